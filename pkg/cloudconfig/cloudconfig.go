@@ -1,0 +1,154 @@
+// Package cloudconfig reads each cloud's configuration strictly and rewrites it for the external
+// cloud-controller-manager.
+//
+// It is pure: bytes in, bytes and findings out; no clients, clock, environment or disk. Every problem is reported at
+// once, with its place. A finding never carries the bytes of a value that may be secret.
+package cloudconfig
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Source is what a platform's configuration is made from.
+type Source struct {
+	// Config is the user's configuration; nil when there is none.
+	Config []byte
+	// Credentials is the data of the credentials Secret; nil when there is none.
+	Credentials map[string][]byte
+	// CABundle is the ca-bundle.pem beside the configuration; nil when there is none.
+	CABundle []byte
+	// Paths tells where the files will be for the cloud-controller-manager.
+	Paths Paths
+}
+
+// Paths are where the files will be inside the cloud-controller-manager's container.
+type Paths struct {
+	// Credentials is the folder that holds one file per key of the credentials Secret.
+	Credentials string
+	// CABundle is the file that holds Source.CABundle.
+	CABundle string
+}
+
+// Input names the input that a finding is about.
+type Input string
+
+// The inputs, in the order in which findings are sorted.
+const (
+	ConfigInput      Input = "cloud config"
+	CredentialsInput Input = "credentials"
+	CABundleInput    Input = "CA bundle"
+)
+
+// Kind tells what a finding means. How severe it is follows from the kind and the Policy.
+type Kind string
+
+const (
+	// Invalid is what the cloud-controller-manager would refuse.
+	Invalid Kind = "Invalid"
+	// Typo is an unknown name close to a known one.
+	Typo Kind = "Typo"
+	// Unknown is another unknown name; a newer installer may know it.
+	Unknown Kind = "Unknown"
+	// Legacy is known to the in-tree provider only and was dropped.
+	Legacy Kind = "Legacy"
+	// Rewritten was changed by the rewriting; the message has the reason.
+	Rewritten Kind = "Rewritten"
+)
+
+// Finding is one remark about one place of one input.
+type Finding struct {
+	// Input is the input that the finding is about.
+	Input Input
+	// DataKey is the key in the credentials Secret, such as clouds.yaml; empty for the other inputs.
+	DataKey string
+	// Line and Column are 1-based; both are 0 when the finding concerns the input as a whole. Columns count
+	// characters, not bytes.
+	Line, Column int
+	// Kind tells what the finding means.
+	Kind Kind
+	// Message says what is wrong and what to do. It holds neither the position nor secret bytes.
+	Message string
+}
+
+// String is the finding as one line: input, key, position and message.
+func (f Finding) String() string {
+	var b strings.Builder
+	b.WriteString(string(f.Input))
+	if f.DataKey != "" {
+		fmt.Fprintf(&b, " %s", f.DataKey)
+	}
+	if f.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", f.Line, f.Column)
+	}
+	fmt.Fprintf(&b, ": %s", f.Message)
+	return b.String()
+}
+
+// Result is what a Rewrite makes of a Source.
+type Result struct {
+	// Config is the cloud.conf for the cloud-controller-manager; nil when any finding is Invalid.
+	Config []byte
+	// Findings are sorted by input, line and column.
+	Findings []Finding
+}
+
+// Rewrite is the one function that a platform with a configuration brings. It is pure and deterministic.
+type Rewrite func(Source) Result
+
+// Policy tells what a likely typo means.
+type Policy int
+
+const (
+	// Lenient reports a likely typo: the policy of a first install and of render.
+	Lenient Policy = iota
+	// Strict refuses a likely typo: the policy of a change while a good revision runs, and of offline validation.
+	Strict
+)
+
+// Errors are the findings that refuse the candidate under the policy p.
+func (r Result) Errors(p Policy) []Finding {
+	return r.filter(p, true)
+}
+
+// Warnings are the findings that are reported but refuse nothing under the policy p.
+func (r Result) Warnings(p Policy) []Finding {
+	return r.filter(p, false)
+}
+
+func (r Result) filter(p Policy, refused bool) []Finding {
+	var out []Finding
+	for _, f := range r.Findings {
+		if (f.Kind == Invalid || f.Kind == Typo && p == Strict) == refused {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// findings collects remarks; finish sorts them and drops the configuration when one of them is Invalid.
+type findings []Finding
+
+func (fs *findings) add(f Finding) { *fs = append(*fs, f) }
+
+// finish makes the Result of a Rewrite out of the collected findings and the rewritten configuration.
+func (fs findings) finish(config []byte) Result {
+	order := map[Input]int{ConfigInput: 0, CredentialsInput: 1, CABundleInput: 2}
+	slices.SortStableFunc(fs, func(a, b Finding) int {
+		if c := order[a.Input] - order[b.Input]; c != 0 {
+			return c
+		}
+		if c := strings.Compare(a.DataKey, b.DataKey); c != 0 {
+			return c
+		}
+		if c := a.Line - b.Line; c != 0 {
+			return c
+		}
+		return a.Column - b.Column
+	})
+	if slices.ContainsFunc(fs, func(f Finding) bool { return f.Kind == Invalid }) {
+		config = nil
+	}
+	return Result{Config: config, Findings: fs}
+}

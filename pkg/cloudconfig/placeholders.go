@@ -1,0 +1,33 @@
+package cloudconfig
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// placeholders are the texts that library-go's installer replaces in the data of every ConfigMap and Secret that it
+// writes on a node. NODE_ENVVAR_NAME comes first: where it stands it is the whole of what is replaced.
+var placeholders = []string{"NODE_ENVVAR_NAME", "NODE_NAME", "REVISION"}
+
+// Placeholders finds the first text in data that the static-pod installer would replace on the node, so that the file
+// there would differ from the one that was checked. line and column are 1-based; column counts characters.
+func Placeholders(data []byte) (line, column int, name string, found bool) {
+	first := -1
+	for _, p := range placeholders {
+		if i := bytes.Index(data, []byte(p)); i >= 0 && (first < 0 || i < first) {
+			first, name = i, p
+		}
+	}
+	if first < 0 {
+		return 0, 0, "", false
+	}
+	line, column = position(data, first)
+	return line, column, name, true
+}
+
+// position turns a byte offset into a 1-based line and column; the column counts characters.
+func position(data []byte, offset int) (line, column int) {
+	before := data[:offset]
+	line = bytes.Count(before, []byte("\n")) + 1
+	return line, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+}
