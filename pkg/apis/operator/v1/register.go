@@ -1,0 +1,34 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// InstanceName is the name of the only CloudControllerManager that the API server accepts.
+const InstanceName = "cluster"
+
+var (
+	// GroupVersion is the group and version of this package's types.
+	GroupVersion = schema.GroupVersion{Group: "operator.openshift.io", Version: "v1"}
+
+	// Kind is the kind of the operator's resource.
+	Kind = GroupVersion.WithKind("CloudControllerManager")
+
+	// Resource is the resource under which the API server serves Kind.
+	Resource = GroupVersion.WithResource("cloudcontrollermanagers")
+
+	schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes, func(scheme *runtime.Scheme) error {
+		metav1.AddToGroupVersion(scheme, GroupVersion)
+		return nil
+	})
+
+	// Install adds the types of this package to a scheme.
+	Install = schemeBuilder.AddToScheme
+)
+
+func addKnownTypes(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &CloudControllerManager{}, &CloudControllerManagerList{})
+	return nil
+}

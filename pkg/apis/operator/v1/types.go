@@ -1,0 +1,64 @@
+package v1
+
+import (
+	operatorv1 "github.com/openshift/api/operator/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CloudControllerManager configures the operator that runs the cluster's cloud-controller-manager as static pods,
+// and reports how far it got. There is exactly one, named cluster. Who may write it decides what runs as root on
+// the control plane.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=cloudcontrollermanagers,scope=Cluster,categories=coreoperators
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'cluster'",message="cloudcontrollermanager is a singleton: metadata.name must be 'cluster'"
+// +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="CloudControllerManagerAvailable")].status`
+// +kubebuilder:printcolumn:name="Progressing",type=string,JSONPath=`.status.conditions[?(@.type=="CloudControllerManagerProgressing")].status`
+// +kubebuilder:printcolumn:name="Degraded",type=string,JSONPath=`.status.conditions[?(@.type=="CloudControllerManagerDegraded")].status`
+// +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.status.latestAvailableRevision`
+// +kubebuilder:printcolumn:name="Platform",type=string,JSONPath=`.spec.observedConfig.platform`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:metadata:annotations="include.release.openshift.io/self-managed-high-availability=true"
+// +kubebuilder:metadata:annotations="include.release.openshift.io/single-node-developer=true"
+// +kubebuilder:metadata:annotations="capability.openshift.io/name=CloudControllerManager"
+type CloudControllerManager struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard object's metadata.
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the desired behaviour of the cloud-controller-manager and of its operator.
+	// +required
+	Spec CloudControllerManagerSpec `json:"spec"`
+
+	// status is the most recently observed state of the cloud-controller-manager.
+	// +optional
+	Status CloudControllerManagerStatus `json:"status,omitempty"`
+}
+
+// CloudControllerManagerSpec is the specification that all static-pod operators share. The states Removed and
+// Unmanaged are refused: a static pod keeps running on its node whatever the operator is told to stop doing.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.managementState) || self.managementState in ['Managed', 'Force']",message="managementState must be Managed or Force"
+type CloudControllerManagerSpec struct {
+	operatorv1.StaticPodOperatorSpec `json:",inline"`
+}
+
+// CloudControllerManagerStatus is the status that all static-pod operators share.
+type CloudControllerManagerStatus struct {
+	operatorv1.StaticPodOperatorStatus `json:",inline"`
+}
+
+// CloudControllerManagerList is a list of CloudControllerManager; the API server keeps it at one item at most.
+//
+// +kubebuilder:object:root=true
+type CloudControllerManagerList struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard list's metadata.
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items contains the one CloudControllerManager, or nothing.
+	Items []CloudControllerManager `json:"items"`
+}
