@@ -1,0 +1,184 @@
+// Package operand renders everything that a node needs to run the cloud-controller-manager: the static pod and
+// the objects whose files it reads.
+//
+// Render is the one rendering path: the operator and the bootstrap node give it different phase overlays and nothing
+// else. It has no clients, clock, environment or disk, and the same inputs give the same bytes. It is also the one
+// check: what it refuses reaches no node.
+package operand
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+const (
+	// Namespace is where the operand, its sources and its lease live.
+	Namespace = "openshift-cloud-controller-manager"
+
+	// Name is the name of the operand, of its static pod, of its main container and of its version in
+	// ClusterOperator. The mirror pods are called Name-<node>.
+	Name = "cloud-controller-manager"
+
+	// Lease is the Lease in Namespace that the leading cloud-controller-manager renews.
+	Lease = "cloud-controller-manager"
+
+	// AcceptedInputAnnotation on the pod ConfigMap records InputDigest of the inputs that were accepted.
+	AcceptedInputAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
+)
+
+// Inputs is everything that Render reads. It is not modified.
+type Inputs struct {
+	// Phase is the overlay for the place where the pod will run.
+	Phase Phase
+
+	// Platform is a managed platform; Render refuses another.
+	Platform platform.Platform
+
+	// Config is the merged observed configuration, as YAML or JSON without the defaults, which Render adds
+	// underneath.
+	Config []byte
+
+	// Overrides is spec.unsupportedConfigOverrides, laid over Config; empty at bootstrap.
+	Overrides []byte
+
+	Images Images
+
+	// CloudConfig is the user's cloud configuration.
+	CloudConfig CloudConfig
+
+	// Credentials is the Secret with the cloud credentials.
+	Credentials Credentials
+
+	// Trust is what is trusted besides: the Proxy's trusted CA and the system's bundle, in this order.
+	Trust []TrustSource
+
+	// Identity is how the pod reaches the API. It is nil where the phase brings a kubeconfig of its own.
+	Identity *Identity
+
+	// ForceRedeploymentReason is spec.forceRedeploymentReason: another text makes another revision.
+	ForceRedeploymentReason string
+
+	// Policy tells whether a likely typo in the cloud configuration refuses the candidate.
+	Policy cloudconfig.Policy
+}
+
+// Images are pull specifications.
+type Images struct {
+	// Operand is the platform's cloud-controller-manager.
+	Operand string
+	// Operator is this operator, whose binary is the cert-syncer.
+	Operator string
+}
+
+// CloudConfig is the user's cloud configuration and where it comes from.
+type CloudConfig struct {
+	// Source is the object or file that the user edits, for example
+	// "configmap/cloud-provider-config in openshift-config".
+	Source string
+	// Key is the key that holds Data.
+	Key string
+	// Data is nil when the object or the key is missing.
+	Data []byte
+	// CABundle is ca-bundle.pem beside it, nil when there is none.
+	CABundle []byte
+	// Problem says why Data is nil and what to do; empty means that there is simply none.
+	Problem string
+}
+
+// Credentials is the data of the credentials Secret and where it comes from.
+type Credentials struct {
+	// Source is the object or file, for example
+	// "secret/openstack-cloud-credentials in openshift-cloud-controller-manager".
+	Source string
+	// Data is nil when the Secret is missing.
+	Data map[string][]byte
+}
+
+// TrustSource is one PEM bundle of the trusted CAs.
+type TrustSource struct {
+	// Source is the object or file, for example "configmap/user-ca-bundle in openshift-config, key ca-bundle.crt".
+	Source string
+	Data   []byte
+	// Problem says why Data is missing and what to do; the source is then reported and left out.
+	Problem string
+}
+
+// Identity is how the static pod reaches the API.
+type Identity struct {
+	// CABundle is the CA of the API server, PEM.
+	CABundle []byte
+	// CertSyncerToken is the bearer token of the cert-syncer's ServiceAccount.
+	CertSyncerToken []byte
+}
+
+// Resources is a complete candidate: all of it is applied, or none.
+type Resources struct {
+	// Pod is the static pod. The ConfigMap PodConfigMap holds it as pod.yaml.
+	Pod *corev1.Pod
+
+	// ConfigMaps and Secrets are the revisioned objects in the order of Delivered, the pod's ConfigMap last:
+	// whoever applies them in this order leaves a half-applied candidate recognisable by its digest.
+	ConfigMaps []*corev1.ConfigMap
+	Secrets    []*corev1.Secret
+
+	// Files are the same contents as single files, for a phase that delivers files instead of objects.
+	Files []File
+
+	// Config is the merged configuration that the pod was rendered from, as YAML.
+	Config []byte
+
+	// Digest covers the data of every revisioned object; the pod's ConfigMap carries it.
+	Digest string
+
+	// Warnings are remarks on inputs that were accepted all the same.
+	Warnings []Problem
+}
+
+// File is one file of a phase that delivers files.
+type File struct {
+	// Name is flat and unique, for example "cloud-controller-manager-cloud-config-cloud.conf".
+	Name string
+	// Secret tells that the file belongs among the secrets, mode 0600.
+	Secret bool
+	Data   []byte
+}
+
+// Cause groups problems by what the user has to look at. There is one condition per cause.
+type Cause string
+
+// The causes.
+const (
+	CloudConfigCause   Cause = "CloudConfig"
+	CredentialsCause   Cause = "Credentials"
+	TrustedCACause     Cause = "TrustedCA"
+	ImageCause         Cause = "Image"
+	ConfigurationCause Cause = "Configuration"
+)
+
+// Problem is one thing that is wrong with one input.
+type Problem struct {
+	Cause Cause
+	// Source is the object or file that the user edits.
+	Source string
+	// Key is the key in it; empty when it concerns the whole.
+	Key string
+	// Line and Column are 1-based; 0 when there is none.
+	Line, Column int
+	// Message says what is wrong and what to do.
+	Message string
+}
+
+// InputError is what Render returns when it refuses its inputs.
+type InputError struct {
+	// Problems are all that were found, never none.
+	Problems []Problem
+}
+
+// config is the decoded configuration together with its bytes.
+type config struct {
+	*operandconfig.Config
+	yaml []byte
+}

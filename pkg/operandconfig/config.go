@@ -1,0 +1,126 @@
+// Package operandconfig is the contract between observing the cluster's configuration and rendering the
+// operand: the schema of spec.observedConfig, how its layers are merged, and what must be present.
+package operandconfig
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/openshift/library-go/pkg/operator/resource/resourcemerge"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"sigs.k8s.io/yaml"
+)
+
+// Config is what the operand is rendered from. Every field is written by exactly one observer, or given as a
+// default by bindata, and may be overridden by spec.unsupportedConfigOverrides.
+type Config struct {
+	// Platform is the name of an entry in the platform registry.
+	Platform string `json:"platform,omitempty"`
+
+	// InfrastructureName is the unique name of this cluster in its cloud, status.infrastructureName.
+	InfrastructureName string `json:"infrastructureName,omitempty"`
+
+	// APIServerInternalURI is where components of the control plane reach the API without the service
+	// network, status.apiServerInternalURI.
+	APIServerInternalURI string `json:"apiServerInternalURI,omitempty"`
+
+	// CloudConfig is the user's cloud configuration; its name is empty where Infrastructure names none.
+	CloudConfig CloudConfigReference `json:"cloudConfig,omitzero"`
+
+	// TrustedCA is the ConfigMap in openshift-config that Proxy names in spec.trustedCA, or empty.
+	TrustedCA string `json:"trustedCA,omitempty"`
+
+	// Proxy holds the proxy variables of the operand's environment by name.
+	Proxy map[string]string `json:"proxy,omitempty"`
+
+	// ServingInfo is the TLS profile that the operand serves with.
+	ServingInfo ServingInfo `json:"servingInfo,omitzero"`
+
+	// ExtendedArguments are the operand's flags without their dashes. A flag with several values is given
+	// once, with the values joined by commas.
+	ExtendedArguments map[string][]string `json:"extendedArguments,omitempty"`
+}
+
+// CloudConfigReference names a ConfigMap in openshift-config and a key in it, as Infrastructure's
+// spec.cloudConfig does.
+type CloudConfigReference struct {
+	Name string `json:"name,omitempty"`
+	Key  string `json:"key,omitempty"`
+}
+
+// ServingInfo is a TLS profile in the names that Kubernetes' serving flags know.
+type ServingInfo struct {
+	MinTLSVersion string   `json:"minTLSVersion,omitempty"`
+	CipherSuites  []string `json:"cipherSuites,omitempty"`
+}
+
+// Where observers write in observedConfig.
+var (
+	PlatformPath             = []string{"platform"}
+	InfrastructureNamePath   = []string{"infrastructureName"}
+	APIServerInternalURIPath = []string{"apiServerInternalURI"}
+	CloudConfigNamePath      = []string{"cloudConfig", "name"}
+	CloudConfigKeyPath       = []string{"cloudConfig", "key"}
+	TrustedCAPath            = []string{"trustedCA"}
+	ProxyPath                = []string{"proxy"}
+	MinTLSVersionPath        = []string{"servingInfo", "minTLSVersion"}
+	CipherSuitesPath         = []string{"servingInfo", "cipherSuites"}
+	ClusterNamePath          = []string{"extendedArguments", "cluster-name"}
+	FeatureGatesPath         = []string{"extendedArguments", "feature-gates"}
+	VerbosityPath            = []string{"extendedArguments", "v"}
+	LeaseDurationPath        = []string{"extendedArguments", "leader-elect-lease-duration"}
+	LeaseRenewDeadlinePath   = []string{"extendedArguments", "leader-elect-renew-deadline"}
+	LeaseRetryPeriodPath     = []string{"extendedArguments", "leader-elect-retry-period"}
+)
+
+// Merge lays each layer over those before it: a map is merged by key, anything else is replaced. Layers are YAML
+// or JSON; an empty one changes nothing.
+func Merge(layers ...[]byte) ([]byte, error) {
+	merged, err := resourcemerge.MergeProcessConfig(nil, append([][]byte{[]byte("{}")}, nonEmpty(layers)...)...)
+	if err != nil {
+		return nil, fmt.Errorf("merging the operand's configuration: %w", err)
+	}
+	return merged, nil
+}
+
+func nonEmpty(layers [][]byte) [][]byte {
+	var kept [][]byte
+	for _, layer := range layers {
+		if len(bytes.TrimSpace(layer)) > 0 {
+			kept = append(kept, layer)
+		}
+	}
+	return kept
+}
+
+// Decode reads a merged configuration strictly: a field that the schema does not have is an error that names it.
+func Decode(merged []byte) (*Config, error) {
+	asJSON, err := yaml.YAMLToJSONStrict(merged)
+	if err != nil {
+		return nil, fmt.Errorf("the operand's configuration is not valid YAML: %w", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(asJSON))
+	decoder.DisallowUnknownFields()
+	config := &Config{}
+	if err := decoder.Decode(config); err != nil {
+		return nil, fmt.Errorf("the operand's configuration does not fit its schema: %w; "+
+			"if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there", err)
+	}
+	return config, nil
+}
+
+// Required reports every field that observation has to have filled before anything can be rendered.
+func Required(c *Config) error {
+	var missing []error
+	for _, field := range []struct{ name, value, source string }{
+		{"platform", c.Platform, "status.platformStatus.type"},
+		{"infrastructureName", c.InfrastructureName, "status.infrastructureName"},
+		{"apiServerInternalURI", c.APIServerInternalURI, "status.apiServerInternalURI"},
+	} {
+		if field.value == "" {
+			missing = append(missing, fmt.Errorf("%s is not observed yet: infrastructure.config.openshift.io/cluster has no %s", field.name, field.source))
+		}
+	}
+	return utilerrors.NewAggregate(missing)
+}

@@ -1,0 +1,68 @@
+package platform
+
+import (
+	"errors"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+)
+
+// None is the name of the platform on which the operator runs nothing and is content.
+const None = "none"
+
+// ErrNoStatus says that an Infrastructure does not tell its platform yet. Unknown is not None: whoever gets
+// this error changes nothing.
+var ErrNoStatus = errors.New("infrastructure.config.openshift.io/cluster has no status.platformStatus.type; " +
+	"the installer writes it, restore it from the cluster's installation or a backup")
+
+// registry holds every platform but the fallback. Their matches exclude each other, so order has no meaning.
+var registry = []Platform{
+	{
+		Name:  "openstack",
+		Image: "openstack-cloud-controller-manager",
+		Credentials: Credentials{
+			Secret:     "openstack-cloud-credentials",
+			RootSecret: "openstack-credentials",
+		},
+		Rewrite: cloudconfig.OpenStack,
+		matches: ofType(configv1.OpenStackPlatformType),
+	},
+}
+
+// fallback serves every platform that no entry of the registry matches. The API asks for this:
+// a component that does not know a platform type treats it as None.
+var fallback = Platform{Name: None}
+
+// All returns every known platform, the fallback last.
+func All() []Platform {
+	return append(append([]Platform{}, registry...), fallback)
+}
+
+// ByName returns the platform of that name, and whether it is known.
+func ByName(name string) (Platform, bool) {
+	for _, p := range All() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Platform{}, false
+}
+
+// Of returns the one platform that infrastructure describes, or ErrNoStatus if it does not tell.
+func Of(infrastructure *configv1.Infrastructure) (Platform, error) {
+	status := infrastructure.Status.PlatformStatus
+	if status == nil || status.Type == "" {
+		return Platform{}, ErrNoStatus
+	}
+	for _, p := range registry {
+		if p.matches(status) {
+			return p, nil
+		}
+	}
+	return fallback, nil
+}
+
+func ofType(t configv1.PlatformType) func(*configv1.PlatformStatus) bool {
+	return func(s *configv1.PlatformStatus) bool { return s.Type == t }
+}
