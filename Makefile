@@ -1,0 +1,75 @@
+# What a contributor needs, and nothing that the go command does by itself. `make help` lists it.
+
+SHELL       := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --no-print-directory
+
+PLATFORM ?= OpenStack
+NODES    ?= 3
+
+BINARY  := cluster-cloud-controller-manager-operator
+VERSION ?= $(or $(OS_GIT_VERSION),$(shell git describe --tags --always --dirty 2>/dev/null),unknown)
+COMMIT  ?= $(or $(OS_GIT_COMMIT),$(shell git rev-parse HEAD 2>/dev/null),unknown)
+TREE    ?= $(if $(OS_GIT_TREE_STATE),$(OS_GIT_TREE_STATE),$(if $(shell git status --porcelain 2>/dev/null),dirty,clean))
+# The date of the commit, not of the build: the same source gives the same bytes.
+DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null)
+
+PKG     := github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version
+LDFLAGS := -s -w -X $(PKG).gitVersion=$(VERSION) -X $(PKG).gitCommit=$(COMMIT) -X $(PKG).gitTreeState=$(TREE) -X $(PKG).buildDate=$(DATE)
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help:
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: run
+run: ## start a development cluster with the operator in it, until Ctrl-C (PLATFORM=OpenStack|None NODES=3)
+	@cd test/devcluster && exec go run ./cmd/devcluster run --platform=$(PLATFORM) --nodes=$(NODES)
+
+.PHONY: test
+test: ## run every test: unit, golden, architecture, conformance, integration, end to end (needs root)
+	@hack/test.sh
+
+.PHONY: verify
+verify: ## check format, vet, lint, architecture, modules and generated files
+	@hack/verify.sh
+
+.PHONY: bench
+bench: ## measure render, start, size, memory, idle requests and rollout
+	@hack/bench.sh
+
+.PHONY: build
+build: ## build the operator into _output
+	@mkdir -p _output
+	@echo "==> building _output/$(BINARY) $(VERSION)"
+	@go build -trimpath -ldflags '$(LDFLAGS)' -o _output/$(BINARY) ./cmd/$(BINARY)
+
+.PHONY: images
+images: ## build local images into _output/images (Dockerfile.rhel is the product's build)
+	@cd test/devcluster && go run ./cmd/devcluster images
+	@echo "==> these images serve the development cluster; the product is built from Dockerfile.rhel"
+
+.PHONY: vendor
+vendor: ## fill vendor/ for a build without network
+	@go mod vendor
+	@go mod verify
+
+.PHONY: update-golden
+update-golden: ## rewrite the expected outputs of the tests and the generated files; read the diff before you commit it
+	@hack/generate.sh
+	@hack/update-golden.sh
+
+# Not listed by help: the building blocks of the targets above, and what is too long for every day.
+
+.PHONY: generate
+generate:
+	@hack/generate.sh
+
+.PHONY: lint
+lint:
+	@hack/lint.sh
+
+.PHONY: e2e-all
+e2e-all:
+	@hack/test.sh --long

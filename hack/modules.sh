@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Sourced by the other scripts: where the repository is, and the Go modules in it.
+
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+cd "$ROOT"
+
+TOOLS="$ROOT/_output/tools"
+
+# step prints what is being done, so that nothing long happens in silence.
+step() { printf '==> %s\n' "$*"; }
+
+# modules prints the folder of every module, the root first.
+modules() { git ls-files --cached --others --exclude-standard -- 'go.mod' '**/go.mod' | xargs -n1 dirname | sort; }
+
+# code_modules prints the modules with code of ours. The others only pin the versions of commands built elsewhere.
+code_modules() { modules | grep -v -e '^test/devcluster/build/' -e '^hack/tools$'; }
+
+# tool builds a command that hack/tools pins, once per version, and prints its path.
+tool() {
+	local name="$1" package="$2" stamp
+	stamp="$(cat hack/tools/go.sum <(go version) | sha256sum | cut -c1-16)"
+	if [[ ! -x "$TOOLS/$name-$stamp" ]]; then
+		step "building $name from hack/tools (about two minutes with a cold cache)" >&2
+		mkdir -p "$TOOLS"
+		rm -f "$TOOLS/$name"-*
+		(cd hack/tools && go build -trimpath -o "$TOOLS/$name-$stamp" "$package") >&2
+	fi
+	printf '%s\n' "$TOOLS/$name-$stamp"
+}

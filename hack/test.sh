@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Runs the tests of every module, the cheap ones first. --long adds the suites that are too long for every change.
+set -euo pipefail
+source "$(dirname "$0")/modules.sh"
+
+export E2E_LONG=""
+if [[ "${1:-}" == --long ]]; then
+	E2E_LONG=1
+fi
+
+# The order is that of cost: who broke a unit test need not wait for a cluster.
+order=(. test/devcluster test/conformance test/integration test/e2e)
+
+failed=()
+for module in "${order[@]}"; do
+	[[ -f "$module/go.mod" ]] || continue
+	step "testing module $module"
+	started=$SECONDS
+	# One package at a time where a package starts a cluster of its own: two clusters share no bridge.
+	parallel=()
+	[[ "$module" == . ]] || parallel=(-p=1)
+	if (cd "$module" && go test "${parallel[@]}" -timeout=45m ./...); then
+		step "module $module passed in $((SECONDS - started)) s"
+	else
+		step "module $module FAILED after $((SECONDS - started)) s"
+		failed+=("$module")
+	fi
+done
+
+if ((${#failed[@]})); then
+	echo "failed modules: ${failed[*]}" >&2
+	exit 1
+fi
+step "all tests passed in $SECONDS s"

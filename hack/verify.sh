@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Checks everything that needs no cluster. Every check runs, so that one run shows all that is wrong.
+set -euo pipefail
+source "$(dirname "$0")/modules.sh"
+
+check_format() {
+	local unformatted
+	unformatted="$(git ls-files --cached --others --exclude-standard -- '*.go' | xargs gofmt -l)"
+	[[ -z "$unformatted" ]] || { printf 'not formatted, run gofmt -w:\n%s\n' "$unformatted" >&2; return 1; }
+}
+
+check_vet() { for_each code_modules go vet ./...; }
+
+# go.sum pins what vendor/ is made of, and go mod verify proves that the downloads still match it.
+check_modules() { for_each modules go mod tidy -diff && for_each modules go mod verify; }
+
+check_architecture() { go test -count=1 ./test/architecture/...; }
+
+check_scripts() {
+	local script
+	while read -r script; do
+		bash -n "$script" || return 1
+	done < <(git ls-files --cached --others --exclude-standard -- '*.sh' .ci/run)
+}
+
+# for_each runs a command in every module that the first argument lists.
+for_each() {
+	local list="$1" module status=0
+	shift
+	while read -r module; do
+		printf '    %s: %s\n' "$module" "$*"
+		(cd "$module" && "$@") || status=1
+	done < <("$list")
+	return "$status"
+}
+
+failed=()
+run() {
+	step "$1"
+	"${@:2}" || failed+=("$1")
+}
+
+run "gofmt" check_format
+run "bash syntax" check_scripts
+run "generated files" hack/generate.sh --check
+run "modules are tidy and verified" check_modules
+run "architecture" check_architecture
+run "go vet" check_vet
+run "golangci-lint" hack/lint.sh
+
+if ((${#failed[@]})); then
+	printf 'failed: %s\n' "${failed[@]}" >&2
+	exit 1
+fi
+step "verified in $SECONDS s"
