@@ -1,0 +1,92 @@
+package openstack
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// The one network of the cloud, with its subnet.
+const (
+	networkName = "openshift"
+	networkID   = "1a2b3c4d-5e6f-4a7b-8c9d-0e1f2a3b4c5d"
+	subnetID    = "2b3c4d5e-6f7a-4b8c-9d0e-1f2a3b4c5d6e"
+)
+
+var (
+	extensions = []object{
+		{"alias": "security-group", "name": "security-group", "description": "", "updated": "2012-10-05T10:00:00-00:00", "links": []object{}},
+		{"alias": "router", "name": "Neutron L3 Router", "description": "", "updated": "2012-07-20T10:00:00-00:00", "links": []object{}},
+	}
+	networks = []object{{
+		"id": networkID, "name": networkName, "status": "ACTIVE", "admin_state_up": true, "shared": false,
+		"router:external": false, "tenant_id": projectID, "project_id": projectID, "subnets": []string{subnetID},
+	}}
+	subnets = []object{{
+		"id": subnetID, "name": networkName, "network_id": networkID, "ip_version": 4, "cidr": "10.200.0.0/16",
+		"gateway_ip": "10.200.0.1", "enable_dhcp": true, "tenant_id": projectID, "project_id": projectID,
+		"dns_nameservers": []string{}, "allocation_pools": []object{}, "host_routes": []object{},
+	}}
+)
+
+func (s *Server) networkVersions(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, object{"versions": []object{s.version("/networking", "v2.0", "CURRENT")}})
+}
+
+func (s *Server) balancerVersions(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, object{"versions": []object{
+		s.version("/load-balancer", "v2.0", "SUPPORTED"),
+		s.version("/load-balancer", "v2.27", "CURRENT"),
+	}})
+}
+
+func (s *Server) version(path, id, status string) object {
+	return object{
+		"id": id, "status": status, "updated": "2023-09-05T00:00:00Z",
+		"links": []object{{"rel": "self", "href": s.base + path + "/v2.0"}},
+	}
+}
+
+// listPorts lists the ports: each fixed address of a server has one. The filter on the device is the one that is asked.
+func (s *Server) listPorts(w http.ResponseWriter, r *http.Request) {
+	devices := r.URL.Query()["device_id"]
+	ports := []object{}
+	for _, instance := range s.servers(func(i Instance) bool { return len(devices) == 0 || slices.Contains(devices, i.ID) }) {
+		for n, ip := range instance.Addresses {
+			ports = append(ports, object{
+				"id": InstanceID(fmt.Sprintf("port %d of %s", n, instance.ID)), "name": "", "status": "ACTIVE",
+				"admin_state_up": true, "device_id": instance.ID, "device_owner": "compute:" + instance.Zone,
+				"network_id": networkID, "tenant_id": projectID, "project_id": projectID, "mac_address": "",
+				"security_groups": []string{}, "allowed_address_pairs": []object{},
+				"fixed_ips": []object{{"subnet_id": subnetID, "ip_address": ip}},
+			})
+		}
+	}
+	writeJSON(w, http.StatusOK, object{"ports": ports})
+}
+
+// list serves a constant collection under the key that clients expect.
+func list(key string, items []object) http.HandlerFunc {
+	if items == nil {
+		items = []object{}
+	}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, object{key: items})
+	}
+}
+
+// get serves one item of a constant collection by id; a missing one is reported as Neutron does.
+func get(key, kind string, items []object) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		id := r.PathValue("id")
+		for _, item := range items {
+			if item["id"] == id {
+				writeJSON(w, http.StatusOK, object{key: item})
+				return
+			}
+		}
+		writeJSON(w, http.StatusNotFound, object{"NeutronError": object{
+			"type": kind + "NotFound", "message": fmt.Sprintf("%s %s could not be found.", kind, id), "detail": "",
+		}})
+	}
+}
