@@ -65,7 +65,7 @@ func runInit(in io.Reader, out io.Writer) error {
 	signal.Notify(children, syscall.SIGCHLD)
 	requests := make(chan request)
 	go readRequests(decoder, requests)
-	return newSupervisor(s.Services).run(requests, children, encoder)
+	return newSupervisor(s.Services, children).run(requests, encoder)
 }
 
 // readRequests passes requests on and closes the channel when standard input ends.

@@ -21,78 +21,66 @@ type supervisor struct {
 	services map[string]service
 	// running maps the process of each service that runs to the service's name.
 	running map[int]string
-	// due receives the name of a service that ended and whose delay is over.
+	// children tells that a child ended; one signal may stand for several.
+	children <-chan os.Signal
+	// due receives the name of a service that ended by itself and whose delay is over.
 	due chan string
-	// overdue receives the process that was asked to end and had its time.
-	overdue chan int
 }
 
-func newSupervisor(services map[string]service) *supervisor {
-	return &supervisor{
-		services: services,
-		running:  map[int]string{},
-		due:      make(chan string),
-		overdue:  make(chan int),
-	}
+func newSupervisor(services map[string]service, children <-chan os.Signal) *supervisor {
+	return &supervisor{services: services, running: map[int]string{}, children: children, due: make(chan string)}
 }
 
 // run serves requests, one at a time, until the channel is closed.
-func (s *supervisor) run(requests <-chan request, children <-chan os.Signal, answers *json.Encoder) error {
+func (s *supervisor) run(requests <-chan request, answers *json.Encoder) error {
 	for {
 		select {
 		case r, ok := <-requests:
 			if !ok {
 				return nil
 			}
-			if err := answers.Encode(newAnswer(s.restart(r.Restart, children))); err != nil {
+			if err := answers.Encode(newAnswer(s.restart(r.Restart))); err != nil {
 				return fmt.Errorf("answering a request: %w", err)
 			}
-		case <-children:
-			for _, name := range s.collect() {
-				logf("%s ended by itself, starting it again", name)
-				time.AfterFunc(restartDelay, func() { s.due <- name })
-			}
+		case <-s.children:
+			s.collect(0)
 		case name := <-s.due:
 			if s.process(name) != 0 {
 				continue
 			}
 			if err := s.start(name); err != nil {
 				logf("%v", err)
+				s.startLater(name)
 			}
 		}
 	}
 }
 
 // restart stops the service when it runs, waits for its end and starts it.
-func (s *supervisor) restart(name string, children <-chan os.Signal) error {
+func (s *supervisor) restart(name string) error {
 	if _, ok := s.services[name]; !ok {
 		return fmt.Errorf("no service is called %q", name)
 	}
 	if pid := s.process(name); pid != 0 {
-		if err := s.stop(pid, children); err != nil {
+		if err := s.stop(pid); err != nil {
 			return fmt.Errorf("stopping %s: %w", name, err)
 		}
 	}
 	return s.start(name)
 }
 
-// stop ends one process and waits for it; other services that end meanwhile are started again as usual.
-func (s *supervisor) stop(pid int, children <-chan os.Signal) error {
+// stop ends the process of a service and waits for its end.
+func (s *supervisor) stop(pid int) error {
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 		return err
 	}
-	timeout := time.AfterFunc(stopTimeout, func() { s.overdue <- pid })
+	timeout := time.NewTimer(stopTimeout)
 	defer timeout.Stop()
 	for s.running[pid] != "" {
 		select {
-		case <-children:
-			stopping := s.running[pid]
-			for _, name := range s.collect() {
-				if name != stopping {
-					time.AfterFunc(restartDelay, func() { s.due <- name })
-				}
-			}
-		case <-s.overdue:
+		case <-s.children:
+			s.collect(pid)
+		case <-timeout.C:
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 				return err
 			}
@@ -134,22 +122,28 @@ func (s *supervisor) start(name string) error {
 	return nil
 }
 
-// collect waits for every child that has ended, services and orphans, and returns the services among them.
-func (s *supervisor) collect() []string {
-	var ended []string
+// collect waits for every child that has ended, services and orphans. A service that ended without being asked to,
+// that is, any other than the process stopped, starts again after a delay.
+func (s *supervisor) collect(stopped int) {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
 		if errors.Is(err, syscall.EINTR) {
 			continue
 		}
 		if err != nil || pid <= 0 {
-			return ended
+			return
 		}
-		if name := s.running[pid]; name != "" {
-			delete(s.running, pid)
-			ended = append(ended, name)
+		name := s.running[pid]
+		delete(s.running, pid)
+		if name != "" && pid != stopped {
+			logf("%s ended by itself, starting it again in %s", name, restartDelay)
+			s.startLater(name)
 		}
 	}
+}
+
+func (s *supervisor) startLater(name string) {
+	time.AfterFunc(restartDelay, func() { s.due <- name })
 }
 
 func logf(format string, args ...any) {

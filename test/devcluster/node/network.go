@@ -1,0 +1,257 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// maxNodes bounds the index of a node. Routes to all pod ranges are laid when a node starts, so that it needs
+	// no change when another one joins.
+	maxNodes = 32
+	// firstHost is the host number of the node with index 0 in the nodes' network.
+	firstHost = 10
+	// cleanupTimeout bounds the waiting for killed processes in Close, which has no context of its own.
+	cleanupTimeout = 30 * time.Second
+)
+
+// nodeFolders are the folders that every node has to itself.
+var nodeFolders = []string{
+	"/etc/kubernetes", "/etc/cni/net.d", "/var/lib/kubelet", "/var/lib/containerd", "/var/lib/cni", "/var/log",
+	"/run/containerd", "/run/lock",
+}
+
+// NetworkOptions describe the network of a cluster's nodes.
+type NetworkOptions struct {
+	// Bridge is the name of the link that joins the nodes, at most 12 characters. It also names the run: two
+	// networks with one bridge cannot exist at once.
+	Bridge string
+	// HostIP is the machine's address in the nodes' network with the length of its prefix, which must leave room
+	// for 42 hosts, such as "10.200.0.1/24". Node i gets host number 10+i.
+	HostIP string
+	// ServiceIP is the address of the service "kubernetes" with its prefix, such as "10.96.0.1/32". The bridge
+	// holds it, so pods reach an API server that listens there without kube-proxy.
+	ServiceIP string
+	// PodRange is split into one /24 for each node. Default: "10.201.0.0/16".
+	PodRange string
+}
+
+// Network joins the nodes of one cluster and the machine that they run on.
+type Network struct {
+	bridge   string
+	host     netip.Prefix
+	podRange netip.Prefix
+	state    *stateFile
+	machine  *machineState
+}
+
+// NewNetwork creates the bridge. First it removes what a crashed run with the same bridge left: processes, links,
+// control groups, changed kernel settings and created folders. It fails while another process holds the network. The
+// caller closes it after its nodes are stopped.
+func NewNetwork(ctx context.Context, options NetworkOptions) (*Network, error) {
+	n, service, err := parseNetwork(options)
+	if err != nil {
+		return nil, fmt.Errorf("network %q: %w", options.Bridge, err)
+	}
+	if os.Geteuid() != 0 {
+		return nil, fmt.Errorf("network %q: nodes need namespaces and links: run as root", options.Bridge)
+	}
+	state, crashed, err := lockState(n.bridge)
+	if err != nil {
+		return nil, fmt.Errorf("network %q: %w", options.Bridge, err)
+	}
+	n.state, n.machine = state, crashed
+	if err := n.clean(ctx); err != nil {
+		state.file.Close()
+		return nil, fmt.Errorf("network %q: removing what an earlier run left: %w", options.Bridge, err)
+	}
+	if err := n.create(ctx, service); err != nil {
+		return nil, errors.Join(fmt.Errorf("network %q: %w", options.Bridge, err), n.Close())
+	}
+	return n, nil
+}
+
+func parseNetwork(options NetworkOptions) (n *Network, service netip.Prefix, err error) {
+	if options.Bridge == "" || len(options.Bridge) > 12 || strings.ContainsAny(options.Bridge, "/ ") {
+		return nil, service, errors.New("the bridge's name must have 1 to 12 characters, no blank and no slash")
+	}
+	if options.PodRange == "" {
+		options.PodRange = "10.201.0.0/16"
+	}
+	n = &Network{bridge: options.Bridge}
+	if n.host, err = netip.ParsePrefix(options.HostIP); err != nil {
+		return nil, service, fmt.Errorf("HostIP: %w", err)
+	}
+	if n.podRange, err = netip.ParsePrefix(options.PodRange); err != nil {
+		return nil, service, fmt.Errorf("PodRange: %w", err)
+	}
+	if service, err = netip.ParsePrefix(options.ServiceIP); err != nil {
+		return nil, service, fmt.Errorf("ServiceIP: %w", err)
+	}
+	if !n.host.Addr().Is4() || n.host.Bits() > 26 {
+		return nil, service, fmt.Errorf("HostIP: %s is not an IPv4 address with a prefix of at most 26 bits", n.host)
+	}
+	if !n.podRange.Addr().Is4() || n.podRange.Bits() > 19 {
+		return nil, service, fmt.Errorf("PodRange: %s is not an IPv4 range of at most 19 bits", n.podRange)
+	}
+	return n, service, nil
+}
+
+// create records the machine as it is, then makes the folders, the bridge and the routes.
+func (n *Network) create(ctx context.Context, service netip.Prefix) error {
+	machine, err := readMachine()
+	if err != nil {
+		return err
+	}
+	n.machine = machine
+	// Folders are recorded after they are made: a crash in between leaves an empty folder and nothing else.
+	if err := machine.createFolders(nodeFolders); err != nil {
+		return errors.Join(err, n.state.write(machine))
+	}
+	if err := n.state.write(machine); err != nil {
+		return err
+	}
+	commands := []string{
+		"link add " + n.bridge + " type bridge forward_delay 0",
+		"link set " + n.bridge + " addrgenmode none",
+		fmt.Sprintf("address add %s dev %s", n.host, n.bridge),
+		fmt.Sprintf("address add %s dev %s", service, n.bridge),
+		"link set " + n.bridge + " up",
+	}
+	for i := range maxNodes {
+		commands = append(commands, fmt.Sprintf("route add %s via %s", n.pods(i), n.address(i)))
+	}
+	return ip(ctx, commands...)
+}
+
+// Close removes the bridge and everything that nodes may have left, and restores the kernel settings that kubelets
+// changed. The network cannot be used afterwards; closing it again does nothing.
+func (n *Network) Close() error {
+	if n.state == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
+	defer cancel()
+	if err := n.clean(ctx); err != nil {
+		// The record stays, so the next run tries again.
+		return errors.Join(fmt.Errorf("network %q: %w", n.bridge, err), n.state.file.Close())
+	}
+	err := n.state.remove()
+	n.state = nil
+	return err
+}
+
+// clean removes the processes, control groups and links that carry the network's name and restores the machine.
+func (n *Network) clean(ctx context.Context) error {
+	if err := cgroup(n.bridge).remove(ctx); err != nil {
+		return err
+	}
+	links, err := net.Interfaces()
+	if err != nil {
+		return fmt.Errorf("listing links: %w", err)
+	}
+	for _, link := range links {
+		if link.Name == n.bridge || strings.HasPrefix(link.Name, n.bridge+"-") {
+			if err := deleteLink(ctx, link.Name); err != nil {
+				return err
+			}
+		}
+	}
+	if n.machine == nil {
+		return nil
+	}
+	return n.machine.restore()
+}
+
+// link is the name of the machine's end of a node's link.
+func (n *Network) link(index int) string { return fmt.Sprintf("%s-%d", n.bridge, index) }
+
+// address is the node's address.
+func (n *Network) address(index int) netip.Addr {
+	return offset(n.host.Masked().Addr(), uint32(firstHost+index))
+}
+
+// pods is the node's range of pod addresses.
+func (n *Network) pods(index int) netip.Prefix {
+	return netip.PrefixFrom(offset(n.podRange.Masked().Addr(), uint32(index)<<8), 24)
+}
+
+// connect gives the network namespace of a process a link to the bridge, called eth0 there.
+func (n *Network) connect(ctx context.Context, index, pid int) error {
+	link := n.link(index)
+	return ip(ctx,
+		fmt.Sprintf("link add %s type veth peer name eth0 netns %d", link, pid),
+		fmt.Sprintf("link set %s addrgenmode none", link),
+		fmt.Sprintf("link set %s master %s up", link, n.bridge),
+	)
+}
+
+// disconnect removes the link. The kernel does so too when the namespace ends, but at leisure.
+func (n *Network) disconnect(ctx context.Context, index int) error {
+	return deleteLink(ctx, n.link(index))
+}
+
+// inside returns the commands that configure the node's end of its link.
+func (n *Network) inside(index int) []string {
+	commands := []string{
+		"link set lo up",
+		"link set eth0 addrgenmode none",
+		fmt.Sprintf("address add %s/%d dev eth0", n.address(index), n.host.Bits()),
+		"link set eth0 up",
+		fmt.Sprintf("route add default via %s", n.host.Addr()),
+	}
+	for i := range maxNodes {
+		if i != index {
+			commands = append(commands, fmt.Sprintf("route add %s via %s", n.pods(i), n.address(i)))
+		}
+	}
+	return commands
+}
+
+func offset(base netip.Addr, by uint32) netip.Addr {
+	octets := base.As4()
+	sum := uint32(octets[0])<<24 | uint32(octets[1])<<16 | uint32(octets[2])<<8 | uint32(octets[3])
+	sum += by
+	return netip.AddrFrom4([4]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
+}
+
+// deleteLink removes a link; one that does not exist is fine.
+func deleteLink(ctx context.Context, name string) error {
+	if _, err := net.InterfaceByName(name); err != nil {
+		return nil
+	}
+	if err := ip(ctx, "link delete "+name); err != nil {
+		if _, missing := net.InterfaceByName(name); missing != nil {
+			return nil
+		}
+		return err
+	}
+	return nil
+}
+
+// ip runs commands of iproute2 in one process, stopping at the first that fails.
+func ip(ctx context.Context, commands ...string) error {
+	cmd := exec.CommandContext(ctx, "ip", "-batch", "-")
+	cmd.Stdin = strings.NewReader(strings.Join(commands, "\n") + "\n")
+	output, err := cmd.CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	// The output ends with "Command failed -:<line>".
+	failed := commands[0]
+	if _, line, ok := bytes.Cut(output, []byte("Command failed -:")); ok {
+		if number, convErr := strconv.Atoi(string(bytes.TrimSpace(line))); convErr == nil && number <= len(commands) {
+			failed = commands[number-1]
+		}
+	}
+	return fmt.Errorf("ip %s: %w: %s", failed, err, bytes.TrimSpace(output))
+}

@@ -1,0 +1,443 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// bootTimeout bounds the way from nothing to a healthy kubelet, usually a second.
+	bootTimeout = 2 * time.Minute
+	// logTail is how many lines of a log an error quotes.
+	logTail = 15
+
+	containerdService = "containerd"
+	kubeletService    = "kubelet"
+)
+
+// Options describe one node.
+type Options struct {
+	// Name is the host name and the name of the Node object.
+	Name string
+	// Index tells the nodes of a network apart, 0 to 31. It decides addresses.
+	Index int
+	// Dir is the node's folder on the host, an absolute path. Start replaces what an earlier run left there, except
+	// for the logs, which it appends to.
+	Dir string
+	// Network is the cluster's.
+	Network *Network
+	// APIServerURL is written to /etc/kubernetes/apiserver-url.env, as on an OpenShift node. A standalone node
+	// may leave it empty and has no such file then.
+	APIServerURL string
+	// ClientCAFile is the host path of the CA that the kubelet's clients are checked with.
+	ClientCAFile string
+	// KubeletKubeconfig is the host path of the kubelet's kubeconfig.
+	KubeletKubeconfig string
+	// BinDir is the host folder that holds the kubelet. The program that runs as the node's process 1 is compiled
+	// into it when it is not there.
+	BinDir string
+	// Labels are set by the kubelet when it registers; it refuses most names that end in kubernetes.io.
+	Labels map[string]string
+	// ExternalCloudProvider makes the kubelet register with the taint node.cloudprovider.kubernetes.io/uninitialized.
+	ExternalCloudProvider bool
+	// Standalone gives the kubelet no API server: it runs its static pods and nothing else. ClientCAFile,
+	// KubeletKubeconfig, Labels and ExternalCloudProvider must be empty then.
+	Standalone bool
+	// Progress gets a line for every step of a start. Default: none.
+	Progress io.Writer
+}
+
+// Node is one node. Its methods may be called from several goroutines; one waits for the other.
+type Node struct {
+	options Options
+	group   cgroup
+	agent   string
+
+	mu      sync.Mutex
+	process *agentProcess
+}
+
+// Start starts the node and returns when its kubelet reports that it is healthy. When it fails, nothing but the logs
+// is left and the error quotes them. The caller stops the node.
+func Start(ctx context.Context, options Options) (*Node, error) {
+	n, err := prepare(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", options.Name, err)
+	}
+	if err := n.boot(ctx); err != nil {
+		err = errors.Join(fmt.Errorf("node %s: %w%s", options.Name, err, n.quoteLogs()), n.Stop(context.WithoutCancel(ctx)))
+		return nil, err
+	}
+	return n, nil
+}
+
+func (o *Options) validate() error {
+	switch {
+	case o.Network == nil || o.Network.state == nil:
+		return errors.New("the network is missing or closed")
+	case o.Name == "" || strings.ContainsAny(o.Name, "/ "):
+		return errors.New("a node needs a name without a blank and a slash")
+	case o.Index < 0 || o.Index >= maxNodes:
+		return fmt.Errorf("index %d is not between 0 and %d", o.Index, maxNodes-1)
+	case !filepath.IsAbs(o.Dir) || !filepath.IsAbs(o.BinDir):
+		return fmt.Errorf("Dir %q and BinDir %q must be absolute paths", o.Dir, o.BinDir)
+	case !o.Standalone && (o.KubeletKubeconfig == "" || o.ClientCAFile == "" || o.APIServerURL == ""):
+		return errors.New("KubeletKubeconfig, ClientCAFile and APIServerURL are needed unless the node is standalone")
+	case o.Standalone && (o.KubeletKubeconfig != "" || o.ClientCAFile != "" || len(o.Labels) > 0 || o.ExternalCloudProvider):
+		return errors.New("a standalone node has no kubeconfig, client CA, labels and cloud provider")
+	}
+	for _, program := range []string{"containerd", "ctr", "runc", "ip"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("%w: install the packages containerd, runc, iproute2 and containernetworking-plugins", err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(o.BinDir, "kubelet")); err != nil {
+		return fmt.Errorf("the kubelet is not built: %w", err)
+	}
+	return nil
+}
+
+// prepare writes the node's folder and the programs and images that every start needs.
+func prepare(ctx context.Context, options Options) (*Node, error) {
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	if options.Progress == nil {
+		options.Progress = io.Discard
+	}
+	n := &Node{options: options, group: cgroup(options.Network.bridge + "/" + options.Name)}
+	if err := n.removeFiles(); err != nil {
+		return nil, err
+	}
+	folders := []string{filepath.Join(options.Dir, "logs"), n.config("")}
+	for _, folder := range nodeFolders {
+		folders = append(folders, filepath.Join(n.Root(), folder))
+	}
+	for _, folder := range append(folders, n.root("etc/kubernetes/manifests")) {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if n.agent, err = buildAgent(ctx, options.BinDir); err != nil {
+		return nil, err
+	}
+	pause := ImageSpec{Ref: pauseImage, Files: map[string]string{"/pause": n.agent}, Entrypoint: []string{"/pause", "pause"}}
+	if err := WriteImage(n.config("pause.tar"), pause); err != nil {
+		return nil, err
+	}
+	files := map[string]string{
+		n.config("containerd.toml"): containerdConfig,
+		n.config("kubelet.yaml"):    kubeletYAML(n.group, options),
+	}
+	if options.APIServerURL != "" {
+		server, err := url.Parse(options.APIServerURL)
+		if err != nil {
+			return nil, fmt.Errorf("APIServerURL: %w", err)
+		}
+		port := server.Port()
+		if port == "" {
+			port = "443"
+		}
+		files[n.root("etc/kubernetes/apiserver-url.env")] = fmt.Sprintf(
+			"KUBERNETES_SERVICE_HOST='%s'\nKUBERNETES_SERVICE_PORT='%s'\n", server.Hostname(), port)
+	}
+	for path, content := range files {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// boot starts the node's processes on the files that are there.
+func (n *Node) boot(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.emptyRun(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
+	defer cancel()
+	began := time.Now()
+	process, err := startAgent(n.agent, n.log("node"))
+	if err != nil {
+		return err
+	}
+	n.process = process
+	if err := n.settle(ctx); err != nil {
+		return err
+	}
+	if err := process.ask(ctx, agentRequest{Restart: containerdService}); err != nil {
+		return err
+	}
+	if err := poll(ctx, n.dialContainerd); err != nil {
+		return fmt.Errorf("waiting for containerd: %w", err)
+	}
+	if err := n.importImage(ctx, n.config("pause.tar")); err != nil {
+		return err
+	}
+	n.progress("containerd runs after %s", time.Since(began).Round(time.Millisecond))
+	if err := n.restartKubelet(ctx); err != nil {
+		return err
+	}
+	n.progress("the kubelet is healthy after %s", time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+// settle gives the first process its control group, link, mounts and network.
+func (n *Node) settle(ctx context.Context) error {
+	if err := (n.group + "/system").join(n.process.pid()); err != nil {
+		return err
+	}
+	if err := n.options.Network.connect(ctx, n.options.Index, n.process.pid()); err != nil {
+		return err
+	}
+	containerd, err := exec.LookPath("containerd")
+	if err != nil {
+		return err
+	}
+	return n.process.ask(ctx, agentSettings{
+		Hostname:   n.options.Name,
+		Root:       n.Root(),
+		Folders:    nodeFolders,
+		IPCommands: n.options.Network.inside(n.options.Index),
+		Services: map[string]agentService{
+			containerdService: {
+				Command: []string{containerd, "--config", n.config("containerd.toml")},
+				Log:     n.log(containerdService),
+			},
+			kubeletService: {
+				Command: kubeletCommand(n.options, n.IP(), n.config("kubelet.yaml")),
+				Log:     n.log(kubeletService),
+			},
+		},
+	})
+}
+
+func (n *Node) dialContainerd() error {
+	connection, err := net.Dial("unix", n.socket())
+	if err != nil {
+		return err
+	}
+	return connection.Close()
+}
+
+// LoadImages imports docker-archives into the node's containerd.
+func (n *Node) LoadImages(ctx context.Context, tars ...string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.process == nil {
+		return fmt.Errorf("node %s: loading images: it does not run", n.options.Name)
+	}
+	for _, tar := range tars {
+		if err := n.importImage(ctx, tar); err != nil {
+			return fmt.Errorf("node %s: %w", n.options.Name, err)
+		}
+	}
+	return nil
+}
+
+func (n *Node) importImage(ctx context.Context, tar string) error {
+	cmd := exec.CommandContext(ctx, "ctr", "--address", n.socket(), "--namespace", "k8s.io", "images", "import", tar)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("importing %s: %w: %s", tar, err, strings.TrimSpace(string(output)))
+	}
+	return nil
+}
+
+// EnableCNI writes the configuration of the pod network; before that the node is not Ready and only pods on the host
+// network start.
+func (n *Node) EnableCNI() error {
+	target := n.root("etc/cni/net.d/10-devcluster.conflist")
+	content := cniConfig(n.options.Network.pods(n.options.Index).String())
+	// containerd reads the folder at every change and takes names that end in conf, conflist and json.
+	err := os.WriteFile(target+".new", []byte(content), 0o644)
+	if err == nil {
+		err = os.Rename(target+".new", target)
+	}
+	if err != nil {
+		return fmt.Errorf("node %s: enabling the pod network: %w", n.options.Name, err)
+	}
+	return nil
+}
+
+// RestartKubelet stops the kubelet, as systemd would, starts it again and returns when it is healthy. Pods keep
+// running.
+func (n *Node) RestartKubelet(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.process == nil {
+		return fmt.Errorf("node %s: restarting the kubelet: the node does not run", n.options.Name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
+	defer cancel()
+	if err := n.restartKubelet(ctx); err != nil {
+		return fmt.Errorf("node %s: %w%s", n.options.Name, err, n.quoteLogs())
+	}
+	return nil
+}
+
+func (n *Node) restartKubelet(ctx context.Context) error {
+	if err := n.process.ask(ctx, agentRequest{Restart: kubeletService}); err != nil {
+		return fmt.Errorf("restarting the kubelet: %w", err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
+	address := fmt.Sprintf("http://%s/healthz", net.JoinHostPort(n.IP(), fmt.Sprint(kubeletHealthPort)))
+	err := poll(ctx, func() error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s: %s", address, response.Status)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the kubelet: %w", err)
+	}
+	return nil
+}
+
+// Kill crashes the node: every process of it, the pods' too, ends at once. Its disk stays for Restart. A node that
+// does not run is left alone.
+func (n *Node) Kill() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.process == nil {
+		return nil
+	}
+	if err := n.process.kill(); err != nil {
+		return fmt.Errorf("node %s: %w", n.options.Name, err)
+	}
+	n.process = nil
+	ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
+	defer cancel()
+	if err := n.options.Network.disconnect(ctx, n.options.Index); err != nil {
+		return fmt.Errorf("node %s: %w", n.options.Name, err)
+	}
+	if err := n.group.remove(ctx); err != nil {
+		return fmt.Errorf("node %s: %w", n.options.Name, err)
+	}
+	return nil
+}
+
+// Restart boots the node after Kill: its disk is as it was, what is kept in memory is gone. It returns when the
+// kubelet is healthy.
+func (n *Node) Restart(ctx context.Context) error {
+	if n.PID() != 0 {
+		return fmt.Errorf("node %s: restarting: it runs", n.options.Name)
+	}
+	if err := n.boot(ctx); err != nil {
+		return errors.Join(fmt.Errorf("node %s: restarting: %w%s", n.options.Name, err, n.quoteLogs()), n.Kill())
+	}
+	return nil
+}
+
+// Stop ends the node and removes everything of it but the logs. Stopping it again does nothing.
+func (n *Node) Stop(_ context.Context) error {
+	if err := n.Kill(); err != nil {
+		return err
+	}
+	if err := n.removeFiles(); err != nil {
+		return fmt.Errorf("node %s: %w", n.options.Name, err)
+	}
+	return nil
+}
+
+func (n *Node) removeFiles() error {
+	return errors.Join(os.RemoveAll(n.Root()), os.RemoveAll(n.config("")))
+}
+
+// Name is the name of the Node object.
+func (n *Node) Name() string { return n.options.Name }
+
+// IP is the node's address in the network.
+func (n *Node) IP() string { return n.options.Network.address(n.options.Index).String() }
+
+// Root is the host folder that holds the node's own folders by their paths, such as etc/kubernetes.
+func (n *Node) Root() string { return filepath.Join(n.options.Dir, "root") }
+
+// PID is the node's first process as the host sees it, and 0 while the node does not run. Its namespaces under
+// /proc/<pid>/ns are the node's.
+func (n *Node) PID() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.process == nil {
+		return 0
+	}
+	return n.process.pid()
+}
+
+// Log returns the paths of the node's logs: containerd's, the kubelet's and that of the process that runs them. They
+// outlive the node.
+func (n *Node) Log() []string {
+	return []string{n.log(containerdService), n.log(kubeletService), n.log("node")}
+}
+
+func (n *Node) root(path string) string   { return filepath.Join(n.Root(), path) }
+func (n *Node) config(path string) string { return filepath.Join(n.options.Dir, "config", path) }
+func (n *Node) log(name string) string    { return filepath.Join(n.options.Dir, "logs", name+".log") }
+
+// socket reaches containerd through the node's own view of the file system, which also keeps the path within the 107
+// characters that a socket's may have.
+func (n *Node) socket() string {
+	return fmt.Sprintf("/proc/%d/root%s", n.process.pid(), containerdSocket)
+}
+
+func (n *Node) progress(format string, args ...any) {
+	fmt.Fprintf(n.options.Progress, "node %s: %s\n", n.options.Name, fmt.Sprintf(format, args...))
+}
+
+// quoteLogs returns the last lines of each log, to be appended to an error.
+func (n *Node) quoteLogs() string {
+	var quote strings.Builder
+	for _, path := range n.Log() {
+		content, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			fmt.Fprintf(&quote, "\n%v", err)
+			continue
+		}
+		lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+		lines = lines[max(0, len(lines)-logTail):]
+		fmt.Fprintf(&quote, "\nlast lines of %s:\n%s", path, strings.Join(lines, "\n"))
+	}
+	return quote.String()
+}
+
+// emptyRun removes what a machine keeps in memory.
+func (n *Node) emptyRun() error {
+	for _, folder := range nodeFolders {
+		if !strings.HasPrefix(folder, "/run/") {
+			continue
+		}
+		if err := os.RemoveAll(n.root(folder)); err != nil {
+			return err
+		}
+		if err := os.Mkdir(n.root(folder), 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
