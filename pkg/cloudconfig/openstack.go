@@ -1,9 +1,188 @@
 package cloudconfig
 
-// OpenStack checks and rewrites an OpenStack cloud.conf, and checks the clouds.yaml and the CA bundle that it is used
-// with.
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig/gcfg"
+)
+
+const (
+	// openStackCloud is the entry of clouds.yaml that the credentials of an OpenShift cluster stand under.
+	openStackCloud = "openstack"
+	cloudsKey      = "clouds.yaml"
+)
+
+// openStack is one run of the OpenStack function.
+type openStack struct {
+	src      Source
+	config   *iniDocument
+	clouds   cloudsFile
+	findings findings
+}
+
+// OpenStack checks and rewrites an OpenStack cloud.conf, and checks the clouds.yaml and the CA bundle that it is used with.
+//
+// The text is what k8s.io/cloud-provider-openstack v1.36.0 reads: nothing passes that it would refuse. The rewriting makes
+// it log in with clouds.yaml, drops what only the in-tree provider knew, sets the load balancer defaults of OpenShift
+// (max-shared-lb = 1, manage-security-groups = true) where the user set nothing, and points ca-file at the CA bundle that
+// is delivered. What is unknown is kept: a newer provider may know it. Comments are not kept.
 func OpenStack(src Source) Result {
-	var fs findings
-	fs.add(Finding{Input: ConfigInput, Kind: Invalid, Message: "the OpenStack reader is not built in"})
-	return fs.finish(src.Config)
+	o := &openStack{src: src}
+	o.config = readINI(src.Config, openStackSchema, &o.findings)
+	o.clouds = readClouds(src.Credentials, &o.findings)
+	o.checkValues()
+	o.checkClientCertificate()
+	o.useClouds()
+	o.useCABundle()
+	o.setDefaults()
+	o.config.checkPlaceholders()
+	return o.findings.finish(o.config.format())
+}
+
+// checkValues finds values that can be read, but with which the provider exits or does nothing.
+func (o *openStack) checkValues() {
+	if e := o.config.value("Global", "os-endpoint-type"); e.Name != "" {
+		if word := strings.Fields(e.Value); len(word) == 1 && !isEndpointType(word[0]) {
+			o.config.report(e.ValuePos, Invalid, fmt.Sprintf("os-endpoint-type is %s, but wants public, internal or admin", quoted(e.Value)))
+		}
+	} else if endpointType := o.clouds.endpointType(); endpointType.Value != "" && !isEndpointType(endpointType.Value) {
+		o.clouds.report(&o.findings, endpointType, fmt.Sprintf("%s is not one that the cloud-controller-manager knows: write public, internal or admin", endpointType.path))
+	}
+	if e := o.config.value("Metadata", "search-order"); e.Value != "" && !isSearchOrder(e.Value) {
+		o.config.report(e.ValuePos, Invalid, fmt.Sprintf("search-order is %s, but wants configDrive, metadataService or both, with a comma", quoted(e.Value)))
+	}
+	if e := o.config.value("LoadBalancer", "lb-version"); e.Value != "" && e.Value != "v2" && !o.loadBalancersOff() {
+		o.config.report(e.ValuePos, Invalid, fmt.Sprintf("lb-version is %s, but the only one left is v2: remove the line", quoted(e.Value)))
+	}
+}
+
+func (o *openStack) loadBalancersOff() bool {
+	return slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(o.config.value("LoadBalancer", "enabled").Value))
+}
+
+func isEndpointType(word string) bool {
+	return word == "public" || word == "internal" || word == "admin"
+}
+
+func isSearchOrder(order string) bool {
+	elements := strings.Split(order, ",")
+	for _, e := range elements {
+		if e = strings.TrimSpace(e); e != "configDrive" && e != "metadataService" {
+			return false
+		}
+	}
+	return len(elements) <= 2
+}
+
+// checkClientCertificate finds a client certificate that the provider would look for in vain. A certificate without a key,
+// or the other way round, is ignored by it.
+func (o *openStack) checkClientCertificate() {
+	certificate, key := o.config.value("Global", "cert-file"), o.config.value("Global", "key-file")
+	cloud := o.clouds.cloud()
+	if either(certificate.Value, cloud.Certificate.Value) == "" || either(key.Value, cloud.Key.Value) == "" {
+		return
+	}
+	for _, file := range []struct {
+		entry gcfg.Entry
+		value cloudValue
+	}{{certificate, cloud.Certificate}, {key, cloud.Key}} {
+		name := either(file.entry.Value, file.value.Value)
+		if o.delivered(name) {
+			continue
+		}
+		message := fmt.Sprintf("%s will not exist for the cloud-controller-manager: only the keys of the credentials Secret are delivered, in %s",
+			quoted(name), o.src.Paths.Credentials)
+		if file.entry.Value != "" {
+			o.config.report(file.entry.ValuePos, Invalid, message)
+			continue
+		}
+		o.clouds.report(&o.findings, file.value, message)
+	}
+}
+
+func either(first, second string) string {
+	if first != "" {
+		return first
+	}
+	return second
+}
+
+// delivered tells whether the file will exist for the provider, or belongs to the trust store of its image, of which nothing
+// is known here.
+func (o *openStack) delivered(file string) bool {
+	if file == o.src.Paths.CABundle {
+		return o.hasCABundle()
+	}
+	if path.Dir(file) == o.src.Paths.Credentials {
+		_, ok := o.src.Credentials[path.Base(file)]
+		return ok
+	}
+	return strings.HasPrefix(file, "/etc/pki/") || strings.HasPrefix(file, "/etc/ssl/")
+}
+
+// hasCABundle is false for an empty bundle too: an empty file would make the provider exit.
+func (o *openStack) hasCABundle() bool {
+	return len(bytes.TrimSpace(o.src.CABundle)) > 0
+}
+
+// useClouds makes the provider log in with the delivered clouds.yaml. Its keys stand last in [Global], in this order.
+func (o *openStack) useClouds() {
+	const reason = "the cloud-controller-manager logs in with the clouds.yaml of its own credentials Secret"
+	file := path.Join(o.src.Paths.Credentials, cloudsKey)
+	if o.config.group("Global") == nil {
+		o.config.addFirst("Global")
+	}
+	for _, ours := range []struct {
+		key, value string
+		same       []string // other spellings of the value
+	}{
+		{key: "use-clouds", value: "true", same: []string{"yes", "on", "1", ""}},
+		{key: "clouds-file", value: file},
+		{key: "cloud", value: openStackCloud},
+	} {
+		was := o.config.drop("Global", ours.key)
+		o.config.add("Global", ours.key, ours.value)
+		if was.Name != "" && was.Value != ours.value && !slices.Contains(ours.same, strings.ToLower(was.Value)) {
+			o.config.report(was.Pos, Rewritten, fmt.Sprintf("%s is set to %q: %s", ours.key, ours.value, reason))
+		}
+	}
+}
+
+// useCABundle makes ca-file name a file that exists. What cloud.conf says wins over the cacert of clouds.yaml.
+func (o *openStack) useCABundle() {
+	named := o.config.value("Global", "ca-file")
+	ours := o.src.Paths.CABundle
+	switch {
+	case named.Value != "" && named.Value != ours && o.delivered(named.Value):
+		return
+	case o.hasCABundle():
+		o.config.drop("Global", "ca-file")
+		o.config.add("Global", "ca-file", ours)
+		if named.Value != "" && named.Value != ours {
+			o.config.report(named.Pos, Rewritten, fmt.Sprintf("ca-file is set to %q, where the ca-bundle.pem of the cloud configuration is delivered", ours))
+		}
+		checkCABundle(o.src.CABundle, &o.findings)
+	case named.Value != "":
+		o.config.report(named.ValuePos, Invalid, fmt.Sprintf("ca-file is %s, which will not exist for the cloud-controller-manager: "+
+			"put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line", quoted(named.Value)))
+	default:
+		if cacert := o.clouds.cloud().CACert; cacert.Value != "" && !o.delivered(cacert.Value) {
+			o.clouds.report(&o.findings, cacert, fmt.Sprintf("cacert is %s, which will not exist for the cloud-controller-manager: "+
+				"put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line", quoted(cacert.Value)))
+		}
+	}
+}
+
+// setDefaults adds OpenShift's defaults where the user says nothing: no load balancer shared by Services, and security
+// groups that let the load balancers reach the nodes.
+func (o *openStack) setDefaults() {
+	for _, d := range []struct{ key, value string }{{"max-shared-lb", "1"}, {"manage-security-groups", "true"}} {
+		if o.config.value("LoadBalancer", d.key).Name == "" {
+			o.config.add("LoadBalancer", d.key, d.value)
+		}
+	}
 }

@@ -31,3 +31,8 @@ func position(data []byte, offset int) (line, column int) {
 	line = bytes.Count(before, []byte("\n")) + 1
 	return line, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
 }
+
+// placeholderMessage says what is wrong with a text that holds the placeholder.
+func placeholderMessage(name string) string {
+	return "this has the text " + name + " in it, which the installation on a node replaces in every file"
+}

@@ -1,0 +1,34 @@
+package cloudconfig
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+)
+
+// checkCABundle reports what makes client-go's certificate reader, which the cloud-controller-managers use, refuse a CA
+// file: a certificate that cannot be parsed, or none at all. Whether certificates are expired is not its matter.
+func checkCABundle(bundle []byte, fs *findings) {
+	certificates := 0
+	for rest := bundle; ; {
+		block, after := pem.Decode(rest)
+		if block == nil {
+			break
+		}
+		offset := len(bundle) - len(after)
+		rest = after
+		if block.Type != "CERTIFICATE" || len(block.Headers) != 0 {
+			continue
+		}
+		certificates++
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			line, column := position(bundle, bytes.LastIndex(bundle[:offset], []byte("-----BEGIN CERTIFICATE-----")))
+			fs.add(Finding{Input: CABundleInput, Line: line, Column: column, Kind: Invalid,
+				Message: "this certificate cannot be parsed, and the cloud-controller-manager would exit: replace or remove it"})
+		}
+	}
+	if certificates == 0 {
+		fs.add(Finding{Input: CABundleInput, Kind: Invalid,
+			Message: "there is no PEM certificate in it, and the cloud-controller-manager would exit: write the CA certificates in PEM form"})
+	}
+}

@@ -1,0 +1,403 @@
+package cloudconfig
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig/gcfg"
+)
+
+// iniType is how a cloud provider's own reader, gopkg.in/gcfg.v1, takes the value of a key.
+type iniType int
+
+const (
+	textValue     iniType = iota // any text; the key alone is refused
+	wordValue                    // one word without blanks (a Go type of its own that is made from string)
+	boolValue                    // true, yes, on, 1, false, no, off, 0; the key alone is true
+	intValue                     // a decimal or 0x number
+	uintValue                    // likewise, not negative
+	durationValue                // as time.ParseDuration reads it
+	listValue                    // every line adds one text; the key alone empties the list
+	refusedValue                 // a field that the reader finds but cannot set
+	ourValue                     // whatever it is, the rewriting replaces it
+)
+
+// iniKey is a key that a cloud provider knows.
+type iniKey struct {
+	name string
+	kind iniType
+	// legacy says why the key is dropped; empty for a key that the external provider reads.
+	legacy string
+	// only is the one value with which a legacy key can be dropped; nil when any can.
+	only *string
+}
+
+// iniSection is a section that a cloud provider knows.
+type iniSection struct {
+	name string
+	// named tells that the header has a second, quoted part: [Name "x"].
+	named bool
+	// legacy says why the section is dropped; empty for a section that the external provider reads.
+	legacy string
+	keys   []iniKey
+}
+
+func (s iniSection) key(name string) (iniKey, bool) {
+	for _, k := range s.keys {
+		if strings.EqualFold(k.name, name) {
+			return k, true
+		}
+	}
+	return iniKey{}, false
+}
+
+// keyNames are the keys that the external provider reads.
+func (s iniSection) keyNames() []string {
+	var names []string
+	for _, k := range s.keys {
+		if k.legacy == "" && k.kind != refusedValue {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// header is the section as a message shows it.
+func (s iniSection) header() string {
+	if s.named {
+		return "[" + s.name + ` "name"]`
+	}
+	return "[" + s.name + "]"
+}
+
+// iniSchema is everything that one provider knows.
+type iniSchema []iniSection
+
+func (s iniSchema) section(name string) (iniSection, bool) {
+	for _, sec := range s {
+		if strings.EqualFold(sec.name, name) {
+			return sec, true
+		}
+	}
+	return iniSection{}, false
+}
+
+func (s iniSchema) names() []string {
+	names := make([]string, len(s))
+	for i, sec := range s {
+		names[i] = sec.name
+	}
+	return names
+}
+
+// homes are the sections that know the key, as messages show them.
+func (s iniSchema) homes(key string) string {
+	var homes []string
+	for _, sec := range s {
+		if k, ok := sec.key(key); ok && k.legacy == "" && k.kind != refusedValue {
+			homes = append(homes, sec.header())
+		}
+	}
+	return strings.Join(homes, " or ")
+}
+
+// iniDocument is a configuration under rewriting: sections of the same name are one, known names are spelt as the
+// provider spells them, single values stand once, and what is legacy is gone.
+type iniDocument struct {
+	schema   iniSchema
+	sections []*iniGroup
+	findings *findings
+}
+
+// iniGroup is one section with everything that was said about it.
+type iniGroup struct {
+	gcfg.Section
+	single map[string]int // where the one entry of a known single-valued key is, by its name
+}
+
+// readINI reads a configuration strictly and adds what is wrong with it to fs. What it returns can be used even then.
+func readINI(text []byte, schema iniSchema, fs *findings) *iniDocument {
+	d := &iniDocument{schema: schema, findings: fs}
+	if len(bytes.TrimSpace(text)) == 0 {
+		state := "empty"
+		if text == nil {
+			state = "missing"
+		}
+		d.report(gcfg.Position{}, Invalid, "there is no cloud configuration: it is "+state+"; write at least the line [Global]")
+		return d
+	}
+	sections, errs := gcfg.Parse(text)
+	for _, e := range errs {
+		message := e.Message
+		if key := nearest(e.Name, d.allKeys()); e.Name != "" && key != "" {
+			message += fmt.Sprintf("; did you mean %q?", key)
+		}
+		d.report(e.Pos, Invalid, message)
+	}
+	groups := map[[2]string]*iniGroup{}
+	for _, s := range sections {
+		d.addSection(s, groups)
+	}
+	return d
+}
+
+func (d *iniDocument) allKeys() []string {
+	var names []string
+	for _, s := range d.schema {
+		names = append(names, s.keyNames()...)
+	}
+	return names
+}
+
+func (d *iniDocument) report(pos gcfg.Position, kind Kind, message string) {
+	d.findings.add(Finding{Input: ConfigInput, Line: pos.Line, Column: pos.Column, Kind: kind, Message: message})
+}
+
+func (d *iniDocument) addSection(s gcfg.Section, groups map[[2]string]*iniGroup) {
+	known, ok := d.schema.section(s.Name)
+	switch {
+	case s.Name == "":
+		return // the header was reported
+	case !ok:
+		d.unknownSection(s)
+	case known.legacy != "":
+		d.report(s.Pos, Legacy, fmt.Sprintf("section [%s] is dropped: %s", known.name, known.legacy))
+		return
+	case s.Subsection != "" && !known.named:
+		ok = false // the provider ignores all of it
+		d.report(s.Pos, Typo, fmt.Sprintf("section [%s %s] is ignored by the cloud-controller-manager; did you mean [%s]?",
+			known.name, quoted(s.Subsection), known.name))
+	default:
+		s.Name = known.name
+	}
+	id := [2]string{s.Name, s.Subsection}
+	group := groups[id]
+	if group == nil {
+		group = &iniGroup{Section: gcfg.Section{Name: s.Name, Subsection: s.Subsection, Pos: s.Pos}, single: map[string]int{}}
+		groups[id] = group
+		d.sections = append(d.sections, group)
+	}
+	if !ok {
+		group.Entries = append(group.Entries, s.Entries...)
+		return
+	}
+	for _, e := range s.Entries {
+		d.addEntry(known, group, e)
+	}
+}
+
+func (d *iniDocument) unknownSection(s gcfg.Section) {
+	name := s.Name
+	if meant := nearest(name, d.schema.names()); meant != "" {
+		d.report(s.Pos, Typo, fmt.Sprintf("unknown section [%s]; did you mean [%s]?", name, meant))
+		return
+	}
+	if r := []rune(name); len(r) > shownLength {
+		name = string(r[:shownLength]) + "…"
+	}
+	d.report(s.Pos, Unknown, fmt.Sprintf("unknown section [%s]: the cloud-controller-manager ignores it; remove it or correct its name", name))
+}
+
+func (d *iniDocument) addEntry(known iniSection, group *iniGroup, e gcfg.Entry) {
+	key, ok := known.key(e.Name)
+	switch {
+	case !ok:
+		d.unknownKey(known, e)
+		group.Entries = append(group.Entries, e)
+		return
+	case key.only != nil && e.Value != *key.only:
+		d.report(e.ValuePos, Invalid, fmt.Sprintf("%s is %s, but only its default %q can be honoured (%s): remove the line",
+			key.name, quoted(e.Value), *key.only, key.legacy))
+		return
+	case key.legacy != "":
+		d.report(e.Pos, Legacy, fmt.Sprintf("%s in [%s] is dropped: %s", key.name, known.name, key.legacy))
+		return
+	}
+	e.Name = key.name
+	if message := checkValue(key, e); message != "" {
+		d.report(e.ValuePos, Invalid, message)
+	}
+	if key.kind == listValue {
+		group.Entries = append(group.Entries, e)
+		return
+	}
+	if at, again := group.single[key.name]; again {
+		d.report(group.Entries[at].Pos, Rewritten, fmt.Sprintf("this %s is dropped: line %d sets it again, and the last one counts",
+			key.name, e.Pos.Line))
+		group.Entries[at] = e
+		return
+	}
+	group.single[key.name] = len(group.Entries)
+	group.Entries = append(group.Entries, e)
+}
+
+func (d *iniDocument) unknownKey(known iniSection, e gcfg.Entry) {
+	where := "[" + known.name + "]"
+	if meant := nearest(e.Name, known.keyNames()); meant != "" {
+		d.report(e.Pos, Typo, fmt.Sprintf("unknown key %s in %s; did you mean %q?", quoted(e.Name), where, meant))
+		return
+	}
+	if homes := d.schema.homes(e.Name); homes != "" {
+		d.report(e.Pos, Typo, fmt.Sprintf("unknown key %s in %s; it belongs in %s", quoted(e.Name), where, homes))
+		return
+	}
+	name := quoted(e.Name)
+	if e.Blank {
+		name = "without a value" // perhaps the second half of a value that was broken off: not shown
+	}
+	d.report(e.Pos, Unknown, fmt.Sprintf("unknown key %s in %s: the cloud-controller-manager ignores it; remove it or correct its name", name, where))
+}
+
+// checkValue says why the provider's reader refuses the value; empty when it takes it.
+func checkValue(key iniKey, e gcfg.Entry) string {
+	wants := ""
+	switch key.kind {
+	case boolValue:
+		switch strings.ToLower(e.Value) {
+		case "true", "yes", "on", "1", "false", "no", "off", "0":
+			return ""
+		}
+		wants = "true or false"
+	case wordValue:
+		wants = "one word"
+	case intValue:
+		wants = "a whole number"
+	case uintValue:
+		wants = "a whole number that is not negative"
+	case durationValue:
+		wants = "a duration with a unit, such as 5s or 1m30s"
+	case refusedValue:
+		return fmt.Sprintf("%s cannot be set here: remove the line", key.name)
+	}
+	switch {
+	case e.Blank && (key.kind == listValue || key.kind == boolValue || key.kind == ourValue):
+		return ""
+	case e.Blank:
+		return fmt.Sprintf("%s has no value: write %s = value or remove the line", key.name, key.name)
+	case wants == "" || scans(key.kind, e.Value):
+		return ""
+	case e.Value == "":
+		return fmt.Sprintf("%s is empty, but wants %s", key.name, wants)
+	}
+	return fmt.Sprintf("%s is %s, but wants %s", key.name, quoted(e.Value), wants)
+}
+
+// scans tells whether the provider's reader can make a value of the kind out of the text. It reads numbers and words with
+// fmt.Sscanf, which is repeated here so that neither accepts what the other does not.
+func scans(kind iniType, text string) bool {
+	switch kind {
+	case wordValue:
+		var word named
+		return scansAs(&word, text, 'v')
+	case intValue, uintValue:
+		text = strings.TrimSpace(text)
+		verb := 'd'
+		if strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "-0x") {
+			verb = 'v'
+		}
+		if kind == intValue {
+			return scansAs(new(int), text, verb)
+		}
+		return scansAs(new(uint), text, verb)
+	case durationValue:
+		_, err := time.ParseDuration(text)
+		return err == nil
+	}
+	return false
+}
+
+// named is a type of its own that is made from string.
+type named string
+
+func scansAs(target any, text string, verb rune) bool {
+	var rest []byte
+	n, err := fmt.Sscanf(text, "%"+string(verb)+"%s", target, &rest)
+	return n == 1 && err == io.EOF
+}
+
+// group is the section without a second name; nil when there is none.
+func (d *iniDocument) group(section string) *iniGroup {
+	for _, g := range d.sections {
+		if g.Name == section && g.Subsection == "" {
+			return g
+		}
+	}
+	return nil
+}
+
+// value is the value of a known single-valued key; the entry is empty when the key is not set.
+func (d *iniDocument) value(section, key string) gcfg.Entry {
+	if g := d.group(section); g != nil {
+		if i, ok := g.single[key]; ok {
+			return g.Entries[i]
+		}
+	}
+	return gcfg.Entry{}
+}
+
+// drop removes a known single-valued key and returns what it was; the entry is empty when the key was not set.
+func (d *iniDocument) drop(section, key string) gcfg.Entry {
+	g := d.group(section)
+	if g == nil {
+		return gcfg.Entry{}
+	}
+	i, ok := g.single[key]
+	if !ok {
+		return gcfg.Entry{}
+	}
+	e := g.Entries[i]
+	g.Entries = append(g.Entries[:i:i], g.Entries[i+1:]...)
+	delete(g.single, key)
+	for k, at := range g.single {
+		if at > i {
+			g.single[k] = at - 1
+		}
+	}
+	return e
+}
+
+// add sets a known single-valued key that is not set, as the last one of its section.
+func (d *iniDocument) add(section, key, value string) {
+	g := d.group(section)
+	if g == nil {
+		g = &iniGroup{Section: gcfg.Section{Name: section}, single: map[string]int{}}
+		d.sections = append(d.sections, g)
+	}
+	g.single[key] = len(g.Entries)
+	g.Entries = append(g.Entries, gcfg.Entry{Name: key, Value: value})
+}
+
+// checkPlaceholders reports every text that would be another one in the file on the node.
+func (d *iniDocument) checkPlaceholders() {
+	for _, g := range d.sections {
+		d.checkPlaceholder(g.Pos, g.Name+" "+g.Subsection)
+		for _, e := range g.Entries {
+			d.checkPlaceholder(e.Pos, e.Name)
+			d.checkPlaceholder(e.ValuePos, e.Value)
+		}
+	}
+}
+
+func (d *iniDocument) checkPlaceholder(pos gcfg.Position, text string) {
+	if _, _, name, found := Placeholders([]byte(text)); found {
+		d.report(pos, Invalid, placeholderMessage(name)+": write another value")
+	}
+}
+
+// format is the rewritten configuration.
+func (d *iniDocument) format() []byte {
+	sections := make([]gcfg.Section, len(d.sections))
+	for i, g := range d.sections {
+		sections[i] = g.Section
+	}
+	return gcfg.Format(sections)
+}
+
+// addFirst adds an empty section before all others.
+func (d *iniDocument) addFirst(section string) {
+	g := &iniGroup{Section: gcfg.Section{Name: section}, single: map[string]int{}}
+	d.sections = append([]*iniGroup{g}, d.sections...)
+}
