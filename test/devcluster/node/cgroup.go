@@ -21,7 +21,7 @@ const pollInterval = 20 * time.Millisecond
 type cgroup string
 
 // cgroupHierarchies returns the mount points of the cgroup v2 hierarchy and of every v1 hierarchy, whichever the
-// machine has. The v1 cpuset hierarchy is marked, because a fresh group in it accepts no process.
+// machine has, and among them that of the v1 cpuset hierarchy.
 func cgroupHierarchies() (mounts []string, cpuset string, err error) {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -53,15 +53,35 @@ func (c cgroup) join(pid int) error {
 		return err
 	}
 	for _, mount := range mounts {
-		if mount == cpuset {
-			continue
-		}
-		folder := filepath.Join(mount, string(c))
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return err
+		folder := mount
+		for _, part := range strings.Split(string(c), "/") {
+			parent := folder
+			folder = filepath.Join(folder, part)
+			if err := os.Mkdir(folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+			if mount == cpuset {
+				if err := copyCpuset(parent, folder); err != nil {
+					return err
+				}
+			}
 		}
 		if err := os.WriteFile(filepath.Join(folder, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
 			return fmt.Errorf("moving process %d into cgroup %s: %w", pid, folder, err)
+		}
+	}
+	return nil
+}
+
+// copyCpuset gives a v1 cpuset group its parent's processors and memory; without any it accepts no process.
+func copyCpuset(parent, folder string) error {
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+		content, err := os.ReadFile(filepath.Join(parent, file))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, file), content, 0); err != nil {
+			return err
 		}
 	}
 	return nil

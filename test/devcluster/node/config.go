@@ -92,10 +92,9 @@ evictionHard:
 
 // kubeletYAML returns the configuration of the node's kubelet. A standalone kubelet has nobody to ask who a client is,
 // so its port is open, within a network that only this machine reaches.
-func kubeletYAML(group cgroup, options Options) string {
-	config := kubeletConfig + fmt.Sprintf("cgroupRoot: %q\n", "/"+string(group)+"/pods")
+func kubeletYAML(options Options) string {
 	if options.Standalone {
-		return config + `authentication:
+		return kubeletConfig + `authentication:
   anonymous:
     enabled: true
   webhook:
@@ -104,7 +103,7 @@ authorization:
   mode: AlwaysAllow
 `
 	}
-	return config + fmt.Sprintf(`authentication:
+	return kubeletConfig + fmt.Sprintf(`authentication:
   anonymous:
     enabled: false
   webhook:

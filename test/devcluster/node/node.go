@@ -140,7 +140,7 @@ func prepare(ctx context.Context, options Options) (*Node, error) {
 	}
 	files := map[string]string{
 		n.config("containerd.toml"): containerdConfig,
-		n.config("kubelet.yaml"):    kubeletYAML(n.group, options),
+		n.config("kubelet.yaml"):    kubeletYAML(options),
 	}
 	if options.APIServerURL != "" {
 		server, err := url.Parse(options.APIServerURL)
@@ -199,7 +199,7 @@ func (n *Node) boot(ctx context.Context) error {
 
 // settle gives the first process its control group, link, mounts and network.
 func (n *Node) settle(ctx context.Context) error {
-	if err := (n.group + "/system").join(n.process.pid()); err != nil {
+	if err := n.group.join(n.process.pid()); err != nil {
 		return err
 	}
 	if err := n.options.Network.connect(ctx, n.options.Index, n.process.pid()); err != nil {

@@ -183,8 +183,11 @@ func readMachine(t *testing.T) machine {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)
 	m.Mounts = strings.Split(string(mounts), "\n")
-	m.Cgroups, err = filepath.Glob("/sys/fs/cgroup/*/" + bridge)
-	require.NoError(t, err)
+	for _, pattern := range []string{"/sys/fs/cgroup/*/" + bridge, "/sys/fs/cgroup/*/k8s.io", "/sys/fs/cgroup/k8s.io"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		m.Cgroups = append(m.Cgroups, found...)
+	}
 	for _, name := range []string{"kernel/panic", "kernel/panic_on_oops", "vm/overcommit_memory", "kernel/keys/root_maxkeys"} {
 		value, err := os.ReadFile("/proc/sys/" + name)
 		require.NoError(t, err)

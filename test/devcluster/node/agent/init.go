@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"syscall"
 )
 
@@ -47,6 +48,9 @@ type answer struct {
 
 // runInit sets the node up and serves requests until in ends.
 func runInit(in io.Reader, out io.Writer) error {
+	// The cgroup namespace belongs to a thread and passes to the processes that this thread starts: all of them
+	// start here.
+	runtime.LockOSThread()
 	decoder := json.NewDecoder(bufio.NewReader(in))
 	encoder := json.NewEncoder(out)
 	var s settings
@@ -91,8 +95,19 @@ func (s *settings) apply() error {
 	if err := syscall.Sethostname([]byte(s.Hostname)); err != nil {
 		return fmt.Errorf("setting the host name %s: %w", s.Hostname, err)
 	}
+	// Everything is private first, so that no mount reaches the host, and shared at the end, because the kubelet
+	// needs mounts to reach the pods.
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("making the node's mounts private: %w", err)
+	}
+	if err := enterCgroups(); err != nil {
+		return err
+	}
 	if err := s.mount(); err != nil {
 		return err
+	}
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SHARED, ""); err != nil {
+		return fmt.Errorf("making the node's mounts shared: %w", err)
 	}
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
 		return fmt.Errorf("turning on forwarding: %w", err)
@@ -100,12 +115,8 @@ func (s *settings) apply() error {
 	return s.network()
 }
 
-// mount gives the node its own folders. Everything is private first, so that no mount reaches the host, and shared at
-// the end, because the kubelet needs mounts to reach the pods.
+// mount gives the node its own processes and folders.
 func (s *settings) mount() error {
-	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("making the node's mounts private: %w", err)
-	}
 	if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return fmt.Errorf("mounting /proc: %w", err)
 	}
@@ -113,9 +124,6 @@ func (s *settings) mount() error {
 		if err := syscall.Mount(filepath.Join(s.Root, folder), folder, "", syscall.MS_BIND, ""); err != nil {
 			return fmt.Errorf("mounting the node's own %s: %w", folder, err)
 		}
-	}
-	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SHARED, ""); err != nil {
-		return fmt.Errorf("making the node's mounts shared: %w", err)
 	}
 	return nil
 }
