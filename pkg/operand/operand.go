@@ -71,6 +71,9 @@ type Images struct {
 	Operand string
 	// Operator is this operator, whose binary is the cert-syncer.
 	Operator string
+	// Source is where they were looked for, for example
+	// "deployment/cluster-cloud-controller-manager-operator in openshift-cloud-controller-manager-operator".
+	Source string
 }
 
 // CloudConfig is the user's cloud configuration and where it comes from.
@@ -99,14 +102,16 @@ type Credentials struct {
 
 // TrustSource is one PEM bundle of the trusted CAs.
 type TrustSource struct {
-	// Source is the object or file, for example "configmap/user-ca-bundle in openshift-config, key ca-bundle.crt".
+	// Source is the object or file, for example "configmap/user-ca-bundle in openshift-config".
 	Source string
-	Data   []byte
+	// Key is the key that holds Data; empty for a plain file.
+	Key  string
+	Data []byte
 	// Problem says why Data is missing and what to do; the source is then reported and left out.
 	Problem string
 }
 
-// Identity is how the static pod reaches the API.
+// Identity is how the static pod reaches the API, at the configuration's apiServerInternalURI.
 type Identity struct {
 	// CABundle is the CA of the API server, PEM.
 	CABundle []byte

@@ -1,25 +1,200 @@
 package operand
 
 import (
-	corev1 "k8s.io/api/core/v1"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
 // Render makes a complete candidate out of in. It returns an *InputError with everything that is wrong when it
 // refuses the inputs; any other error is a defect of the assets.
-func Render(in Inputs) (*Resources, error) { panic("being written") }
+func Render(in Inputs) (*Resources, error) {
+	if !in.Platform.Managed() {
+		return nil, fmt.Errorf("platform %q has no cloud-controller-manager to render", in.Platform.Name)
+	}
+	checked := check(in)
+	config, err := mergeConfig(in)
+	if err != nil {
+		checked.refuse(Problem{Cause: ConfigurationCause, Source: configurationSource, Message: err.Error()})
+	}
+	if err := checked.error(); err != nil {
+		return nil, err
+	}
 
-// InputDigest identifies the raw inputs that a user can edit: cloud configuration, credentials and trust.
-// Identical bytes are never a change, whoever restarts or upgrades.
-func InputDigest(in Inputs) string { panic("being written") }
-
-// CopiesMatch tells whether the data of a revision's copies is the candidate whose digest its pod ConfigMap carries.
-// The objects are given without their revision suffixes' meaning: names may be suffixed with "-<revision>".
-func CopiesMatch(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revision int32) error {
-	panic("being written")
+	files, err := deliver(in, config.APIServerInternalURI, checked)
+	if err != nil {
+		return nil, err
+	}
+	pod, err := buildPod(in, config, files)
+	if err != nil {
+		return nil, fmt.Errorf("building the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
+	}
+	resources := &Resources{Pod: pod, Config: config.yaml, Warnings: checked.warnings}
+	if in.Phase.Files != nil {
+		resources.Files = in.Phase.Files.files(files)
+		return resources, nil
+	}
+	return resources.withObjects(in, files)
 }
 
-// Error lists the problems in one line each.
-func (e *InputError) Error() string { panic("being written") }
+// configurationSource is what the user looks at when the operand's configuration as a whole is at fault.
+const configurationSource = "cloudcontrollermanager.operator.openshift.io/cluster"
 
-// String is the problem as one line: source, key, line:column and message.
-func (p Problem) String() string { panic("being written") }
+// mergeConfig lays defaults, platform, phase, observed configuration and overrides over each other.
+func mergeConfig(in Inputs) (*config, error) {
+	platformConfig, err := platformAsset(in.Platform.Name, "config.yaml")
+	if err != nil {
+		return nil, err
+	}
+	merged, err := operandconfig.Merge(bindata.MustRead("assets/config/default.yaml"), platformConfig, in.Phase.Config, in.Config, in.Overrides)
+	if err != nil {
+		return nil, err
+	}
+	decoded, err := operandconfig.Decode(merged)
+	if err != nil {
+		return nil, err
+	}
+	if err := operandconfig.Required(decoded); err != nil {
+		return nil, err
+	}
+	if decoded.Platform != in.Platform.Name {
+		return nil, fmt.Errorf("the configuration is for platform %q, the candidate for %q", decoded.Platform, in.Platform.Name)
+	}
+	if _, _, name, found := cloudconfig.Placeholders(merged); found {
+		return nil, fmt.Errorf("the configuration contains the text %s, which the installer replaces on each node; "+
+			"look for it in Proxy and Infrastructure and in spec.unsupportedConfigOverrides, and change it there", name)
+	}
+	return &config{Config: decoded, yaml: merged}, nil
+}
+
+// platformAsset reads a file of the platform's folder; a platform may do without it.
+func platformAsset(platform, file string) ([]byte, error) {
+	data, err := bindata.Read("assets/platforms/" + platform + "/" + file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// checkedInputs is what the check of the inputs found and made of them.
+type checkedInputs struct {
+	cloudConfig []byte
+	trust       []byte
+	problems    []Problem
+	warnings    []Problem
+}
+
+func (c *checkedInputs) refuse(p Problem) { c.problems = append(c.problems, p) }
+func (c *checkedInputs) warn(p Problem)   { c.warnings = append(c.warnings, p) }
+
+func (c *checkedInputs) error() error {
+	if len(c.problems) == 0 {
+		return nil
+	}
+	return &InputError{Problems: c.problems}
+}
+
+// check reads every input strictly and collects all that is wrong with any of them.
+func check(in Inputs) *checkedInputs {
+	c := &checkedInputs{}
+	c.checkImages(in)
+	c.checkCloudConfig(in)
+	c.checkTrust(in)
+	c.checkPlaceholders(in)
+	return c
+}
+
+func (c *checkedInputs) checkImages(in Inputs) {
+	if in.Images.Operand == "" {
+		c.refuse(Problem{
+			Cause: ImageCause, Source: cmp.Or(in.Images.Source, "the release payload"), Key: in.Platform.Image,
+			Message: fmt.Sprintf("there is no image of the cloud-controller-manager for platform %s; the release must name it", in.Platform.Name),
+		})
+	}
+	if in.Images.Operator == "" && in.Identity != nil {
+		c.refuse(Problem{
+			Cause: ImageCause, Source: cmp.Or(in.Images.Source, "the release payload"), Key: "cluster-cloud-controller-manager-operator",
+			Message: "there is no image of the operator, which the cert-syncer runs from; the release must name it",
+		})
+	}
+}
+
+func (c *checkedInputs) checkCloudConfig(in Inputs) {
+	if in.CloudConfig.Problem != "" {
+		c.refuse(Problem{Cause: CloudConfigCause, Source: in.CloudConfig.Source, Key: in.CloudConfig.Key, Message: in.CloudConfig.Problem})
+		return
+	}
+	result := in.Platform.Rewrite(cloudconfig.Source{
+		Config:      in.CloudConfig.Data,
+		Credentials: in.Credentials.Data,
+		CABundle:    in.CloudConfig.CABundle,
+		Paths:       cloudconfig.Paths{Credentials: credentialsDir, CABundle: cloudCAFile},
+	})
+	for _, finding := range result.Errors(in.Policy) {
+		c.refuse(problemOf(finding, in))
+	}
+	for _, finding := range result.Warnings(in.Policy) {
+		c.warn(problemOf(finding, in))
+	}
+	c.cloudConfig = result.Config
+}
+
+// problemOf says of a finding which object the user has to look at.
+func problemOf(f cloudconfig.Finding, in Inputs) Problem {
+	p := Problem{Line: f.Line, Column: f.Column, Message: f.Message}
+	switch f.Input {
+	case cloudconfig.CredentialsInput:
+		p.Cause, p.Source, p.Key = CredentialsCause, in.Credentials.Source, f.DataKey
+	case cloudconfig.CABundleInput:
+		p.Cause, p.Source, p.Key = CloudConfigCause, in.CloudConfig.Source, cloudCAKey
+	default:
+		p.Cause, p.Source, p.Key = CloudConfigCause, in.CloudConfig.Source, in.CloudConfig.Key
+	}
+	return p
+}
+
+func (c *checkedInputs) checkTrust(in Inputs) {
+	sources := append([]TrustSource{}, in.Trust...)
+	if len(in.CloudConfig.CABundle) > 0 {
+		sources = append(sources, TrustSource{Source: in.CloudConfig.Source, Key: cloudCAKey, Data: in.CloudConfig.CABundle})
+	}
+	bundle, problems := mergeTrust(sources)
+	for _, p := range problems {
+		c.warn(p)
+	}
+	if len(bundle) > maxTrustBytes {
+		c.refuse(Problem{
+			Cause: TrustedCACause, Source: sources[0].Source, Key: sources[0].Key,
+			Message: fmt.Sprintf("all trusted CAs together are %d bytes, more than the %d that fit into a ConfigMap; remove some", len(bundle), maxTrustBytes),
+		})
+	}
+	c.trust = bundle
+}
+
+// checkPlaceholders refuses what the installer would corrupt on its way to a node. A cloud's own check may have found
+// the same place already, with more to say.
+func (c *checkedInputs) checkPlaceholders(in Inputs) {
+	c.checkPlaceholder(Problem{Cause: CloudConfigCause, Source: in.CloudConfig.Source, Key: cloudCAKey}, in.CloudConfig.CABundle)
+	for _, key := range sortedKeys(in.Credentials.Data) {
+		c.checkPlaceholder(Problem{Cause: CredentialsCause, Source: in.Credentials.Source, Key: key}, in.Credentials.Data[key])
+	}
+}
+
+func (c *checkedInputs) checkPlaceholder(p Problem, data []byte) {
+	line, column, name, found := cloudconfig.Placeholders(data)
+	if !found || slices.ContainsFunc(c.problems, func(other Problem) bool {
+		return other.Cause == p.Cause && other.Key == p.Key && other.Line == line
+	}) {
+		return
+	}
+	p.Line, p.Column = line, column
+	p.Message = fmt.Sprintf("the value contains the text %s, which the installer replaces on each node; change the value, "+
+		"or rotate the credential, so that it does not", name)
+	c.refuse(p)
+}

@@ -1,0 +1,164 @@
+package operand
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+)
+
+// digestKey in the pod's ConfigMap holds the digest of the whole candidate.
+const digestKey = "digest"
+
+// withObjects fills in the revisioned objects and their digest.
+func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, error) {
+	podYAML, err := marshalPod(r.Pod)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range DeliveredBy(ConfigMap, Revisioned) {
+		if name != PodConfigMap {
+			r.ConfigMaps = append(r.ConfigMaps, newConfigMap(name, files))
+		}
+	}
+	for _, name := range DeliveredBy(Secret, Revisioned) {
+		r.Secrets = append(r.Secrets, newSecret(name, files))
+	}
+	podConfigMap := newConfigMap(PodConfigMap, nil)
+	podConfigMap.Annotations = map[string]string{AcceptedInputAnnotation: InputDigest(in)}
+	podConfigMap.Data["pod.yaml"] = string(podYAML)
+	podConfigMap.Data["forceRedeploymentReason"] = in.ForceRedeploymentReason
+	r.ConfigMaps = append(r.ConfigMaps, podConfigMap)
+
+	r.Digest = digest(r.ConfigMaps, r.Secrets, "")
+	podConfigMap.Data[digestKey] = r.Digest
+	return r, nil
+}
+
+func newConfigMap(name string, files []deliveredFile) *corev1.ConfigMap {
+	object := &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: string(ConfigMap)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name},
+		Data:       map[string]string{},
+	}
+	for _, f := range files {
+		if f.kind == ConfigMap && f.object == name {
+			object.Data[f.key] = string(f.data)
+		}
+	}
+	return object
+}
+
+func newSecret(name string, files []deliveredFile) *corev1.Secret {
+	object := &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: string(Secret)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name},
+		Type:       corev1.SecretTypeOpaque,
+		Data:       map[string][]byte{},
+	}
+	for _, f := range files {
+		if f.kind == Secret && f.object == name {
+			object.Data[f.key] = f.data
+		}
+	}
+	return object
+}
+
+// marshalPod writes the pod as the YAML that people will read on a node, without the empty status.
+func marshalPod(pod *corev1.Pod) ([]byte, error) {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
+	if err != nil {
+		return nil, fmt.Errorf("writing pod.yaml: %w", err)
+	}
+	delete(object, "status")
+	data, err := yaml.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("writing pod.yaml: %w", err)
+	}
+	return data, nil
+}
+
+// PodYAML is the static pod as it is written on a node.
+func (r *Resources) PodYAML() ([]byte, error) { return marshalPod(r.Pod) }
+
+// InputDigest identifies the cloud configuration, the one input in which a likely typo is judged by whether it is
+// a change. Identical bytes are never a change, whoever restarts or upgrades.
+func InputDigest(in Inputs) string {
+	sum := sha256.Sum256(in.CloudConfig.Data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// CopiesMatch returns nil if the given objects are one whole candidate, the one whose digest the pod's ConfigMap
+// among them carries. Their names end in "-<revision>", or in nothing when revision is 0. Objects that do not
+// belong to a candidate are passed over.
+func CopiesMatch(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revision int32) error {
+	suffix := ""
+	if revision != 0 {
+		suffix = fmt.Sprintf("-%d", revision)
+	}
+	configMaps, err := pick(ConfigMap, configMaps, func(o *corev1.ConfigMap) string { return o.Name }, suffix)
+	if err != nil {
+		return err
+	}
+	secrets, err = pick(Secret, secrets, func(o *corev1.Secret) string { return o.Name }, suffix)
+	if err != nil {
+		return err
+	}
+	// The pod's ConfigMap is the first of Delivered.
+	stated := configMaps[0].Data[digestKey]
+	if actual := digest(configMaps, secrets, suffix); actual != stated {
+		return fmt.Errorf("the objects have digest %q, but configmap/%s says %q: the candidate is not applied completely",
+			actual, PodConfigMap+suffix, stated)
+	}
+	return nil
+}
+
+// pick returns the revisioned objects of one kind in the order of Delivered.
+func pick[T any](kind Kind, objects []T, nameOf func(T) string, suffix string) ([]T, error) {
+	var picked []T
+	for _, name := range DeliveredBy(kind, Revisioned) {
+		i := slices.IndexFunc(objects, func(o T) bool { return nameOf(o) == name+suffix })
+		if i < 0 {
+			return nil, fmt.Errorf("%s/%s in %s does not exist: the candidate is not applied completely",
+				strings.ToLower(string(kind)), name+suffix, Namespace)
+		}
+		picked = append(picked, objects[i])
+	}
+	return picked, nil
+}
+
+// digest covers kind, name and data of every object, whatever their order. The suffix is no part of a name, and the
+// pod's ConfigMap is covered without the digest that it carries.
+func digest(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, suffix string) string {
+	var lines []string
+	add := func(kind Kind, name, key string, data []byte) {
+		if name = strings.TrimSuffix(name, suffix); name == PodConfigMap && key == digestKey {
+			return
+		}
+		lines = append(lines, fmt.Sprintf("%s/%s/%s %x\n", kind, name, key, sha256.Sum256(data)))
+	}
+	for _, o := range configMaps {
+		for key, value := range o.Data {
+			add(ConfigMap, o.Name, key, []byte(value))
+		}
+	}
+	for _, o := range secrets {
+		for key, value := range o.Data {
+			add(Secret, o.Name, key, value)
+		}
+	}
+	slices.Sort(lines)
+	hash := sha256.New()
+	for _, line := range lines {
+		// A hash does not fail.
+		_, _ = io.WriteString(hash, line)
+	}
+	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
+}

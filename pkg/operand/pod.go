@@ -1,0 +1,110 @@
+package operand
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
+)
+
+// buildPod lays the platform's patch and the phase's over the base pod and puts in what the configuration says.
+func buildPod(in Inputs, c *config, files []deliveredFile) (*corev1.Pod, error) {
+	platformPatch, err := platformAsset(in.Platform.Name, "pod-patch.yaml")
+	if err != nil {
+		return nil, err
+	}
+	pod, err := mergePod(bindata.MustRead("assets/pod/pod.yaml"), platformPatch, in.Phase.PodPatch)
+	if err != nil {
+		return nil, err
+	}
+	if err := setImages(pod, in.Images); err != nil {
+		return nil, err
+	}
+	container := &pod.Spec.Containers[slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == Name })]
+	container.Args = arguments(c)
+	for _, name := range sortedKeys(c.Proxy) {
+		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: c.Proxy[name]})
+	}
+	if in.Phase.Files != nil {
+		in.Phase.Files.mount(pod, container, files)
+	}
+	return pod, nil
+}
+
+// mergePod applies the patches in order and decodes the outcome strictly, so that a misspelt field of a patch is an
+// error. The operand's own container stays the first one: library-go reads the operand's image from it.
+func mergePod(base []byte, patches ...[]byte) (*corev1.Pod, error) {
+	merged, err := yaml.YAMLToJSONStrict(base)
+	if err != nil {
+		return nil, fmt.Errorf("the base pod: %w", err)
+	}
+	for _, patch := range patches {
+		if len(patch) == 0 {
+			continue
+		}
+		patchJSON, err := yaml.YAMLToJSONStrict(patch)
+		if err != nil {
+			return nil, fmt.Errorf("a patch of the pod: %w", err)
+		}
+		if merged, err = strategicpatch.StrategicMergePatch(merged, patchJSON, corev1.Pod{}); err != nil {
+			return nil, fmt.Errorf("patching the pod: %w", err)
+		}
+	}
+	pod := &corev1.Pod{}
+	if err := yaml.UnmarshalStrict(merged, pod); err != nil {
+		return nil, fmt.Errorf("the patched pod: %w", err)
+	}
+	slices.SortStableFunc(pod.Spec.Containers, func(a, b corev1.Container) int {
+		return rank(a.Name) - rank(b.Name)
+	})
+	return pod, nil
+}
+
+func rank(container string) int {
+	if container == Name {
+		return 0
+	}
+	return 1
+}
+
+// setImages replaces the two words that the assets use for an image.
+func setImages(pod *corev1.Pod, images Images) error {
+	specs := map[string]string{"operand": images.Operand, "operator": images.Operator}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			spec, known := specs[containers[i].Image]
+			if !known {
+				return fmt.Errorf("container %s has image %q, which is neither operand nor operator", containers[i].Name, containers[i].Image)
+			}
+			containers[i].Image = spec
+		}
+	}
+	return nil
+}
+
+// arguments are the operand's flags, sorted, so that the same configuration is the same bytes.
+func arguments(c *config) []string {
+	flags := map[string][]string{}
+	for name, values := range c.ExtendedArguments {
+		flags[name] = values
+	}
+	if c.ServingInfo.MinTLSVersion != "" {
+		flags["tls-min-version"] = []string{c.ServingInfo.MinTLSVersion}
+	}
+	// Go does not let anyone choose the suites of TLS 1.3, and the flag refuses an empty list.
+	if len(c.ServingInfo.CipherSuites) > 0 && c.ServingInfo.MinTLSVersion != "VersionTLS13" {
+		flags["tls-cipher-suites"] = c.ServingInfo.CipherSuites
+	}
+	args := make([]string, 0, len(flags))
+	for _, name := range sortedKeys(flags) {
+		if len(flags[name]) > 0 {
+			args = append(args, "--"+name+"="+strings.Join(flags[name], ","))
+		}
+	}
+	return args
+}

@@ -1,0 +1,77 @@
+package operand
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+)
+
+// maxTrustBytes leaves room in a ConfigMap's 1 MiB for its metadata.
+const maxTrustBytes = 1<<20 - 16<<10
+
+// mergeTrust joins the certificates of all sources, in their order and each once. What cannot be read is reported
+// and left out: a broken entry must not take the rest of the trust away.
+func mergeTrust(sources []TrustSource) ([]byte, []Problem) {
+	var bundle bytes.Buffer
+	var problems []Problem
+	seen := map[string]bool{}
+	for _, source := range sources {
+		if source.Problem != "" {
+			problems = append(problems, source.problem(0, source.Problem))
+			continue
+		}
+		certificates, found := source.certificates()
+		problems = append(problems, found...)
+		for _, der := range certificates {
+			if seen[string(der)] {
+				continue
+			}
+			seen[string(der)] = true
+			// A bytes.Buffer does not fail.
+			_ = pem.Encode(&bundle, &pem.Block{Type: certificateType, Bytes: der})
+		}
+	}
+	return bundle.Bytes(), problems
+}
+
+const certificateType = "CERTIFICATE"
+
+// certificates returns the certificates in DER and a problem for each block that is none.
+func (s TrustSource) certificates() ([][]byte, []Problem) {
+	var certificates [][]byte
+	var problems []Problem
+	for rest := s.Data; ; {
+		line := 1 + bytes.Count(s.Data[:len(s.Data)-len(rest)], []byte("\n"))
+		if begin := bytes.Index(rest, []byte("-----BEGIN")); begin > 0 {
+			line += bytes.Count(rest[:begin], []byte("\n"))
+		}
+		block, next := pem.Decode(rest)
+		if block == nil {
+			if bytes.Contains(rest, []byte("-----BEGIN")) {
+				problems = append(problems, s.problem(line, "this is not a complete PEM block, it is left out; paste the whole certificate"))
+			}
+			break
+		}
+		rest = next
+		switch _, err := x509.ParseCertificate(block.Bytes); {
+		case block.Type != certificateType:
+			problems = append(problems, s.problem(line, "this PEM block is not a certificate, it is left out; only certificates belong here"))
+		case err != nil:
+			problems = append(problems, s.problem(line, "this certificate cannot be parsed, it is left out; replace it"))
+		default:
+			certificates = append(certificates, block.Bytes)
+		}
+	}
+	if len(certificates) == 0 && len(problems) == 0 {
+		problems = append(problems, s.problem(0, "there is no PEM certificate in it, so it adds no trust; put the CA certificates there in PEM"))
+	}
+	return certificates, problems
+}
+
+func (s TrustSource) problem(line int, message string) Problem {
+	p := Problem{Cause: TrustedCACause, Source: s.Source, Key: s.Key, Line: line, Message: message}
+	if line > 0 {
+		p.Column = 1
+	}
+	return p
+}
