@@ -1,0 +1,47 @@
+package configobservation
+
+import (
+	operatorv1 "github.com/openshift/api/operator/v1"
+	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/configobserver"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"k8s.io/client-go/tools/cache"
+)
+
+// New returns the controller that keeps spec.observedConfig up to date. What it cannot observe it reports as
+// ConfigObservationDegraded, and keeps the previous value. version is the payload's version.
+func New(operatorClient v1helpers.OperatorClient, config configinformers.Interface, version string, recorder events.Recorder) factory.Controller {
+	informers := []factory.Informer{
+		operatorClient.Informer(),
+		config.Infrastructures().Informer(),
+		config.Proxies().Informer(),
+		config.APIServers().Informer(),
+		config.FeatureGates().Informer(),
+	}
+	var synced []cache.InformerSynced
+	for _, informer := range informers {
+		synced = append(synced, informer.HasSynced)
+	}
+	listers := Listers{
+		Infrastructures: config.Infrastructures().Lister(),
+		Proxies:         config.Proxies().Lister(),
+		APIServers:      config.APIServers().Lister(),
+		FeatureGates:    config.FeatureGates().Lister(),
+		LogLevel:        logLevel(operatorClient),
+		Version:         version,
+		Synced:          synced,
+	}
+	return configobserver.NewConfigObserver("cloud-controller-manager", operatorClient, recorder, listers, informers, Observers()...)
+}
+
+func logLevel(operatorClient v1helpers.OperatorClient) func() (operatorv1.LogLevel, error) {
+	return func() (operatorv1.LogLevel, error) {
+		spec, _, _, err := operatorClient.GetOperatorState()
+		if err != nil {
+			return "", err
+		}
+		return spec.LogLevel, nil
+	}
+}

@@ -1,0 +1,42 @@
+// Package configobservation turns the cluster's configuration into spec.observedConfig.
+//
+// Observers is one list for two users: the operator, whose listers are fed by informers, and render on the bootstrap
+// node, whose listers read an index in memory. Each observer owns its paths of pkg/operandconfig and keeps their previous
+// values where it cannot tell better: unknown is not empty.
+package configobservation
+
+import (
+	operatorv1 "github.com/openshift/api/operator/v1"
+	configlistersv1 "github.com/openshift/client-go/config/listers/config/v1"
+	"github.com/openshift/library-go/pkg/operator/resourcesynccontroller"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Listers is what the observers read. All fields but Synced are required.
+type Listers struct {
+	Infrastructures configlistersv1.InfrastructureLister
+	Proxies         configlistersv1.ProxyLister
+	APIServers      configlistersv1.APIServerLister
+	FeatureGates    configlistersv1.FeatureGateLister
+
+	// LogLevel is the operand's log level, spec.logLevel of the operator's resource.
+	LogLevel func() (operatorv1.LogLevel, error)
+
+	// Version is the payload's version: a FeatureGate lists its gates by version.
+	Version string
+
+	// Synced tells when each lister is filled; nothing is observed before.
+	Synced []cache.InformerSynced
+}
+
+// ResourceSyncer returns nil: no observer has a say in what is copied.
+func (l Listers) ResourceSyncer() resourcesynccontroller.ResourceSyncer { return nil }
+
+// PreRunHasSynced returns Synced.
+func (l Listers) PreRunHasSynced() []cache.InformerSynced { return l.Synced }
+
+// ProxyLister serves library-go's proxy observer.
+func (l Listers) ProxyLister() configlistersv1.ProxyLister { return l.Proxies }
+
+// APIServerLister serves library-go's TLS observer.
+func (l Listers) APIServerLister() configlistersv1.APIServerLister { return l.APIServers }

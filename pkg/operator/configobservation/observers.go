@@ -1,0 +1,252 @@
+package configobservation
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/openshift/library-go/pkg/operator/configobserver"
+	"github.com/openshift/library-go/pkg/operator/configobserver/apiserver"
+	"github.com/openshift/library-go/pkg/operator/configobserver/featuregates"
+	"github.com/openshift/library-go/pkg/operator/configobserver/proxy"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/loglevel"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// operandFeatureGates are the gates that a cloud-controller-manager built on k8s.io/cloud-provider 0.36 knows
+// (k8s.io/controller-manager/pkg/features). It refuses to start with any other.
+var operandFeatureGates = sets.New[configv1.FeatureGateName](
+	"CloudControllerManagerWatchBasedRoutesReconciliation",
+	"CloudControllerManagerWebhook",
+	"ControllerManagerReleaseLeaderElectionLockOnExit",
+)
+
+// The lease timings of a single control-plane node, where nobody could take over: what library-go's
+// LeaderElectionSNOConfig has, for fewer writes. Those of more nodes are a default of the operand's configuration.
+const (
+	singleNodeLeaseDuration = "270s"
+	singleNodeRenewDeadline = "240s"
+	singleNodeRetryPeriod   = "60s"
+)
+
+// Observers returns every observer. They are given Listers, write disjoint paths and may run in any order.
+func Observers() []configobserver.ObserveConfigFunc {
+	return []configobserver.ObserveConfigFunc{
+		observePlatform,
+		fromInfrastructure(infrastructureName, operandconfig.InfrastructureNamePath),
+		fromInfrastructure(infrastructureName, operandconfig.ClusterNamePath),
+		fromInfrastructure(apiServerInternalURI, operandconfig.APIServerInternalURIPath),
+		fromInfrastructure(cloudConfigName, operandconfig.CloudConfigNamePath),
+		fromInfrastructure(cloudConfigKey, operandconfig.CloudConfigKeyPath),
+		fromInfrastructure(onSingleNode(singleNodeLeaseDuration), operandconfig.LeaseDurationPath),
+		fromInfrastructure(onSingleNode(singleNodeRenewDeadline), operandconfig.LeaseRenewDeadlinePath),
+		fromInfrastructure(onSingleNode(singleNodeRetryPeriod), operandconfig.LeaseRetryPeriodPath),
+		observeTrustedCA,
+		proxy.NewProxyObserveFunc(operandconfig.ProxyPath),
+		observeTLSProfile,
+		observeFeatureGates,
+		observeVerbosity,
+	}
+}
+
+// Observe runs every observer over existing and merges what they observed. The error has everything that could not be
+// observed; the configuration then has the existing values there.
+func Observe(listers Listers, recorder events.Recorder, existing map[string]any) (map[string]any, error) {
+	observed := map[string]any{}
+	var errs []error
+	for _, observe := range Observers() {
+		part, partErrs := observe(listers, recorder, existing)
+		errs = append(errs, partErrs...)
+		mergeMaps(observed, part)
+	}
+	return observed, utilerrors.NewAggregate(errs)
+}
+
+// mergeMaps adds from to into. Observers write disjoint paths, so no value is ever replaced.
+func mergeMaps(into, from map[string]any) {
+	for key, value := range from {
+		nested, isMap := value.(map[string]any)
+		existing, exists := into[key].(map[string]any)
+		if isMap && exists {
+			mergeMaps(existing, nested)
+			continue
+		}
+		into[key] = value
+	}
+}
+
+// observePlatform decides the platform once: a running cluster never changes it.
+func observePlatform(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
+	path := operandconfig.PlatformPath
+	previous := configobserver.Pruned(existing, path)
+	previousName, _, err := unstructured.NestedString(previous, path...)
+	if err != nil {
+		return previous, []error{fmt.Errorf("reading the previous platform: %w", err)}
+	}
+	infrastructure, err := getInfrastructure(genericListers)
+	if err != nil {
+		return previous, []error{err}
+	}
+	current, err := platform.Of(infrastructure)
+	if err != nil {
+		return previous, []error{err}
+	}
+	if previousName != "" && previousName != current.Name {
+		return previous, []error{fmt.Errorf("infrastructure.config.openshift.io/cluster changed its platform from %q to %q in status.platformStatus.type: "+
+			"changing the platform of a running cluster is not supported, restore the former value", previousName, current.Name)}
+	}
+	return set(recorder, existing, current.Name, path)
+}
+
+// fromInfrastructure observes the string that field finds. An Infrastructure that is missing leaves the previous value;
+// observePlatform reports it, once.
+func fromInfrastructure(field func(*configv1.Infrastructure) string, path []string) configobserver.ObserveConfigFunc {
+	return func(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
+		infrastructure, err := getInfrastructure(genericListers)
+		if err != nil || infrastructure.Status.PlatformStatus == nil {
+			return configobserver.Pruned(existing, path), nil
+		}
+		if isArgument(path) {
+			return setList(recorder, existing, field(infrastructure), path)
+		}
+		return set(recorder, existing, field(infrastructure), path)
+	}
+}
+
+func infrastructureName(i *configv1.Infrastructure) string { return i.Status.InfrastructureName }
+
+func apiServerInternalURI(i *configv1.Infrastructure) string { return i.Status.APIServerInternalURL }
+
+func cloudConfigName(i *configv1.Infrastructure) string { return i.Spec.CloudConfig.Name }
+
+func cloudConfigKey(i *configv1.Infrastructure) string { return i.Spec.CloudConfig.Key }
+
+func onSingleNode(value string) func(*configv1.Infrastructure) string {
+	return func(i *configv1.Infrastructure) string {
+		if i.Status.ControlPlaneTopology != configv1.SingleReplicaTopologyMode {
+			return ""
+		}
+		return value
+	}
+}
+
+func getInfrastructure(genericListers configobserver.Listers) (*configv1.Infrastructure, error) {
+	infrastructure, err := genericListers.(Listers).Infrastructures.Get(operatorclient.Instance)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("infrastructure.config.openshift.io/%s does not exist: the installer writes it, "+
+			"restore it from the cluster's installation or a backup", operatorclient.Instance)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("infrastructure.config.openshift.io/%s: %w", operatorclient.Instance, err)
+	}
+	return infrastructure, nil
+}
+
+// observeTrustedCA names the ConfigMap with the CAs that the administrator adds. Without a Proxy there is none.
+func observeTrustedCA(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
+	path := operandconfig.TrustedCAPath
+	current, err := genericListers.(Listers).Proxies.Get(operatorclient.Instance)
+	switch {
+	case apierrors.IsNotFound(err):
+		return set(recorder, existing, "", path)
+	case err != nil:
+		return configobserver.Pruned(existing, path), []error{fmt.Errorf("proxy.config.openshift.io/%s: %w", operatorclient.Instance, err)}
+	}
+	return set(recorder, existing, current.Spec.TrustedCA.Name, path)
+}
+
+func observeTLSProfile(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
+	return apiserver.ObserveTLSSecurityProfileWithPaths(genericListers, recorder, existing,
+		operandconfig.MinTLSVersionPath, operandconfig.CipherSuitesPath)
+}
+
+// observeFeatureGates passes on the gates that the operand knows. It reads the FeatureGate on every run, so unlike
+// library-go's FeatureGateAccess it needs no restart when a gate changes. A missing FeatureGate leaves the previous
+// value.
+func observeFeatureGates(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
+	path := operandconfig.FeatureGatesPath
+	previous := configobserver.Pruned(existing, path)
+	listers := genericListers.(Listers)
+	gate, err := listers.FeatureGates.Get(operatorclient.Instance)
+	if apierrors.IsNotFound(err) {
+		return previous, nil
+	}
+	if err != nil {
+		return previous, []error{fmt.Errorf("featuregate.config.openshift.io/%s: %w", operatorclient.Instance, err)}
+	}
+	access, err := featuregates.NewHardcodedFeatureGateAccessFromFeatureGate(gate, listers.Version)
+	if err != nil {
+		return previous, []error{fmt.Errorf("featuregate.config.openshift.io/%s: %w; cluster-config-operator writes it", operatorclient.Instance, err)}
+	}
+	gates, err := access.CurrentFeatureGates()
+	if err != nil {
+		return previous, []error{fmt.Errorf("featuregate.config.openshift.io/%s: %w", operatorclient.Instance, err)}
+	}
+	values := sets.New[string]()
+	for _, name := range gates.KnownFeatures() {
+		if operandFeatureGates.Has(name) {
+			values.Insert(fmt.Sprintf("%s=%t", name, gates.Enabled(name)))
+		}
+	}
+	return setList(recorder, existing, strings.Join(sets.List(values), ","), path)
+}
+
+func observeVerbosity(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
+	path := operandconfig.VerbosityPath
+	level, err := genericListers.(Listers).LogLevel()
+	if err != nil {
+		return configobserver.Pruned(existing, path), []error{fmt.Errorf("reading the operand's log level: %w", err)}
+	}
+	return setList(recorder, existing, strconv.Itoa(loglevel.LogLevelToVerbosity(level)), path)
+}
+
+// isArgument tells whether path is a flag of the operand; flags have lists of values.
+func isArgument(path []string) bool { return path[0] == operandconfig.ClusterNamePath[0] }
+
+// setList is set for a flag with one value.
+func setList(recorder events.Recorder, existing map[string]any, value string, path []string) (map[string]any, []error) {
+	if value == "" {
+		return set(recorder, existing, nil, path)
+	}
+	return set(recorder, existing, []any{value}, path)
+}
+
+// set returns a configuration with value at path, or an empty one if there is no value, and tells of a change by an
+// event.
+func set(recorder events.Recorder, existing map[string]any, value any, path []string) (map[string]any, []error) {
+	observed := map[string]any{}
+	if value == "" {
+		value = nil
+	}
+	if value != nil {
+		if err := unstructured.SetNestedField(observed, value, path...); err != nil {
+			return configobserver.Pruned(existing, path), []error{fmt.Errorf("setting %s: %w", strings.Join(path, "."), err)}
+		}
+	}
+	previous, _, err := unstructured.NestedFieldNoCopy(existing, path...)
+	if err != nil || !reflect.DeepEqual(previous, value) {
+		recorder.Eventf("ObservedConfigurationChanged", "%s changed from %q to %q", strings.Join(path, "."), text(previous), text(value))
+	}
+	return observed, nil
+}
+
+// text is a value of the configuration for people.
+func text(value any) string {
+	if list, ok := value.([]any); ok {
+		value = strings.Trim(fmt.Sprint(list), "[]")
+	}
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}

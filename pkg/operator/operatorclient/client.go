@@ -1,0 +1,78 @@
+package operatorclient
+
+import (
+	"fmt"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/genericoperatorclient"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+)
+
+// New returns the client of the one CloudControllerManager and the informer factory that feeds it, which the caller
+// starts. The configuration has to be for JSON: the client is dynamic.
+func New(clock clock.PassiveClock, config *rest.Config) (v1helpers.StaticPodOperatorClient, dynamicinformer.DynamicSharedInformerFactory, error) {
+	client, informers, err := genericoperatorclient.NewStaticPodOperatorClient(
+		clock,
+		config,
+		ccmv1.Resource,
+		ccmv1.Kind,
+		appliedSpec,
+		appliedStatus,
+	)
+	if err != nil {
+		return nil, nil, fmt.Errorf("building the client of cloudcontrollermanager/cluster: %w", err)
+	}
+	return client, informers, nil
+}
+
+// appliedSpec returns what fieldManager applied to the spec, nil if nothing.
+//
+// Our resource has exactly the fields of KubeScheduler, whose generated schema therefore finds what a field manager
+// owns. Without the list-map keys of such a schema each manager would seem to own everyone's conditions and every
+// sync would send a patch.
+func appliedSpec(obj *unstructured.Unstructured, fieldManager string) (*applyoperatorv1.StaticPodOperatorSpecApplyConfiguration, error) {
+	scheduler, err := asKubeScheduler(obj)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := applyoperatorv1.ExtractKubeScheduler(scheduler, fieldManager)
+	if err != nil {
+		return nil, fmt.Errorf("extracting what %s applied to the spec of cloudcontrollermanager/%s: %w", fieldManager, obj.GetName(), err)
+	}
+	if applied.Spec == nil {
+		return nil, nil
+	}
+	return &applied.Spec.StaticPodOperatorSpecApplyConfiguration, nil
+}
+
+// appliedStatus returns what fieldManager applied to the status, nil if nothing.
+func appliedStatus(obj *unstructured.Unstructured, fieldManager string) (*applyoperatorv1.StaticPodOperatorStatusApplyConfiguration, error) {
+	scheduler, err := asKubeScheduler(obj)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := applyoperatorv1.ExtractKubeSchedulerStatus(scheduler, fieldManager)
+	if err != nil {
+		return nil, fmt.Errorf("extracting what %s applied to the status of cloudcontrollermanager/%s: %w", fieldManager, obj.GetName(), err)
+	}
+	if applied.Status == nil {
+		return nil, nil
+	}
+	return &applied.Status.StaticPodOperatorStatusApplyConfiguration, nil
+}
+
+func asKubeScheduler(obj *unstructured.Unstructured) (*operatorv1.KubeScheduler, error) {
+	scheduler := &operatorv1.KubeScheduler{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.UnstructuredContent(), scheduler); err != nil {
+		return nil, fmt.Errorf("reading cloudcontrollermanager/%s: %w", obj.GetName(), err)
+	}
+	return scheduler, nil
+}
