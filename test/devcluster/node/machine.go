@@ -12,6 +12,9 @@ import (
 	"syscall"
 )
 
+// machineRecord is the machine's file with the machineState, and the lock that says whether a network is the only one.
+const machineRecord = "/run/devcluster.json"
+
 // kubeletSysctls are settings of the whole machine that the kubelet changes (its container manager's
 // setupKernelTunables).
 var kubeletSysctls = []string{
@@ -19,100 +22,90 @@ var kubeletSysctls = []string{
 	"vm/overcommit_memory", "vm/panic_on_oom",
 }
 
-// machineState is what a run changes on the machine, so that this run or, after a crash, the next one undoes it.
+// machineState is what nodes change on the machine. All networks of a machine share one: the last to close undoes it,
+// after a crash the last of a later run.
 type machineState struct {
-	// PID is the process that holds the network.
-	PID int `json:"pid"`
 	// Sysctls are the values before the first kubelet, by path below /proc/sys.
 	Sysctls map[string]string `json:"sysctls"`
 	// Folders were created to be mounted over, parents first.
 	Folders []string `json:"folders"`
+
+	file *os.File
 }
 
-// stateFile is the machineState on disk, locked while a network exists.
-type stateFile struct{ file *os.File }
-
-// lockState opens and locks the state of the network with the given bridge. What a crashed run recorded is returned,
-// and nil when the last run ended properly.
-func lockState(bridge string) (*stateFile, *machineState, error) {
-	path := filepath.Join("/run", "devcluster-"+bridge+".json")
-	for {
-		file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-		if err != nil {
-			return nil, nil, err
+// acquireMachine records what nodes are going to change in a file and creates the folders that they mount theirs over.
+func acquireMachine(record string, folders []string) (*machineState, error) {
+	file, err := openLocked(record, syscall.LOCK_EX)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		// Another network exists and has done all this.
+		if file, err = openLocked(record, syscall.LOCK_SH); err != nil {
+			return nil, err
 		}
-		crashed, err := lockOpenState(file)
-		if err != nil {
-			file.Close()
-			return nil, nil, fmt.Errorf("%s: %w", path, err)
-		}
-		// The last holder removes the file before it lets go of the lock: then this lock is on no file.
-		held, err := file.Stat()
-		if err == nil {
-			var onDisk os.FileInfo
-			if onDisk, err = os.Stat(path); err == nil && os.SameFile(held, onDisk) {
-				return &stateFile{file: file}, crashed, nil
-			}
-		}
-		file.Close()
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, err
-		}
-	}
-}
-
-func lockOpenState(file *os.File) (*machineState, error) {
-	lockErr := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	content, err := io.ReadAll(file)
-	if err != nil {
+	} else if err != nil {
 		return nil, err
 	}
-	state := machineState{}
-	if len(content) > 0 {
-		if err := json.Unmarshal(content, &state); err != nil {
-			return nil, err
-		}
+	state := &machineState{file: file}
+	if err := state.load(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", record, err), file.Close())
 	}
-	if errors.Is(lockErr, syscall.EWOULDBLOCK) {
-		return nil, fmt.Errorf("process %d runs a cluster on this network: stop it first", state.PID)
+	// A crash before the record is written leaves empty folders and nothing else.
+	if err := errors.Join(state.createFolders(folders), state.save()); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
-	if lockErr != nil || len(content) == 0 {
-		return nil, lockErr
-	}
-	return &state, nil
-}
-
-func (f *stateFile) write(state *machineState) error {
-	content, err := json.Marshal(state)
-	if err != nil {
-		return err
-	}
-	if err := f.file.Truncate(0); err != nil {
-		return err
-	}
-	_, err = f.file.WriteAt(content, 0)
-	return err
-}
-
-// remove deletes the file and then lets go of the lock.
-func (f *stateFile) remove() error {
-	return errors.Join(os.Remove(f.file.Name()), f.file.Close())
-}
-
-// readMachine records the machine's settings before a run changes them.
-func readMachine() (*machineState, error) {
-	state := &machineState{PID: os.Getpid(), Sysctls: map[string]string{}}
-	for _, name := range kubeletSysctls {
-		value, err := os.ReadFile(filepath.Join("/proc/sys", name))
-		if err != nil {
-			return nil, err
-		}
-		state.Sysctls[name] = strings.TrimSpace(string(value))
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", record, err), file.Close())
 	}
 	return state, nil
 }
 
-// createFolders makes the folders that nodes mount theirs over and records those that were missing.
+// release restores the machine unless another network still needs it as it is.
+func (s *machineState) release() error {
+	err := syscall.Flock(int(s.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return s.file.Close()
+	}
+	if err == nil {
+		err = s.restore()
+	}
+	if err == nil {
+		err = os.Remove(s.file.Name())
+	}
+	return errors.Join(err, s.file.Close())
+}
+
+// load reads the record of another network or of a crashed run, whose values are the original ones, or else the
+// machine.
+func (s *machineState) load() error {
+	content, err := io.ReadAll(s.file)
+	if err != nil {
+		return err
+	}
+	if len(content) > 0 {
+		return json.Unmarshal(content, s)
+	}
+	s.Sysctls = map[string]string{}
+	for _, name := range kubeletSysctls {
+		value, err := os.ReadFile(filepath.Join("/proc/sys", name))
+		if err != nil {
+			return err
+		}
+		s.Sysctls[name] = strings.TrimSpace(string(value))
+	}
+	return nil
+}
+
+func (s *machineState) save() error {
+	content, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if err := s.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err = s.file.WriteAt(content, 0)
+	return err
+}
+
 func (s *machineState) createFolders(folders []string) error {
 	for _, folder := range folders {
 		var missing []string
@@ -155,4 +148,52 @@ func (s *machineState) restore() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// holdBridge makes this process the only one that runs the network with the bridge.
+func holdBridge(bridge string) (*os.File, error) {
+	path := "/run/devcluster-" + bridge + ".pid"
+	file, err := openLocked(path, syscall.LOCK_EX)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		holder, readErr := os.ReadFile(path)
+		if readErr != nil {
+			return nil, errors.Join(err, readErr)
+		}
+		return nil, fmt.Errorf("process %s runs a cluster on it: stop that one first", strings.TrimSpace(string(holder)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := file.Truncate(0); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if _, err := fmt.Fprintln(file, os.Getpid()); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// openLocked opens a file, creating it, and locks it at once or fails with EWOULDBLOCK. Whoever removes such a file
+// holds its lock, so a lock on a file that is no longer there is given up and taken anew.
+func openLocked(path string, how int) (*os.File, error) {
+	for {
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB); err != nil {
+			return nil, errors.Join(&fs.PathError{Op: "lock", Path: path, Err: err}, file.Close())
+		}
+		locked, err := file.Stat()
+		if err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		onDisk, err := os.Stat(path)
+		if err == nil && os.SameFile(locked, onDisk) {
+			return file, nil
+		}
+		if closeErr := file.Close(); closeErr != nil || (err != nil && !errors.Is(err, fs.ErrNotExist)) {
+			return nil, errors.Join(err, closeErr)
+		}
+	}
 }

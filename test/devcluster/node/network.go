@@ -50,12 +50,14 @@ type Network struct {
 	bridge   string
 	host     netip.Prefix
 	podRange netip.Prefix
-	state    *stateFile
-	machine  *machineState
+	// hold is locked, and nil after Close.
+	hold *os.File
+	// machine is nil until the machine is about to be changed.
+	machine *machineState
 }
 
-// NewNetwork creates the bridge. First it removes what a crashed run with the same bridge left: processes, links,
-// control groups, changed kernel settings and created folders. It fails while another process holds the network. The
+// NewNetwork creates the bridge. First it removes what a crashed run with the same bridge left: processes, links
+// and control groups; kernel settings and folders are restored by Close. It fails while another process holds the network. The
 // caller closes it after its nodes are stopped.
 func NewNetwork(ctx context.Context, options NetworkOptions) (*Network, error) {
 	n, service, err := parseNetwork(options)
@@ -65,14 +67,12 @@ func NewNetwork(ctx context.Context, options NetworkOptions) (*Network, error) {
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("network %q: nodes need namespaces and links: run as root", options.Bridge)
 	}
-	state, crashed, err := lockState(n.bridge)
-	if err != nil {
+	if n.hold, err = holdBridge(n.bridge); err != nil {
 		return nil, fmt.Errorf("network %q: %w", options.Bridge, err)
 	}
-	n.state, n.machine = state, crashed
 	if err := n.clean(ctx); err != nil {
-		state.file.Close()
-		return nil, fmt.Errorf("network %q: removing what an earlier run left: %w", options.Bridge, err)
+		return nil, errors.Join(
+			fmt.Errorf("network %q: removing what an earlier run left: %w", options.Bridge, err), n.hold.Close())
 	}
 	if err := n.create(ctx, service); err != nil {
 		return nil, errors.Join(fmt.Errorf("network %q: %w", options.Bridge, err), n.Close())
@@ -106,19 +106,11 @@ func parseNetwork(options NetworkOptions) (n *Network, service netip.Prefix, err
 	return n, service, nil
 }
 
-// create records the machine as it is, then makes the folders, the bridge and the routes.
+// create prepares the machine, then makes the bridge and the routes.
 func (n *Network) create(ctx context.Context, service netip.Prefix) error {
-	machine, err := readMachine()
-	if err != nil {
-		return err
-	}
-	n.machine = machine
-	// Folders are recorded after they are made: a crash in between leaves an empty folder and nothing else.
-	if err := machine.createFolders(nodeFolders); err != nil {
-		return errors.Join(err, n.state.write(machine))
-	}
-	if err := n.state.write(machine); err != nil {
-		return err
+	var err error
+	if n.machine, err = acquireMachine(machineRecord, nodeFolders); err != nil {
+		return fmt.Errorf("preparing the machine: %w", err)
 	}
 	commands := []string{
 		"link add " + n.bridge + " type bridge forward_delay 0",
@@ -133,24 +125,27 @@ func (n *Network) create(ctx context.Context, service netip.Prefix) error {
 	return ip(ctx, commands...)
 }
 
-// Close removes the bridge and everything that nodes may have left, and restores the kernel settings that kubelets
-// changed. The network cannot be used afterwards; closing it again does nothing.
+// Close removes the bridge and everything that nodes may have left. The last network of the machine also restores the
+// kernel settings that kubelets changed. The network cannot be used afterwards; closing it again does nothing.
 func (n *Network) Close() error {
-	if n.state == nil {
+	if n.hold == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
 	defer cancel()
-	if err := n.clean(ctx); err != nil {
-		// The record stays, so the next run tries again.
-		return errors.Join(fmt.Errorf("network %q: %w", n.bridge, err), n.state.file.Close())
+	err := n.clean(ctx)
+	if n.machine != nil {
+		err = errors.Join(err, n.machine.release())
 	}
-	err := n.state.remove()
-	n.state = nil
-	return err
+	err = errors.Join(err, os.Remove(n.hold.Name()), n.hold.Close())
+	n.hold = nil
+	if err != nil {
+		return fmt.Errorf("network %q: closing: %w", n.bridge, err)
+	}
+	return nil
 }
 
-// clean removes the processes, control groups and links that carry the network's name and restores the machine.
+// clean removes the processes, control groups and links that carry the network's name.
 func (n *Network) clean(ctx context.Context) error {
 	if err := cgroup(n.bridge).remove(ctx); err != nil {
 		return err
@@ -166,10 +161,7 @@ func (n *Network) clean(ctx context.Context) error {
 			}
 		}
 	}
-	if n.machine == nil {
-		return nil
-	}
-	return n.machine.restore()
+	return nil
 }
 
 // link is the name of the machine's end of a node's link.

@@ -85,7 +85,7 @@ func Start(ctx context.Context, options Options) (*Node, error) {
 
 func (o *Options) validate() error {
 	switch {
-	case o.Network == nil || o.Network.state == nil:
+	case o.Network == nil || o.Network.hold == nil:
 		return errors.New("the network is missing or closed")
 	case o.Name == "" || strings.ContainsAny(o.Name, "/ "):
 		return errors.New("a node needs a name without a blank and a slash")

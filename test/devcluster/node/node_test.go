@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 )
 
-// The test's network is apart from that of a development cluster, so both may run on one machine.
+// The tests' network is apart from that of a development cluster, so both may run on one machine.
 const (
 	bridge    = "nodetest"
 	hostIP    = "10.210.0.1/24"
@@ -38,11 +39,11 @@ func binDir(t *testing.T) string {
 	return path
 }
 
+var networkOptions = node.NetworkOptions{Bridge: bridge, HostIP: hostIP, ServiceIP: serviceIP, PodRange: podRange}
+
 func newNetwork(t *testing.T) *node.Network {
 	t.Helper()
-	network, err := node.NewNetwork(t.Context(), node.NetworkOptions{
-		Bridge: bridge, HostIP: hostIP, ServiceIP: serviceIP, PodRange: podRange,
-	})
+	network, err := node.NewNetwork(t.Context(), networkOptions)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, network.Close()) })
 	return network
@@ -169,7 +170,7 @@ func processes(t *testing.T, matches func(command string) bool) []string {
 
 // machine is what a run must leave as it found it.
 type machine struct {
-	Links, Mounts, Cgroups, Sysctls, Folders, Processes []string
+	Mounts, Files, Links, Sysctls, Processes []string
 }
 
 func readMachine(t *testing.T) machine {
@@ -178,29 +179,27 @@ func readMachine(t *testing.T) machine {
 	links, err := net.Interfaces()
 	require.NoError(t, err)
 	for _, link := range links {
-		m.Links = append(m.Links, link.Name)
+		if strings.HasPrefix(link.Name, bridge) {
+			m.Links = append(m.Links, link.Name)
+		}
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)
 	m.Mounts = strings.Split(string(mounts), "\n")
-	for _, pattern := range []string{"/sys/fs/cgroup/*/" + bridge, "/sys/fs/cgroup/*/k8s.io", "/sys/fs/cgroup/k8s.io"} {
-		found, err := filepath.Glob(pattern)
-		require.NoError(t, err)
-		m.Cgroups = append(m.Cgroups, found...)
-	}
 	for _, name := range []string{"kernel/panic", "kernel/panic_on_oops", "vm/overcommit_memory", "kernel/keys/root_maxkeys"} {
 		value, err := os.ReadFile("/proc/sys/" + name)
 		require.NoError(t, err)
 		m.Sysctls = append(m.Sysctls, name+"="+string(value))
 	}
 	for _, pattern := range []string{
-		"/etc/kubernetes", "/etc/cni", "/var/lib/kubelet", "/var/lib/containerd", "/var/lib/cni", "/run/containerd",
-		"/run/devcluster-" + bridge + "*", "/opt/containerd", "/opt/cni", "/usr/libexec/kubernetes", "/run/netns/*",
-		"/var/log/pods", "/var/log/containers",
+		"/etc/kubernetes/*", "/etc/cni/net.d/*", "/var/lib/kubelet/*", "/var/lib/containerd/*", "/var/lib/cni/*",
+		"/run/containerd/*", "/run/lock/*", "/run/netns/*", "/run/devcluster-" + bridge + "*", "/opt/*",
+		"/usr/libexec/kubernetes", "/var/log/*", "/sys/fs/cgroup/*/" + bridge, "/sys/fs/cgroup/*/k8s.io",
+		"/sys/fs/cgroup/" + bridge, "/sys/fs/cgroup/k8s.io",
 	} {
 		found, err := filepath.Glob(pattern)
 		require.NoError(t, err)
-		m.Folders = append(m.Folders, found...)
+		m.Files = append(m.Files, found...)
 	}
 	m.Processes = processes(t, func(command string) bool {
 		return strings.Contains(command, t.Name()) || strings.HasPrefix(command, "/pod serve")
@@ -254,4 +253,147 @@ func testLifecycle(t *testing.T) {
 	require.NoError(t, first.Stop(t.Context()))
 	require.NoError(t, first.Stop(t.Context()))
 	require.NoDirExists(t, first.Root())
+}
+
+func TestNetworkIsHeldByOneRun(t *testing.T) {
+	newNetwork(t)
+	_, err := node.NewNetwork(t.Context(), networkOptions)
+	require.EqualError(t, err, fmt.Sprintf(
+		`network "nodetest": process %d runs a cluster on it: stop that one first`, os.Getpid()))
+}
+
+func TestNetworkRefusesOptions(t *testing.T) {
+	tests := map[string]struct {
+		change func(*node.NetworkOptions)
+		want   string
+	}{
+		"a bridge whose links would have too long names": {
+			func(o *node.NetworkOptions) { o.Bridge = "thirteen-char" },
+			`network "thirteen-char": the bridge's name must have 1 to 12 characters, no blank and no slash`,
+		},
+		"an address without the length of its prefix": {
+			func(o *node.NetworkOptions) { o.HostIP = "10.210.0.1" },
+			`network "nodetest": HostIP: netip.ParsePrefix("10.210.0.1"): no '/'`,
+		},
+		"a network too small for the nodes": {
+			func(o *node.NetworkOptions) { o.HostIP = "10.210.0.1/27" },
+			`network "nodetest": HostIP: 10.210.0.1/27 is not an IPv4 address with a prefix of at most 26 bits`,
+		},
+		"a pod range too small for the nodes": {
+			func(o *node.NetworkOptions) { o.PodRange = "10.211.0.0/24" },
+			`network "nodetest": PodRange: 10.211.0.0/24 is not an IPv4 range of at most 19 bits`,
+		},
+		"a service address that is none": {
+			func(o *node.NetworkOptions) { o.ServiceIP = "" },
+			`network "nodetest": ServiceIP: netip.ParsePrefix(""): no '/'`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			options := networkOptions
+			test.change(&options)
+			_, err := node.NewNetwork(t.Context(), options)
+			require.EqualError(t, err, test.want)
+		})
+	}
+}
+
+func TestStartRefusesOptions(t *testing.T) {
+	network := newNetwork(t)
+	tests := map[string]struct {
+		change func(*node.Options)
+		want   string
+	}{
+		"no network": {
+			func(o *node.Options) { o.Network = nil },
+			"node node-a: the network is missing or closed",
+		},
+		"an index out of range": {
+			func(o *node.Options) { o.Index = 32 },
+			"node node-a: index 32 is not between 0 and 31",
+		},
+		"a relative folder": {
+			func(o *node.Options) { o.BinDir = "bin" },
+			`node node-a: Dir "/nodes/node-a" and BinDir "bin" must be absolute paths`,
+		},
+		"a node of a cluster without a kubeconfig": {
+			func(o *node.Options) { o.Standalone = false },
+			"node node-a: KubeletKubeconfig, ClientCAFile and APIServerURL are needed unless the node is standalone",
+		},
+		"a standalone node with labels": {
+			func(o *node.Options) { o.Labels = map[string]string{"a": "b"} },
+			"node node-a: a standalone node has no kubeconfig, client CA, labels and cloud provider",
+		},
+		"a folder without a kubelet": {
+			func(o *node.Options) { o.BinDir = "/nodes" },
+			"node node-a: the kubelet is not built: stat /nodes/kubelet: no such file or directory",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			options := node.Options{
+				Name: "node-a", Dir: "/nodes/node-a", Network: network, BinDir: "/bin", Standalone: true,
+			}
+			test.change(&options)
+			_, err := node.Start(t.Context(), options)
+			require.EqualError(t, err, test.want)
+		})
+	}
+}
+
+// crashFolder is set in the process that TestNextRunCleansUpAfterCrash kills.
+const crashFolder = "NODE_TEST_CRASH_FOLDER"
+
+func TestMain(m *testing.M) {
+	if folder := os.Getenv(crashFolder); folder != "" {
+		crash(folder)
+	}
+	os.Exit(m.Run())
+}
+
+// crash starts a node with a pod and waits to be killed.
+func crash(folder string) {
+	ctx := context.Background()
+	network, err := node.NewNetwork(ctx, networkOptions)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	_, err = node.Start(ctx, node.Options{
+		Name: "node-a", Dir: folder, Network: network, BinDir: os.Getenv("NODE_TEST_BIN"), Standalone: true,
+	})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("started")
+	select {}
+}
+
+func TestNextRunCleansUpAfterCrash(t *testing.T) {
+	before := readMachine(t)
+	folder := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), crashFolder+"="+folder, "NODE_TEST_BIN="+binDir(t))
+	output, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	line, err := bufio.NewReader(output).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "started\n", line)
+	require.NoError(t, cmd.Process.Kill())
+	require.Error(t, cmd.Wait())
+
+	// The node ends by itself, the rest is for the next run.
+	require.Eventually(t, func() bool { return len(readMachine(t).Processes) == 0 }, time.Minute, 50*time.Millisecond)
+	require.NotEqual(t, before, readMachine(t))
+	network, err := node.NewNetwork(t.Context(), networkOptions)
+	require.NoError(t, err)
+	n, err := node.Start(t.Context(), node.Options{
+		Name: "node-a", Dir: folder, Network: network, BinDir: binDir(t), Standalone: true,
+	})
+	require.NoError(t, err)
+	require.NoError(t, n.Stop(t.Context()))
+	require.NoError(t, network.Close())
+	require.Equal(t, before, readMachine(t))
 }
