@@ -6,6 +6,7 @@
 package cloudconfig
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -127,26 +128,38 @@ func (r Result) filter(p Policy, refused bool) []Finding {
 	return out
 }
 
-// findings collects remarks; finish sorts them and drops the configuration when one of them is Invalid.
+// mostFindings is how many findings a Result has at most: more help nobody, and a status has to hold them.
+const mostFindings = 100
+
+// findings collects remarks; finish makes the Result out of them.
 type findings []Finding
 
 func (fs *findings) add(f Finding) { *fs = append(*fs, f) }
 
-// finish makes the Result of a Rewrite out of the collected findings and the rewritten configuration.
+// finish sorts the findings, leaves out the least severe and last where there are too many, and drops the rewritten
+// configuration when one is Invalid.
 func (fs findings) finish(config []byte) Result {
-	order := map[Input]int{ConfigInput: 0, CredentialsInput: 1, CABundleInput: 2}
-	slices.SortStableFunc(fs, func(a, b Finding) int {
-		if c := order[a.Input] - order[b.Input]; c != 0 {
-			return c
-		}
-		if c := strings.Compare(a.DataKey, b.DataKey); c != 0 {
-			return c
-		}
-		if c := a.Line - b.Line; c != 0 {
-			return c
-		}
-		return a.Column - b.Column
-	})
+	inputs := map[Input]int{ConfigInput: 0, CredentialsInput: 1, CABundleInput: 2}
+	byPlace := func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(inputs[a.Input], inputs[b.Input]),
+			cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column),
+			cmp.Compare(a.Message, b.Message),
+		)
+	}
+	slices.SortStableFunc(fs, byPlace)
+	if len(fs) > mostFindings {
+		kinds := map[Kind]int{Invalid: 0, Typo: 1, Unknown: 2, Rewritten: 3, Legacy: 4}
+		slices.SortStableFunc(fs, func(a, b Finding) int {
+			return cmp.Compare(kinds[a.Kind], kinds[b.Kind])
+		})
+		rest := fs[mostFindings-1:]
+		last := Finding{Input: rest[0].Input, DataKey: rest[0].DataKey, Line: rest[0].Line, Column: rest[0].Column, Kind: rest[0].Kind,
+			Message: fmt.Sprintf("%d more findings from here on are not listed: correct the others first", len(rest))}
+		fs = append(fs[:mostFindings-1:mostFindings-1], last)
+		slices.SortStableFunc(fs, byPlace)
+	}
 	if slices.ContainsFunc(fs, func(f Finding) bool { return f.Kind == Invalid }) {
 		config = nil
 	}

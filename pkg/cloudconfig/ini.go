@@ -130,12 +130,12 @@ func readINI(text []byte, schema iniSchema, fs *findings) *iniDocument {
 		return d
 	}
 	sections, errs := gcfg.Parse(text)
+	if format := otherFormat(text); format != "" && len(errs) > 0 {
+		d.report(errs[0].Pos, Invalid, "this looks like "+format+", but here belong [Section] headers with lines of key = value below them")
+		return d
+	}
 	for _, e := range errs {
-		message := e.Message
-		if key := nearest(e.Name, d.allKeys()); e.Name != "" && key != "" {
-			message += fmt.Sprintf("; did you mean %q?", key)
-		}
-		d.report(e.Pos, Invalid, message)
+		d.report(e.Pos, Invalid, e.Message+d.meant(e.Name))
 	}
 	groups := map[[2]string]*iniGroup{}
 	for _, s := range sections {
@@ -144,12 +144,29 @@ func readINI(text []byte, schema iniSchema, fs *findings) *iniDocument {
 	return d
 }
 
-func (d *iniDocument) allKeys() []string {
-	var names []string
-	for _, s := range d.schema {
-		names = append(names, s.keyNames()...)
+// otherFormat is the format of another cloud's configuration that the text seems to have.
+func otherFormat(text []byte) string {
+	first, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
+	switch first = bytes.TrimSpace(first); {
+	case bytes.HasPrefix(first, []byte("{")):
+		return "JSON"
+	case bytes.HasSuffix(first, []byte(":")) || bytes.Equal(first, []byte("---")):
+		return "YAML"
 	}
-	return names
+	return ""
+}
+
+// meant is what to add to a message about a text that cannot be a key, when it is close to a known one.
+func (d *iniDocument) meant(text string) string {
+	if text == "" {
+		return ""
+	}
+	for _, s := range d.schema {
+		if key := nearest(text, s.keyNames()); key != "" {
+			return fmt.Sprintf("; perhaps this was meant: %s = value", key)
+		}
+	}
+	return ""
 }
 
 func (d *iniDocument) report(pos gcfg.Position, kind Kind, message string) {

@@ -3,10 +3,11 @@ package cloudconfig
 import (
 	"slices"
 	"strconv"
+	"unicode/utf8"
 )
 
 // shownLength is how many characters of a name or value a message shows at most.
-const shownLength = 60
+const shownLength = 100
 
 // quoted is a name as messages show it.
 func quoted(name string) string {
@@ -22,12 +23,12 @@ func nearest(name string, known []string) string {
 	unknown := []rune(name)
 	best, bestDistance := "", 3
 	for _, k := range known {
-		candidate := []rune(k)
-		limit := min(2, max(len(unknown), len(candidate))/3, bestDistance-1)
-		if d := len(unknown) - len(candidate); d > limit || -d > limit {
+		length := utf8.RuneCountInString(k)
+		limit := min(2, max(len(unknown), length)/3, bestDistance-1)
+		if d := len(unknown) - length; d > limit || -d > limit {
 			continue
 		}
-		if d := editDistance(unknown, candidate); d <= limit {
+		if d := editDistance(unknown, []rune(k)); d <= limit {
 			best, bestDistance = k, d
 		}
 	}

@@ -183,6 +183,9 @@ func parseClouds(text []byte) (*yaml.Node, cloudsDocument, []Finding) {
 	if err := yaml.Unmarshal(text, &parsed); err != nil {
 		finding.Line, finding.Column = yamlErrorPlace(text, err)
 		finding.Message = "this is not YAML: " + yamlProblem(err)
+		if tabIndents(text, finding.Line) {
+			finding.Message = "this is not YAML: a tab is in front of the text; use blanks"
+		}
 		return nil, document, []Finding{finding}
 	}
 	if parsed.Kind != yaml.DocumentNode || parsed.Content[0].Kind != yaml.MappingNode {
@@ -331,15 +334,25 @@ func yamlErrorPlace(text []byte, err error) (line, column int) {
 	return line, max(1, firstColumn(text, line))
 }
 
-// firstColumn is the column of the first character of the line that is not blank; 0 when there is none or it starts a comment.
-func firstColumn(text []byte, line int) int {
+func tabIndents(text []byte, line int) bool {
+	return bytes.ContainsRune(lineOf(text, line)[:max(0, firstColumn(text, line)-1)], '\t')
+}
+
+// lineOf is a line of the text, which starts with line 1; nil when there is no such line.
+func lineOf(text []byte, line int) []byte {
 	lines := bytes.SplitN(text, []byte("\n"), line+1)
 	if line < 1 || line > len(lines) {
-		return 0
+		return nil
 	}
-	trimmed := bytes.TrimLeft(lines[line-1], " \t\r")
+	return lines[line-1]
+}
+
+// firstColumn is the column of the first character of the line that is not blank; 0 when there is none or it starts a comment.
+func firstColumn(text []byte, line int) int {
+	whole := lineOf(text, line)
+	trimmed := bytes.TrimLeft(whole, " \t\r")
 	if len(trimmed) == 0 || trimmed[0] == '#' {
 		return 0
 	}
-	return len(lines[line-1]) - len(trimmed) + 1
+	return len(whole) - len(trimmed) + 1
 }

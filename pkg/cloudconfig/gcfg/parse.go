@@ -272,7 +272,8 @@ func (p *parser) value(key string) (string, bool) {
 			p.fail(start, "", fmt.Sprintf("the quotes in the value of %q are not closed on the same line", key))
 			return "", false
 		}
-		at, r := p.pos, p.next()
+		at := p.pos
+		r := p.next()
 		switch {
 		case r == '\r':
 			continue // the library drops every carriage return
@@ -280,7 +281,7 @@ func (p *parser) value(key string) (string, bool) {
 			quoted = !quoted
 		case r == '\\':
 			if message := p.escape(&b, quoted); message != "" {
-				p.fail(at, "", fmt.Sprintf("%s in the value of %q", message, key))
+				p.fail(at, "", fmt.Sprintf("the value of %q has %s", key, message))
 				return "", false
 			}
 		default:
