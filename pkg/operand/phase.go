@@ -1,6 +1,9 @@
 package operand
 
-import "github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
+import (
+	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/bootstrap"
+)
 
 // Phase is the overlay for the place where the static pod runs. A phase is data: Render has no other way to tell
 // one from another.
@@ -33,5 +36,20 @@ func OperatorPhase() Phase {
 		Name:     "operator",
 		Config:   bindata.MustRead("assets/config/operator.yaml"),
 		PodPatch: bindata.MustRead("assets/pod/operator-patch.yaml"),
+	}
+}
+
+// BootstrapPhase is the phase of the static pod on the bootstrap node. cluster-bootstrap fills both folders before
+// any static pod starts and removes the one with secrets at the end.
+func BootstrapPhase() Phase {
+	return Phase{
+		Name:     "bootstrap",
+		Config:   bootstrap.Config(),
+		PodPatch: bootstrap.PodPatch(),
+		Files: &FileLayout{
+			SecretsDir: "/etc/kubernetes/bootstrap-secrets",
+			ConfigDir:  "/etc/kubernetes/bootstrap-configs",
+			Prefix:     "cloud-controller-manager-",
+		},
 	}
 }

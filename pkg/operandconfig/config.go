@@ -75,13 +75,17 @@ var (
 )
 
 // Merge lays each layer over those before it: a map is merged by key, anything else is replaced. Layers are YAML
-// or JSON; an empty one changes nothing.
+// or JSON; an empty one changes nothing. The result is YAML.
 func Merge(layers ...[]byte) ([]byte, error) {
 	merged, err := resourcemerge.MergeProcessConfig(nil, append([][]byte{[]byte("{}")}, nonEmpty(layers)...)...)
 	if err != nil {
 		return nil, fmt.Errorf("merging the operand's configuration: %w", err)
 	}
-	return merged, nil
+	asYAML, err := yaml.JSONToYAML(merged)
+	if err != nil {
+		return nil, fmt.Errorf("merging the operand's configuration: %w", err)
+	}
+	return asYAML, nil
 }
 
 func nonEmpty(layers [][]byte) [][]byte {

@@ -1,0 +1,443 @@
+package operand_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// phases are the two overlays that the same rendering path is given.
+func phases() []operand.Phase {
+	return []operand.Phase{operand.OperatorPhase(), operand.BootstrapPhase()}
+}
+
+// managed are the platforms that run a cloud-controller-manager.
+func managed() []platform.Platform {
+	return slices.DeleteFunc(platform.All(), func(p platform.Platform) bool { return !p.Managed() })
+}
+
+func read(t *testing.T, path ...string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(append([]string{"testdata"}, path...)...))
+	require.NoError(t, err)
+	return data
+}
+
+// inputs are a good cluster's on the platform: testdata/<platform> has its cloud configuration, its credentials (every
+// file that is neither of the two others) and what was observed.
+func inputs(t *testing.T, p platform.Platform, phase operand.Phase) operand.Inputs {
+	t.Helper()
+	in := operand.Inputs{
+		Phase:    phase,
+		Platform: p,
+		Config:   read(t, p.Name, "observed.yaml"),
+		Images: operand.Images{
+			Operand:  "registry.example.com/ocp/" + p.Image + "@sha256:0123",
+			Operator: "registry.example.com/ocp/cluster-cloud-controller-manager-operator@sha256:4567",
+		},
+		CloudConfig: operand.CloudConfig{
+			Source:   "configmap/cloud-provider-config in openshift-config",
+			Key:      "config",
+			Data:     read(t, p.Name, "cloud.conf"),
+			CABundle: read(t, "cloud-ca.pem"),
+		},
+		Credentials: operand.Credentials{
+			Source: "secret/" + p.Credentials.Secret + " in openshift-cloud-controller-manager",
+			Data:   map[string][]byte{"clouds.yaml": read(t, p.Name, "clouds.yaml")},
+		},
+		Trust: []operand.TrustSource{
+			{Source: "configmap/user-ca-bundle in openshift-config", Key: "ca-bundle.crt", Data: read(t, "proxy-ca.pem")},
+			{Source: "the system's trust bundle", Data: slices.Concat(read(t, "system-ca.pem"), read(t, "proxy-ca.pem"))},
+		},
+	}
+	if phase.Files == nil {
+		in.Identity = &operand.Identity{CABundle: read(t, "system-ca.pem"), CertSyncerToken: []byte("cert-syncer-token")}
+	}
+	return in
+}
+
+func TestGoldens(t *testing.T) {
+	for _, p := range managed() {
+		for _, phase := range phases() {
+			t.Run(p.Name+" in phase "+phase.Name, func(t *testing.T) {
+				resources, err := operand.Render(inputs(t, p, phase))
+				require.NoError(t, err)
+				compareGolden(t, filepath.Join("testdata", p.Name, phase.Name+".golden.yaml"), dump(t, resources))
+			})
+		}
+	}
+}
+
+// dump writes everything that was rendered as readable YAML documents.
+func dump(t *testing.T, r *operand.Resources) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	pod, err := r.PodYAML()
+	require.NoError(t, err)
+	fmt.Fprintf(&out, "# pod.yaml\n%s", pod)
+	document := func(title string, data map[string]string) {
+		text, err := yaml.Marshal(data)
+		require.NoError(t, err)
+		fmt.Fprintf(&out, "---\n# %s\n%s", title, text)
+	}
+	for _, o := range r.ConfigMaps {
+		data := maps.Clone(o.Data)
+		delete(data, "pod.yaml")
+		document("configmap/"+o.Name, data)
+	}
+	for _, o := range r.Secrets {
+		data := map[string]string{}
+		for key, value := range o.Data {
+			data[key] = string(value)
+		}
+		document("secret/"+o.Name, data)
+	}
+	for _, f := range r.Files {
+		document(fmt.Sprintf("file %s, secret: %t", f.Name, f.Secret), map[string]string{"data": string(f.Data)})
+	}
+	var warnings []string
+	for _, w := range r.Warnings {
+		warnings = append(warnings, w.String())
+	}
+	document("configuration", map[string]string{"config.yaml": string(r.Config), "warnings": strings.Join(warnings, "\n")})
+	return out.Bytes()
+}
+
+// compareGolden compares with the recorded file. With UPDATE_GOLDEN set it records, and fails all the same so that
+// the setting cannot be left on.
+func compareGolden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.WriteFile(path, got, 0o644))
+		t.Fatalf("recorded %s; run again without UPDATE_GOLDEN", path)
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got), "%s differs; make update-golden records the change", path)
+}
+
+func TestTheSameInputsGiveTheSameBytes(t *testing.T) {
+	for _, p := range managed() {
+		for _, phase := range phases() {
+			t.Run(p.Name+" in phase "+phase.Name, func(t *testing.T) {
+				first, err := operand.Render(inputs(t, p, phase))
+				require.NoError(t, err)
+				for range 50 {
+					again, err := operand.Render(inputs(t, p, phase))
+					require.NoError(t, err)
+					require.Equal(t, string(dump(t, first)), string(dump(t, again)))
+				}
+			})
+		}
+	}
+}
+
+// TestInvariants holds for every platform in every phase.
+func TestInvariants(t *testing.T) {
+	for _, p := range managed() {
+		for _, phase := range phases() {
+			t.Run(p.Name+" in phase "+phase.Name, func(t *testing.T) {
+				resources, err := operand.Render(inputs(t, p, phase))
+				require.NoError(t, err)
+				pod := resources.Pod
+				require.Equal(t, "cloud-controller-manager", pod.Spec.Containers[0].Name, "the first container is the operand's")
+				require.True(t, pod.Spec.HostNetwork, "it starts before there is a pod network")
+				require.Equal(t, "system-node-critical", pod.Spec.PriorityClassName)
+				require.Equal(t, int32(2000001000), *pod.Spec.Priority, "a kubelet without an API resolves no class")
+				require.Equal(t, []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, pod.Spec.Tolerations)
+				require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, pod.Spec.SecurityContext.SeccompProfile.Type)
+				require.NotEmpty(t, pod.Annotations["target.workload.openshift.io/management"])
+				requireNoAPIReferences(t, pod)
+				for _, c := range pod.Spec.Containers {
+					requireHardened(t, c)
+				}
+				requireProbes(t, pod.Spec.Containers[0])
+				requireNoCredentials(t, inputs(t, p, phase), resources)
+			})
+		}
+	}
+}
+
+func requireNoAPIReferences(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	require.Empty(t, pod.Spec.ServiceAccountName)
+	require.Empty(t, pod.Spec.ImagePullSecrets)
+	for _, v := range pod.Spec.Volumes {
+		require.NotNil(t, v.HostPath, "volume %s", v.Name)
+	}
+	for _, c := range pod.Spec.Containers {
+		require.Empty(t, c.EnvFrom)
+		for _, e := range c.Env {
+			if e.ValueFrom != nil {
+				require.NotNil(t, e.ValueFrom.FieldRef, "variable %s", e.Name)
+				require.True(t, strings.HasPrefix(e.ValueFrom.FieldRef.FieldPath, "metadata."),
+					"variable %s: a node without addresses has no status fields", e.Name)
+			}
+		}
+	}
+}
+
+func requireHardened(t *testing.T, c corev1.Container) {
+	t.Helper()
+	require.True(t, *c.SecurityContext.ReadOnlyRootFilesystem, c.Name)
+	require.False(t, *c.SecurityContext.AllowPrivilegeEscalation, c.Name)
+	require.Equal(t, []corev1.Capability{"ALL"}, c.SecurityContext.Capabilities.Drop, c.Name)
+	require.NotEmpty(t, c.Resources.Requests, c.Name)
+	require.Empty(t, c.Resources.Limits, c.Name)
+	require.Empty(t, c.Ports, "a declared port would collide with a leftover pod of the predecessor")
+	require.NotEmpty(t, c.Command, c.Name)
+	for _, word := range append(c.Command, c.Args...) {
+		require.NotRegexp(t, `(^|/)(ba|da)?sh$`, word, c.Name)
+	}
+	require.Equal(t, corev1.TerminationMessageFallbackToLogsOnError, c.TerminationMessagePolicy, c.Name)
+}
+
+func requireProbes(t *testing.T, c corev1.Container) {
+	t.Helper()
+	for name, probe := range map[string]*corev1.Probe{"startup": c.StartupProbe, "readiness": c.ReadinessProbe, "liveness": c.LivenessProbe} {
+		require.NotNil(t, probe, name)
+		require.Equal(t, "/healthz", probe.HTTPGet.Path, name)
+		require.Equal(t, 10258, probe.HTTPGet.Port.IntValue(), name)
+		require.Equal(t, corev1.URISchemeHTTPS, probe.HTTPGet.Scheme, name)
+		require.Empty(t, probe.HTTPGet.Host, name)
+	}
+}
+
+func requireNoCredentials(t *testing.T, in operand.Inputs, r *operand.Resources) {
+	t.Helper()
+	pod, err := r.PodYAML()
+	require.NoError(t, err)
+	public := string(pod)
+	for _, o := range r.ConfigMaps {
+		public += strings.Join(slices.Collect(maps.Values(o.Data)), "\n")
+	}
+	for _, f := range r.Files {
+		if !f.Secret {
+			public += string(f.Data)
+		}
+	}
+	require.NotContains(t, public, "correct-horse")
+	require.NotContains(t, public, "cert-syncer-token\n")
+	for key, value := range in.Credentials.Data {
+		require.NotContains(t, public, string(value), "credentials key %s", key)
+	}
+}
+
+// TestParity allows the pods of the two phases to differ in nothing but what is listed.
+func TestParity(t *testing.T) {
+	phaseOnlyFlags := []string{
+		"--authentication-kubeconfig", "--authorization-kubeconfig", "--client-ca-file", "--requestheader-client-ca-file",
+		"--tls-cert-file", "--tls-private-key-file", "--controllers", "--leader-elect", "--leader-elect-resource-namespace",
+		"--leader-elect-resource-name", "--leader-elect-lease-duration", "--leader-elect-renew-deadline", "--leader-elect-retry-period", "--authentication-skip-lookup",
+	}
+	for _, p := range managed() {
+		t.Run(p.Name, func(t *testing.T) {
+			var pods []*corev1.Pod
+			for _, phase := range phases() {
+				resources, err := operand.Render(inputs(t, p, phase))
+				require.NoError(t, err)
+				pod := resources.Pod.DeepCopy()
+				delete(pod.Labels, "revision")
+				pod.Spec.Volumes = nil
+				pod.Spec.Containers = pod.Spec.Containers[:1]
+				operandContainer := &pod.Spec.Containers[0]
+				operandContainer.VolumeMounts = nil
+				operandContainer.Args = slices.DeleteFunc(operandContainer.Args, func(arg string) bool {
+					name, _, _ := strings.Cut(arg, "=")
+					return slices.Contains(phaseOnlyFlags, name)
+				})
+				pods = append(pods, pod)
+			}
+			require.Equal(t, pods[0], pods[1])
+		})
+	}
+}
+
+// TestFilesOfBothPhasesAreWhereTheFlagsSay follows every path that a flag names to a mount.
+func TestFilesOfBothPhasesAreWhereTheFlagsSay(t *testing.T) {
+	for _, p := range managed() {
+		for _, phase := range phases() {
+			t.Run(p.Name+" in phase "+phase.Name, func(t *testing.T) {
+				resources, err := operand.Render(inputs(t, p, phase))
+				require.NoError(t, err)
+				c := resources.Pod.Spec.Containers[0]
+				paths := []string{"/etc/kubernetes/static-pod-resources/configmaps/trusted-ca/ca-bundle.crt"}
+				for _, arg := range c.Args {
+					if _, value, _ := strings.Cut(arg, "="); strings.HasPrefix(value, "/") {
+						paths = append(paths, value)
+					}
+				}
+				for _, path := range paths {
+					require.True(t, slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
+						return path == m.MountPath || strings.HasPrefix(path, m.MountPath+"/")
+					}), "%s is not mounted", path)
+				}
+			})
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	openstack, _ := platform.ByName("openstack")
+	for name, tc := range map[string]struct {
+		change func(*operand.Inputs)
+		want   string
+	}{
+		"a missing operand image names the place and the tag": {
+			change: func(in *operand.Inputs) {
+				in.Images.Operand = ""
+				in.Images.Source = "deployment/x in y"
+			},
+			want: "deployment/x in y, key openstack-cloud-controller-manager: there is no image of the cloud-controller-manager for platform openstack; the release must name it",
+		},
+		"a missing operator image is found too": {
+			change: func(in *operand.Inputs) { in.Images.Operator = "" },
+			want:   "the release payload, key cluster-cloud-controller-manager-operator: there is no image of the operator, which the cert-syncer runs from; the release must name it",
+		},
+		"an unknown field among the overrides is named": {
+			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"extendedArgument": {}}`) },
+			want:   `cloudcontrollermanager.operator.openshift.io/cluster: the operand's configuration does not fit its schema: json: unknown field "extendedArgument"; if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there`,
+		},
+		"a configuration without the infrastructure's name is not rendered": {
+			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"infrastructureName": ""}`) },
+			want:   `cloudcontrollermanager.operator.openshift.io/cluster: infrastructureName is not observed yet: infrastructure.config.openshift.io/cluster has no status.infrastructureName`,
+		},
+		"a configuration for another platform is not rendered": {
+			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"platform": "none"}`) },
+			want:   `cloudcontrollermanager.operator.openshift.io/cluster: the configuration is for platform "none", the candidate for "openstack"`,
+		},
+		"a cloud configuration that is missing is reported as it was found": {
+			change: func(in *operand.Inputs) {
+				in.CloudConfig = operand.CloudConfig{Source: "configmap/c in openshift-config", Problem: "it does not exist; create it"}
+			},
+			want: "configmap/c in openshift-config: it does not exist; create it",
+		},
+		"a proxy that holds a word of the installer would differ on the node": {
+			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"proxy": {"NO_PROXY": "NODE_NAME"}}`) },
+			want: "cloudcontrollermanager.operator.openshift.io/cluster: the configuration contains the text NODE_NAME, which the installer replaces on each node; " +
+				"look for it in Proxy and Infrastructure and in spec.unsupportedConfigOverrides, and change it there",
+		},
+		"a credential that holds a word of the installer would differ on the node": {
+			change: func(in *operand.Inputs) {
+				in.Credentials.Data["note"] = []byte("first\nxxREVISIONxx")
+			},
+			want: "secret/openstack-cloud-credentials in openshift-cloud-controller-manager, key note, line 2:3: the value contains the text REVISION, which the installer replaces on each node; " +
+				"change the value, or rotate the credential, so that it does not",
+		},
+		"a cloud CA with a word of the installer would differ on the node": {
+			change: func(in *operand.Inputs) {
+				in.CloudConfig.CABundle = append([]byte("# REVISION 2\n"), in.CloudConfig.CABundle...)
+			},
+			want: "configmap/cloud-provider-config in openshift-config, key ca-bundle.pem, line 1:3: the value contains the text REVISION, which the installer replaces on each node; " +
+				"change the value, or rotate the credential, so that it does not",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := inputs(t, openstack, operand.OperatorPhase())
+			tc.change(&in)
+			_, err := operand.Render(in)
+			var refused *operand.InputError
+			require.True(t, errors.As(err, &refused), "%v", err)
+			require.Equal(t, tc.want, refused.Error())
+		})
+	}
+}
+
+func TestALikelyTypoIsJudgedByThePolicy(t *testing.T) {
+	openstack, _ := platform.ByName("openstack")
+	in := inputs(t, openstack, operand.OperatorPhase())
+	in.CloudConfig.Data = []byte("[Global]\nregionn = one\n")
+
+	in.Policy = cloudconfig.Lenient
+	resources, err := operand.Render(in)
+	require.NoError(t, err)
+	require.Len(t, resources.Warnings, 1)
+	require.Equal(t, `configmap/cloud-provider-config in openshift-config, key config, line 2:1: unknown key "regionn" in [Global]; did you mean "region"?`,
+		resources.Warnings[0].String())
+
+	in.Policy = cloudconfig.Strict
+	_, err = operand.Render(in)
+	require.EqualError(t, err, `configmap/cloud-provider-config in openshift-config, key config, line 2:1: unknown key "regionn" in [Global]; did you mean "region"?`)
+}
+
+func TestAnUnmanagedPlatformIsNotRendered(t *testing.T) {
+	none, _ := platform.ByName("none")
+	_, err := operand.Render(operand.Inputs{Platform: none, Phase: operand.OperatorPhase()})
+	require.EqualError(t, err, `platform "none" has no cloud-controller-manager to render`)
+}
+
+func TestTrust(t *testing.T) {
+	openstack, _ := platform.ByName("openstack")
+	cloudCA, proxyCA, systemCA := read(t, "cloud-ca.pem"), read(t, "proxy-ca.pem"), read(t, "system-ca.pem")
+	user := func(data []byte) []operand.TrustSource {
+		return []operand.TrustSource{
+			{Source: "configmap/user-ca-bundle in openshift-config", Key: "ca-bundle.crt", Data: data},
+			{Source: "the system's trust bundle", Data: systemCA},
+		}
+	}
+	for name, tc := range map[string]struct {
+		trust    []operand.TrustSource
+		want     []byte
+		warnings []string
+	}{
+		"every certificate is there once, in the order of the sources": {
+			trust: user(slices.Concat(proxyCA, systemCA, proxyCA)),
+			want:  slices.Concat(proxyCA, systemCA, cloudCA),
+		},
+		"text that is not PEM is reported and left out": {
+			trust:    user([]byte("hello")),
+			want:     slices.Concat(systemCA, cloudCA),
+			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: there is no PEM certificate in it, so it adds no trust; put the CA certificates there in PEM"},
+		},
+		"a broken certificate is reported by its line and the others stay": {
+			trust:    user(slices.Concat(proxyCA, []byte("# mine\n-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n"))),
+			want:     slices.Concat(proxyCA, systemCA, cloudCA),
+			warnings: []string{fmt.Sprintf("configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line %d:1: this certificate cannot be parsed, it is left out; replace it", bytes.Count(proxyCA, []byte("\n"))+2)},
+		},
+		"a private key is reported and never delivered": {
+			trust:    user(slices.Concat([]byte("-----BEGIN PRIVATE KEY-----\naGVsbG8=\n-----END PRIVATE KEY-----\n"), proxyCA)),
+			want:     slices.Concat(proxyCA, systemCA, cloudCA),
+			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line 1:1: this PEM block is not a certificate, it is left out; only certificates belong here"},
+		},
+		"a block that was cut off is reported": {
+			trust:    user(proxyCA[:len(proxyCA)/2]),
+			want:     slices.Concat(systemCA, cloudCA),
+			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line 1:1: this is not a complete PEM block, it is left out; paste the whole certificate"},
+		},
+		"a source that could not be had is reported with its reason": {
+			trust:    append([]operand.TrustSource{{Source: "configmap/gone in openshift-config", Problem: "it does not exist; create it"}}, user(proxyCA)...),
+			want:     slices.Concat(proxyCA, systemCA, cloudCA),
+			warnings: []string{"configmap/gone in openshift-config: it does not exist; create it"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := inputs(t, openstack, operand.OperatorPhase())
+			in.Trust = tc.trust
+			resources, err := operand.Render(in)
+			require.NoError(t, err)
+			i := slices.IndexFunc(resources.ConfigMaps, func(o *corev1.ConfigMap) bool { return o.Name == "trusted-ca" })
+			require.Equal(t, string(tc.want), resources.ConfigMaps[i].Data["ca-bundle.crt"])
+			var warnings []string
+			for _, w := range resources.Warnings {
+				if w.Cause == operand.TrustedCACause {
+					warnings = append(warnings, w.String())
+				}
+			}
+			require.Equal(t, tc.warnings, warnings)
+		})
+	}
+}
