@@ -1,0 +1,303 @@
+// Package devcluster starts a real control plane, and if wanted real control-plane nodes, that look like an OpenShift
+// cluster to the operator: CustomResourceDefinitions, the installer's objects, a cloud and the operator's payload. The
+// command cmd/devcluster, the integration tests and the end-to-end tests use it.
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/build"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/process"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/runlock"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+)
+
+// Version is the version of the development cluster, in place of a release's.
+const Version = "4.99.0-dev"
+
+const (
+	moduleDir     = "test/devcluster"
+	apiServerPort = 6443
+)
+
+// Options says what to start.
+type Options struct {
+	// Name tells runs apart; its folder is _output/run/<Name> in the repository. Default: "default".
+	Name string
+	// Dir overrides the run's folder. It must be absolute; what is in it is removed.
+	Dir string
+	// Repository is the folder of the operator's module. Default: found upwards from the working directory.
+	Repository string
+	// Platform is the cluster's platform. Default: OpenStack, with a stand-in for its API. Every other platform has no cloud.
+	Platform configv1.PlatformType
+	// Nodes is the number of control-plane nodes. Without nodes everything is on loopback and needs no privileges: pods
+	// stay pending. With nodes it needs root and a few Debian packages, which are installed when missing.
+	Nodes int
+	// WithoutPayload leaves the operator's manifests, and the images that they need, out.
+	WithoutPayload bool
+	// Progress receives a line per step. Default: none.
+	Progress io.Writer
+}
+
+// Cluster is a running development cluster. Its owner calls Stop.
+type Cluster struct {
+	options  Options
+	progress io.Writer
+	layout   layout
+	config   *rest.Config
+	client   kubernetes.Interface
+
+	controlPlane *controlplane.ControlPlane
+	cloud        *openstack.Server
+	network      *node.Network
+	nodes        []*node.Node
+
+	mutex   sync.Mutex
+	cleanup []func(context.Context) error
+}
+
+// Start starts a cluster; it returns when the API serves the payload and the seeded objects and every node has
+// registered. Nodes of a platform with a cloud are still tainted then. When Start fails, nothing keeps running. A run
+// with the same folder that crashed is cleaned up first; one that still runs is an error that names it.
+func Start(ctx context.Context, options Options) (*Cluster, error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{options: options, progress: newProgress(options.Progress)}
+	for _, step := range []func(context.Context) error{
+		c.claim, c.build, c.startNetwork, c.startCloud, c.startControlPlane, c.seed, c.applyPayload, c.startNodes,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
+		}
+	}
+	return c, nil
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Name == "" {
+		o.Name = "default"
+	}
+	if o.Platform == "" {
+		o.Platform = configv1.OpenStackPlatformType
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	if o.Nodes < 0 || o.Nodes > maxNodes {
+		return o, fmt.Errorf("%d nodes: between 0 and %d are possible", o.Nodes, maxNodes)
+	}
+	if o.Nodes > 0 && os.Geteuid() != 0 {
+		return o, errors.New("nodes need root: run as root, or without nodes")
+	}
+	if o.Repository == "" {
+		var err error
+		if o.Repository, err = FindRepository("."); err != nil {
+			return o, err
+		}
+	}
+	if o.Dir == "" {
+		o.Dir = filepath.Join(o.Repository, "_output", "run", o.Name)
+	}
+	return o, nil
+}
+
+// Stop ends everything that Start started, removes what it made except the logs, and goes on after an error. It is
+// idempotent.
+func (c *Cluster) Stop(ctx context.Context) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	var errs []error
+	for i := range c.cleanup {
+		errs = append(errs, c.cleanup[len(c.cleanup)-1-i](ctx))
+	}
+	c.cleanup = nil
+	return errors.Join(errs...)
+}
+
+// atStop registers what Stop does, the last registered first.
+func (c *Cluster) atStop(f func(context.Context) error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.cleanup = append(c.cleanup, f)
+}
+
+// claim takes the run's folder, ends what a crashed run left and picks the machine-wide names for a run with nodes.
+func (c *Cluster) claim(ctx context.Context) error {
+	dir := c.options.Dir
+	lock, err := runlock.Take(dir + ".lock")
+	if err != nil {
+		return fmt.Errorf("a development cluster is running: %w", err)
+	}
+	c.atStop(func(context.Context) error {
+		lock.Release()
+		return nil
+	})
+	if err := removeLeftovers(ctx, dir, c.progress); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o755); err != nil {
+		return fmt.Errorf("run folder: %w", err)
+	}
+	c.atStop(func(context.Context) error { return clearRun(dir) })
+	c.layout = loopback()
+	if c.options.Nodes == 0 {
+		return nil
+	}
+	slot, slotLock, err := takeSlot()
+	if err != nil {
+		return err
+	}
+	c.atStop(func(context.Context) error {
+		slotLock.Release()
+		return nil
+	})
+	c.layout = bridged(slot)
+	return c.layout.remember(dir)
+}
+
+func (c *Cluster) build(ctx context.Context) error {
+	builder := build.Builder{Repository: c.options.Repository, BinDir: c.BinDir(), Progress: c.progress}
+	targets := build.ControlPlane()
+	if c.options.Nodes > 0 {
+		if err := installPackages(ctx, c.progress); err != nil {
+			return err
+		}
+		targets = append(targets, build.Nodes()...)
+		if c.hasCloud() {
+			targets = append(targets, build.OpenStack())
+		}
+	}
+	return builder.Pinned(ctx, targets...)
+}
+
+func (c *Cluster) hasCloud() bool { return c.options.Platform == configv1.OpenStackPlatformType }
+
+func (c *Cluster) startCloud(ctx context.Context) error {
+	if !c.hasCloud() {
+		return nil
+	}
+	fmt.Fprintln(c.progress, "starting the stand-in for OpenStack")
+	// The stand-in outlives ctx, which may only limit the start.
+	cloud, err := openstack.Start(context.WithoutCancel(ctx), openstack.Options{
+		Listen: c.layout.address + ":0",
+		Dir:    filepath.Join(c.options.Dir, "openstack"),
+	})
+	if err != nil {
+		return fmt.Errorf("stand-in for OpenStack: %w", err)
+	}
+	c.cloud = cloud
+	c.atStop(func(context.Context) error { return cloud.Close() })
+	return nil
+}
+
+func (c *Cluster) startControlPlane(ctx context.Context) error {
+	options := controlplane.Options{
+		Dir:         c.options.Dir,
+		BinDir:      c.BinDir(),
+		Address:     c.layout.address,
+		ServiceCIDR: c.layout.serviceCIDR,
+		ServiceIP:   c.layout.serviceIP,
+		Nodes:       c.options.Nodes > 0,
+		Record:      &process.Record{Path: recordPath(c.options.Dir)},
+		Progress:    c.progress,
+	}
+	if options.Nodes {
+		options.Port = apiServerPort
+	}
+	controlPlane, err := controlplane.Start(ctx, options)
+	if err != nil {
+		return err
+	}
+	c.controlPlane = controlPlane
+	c.atStop(controlPlane.Stop)
+	if c.config, err = controlPlane.RESTConfig(); err != nil {
+		return err
+	}
+	c.client, err = kubernetes.NewForConfig(c.config)
+	return err
+}
+
+// Repository returns the folder of the operator's module.
+func (c *Cluster) Repository() string { return c.options.Repository }
+
+// Dir returns the run's folder; logs are under logs.
+func (c *Cluster) Dir() string { return c.options.Dir }
+
+// BinDir returns the folder of the built programs, kubectl among them.
+func (c *Cluster) BinDir() string { return filepath.Join(c.options.Repository, "_output", "bin") }
+
+// Platform returns the cluster's platform.
+func (c *Cluster) Platform() configv1.PlatformType { return c.options.Platform }
+
+// Kubeconfig returns the path of the administrator's kubeconfig.
+func (c *Cluster) Kubeconfig() string { return c.controlPlane.Kubeconfig() }
+
+// RESTConfig returns a copy of the administrator's client configuration, without client-side rate limits.
+func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
+
+// URL returns the API server's URL, which is also Infrastructure's status.apiServerInternalURI.
+func (c *Cluster) URL() string { return c.controlPlane.URL() }
+
+// AuditLog returns the path of the audit log: every request at level Metadata, one JSON object per line.
+func (c *Cluster) AuditLog() string { return c.controlPlane.AuditLog() }
+
+// ServerCAFile and ClientCAFile return the paths of the bundles that the API server's certificate, and client
+// certificates, are checked against.
+func (c *Cluster) ServerCAFile() string { return c.controlPlane.ServerCAFile() }
+
+// ClientCAFile is described at ServerCAFile.
+func (c *Cluster) ClientCAFile() string { return c.controlPlane.ClientCAFile() }
+
+// Processes returns the process ids of the control plane's servers by name.
+func (c *Cluster) Processes() map[string]int { return c.controlPlane.Processes() }
+
+// StopAPIServer ends kube-apiserver, as StopEtcd ends etcd; everything else keeps running.
+func (c *Cluster) StopAPIServer(ctx context.Context) error { return c.controlPlane.StopAPIServer(ctx) }
+
+// StartAPIServer starts kube-apiserver again and waits until it is ready.
+func (c *Cluster) StartAPIServer(ctx context.Context) error {
+	return c.controlPlane.StartAPIServer(ctx)
+}
+
+// StopEtcd is described at StopAPIServer.
+func (c *Cluster) StopEtcd(ctx context.Context) error { return c.controlPlane.StopEtcd(ctx) }
+
+// StartEtcd starts etcd again on its data and waits until it is healthy.
+func (c *Cluster) StartEtcd(ctx context.Context) error { return c.controlPlane.StartEtcd(ctx) }
+
+// Cloud returns the stand-in for OpenStack, nil on other platforms.
+func (c *Cluster) Cloud() *openstack.Server { return c.cloud }
+
+// Network returns the nodes' network, for a further node such as a bootstrap node; nil without nodes.
+func (c *Cluster) Network() *node.Network { return c.network }
+
+// Nodes returns the nodes in the order of their names.
+func (c *Cluster) Nodes() []*node.Node { return c.nodes }
+
+// Node returns the node with the name, or nil.
+func (c *Cluster) Node(name string) *node.Node {
+	for _, n := range c.nodes {
+		if n.Name() == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// now is when the cluster counts as installed.
+func now() time.Time { return time.Now().UTC() }

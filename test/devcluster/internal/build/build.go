@@ -1,0 +1,237 @@
+// Package build compiles the pinned servers of the development cluster into one folder and skips what is up to date.
+package build
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/runlock"
+)
+
+// progressInterval is how often a running build says that it still runs.
+const progressInterval = 20 * time.Second
+
+// Versions of what the build modules pin; a test compares them with their go.mod files.
+const (
+	KubernetesVersion = "v1.36.3"
+	OpenStackVersion  = "v1.36.0"
+)
+
+// Target is one command to build.
+type Target struct {
+	// Name is the binary's name.
+	Name string
+	// Module is the folder of the build module, relative to the repository.
+	Module string
+	// Package is the import path, or ./path relative to the module.
+	Package string
+	// Variables are the string variables that the linker sets, as package.name=value.
+	Variables []string
+	// Usual says how long a build with cold caches takes, for the progress line.
+	Usual string
+}
+
+const (
+	kubernetesModule = "test/devcluster/build/kubernetes"
+	openstackModule  = "test/devcluster/build/openstack"
+)
+
+// ControlPlane returns the servers that every development cluster needs, and kubectl.
+func ControlPlane() []Target {
+	return []Target{
+		{Name: "etcd", Module: kubernetesModule, Package: "go.etcd.io/etcd/server/v3", Usual: "15 seconds"},
+		kubernetes("kube-apiserver", "3 minutes"),
+		kubernetes("kube-controller-manager", "50 seconds"),
+		kubernetes("kubectl", "20 seconds"),
+	}
+}
+
+// Nodes returns the servers that a cluster with nodes needs besides ControlPlane.
+func Nodes() []Target {
+	return []Target{
+		kubernetes("kube-scheduler", "10 seconds"),
+		kubernetes("kubelet", "20 seconds"),
+	}
+}
+
+// OpenStack returns the OpenStack cloud-controller-manager.
+func OpenStack() Target {
+	return Target{
+		Name:    "openstack-cloud-controller-manager",
+		Module:  openstackModule,
+		Package: "k8s.io/cloud-provider-openstack/cmd/openstack-cloud-controller-manager",
+		Variables: []string{
+			"k8s.io/cloud-provider-openstack/pkg/version.Version=" + OpenStackVersion,
+			"k8s.io/component-base/version.gitVersion=" + OpenStackVersion,
+		},
+		Usual: "100 seconds",
+	}
+}
+
+// kubernetes stamps the version, because kubectl cannot parse the one of a plain build.
+func kubernetes(name, usual string) Target {
+	var variables []string
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		variables = append(variables, pkg+".gitVersion="+KubernetesVersion, pkg+".gitMajor=1", pkg+".gitMinor=36")
+	}
+	return Target{Name: name, Module: kubernetesModule, Package: "k8s.io/kubernetes/cmd/" + name, Variables: variables, Usual: usual}
+}
+
+// Builder builds targets of one repository.
+type Builder struct {
+	// Repository is the folder of the root module.
+	Repository string
+	// BinDir receives the binaries and, as .<name>.stamp, what each was made from.
+	BinDir string
+	// Progress receives a line per build that is needed.
+	Progress io.Writer
+}
+
+// Pinned builds the targets whose stamp does not match their module's go.mod and go.sum, the Go version and the build
+// flags. Only one process builds at a time in a BinDir; others wait.
+func (b Builder) Pinned(ctx context.Context, targets ...Target) error {
+	goVersion, err := b.output(ctx, b.Repository, "env", "GOVERSION")
+	if err != nil {
+		return fmt.Errorf("go version: %w", err)
+	}
+	stale, err := b.stale(targets, goVersion)
+	if err != nil || len(stale) == 0 {
+		return err
+	}
+	if err := os.MkdirAll(b.BinDir, 0o755); err != nil {
+		return fmt.Errorf("folder of binaries: %w", err)
+	}
+	lock, err := runlock.Wait(ctx, filepath.Join(b.BinDir, ".lock"), b.Progress)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	// Another process may have built some while this one waited.
+	if stale, err = b.stale(targets, goVersion); err != nil {
+		return err
+	}
+	for i, target := range stale {
+		fmt.Fprintf(b.Progress, "building %s (%d/%d), usually %s with cold caches\n", target.Name, i+1, len(stale), target.Usual)
+		if err := b.Build(ctx, target); err != nil {
+			return err
+		}
+		stamp, err := b.stamp(target, goVersion)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(b.stampPath(target), []byte(stamp), 0o644); err != nil {
+			return fmt.Errorf("stamp of %s: %w", target.Name, err)
+		}
+	}
+	return nil
+}
+
+// Build builds one target, whether or not it is up to date, and puts the result in place in one step.
+func (b Builder) Build(ctx context.Context, target Target) error {
+	started := time.Now()
+	temporary := filepath.Join(b.BinDir, "."+target.Name+".new")
+	stop := b.reportTime(target.Name, started)
+	_, err := b.output(ctx, filepath.Join(b.Repository, target.Module), append([]string{"build", "-o", temporary}, buildArgs(target)...)...)
+	stop()
+	if err != nil {
+		return fmt.Errorf("build %s: %w", target.Name, err)
+	}
+	if err := os.Rename(temporary, filepath.Join(b.BinDir, target.Name)); err != nil {
+		return fmt.Errorf("build %s: %w", target.Name, err)
+	}
+	if took := time.Since(started); took > time.Second {
+		fmt.Fprintf(b.Progress, "built %s in %d s\n", target.Name, int(took.Seconds()))
+	}
+	return nil
+}
+
+// reportTime prints how long the build has run until the returned function is called.
+func (b Builder) reportTime(name string, started time.Time) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(progressInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				fmt.Fprintf(b.Progress, "  still building %s, %d s\n", name, int(time.Since(started).Seconds()))
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+func buildArgs(target Target) []string {
+	flags := []string{"-s", "-w"}
+	for _, variable := range target.Variables {
+		flags = append(flags, "-X", variable)
+	}
+	return []string{"-trimpath", "-buildvcs=false", "-ldflags", strings.Join(flags, " "), target.Package}
+}
+
+// output runs the go command without cgo: the binaries go into images that hold nothing else.
+func (b Builder) output(ctx context.Context, dir string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, "go", args...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s in %s: %w\n%s", args[0], dir, err, strings.TrimSpace(stderr.String()))
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+func (b Builder) stale(targets []Target, goVersion string) ([]Target, error) {
+	var stale []Target
+	for _, target := range targets {
+		want, err := b.stamp(target, goVersion)
+		if err != nil {
+			return nil, err
+		}
+		have, err := os.ReadFile(b.stampPath(target))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("stamp of %s: %w", target.Name, err)
+		}
+		if _, err := os.Stat(filepath.Join(b.BinDir, target.Name)); err != nil || string(have) != want {
+			stale = append(stale, target)
+		}
+	}
+	return stale, nil
+}
+
+func (b Builder) stampPath(target Target) string {
+	return filepath.Join(b.BinDir, "."+target.Name+".stamp")
+}
+
+// stamp digests all that a pinned binary is made from.
+func (b Builder) stamp(target Target, goVersion string) (string, error) {
+	digest := sha256.New()
+	for _, name := range []string{"go.mod", "go.sum"} {
+		content, err := os.ReadFile(filepath.Join(b.Repository, target.Module, name))
+		if err != nil {
+			return "", fmt.Errorf("build module of %s: %w", target.Name, err)
+		}
+		fmt.Fprintf(digest, "%s %d\n", name, len(content))
+		digest.Write(content)
+	}
+	fmt.Fprintf(digest, "%s %q", goVersion, buildArgs(target))
+	return hex.EncodeToString(digest.Sum(nil)) + "\n", nil
+}

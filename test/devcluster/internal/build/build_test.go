@@ -1,0 +1,93 @@
+package build_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/build"
+)
+
+// repository makes a repository with one build module whose command prints a linked variable.
+func repository(t *testing.T) (build.Builder, build.Target, *bytes.Buffer) {
+	t.Helper()
+	dir := t.TempDir()
+	module := filepath.Join(dir, "module")
+	require.NoError(t, os.MkdirAll(module, 0o755))
+	files := map[string]string{
+		"go.mod":  "module example.com/hello\n\ngo 1.26.0\n",
+		"go.sum":  "",
+		"main.go": "package main\n\nvar version = \"none\"\n\nfunc main() { println(version) }\n",
+	}
+	for name, content := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(module, name), []byte(content), 0o644))
+	}
+	progress := &bytes.Buffer{}
+	builder := build.Builder{Repository: dir, BinDir: filepath.Join(dir, "bin"), Progress: progress}
+	target := build.Target{Name: "hello", Module: "module", Package: ".", Variables: []string{"main.version=v7"}, Usual: "1 second"}
+	return builder, target, progress
+}
+
+func TestPinnedStampsTheVersionAndSkipsWhatIsUpToDate(t *testing.T) {
+	builder, target, progress := repository(t)
+	require.NoError(t, builder.Pinned(t.Context(), target))
+	require.True(t, strings.HasPrefix(progress.String(), "building hello (1/1), usually 1 second with cold caches\n"), progress.String())
+	out, err := exec.Command(filepath.Join(builder.BinDir, "hello")).CombinedOutput()
+	require.NoError(t, err)
+	require.Equal(t, "v7\n", string(out))
+
+	progress.Reset()
+	require.NoError(t, builder.Pinned(t.Context(), target))
+	require.Empty(t, progress.String())
+}
+
+func TestPinnedBuildsAgain(t *testing.T) {
+	changes := map[string]func(t *testing.T, builder build.Builder, target *build.Target){
+		"when go.sum has changed": func(t *testing.T, builder build.Builder, _ *build.Target) {
+			require.NoError(t, os.WriteFile(filepath.Join(builder.Repository, "module", "go.sum"), []byte("\n"), 0o644))
+		},
+		"when a linked variable has changed": func(_ *testing.T, _ build.Builder, target *build.Target) {
+			target.Variables = []string{"main.version=v8"}
+		},
+		"when the binary is gone": func(t *testing.T, builder build.Builder, _ *build.Target) {
+			require.NoError(t, os.Remove(filepath.Join(builder.BinDir, "hello")))
+		},
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			builder, target, progress := repository(t)
+			require.NoError(t, builder.Pinned(t.Context(), target))
+			progress.Reset()
+			change(t, builder, &target)
+			require.NoError(t, builder.Pinned(t.Context(), target))
+			require.Contains(t, progress.String(), "building hello (1/1)")
+			require.FileExists(t, filepath.Join(builder.BinDir, "hello"))
+		})
+	}
+}
+
+func TestAFailedBuildShowsTheCompilerAndLeavesNoStamp(t *testing.T) {
+	builder, target, _ := repository(t)
+	require.NoError(t, os.WriteFile(filepath.Join(builder.Repository, "module", "main.go"), []byte("package main\n\nfunc main() { nonsense }\n"), 0o644))
+	err := builder.Pinned(t.Context(), target)
+	require.ErrorContains(t, err, "build hello: go build in "+filepath.Join(builder.Repository, "module")+": exit status 1\n")
+	require.ErrorContains(t, err, "main.go:3:15: undefined: nonsense")
+	require.NoFileExists(t, filepath.Join(builder.BinDir, ".hello.stamp"))
+}
+
+func TestTheVersionsAreThoseOfTheBuildModules(t *testing.T) {
+	lines := map[string]string{
+		"kubernetes/go.mod": "k8s.io/kubernetes " + build.KubernetesVersion,
+		"openstack/go.mod":  "k8s.io/cloud-provider-openstack " + build.OpenStackVersion,
+	}
+	for file, line := range lines {
+		content, err := os.ReadFile(filepath.Join("..", "..", "build", file))
+		require.NoError(t, err)
+		require.Contains(t, string(content), line+"\n")
+	}
+}

@@ -1,0 +1,62 @@
+package payload
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/objects"
+)
+
+// Apply applies the manifests in order and says on progress what it skips: a kind that the cluster does not serve, and an
+// existing object that is create-only. An existing object is otherwise updated by server-side apply. A ClusterOperator
+// is made without status: that is its operator's to write.
+func Apply(ctx context.Context, client *objects.Client, manifests []Manifest, progress io.Writer) error {
+	for _, manifest := range manifests {
+		if err := applyOne(ctx, client, manifest, progress); err != nil {
+			return fmt.Errorf("payload: %s: %w", manifest, err)
+		}
+	}
+	return nil
+}
+
+func applyOne(ctx context.Context, client *objects.Client, manifest Manifest, progress io.Writer) error {
+	object := manifest.Object.DeepCopy()
+	unstructured.RemoveNestedField(object.Object, "status")
+	resource, err := client.Resource(object)
+	if meta.IsNoMatchError(err) {
+		fmt.Fprintf(progress, "  skipping %s: the cluster has no such kind\n", manifest)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = resource.Create(ctx, object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+	if !apierrors.IsAlreadyExists(err) {
+		return awaitDefinition(ctx, client, object, err)
+	}
+	if object.GetAnnotations()[createOnlyAnnotation] == "true" {
+		fmt.Fprintf(progress, "  skipping %s: it exists and is create-only\n", manifest)
+		return nil
+	}
+	return update(ctx, resource, object)
+}
+
+// awaitDefinition waits until the kind that a CustomResourceDefinition defines is served.
+func awaitDefinition(ctx context.Context, client *objects.Client, object *unstructured.Unstructured, err error) error {
+	if err != nil || object.GetKind() != "CustomResourceDefinition" {
+		return err
+	}
+	return client.AwaitEstablished(ctx, object.GetName())
+}
+
+func update(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {
+	_, err := resource.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "cluster-version-operator", Force: true})
+	return err
+}

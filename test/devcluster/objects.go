@@ -1,0 +1,96 @@
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/objects"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/payload"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
+)
+
+// podHostPrefix is the length of a node's part of the pod range.
+const podHostPrefix = 24
+
+// seed makes the CustomResourceDefinitions and the objects of an installed cluster.
+func (c *Cluster) seed(ctx context.Context) error {
+	fmt.Fprintln(c.progress, "creating the objects of an installed cluster")
+	client, err := objects.NewClient(c.config)
+	if err != nil {
+		return err
+	}
+	definitions, err := seed.Definitions(ctx, filepath.Join(c.options.Repository, moduleDir))
+	if err != nil {
+		return err
+	}
+	for _, definition := range definitions {
+		if err := client.Create(ctx, definition); err != nil {
+			return err
+		}
+	}
+	for _, definition := range definitions {
+		if err := client.AwaitEstablished(ctx, definition.GetName()); err != nil {
+			return err
+		}
+	}
+	seeds, err := c.seedCluster().Objects()
+	if err != nil {
+		return err
+	}
+	for _, object := range seeds {
+		if err := client.Create(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) seedCluster() seed.Cluster {
+	cluster := seed.Cluster{
+		Platform:     c.options.Platform,
+		APIServerURL: c.URL(),
+		APIServerIP:  c.layout.address,
+		ServiceCIDR:  c.layout.serviceCIDR,
+		PodCIDR:      c.layout.podCIDR,
+		HostPrefix:   podHostPrefix,
+		SingleNode:   c.options.Nodes == 1,
+		Version:      Version,
+		Now:          now(),
+	}
+	if c.cloud != nil {
+		cluster.CloudCA = c.cloud.CABundle()
+	}
+	return cluster
+}
+
+// applyPayload applies manifests/ and then delivers the credentials that the payload's CredentialsRequest asks for.
+func (c *Cluster) applyPayload(ctx context.Context) error {
+	if c.options.WithoutPayload {
+		return nil
+	}
+	fmt.Fprintln(c.progress, "applying the operator's manifests")
+	client, err := objects.NewClient(c.config)
+	if err != nil {
+		return err
+	}
+	manifests, err := payload.Read(filepath.Join(c.options.Repository, "manifests"), payload.Release{Version: Version, Image: imageRef})
+	if err != nil {
+		return err
+	}
+	if len(manifests) == 0 {
+		return fmt.Errorf("payload: manifests: %w", errors.Join(fs.ErrNotExist))
+	}
+	if err := payload.Apply(ctx, client, manifests, c.progress); err != nil {
+		return err
+	}
+	if c.cloud == nil {
+		return nil
+	}
+	return client.Create(ctx, seed.Credentials(c.cloud.CloudsYAML()))
+}
+
+// imageRef returns the local image of a payload tag.
+func imageRef(tag string) string { return "localhost/openshift/" + tag + ":" + Version }
