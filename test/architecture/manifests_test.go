@@ -1,0 +1,147 @@
+package architecture
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"testing"
+
+	openshiftapi "github.com/openshift/api"
+	operatorv1alpha1 "github.com/openshift/api/operator/v1alpha1"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+
+	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+)
+
+// credentialsRequest is the part of cloudcredential.openshift.io/v1 that we use. Its own module would bring the
+// whole operator with it.
+type credentialsRequest struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		SecretRef    corev1.ObjectReference `json:"secretRef"`
+		ProviderSpec runtime.RawExtension   `json:"providerSpec"`
+	} `json:"spec"`
+}
+
+// DeepCopyObject is enough for a scheme that only decodes.
+func (c *credentialsRequest) DeepCopyObject() runtime.Object { return c }
+
+var knownTypes = func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(openshiftapi.Install(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	utilruntime.Must(operatorv1.Install(scheme))
+	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "cloudcredential.openshift.io", Version: "v1", Kind: "CredentialsRequest"}, &credentialsRequest{})
+	return scheme
+}()
+
+// manifest is an object of the repository and the file that holds it.
+type manifest struct {
+	file   string
+	object runtime.Object
+}
+
+func (m manifest) meta(t *testing.T) metav1.Object {
+	t.Helper()
+	object, err := meta.Accessor(m.object)
+	require.NoError(t, err, m.file)
+	return object
+}
+
+// name tells which object this is, for messages.
+func (m manifest) name(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf("%s: %s/%s", m.file, m.object.GetObjectKind().GroupVersionKind().Kind, m.meta(t).GetName())
+}
+
+// payload returns the objects that the cluster-version-operator applies, in its order.
+func payload(t *testing.T) []manifest {
+	t.Helper()
+	found := objectsIn(t, "manifests")
+	require.NotEmpty(t, found)
+	return found
+}
+
+// objectsIn decodes every file below a folder that is named like a manifest. What is no object of its own is left out.
+func objectsIn(t *testing.T, folder string) []manifest {
+	t.Helper()
+	var found []manifest
+	for _, file := range filesUnder(t, folder, ".yaml") {
+		if isFragment(file) {
+			continue
+		}
+		found = append(found, decodeFile(t, file)...)
+	}
+	return found
+}
+
+// isFragment tells whether a file holds a part that rendering merges into an object.
+func isFragment(file string) bool {
+	name := path.Base(file)
+	return strings.HasSuffix(name, "-patch.yaml") || path.Dir(file) == "bindata/assets/config" || name == "config.yaml"
+}
+
+func decodeFile(t *testing.T, file string) []manifest {
+	t.Helper()
+	decoder := serializer.NewCodecFactory(knownTypes, serializer.EnableStrict).UniversalDeserializer()
+	var found []manifest
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(read(t, file))))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return found
+		}
+		require.NoError(t, err, file)
+		object, _, err := decoder.Decode(document, nil, nil)
+		require.NoError(t, err, file)
+		found = append(found, manifest{file, object})
+	}
+}
+
+func TestYAMLDecodesStrictly(t *testing.T) {
+	for _, folder := range []string{"manifests", "bindata", "bootstrap"} {
+		objectsIn(t, folder)
+		for _, file := range filesUnder(t, folder, ".yml") {
+			t.Errorf("%s: name it .yaml", file)
+		}
+		for _, file := range filesUnder(t, folder, ".yaml") {
+			if !isFragment(file) {
+				continue
+			}
+			if strings.HasSuffix(file, "-patch.yaml") {
+				require.NoError(t, yaml.UnmarshalStrict(read(t, file), &corev1.Pod{}), file)
+				continue
+			}
+			_, err := operandconfig.Decode(read(t, file))
+			require.NoError(t, err, file)
+		}
+	}
+}
+
+func TestTheOperatorsConfigurationDecodesStrictly(t *testing.T) {
+	for _, m := range payload(t) {
+		configMap, ok := m.object.(*corev1.ConfigMap)
+		if !ok {
+			continue
+		}
+		require.NoError(t, yaml.UnmarshalStrict([]byte(configMap.Data["config.yaml"]), &operatorv1alpha1.GenericOperatorConfig{}), m.name(t))
+	}
+}

@@ -1,0 +1,178 @@
+package architecture
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	imagev1 "github.com/openshift/api/image/v1"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+const (
+	operatorImageTag  = "cluster-cloud-controller-manager-operator"
+	operatorNamespace = "openshift-cloud-controller-manager-operator"
+	operandNamespace  = "openshift-cloud-controller-manager"
+)
+
+func TestEveryManifestIsInTheRightPayloads(t *testing.T) {
+	for _, m := range payload(t) {
+		annotations := m.meta(t).GetAnnotations()
+		require.Equal(t, "true", annotations["include.release.openshift.io/self-managed-high-availability"], m.name(t))
+		require.Equal(t, "true", annotations["include.release.openshift.io/single-node-developer"], m.name(t))
+		require.NotContains(t, annotations, "include.release.openshift.io/ibm-cloud-managed",
+			"%s: a hosted control plane runs its own cloud-controller-manager", m.name(t))
+		// An object that gets its capability later would switch the capability on in every cluster.
+		capability := "CloudControllerManager"
+		if _, ok := m.object.(*credentialsRequest); ok {
+			capability = "CloudCredential+CloudControllerManager"
+		}
+		require.Equal(t, capability, annotations["capability.openshift.io/name"], m.name(t))
+	}
+}
+
+func TestFileNamesGiveTheOrderOfThePayload(t *testing.T) {
+	named := regexp.MustCompile(`^0000_26_cloud-controller-manager-operator_\d\d_[a-z.-]+\.yaml$`)
+	entries, err := os.ReadDir(filepath.Join(root, "manifests"))
+	require.NoError(t, err)
+	for _, entry := range entries {
+		if entry.Name() != "image-references" {
+			require.Regexp(t, named, entry.Name())
+		}
+	}
+
+	all := payload(t)
+	require.IsType(t, &corev1.Namespace{}, all[0].object, "whatever is in a namespace comes after it")
+	last, ok := all[len(all)-1].object.(*configv1.ClusterOperator)
+	require.True(t, ok, "the cluster-version-operator waits for the ClusterOperator, so it comes last")
+	require.Equal(t, []configv1.OperandVersion{{Name: "operator", Version: "0.0.1-snapshot"}}, last.Status.Versions)
+}
+
+func TestRegistryFoldersAndPayloadAgree(t *testing.T) {
+	var images, environment, folders []string
+	for _, p := range platform.All() {
+		if !p.Managed() {
+			require.Empty(t, filesUnder(t, "bindata/assets/platforms/"+p.Name, ""), "platform %s runs nothing", p.Name)
+			continue
+		}
+		images = append(images, p.Image)
+		environment = append(environment, p.ImageEnv())
+		folders = append(folders, p.Name)
+	}
+
+	require.ElementsMatch(t, append(images, operatorImageTag), imageTags(t), "tags of manifests/image-references")
+	require.ElementsMatch(t, folders, platformFolders(t), "folders of bindata/assets/platforms")
+	var inDeployment []string
+	for _, variable := range operatorContainer(t).Env {
+		if regexp.MustCompile(`^[A-Z0-9]+_IMAGE$`).MatchString(variable.Name) && variable.Name != "OPERATOR_IMAGE" {
+			inDeployment = append(inDeployment, variable.Name)
+		}
+	}
+	require.ElementsMatch(t, environment, inDeployment, "image variables of the operator's Deployment")
+}
+
+func TestEveryPlatformsImageVariableHoldsItsImage(t *testing.T) {
+	names := imageNames(t)
+	want := map[string]string{"OPERATOR_IMAGE": names[operatorImageTag]}
+	for _, p := range platform.All() {
+		if p.Managed() {
+			want[p.ImageEnv()] = names[p.Image]
+		}
+	}
+	container := operatorContainer(t)
+	require.Equal(t, names[operatorImageTag], container.Image)
+	for variable, image := range want {
+		require.Contains(t, container.Env, corev1.EnvVar{Name: variable, Value: image})
+	}
+}
+
+func TestTheVersionsOfTheDeploymentAreReplacedInARelease(t *testing.T) {
+	for _, variable := range []string{"OPERATOR_IMAGE_VERSION", "OPERAND_IMAGE_VERSION"} {
+		require.Contains(t, operatorContainer(t).Env, corev1.EnvVar{Name: variable, Value: "0.0.1-snapshot"})
+	}
+}
+
+func TestEveryPlatformsSecretIsAskedFor(t *testing.T) {
+	asked := map[string]string{}
+	for _, m := range payload(t) {
+		if request, ok := m.object.(*credentialsRequest); ok {
+			asked[request.Spec.SecretRef.Name] = request.Spec.SecretRef.Namespace
+		}
+	}
+	want := map[string]string{}
+	for _, p := range platform.All() {
+		if p.Credentials.Secret != "" {
+			want[p.Credentials.Secret] = operandNamespace
+		}
+	}
+	require.Equal(t, want, asked)
+}
+
+// The predecessor's Deployment is updated in place, and a selector cannot change.
+func TestTheDeploymentKeepsItsSelector(t *testing.T) {
+	deployment := operatorDeployment(t)
+	require.Equal(t, "cluster-cloud-controller-manager-operator", deployment.Name)
+	require.Equal(t, operatorNamespace, deployment.Namespace)
+	require.Equal(t, map[string]string{"k8s-app": "cloud-manager-operator"}, deployment.Spec.Selector.MatchLabels)
+	require.Equal(t, "cluster-cloud-controller-manager", deployment.Spec.Template.Spec.ServiceAccountName)
+}
+
+func operatorDeployment(t *testing.T) *appsv1.Deployment {
+	t.Helper()
+	for _, m := range payload(t) {
+		if deployment, ok := m.object.(*appsv1.Deployment); ok {
+			return deployment
+		}
+	}
+	require.Fail(t, "the payload has no Deployment")
+	return nil
+}
+
+func operatorContainer(t *testing.T) corev1.Container {
+	t.Helper()
+	containers := operatorDeployment(t).Spec.Template.Spec.Containers
+	require.Len(t, containers, 1)
+	return containers[0]
+}
+
+// imageNames maps the tags of image-references to the names that a release replaces.
+func imageNames(t *testing.T) map[string]string {
+	t.Helper()
+	var stream imagev1.ImageStream
+	require.NoError(t, yaml.UnmarshalStrict(read(t, "manifests/image-references"), &stream))
+	names := map[string]string{}
+	for _, tag := range stream.Spec.Tags {
+		require.Equal(t, "DockerImage", tag.From.Kind)
+		require.NotContains(t, names, tag.Name)
+		names[tag.Name] = tag.From.Name
+	}
+	return names
+}
+
+func imageTags(t *testing.T) []string {
+	t.Helper()
+	var tags []string
+	for tag := range imageNames(t) {
+		tags = append(tags, tag)
+	}
+	return tags
+}
+
+func platformFolders(t *testing.T) []string {
+	t.Helper()
+	var folders []string
+	for _, file := range filesUnder(t, "bindata/assets/platforms", "") {
+		folders = append(folders, path.Base(path.Dir(file)))
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders)
+}

@@ -1,0 +1,132 @@
+package architecture
+
+import (
+	"path"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+)
+
+// podOf is a pod, or the part of one that a patch holds.
+type podOf struct {
+	name        string
+	annotations map[string]string
+	spec        corev1.PodSpec
+	// partial pods get the rest from what they patch.
+	partial bool
+}
+
+func TestNoPodRunsAShell(t *testing.T) {
+	shell := regexp.MustCompile(`^(ba|da|z|k)?sh$`)
+	for _, pod := range pods(t) {
+		for _, container := range containersOf(pod) {
+			for _, word := range append(append([]string{}, container.Command...), container.Args...) {
+				require.False(t, shell.MatchString(path.Base(word)), "%s: container %s runs %s", pod.name, container.Name, word)
+				require.NotContains(t, word, "\n", "%s: container %s has a script for an argument", pod.name, container.Name)
+			}
+		}
+	}
+}
+
+func TestEveryContainerAsksForWhatItNeedsAndHasNoLimit(t *testing.T) {
+	for _, pod := range pods(t) {
+		for _, container := range containersOf(pod) {
+			require.Empty(t, container.Resources.Limits, "%s: container %s: a limit can stall the control plane", pod.name, container.Name)
+			if pod.partial && container.Image == "" {
+				continue
+			}
+			require.Contains(t, container.Resources.Requests, corev1.ResourceCPU, "%s: container %s", pod.name, container.Name)
+			require.Contains(t, container.Resources.Requests, corev1.ResourceMemory, "%s: container %s", pod.name, container.Name)
+		}
+	}
+}
+
+func TestEveryContainerIsLockedDown(t *testing.T) {
+	for _, pod := range pods(t) {
+		for _, container := range containersOf(pod) {
+			security := container.SecurityContext
+			if pod.partial && container.Image == "" {
+				require.Nil(t, security, "%s: a patch leaves the security of container %s alone", pod.name, container.Name)
+				continue
+			}
+			require.Equal(t, &corev1.SecurityContext{
+				AllowPrivilegeEscalation: ptr.To(false),
+				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				ReadOnlyRootFilesystem:   ptr.To(true),
+			}, security, "%s: container %s", pod.name, container.Name)
+			require.Equal(t, corev1.TerminationMessageFallbackToLogsOnError, container.TerminationMessagePolicy, "%s: container %s", pod.name, container.Name)
+			require.Equal(t, corev1.PullIfNotPresent, container.ImagePullPolicy, "%s: container %s", pod.name, container.Name)
+		}
+		if !pod.partial {
+			require.Equal(t, &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}, pod.spec.SecurityContext.SeccompProfile, pod.name)
+		}
+	}
+}
+
+// Without run-level labels the security context constraints decide, and workload partitioning needs the annotation.
+func TestEveryPodIsAdmittedAsItIsMeant(t *testing.T) {
+	for _, pod := range pods(t) {
+		if pod.partial {
+			continue
+		}
+		require.Equal(t, "privileged", pod.annotations["openshift.io/required-scc"], pod.name)
+		require.Equal(t, `{"effect": "PreferredDuringScheduling"}`, pod.annotations["target.workload.openshift.io/management"], pod.name)
+		require.Equal(t, "system-node-critical", pod.spec.PriorityClassName, pod.name)
+		require.True(t, pod.spec.HostNetwork, "%s: a pod network may need the cloud-controller-manager first", pod.name)
+	}
+}
+
+// The kubelet refuses a static pod that refers to an object of the API, and the predecessor's leftover pod that declares
+// the same port would keep ours from being admitted.
+func TestTheStaticPodNeedsNothingFromTheAPI(t *testing.T) {
+	for _, pod := range pods(t) {
+		if pod.name == "manifests/Deployment" {
+			continue
+		}
+		require.Empty(t, pod.spec.ServiceAccountName, pod.name)
+		require.Empty(t, pod.spec.ImagePullSecrets, pod.name)
+		for _, volume := range pod.spec.Volumes {
+			require.True(t, volume.HostPath != nil || volume.EmptyDir != nil || volume.DownwardAPI != nil, "%s: volume %s", pod.name, volume.Name)
+		}
+		for _, container := range containersOf(pod) {
+			require.Empty(t, container.Ports, "%s: container %s", pod.name, container.Name)
+			require.Empty(t, container.EnvFrom, "%s: container %s", pod.name, container.Name)
+			for _, variable := range container.Env {
+				if variable.ValueFrom != nil {
+					require.NotNil(t, variable.ValueFrom.FieldRef, "%s: container %s: variable %s", pod.name, container.Name, variable.Name)
+				}
+			}
+		}
+	}
+}
+
+func pods(t *testing.T) []podOf {
+	t.Helper()
+	var found []podOf
+	for _, folder := range allFolders {
+		for _, m := range objectsIn(t, folder) {
+			switch object := m.object.(type) {
+			case *corev1.Pod:
+				found = append(found, podOf{name: m.file, annotations: object.Annotations, spec: object.Spec})
+			case *appsv1.Deployment:
+				found = append(found, podOf{name: folder + "/Deployment", annotations: object.Spec.Template.Annotations, spec: object.Spec.Template.Spec})
+			}
+		}
+		for _, file := range filesUnder(t, folder, "-patch.yaml") {
+			var pod corev1.Pod
+			require.NoError(t, yaml.UnmarshalStrict(read(t, file), &pod), file)
+			found = append(found, podOf{name: file, annotations: pod.Annotations, spec: pod.Spec, partial: true})
+		}
+	}
+	require.NotEmpty(t, found)
+	return found
+}
+
+func containersOf(pod podOf) []corev1.Container {
+	return append(append([]corev1.Container{}, pod.spec.InitContainers...), pod.spec.Containers...)
+}

@@ -1,0 +1,156 @@
+package architecture
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// allFolders hold objects that reach a cluster.
+var allFolders = []string{"manifests", "bindata", "bootstrap"}
+
+func TestNoRuleIsAWildcard(t *testing.T) {
+	for _, rules := range roles(t) {
+		for _, rule := range rules.rules {
+			for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs, rule.ResourceNames, rule.NonResourceURLs} {
+				require.NotContains(t, list, "*", rules.name)
+			}
+			require.NotContains(t, rule.Verbs, "escalate", rules.name)
+			require.NotContains(t, rule.Verbs, "impersonate", rules.name)
+		}
+	}
+}
+
+func TestNothingIsBoundToABroadRole(t *testing.T) {
+	for _, b := range bindings(t) {
+		require.NotContains(t, []string{"cluster-admin", "admin", "edit"}, b.role.Name, b.name)
+		for _, subject := range b.subjects {
+			require.Equal(t, rbacv1.ServiceAccountKind, subject.Kind, "%s: a group or a user is not ours to give rights to", b.name)
+			require.NotEqual(t, "default", subject.Name, "%s: each job has a ServiceAccount of its own", b.name)
+		}
+	}
+}
+
+// A binding to a role that is not in the payload would give nothing, and nobody would notice before the operand fails.
+func TestEveryBindingRefersToARoleOfThePayload(t *testing.T) {
+	known := map[string]bool{"Role/extension-apiserver-authentication-reader": true} // Kubernetes' own, in kube-system
+	for _, r := range roles(t) {
+		known[r.kind+"/"+r.role] = true
+	}
+	for _, b := range bindings(t) {
+		require.True(t, known[b.role.Kind+"/"+b.role.Name], "%s refers to %s/%s", b.name, b.role.Kind, b.role.Name)
+	}
+}
+
+// The operator holds no right of the operand; it may hand out these roles and no others.
+func TestTheOperatorMayBindExactlyTheOperandsRoles(t *testing.T) {
+	var operandRoles, bindable []string
+	for _, r := range roles(t) {
+		if r.kind == "ClusterRole" && r.role != "system:openshift:operator:cloud-controller-manager" {
+			operandRoles = append(operandRoles, r.role)
+		}
+		for _, rule := range r.rules {
+			if !slices.Contains(rule.Verbs, "bind") {
+				continue
+			}
+			require.Equal(t, []string{"bind"}, rule.Verbs, "%s: a rule that binds does nothing else", r.name)
+			require.Equal(t, []string{"clusterroles"}, rule.Resources, r.name)
+			require.NotEmpty(t, rule.ResourceNames, "%s: bind without names is cluster-admin", r.name)
+			bindable = append(bindable, rule.ResourceNames...)
+		}
+	}
+	require.ElementsMatch(t, operandRoles, bindable)
+}
+
+func TestTheOperatorMayBindWhatItsAssetsBind(t *testing.T) {
+	bindable := map[string][]string{}
+	for _, r := range roles(t) {
+		for _, rule := range r.rules {
+			if slices.Contains(rule.Verbs, "bind") {
+				bindable[r.kind] = append(bindable[r.kind], rule.ResourceNames...)
+			}
+		}
+	}
+	for _, b := range bindings(t) {
+		if !b.asset {
+			continue
+		}
+		allowed := bindable["ClusterRole"]
+		if b.kind == "RoleBinding" {
+			allowed = append(slices.Clone(allowed), bindable["Role"]...)
+		}
+		require.Contains(t, allowed, b.role.Name, b.name)
+	}
+}
+
+func TestEveryManagedPlatformHasItsRole(t *testing.T) {
+	var names []string
+	for _, r := range roles(t) {
+		names = append(names, r.role)
+	}
+	for _, p := range platform.All() {
+		if p.Managed() {
+			require.Contains(t, names, p.ClusterRole())
+		}
+	}
+}
+
+func TestSecurityContextConstraintsAreNamed(t *testing.T) {
+	for _, r := range roles(t) {
+		for _, rule := range r.rules {
+			if slices.Contains(rule.Verbs, "use") {
+				require.Equal(t, []string{"privileged"}, rule.ResourceNames, "%s: the pods name this one in openshift.io/required-scc", r.name)
+			}
+		}
+	}
+}
+
+type role struct {
+	name, kind, role string
+	rules            []rbacv1.PolicyRule
+}
+
+type binding struct {
+	name, kind string
+	role       rbacv1.RoleRef
+	subjects   []rbacv1.Subject
+	asset      bool // applied by the operator, not by the cluster-version-operator
+}
+
+func roles(t *testing.T) []role {
+	t.Helper()
+	var found []role
+	for _, folder := range allFolders {
+		for _, m := range objectsIn(t, folder) {
+			switch object := m.object.(type) {
+			case *rbacv1.ClusterRole:
+				found = append(found, role{m.name(t), "ClusterRole", object.Name, object.Rules})
+			case *rbacv1.Role:
+				found = append(found, role{m.name(t), "Role", object.Name, object.Rules})
+			}
+		}
+	}
+	require.NotEmpty(t, found)
+	return found
+}
+
+func bindings(t *testing.T) []binding {
+	t.Helper()
+	var found []binding
+	for _, folder := range allFolders {
+		for _, m := range objectsIn(t, folder) {
+			switch object := m.object.(type) {
+			case *rbacv1.ClusterRoleBinding:
+				found = append(found, binding{m.name(t), "ClusterRoleBinding", object.RoleRef, object.Subjects, folder == "bindata"})
+			case *rbacv1.RoleBinding:
+				found = append(found, binding{m.name(t), "RoleBinding", object.RoleRef, object.Subjects, folder == "bindata"})
+			}
+		}
+	}
+	require.NotEmpty(t, found)
+	return found
+}

@@ -1,0 +1,85 @@
+package architecture
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	root   = "../.."
+	module = "github.com/openshift/cluster-cloud-controller-manager-operator"
+)
+
+// goPackage is the part of `go list -json` that these tests read.
+type goPackage struct {
+	Dir, ImportPath, Name string
+	GoFiles, Imports      []string
+}
+
+// relative is the package's folder below the repository, and "." for the repository itself.
+func (p goPackage) relative() string {
+	return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+}
+
+// packages lists the packages of the operator's own module. Nested modules serve tests only and keep other rules.
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "list", "-json=Dir,ImportPath,Name,GoFiles,Imports", "./...")
+	command.Dir = root
+	output, err := command.Output()
+	require.NoError(t, err)
+	var all []goPackage
+	decoder := json.NewDecoder(bytes.NewReader(output))
+	for {
+		var p goPackage
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		all = append(all, p)
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+// filesUnder returns the files below a folder of the repository whose name ends in suffix, relative to the
+// repository. A folder that does not exist has none.
+func filesUnder(t *testing.T, folder, suffix string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case entry.IsDir() && entry.Name() == "testdata":
+			return fs.SkipDir
+		case !entry.IsDir() && strings.HasSuffix(path, suffix):
+			relative, err := filepath.Rel(root, path)
+			found = append(found, filepath.ToSlash(relative))
+			return err
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	return found
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, file))
+	require.NoError(t, err)
+	return content
+}
