@@ -22,7 +22,6 @@ const (
 	durationValue                // as time.ParseDuration reads it
 	listValue                    // every line adds one text; the key alone empties the list
 	refusedValue                 // a field that the reader finds but cannot set
-	ourValue                     // whatever it is, the rewriting replaces it
 )
 
 // iniKey is a key that a cloud provider knows.
@@ -290,7 +289,7 @@ func checkValue(key iniKey, e gcfg.Entry) string {
 		return fmt.Sprintf("%s cannot be set here: remove the line", key.name)
 	}
 	switch {
-	case e.Blank && (key.kind == listValue || key.kind == boolValue || key.kind == ourValue):
+	case e.Blank && (key.kind == listValue || key.kind == boolValue):
 		return ""
 	case e.Blank:
 		return fmt.Sprintf("%s has no value: write %s = value or remove the line", key.name, key.name)

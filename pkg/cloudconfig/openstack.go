@@ -140,7 +140,7 @@ func (o *openStack) useClouds() {
 		key, value string
 		same       []string // other spellings of the value
 	}{
-		{key: "use-clouds", value: "true", same: []string{"yes", "on", "1", ""}},
+		{key: "use-clouds", value: "true", same: []string{"yes", "on", "1", ""}}, // alone it is true
 		{key: "clouds-file", value: file},
 		{key: "cloud", value: openStackCloud},
 	} {

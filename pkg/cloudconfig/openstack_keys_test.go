@@ -14,7 +14,7 @@ import (
 func TestOpenStackSchemaGolden(t *testing.T) {
 	kinds := map[iniType]string{
 		textValue: "text", wordValue: "word", boolValue: "bool", intValue: "int", uintValue: "uint",
-		durationValue: "duration", listValue: "list", refusedValue: "refused", ourValue: "ours",
+		durationValue: "duration", listValue: "list", refusedValue: "refused",
 	}
 	var b strings.Builder
 	for _, section := range openStackSchema {

@@ -123,6 +123,9 @@ func TestOpenStackRefusesWhatTheProviderRefuses(t *testing.T) {
 			`cloud config:2:17: monitor-delay is "5", but wants a duration with a unit, such as 5s or 1m30s`}},
 		"a key without a value": {"[Global]\nregion\n", []string{
 			"cloud config:2:1: region has no value: write region = value or remove the line"}},
+		"a wrong value of a key that is set anyway": {"[Global]\nuse-clouds = maybe\ncloud\n", []string{
+			`cloud config:2:14: use-clouds is "maybe", but wants true or false`,
+			"cloud config:3:1: cloud has no value: write cloud = value or remove the line"}},
 		"an endpoint type of two words": {"[Global]\nos-endpoint-type = public internal\n", []string{
 			`cloud config:2:20: os-endpoint-type is "public internal", but wants one word`}},
 		"an endpoint type that no catalogue has": {"[Global]\nos-endpoint-type = publicURL\n", []string{
@@ -183,7 +186,6 @@ func TestOpenStackTakesWhatTheProviderTakes(t *testing.T) {
 		"nothing but a comment":                        "# nothing\n",
 		"a placeholder in a comment":                   "[Global]\n# REVISION\n",
 		"legacy keys with their defaults":              "[Global]\nsecret-name = openstack-credentials\nsecret-namespace = kube-system\nkubeconfig-path =\n",
-		"wrong values of keys that we set ourselves":   "[Global]\nuse-clouds = maybe\ncloud\n",
 		"a wrong value in a section that is dropped":   "[BlockStorage]\nignore-volume-az = maybe\n",
 		"a file of the credentials Secret as a client": "[Global]\ncert-file = /etc/openstack/secret/clouds.yaml\nkey-file = /etc/openstack/secret/clouds.yaml\n",
 	} {
