@@ -138,7 +138,8 @@ func (fs *findings) add(f Finding) { *fs = append(*fs, f) }
 
 // finish sorts the findings, leaves out the least severe and last where there are too many, and drops the rewritten
 // configuration when one is Invalid.
-func (fs findings) finish(config []byte) Result {
+func (fs *findings) finish(config []byte) Result {
+	all := *fs
 	inputs := map[Input]int{ConfigInput: 0, CredentialsInput: 1, CABundleInput: 2}
 	byPlace := func(a, b Finding) int {
 		return cmp.Or(
@@ -148,20 +149,20 @@ func (fs findings) finish(config []byte) Result {
 			cmp.Compare(a.Message, b.Message),
 		)
 	}
-	slices.SortStableFunc(fs, byPlace)
-	if len(fs) > mostFindings {
+	slices.SortStableFunc(all, byPlace)
+	if len(all) > mostFindings {
 		kinds := map[Kind]int{Invalid: 0, Typo: 1, Unknown: 2, Rewritten: 3, Legacy: 4}
-		slices.SortStableFunc(fs, func(a, b Finding) int {
+		slices.SortStableFunc(all, func(a, b Finding) int {
 			return cmp.Compare(kinds[a.Kind], kinds[b.Kind])
 		})
-		rest := fs[mostFindings-1:]
+		rest := all[mostFindings-1:]
 		last := Finding{Input: rest[0].Input, DataKey: rest[0].DataKey, Line: rest[0].Line, Column: rest[0].Column, Kind: rest[0].Kind,
 			Message: fmt.Sprintf("%d more findings from here on are not listed: correct the others first", len(rest))}
-		fs = append(fs[:mostFindings-1:mostFindings-1], last)
-		slices.SortStableFunc(fs, byPlace)
+		all = append(all[:mostFindings-1:mostFindings-1], last)
+		slices.SortStableFunc(all, byPlace)
 	}
-	if slices.ContainsFunc(fs, func(f Finding) bool { return f.Kind == Invalid }) {
+	if slices.ContainsFunc(all, func(f Finding) bool { return f.Kind == Invalid }) {
 		config = nil
 	}
-	return Result{Config: config, Findings: fs}
+	return Result{Config: config, Findings: all}
 }

@@ -74,9 +74,7 @@ func TestTheFindingsOfALargeInputStayFew(t *testing.T) {
 		kind   cloudconfig.Kind
 	}{
 		"unknown keys":            {distinct.String(), "cloud config:101:1: 96236 more findings from here on are not listed: correct the others first", cloudconfig.Unknown},
-		"typos":                   {fill("[Global]\n", "regoin=1\n"), "cloud config:101:1: 116409 more findings from here on are not listed: correct the others first", cloudconfig.Typo},
 		"broken lines":            {fill("[Global]\n", "=\n"), "cloud config:101:1: 524189 more findings from here on are not listed: correct the others first", cloudconfig.Invalid},
-		"headers":                 {fill("", "[A]\n"), "cloud config:100:1: 262045 more findings from here on are not listed: correct the others first", cloudconfig.Unknown},
 		"one key again and again": {fill("[Global]\n", "region=1\n"), "cloud config:101:1: 116408 more findings from here on are not listed: correct the others first", cloudconfig.Rewritten},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +103,7 @@ func TestInvalidFindingsAreListedBeforeOthersAreLeftOut(t *testing.T) {
 func FuzzOpenStack(f *testing.F) {
 	for _, config := range []string{
 		"[Global]\nsecret-name = openstack-credentials\nregion = \"a;b\"\n", "[LoadBalancer]\nenabled\nmax-shared-lb = 0x2\n",
-		"[LoadBalancerClass \"x\"]\nsubnet-id = y\n[loadbalancerclass]\n", "[Networking]\npublic-network-name\npublic-network-name = a\n",
+		"[LoadBalancerClass \"x\"]\nsubnet-id = y\n[loadbalancerclass]\n", "[Networking]\npublic-network-name # none\npublic-network-name = a\n",
 		"[BlockStorage]\nx = 1\n[Globel]\n[Global \"y\"]\n", "[Global]\nca-file = /etc/pki/x\ncloud = other\nuse-clouds\n", "[Metadata\n", "a: b\n",
 		"[Global]\nca-file=/a\nca-file=\n[global]\nuſe-clouds = no\n",
 	} {

@@ -2,8 +2,10 @@ package cloudconfig
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -267,33 +269,26 @@ func (d *iniDocument) unknownKey(known iniSection, e gcfg.Entry) {
 	d.report(e.Pos, Unknown, fmt.Sprintf("unknown key %s in %s: the cloud-controller-manager ignores it; remove it or correct its name", name, where))
 }
 
+// wanted is what a value of a kind has to be, for the kinds of which some values are refused.
+var wanted = map[iniType]string{
+	wordValue:     "one word",
+	boolValue:     "true or false",
+	intValue:      "a whole number",
+	uintValue:     "a whole number that is not negative",
+	durationValue: "a duration with a unit, such as 5s or 1m30s",
+}
+
 // checkValue says why the provider's reader refuses the value; empty when it takes it.
 func checkValue(key iniKey, e gcfg.Entry) string {
-	wants := ""
-	switch key.kind {
-	case boolValue:
-		switch strings.ToLower(e.Value) {
-		case "true", "yes", "on", "1", "false", "no", "off", "0":
-			return ""
-		}
-		wants = "true or false"
-	case wordValue:
-		wants = "one word"
-	case intValue:
-		wants = "a whole number"
-	case uintValue:
-		wants = "a whole number that is not negative"
-	case durationValue:
-		wants = "a duration with a unit, such as 5s or 1m30s"
-	case refusedValue:
-		return fmt.Sprintf("%s cannot be set here: remove the line", key.name)
-	}
+	wants, picky := wanted[key.kind]
 	switch {
+	case key.kind == refusedValue:
+		return fmt.Sprintf("%s cannot be set here: remove the line", key.name)
 	case e.Blank && (key.kind == listValue || key.kind == boolValue):
 		return ""
 	case e.Blank:
 		return fmt.Sprintf("%s has no value: write %s = value or remove the line", key.name, key.name)
-	case wants == "" || scans(key.kind, e.Value):
+	case !picky || scans(key.kind, e.Value):
 		return ""
 	case e.Value == "":
 		return fmt.Sprintf("%s is empty, but wants %s", key.name, wants)
@@ -301,28 +296,29 @@ func checkValue(key iniKey, e gcfg.Entry) string {
 	return fmt.Sprintf("%s is %s, but wants %s", key.name, quoted(e.Value), wants)
 }
 
-// scans tells whether the provider's reader can make a value of the kind out of the text. It reads numbers and words with
-// fmt.Sscanf, which is repeated here so that neither accepts what the other does not.
+// scans tells whether the provider's reader can make a value of a wanted kind out of the text. It reads numbers and words
+// with fmt.Sscanf, which is repeated here so that neither accepts what the other does not.
 func scans(kind iniType, text string) bool {
+	number, verb := strings.TrimSpace(text), 'd'
+	if strings.HasPrefix(number, "0x") || strings.HasPrefix(number, "-0x") {
+		verb = 'v'
+	}
 	switch kind {
+	case boolValue:
+		return slices.Contains([]string{"true", "yes", "on", "1", "false", "no", "off", "0"}, strings.ToLower(text))
 	case wordValue:
 		var word named
 		return scansAs(&word, text, 'v')
-	case intValue, uintValue:
-		text = strings.TrimSpace(text)
-		verb := 'd'
-		if strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "-0x") {
-			verb = 'v'
-		}
-		if kind == intValue {
-			return scansAs(new(int), text, verb)
-		}
-		return scansAs(new(uint), text, verb)
+	case intValue:
+		return scansAs(new(int), number, verb)
+	case uintValue:
+		return scansAs(new(uint), number, verb)
 	case durationValue:
 		_, err := time.ParseDuration(text)
 		return err == nil
+	default:
+		return false
 	}
-	return false
 }
 
 // named is a type of its own that is made from string.
@@ -331,7 +327,7 @@ type named string
 func scansAs(target any, text string, verb rune) bool {
 	var rest []byte
 	n, err := fmt.Sscanf(text, "%"+string(verb)+"%s", target, &rest)
-	return n == 1 && err == io.EOF
+	return n == 1 && errors.Is(err, io.EOF)
 }
 
 // group is the section without a second name; nil when there is none.

@@ -15,7 +15,8 @@ var openStackSchema = iniSchema{
 			iniKeys(textValue, "auth-url", "user-id", "username", "password", "tenant-id", "tenant-name", "trust-id",
 				"trustee-id", "trustee-password", "domain-id", "domain-name", "tenant-domain-id", "tenant-domain-name",
 				"user-domain-id", "user-domain-name", "region", "ca-file", "tls-insecure", "token", "cert-file", "key-file",
-				"cafilecontents", "clouds-file", "cloud", "application-credential-id", "application-credential-name", "application-credential-secret"),
+				"cafilecontents", "clouds-file", "cloud", "application-credential-id", "application-credential-name",
+				"application-credential-secret"),
 			iniKeys(wordValue, "os-endpoint-type"),
 			iniKeys(boolValue, "use-clouds"),
 			[]iniKey{

@@ -176,7 +176,7 @@ func TestOpenStackTakesWhatTheProviderTakes(t *testing.T) {
 		"a boolean key alone":                          "[LoadBalancer]\ncreate-monitor\n",
 		"booleans in every spelling":                   "[LoadBalancer]\nenabled = YES\ninternal-lb = Off\ncascade-delete = 0\n",
 		"hexadecimal and padded numbers":               "[LoadBalancer]\nmax-shared-lb = 0x10\nmonitor-max-retries = \" 3 \"\n",
-		"a list emptied and filled":                    "[Networking]\npublic-network-name = a\npublic-network-name\npublic-network-name = b\n",
+		"a list emptied and filled":                    "[Networking]\npublic-network-name = a\npublic-network-name # none\npublic-network-name = b\n",
 		"names in any case":                            "[GLOBAL]\nREGION = x\n[loadbalancerclass \"Gold\"]\nSubnet-ID = y\n",
 		"a load balancer version nobody reads":         "[LoadBalancer]\nenabled = false\nlb-version = v1\n",
 		"a class without a name or keys":               "[LoadBalancerClass]\n",

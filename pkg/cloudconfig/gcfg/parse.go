@@ -267,19 +267,15 @@ func (p *parser) value(key string) (string, bool) {
 	var b strings.Builder
 	keep := 0 // how much of b stands before the trailing blanks
 	start, quoted := p.pos, false
-	for quoted || !p.atLineEnd() {
-		if r := p.peek(); r == end || r == '\n' {
-			p.fail(start, "", fmt.Sprintf("the quotes in the value of %q are not closed on the same line", key))
-			return "", false
-		}
+	for !p.valueEnds(quoted) {
 		at := p.pos
 		r := p.next()
-		switch {
-		case r == '\r':
+		switch r {
+		case '\r':
 			continue // the library drops every carriage return
-		case r == '"':
+		case '"':
 			quoted = !quoted
-		case r == '\\':
+		case '\\':
 			if message := p.escape(&b, quoted); message != "" {
 				p.fail(at, "", fmt.Sprintf("the value of %q has %s", key, message))
 				return "", false
@@ -291,7 +287,18 @@ func (p *parser) value(key string) (string, bool) {
 			keep = b.Len()
 		}
 	}
+	if quoted {
+		p.fail(start, "", fmt.Sprintf("the quotes in the value of %q are not closed on the same line", key))
+		return "", false
+	}
 	return b.String()[:keep], true
+}
+
+func (p *parser) valueEnds(quoted bool) bool {
+	if quoted {
+		return p.peek() == '\n' || p.peek() == end
+	}
+	return p.atLineEnd()
 }
 
 // escape resolves what stands behind a backslash and says what is wrong with it.
