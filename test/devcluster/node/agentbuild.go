@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,7 +27,7 @@ var agentBuild sync.Mutex
 
 // buildAgent compiles the agent into the folder unless it is there, and returns its path. The name carries a hash of
 // the sources and of the Go version.
-func buildAgent(ctx context.Context, folder string) (string, error) {
+func buildAgent(ctx context.Context, folder string) (_ string, err error) {
 	agentBuild.Lock()
 	defer agentBuild.Unlock()
 	sources, err := readAgentSources()
@@ -41,7 +42,7 @@ func buildAgent(ctx context.Context, folder string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("compiling the node agent: %w", err)
 	}
-	defer os.RemoveAll(work)
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 	for name, content := range sources.files {
 		if err := os.WriteFile(filepath.Join(work, name), content, 0o600); err != nil {
 			return "", fmt.Errorf("compiling the node agent: %w", err)

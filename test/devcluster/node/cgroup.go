@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -23,15 +22,13 @@ type cgroup string
 // cgroupHierarchies returns the mount points of the cgroup v2 hierarchy and of every v1 hierarchy, whichever the
 // machine has, and among them that of the v1 cpuset hierarchy.
 func cgroupHierarchies() (mounts []string, cpuset string, err error) {
-	file, err := os.Open("/proc/self/mountinfo")
+	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, "", err
 	}
-	defer file.Close()
-	scanner := bufio.NewScanner(file)
-	for scanner.Scan() {
+	for line := range strings.Lines(string(table)) {
 		// Fields: id parent major:minor root mount-point options [optional...] - type source super-options.
-		before, after, ok := strings.Cut(scanner.Text(), " - ")
+		before, after, ok := strings.Cut(line, " - ")
 		fields, types := strings.Fields(before), strings.Fields(after)
 		if !ok || len(fields) < 5 || len(types) < 3 || (types[0] != "cgroup" && types[0] != "cgroup2") {
 			continue
@@ -43,7 +40,7 @@ func cgroupHierarchies() (mounts []string, cpuset string, err error) {
 			}
 		}
 	}
-	return mounts, cpuset, scanner.Err()
+	return mounts, cpuset, nil
 }
 
 // join moves a process into the group in every hierarchy, creating the group.
@@ -57,7 +54,7 @@ func (c cgroup) join(pid int) error {
 		for _, part := range strings.Split(string(c), "/") {
 			parent := folder
 			folder = filepath.Join(folder, part)
-			if err := os.Mkdir(folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			if err := os.Mkdir(folder, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
 				return err
 			}
 			if mount == cpuset {
@@ -80,6 +77,7 @@ func copyCpuset(parent, folder string) error {
 		if err != nil {
 			return err
 		}
+		//nolint:gosec // The folder is one of the kernel's, below a mount point of a cgroup hierarchy.
 		if err := os.WriteFile(filepath.Join(folder, file), content, 0); err != nil {
 			return err
 		}

@@ -40,8 +40,7 @@ func WriteImage(tarPath string, spec ImageSpec) (err error) {
 	if err != nil {
 		return fail(err)
 	}
-	defer os.Remove(layer.Name())
-	defer layer.Close()
+	defer func() { err = errors.Join(err, layer.Close(), os.Remove(layer.Name())) }()
 	digest := sha256.New()
 	if err := writeLayer(io.MultiWriter(layer, digest), spec.Files); err != nil {
 		return fail(err)
@@ -99,12 +98,12 @@ func addFolder(archive *tar.Writer, done map[string]bool, name string, mode int6
 	return archive.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name[1:] + "/", Mode: mode})
 }
 
-func addFile(archive *tar.Writer, name, hostPath string) error {
+func addFile(archive *tar.Writer, name, hostPath string) (err error) {
 	file, err := os.Open(hostPath)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { err = errors.Join(err, file.Close()) }()
 	info, err := file.Stat()
 	if err != nil {
 		return err

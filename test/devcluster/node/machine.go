@@ -85,7 +85,7 @@ func (s *machineState) load() error {
 	}
 	s.Sysctls = map[string]string{}
 	for _, name := range kubeletSysctls {
-		value, err := os.ReadFile(filepath.Join("/proc/sys", name))
+		value, err := os.ReadFile("/proc/sys/" + name)
 		if err != nil {
 			return err
 		}
@@ -120,13 +120,18 @@ func (s *machineState) createFolders(folders []string) error {
 			missing = append(missing, path)
 		}
 		for i := len(missing) - 1; i >= 0; i-- {
-			if err := os.Mkdir(missing[i], 0o755); err != nil {
+			if err := makeFolder(missing[i]); err != nil {
 				return err
 			}
 			s.Folders = append(s.Folders, missing[i])
 		}
 	}
 	return nil
+}
+
+// makeFolder creates a folder and its parents, open to all as they are on a real node.
+func makeFolder(path string) error {
+	return os.MkdirAll(path, 0o755) //nolint:gosec // Processes of pods that are not root read what is in it.
 }
 
 // restore undoes what was recorded. A folder that somebody has put something in stays.
@@ -137,7 +142,7 @@ func (s *machineState) restore() error {
 		if !ok {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0); err != nil {
+		if err := os.WriteFile("/proc/sys/"+name, []byte(value), 0); err != nil {
 			errs = append(errs, err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 func TestMachineIsRestoredByTheLastNetwork(t *testing.T) {
 	folder := t.TempDir()
 	record := filepath.Join(folder, "record.json")
-	folders := []string{filepath.Join(folder, "a/b"), filepath.Join(folder, "a/c"), folder}
+	folders := []string{folder + "/a/b", folder + "/a/c", folder}
 
 	first, err := acquireMachine(record, folders)
 	require.NoError(t, err)
@@ -22,8 +22,8 @@ func TestMachineIsRestoredByTheLastNetwork(t *testing.T) {
 	require.Len(t, first.Sysctls, 6)
 
 	require.NoError(t, first.release())
-	require.DirExists(t, filepath.Join(folder, "a/b"))
-	require.DirExists(t, filepath.Join(folder, "a/c"))
+	require.DirExists(t, folder+"/a/b")
+	require.DirExists(t, folder+"/a/c")
 	require.NoError(t, second.release())
 	require.NoDirExists(t, filepath.Join(folder, "a"))
 	require.NoFileExists(t, record)

@@ -169,12 +169,20 @@ func (n *Network) link(index int) string { return fmt.Sprintf("%s-%d", n.bridge,
 
 // address is the node's address.
 func (n *Network) address(index int) netip.Addr {
-	return offset(n.host.Masked().Addr(), uint32(firstHost+index))
+	address := n.host.Masked().Addr()
+	for range firstHost + index {
+		address = address.Next()
+	}
+	return address
 }
 
 // pods is the node's range of pod addresses.
 func (n *Network) pods(index int) netip.Prefix {
-	return netip.PrefixFrom(offset(n.podRange.Masked().Addr(), uint32(index)<<8), 24)
+	octets := n.podRange.Masked().Addr().As4()
+	for range index {
+		octets[2]++
+	}
+	return netip.PrefixFrom(netip.AddrFrom4(octets), 24)
 }
 
 // connect gives the network namespace of a process a link to the bridge, called eth0 there.
@@ -209,25 +217,20 @@ func (n *Network) inside(index int) []string {
 	return commands
 }
 
-func offset(base netip.Addr, by uint32) netip.Addr {
-	octets := base.As4()
-	sum := uint32(octets[0])<<24 | uint32(octets[1])<<16 | uint32(octets[2])<<8 | uint32(octets[3])
-	sum += by
-	return netip.AddrFrom4([4]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
-}
-
-// deleteLink removes a link; one that does not exist is fine.
+// deleteLink removes a link; one that does not exist, or that the kernel removes meanwhile, is fine.
 func deleteLink(ctx context.Context, name string) error {
-	if _, err := net.InterfaceByName(name); err != nil {
+	if !linkExists(name) {
 		return nil
 	}
-	if err := ip(ctx, "link delete "+name); err != nil {
-		if _, missing := net.InterfaceByName(name); missing != nil {
-			return nil
-		}
+	if err := ip(ctx, "link delete "+name); err != nil && linkExists(name) {
 		return err
 	}
 	return nil
+}
+
+func linkExists(name string) bool {
+	_, err := net.InterfaceByName(name)
+	return err == nil
 }
 
 // ip runs commands of iproute2 in one process, stopping at the first that fails.

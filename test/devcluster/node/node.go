@@ -55,7 +55,8 @@ type Options struct {
 	// Standalone gives the kubelet no API server: it runs its static pods and nothing else. ClientCAFile,
 	// KubeletKubeconfig, Labels and ExternalCloudProvider must be empty then.
 	Standalone bool
-	// Progress gets a line for every step of a start. Default: none.
+	// Progress gets a line for every step of a start; nodes that start at once and share it write at once.
+	// Default: none.
 	Progress io.Writer
 }
 
@@ -92,12 +93,27 @@ func (o *Options) validate() error {
 	case o.Index < 0 || o.Index >= maxNodes:
 		return fmt.Errorf("index %d is not between 0 and %d", o.Index, maxNodes-1)
 	case !filepath.IsAbs(o.Dir) || !filepath.IsAbs(o.BinDir):
-		return fmt.Errorf("Dir %q and BinDir %q must be absolute paths", o.Dir, o.BinDir)
-	case !o.Standalone && (o.KubeletKubeconfig == "" || o.ClientCAFile == "" || o.APIServerURL == ""):
-		return errors.New("KubeletKubeconfig, ClientCAFile and APIServerURL are needed unless the node is standalone")
-	case o.Standalone && (o.KubeletKubeconfig != "" || o.ClientCAFile != "" || len(o.Labels) > 0 || o.ExternalCloudProvider):
-		return errors.New("a standalone node has no kubeconfig, client CA, labels and cloud provider")
+		return fmt.Errorf("the folders %q and %q must be absolute paths", o.Dir, o.BinDir)
 	}
+	return nil
+}
+
+// validateRole checks the options that only a node of a cluster has.
+func (o *Options) validateRole() error {
+	if o.Standalone {
+		if o.KubeletKubeconfig != "" || o.ClientCAFile != "" || len(o.Labels) > 0 || o.ExternalCloudProvider {
+			return errors.New("a standalone node has no kubeconfig, client CA, labels and cloud provider")
+		}
+		return nil
+	}
+	if o.KubeletKubeconfig == "" || o.ClientCAFile == "" || o.APIServerURL == "" {
+		return errors.New("KubeletKubeconfig, ClientCAFile and APIServerURL are needed unless the node is standalone")
+	}
+	return nil
+}
+
+// findPrograms checks that what a node consists of is installed.
+func (o *Options) findPrograms() error {
 	for _, program := range []string{"containerd", "ctr", "runc", "ip"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return fmt.Errorf("%w: install the packages containerd, runc, iproute2 and containernetworking-plugins", err)
@@ -109,57 +125,63 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// prepare writes the node's folder and the programs and images that every start needs.
-func prepare(ctx context.Context, options Options) (*Node, error) {
-	if err := options.validate(); err != nil {
-		return nil, err
+// prepare makes the node's folder with the programs, images and files that every start needs.
+func prepare(ctx context.Context, options Options) (n *Node, err error) {
+	for _, check := range []func() error{options.validate, options.validateRole, options.findPrograms} {
+		if err := check(); err != nil {
+			return nil, err
+		}
 	}
 	if options.Progress == nil {
 		options.Progress = io.Discard
 	}
-	n := &Node{options: options, group: cgroup(options.Network.bridge + "/" + options.Name)}
-	if err := n.removeFiles(); err != nil {
+	n = &Node{options: options, group: cgroup(options.Network.bridge + "/" + options.Name)}
+	if n.agent, err = buildAgent(ctx, options.BinDir); err != nil {
 		return nil, err
 	}
-	folders := []string{filepath.Join(options.Dir, "logs"), n.config("")}
-	for _, folder := range nodeFolders {
-		folders = append(folders, filepath.Join(n.Root(), folder))
-	}
-	for _, folder := range append(folders, n.root("etc/kubernetes/manifests")) {
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return nil, err
-		}
-	}
-	var err error
-	if n.agent, err = buildAgent(ctx, options.BinDir); err != nil {
+	if err := errors.Join(n.removeFiles(), n.makeFolders()); err != nil {
 		return nil, err
 	}
 	pause := ImageSpec{Ref: pauseImage, Files: map[string]string{"/pause": n.agent}, Entrypoint: []string{"/pause", "pause"}}
 	if err := WriteImage(n.config("pause.tar"), pause); err != nil {
 		return nil, err
 	}
-	files := map[string]string{
-		n.config("containerd.toml"): containerdConfig,
-		n.config("kubelet.yaml"):    kubeletYAML(options),
+	return n, errors.Join(
+		os.WriteFile(n.config("containerd.toml"), []byte(containerdConfig), 0o600),
+		os.WriteFile(n.config("kubelet.yaml"), []byte(kubeletYAML(options)), 0o600),
+		n.writeAPIServerURL(),
+	)
+}
+
+func (n *Node) makeFolders() error {
+	folders := []string{filepath.Join(n.options.Dir, "logs"), n.config(""), n.root("/etc/kubernetes/manifests")}
+	for _, folder := range nodeFolders {
+		folders = append(folders, n.root(folder))
 	}
-	if options.APIServerURL != "" {
-		server, err := url.Parse(options.APIServerURL)
-		if err != nil {
-			return nil, fmt.Errorf("APIServerURL: %w", err)
-		}
-		port := server.Port()
-		if port == "" {
-			port = "443"
-		}
-		files[n.root("etc/kubernetes/apiserver-url.env")] = fmt.Sprintf(
-			"KUBERNETES_SERVICE_HOST='%s'\nKUBERNETES_SERVICE_PORT='%s'\n", server.Hostname(), port)
-	}
-	for path, content := range files {
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			return nil, err
+	for _, folder := range folders {
+		if err := makeFolder(folder); err != nil {
+			return err
 		}
 	}
-	return n, nil
+	return nil
+}
+
+// writeAPIServerURL writes the file by which pods on the host network find the API without Services.
+func (n *Node) writeAPIServerURL() error {
+	if n.options.APIServerURL == "" {
+		return nil
+	}
+	server, err := url.Parse(n.options.APIServerURL)
+	if err != nil {
+		return fmt.Errorf("APIServerURL: %w", err)
+	}
+	port := server.Port()
+	if port == "" {
+		port = "443"
+	}
+	content := fmt.Sprintf("KUBERNETES_SERVICE_HOST='%s'\nKUBERNETES_SERVICE_PORT='%s'\n", server.Hostname(), port)
+	//nolint:gosec // Pods that are not root read it, as on a real node.
+	return os.WriteFile(n.root("/etc/kubernetes/apiserver-url.env"), []byte(content), 0o644)
 }
 
 // boot starts the node's processes on the files that are there.
@@ -183,7 +205,7 @@ func (n *Node) boot(ctx context.Context) error {
 	if err := process.ask(ctx, agentRequest{Restart: containerdService}); err != nil {
 		return err
 	}
-	if err := poll(ctx, n.dialContainerd); err != nil {
+	if err := poll(ctx, func() error { return n.dialContainerd(ctx) }); err != nil {
 		return fmt.Errorf("waiting for containerd: %w", err)
 	}
 	if err := n.importImage(ctx, n.config("pause.tar")); err != nil {
@@ -227,8 +249,8 @@ func (n *Node) settle(ctx context.Context) error {
 	})
 }
 
-func (n *Node) dialContainerd() error {
-	connection, err := net.Dial("unix", n.socket())
+func (n *Node) dialContainerd(ctx context.Context) error {
+	connection, err := (&net.Dialer{}).DialContext(ctx, "unix", n.socket())
 	if err != nil {
 		return err
 	}
@@ -261,10 +283,10 @@ func (n *Node) importImage(ctx context.Context, tar string) error {
 // EnableCNI writes the configuration of the pod network; before that the node is not Ready and only pods on the host
 // network start.
 func (n *Node) EnableCNI() error {
-	target := n.root("etc/cni/net.d/10-devcluster.conflist")
+	target := n.root("/etc/cni/net.d/10-devcluster.conflist")
 	content := cniConfig(n.options.Network.pods(n.options.Index).String())
 	// containerd reads the folder at every change and takes names that end in conf, conflist and json.
-	err := os.WriteFile(target+".new", []byte(content), 0o644)
+	err := os.WriteFile(target+".new", []byte(content), 0o600)
 	if err == nil {
 		err = os.Rename(target+".new", target)
 	}
@@ -294,25 +316,28 @@ func (n *Node) restartKubelet(ctx context.Context) error {
 	if err := n.process.ask(ctx, agentRequest{Restart: kubeletService}); err != nil {
 		return fmt.Errorf("restarting the kubelet: %w", err)
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
-	address := fmt.Sprintf("http://%s/healthz", net.JoinHostPort(n.IP(), fmt.Sprint(kubeletHealthPort)))
-	err := poll(ctx, func() error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-		if err != nil {
-			return err
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s: %s", address, response.Status)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := poll(ctx, func() error { return n.askKubeletHealth(ctx) }); err != nil {
 		return fmt.Errorf("waiting for the kubelet: %w", err)
+	}
+	return nil
+}
+
+// healthClient opens a connection for every request: the kubelet that answered the last one may be gone.
+var healthClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
+
+func (n *Node) askKubeletHealth(ctx context.Context) (err error) {
+	address := fmt.Sprintf("http://%s:%d/healthz", n.IP(), kubeletHealthPort)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := healthClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", address, response.Status)
 	}
 	return nil
 }
@@ -435,7 +460,7 @@ func (n *Node) emptyRun() error {
 		if err := os.RemoveAll(n.root(folder)); err != nil {
 			return err
 		}
-		if err := os.Mkdir(n.root(folder), 0o755); err != nil {
+		if err := makeFolder(n.root(folder)); err != nil {
 			return err
 		}
 	}

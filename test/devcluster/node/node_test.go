@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -57,7 +60,7 @@ func startNode(t *testing.T, network *node.Network, name string, index int) *nod
 		Standalone: true, Progress: &progress,
 	})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, n.Stop(context.Background())) })
+	t.Cleanup(func() { require.NoError(t, n.Stop(context.WithoutCancel(t.Context()))) })
 	t.Log(progress.String())
 	return n
 }
@@ -79,7 +82,7 @@ func podImageTar(t *testing.T) string {
 
 func writeManifest(t *testing.T, n *node.Node, name, content string) {
 	t.Helper()
-	path := filepath.Join(n.Root(), "etc/kubernetes/manifests", name)
+	path := filepath.Join(n.Root(), "etc", "kubernetes", "manifests", name)
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
@@ -125,21 +128,23 @@ spec:
 `
 
 // get returns the body that address answers with, or an error.
-func get(address string) (string, error) {
+func get(t *testing.T, address string) (string, error) {
+	t.Helper()
 	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Get(address)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+	require.NoError(t, err)
+	response, err := client.Do(request)
 	if err != nil {
 		return "", err
 	}
-	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	return string(body), err
+	return string(body), errors.Join(err, response.Body.Close())
 }
 
 func requireServing(t *testing.T, n *node.Node) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		body, err := get("http://" + n.IP() + ":8080/")
+		body, err := get(t, "http://"+n.IP()+":8080/")
 		require.NoError(c, err)
 		require.Equal(c, n.Name(), body)
 	}, time.Minute, 50*time.Millisecond)
@@ -193,7 +198,7 @@ func readMachine(t *testing.T) machine {
 	}
 	for _, pattern := range []string{
 		"/etc/kubernetes/*", "/etc/cni/net.d/*", "/var/lib/kubelet/*", "/var/lib/containerd/*", "/var/lib/cni/*",
-		"/run/containerd/*", "/run/lock/*", "/run/netns/*", "/run/devcluster-" + bridge + "*", "/opt/*",
+		"/run/containerd/*", "/run/lock/installer*", "/run/netns/*", "/run/devcluster-" + bridge + "*", "/opt/*",
 		"/usr/libexec/kubernetes", "/var/log/*", "/sys/fs/cgroup/*/" + bridge, "/sys/fs/cgroup/*/k8s.io",
 		"/sys/fs/cgroup/" + bridge, "/sys/fs/cgroup/k8s.io",
 	} {
@@ -230,25 +235,39 @@ func testLifecycle(t *testing.T) {
 	requireServing(t, first)
 	require.Equal(t, pods, podProcesses(t))
 
+	kubelet := func() []string {
+		return processes(t, func(command string) bool { return strings.Contains(command, "--hostname-override=node-a ") })
+	}
+	crashed := kubelet()
+	require.Len(t, crashed, 1)
+	pid, err := strconv.Atoi(crashed[0])
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+	require.Eventually(t, func() bool {
+		now := kubelet()
+		return len(now) == 1 && now[0] != crashed[0]
+	}, time.Minute, 50*time.Millisecond)
+	require.Equal(t, pods, podProcesses(t))
+
 	require.NoError(t, first.Kill())
 	require.Len(t, podProcesses(t), 1)
-	_, err := get("http://" + first.IP() + ":8080/")
+	_, err = get(t, "http://"+first.IP()+":8080/")
 	require.Error(t, err)
 	require.Zero(t, first.PID())
 	require.NoError(t, first.Restart(t.Context()))
 	requireServing(t, first)
 	requireServing(t, second)
 
-	source := filepath.Join(second.Root(), "etc/kubernetes/source")
+	source := second.Root() + "/etc/kubernetes/source"
 	require.NoError(t, os.WriteFile(source, []byte("content"), 0o600))
 	writeManifest(t, second, "installer.yaml", installerPod)
 	require.Eventually(t, func() bool {
-		content, err := os.ReadFile(filepath.Join(second.Root(), "etc/kubernetes/static-pod-resources/copy"))
+		content, err := os.ReadFile(second.Root() + "/etc/kubernetes/static-pod-resources/copy")
 		return err == nil && string(content) == "content"
 	}, time.Minute, 50*time.Millisecond)
-	require.FileExists(t, filepath.Join(second.Root(), "run/lock/installer.lock"))
+	require.FileExists(t, second.Root()+"/run/lock/installer.lock")
 	require.NoFileExists(t, "/run/lock/installer.lock")
-	require.NoFileExists(t, filepath.Join(first.Root(), "etc/kubernetes/source"))
+	require.NoFileExists(t, first.Root()+"/etc/kubernetes/source")
 
 	require.NoError(t, first.Stop(t.Context()))
 	require.NoError(t, first.Stop(t.Context()))
@@ -314,7 +333,7 @@ func TestStartRefusesOptions(t *testing.T) {
 		},
 		"a relative folder": {
 			func(o *node.Options) { o.BinDir = "bin" },
-			`node node-a: Dir "/nodes/node-a" and BinDir "bin" must be absolute paths`,
+			`node node-a: the folders "/nodes/node-a" and "bin" must be absolute paths`,
 		},
 		"a node of a cluster without a kubeconfig": {
 			func(o *node.Options) { o.Standalone = false },
@@ -341,18 +360,19 @@ func TestStartRefusesOptions(t *testing.T) {
 	}
 }
 
-// crashFolder is set in the process that TestNextRunCleansUpAfterCrash kills.
-const crashFolder = "NODE_TEST_CRASH_FOLDER"
+// crashArgument makes the test's program the process that TestNextRunCleansUpAfterCrash kills. The node's folder and
+// the folder of the kubelet follow.
+const crashArgument = "crash"
 
 func TestMain(m *testing.M) {
-	if folder := os.Getenv(crashFolder); folder != "" {
-		crash(folder)
+	if len(os.Args) == 4 && os.Args[1] == crashArgument {
+		crash(os.Args[2], os.Args[3])
 	}
 	os.Exit(m.Run())
 }
 
 // crash starts a node with a pod and waits to be killed.
-func crash(folder string) {
+func crash(folder, binDir string) {
 	ctx := context.Background()
 	network, err := node.NewNetwork(ctx, networkOptions)
 	if err != nil {
@@ -360,7 +380,7 @@ func crash(folder string) {
 		os.Exit(1)
 	}
 	_, err = node.Start(ctx, node.Options{
-		Name: "node-a", Dir: folder, Network: network, BinDir: os.Getenv("NODE_TEST_BIN"), Standalone: true,
+		Name: "node-a", Dir: folder, Network: network, BinDir: binDir, Standalone: true,
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -373,8 +393,7 @@ func crash(folder string) {
 func TestNextRunCleansUpAfterCrash(t *testing.T) {
 	before := readMachine(t)
 	folder := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), crashFolder+"="+folder, "NODE_TEST_BIN="+binDir(t))
+	cmd := exec.CommandContext(t.Context(), os.Args[0], crashArgument, folder, binDir(t))
 	output, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())

@@ -52,7 +52,7 @@ func startAgent(path, logPath string) (*agentProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	// Without a context, because the node outlives the call that starts it; kill ends the process.
 	cmd := exec.Command(path, "init")
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 	cmd.Stderr = log
@@ -61,15 +61,12 @@ func startAgent(path, logPath string) (*agentProcess, error) {
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC |
 			syscall.CLONE_NEWPID,
 	}
-	requests, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
+	requests, inErr := cmd.StdinPipe()
+	answers, outErr := cmd.StdoutPipe()
+	if err := errors.Join(inErr, outErr); err != nil {
+		return nil, errors.Join(err, log.Close())
 	}
-	answers, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
+	if err := errors.Join(cmd.Start(), log.Close()); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", path, err)
 	}
 	p := &agentProcess{

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -47,23 +46,21 @@ func enterCgroups() error {
 const cloneNewCgroup = 0x02000000
 
 func moveInto(group string) error {
-	if err := os.Mkdir(group, 0o755); err != nil {
+	if err := os.Mkdir(group, 0o750); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte("0"), 0)
 }
 
 func readHierarchies() ([]hierarchy, error) {
-	file, err := os.Open("/proc/self/mountinfo")
+	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
 	var found []hierarchy
-	scanner := bufio.NewScanner(file)
-	for scanner.Scan() {
+	for line := range strings.Lines(string(table)) {
 		// Fields: id parent major:minor root mount-point options [optional...] - type source super-options.
-		before, after, _ := strings.Cut(scanner.Text(), " - ")
+		before, after, _ := strings.Cut(line, " - ")
 		mount, super := strings.Fields(before), strings.Fields(after)
 		if len(mount) < 5 || len(super) < 3 {
 			continue
@@ -75,7 +72,7 @@ func readHierarchies() ([]hierarchy, error) {
 			found = append(found, hierarchy{path: mount[4], fsType: "cgroup2"})
 		}
 	}
-	return found, scanner.Err()
+	return found, nil
 }
 
 // controllers leaves those of a hierarchy's options that say which hierarchy it is.

@@ -133,6 +133,7 @@ func (s *settings) network() error {
 	for _, line := range s.IPCommands {
 		fmt.Fprintln(&batch, line)
 	}
+	// It needs no context: it ends with this process, which is killed when nobody waits for it any more.
 	cmd := exec.Command("ip", "-batch", "-")
 	cmd.Stdin = &batch
 	if output, err := cmd.CombinedOutput(); err != nil {

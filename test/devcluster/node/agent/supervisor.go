@@ -103,22 +103,23 @@ func (s *supervisor) start(name string) error {
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", name, err)
 	}
-	defer log.Close()
 	null, err := os.Open(os.DevNull)
 	if err != nil {
-		return fmt.Errorf("starting %s: %w", name, err)
+		return fmt.Errorf("starting %s: %w", name, errors.Join(err, log.Close()))
 	}
-	defer null.Close()
 	command := s.services[name].Command
 	pid, err := syscall.ForkExec(command[0], command, &syscall.ProcAttr{
 		Dir:   "/",
 		Env:   os.Environ(),
 		Files: []uintptr{null.Fd(), log.Fd(), log.Fd()},
 	})
+	if closeErr := errors.Join(null.Close(), log.Close()); err == nil {
+		s.running[pid] = name
+		err = closeErr
+	}
 	if err != nil {
 		return fmt.Errorf("starting %s: %s: %w", name, command[0], err)
 	}
-	s.running[pid] = name
 	return nil
 }
 
