@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The one user of the cloud, with its project and region.
+// The one user of the cloud, with its project and region. Every cloud is made for one run.
 const (
 	cloudName   = "openstack"
 	region      = "RegionOne"
@@ -20,10 +20,9 @@ const (
 	projectName = "openshift"
 	projectID   = "0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f"
 
-	applicationCredentialID   = "7d4c1f6b2a9e4e0d8b5a3c2f1d0e9f8a"
-	applicationCredentialName = "openshift"
-	// The secret of a cloud that exists for one test only.
-	applicationCredentialSecret = "application-credential-of-the-stand-in" //nolint:gosec // see above
+	applicationCredentialID     = "7d4c1f6b2a9e4e0d8b5a3c2f1d0e9f8a" //nolint:gosec // an identifier, no secret
+	applicationCredentialName   = "openshift"
+	applicationCredentialSecret = "application-credential-of-the-stand-in"
 )
 
 // tokenLifetime is Keystone's default.
@@ -148,27 +147,30 @@ type tokenRequest struct {
 
 // method is the login method when the request proves the user's identity, else empty.
 func (r tokenRequest) method(password string) string {
-	identity := r.Auth.Identity
-	if len(identity.Methods) != 1 {
+	methods := r.Auth.Identity.Methods
+	switch {
+	case len(methods) != 1:
+		return ""
+	case methods[0] == "password" && r.provesPassword(password):
+	case methods[0] == "application_credential" && r.provesApplicationCredential():
+	default:
 		return ""
 	}
-	switch identity.Methods[0] {
-	case "password":
-		user, scope := identity.Password.User, r.Auth.Scope
-		if user.is(userID, userName) && user.Password == password &&
-			scope != nil && scope.Project.is(projectID, projectName) {
-			return "password"
-		}
-	case "application_credential":
-		credential := identity.ApplicationCredential
-		known := credential.ID == applicationCredentialID ||
-			credential.Name == applicationCredentialName && credential.User.is(userID, userName)
-		// An application credential carries its scope; a request that names another is refused.
-		if known && credential.Secret == applicationCredentialSecret && r.Auth.Scope == nil {
-			return "application_credential"
-		}
-	}
-	return ""
+	return methods[0]
+}
+
+func (r tokenRequest) provesPassword(password string) bool {
+	user, scope := r.Auth.Identity.Password.User, r.Auth.Scope
+	return user.is(userID, userName) && user.Password == password &&
+		scope != nil && scope.Project.is(projectID, projectName)
+}
+
+// provesApplicationCredential: an application credential carries its scope; a request that names another is refused.
+func (r tokenRequest) provesApplicationCredential() bool {
+	credential := r.Auth.Identity.ApplicationCredential
+	known := credential.ID == applicationCredentialID ||
+		credential.Name == applicationCredentialName && credential.User.is(userID, userName)
+	return known && credential.Secret == applicationCredentialSecret && r.Auth.Scope == nil
 }
 
 // createToken is a login.

@@ -87,7 +87,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		dir:       options.Dir,
 		caBundle:  caBundle,
 		served:    make(chan error, 1),
-		log:       discard{},
+		log:       discard{io.Discard},
 		endpoints: map[string]bool{},
 		password:  randomHex(),
 		tokens:    map[string]tokenInfo{},
@@ -244,7 +244,7 @@ func (s *Server) openFiles() error {
 	if s.dir == "" {
 		return nil
 	}
-	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+	if err := os.MkdirAll(s.dir, 0o750); err != nil {
 		return fmt.Errorf("openstack stand-in: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(s.dir, "ca.crt"), s.caBundle, 0o644); err != nil { //nolint:gosec // public
@@ -280,16 +280,17 @@ type statusRecorder struct {
 	status int
 }
 
+// WriteHeader implements http.ResponseWriter.
 func (r *statusRecorder) WriteHeader(status int) {
 	r.status = status
 	r.ResponseWriter.WriteHeader(status)
 }
 
 // discard is the log when there is no folder for one.
-type discard struct{}
+type discard struct{ io.Writer }
 
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-func (discard) Close() error                { return nil }
+// Close implements io.Closer.
+func (discard) Close() error { return nil }
 
 // object is a JSON object.
 type object = map[string]any

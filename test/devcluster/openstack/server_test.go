@@ -67,6 +67,32 @@ func (c cloud) do(method, path, token, body string) (int, http.Header, map[strin
 	return response.StatusCode, response.Header, decoded
 }
 
+// at follows keys into a decoded body.
+func at(t *testing.T, value any, keys ...string) any {
+	t.Helper()
+	for _, key := range keys {
+		object, ok := value.(map[string]any)
+		require.True(t, ok, "no object around %q", key)
+		require.Contains(t, object, key)
+		value = object[key]
+	}
+	return value
+}
+
+func text(t *testing.T, value any, keys ...string) string {
+	t.Helper()
+	text, ok := at(t, value, keys...).(string)
+	require.True(t, ok, "no text at %q", keys)
+	return text
+}
+
+func items(t *testing.T, value any, keys ...string) []any {
+	t.Helper()
+	items, ok := at(t, value, keys...).([]any)
+	require.True(t, ok, "no list at %q", keys)
+	return items
+}
+
 func passwordLogin(user, domain, password, project string) string {
 	return fmt.Sprintf(`{"auth":{"identity":{"methods":["password"],"password":{"user":{"name":%q,"domain":{"name":%q},`+
 		`"password":%q}}},"scope":{"project":{"name":%q,"domain":{"name":"Default"}}}}}`, user, domain, password, project)
@@ -145,11 +171,11 @@ func TestTheCatalogueNamesEveryServiceInEveryInterface(t *testing.T) {
 		passwordLogin("cloud-controller-manager", "Default", c.password, "openshift"))
 	require.Equal(t, http.StatusCreated, status)
 	urls := map[string][]string{}
-	for _, service := range body["token"].(map[string]any)["catalog"].([]any) {
-		kind := service.(map[string]any)["type"].(string)
-		for _, endpoint := range service.(map[string]any)["endpoints"].([]any) {
-			e := endpoint.(map[string]any)
-			urls[kind] = append(urls[kind], fmt.Sprint(e["interface"], " ", e["region"], " ", e["url"]))
+	for _, service := range items(t, body, "token", "catalog") {
+		kind := text(t, service, "type")
+		for _, endpoint := range items(t, service, "endpoints") {
+			urls[kind] = append(urls[kind],
+				text(t, endpoint, "interface")+" "+text(t, endpoint, "region")+" "+text(t, endpoint, "url"))
 		}
 	}
 	want := map[string][]string{}
@@ -298,8 +324,8 @@ func TestServers(t *testing.T) {
 		status, _, body := c.do("GET", "/compute/v2.1/servers/detail"+query, token, "")
 		require.Equal(t, http.StatusOK, status)
 		found := []string{}
-		for _, server := range body["servers"].([]any) {
-			found = append(found, server.(map[string]any)["name"].(string))
+		for _, server := range items(t, body, "servers") {
+			found = append(found, text(t, server, "name"))
 		}
 		return found
 	}
@@ -314,24 +340,21 @@ func TestServers(t *testing.T) {
 	require.Equal(t, "039d00b1-7e10-807f-9211-1429fc7d82e2", InstanceID("master-0"))
 	status, _, body = c.do("GET", "/compute/v2.1/servers/"+InstanceID("master-0"), token, "")
 	require.Equal(t, http.StatusOK, status)
-	server := body["server"].(map[string]any)
-	require.Equal(t, "ACTIVE", server["status"])
-	require.Equal(t, "nova", server["OS-EXT-AZ:availability_zone"])
-	require.Equal(t, map[string]any{"openshift": []any{
+	require.Equal(t, "ACTIVE", text(t, body, "server", "status"))
+	require.Equal(t, "nova", text(t, body, "server", "OS-EXT-AZ:availability_zone"))
+	require.Equal(t, []any{
 		map[string]any{"addr": "10.200.0.10", "version": 4.0, "OS-EXT-IPS:type": "fixed"},
 		map[string]any{"addr": "fd00::10", "version": 6.0, "OS-EXT-IPS:type": "fixed"},
 		map[string]any{"addr": "203.0.113.10", "version": 4.0, "OS-EXT-IPS:type": "floating"},
-	}}, server["addresses"])
+	}, items(t, body, "server", "addresses", "openshift"))
 
 	status, _, body = c.do("GET", "/compute/v2.1/servers/11111111-2222-3333-4444-555555555555", token, "")
 	require.Equal(t, http.StatusOK, status)
-	server = body["server"].(map[string]any)
-	require.Equal(t, "SHUTOFF", server["status"])
-	require.Equal(t, "az-2", server["OS-EXT-AZ:availability_zone"])
-	flavor := server["flavor"].(map[string]any)["id"].(string)
-	status, _, body = c.do("GET", "/compute/v2.1/flavors/"+flavor, token, "")
+	require.Equal(t, "SHUTOFF", text(t, body, "server", "status"))
+	require.Equal(t, "az-2", text(t, body, "server", "OS-EXT-AZ:availability_zone"))
+	status, _, body = c.do("GET", "/compute/v2.1/flavors/"+text(t, body, "server", "flavor", "id"), token, "")
 	require.Equal(t, http.StatusOK, status)
-	require.Equal(t, "c1.small", body["flavor"].(map[string]any)["name"])
+	require.Equal(t, "c1.small", text(t, body, "flavor", "name"))
 }
 
 func TestWhatIsNotThere(t *testing.T) {
@@ -364,10 +387,11 @@ func TestPorts(t *testing.T) {
 		status, _, body := c.do("GET", "/networking/v2.0/ports"+query, token, "")
 		require.Equal(t, http.StatusOK, status)
 		found := []string{}
-		for _, port := range body["ports"].([]any) {
-			p := port.(map[string]any)
-			require.Equal(t, "ACTIVE", p["status"])
-			found = append(found, p["fixed_ips"].([]any)[0].(map[string]any)["ip_address"].(string))
+		for _, port := range items(t, body, "ports") {
+			require.Equal(t, "ACTIVE", text(t, port, "status"))
+			for _, ip := range items(t, port, "fixed_ips") {
+				found = append(found, text(t, ip, "ip_address"))
+			}
 		}
 		return found
 	}
@@ -400,7 +424,7 @@ func TestConstantLists(t *testing.T) {
 	}
 	status, _, body := c.do("GET", "/networking/v2.0/networks/"+networkID, token, "")
 	require.Equal(t, http.StatusOK, status)
-	require.Equal(t, "openshift", body["network"].(map[string]any)["name"])
+	require.Equal(t, "openshift", text(t, body, "network", "name"))
 }
 
 func TestSetServersKeepsNothingOfTheCallers(t *testing.T) {
@@ -458,7 +482,7 @@ func TestTheRequestLogNamesEachRequest(t *testing.T) {
 
 func TestAClientWithoutTheCAIsNotServed(t *testing.T) {
 	c := startDefault(t)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.AuthURL(), nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.AuthURL(), http.NoBody)
 	require.NoError(t, err)
 	_, err = http.DefaultClient.Do(request) //nolint:bodyclose // there is no response
 	var unknown x509.UnknownAuthorityError
