@@ -1,0 +1,98 @@
+package staticpod
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+)
+
+// nodePods are the pods of one namespace as library-go's static-pod controllers get to see and to make them.
+//
+// It reads from a lister: the controllers look at each node's pod at least once a minute, and an idle operator is to make
+// no requests. Only installer pods are read live, because the installer controller takes one that it has just made and does
+// not find for one that has failed.
+//
+// It adapts the pods that they create, see adapt.
+type nodePods struct {
+	corev1client.PodsGetter
+	lister corelisters.PodLister
+	server func() (*url.URL, error)
+}
+
+// Pods implements corev1client.PodsGetter.
+func (p nodePods) Pods(namespace string) corev1client.PodInterface {
+	return namespacedNodePods{PodInterface: p.PodsGetter.Pods(namespace), lister: p.lister.Pods(namespace), server: p.server}
+}
+
+type namespacedNodePods struct {
+	corev1client.PodInterface
+	lister corelisters.PodNamespaceLister
+	server func() (*url.URL, error)
+}
+
+func (p namespacedNodePods) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error) {
+	if strings.HasPrefix(name, "installer-") {
+		return p.PodInterface.Get(ctx, name, options)
+	}
+	pod, err := p.lister.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	return pod.DeepCopy(), nil
+}
+
+func (p namespacedNodePods) List(_ context.Context, options metav1.ListOptions) (*corev1.PodList, error) {
+	selector, err := labels.Parse(options.LabelSelector)
+	if err != nil {
+		return nil, fmt.Errorf("listing pods by labels %q: %w", options.LabelSelector, err)
+	}
+	pods, err := p.lister.List(selector)
+	if err != nil {
+		return nil, err
+	}
+	list := &corev1.PodList{}
+	for _, pod := range pods {
+		list.Items = append(list.Items, *pod.DeepCopy())
+	}
+	return list, nil
+}
+
+func (p namespacedNodePods) Create(ctx context.Context, pod *corev1.Pod, options metav1.CreateOptions) (*corev1.Pod, error) {
+	server, err := p.server()
+	if err != nil {
+		return nil, err
+	}
+	adapted := pod.DeepCopy()
+	adapt(adapted, server)
+	return p.PodInterface.Create(ctx, adapted, options)
+}
+
+// adapt makes an installer or pruner pod fit for a node that no cloud-controller-manager has initialised yet: such a node
+// has no pod network and no service network, so the pod uses the node's own and asks the API server where the control
+// plane asks it. Besides it claims its share of the processors for management, requests without limits, and names the
+// security context constraints that its ServiceAccount may use.
+func adapt(pod *corev1.Pod, server *url.URL) {
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations["openshift.io/required-scc"] = "privileged"
+	pod.Annotations["target.workload.openshift.io/management"] = `{"effect": "PreferredDuringScheduling"}`
+	pod.Spec.HostNetwork = true
+	pod.Spec.DNSPolicy = corev1.DNSDefault
+	for i := range pod.Spec.Containers {
+		container := &pod.Spec.Containers[i]
+		container.Resources.Limits = nil
+		container.Env = append(container.Env,
+			corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: server.Hostname()},
+			corev1.EnvVar{Name: "KUBERNETES_SERVICE_PORT", Value: cmp.Or(server.Port(), "443")},
+		)
+	}
+}

@@ -1,0 +1,28 @@
+package staticpod
+
+import (
+	"github.com/openshift/library-go/pkg/operator/revisioncontroller"
+	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installer"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// Synced are the objects of one kind that the installer writes into operand.CertDir and the cert-syncer keeps up to date
+// there.
+func Synced(kind operand.Kind) []installer.UnrevisionedResource {
+	var resources []installer.UnrevisionedResource
+	for _, name := range operand.DeliveredBy(kind, operand.Synced) {
+		resources = append(resources, installer.UnrevisionedResource{Name: name})
+	}
+	return resources
+}
+
+// revisioned are the objects of one kind that are copied for each revision. None is optional: one that appears later would
+// cost a rollout.
+func revisioned(kind operand.Kind) []revisioncontroller.RevisionResource {
+	var resources []revisioncontroller.RevisionResource
+	for _, name := range operand.DeliveredBy(kind, operand.Revisioned) {
+		resources = append(resources, revisioncontroller.RevisionResource{Name: name})
+	}
+	return resources
+}

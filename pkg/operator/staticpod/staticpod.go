@@ -1,0 +1,186 @@
+// Package staticpod assembles library-go's controllers that bring the operand to the control-plane nodes: they make
+// revisions of the accepted candidates, install them node by node, look after the pods and prune old revisions.
+//
+// library-go's own builder would bind the installer to cluster-admin. Its guard pods are left out: they only hold back a
+// drain that would take away the last ready pod, which the siblings' guards on the same nodes hold back already, and they
+// run a shell.
+package staticpod
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"sync"
+
+	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/loglevel"
+	"github.com/openshift/library-go/pkg/operator/revisioncontroller"
+	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installer"
+	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installerstate"
+	missingstaticpod "github.com/openshift/library-go/pkg/operator/staticpod/controller/missingstaticpod"
+	"github.com/openshift/library-go/pkg/operator/staticpod/controller/node"
+	"github.com/openshift/library-go/pkg/operator/staticpod/controller/prune"
+	"github.com/openshift/library-go/pkg/operator/staticpod/controller/staticpodstate"
+	"github.com/openshift/library-go/pkg/operator/status"
+	"github.com/openshift/library-go/pkg/operator/unsupportedconfigoverridescontroller"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// binary is the operator in its own image.
+const binary = "/usr/bin/cluster-cloud-controller-manager-operator"
+
+// Options are what the controllers work with. All fields are required.
+type Options struct {
+	Operator v1helpers.StaticPodOperatorClient
+	Kube     kubernetes.Interface
+
+	// Target are the informers of the operand's namespace, Nodes those of the control-plane Nodes; of a Node only its
+	// metadata and conditions are read.
+	Target, Nodes informers.SharedInformerFactory
+
+	Infrastructures configinformers.InfrastructureInformer
+
+	// ConfigMaps and Secrets write to the operand's namespace and read from the caches of Target.
+	ConfigMaps corev1client.ConfigMapsGetter
+	Secrets    corev1client.SecretsGetter
+
+	// Versions is told the versions once every pod runs the image in the variable IMAGE.
+	Versions status.VersionGetter
+
+	// OnManaged is called once, with the platform, before the first of the controllers starts.
+	OnManaged func(platform.Platform) error
+
+	Recorder events.Recorder
+}
+
+// New returns a controller that starts the others once the observed platform is one with a cloud-controller-manager. On
+// any other they would only report that nothing is there to install.
+func New(o Options) factory.Controller {
+	s := &starter{Options: o, controllers: controllers(o)}
+	return factory.New().
+		WithInformers(o.Operator.Informer()).
+		WithSync(s.sync).
+		WithSyncDegradedOnError(o.Operator).
+		WithPostStartHooks(s.wait).
+		ToController("StaticPodControllers", o.Recorder)
+}
+
+type starter struct {
+	Options
+	controllers []factory.Controller
+	started     bool
+	running     sync.WaitGroup
+}
+
+func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {
+	if s.started {
+		return nil
+	}
+	observed, known, err := observedplatform.Get(s.Operator)
+	if err != nil || !known || !observed.Managed() {
+		return err
+	}
+	if err := s.OnManaged(observed); err != nil {
+		return err
+	}
+	s.started = true
+	klog.InfoS("Starting the static-pod controllers", "platform", observed.Name)
+	for _, controller := range s.controllers {
+		s.running.Go(func() { controller.Run(ctx, 1) })
+	}
+	return nil
+}
+
+// wait keeps this controller from ending before those that it started.
+func (s *starter) wait(ctx context.Context, _ factory.SyncContext) error {
+	<-ctx.Done()
+	s.running.Wait()
+	return nil
+}
+
+func controllers(o Options) []factory.Controller {
+	pods := nodePods{
+		PodsGetter: o.Kube.CoreV1(),
+		lister:     o.Target.Core().V1().Pods().Lister(),
+		server:     apiServer(o.Operator),
+	}
+	return []factory.Controller{
+		newRevisionController(o),
+		newInstallerController(o, pods),
+		installerstate.NewInstallerStateController(operand.Name, o.Target, pods, o.Kube.CoreV1(), o.Operator, operand.Namespace, o.Recorder),
+		node.NewNodeController(operand.Name, o.Operator, o.Nodes, o.Recorder, nil),
+		staticpodstate.NewStaticPodStateController(operand.Name, operand.Namespace, operand.Name, operand.Name,
+			o.Target, o.Operator, pods, o.Versions, o.Recorder),
+		missingstaticpod.New(o.Operator, o.Target, o.Recorder, operand.Namespace, operand.Name, operand.Name, o.Infrastructures),
+		prune.NewPruneController(operand.Namespace, operand.PodConfigMap, []string{binary, "prune"},
+			o.ConfigMaps, pods, o.Operator, o.Target, o.Recorder),
+		unsupportedconfigoverridescontroller.NewUnsupportedConfigOverridesController(operand.Name, o.Operator, o.Recorder),
+		loglevel.NewClusterOperatorLoggingController(o.Operator, o.Recorder),
+	}
+}
+
+func newRevisionController(o Options) factory.Controller {
+	configMaps := o.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace)
+	secrets := o.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace)
+	return revisioncontroller.NewRevisionController(
+		operand.Name,
+		operand.Namespace,
+		revisioned(operand.ConfigMap),
+		revisioned(operand.Secret),
+		o.Target,
+		o.Operator,
+		o.ConfigMaps,
+		o.Secrets,
+		o.Recorder,
+		wholeCandidate(configMaps, secrets),
+		wholeRevision(o.Kube.CoreV1()),
+	)
+}
+
+func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Controller {
+	return installer.NewInstallerController(
+		operand.Name,
+		operand.Namespace,
+		operand.Name,
+		revisioned(operand.ConfigMap),
+		revisioned(operand.Secret),
+		[]string{binary, "installer"},
+		o.Target,
+		o.Operator,
+		o.ConfigMaps,
+		o.Secrets,
+		pods,
+		o.Recorder,
+	).WithCerts(operand.CertDir, Synced(operand.ConfigMap), Synced(operand.Secret))
+}
+
+// apiServer returns a function that reads from observedConfig where the control plane reaches the API server.
+func apiServer(operator v1helpers.OperatorClient) func() (*url.URL, error) {
+	return func() (*url.URL, error) {
+		spec, _, _, err := operator.GetOperatorState()
+		if err != nil {
+			return nil, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		}
+		observed, err := operandconfig.Decode(spec.ObservedConfig.Raw)
+		if err != nil {
+			return nil, fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+		}
+		server, err := url.Parse(observed.APIServerInternalURI)
+		if err != nil || server.Hostname() == "" {
+			return nil, fmt.Errorf("status.apiServerInternalURI of infrastructure.config.openshift.io/cluster is %q, "+
+				"which names no host; restore it from the cluster's installation", observed.APIServerInternalURI)
+		}
+		return server, nil
+	}
+}

@@ -1,0 +1,98 @@
+package targetconfigcontroller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+const (
+	// fieldManager owns the conditions of this controller, and only them.
+	fieldManager = "TargetConfigController-Inputs"
+
+	// noticesCondition tells of inputs that were accepted with a remark. Its name ends in none of the words by which
+	// ClusterOperator picks up conditions.
+	noticesCondition = "CloudConfigNotices"
+
+	// maxMessage bounds a condition's message; an event takes 1 KiB.
+	maxMessage = 1000
+)
+
+// causes are all that may have a condition, in the order in which they are written.
+var causes = []operand.Cause{
+	operand.CloudConfigCause,
+	operand.CredentialsCause,
+	operand.TrustedCACause,
+	operand.ImageCause,
+	operand.ConfigurationCause,
+}
+
+// report writes one condition for each cause and one for the remarks, and tells of each text once by an event.
+func (c *controller) report(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, problems, warnings []operand.Problem) error {
+	var conditions []*applyoperatorv1.OperatorConditionApplyConfiguration
+	add := func(conditionType, reason string, texts []string) {
+		message := bounded(texts)
+		condition := applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(operatorv1.ConditionFalse).WithReason("AsExpected")
+		if message != "" {
+			condition = condition.WithStatus(operatorv1.ConditionTrue).WithReason(reason).WithMessage(message)
+		}
+		conditions = append(conditions, condition)
+		previous := v1helpers.FindOperatorCondition(status.Conditions, conditionType)
+		if message != "" && (previous == nil || previous.Message != message) {
+			recorder.Warning(strings.TrimSuffix(conditionType, "Degraded")+reason, message)
+		}
+	}
+	for _, cause := range causes {
+		add(string(cause)+"Degraded", "Refused", textsOf(problems, cause))
+	}
+	if len(problems) == 0 {
+		add(noticesCondition, "Accepted", textsOf(warnings, ""))
+	} else if kept := v1helpers.FindOperatorCondition(status.Conditions, noticesCondition); kept != nil {
+		// They are about what was accepted last.
+		conditions = append(conditions, applyoperatorv1.OperatorCondition().
+			WithType(noticesCondition).WithStatus(kept.Status).WithReason(kept.Reason).WithMessage(kept.Message))
+	}
+	return c.applyConditions(ctx, conditions)
+}
+
+func (c *controller) applyConditions(ctx context.Context, conditions []*applyoperatorv1.OperatorConditionApplyConfiguration) error {
+	err := c.Operator.ApplyStaticPodOperatorStatus(ctx, fieldManager, applyoperatorv1.StaticPodOperatorStatus().WithConditions(conditions...))
+	if err != nil {
+		return fmt.Errorf("writing the conditions of cloudcontrollermanager/cluster: %w", err)
+	}
+	return nil
+}
+
+// textsOf are the problems of one cause, or all of them if it is empty, in their order.
+func textsOf(problems []operand.Problem, cause operand.Cause) []string {
+	var texts []string
+	for _, p := range problems {
+		if cause == "" || p.Cause == cause {
+			texts = append(texts, p.String())
+		}
+	}
+	return texts
+}
+
+// bounded joins as many lines as fit and says how many do not.
+func bounded(lines []string) string {
+	var b strings.Builder
+	for i, line := range lines {
+		if b.Len() > 0 && b.Len()+len(line) > maxMessage {
+			fmt.Fprintf(&b, "\nand %d more", len(lines)-i)
+			break
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}

@@ -1,0 +1,185 @@
+// Package targetconfigcontroller makes the candidate for the next revision: it gathers the inputs, lets operand.Render
+// check and render them, and applies the outcome as a whole. It is the only writer of names that are revisioned.
+//
+// What Render refuses changes nothing, so the last accepted candidate stays; conditions say what is wrong, one for each
+// operand.Cause.
+package targetconfigcontroller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// defaultPatience is how long inputs that other components write may be missing from a new cluster before that is
+// called a problem.
+const defaultPatience = time.Minute
+
+// Options are what the controller works with. All fields but Patience are required.
+type Options struct {
+	Operator v1helpers.StaticPodOperatorClient
+
+	// TargetConfigMaps and TargetSecrets are those of the operand's namespace.
+	TargetConfigMaps coreinformers.ConfigMapInformer
+	TargetSecrets    coreinformers.SecretInformer
+
+	// ConfigMaps and Secrets write to the operand's namespace and read from the caches of TargetConfigMaps and
+	// TargetSecrets.
+	ConfigMaps corev1client.ConfigMapsGetter
+	Secrets    corev1client.SecretsGetter
+
+	// OperandImages are the pull specifications by name of the platform, OperatorImage is that of this operator.
+	OperandImages map[string]string
+	OperatorImage string
+
+	// SystemTrust is the trust bundle of the operator's image; it may have no data.
+	SystemTrust operand.TrustSource
+
+	// Patience is how long inputs of a new cluster may be missing before that is a problem; a minute if it is zero.
+	Patience time.Duration
+
+	Clock    clock.Clock
+	Recorder events.Recorder
+}
+
+type controller struct {
+	Options
+	configMaps corelisters.ConfigMapNamespaceLister
+	secrets    corelisters.SecretNamespaceLister
+	started    time.Time
+}
+
+// New returns the controller. While the platform is not known, or is one that runs nothing, it does nothing. An error
+// of the API is reported as TargetConfigControllerDegraded.
+func New(o Options) factory.Controller {
+	return newController(o).factory().ToController("TargetConfigController", o.Recorder.WithComponentSuffix("target-config-controller"))
+}
+
+func newController(o Options) *controller {
+	if o.Patience == 0 {
+		o.Patience = defaultPatience
+	}
+	return &controller{
+		Options:    o,
+		configMaps: o.TargetConfigMaps.Lister().ConfigMaps(operatorclient.TargetNamespace),
+		secrets:    o.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace),
+		started:    o.Clock.Now(),
+	}
+}
+
+func (c *controller) factory() *factory.Factory {
+	return factory.New().
+		WithInformers(c.Operator.Informer(), c.TargetConfigMaps.Informer(), c.TargetSecrets.Informer()).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(c.Operator)
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	spec, status, _, err := c.Operator.GetStaticPodOperatorState()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	observed, known, err := observedplatform.Of(&spec.OperatorSpec)
+	if err != nil || !known || !observed.Managed() {
+		return err
+	}
+	live, err := c.liveCandidate()
+	if err != nil {
+		return err
+	}
+	in, err := c.gather(spec, observed, live)
+	if err != nil {
+		return err
+	}
+	if wait := c.started.Add(c.Patience).Sub(c.Clock.Now()); live == nil && in.missing && wait > 0 {
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
+		return nil
+	}
+
+	resources, problems, err := render(in)
+	if err != nil {
+		return err
+	}
+	if len(problems) > 0 {
+		return c.report(ctx, syncCtx.Recorder(), status, problems, nil)
+	}
+	if err := c.apply(ctx, syncCtx.Recorder(), resources); err != nil {
+		return err
+	}
+	return c.report(ctx, syncCtx.Recorder(), status, nil, resources.Warnings)
+}
+
+// render returns either a candidate or the problems with its inputs.
+func render(in *gathered) (*operand.Resources, []operand.Problem, error) {
+	resources, err := operand.Render(in.Inputs)
+	var refused *operand.InputError
+	switch {
+	case errors.As(err, &refused):
+		return nil, append(refused.Problems, in.problems...), nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("rendering the operand: %w", err)
+	}
+	return resources, in.problems, nil
+}
+
+// liveCandidate returns the pod's ConfigMap, which exists once a candidate has been accepted, or nil.
+func (c *controller) liveCandidate() (*corev1.ConfigMap, error) {
+	live, err := c.configMaps.Get(operand.PodConfigMap)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("configmap/%s in %s: %w", operand.PodConfigMap, operatorclient.TargetNamespace, err)
+	}
+	return live, nil
+}
+
+// policy says how severe a likely typo is: only a change can be refused for it, not what was accepted already.
+func policy(inputs operand.Inputs, live *corev1.ConfigMap) cloudconfig.Policy {
+	if live == nil || live.Annotations[operand.AcceptedInputAnnotation] == operand.InputDigest(inputs) {
+		return cloudconfig.Lenient
+	}
+	return cloudconfig.Strict
+}
+
+func (c *controller) images(p platform.Platform) operand.Images {
+	return operand.Images{
+		Operand:  c.OperandImages[p.Name],
+		Operator: c.OperatorImage,
+		Source:   "deployment/cluster-cloud-controller-manager-operator in " + operatorclient.OperatorNamespace,
+	}
+}
+
+// apply writes every object that differs. The pod's ConfigMap, with the digest over all of them, comes last: until it is
+// written the objects contradict the digest, and the revision controller waits.
+func (c *controller) apply(ctx context.Context, recorder events.Recorder, resources *operand.Resources) error {
+	for _, secret := range resources.Secrets {
+		if _, _, err := resourceapply.ApplySecret(ctx, c.Secrets, recorder, secret); err != nil {
+			return fmt.Errorf("secret/%s in %s: %w", secret.Name, secret.Namespace, err)
+		}
+	}
+	for _, configMap := range resources.ConfigMaps {
+		if _, _, err := resourceapply.ApplyConfigMap(ctx, c.ConfigMaps, recorder, configMap); err != nil {
+			return fmt.Errorf("configmap/%s in %s: %w", configMap.Name, configMap.Namespace, err)
+		}
+	}
+	return nil
+}
