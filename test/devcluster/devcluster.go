@@ -170,8 +170,11 @@ func (c *Cluster) claim(ctx context.Context) error {
 	return c.layout.remember(dir)
 }
 
+func (c *Cluster) builder() build.Builder {
+	return build.Builder{Repository: c.options.Repository, BinDir: c.BinDir(), Progress: c.progress}
+}
+
 func (c *Cluster) build(ctx context.Context) error {
-	builder := build.Builder{Repository: c.options.Repository, BinDir: c.BinDir(), Progress: c.progress}
 	targets := build.ControlPlane()
 	if c.options.Nodes > 0 {
 		if err := installPackages(ctx, c.progress); err != nil {
@@ -182,7 +185,7 @@ func (c *Cluster) build(ctx context.Context) error {
 			targets = append(targets, build.OpenStack())
 		}
 	}
-	return builder.Pinned(ctx, targets...)
+	return c.builder().Pinned(ctx, targets...)
 }
 
 func (c *Cluster) hasCloud() bool { return c.options.Platform == configv1.OpenStackPlatformType }

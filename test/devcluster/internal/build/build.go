@@ -108,10 +108,7 @@ func (b Builder) Pinned(ctx context.Context, targets ...Target) error {
 	if err != nil || len(stale) == 0 {
 		return err
 	}
-	if err := os.MkdirAll(b.BinDir, 0o755); err != nil {
-		return fmt.Errorf("folder of binaries: %w", err)
-	}
-	lock, err := runlock.Wait(ctx, filepath.Join(b.BinDir, ".lock"), b.Progress)
+	lock, err := b.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -122,7 +119,7 @@ func (b Builder) Pinned(ctx context.Context, targets ...Target) error {
 	}
 	for i, target := range stale {
 		fmt.Fprintf(b.Progress, "building %s (%d/%d), usually %s with cold caches\n", target.Name, i+1, len(stale), target.Usual)
-		if err := b.Build(ctx, target); err != nil {
+		if err := b.build(ctx, target); err != nil {
 			return err
 		}
 		stamp, err := b.stamp(target, goVersion)
@@ -136,8 +133,27 @@ func (b Builder) Pinned(ctx context.Context, targets ...Target) error {
 	return nil
 }
 
-// Build builds one target, whether or not it is up to date, and puts the result in place in one step.
-func (b Builder) Build(ctx context.Context, target Target) error {
+// Local builds a target whose sources are in the repository; the Go command's own cache makes that quick when nothing
+// has changed. Only one process builds at a time in a BinDir.
+func (b Builder) Local(ctx context.Context, target Target) error {
+	lock, err := b.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	fmt.Fprintf(b.Progress, "building %s, usually %s with cold caches\n", target.Name, target.Usual)
+	return b.build(ctx, target)
+}
+
+func (b Builder) lock(ctx context.Context) (*runlock.Lock, error) {
+	if err := os.MkdirAll(b.BinDir, 0o755); err != nil {
+		return nil, fmt.Errorf("folder of binaries: %w", err)
+	}
+	return runlock.Wait(ctx, filepath.Join(b.BinDir, ".lock"), b.Progress)
+}
+
+// build builds one target and puts the result in place in one step.
+func (b Builder) build(ctx context.Context, target Target) error {
 	started := time.Now()
 	temporary := filepath.Join(b.BinDir, "."+target.Name+".new")
 	stop := b.reportTime(target.Name, started)

@@ -1,0 +1,90 @@
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/build"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
+)
+
+const (
+	operatorTag  = "cluster-cloud-controller-manager-operator"
+	openstackTag = "openstack-cloud-controller-manager"
+)
+
+// systemBundles are where Debian keeps the system's CA bundle and where the product's image has it.
+const (
+	hostBundle  = "/etc/ssl/certs/ca-certificates.crt"
+	imageBundle = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"
+)
+
+// operator is the target of the operator's own binary; the Go command knows whether it is up to date.
+func operator() build.Target {
+	return build.Target{
+		Name:      operatorTag,
+		Module:    ".",
+		Package:   "./cmd/" + operatorTag,
+		Variables: []string{"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version.gitVersion=" + Version},
+		Usual:     "a minute",
+	}
+}
+
+// Images builds the operator and the OpenStack cloud-controller-manager and writes one docker-archive of each into dir.
+// It returns their paths.
+func Images(ctx context.Context, options Options, dir string) ([]string, error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{options: options, progress: newProgress(options.Progress)}
+	builder := c.builder()
+	if err := builder.Pinned(ctx, build.OpenStack()); err != nil {
+		return nil, err
+	}
+	if err := builder.Local(ctx, operator()); err != nil {
+		return nil, err
+	}
+	return c.imagesInto(dir)
+}
+
+// writeImages writes the images of the payload into the run's folder.
+func (c *Cluster) writeImages(ctx context.Context) ([]string, error) {
+	if c.options.WithoutPayload {
+		return nil, nil
+	}
+	if err := c.builder().Local(ctx, operator()); err != nil {
+		return nil, err
+	}
+	return c.imagesInto(filepath.Join(c.options.Dir, "images"))
+}
+
+func (c *Cluster) imagesInto(dir string) ([]string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("folder of images: %w", err)
+	}
+	tags := []string{operatorTag}
+	if c.hasCloud() {
+		tags = append(tags, openstackTag)
+	}
+	paths := make([]string, 0, len(tags))
+	for _, tag := range tags {
+		program := "/usr/bin/" + tag
+		files := map[string]string{program: filepath.Join(c.BinDir(), tag)}
+		if _, err := os.Stat(hostBundle); err == nil {
+			files[imageBundle] = hostBundle
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("system CA bundle: %w", err)
+		}
+		path := filepath.Join(dir, tag+".tar")
+		fmt.Fprintf(c.progress, "writing the image %s\n", imageRef(tag))
+		if err := node.WriteImage(path, node.ImageSpec{Ref: imageRef(tag), Files: files, Entrypoint: []string{program}}); err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
