@@ -1,0 +1,79 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	configlistersv1 "github.com/openshift/client-go/config/listers/config/v1"
+	"github.com/openshift/library-go/pkg/operator/events"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configobservation"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+)
+
+// observe runs the operator's observers over what was read and returns the observed configuration as JSON.
+func (in *inputs) observe(payloadVersion string) ([]byte, error) {
+	infrastructures, err := in.index("Infrastructure", &configv1.Infrastructure{})
+	if err != nil {
+		return nil, err
+	}
+	proxies, err := in.index("Proxy", &configv1.Proxy{})
+	if err != nil {
+		return nil, err
+	}
+	apiServers, err := in.index("APIServer", &configv1.APIServer{})
+	if err != nil {
+		return nil, err
+	}
+	featureGates := newIndex()
+	if payloadVersion != "" && in.objects.find(configv1.GroupName, "FeatureGate", "", operatorclient.Instance) != nil {
+		if featureGates, err = in.index("FeatureGate", &configv1.FeatureGate{}); err != nil {
+			return nil, err
+		}
+	}
+	observed, err := configobservation.Observe(configobservation.Listers{
+		Infrastructures: configlistersv1.NewInfrastructureLister(infrastructures),
+		Proxies:         configlistersv1.NewProxyLister(proxies),
+		APIServers:      configlistersv1.NewAPIServerLister(apiServers),
+		FeatureGates:    configlistersv1.NewFeatureGateLister(featureGates),
+		LogLevel:        func() (operatorv1.LogLevel, error) { return operatorv1.Normal, nil },
+		Version:         payloadVersion,
+	}, events.NewInMemoryRecorder("render", clock.RealClock{}), map[string]any{})
+	if err != nil {
+		return nil, fmt.Errorf("observing the manifests: %w", err)
+	}
+	data, err := json.Marshal(observed)
+	if err != nil {
+		return nil, fmt.Errorf("writing the observed configuration: %w", err)
+	}
+	return data, nil
+}
+
+func newIndex() cache.Indexer {
+	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+}
+
+// index holds the one object of the kind, read into object. One that the installer did not write is like an empty one.
+func (in *inputs) index(kind string, object interface {
+	runtime.Object
+	metav1.Object
+},
+) (cache.Indexer, error) {
+	if found := in.objects.find(configv1.GroupName, kind, "", operatorclient.Instance); found != nil {
+		if err := found.decode(object); err != nil {
+			return nil, err
+		}
+	}
+	object.SetName(operatorclient.Instance)
+	index := newIndex()
+	if err := index.Add(object); err != nil {
+		return nil, fmt.Errorf("indexing %s: %w", kind, err)
+	}
+	return index, nil
+}

@@ -1,0 +1,196 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/bootstrap"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// The folders below --asset-output-dir, and the start of the names of our files in them.
+const (
+	podDir      = "bootstrap-manifests"
+	manifestDir = "manifests"
+	configDir   = "config"
+	secretDir   = "tls"
+	filePrefix  = operand.Name + "-"
+	podFile     = operand.Name + "-pod.yaml"
+)
+
+// render reads and checks every input and returns every output in the order of writing. The pod comes last, when all
+// that it mounts is there.
+func (o *options) render() ([]output, error) {
+	in, err := o.readInputs()
+	if err != nil {
+		return nil, err
+	}
+	observed, err := in.observe(o.payloadVersion)
+	if err != nil {
+		return nil, err
+	}
+	resources, err := o.renderOperand(in, observed)
+	if err != nil {
+		return nil, explain(err)
+	}
+	if resources == nil {
+		// Nothing runs, but what was observed is still worth a look.
+		config, err := operandconfig.Merge(observed, in.overrides)
+		if err != nil {
+			return nil, err
+		}
+		resources = &operand.Resources{Config: config}
+	}
+	for _, warning := range resources.Warnings {
+		o.notice("%s", text(warning))
+	}
+	return o.outputs(resources)
+}
+
+// renderOperand returns nil and leaves a notice where no cloud-controller-manager can run.
+func (o *options) renderOperand(in *inputs, observed []byte) (*operand.Resources, error) {
+	config, err := operandconfig.Decode(observed)
+	if err != nil {
+		return nil, err
+	}
+	p, known := platform.ByName(config.Platform)
+	if !known {
+		return nil, fmt.Errorf("platform %q is not in the registry", config.Platform)
+	}
+	if !p.Managed() {
+		o.notice("platform %s has no cloud-controller-manager: no pod is written", in.platformName)
+		return nil, nil
+	}
+	credentials, err := in.credentials(p.Credentials)
+	if err != nil {
+		return nil, err
+	}
+	if p.Credentials.Secret != "" && credentials.Data == nil {
+		o.notice("neither secret/%s in %s nor secret/%s in %s is among the manifests, so no identity can serve on the bootstrap node: "+
+			"no pod is written, and nodes stay uninitialized until the cluster's own cloud-controller-manager runs",
+			p.Credentials.Secret, operand.Namespace, p.Credentials.RootSecret, rootSecretNamespace)
+		return nil, nil
+	}
+	candidate, err := o.candidate(in, p, config)
+	if err != nil {
+		return nil, err
+	}
+	candidate.Config, candidate.Credentials = observed, credentials
+	return operand.Render(candidate)
+}
+
+// candidate gathers what operand.Render reads, but for the configuration and the credentials.
+func (o *options) candidate(in *inputs, p platform.Platform, config *operandconfig.Config) (operand.Inputs, error) {
+	if err := operandconfig.Required(config); err != nil {
+		return operand.Inputs{}, fmt.Errorf("%s: %w", in.infrastructure.source(), err)
+	}
+	images, err := o.images(in, p)
+	if err != nil {
+		return operand.Inputs{}, err
+	}
+	cloudConfig, err := in.cloudConfig(config.CloudConfig)
+	if err != nil {
+		return operand.Inputs{}, err
+	}
+	trust, err := in.trust(config.TrustedCA)
+	if err != nil {
+		return operand.Inputs{}, err
+	}
+	return operand.Inputs{
+		Phase: operand.Phase{
+			Name:     "bootstrap",
+			Config:   bootstrap.Config(),
+			PodPatch: bootstrap.PodPatch(),
+			Files:    &operand.FileLayout{SecretsDir: o.secretsHostPath, ConfigDir: o.configHostPath, Prefix: filePrefix},
+		},
+		Platform:    p,
+		Overrides:   in.overrides,
+		Images:      images,
+		CloudConfig: cloudConfig,
+		Trust:       trust,
+		// There is no good revision that a typo could replace, and an installation is not to fail over one.
+		Policy: cloudconfig.Lenient,
+	}, nil
+}
+
+// images finds the operand's image. Two sources that differ are a mistake that would be found on the node otherwise.
+func (o *options) images(in *inputs, p platform.Platform) (operand.Images, error) {
+	referenced := in.images[p.Image]
+	if o.image != "" && referenced != "" && o.image != referenced {
+		return operand.Images{}, fmt.Errorf("--manifest-image is %s, but %s has %s for %s: give one of them, or the same",
+			o.image, o.imageReferences, referenced, p.Image)
+	}
+	images := operand.Images{Operand: referenced, Operator: o.operatorImage, Source: o.imageReferences}
+	if o.image != "" {
+		images.Operand, images.Source = o.image, "--manifest-image"
+	}
+	if images.Source == "" {
+		images.Source = "--manifest-image or --image-references"
+	}
+	return images, nil
+}
+
+// outputs lists every file with its content.
+func (o *options) outputs(r *operand.Resources) ([]output, error) {
+	var outputs []output
+	for _, file := range r.Files {
+		if file.Secret {
+			outputs = append(outputs, output{filepath.Join(o.assetOutputDir, secretDir, file.Name), secretMode, file.Data})
+		} else {
+			outputs = append(outputs, output{filepath.Join(o.assetOutputDir, configDir, file.Name), publicMode, file.Data})
+		}
+	}
+	config, err := yaml.JSONToYAML(r.Config)
+	if err != nil {
+		return nil, fmt.Errorf("writing the operand's configuration: %w", err)
+	}
+	outputs = append(outputs, output{o.configOutputFile, publicMode, config})
+	for _, m := range bootstrap.Manifests() {
+		outputs = append(outputs, output{filepath.Join(o.assetOutputDir, manifestDir, m.Name), publicMode, m.Data})
+	}
+	if r.Pod == nil {
+		return outputs, nil
+	}
+	r.Pod.Namespace = o.namespace
+	for i := range r.Pod.Spec.Containers {
+		r.Pod.Spec.Containers[i].ImagePullPolicy = corev1.PullPolicy(o.imagePullPolicy)
+	}
+	pod, err := r.PodYAML()
+	if err != nil {
+		return nil, err
+	}
+	return append(outputs, output{filepath.Join(o.assetOutputDir, podDir, podFile), publicMode, pod}), nil
+}
+
+func (o *options) notice(format string, args ...any) {
+	o.notices = append(o.notices, fmt.Sprintf(format, args...))
+}
+
+// explain puts every problem of refused inputs on one line.
+func explain(err error) error {
+	var refused *operand.InputError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	problems := make([]string, 0, len(refused.Problems))
+	for _, p := range refused.Problems {
+		problems = append(problems, text(p))
+	}
+	return errors.New(strings.Join(problems, "; "))
+}
+
+// text is a problem with its place. A line of a value is not the line of the file that holds the value.
+func text(p operand.Problem) string {
+	if p.Key == "" || p.Line == 0 {
+		return p.String()
+	}
+	return fmt.Sprintf("%s, line %d:%d of the value of key %s: %s", p.Source, p.Line, p.Column, p.Key, p.Message)
+}
