@@ -1,0 +1,110 @@
+package availability
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+const asExpected = "AsExpected"
+
+// verdict is what pods and lease tell at one moment.
+type verdict struct {
+	// reason is asExpected when all is well.
+	reason, message string
+	// holdsFor is how long the lease runs without a renewal; 0 when it has run out or there is none.
+	holdsFor time.Duration
+}
+
+func (v verdict) troubled() bool { return v.reason != asExpected }
+
+// judge looks at the operand's pods and its lease. Messages hold nothing that changes with the clock: each of them is
+// written to the API.
+func judge(pods []*corev1.Pod, lease *coordinationv1.Lease, nodes int, now time.Time) verdict {
+	ready := readyNodes(pods)
+	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+	holdsFor := remaining(lease, now)
+	switch {
+	case len(ready) == 0:
+		return verdict{reason: "NoReadyPod", holdsFor: holdsFor, message: fmt.Sprintf(
+			"None of the %d cloud-controller-manager pods in %s is Ready; look at their state and at the logs of their container %s",
+			len(pods), operand.Namespace, operand.Name)}
+	case holder == "":
+		return verdict{reason: "NoLeader", message: fmt.Sprintf(
+			"Nobody holds lease/%s in %s though %s; look at the logs of the container %s for what keeps it from writing there",
+			operand.Lease, operand.Namespace, readyText(ready, nodes), operand.Name)}
+	case holdsFor == 0:
+		return verdict{reason: "LeaseExpired", message: fmt.Sprintf(
+			"%q has stopped renewing lease/%s in %s and nobody has taken over though %s; look at the logs of the container %s for errors of its leader election",
+			holder, operand.Lease, operand.Namespace, readyText(ready, nodes), operand.Name)}
+	}
+	leader := nodeOf(holder, pods)
+	if leader == "" {
+		return verdict{reason: "ForeignLeader", holdsFor: holdsFor, message: fmt.Sprintf(
+			"lease/%s in %s is held by %q, which is none of the pods %s of this operator; stop that cloud-controller-manager",
+			operand.Lease, operand.Namespace, holder, operand.Name)}
+	}
+	return verdict{reason: asExpected, holdsFor: holdsFor, message: fmt.Sprintf("%s; the one on node/%s leads", readyText(ready, nodes), leader)}
+}
+
+func readyText(ready []string, nodes int) string {
+	return fmt.Sprintf("%d of %d cloud-controller-managers are Ready", len(ready), max(nodes, len(ready)))
+}
+
+// readyNodes returns the nodes whose pod is Ready.
+func readyNodes(pods []*corev1.Pod) []string {
+	var nodes []string
+	for _, pod := range pods {
+		if pod.DeletionTimestamp == nil && isReady(pod) {
+			nodes = append(nodes, pod.Spec.NodeName)
+		}
+	}
+	slices.Sort(nodes)
+	return nodes
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// remaining is how long the lease runs from now without a renewal. Clocks within a control plane agree to much less
+// than the duration of a lease.
+func remaining(lease *coordinationv1.Lease, now time.Time) time.Duration {
+	renewed := lease.Spec.RenewTime
+	if renewed == nil {
+		return 0
+	}
+	duration := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
+	return max(0, renewed.Add(duration).Sub(now))
+}
+
+// nodeOf returns the node of the pod that goes by the identity "<hostname>_<UUID>", or "". A node's name may be its
+// host's full name where the host calls itself by the short one, or the other way round.
+func nodeOf(identity string, pods []*corev1.Pod) string {
+	host, _, _ := strings.Cut(identity, "_")
+	byShortName := ""
+	for _, pod := range pods {
+		node := pod.Spec.NodeName
+		if node == host {
+			return node
+		}
+		if short(node) == short(host) && (byShortName == "" || node < byShortName) {
+			byShortName = node
+		}
+	}
+	return byShortName
+}
+
+func short(host string) string {
+	name, _, _ := strings.Cut(host, ".")
+	return name
+}

@@ -1,0 +1,106 @@
+// Package clientca delivers the CAs of the API server's clients to the operand, so that it can tell who scrapes its
+// metrics without asking the API server when it starts.
+package clientca
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1informers "k8s.io/client-go/informers/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	corev1listers "k8s.io/client-go/listers/core/v1"
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+)
+
+// targetKey is the file that the operand's flags name.
+const targetKey = "ca-bundle.crt"
+
+// bundles are the target ConfigMaps and the key of the source that each of them holds.
+var bundles = []struct{ target, sourceKey string }{
+	{operand.ClientCAConfigMap, "client-ca-file"},
+	{operand.RequestHeaderClientCAConfigMap, "requestheader-client-ca-file"},
+}
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.OperatorClient
+	// Source watches ConfigMaps in kube-system, at least extension-apiserver-authentication.
+	Source corev1informers.ConfigMapInformer
+	// Target watches ConfigMaps in the operand's namespace.
+	Target   corev1informers.ConfigMapInformer
+	Client   corev1client.ConfigMapsGetter
+	Recorder events.Recorder
+}
+
+type controller struct {
+	operator v1helpers.OperatorClient
+	source   corev1listers.ConfigMapLister
+	target   corev1listers.ConfigMapLister
+	client   corev1client.ConfigMapsGetter
+}
+
+// New returns the controller that copies the client CAs from kube-system's extension-apiserver-authentication, where
+// the API server publishes them, into the ConfigMaps client-ca and requestheader-client-ca. What the source lacks or
+// garbles is reported as ClientCADegraded, and the last good copy stays.
+func New(o Options) factory.Controller {
+	c := &controller{operator: o.Operator, source: o.Source.Lister(), target: o.Target.Lister(), client: o.Client}
+	return factory.New().
+		WithInformers(o.Operator.Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.APIServerAuthentication), o.Source.Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(operand.ClientCAConfigMap, operand.RequestHeaderClientCAConfigMap), o.Target.Informer()).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(o.Operator).
+		ToController("ClientCA", o.Recorder)
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	managed, known, err := observedplatform.Managed(c.operator)
+	if err != nil || !known || !managed {
+		return err
+	}
+	source, err := c.source.ConfigMaps(operatorclient.KubeSystemNamespace).Get(operatorclient.APIServerAuthentication)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("configmap/%s in %s is missing; kube-apiserver writes it, look at its health", operatorclient.APIServerAuthentication, operatorclient.KubeSystemNamespace)
+	}
+	if err != nil {
+		return fmt.Errorf("configmap/%s in %s: %w", operatorclient.APIServerAuthentication, operatorclient.KubeSystemNamespace, err)
+	}
+	var errs []error
+	for _, bundle := range bundles {
+		errs = append(errs, c.copy(ctx, syncCtx.Recorder(), source, bundle.sourceKey, bundle.target))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *controller) copy(ctx context.Context, recorder events.Recorder, source *corev1.ConfigMap, key, target string) error {
+	pem := source.Data[key]
+	if _, err := certutil.ParseCertsPEM([]byte(pem)); err != nil {
+		return fmt.Errorf("configmap/%s in %s, key %s holds no usable certificate (%w); it comes from kube-apiserver's flag --%s",
+			operatorclient.APIServerAuthentication, operatorclient.KubeSystemNamespace, key, err, key)
+	}
+	required := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: target},
+		Data:       map[string]string{targetKey: pem},
+	}
+	existing, err := c.target.ConfigMaps(operand.Namespace).Get(target)
+	if err == nil && maps.Equal(existing.Data, required.Data) {
+		return nil
+	}
+	if _, _, err := resourceapply.ApplyConfigMap(ctx, c.client, recorder, required); err != nil {
+		return fmt.Errorf("configmap/%s in %s: %w", target, operand.Namespace, err)
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+// Package nodeinitialization judges the operand by its work: a node that stays uninitialized tells what no health
+// endpoint does. The operand's process is healthy without a cloud, and it skips controllers that cannot start.
+package nodeinitialization
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+)
+
+const (
+	// ConditionType is the condition that this package writes.
+	ConditionType = "NodeInitializationDegraded"
+
+	// DefaultThreshold is for how long a node may wait. A cloud's API that throttles needs minutes at times.
+	DefaultThreshold = 5 * time.Minute
+
+	name = "NodeInitializationController"
+
+	// maxNames bounds the message.
+	maxNames = 5
+)
+
+// Options are the dependencies of New; all but Threshold are required.
+type Options struct {
+	Operator v1helpers.OperatorClient
+	Nodes    corev1client.NodeInterface
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
+
+	// Threshold is for how long a node may wait before the operator is degraded, DefaultThreshold if zero.
+	Threshold time.Duration
+}
+
+type controller struct {
+	factory.Controller
+	operator  v1helpers.OperatorClient
+	nodes     corev1client.NodeInterface
+	store     *store
+	clock     clock.PassiveClock
+	threshold time.Duration
+}
+
+// New returns the controller that sets NodeInitializationDegraded while a node has carried the taint of an
+// uninitialized node for longer than the threshold. A node waits from its creation, or from the moment at which the
+// taint was seen to appear on it. On unmanaged platforms, and while the platform is not known, it says nothing. It
+// watches Nodes by itself while it runs and keeps none but the waiting ones.
+func New(o Options) factory.Controller {
+	syncCtx := factory.NewSyncContext(name, o.Recorder)
+	c := &controller{
+		operator:  o.Operator,
+		nodes:     o.Nodes,
+		clock:     o.Clock,
+		threshold: o.Threshold,
+		store: &store{
+			clock:   o.Clock,
+			waiting: map[string]time.Time{},
+			changed: func() { syncCtx.Queue().Add(factory.DefaultQueueKey) },
+		},
+	}
+	if c.threshold == 0 {
+		c.threshold = DefaultThreshold
+	}
+	c.Controller = factory.New().
+		WithInformers(o.Operator.Informer()).
+		WithSyncContext(syncCtx).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(name, o.Recorder)
+	return c
+}
+
+// Run watches Nodes and runs the controller until ctx ends.
+func (c *controller) Run(ctx context.Context, workers int) {
+	go newReflector(c.nodes, c.store).RunWithContext(ctx)
+	c.Controller.Run(ctx, workers)
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	managed, known, err := observedplatform.Managed(c.operator)
+	if err != nil || !known || !managed {
+		return err
+	}
+	waiting, synced := c.store.snapshot()
+	if !synced {
+		return nil
+	}
+	overdue, next := c.judge(waiting)
+	if next > 0 {
+		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
+	}
+	status := applyoperatorv1.OperatorStatus().WithConditions(condition(overdue, waiting))
+	if err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "condition"), status); err != nil {
+		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
+	}
+	return nil
+}
+
+// judge returns the nodes that have waited for too long, the longest first, and in how long the next one will have;
+// 0 if none is left to watch.
+func (c *controller) judge(waiting map[string]time.Time) (overdue []string, next time.Duration) {
+	now := c.clock.Now()
+	for node, since := range waiting {
+		left := c.threshold - now.Sub(since)
+		if left <= 0 {
+			overdue = append(overdue, node)
+		} else if next == 0 || left < next {
+			next = left
+		}
+	}
+	slices.SortFunc(overdue, func(a, b string) int {
+		if order := waiting[a].Compare(waiting[b]); order != 0 {
+			return order
+		}
+		return strings.Compare(a, b)
+	})
+	return overdue, next
+}
+
+func condition(overdue []string, since map[string]time.Time) *applyoperatorv1.OperatorConditionApplyConfiguration {
+	c := applyoperatorv1.OperatorCondition().WithType(ConditionType)
+	if len(overdue) == 0 {
+		return c.WithStatus(operatorv1.ConditionFalse).WithReason("AsExpected")
+	}
+	var named []string
+	for _, node := range overdue[:min(len(overdue), maxNames)] {
+		// The moment instead of the duration: a text that changes with the clock would be written all the time.
+		named = append(named, fmt.Sprintf("node/%s (since %s)", node, since[node].UTC().Format(time.RFC3339)))
+	}
+	more := ""
+	if rest := len(overdue) - len(named); rest > 0 {
+		more = fmt.Sprintf(" and %d more", rest)
+	}
+	return c.WithStatus(operatorv1.ConditionTrue).WithReason("NodesUninitialized").WithMessage(fmt.Sprintf(
+		"Not initialized by the cloud-controller-manager: %s%s. "+
+			"Look at the log of the pod in %s that holds the lease %s; check that the cloud has an instance of the node's name, "+
+			"that its API is reachable from the control plane, and that the credentials may read instances and their networks",
+		strings.Join(named, ", "), more, operand.Namespace, operand.Lease))
+}

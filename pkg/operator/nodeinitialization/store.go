@@ -1,0 +1,194 @@
+package nodeinitialization
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+)
+
+// uninitializedTaint is on a node from its registration until a cloud-controller-manager has given it its cloud
+// identity and addresses (k8s.io/cloud-provider/api.TaintExternalCloudProvider).
+const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
+
+const (
+	// listPage is how many nodes are decoded at a time where the API server cannot stream them one by one.
+	listPage = 100
+
+	// watchTimeout is long because every renewal of a watch is a request; a dead connection is found by its pings.
+	watchTimeout = time.Hour
+)
+
+// store holds when each uninitialized node began to wait, and of all other nodes nothing: a cluster may have
+// thousands. It implements cache.ReflectorStore.
+type store struct {
+	clock clock.PassiveClock
+	// changed is called after the set of waiting nodes has changed.
+	changed func()
+
+	lock    sync.Mutex
+	synced  bool
+	waiting map[string]time.Time
+}
+
+var _ cache.ReflectorStore = &store{}
+
+// newReflector fills s with the nodes of the cluster.
+func newReflector(nodes corev1client.NodeInterface, s *store) *cache.Reflector {
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			// The watch cache ignores a limit at resource version 0.
+			options.ResourceVersion, options.ResourceVersionMatch = "", ""
+			list, err := nodes.List(ctx, options)
+			if err != nil {
+				return nil, err
+			}
+			list.Items = uninitializedOnly(list.Items)
+			return list, nil
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			events, err := nodes.Watch(ctx, options)
+			if err != nil {
+				return nil, err
+			}
+			return watch.Filter(events, dropInitialized), nil
+		},
+	}
+	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, nodes), &corev1.Node{}, s,
+		cache.ReflectorOptions{Name: "uninitialized-nodes", MinWatchTimeout: watchTimeout})
+	reflector.WatchListPageSize = listPage
+	return reflector
+}
+
+func uninitializedOnly(nodes []corev1.Node) []corev1.Node {
+	var kept []corev1.Node
+	for i := range nodes {
+		if uninitialized(&nodes[i]) {
+			kept = append(kept, *stripped(&nodes[i]))
+		}
+	}
+	return kept
+}
+
+// dropInitialized keeps nodes that need nothing from being collected while the API server streams all of them. A
+// change to a node is always kept: it may be the end of its initialisation.
+func dropInitialized(event watch.Event) (watch.Event, bool) {
+	node, ok := event.Object.(*corev1.Node)
+	if !ok || event.Type == watch.Bookmark {
+		return event, true
+	}
+	if event.Type == watch.Added && !uninitialized(node) {
+		return event, false
+	}
+	event.Object = stripped(node)
+	return event, true
+}
+
+// stripped is what there is to know of a node here.
+func stripped(node *corev1.Node) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              node.Name,
+			ResourceVersion:   node.ResourceVersion,
+			CreationTimestamp: node.CreationTimestamp,
+		},
+		Spec: corev1.NodeSpec{Taints: node.Spec.Taints},
+	}
+}
+
+func uninitialized(node *corev1.Node) bool {
+	for _, taint := range node.Spec.Taints {
+		if taint.Key == uninitializedTaint {
+			return true
+		}
+	}
+	return false
+}
+
+// Add implements cache.ReflectorStore.
+func (s *store) Add(obj any) error { return s.Update(obj) }
+
+// Update implements cache.ReflectorStore. A node that gets the taint while we watch waits from now on, whatever its
+// age.
+func (s *store) Update(obj any) error {
+	node, ok := obj.(*corev1.Node)
+	if !ok {
+		return nil
+	}
+	if !uninitialized(node) {
+		return s.Delete(obj)
+	}
+	s.lock.Lock()
+	_, known := s.waiting[node.Name]
+	if !known {
+		s.waiting[node.Name] = s.clock.Now()
+	}
+	s.lock.Unlock()
+	if !known {
+		s.changed()
+	}
+	return nil
+}
+
+// Delete implements cache.ReflectorStore.
+func (s *store) Delete(obj any) error {
+	node, ok := obj.(*corev1.Node)
+	if !ok {
+		return nil
+	}
+	s.lock.Lock()
+	_, known := s.waiting[node.Name]
+	delete(s.waiting, node.Name)
+	s.lock.Unlock()
+	if known {
+		s.changed()
+	}
+	return nil
+}
+
+// Replace implements cache.ReflectorStore. Of a node that was there before we looked, only its age is known. It has
+// the taint since its registration, so that a restart of the operator does not begin a new wait.
+func (s *store) Replace(objs []any, _ string) error {
+	waiting := map[string]time.Time{}
+	s.lock.Lock()
+	for _, obj := range objs {
+		node, ok := obj.(*corev1.Node)
+		if !ok || !uninitialized(node) {
+			continue
+		}
+		since, known := s.waiting[node.Name]
+		switch {
+		case known:
+			waiting[node.Name] = since
+		case s.synced:
+			waiting[node.Name] = s.clock.Now()
+		default:
+			waiting[node.Name] = node.CreationTimestamp.Time
+		}
+	}
+	s.waiting, s.synced = waiting, true
+	s.lock.Unlock()
+	s.changed()
+	return nil
+}
+
+// Resync implements cache.ReflectorStore; there is nothing to do.
+func (s *store) Resync() error { return nil }
+
+// snapshot returns the waiting nodes, and whether all nodes have been seen.
+func (s *store) snapshot() (waiting map[string]time.Time, synced bool) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	waiting = make(map[string]time.Time, len(s.waiting))
+	for name, since := range s.waiting {
+		waiting[name] = since
+	}
+	return waiting, s.synced
+}

@@ -1,0 +1,52 @@
+package observedplatform
+
+import (
+	"testing"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func TestOf(t *testing.T) {
+	for name, tc := range map[string]struct {
+		observed    string
+		wantName    string
+		wantKnown   bool
+		wantManaged bool
+		wantErr     string
+	}{
+		"nothing observed yet is not known":             {},
+		"an observation without a platform is no other": {observed: `{"infrastructureName":"ci-1"}`},
+		"OpenStack is managed":                          {observed: `{"platform":"openstack"}`, wantName: "openstack", wantKnown: true, wantManaged: true},
+		"None is known and unmanaged":                   {observed: `{"platform":"none"}`, wantName: "none", wantKnown: true},
+		"a platform of a newer version is an error": {
+			observed: `{"platform":"atlantis"}`,
+			wantErr: `spec.observedConfig of cloudcontrollermanager/cluster names the platform "atlantis", which this version of the ` +
+				`operator does not know; it will be observed anew once the field is removed`,
+		},
+		"a platform that is no text is an error": {
+			observed: `{"platform":7}`,
+			wantErr:  `spec.observedConfig of cloudcontrollermanager/cluster: .platform accessor error: 7 is of the type float64, expected string`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := &operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)}}
+			got, known, err := Of(spec)
+			if tc.wantErr != "" {
+				require.EqualError(t, err, tc.wantErr)
+				require.False(t, known)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tc.wantKnown, known)
+			require.Equal(t, tc.wantName, got.Name)
+
+			managed, known, err := Managed(v1helpers.NewFakeOperatorClient(spec, &operatorv1.OperatorStatus{}, nil))
+			require.NoError(t, err)
+			require.Equal(t, tc.wantKnown, known)
+			require.Equal(t, tc.wantManaged, managed)
+		})
+	}
+}

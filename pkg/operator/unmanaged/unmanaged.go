@@ -1,0 +1,84 @@
+// Package unmanaged reports for the operator where there is nothing to run: on platforms whose nodes nobody
+// initialises from outside, and on those that this version does not know.
+package unmanaged
+
+import (
+	"context"
+	"fmt"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/status"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+)
+
+const (
+	name    = "Unmanaged"
+	reason  = "PlatformWithoutCloudControllerManager"
+	message = "The platform that infrastructure.config.openshift.io/cluster names in status.platformStatus.type " +
+		"needs no cloud-controller-manager of this operator"
+)
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.OperatorClient
+	// Versions is shared with the ClusterOperator's status controller.
+	Versions status.VersionGetter
+	// OperatorVersion and OperandVersion are those of the release payload.
+	OperatorVersion, OperandVersion string
+	Recorder                        events.Recorder
+}
+
+type controller struct {
+	operator v1helpers.OperatorClient
+	versions status.VersionGetter
+	publish  map[string]string
+}
+
+// New returns the controller that says Available, and at which version, on platforms without a cloud-controller-manager.
+// No static pod ever will there, and an upgrade waits until somebody does. Where one is to run, and while the platform is
+// not known, it does nothing.
+func New(o Options) factory.Controller {
+	c := &controller{
+		operator: o.Operator,
+		versions: o.Versions,
+		publish:  map[string]string{"operator": o.OperatorVersion, operand.Name: o.OperandVersion},
+	}
+	return factory.New().
+		WithInformers(o.Operator.Informer()).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(name, o.Recorder)
+}
+
+func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
+	managed, known, err := observedplatform.Managed(c.operator)
+	if err != nil || !known || managed {
+		return err
+	}
+	conditions := applyoperatorv1.OperatorStatus().WithConditions(
+		condition("CloudControllerManagerAvailable", operatorv1.ConditionTrue),
+		condition("CloudControllerManagerProgressing", operatorv1.ConditionFalse),
+		condition("CloudControllerManagerDegraded", operatorv1.ConditionFalse),
+	)
+	if err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "conditions"), conditions); err != nil {
+		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
+	}
+	current := c.versions.GetVersions()
+	for of, version := range c.publish {
+		// Every call wakes the status controller, also one that changes nothing.
+		if current[of] != version {
+			c.versions.SetVersion(of, version)
+		}
+	}
+	return nil
+}
+
+func condition(conditionType string, status operatorv1.ConditionStatus) *applyoperatorv1.OperatorConditionApplyConfiguration {
+	return applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(status).WithReason(reason).WithMessage(message)
+}
