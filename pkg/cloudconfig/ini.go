@@ -208,15 +208,11 @@ func (d *iniDocument) addSection(s gcfg.Section, groups map[[2]string]*iniGroup)
 }
 
 func (d *iniDocument) unknownSection(s gcfg.Section) {
-	name := s.Name
-	if meant := nearest(name, d.schema.names()); meant != "" {
-		d.report(s.Pos, Typo, fmt.Sprintf("unknown section [%s]; did you mean [%s]?", name, meant))
+	if meant := nearest(s.Name, d.schema.names()); meant != "" {
+		d.report(s.Pos, Typo, fmt.Sprintf("unknown section [%s]; did you mean [%s]?", s.Name, meant))
 		return
 	}
-	if r := []rune(name); len(r) > shownLength {
-		name = string(r[:shownLength]) + "…"
-	}
-	d.report(s.Pos, Unknown, fmt.Sprintf("unknown section [%s]: the cloud-controller-manager ignores it; remove it or correct its name", name))
+	d.report(s.Pos, Unknown, fmt.Sprintf("unknown section [%s]: the cloud-controller-manager ignores it; remove it or correct its name", cut(s.Name)))
 }
 
 func (d *iniDocument) addEntry(known iniSection, group *iniGroup, e gcfg.Entry) {

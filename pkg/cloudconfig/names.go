@@ -1,7 +1,6 @@
 package cloudconfig
 
 import (
-	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -9,12 +8,17 @@ import (
 // shownLength is how many characters of a name or value a message shows at most.
 const shownLength = 100
 
-// quoted is a name as messages show it.
-func quoted(name string) string {
-	if r := []rune(name); len(r) > shownLength {
-		name = string(r[:shownLength]) + "…"
+// quoted is a name or value as messages show it.
+func quoted(text string) string {
+	return strconv.Quote(cut(text))
+}
+
+// cut keeps a message short.
+func cut(text string) string {
+	if r := []rune(text); len(r) > shownLength {
+		return string(r[:shownLength]) + "…"
 	}
-	return strconv.Quote(name)
+	return text
 }
 
 // nearest is the known name that was probably meant by an unknown one; empty when none is close. Two characters may be
@@ -67,14 +71,4 @@ func fold(r rune) rune {
 		return '-'
 	}
 	return r
-}
-
-// keysOf are the keys of a map, sorted.
-func keysOf[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

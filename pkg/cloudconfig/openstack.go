@@ -35,6 +35,7 @@ func OpenStack(src Source) Result {
 	o.config = readINI(src.Config, openStackSchema, &o.findings)
 	o.clouds = readClouds(src.Credentials, &o.findings)
 	o.checkValues()
+	o.checkLogin()
 	o.checkClientCertificate()
 	o.useClouds()
 	o.useCABundle()
@@ -62,6 +63,15 @@ func (o *openStack) checkValues() {
 
 func (o *openStack) loadBalancersOff() bool {
 	return slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(o.config.value("LoadBalancer", "enabled").Value))
+}
+
+// checkLogin finds credentials without a secret. The login reads them from clouds.yaml even where cloud.conf has some, except
+// for the password of a trustee.
+func (o *openStack) checkLogin() {
+	trustee := o.config.value("Global", "trust-id").Value != "" && o.config.value("Global", "trustee-password").Value != ""
+	if !o.clouds.hasSecret() && !trustee {
+		o.clouds.report(&o.findings, o.clouds.value("", "auth"), "auth has neither an application_credential_secret, nor a password, nor a token")
+	}
 }
 
 func isEndpointType(word string) bool {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -152,7 +153,7 @@ func readClouds(credentials map[string][]byte, fs *findings) cloudsFile {
 	case !ok && len(credentials) == 0:
 		whole.Message = "the credentials Secret is empty: it needs the key clouds.yaml"
 	case !ok:
-		whole.Message = "the credentials Secret has no such key, only " + strings.Join(keysOf(credentials), ", ")
+		whole.Message = "the credentials Secret has no such key, only " + strings.Join(slices.Sorted(maps.Keys(credentials)), ", ")
 	case len(bytes.TrimSpace(text)) == 0:
 		whole.Message = "it is empty: write a mapping with the key clouds"
 	}
@@ -222,7 +223,7 @@ func chooseCloud(root *yaml.Node, document cloudsDocument, fs *findings) cloudsF
 		return cloudsFile{}
 	case !ok:
 		c.report(fs, c.value(""), fmt.Sprintf("there is no cloud named openstack, only %s: rename the entry to openstack",
-			strings.Join(quotedAll(keysOf(document.Clouds)), ", ")))
+			strings.Join(quotedAll(slices.Sorted(maps.Keys(document.Clouds))), ", ")))
 		return cloudsFile{}
 	}
 	c.entry = entry
@@ -250,9 +251,12 @@ func (c cloudsFile) checkAuth(fs *findings) {
 	} else if u, err := url.Parse(auth.AuthURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		c.report(fs, at, "auth.auth_url is not a URL of the form https://keystone.example.com:5000/v3")
 	}
-	if auth.Password == "" && auth.ApplicationCredentialSecret == "" && auth.Token == "" {
-		c.report(fs, c.value("", "auth"), "auth has neither an application_credential_secret, nor a password, nor a token")
-	}
+}
+
+// hasSecret tells whether there is anything to log in with; it is true of an entry without auth, which is reported as such.
+func (c cloudsFile) hasSecret() bool {
+	auth := c.entry.Auth
+	return auth == nil || auth.Password != "" || auth.ApplicationCredentialSecret != "" || auth.Token != ""
 }
 
 func quotedAll(names []string) []string {
@@ -284,8 +288,11 @@ func yamlProblem(err error) string {
 	if yamlErrorLine(message) > 0 {
 		_, message, _ = strings.Cut(message, ": ")
 	}
-	if strings.Contains(message, "anchor") {
+	switch {
+	case strings.Contains(message, "anchor"):
 		return `a value starts with "*" or "&", which makes it an alias or an anchor: put it in quotes`
+	case strings.ContainsAny(message, "`\"") || strings.Contains(message, "invalid map key"):
+		return `a key or value does not fit the tag ("!!…") before it: remove the tag or put the value in quotes`
 	}
 	return message
 }

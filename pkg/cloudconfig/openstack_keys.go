@@ -1,17 +1,18 @@
 package cloudconfig
 
+import "slices"
+
 // loadBalancerClassKeys are all texts.
 var loadBalancerClassKeys = iniKeys(textValue, "floating-network-id", "floating-subnet-id", "floating-subnet",
 	"floating-subnet-tags", "network-id", "subnet-id", "member-subnet-id")
 
 // openStackSchema is what k8s.io/cloud-provider-openstack v1.36.0 reads (Config in pkg/openstack/openstack.go, AuthOpts in
-// pkg/client/client.go, Opts in pkg/util/metadata) and what the in-tree provider read beyond that
-// (k8s.io/legacy-cloud-providers v0.25 openstack.go; use-octavia and node-security-group are older external and in-tree
-// names).
+// pkg/client/client.go, Opts in pkg/util/metadata) and what the in-tree provider, which ended with Kubernetes v1.25, or older
+// external ones read beyond that.
 var openStackSchema = iniSchema{
 	{
 		name: "Global",
-		keys: join(
+		keys: slices.Concat(
 			iniKeys(textValue, "auth-url", "user-id", "username", "password", "tenant-id", "tenant-name", "trust-id",
 				"trustee-id", "trustee-password", "domain-id", "domain-name", "tenant-domain-id", "tenant-domain-name",
 				"user-domain-id", "user-domain-name", "region", "ca-file", "tls-insecure", "token", "cert-file", "key-file",
@@ -28,7 +29,7 @@ var openStackSchema = iniSchema{
 	},
 	{
 		name: "LoadBalancer",
-		keys: join(
+		keys: slices.Concat(
 			loadBalancerClassKeys,
 			iniKeys(textValue, "lb-version", "lb-method", "lb-provider", "node-selector", "flavor-id", "availability-zone",
 				"ingress-hostname-suffix", "container-store", "default-tls-container-ref"),
@@ -45,12 +46,12 @@ var openStackSchema = iniSchema{
 		),
 	},
 	{name: "LoadBalancerClass", named: true, keys: loadBalancerClassKeys},
-	{name: "Networking", keys: join(
+	{name: "Networking", keys: slices.Concat(
 		iniKeys(boolValue, "ipv6-support-disabled"),
 		iniKeys(listValue, "public-network-name", "internal-network-name"),
 		iniKeys(textValue, "address-sort-order"),
 	)},
-	{name: "Metadata", keys: join(iniKeys(textValue, "search-order"), iniKeys(durationValue, "request-timeout"))},
+	{name: "Metadata", keys: slices.Concat(iniKeys(textValue, "search-order"), iniKeys(durationValue, "request-timeout"))},
 	{name: "Route", keys: iniKeys(textValue, "router-id")},
 	{name: "BlockStorage", legacy: "volumes are the matter of the Cinder CSI driver, which has its own configuration"},
 }
@@ -63,12 +64,4 @@ func iniKeys(kind iniType, names ...string) []iniKey {
 		keys[i] = iniKey{name: name, kind: kind}
 	}
 	return keys
-}
-
-func join(lists ...[]iniKey) []iniKey {
-	var all []iniKey
-	for _, l := range lists {
-		all = append(all, l...)
-	}
-	return all
 }

@@ -287,6 +287,8 @@ func TestOpenStackChecksTheCredentials(t *testing.T) {
 			"credentials clouds.yaml:4:7: this is not YAML: found unexpected end of stream"}},
 		"a value that reads as an alias": {clouds("clouds:\n  openstack:\n    auth:\n      password: *s3cr3t-v4lue\n"), []string{
 			`credentials clouds.yaml:4:17: this is not YAML: a value starts with "*" or "&", which makes it an alias or an anchor: put it in quotes`}},
+		"a tag that the value does not fit": {clouds("clouds:\n  openstack:\n    auth:\n      password: !!int s3cr3t-v4lue\n"), []string{
+			`credentials clouds.yaml: this is not YAML that can be read: a key or value does not fit the tag ("!!…") before it: remove the tag or put the value in quotes`}},
 		"a password that the installer replaces": {clouds(strings.Replace(goodClouds, secretValue, "s3cr3tREVISION", 1)), []string{
 			"credentials clouds.yaml:6:44: this has the text REVISION in it, which the installation on a node replaces in every file: rotate the credential or change the value"}},
 	} {
@@ -324,6 +326,12 @@ func TestOpenStackTakesEveryFormOfClouds(t *testing.T) {
 			require.Empty(t, cloudconfig.OpenStack(src).Findings)
 		})
 	}
+}
+
+func TestOpenStackTakesATrusteesPasswordForALogin(t *testing.T) {
+	src := source("[Global]\ntrust-id = t\ntrustee-id = u\ntrustee-password = p\n")
+	src.Credentials = clouds("clouds: {openstack: {auth: {auth_url: 'https://k', username: x}}}\n")
+	require.Empty(t, cloudconfig.OpenStack(src).Findings)
 }
 
 func TestOpenStackPointsToTheCABundle(t *testing.T) {

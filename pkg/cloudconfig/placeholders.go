@@ -6,7 +6,7 @@ import (
 )
 
 // placeholders are the texts that library-go's installer replaces in the data of every ConfigMap and Secret that it
-// writes on a node. NODE_ENVVAR_NAME comes first: where it stands it is the whole of what is replaced.
+// writes on a node (pkg/operator/staticpod/installerpod).
 var placeholders = []string{"NODE_ENVVAR_NAME", "NODE_NAME", "REVISION"}
 
 // Placeholders finds the first text in data that the static-pod installer would replace on the node, so that the file
