@@ -1,0 +1,214 @@
+package bootstrap_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/render"
+)
+
+// asCommand makes the test's own executable the operator's binary.
+const asCommand = "BOOTSTRAP_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) == "" {
+		os.Exit(m.Run())
+	}
+	root := render.NewCommand()
+	root.SetArgs(os.Args[2:]) // after the name of the command
+	if err := root.Execute(); err != nil {
+		os.Exit(3) // the command is to exit by itself
+	}
+}
+
+// surroundings are what the step expects of bootkube.sh. The container sees the folder of the node as /assets; paths in
+// the options are where that folder really is, as are those in messages.
+const surroundings = `
+set -o errexit -o nounset -o pipefail -o errtrace
+VERSION=4.22.0
+CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE=operator.example.com/operator:1
+record_service_stage_start() { echo "start $1" >>stages; }
+record_service_stage_success() { echo success >>stages; }
+bootkube_podman_run() {
+	echo "$*" >>containers
+	while [ "$1" != "${CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE}" ]; do shift; done
+	shift
+	[ "$1" = /usr/bin/cluster-cloud-controller-manager-operator ]
+	shift
+	local assets="$PWD"
+	BOOTSTRAP_TEST_AS_COMMAND=1 "$BINARY" "${@//\/assets\//$assets/}" --system-trust-bundle="$PWD/trust/tls-ca-bundle.pem"
+	after_render
+}
+after_render() { :; }
+`
+
+// node is a prepared /opt/openshift, with the folder that stands for /etc/kubernetes/bootstrap-configs in it.
+type node struct {
+	t   *testing.T
+	dir string
+}
+
+func newNode(t *testing.T) node {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "pkg", "cmd", "render", "testdata", "openstack"))))
+	// What other steps have put there.
+	for _, folder := range []string{"tls", "bootstrap-manifests", "bootstrap-configs"} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, folder), 0o755))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tls", "root-ca.key"), []byte("key"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bootstrap-manifests", "kube-apiserver-pod.yaml"), []byte("pod"), 0o644))
+	return node{t, dir}
+}
+
+// step runs the step; more is what its surroundings do besides.
+func (n node) step(more string) (code int, stderr string) {
+	n.t.Helper()
+	binary, err := os.Executable()
+	require.NoError(n.t, err)
+	step, err := filepath.Abs("bootkube-step.sh")
+	require.NoError(n.t, err)
+	cmd := exec.CommandContext(n.t.Context(), "bash", "-c", surroundings+more+"\nsource "+step)
+	cmd.Dir = n.dir
+	cmd.Env = append(os.Environ(), "BINARY="+binary, "BOOTSTRAP_CONFIGS_DIR="+filepath.Join(n.dir, "bootstrap-configs"))
+	var output bytes.Buffer
+	cmd.Stderr = &output
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		require.NoError(n.t, err)
+	}
+	return cmd.ProcessState.ExitCode(), output.String()
+}
+
+func (n node) mustStep() {
+	n.t.Helper()
+	code, stderr := n.step("")
+	require.Equal(n.t, 0, code, stderr)
+}
+
+// files lists the folder.
+func (n node) files(folder string) []string {
+	n.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(n.dir, folder))
+	require.NoError(n.t, err)
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}
+
+func (n node) read(name string) string {
+	n.t.Helper()
+	data, err := os.ReadFile(filepath.Join(n.dir, name))
+	require.NoError(n.t, err)
+	return string(data)
+}
+
+func (n node) edit(name, from, to string) {
+	n.t.Helper()
+	data := n.read(name)
+	require.Contains(n.t, data, from)
+	require.NoError(n.t, os.WriteFile(filepath.Join(n.dir, name), []byte(strings.ReplaceAll(data, from, to)), 0o644))
+}
+
+// requireDone checks that everything is where the later steps and cluster-bootstrap look for it.
+func (n node) requireDone() {
+	n.t.Helper()
+	golden := filepath.Join("..", "pkg", "cmd", "render", "testdata", "openstack-out")
+	for from, to := range map[string]string{
+		"config": "bootstrap-configs", "tls": "tls", "manifests": "manifests", "bootstrap-manifests": "bootstrap-manifests",
+	} {
+		entries, err := os.ReadDir(filepath.Join(golden, from))
+		require.NoError(n.t, err)
+		require.NotEmpty(n.t, entries)
+		for _, entry := range entries {
+			want, err := os.ReadFile(filepath.Join(golden, from, entry.Name()))
+			require.NoError(n.t, err)
+			require.Equal(n.t, string(want), n.read(filepath.Join(to, entry.Name())), entry.Name())
+		}
+	}
+	for _, name := range n.files("tls") {
+		info, err := os.Stat(filepath.Join(n.dir, "tls", name))
+		require.NoError(n.t, err)
+		require.Equal(n.t, os.FileMode(0o600), info.Mode(), name)
+	}
+	require.Equal(n.t, "key", n.read("tls/root-ca.key"))
+	require.Equal(n.t, "pod", n.read("bootstrap-manifests/kube-apiserver-pod.yaml"))
+	require.FileExists(n.t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap.done"))
+}
+
+func TestTheStepPutsEverythingInPlace(t *testing.T) {
+	n := newNode(t)
+	n.mustStep()
+	n.requireDone()
+	require.Equal(t, "start cloud-controller-manager-bootstrap\nsuccess\n", n.read("stages"))
+	require.Contains(t, n.read("containers"), "--name cloud-controller-manager-render --user 0 --volume "+n.dir+":/assets:z operator.example.com/operator:1 ")
+}
+
+func TestTheStepIsSkippedWhenItIsDone(t *testing.T) {
+	n := newNode(t)
+	n.mustStep()
+	n.mustStep()
+	n.requireDone()
+	require.Equal(t, "start cloud-controller-manager-bootstrap\nsuccess\n", n.read("stages"))
+}
+
+func TestTheStepIsRepeatedAfterACrash(t *testing.T) {
+	for name, crash := range map[string]string{
+		"before it renders":                      `record_service_stage_start() { kill -KILL $$; }`,
+		"between rendering and copying":          `after_render() { kill -KILL $$; }`,
+		"when one folder of four is copied":      `cp() { command cp "$@"; case "$1" in */config/*trusted-ca*) kill -KILL $$;; esac; }`,
+		"in the middle of a file":                `cp() { head -c 20 "$1" >"$2/$(basename "$1")"; kill -KILL $$; }`,
+		"when all is copied but not marked done": `touch() { kill -KILL $$; }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			code, _ := n.step(crash)
+			require.Equal(t, -1, code, "the shell is killed")
+			require.NoFileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap.done"))
+			n.mustStep()
+			n.requireDone()
+		})
+	}
+}
+
+func TestTheStepSucceedsWithoutACloud(t *testing.T) {
+	n := newNode(t)
+	n.edit("manifests/cluster-infrastructure-02-config.yml", "type: OpenStack\n", "type: None\n")
+	code, stderr := n.step("")
+	require.Equal(t, 0, code)
+	require.Equal(t, "render: platform None has no cloud-controller-manager: no pod is written\n", stderr)
+	require.Equal(t, []string{"kube-apiserver-pod.yaml"}, n.files("bootstrap-manifests"))
+	require.Equal(t, []string{"root-ca.key"}, n.files("tls"))
+	require.Equal(t, []string{"cloud-controller-manager-config.yaml"}, n.files("bootstrap-configs"))
+	require.FileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap.done"))
+}
+
+func TestTheStepFailsWithTheMessageLast(t *testing.T) {
+	n := newNode(t)
+	n.edit("manifests/cloud-provider-config.yaml", "[Global]", "[Global")
+	n.edit("config-bootstrap/cloud-provider-config-generated.yaml", "[Global]", "[Global")
+	code, stderr := n.step("")
+	require.Equal(t, 1, code)
+	lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
+	require.Contains(t, lines[len(lines)-1], "render: "+n.dir+"/manifests/cloud-provider-config.yaml: "+
+		"configmap/cloud-provider-config in openshift-config, line 1:")
+	require.Empty(t, n.files("bootstrap-configs"))
+	require.NoFileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap"))
+	require.NoFileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap.done"))
+
+	// systemd starts bootkube again in five seconds, for ever: once the input is right the step goes through.
+	n.edit("manifests/cloud-provider-config.yaml", "[Global", "[Global]")
+	n.edit("config-bootstrap/cloud-provider-config-generated.yaml", "[Global", "[Global]")
+	n.mustStep()
+	n.requireDone()
+}
