@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,52 +20,79 @@ const pollInterval = 20 * time.Millisecond
 // cgroup is the path of a control group below the root of every hierarchy, such as "devcluster/master-0".
 type cgroup string
 
-// cgroupHierarchies returns the mount points of the cgroup v2 hierarchy and of every v1 hierarchy, whichever the
-// machine has, and among them that of the v1 cpuset hierarchy.
-func cgroupHierarchies() (mounts []string, cpuset string, err error) {
+// hierarchy is the mount point of one cgroup hierarchy.
+type hierarchy struct {
+	path string
+	// v2 says that it is the one of version 2. cpuset says that it has the cpuset controller of version 1.
+	v2, cpuset bool
+}
+
+// cgroupHierarchies returns the hierarchies that the machine has, be it one of version 2 or several of version 1.
+func cgroupHierarchies() ([]hierarchy, error) {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
+	var found []hierarchy
 	for line := range strings.Lines(string(table)) {
 		// Fields: id parent major:minor root mount-point options [optional...] - type source super-options.
-		before, after, ok := strings.Cut(line, " - ")
-		fields, types := strings.Fields(before), strings.Fields(after)
-		if !ok || len(fields) < 5 || len(types) < 3 || (types[0] != "cgroup" && types[0] != "cgroup2") {
+		before, after, _ := strings.Cut(line, " - ")
+		mount, super := strings.Fields(before), strings.Fields(after)
+		if len(mount) < 5 || len(super) < 3 {
 			continue
 		}
-		mounts = append(mounts, fields[4])
-		for _, option := range strings.Split(types[2], ",") {
-			if option == "cpuset" {
-				cpuset = fields[4]
-			}
+		switch super[0] {
+		case "cgroup":
+			cpuset := slices.Contains(strings.Split(super[2], ","), "cpuset")
+			found = append(found, hierarchy{path: mount[4], cpuset: cpuset})
+		case "cgroup2":
+			found = append(found, hierarchy{path: mount[4], v2: true})
 		}
 	}
-	return mounts, cpuset, nil
+	return found, nil
 }
 
 // join moves a process into the group in every hierarchy, creating the group.
 func (c cgroup) join(pid int) error {
-	mounts, cpuset, err := cgroupHierarchies()
+	hierarchies, err := cgroupHierarchies()
 	if err != nil {
 		return err
 	}
-	for _, mount := range mounts {
-		folder := mount
-		for _, part := range strings.Split(string(c), "/") {
+	for _, h := range hierarchies {
+		folder := h.path
+		for part := range strings.SplitSeq(string(c), "/") {
 			parent := folder
 			folder = filepath.Join(folder, part)
-			if err := os.Mkdir(folder, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
-				return err
-			}
-			if mount == cpuset {
-				if err := copyCpuset(parent, folder); err != nil {
-					return err
-				}
+			if err := h.create(parent, folder); err != nil {
+				return fmt.Errorf("creating cgroup %s: %w", folder, err)
 			}
 		}
 		if err := os.WriteFile(filepath.Join(folder, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
 			return fmt.Errorf("moving process %d into cgroup %s: %w", pid, folder, err)
+		}
+	}
+	return nil
+}
+
+// create makes a group with what its parent has.
+func (h hierarchy) create(parent, folder string) error {
+	if err := os.Mkdir(folder, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if h.cpuset {
+		return copyCpuset(parent, folder)
+	}
+	if !h.v2 {
+		return nil
+	}
+	controllers, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers"))
+	if err != nil {
+		return err
+	}
+	for _, controller := range strings.Fields(string(controllers)) {
+		err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+"+controller), 0)
+		if err != nil {
+			return fmt.Errorf("passing on controller %s: %w", controller, err)
 		}
 	}
 	return nil
@@ -87,12 +115,12 @@ func copyCpuset(parent, folder string) error {
 
 // remove kills every process in the group and below and removes the groups. A group that does not exist is fine.
 func (c cgroup) remove(ctx context.Context) error {
-	mounts, _, err := cgroupHierarchies()
+	hierarchies, err := cgroupHierarchies()
 	if err != nil {
 		return err
 	}
-	for _, mount := range mounts {
-		folder := filepath.Join(mount, string(c))
+	for _, h := range hierarchies {
+		folder := filepath.Join(h.path, string(c))
 		err := poll(ctx, func() error { return removeCgroupFolder(folder) })
 		if err != nil {
 			return fmt.Errorf("removing cgroup %s: %w", folder, err)

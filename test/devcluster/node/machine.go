@@ -12,8 +12,18 @@ import (
 	"syscall"
 )
 
-// machineRecord is the machine's file with the machineState, and the lock that says whether a network is the only one.
-const machineRecord = "/run/devcluster.json"
+// machine says where the things are that nodes change for everybody on the machine.
+type machine struct {
+	// record is the file with the machineState, and the lock that says whether a network is the only one.
+	record string
+	// sysctls is the folder of the kernel's settings.
+	sysctls string
+	// folders are those that nodes mount theirs over.
+	folders []string
+}
+
+// thisMachine is the one that the process runs on.
+var thisMachine = machine{record: "/run/devcluster.json", sysctls: "/proc/sys/", folders: nodeFolders}
 
 // kubeletSysctls are settings of the whole machine that the kubelet changes (its container manager's
 // setupKernelTunables).
@@ -25,35 +35,36 @@ var kubeletSysctls = []string{
 // machineState is what nodes change on the machine. All networks of a machine share one: the last to close undoes it,
 // after a crash the last of a later run.
 type machineState struct {
-	// Sysctls are the values before the first kubelet, by path below /proc/sys.
+	// Sysctls are the values before the first kubelet, by path below machine.sysctls.
 	Sysctls map[string]string `json:"sysctls"`
 	// Folders were created to be mounted over, parents first.
 	Folders []string `json:"folders"`
 
-	file *os.File
+	machine machine
+	file    *os.File
 }
 
-// acquireMachine records what nodes are going to change in a file and creates the folders that they mount theirs over.
-func acquireMachine(record string, folders []string) (*machineState, error) {
-	file, err := openLocked(record, syscall.LOCK_EX)
+// acquire records what nodes are going to change and creates the missing folders.
+func (m machine) acquire() (*machineState, error) {
+	file, err := openLocked(m.record, syscall.LOCK_EX)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		// Another network exists and has done all this.
-		if file, err = openLocked(record, syscall.LOCK_SH); err != nil {
+		if file, err = openLocked(m.record, syscall.LOCK_SH); err != nil {
 			return nil, err
 		}
 	} else if err != nil {
 		return nil, err
 	}
-	state := &machineState{file: file}
+	state := &machineState{machine: m, file: file}
 	if err := state.load(); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", record, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", m.record, err), file.Close())
 	}
 	// A crash before the record is written leaves empty folders and nothing else.
-	if err := errors.Join(state.createFolders(folders), state.save()); err != nil {
+	if err := errors.Join(state.createFolders(), state.save()); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", record, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", m.record, err), file.Close())
 	}
 	return state, nil
 }
@@ -68,7 +79,7 @@ func (s *machineState) release() error {
 		err = s.restore()
 	}
 	if err == nil {
-		err = os.Remove(s.file.Name())
+		err = os.Remove(s.machine.record)
 	}
 	return errors.Join(err, s.file.Close())
 }
@@ -106,8 +117,8 @@ func (s *machineState) save() error {
 	return err
 }
 
-func (s *machineState) createFolders(folders []string) error {
-	for _, folder := range folders {
+func (s *machineState) createFolders() error {
+	for _, folder := range s.machine.folders {
 		var missing []string
 		for path := folder; ; path = filepath.Dir(path) {
 			_, err := os.Stat(path)
@@ -142,7 +153,7 @@ func (s *machineState) restore() error {
 		if !ok {
 			continue
 		}
-		if err := os.WriteFile("/proc/sys/"+name, []byte(value), 0); err != nil {
+		if err := os.WriteFile(s.machine.sysctls+name, []byte(value), 0); err != nil {
 			errs = append(errs, err)
 		}
 	}

@@ -8,49 +8,69 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMachineIsRestoredByTheLastNetwork(t *testing.T) {
-	folder := t.TempDir()
-	record := filepath.Join(folder, "record.json")
-	folders := []string{folder + "/a/b", folder + "/a/c", folder}
-
-	first, err := acquireMachine(record, folders)
-	require.NoError(t, err)
-	second, err := acquireMachine(record, folders)
-	require.NoError(t, err)
-	require.Equal(t, first.Folders, second.Folders)
-	require.Equal(t, first.Sysctls, second.Sysctls)
-	require.Len(t, first.Sysctls, 6)
-
-	require.NoError(t, first.release())
-	require.DirExists(t, folder+"/a/b")
-	require.DirExists(t, folder+"/a/c")
-	require.NoError(t, second.release())
-	require.NoDirExists(t, filepath.Join(folder, "a"))
-	require.NoFileExists(t, record)
+// fakeMachine has its kernel settings and folders in a folder of the test.
+func fakeMachine(t *testing.T) machine {
+	t.Helper()
+	root := t.TempDir()
+	for _, name := range kubeletSysctls {
+		path := root + "/sys/" + name
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte("1\n"), 0o600))
+	}
+	return machine{
+		record:  root + "/record.json",
+		sysctls: root + "/sys/",
+		folders: []string{root + "/a/b", root + "/a/c", root},
+	}
 }
 
-func TestMachineKeepsWhatACrashedRunRecorded(t *testing.T) {
-	folder := t.TempDir()
-	record := filepath.Join(folder, "record.json")
-	crashed, kept := filepath.Join(folder, "crashed"), filepath.Join(folder, "kept")
-	require.NoError(t, os.Mkdir(crashed, 0o755))
-	require.NoError(t, os.WriteFile(record, []byte(`{"sysctls": {"kernel/panic": "7"}, "folders": ["`+crashed+`"]}`), 0o600))
-
-	state, err := acquireMachine(record, []string{crashed, kept})
+func requireSysctl(t *testing.T, m machine, name, want string) {
+	t.Helper()
+	content, err := os.ReadFile(m.sysctls + name)
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"kernel/panic": "7"}, state.Sysctls)
-	require.Equal(t, []string{crashed, kept}, state.Folders)
+	require.Equal(t, want, string(content))
+}
 
-	state.Sysctls = nil // The machine's own setting is not the test's to change.
-	require.NoError(t, os.WriteFile(filepath.Join(kept, "file"), nil, 0o600))
+func TestMachineIsRestoredByTheLastNetwork(t *testing.T) {
+	m := fakeMachine(t)
+	first, err := m.acquire()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(m.sysctls+"kernel/panic", []byte("10"), 0o600))
+	second, err := m.acquire()
+	require.NoError(t, err)
+	require.DirExists(t, m.folders[0])
+	require.DirExists(t, m.folders[1])
+
+	require.NoError(t, first.release())
+	require.DirExists(t, m.folders[0])
+	require.DirExists(t, m.folders[1])
+	requireSysctl(t, m, "kernel/panic", "10")
+
+	require.NoError(t, second.release())
+	require.NoDirExists(t, filepath.Dir(m.folders[0]))
+	require.NoFileExists(t, m.record)
+	requireSysctl(t, m, "kernel/panic", "1")
+}
+
+func TestMachineIsRestoredAfterACrash(t *testing.T) {
+	m := fakeMachine(t)
+	require.NoError(t, os.MkdirAll(m.folders[0], 0o755))
+	record := `{"sysctls": {"kernel/panic": "7"}, "folders": ["` + m.folders[0] + `"]}`
+	require.NoError(t, os.WriteFile(m.record, []byte(record), 0o600))
+	state, err := m.acquire()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(m.folders[1]+"/file", nil, 0o600))
+
 	require.NoError(t, state.release())
-	require.NoDirExists(t, crashed)
-	require.FileExists(t, filepath.Join(kept, "file"))
+	requireSysctl(t, m, "kernel/panic", "7")
+	requireSysctl(t, m, "kernel/panic_on_oops", "1\n")
+	require.NoDirExists(t, m.folders[0])
+	require.FileExists(t, m.folders[1]+"/file")
 }
 
 func TestMachineRecordThatIsDamaged(t *testing.T) {
-	record := filepath.Join(t.TempDir(), "record.json")
-	require.NoError(t, os.WriteFile(record, []byte("{"), 0o600))
-	_, err := acquireMachine(record, nil)
-	require.EqualError(t, err, record+": unexpected end of JSON input")
+	m := fakeMachine(t)
+	require.NoError(t, os.WriteFile(m.record, []byte("{"), 0o600))
+	_, err := m.acquire()
+	require.EqualError(t, err, m.record+": unexpected end of JSON input")
 }

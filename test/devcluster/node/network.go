@@ -109,7 +109,7 @@ func parseNetwork(options NetworkOptions) (n *Network, service netip.Prefix, err
 // create prepares the machine, then makes the bridge and the routes.
 func (n *Network) create(ctx context.Context, service netip.Prefix) error {
 	var err error
-	if n.machine, err = acquireMachine(machineRecord, nodeFolders); err != nil {
+	if n.machine, err = thisMachine.acquire(); err != nil {
 		return fmt.Errorf("preparing the machine: %w", err)
 	}
 	commands := []string{

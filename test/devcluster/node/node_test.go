@@ -62,6 +62,15 @@ func startNode(t *testing.T, network *node.Network, name string, index int) *nod
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Stop(context.WithoutCancel(t.Context()))) })
 	t.Log(progress.String())
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		for _, path := range n.Log() {
+			content, err := os.ReadFile(path)
+			t.Logf("%s (%v):\n%s", path, err, content)
+		}
+	})
 	return n
 }
 
@@ -175,7 +184,7 @@ func processes(t *testing.T, matches func(command string) bool) []string {
 
 // machine is what a run must leave as it found it.
 type machine struct {
-	Mounts, Files, Links, Sysctls, Processes []string
+	Mounts, Files, Links, Processes []string
 }
 
 func readMachine(t *testing.T) machine {
@@ -191,11 +200,6 @@ func readMachine(t *testing.T) machine {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)
 	m.Mounts = strings.Split(string(mounts), "\n")
-	for _, name := range []string{"kernel/panic", "kernel/panic_on_oops", "vm/overcommit_memory", "kernel/keys/root_maxkeys"} {
-		value, err := os.ReadFile("/proc/sys/" + name)
-		require.NoError(t, err)
-		m.Sysctls = append(m.Sysctls, name+"="+string(value))
-	}
 	for _, pattern := range []string{
 		"/etc/kubernetes/*", "/etc/cni/net.d/*", "/var/lib/kubelet/*", "/var/lib/containerd/*", "/var/lib/cni/*",
 		"/run/containerd/*", "/run/lock/installer*", "/run/netns/*", "/run/devcluster-" + bridge + "*", "/opt/*",
