@@ -20,7 +20,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/build"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/process"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/runlock"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 )
@@ -129,6 +128,32 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// Build builds everything pinned that a cluster with nodes on OpenStack needs.
+func Build(ctx context.Context, options Options) error {
+	options, err := options.withDefaults()
+	if err != nil {
+		return err
+	}
+	c := &Cluster{options: options, progress: newProgress(options.Progress)}
+	targets := append(build.ControlPlane(), build.Nodes()...)
+	return c.builder().Pinned(ctx, append(targets, build.OpenStack())...)
+}
+
+// Down removes what a crashed run with the name or folder in options left, logs included. A run that still runs is an
+// error that names it.
+func Down(ctx context.Context, options Options) error {
+	options, err := options.withDefaults()
+	if err != nil {
+		return err
+	}
+	lock, err := takeRun(options.Dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	return removeLeftovers(ctx, options.Dir, newProgress(options.Progress))
+}
+
 // atStop registers what Stop does, the last registered first.
 func (c *Cluster) atStop(f func(context.Context) error) {
 	c.mutex.Lock()
@@ -139,9 +164,9 @@ func (c *Cluster) atStop(f func(context.Context) error) {
 // claim takes the run's folder, ends what a crashed run left and picks the machine-wide names for a run with nodes.
 func (c *Cluster) claim(ctx context.Context) error {
 	dir := c.options.Dir
-	lock, err := runlock.Take(dir + ".lock")
+	lock, err := takeRun(dir)
 	if err != nil {
-		return fmt.Errorf("a development cluster is running: %w", err)
+		return err
 	}
 	c.atStop(func(context.Context) error {
 		lock.Release()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -53,6 +54,15 @@ func (l layout) networkOptions() node.NetworkOptions {
 	return node.NetworkOptions{Bridge: l.bridge, HostIP: l.address + "/24", ServiceIP: l.serviceIP + "/32", PodRange: l.podCIDR}
 }
 
+// takeRun takes the lock on a run's folder. It lies beside the folder, which comes and goes.
+func takeRun(dir string) (*runlock.Lock, error) {
+	lock, err := runlock.Take(dir + ".lock")
+	if err != nil {
+		return nil, fmt.Errorf("a development cluster is running: %w", err)
+	}
+	return lock, nil
+}
+
 // takeSlot takes the first slot that no running cluster has.
 func takeSlot() (int, *runlock.Lock, error) {
 	var holders []string
@@ -85,7 +95,7 @@ func (l layout) remember(dir string) error {
 }
 
 // removeLeftovers ends the processes of a crashed run in dir, removes its network and empties the folder.
-func removeLeftovers(ctx context.Context, dir string, progress interface{ Write([]byte) (int, error) }) error {
+func removeLeftovers(ctx context.Context, dir string, progress io.Writer) error {
 	killed, err := (&process.Record{Path: recordPath(dir)}).EndRecorded()
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once; the servers die with it
 	err := newCommand().ExecuteContext(ctx)
 	stop()
 	if err != nil {
@@ -28,6 +29,6 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	command.AddCommand(newUpCommand())
+	command.AddCommand(newRunCommand(), newUpCommand(), newBuildCommand(), newImagesCommand(), newDownCommand())
 	return command
 }

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/liveview"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/memory"
+)
+
+const (
+	// readyLimit is how long the operator may take to do its main job in a started cluster.
+	readyLimit = 15 * time.Minute
+	refresh    = time.Second
+)
+
+func newRunCommand() *cobra.Command {
+	options := devcluster.Options{}
+	var exitWhenReady bool
+	command := &cobra.Command{
+		Use:   "run",
+		Short: "Start a cluster with the operator in it, show what it does, and keep it until Ctrl-C",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return run(command.Context(), options, exitWhenReady)
+		},
+	}
+	clusterFlags(command.Flags(), &options)
+	command.Flags().IntVar(&options.Nodes, "nodes", 3, "number of control-plane nodes, at least 1")
+	command.Flags().BoolVar(&exitWhenReady, "exit-when-ready", false, "stop the cluster once the operator's main job is done")
+	return command
+}
+
+func run(ctx context.Context, options devcluster.Options, exitWhenReady bool) (err error) {
+	if options.Nodes < 1 {
+		return fmt.Errorf("--nodes=%d: the operator needs a node to run on", options.Nodes)
+	}
+	started := time.Now()
+	screen := newScreen(os.Stdout)
+	options.Progress = screen
+	cluster, err := devcluster.Start(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		fmt.Fprintln(screen, "stopping the cluster")
+		err = errors.Join(err, screen.Close(), cluster.Stop(context.WithoutCancel(ctx)))
+	}()
+	reader, err := liveview.NewReader(cluster.RESTConfig())
+	if err != nil {
+		return err
+	}
+	if err := showUntilReady(ctx, reader, screen, options.Platform == configv1.OpenStackPlatformType); err != nil {
+		if ctx.Err() != nil {
+			return nil // Ctrl-C
+		}
+		return fmt.Errorf("%w\nlogs: %s", err, filepath.Join(cluster.Dir(), "logs"))
+	}
+	if err := printReady(screen, cluster, time.Since(started)); err != nil || exitWhenReady {
+		return err
+	}
+	return show(ctx, reader, screen, func(liveview.State) bool { return false })
+}
+
+// newScreen draws the view anew only on a terminal.
+func newScreen(out *os.File) *liveview.Screen {
+	descriptor := int(out.Fd())
+	if !term.IsTerminal(descriptor) {
+		return liveview.NewScreen(out, nil)
+	}
+	return liveview.NewScreen(out, func() (int, int) {
+		width, height, err := term.GetSize(descriptor)
+		if err != nil {
+			return 80, 24
+		}
+		return width, height
+	})
+}
+
+// showUntilReady shows the state until nothing is missing; when that takes too long the error says what is.
+func showUntilReady(ctx context.Context, reader *liveview.Reader, screen *liveview.Screen, managed bool) error {
+	limited, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	var last liveview.State
+	err := show(limited, reader, screen, func(state liveview.State) bool {
+		last = state
+		return len(state.Missing(managed)) == 0
+	})
+	if err == nil && limited.Err() != nil {
+		missing := append(last.Missing(managed), last.Waiting...)
+		return fmt.Errorf("not ready after %s:\n  %s", readyLimit, strings.Join(missing, "\n  "))
+	}
+	return err
+}
+
+// show shows the state until done returns true or ctx ends. While the API does not answer it says so.
+func show(ctx context.Context, reader *liveview.Reader, screen *liveview.Screen, done func(liveview.State) bool) error {
+	ticker := time.NewTicker(refresh)
+	defer ticker.Stop()
+	for {
+		state, err := reader.Read(ctx)
+		lines, summary := state.Lines(), state.Summary()
+		if err != nil {
+			lines, summary = []string{err.Error()}, err.Error()
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := screen.Show(lines, summary); err != nil {
+			return err
+		}
+		if err == nil && done(state) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+func printReady(out io.Writer, cluster *devcluster.Cluster, took time.Duration) error {
+	usage, err := memory.OfTree(os.Getpid())
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, `
+ready after %d s; memory of the whole: %s
+look around in another terminal:
+  export KUBECONFIG=%s
+  export PATH=%s:$PATH
+  kubectl get clusteroperator,cloudcontrollermanager,nodes
+  kubectl -n openshift-cloud-controller-manager get pods,leases
+logs of the servers: %s, of the nodes: %s
+Ctrl-C stops the cluster and removes everything but the logs
+
+`, int(took.Seconds()), usage, cluster.Kubeconfig(), cluster.BinDir(), filepath.Join(cluster.Dir(), "logs"), filepath.Join(cluster.Dir(), "nodes"))
+	return err
+}
