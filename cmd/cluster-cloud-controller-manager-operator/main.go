@@ -1,0 +1,58 @@
+// Command cluster-cloud-controller-manager-operator is the operator of the cluster's cloud-controller-managers and, in
+// other subcommands, everything else that runs from its image.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/openshift/library-go/pkg/operator/staticpod/certsyncpod"
+	"github.com/openshift/library-go/pkg/operator/staticpod/installerpod"
+	"github.com/openshift/library-go/pkg/operator/staticpod/prune"
+	"github.com/spf13/cobra"
+	"k8s.io/component-base/cli"
+
+	operatorcmd "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/operator"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/render"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticpod"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version"
+)
+
+func main() {
+	os.Exit(cli.Run(newCommand(context.Background())))
+}
+
+func newCommand(ctx context.Context) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "cluster-cloud-controller-manager-operator",
+		Short: "Run the cluster's cloud-controller-managers as static pods",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	certSyncer := certsyncpod.NewCertSyncControllerCommand(staticpod.Synced(operand.ConfigMap), staticpod.Synced(operand.Secret))
+	certSyncer.Short = "Keep the files of a static pod up to date that their readers reload"
+	root.AddCommand(
+		operatorcmd.NewCommand(ctx),
+		render.NewCommand(),
+		installerpod.NewInstaller(ctx),
+		prune.NewPrune(),
+		certSyncer,
+		newVersionCommand(),
+	)
+	return root
+}
+
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print which build this is",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			info := version.Get()
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (commit %s, %s, %s)\n", info.GitVersion, info.GitCommit, info.GoVersion, info.Platform)
+			return err
+		},
+	}
+}

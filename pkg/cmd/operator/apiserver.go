@@ -1,0 +1,63 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// useAPIServerURL makes in-cluster clients reach the API server as the node's own components do: the service network may
+// wait for the cloud-controller-manager. A file that does not exist changes nothing.
+//
+// The file has lines such as KUBERNETES_SERVICE_HOST='api-int.example.com'; others are of no concern here.
+func useAPIServerURL(file string) error {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading where the API server is: %w", err)
+	}
+	variables, err := parseEnvironment(string(data))
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	for _, name := range []string{"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
+		value := variables[name]
+		if value == "" {
+			return fmt.Errorf("%s does not set %s; the machine-config-operator writes it", file, name)
+		}
+		if err := os.Setenv(name, value); err != nil {
+			return fmt.Errorf("setting %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// parseEnvironment reads lines of the form NAME=value, with the value in quotes of either kind or in none.
+func parseEnvironment(text string) (map[string]string, error) {
+	variables := map[string]string{}
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, found := strings.Cut(line, "=")
+		if !found {
+			return nil, fmt.Errorf("line %d is not of the form NAME=value", i+1)
+		}
+		variables[strings.TrimSpace(name)] = unquote(strings.TrimSpace(value))
+	}
+	return variables, nil
+}
+
+func unquote(value string) string {
+	for _, quote := range []string{"'", `"`} {
+		if len(value) >= 2 && strings.HasPrefix(value, quote) && strings.HasSuffix(value, quote) {
+			return value[1 : len(value)-1]
+		}
+	}
+	return value
+}

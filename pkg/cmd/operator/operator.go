@@ -1,0 +1,84 @@
+// Package operator is the subcommand that runs the operator: its flags, its environment and the files of its node.
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/openshift/library-go/pkg/controller/controllercmd"
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version"
+)
+
+const (
+	// apiServerURLFile is written by the machine-config-operator on every node.
+	apiServerURLFile = "/etc/kubernetes/apiserver-url.env"
+
+	// systemTrustFile is the trust bundle of a Red Hat image.
+	systemTrustFile = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"
+)
+
+// NewCommand returns the subcommand. Its Deployment gives it the images and versions in variables, see
+// platform.Platform.ImageEnv.
+func NewCommand(ctx context.Context) *cobra.Command {
+	options := operator.Options{}
+	start := func(ctx context.Context, cc *controllercmd.ControllerContext) error {
+		return operator.Run(ctx, options, cc)
+	}
+
+	cmd := controllercmd.NewControllerCommandConfig("cluster-cloud-controller-manager-operator", version.Get(), start, clock.RealClock{}).
+		NewCommandWithContext(ctx)
+	cmd.Use = "operator"
+	cmd.Short = "Run the operator in the cluster"
+	cmd.Args = cobra.NoArgs
+	cmd.Flags().DurationVar(&options.TokenLifetime, "token-lifetime", 0, "how long the operand's token is asked to live, for tests")
+	cmd.Flags().DurationVar(&options.Validity.Signer, "signer-validity", 0, "how long the signer of the operand's serving certificate is valid, for tests")
+	cmd.Flags().DurationVar(&options.Validity.Leaf, "serving-cert-validity", 0, "how long the operand's serving certificate is valid, for tests")
+	cmd.Flags().DurationVar(&options.UninitializedThreshold, "uninitialized-threshold", 0, "how long a node may stay uninitialized, for tests")
+	for _, name := range []string{"token-lifetime", "signer-validity", "serving-cert-validity", "uninitialized-threshold"} {
+		// The flag was added above.
+		_ = cmd.Flags().MarkHidden(name)
+	}
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if err := useAPIServerURL(apiServerURLFile); err != nil {
+			return err
+		}
+		return complete(&options)
+	}
+	return cmd
+}
+
+// complete reads what the Deployment and the image bring.
+func complete(o *operator.Options) error {
+	o.OperatorImage = os.Getenv("OPERATOR_IMAGE")
+	o.OperatorVersion = os.Getenv("OPERATOR_IMAGE_VERSION")
+	o.OperandVersion = os.Getenv("OPERAND_IMAGE_VERSION")
+	for _, required := range []struct{ name, value string }{
+		{"OPERATOR_IMAGE_VERSION", o.OperatorVersion},
+		{"OPERAND_IMAGE_VERSION", o.OperandVersion},
+	} {
+		if required.value == "" {
+			return fmt.Errorf("the variable %s is not set: the operator's Deployment has to give it the version of the release", required.name)
+		}
+	}
+	o.OperandImages = map[string]string{}
+	for _, p := range platform.All() {
+		if p.Managed() {
+			o.OperandImages[p.Name] = os.Getenv(p.ImageEnv())
+		}
+	}
+	trust, err := os.ReadFile(systemTrustFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading the trust bundle of the image: %w", err)
+	}
+	o.SystemTrust = operand.TrustSource{Source: systemTrustFile + " of the operator's image", Data: trust}
+	return nil
+}

@@ -1,0 +1,286 @@
+// Package operator wires the operator's controllers together. What they do is in the packages below.
+package operator
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	configclient "github.com/openshift/client-go/config/clientset/versioned"
+	"github.com/openshift/library-go/pkg/controller/controllercmd"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/controller/manager"
+	"github.com/openshift/library-go/pkg/operator/management"
+	"github.com/openshift/library-go/pkg/operator/status"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/availability"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clientca"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clusteroperatorstatus"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configobservation"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/kubetoken"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodeinitialization"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resourcesynccontroller"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/servingcert"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticpod"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticresources"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/targetconfigcontroller"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/trustedca"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/unmanaged"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// Options are what the operator is told from outside the cluster. All durations may be zero for their defaults.
+type Options struct {
+	// OperatorImage is the pull specification of this operator, OperandImages those of the cloud-controller-managers by
+	// name of the platform.
+	OperatorImage string
+	OperandImages map[string]string
+
+	// OperatorVersion and OperandVersion are the payload's.
+	OperatorVersion, OperandVersion string
+
+	// SystemTrust is the trust bundle of the operator's image; without data there is none.
+	SystemTrust operand.TrustSource
+
+	// TokenLifetime is how long the operand's token is asked to live.
+	TokenLifetime time.Duration
+
+	// Validity is how long the serving certificate and its signer are valid.
+	Validity servingcert.Validity
+
+	// UninitializedThreshold is how long a node may stay uninitialized before that is a problem.
+	UninitializedThreshold time.Duration
+}
+
+// imageVariable is where library-go looks for the operand's image.
+const imageVariable = "IMAGE"
+
+// wiring is what the controllers are made from.
+type wiring struct {
+	Options
+	*controllercmd.ControllerContext
+	kube      kubernetes.Interface
+	config    configclient.Interface
+	client    v1helpers.StaticPodOperatorClient
+	resource  dynamicinformer.DynamicSharedInformerFactory
+	informers informerSet
+	versions  status.VersionGetter
+}
+
+// Run runs the operator until ctx ends.
+func Run(ctx context.Context, o Options, cc *controllercmd.ControllerContext) error {
+	management.SetOperatorAlwaysManaged()
+	management.SetOperatorNotRemovable()
+
+	w, err := newWiring(o, cc)
+	if err != nil {
+		return err
+	}
+	controllers := manager.NewControllerManager()
+	for _, controller := range w.controllers() {
+		controllers.WithController(controller, 1)
+	}
+	w.resource.Start(ctx.Done())
+	w.informers.start(ctx.Done())
+	controllers.Start(ctx)
+	return nil
+}
+
+func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) {
+	kube, err := kubernetes.NewForConfig(unthrottled(cc.ProtoKubeConfig))
+	if err != nil {
+		return nil, fmt.Errorf("building the Kubernetes client: %w", err)
+	}
+	config, err := configclient.NewForConfig(unthrottled(cc.KubeConfig))
+	if err != nil {
+		return nil, fmt.Errorf("building the client of config.openshift.io: %w", err)
+	}
+	client, resource, err := operatorclient.New(cc.Clock, unthrottled(cc.KubeConfig))
+	if err != nil {
+		return nil, err
+	}
+	return &wiring{
+		Options:           o,
+		ControllerContext: cc,
+		kube:              kube,
+		config:            config,
+		client:            client,
+		resource:          resource,
+		informers:         newInformerSet(kube, config),
+		versions:          status.NewVersionGetter(),
+	}, nil
+}
+
+// unthrottled leaves it to the API server to slow the operator down, which knows better when.
+func unthrottled(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	return config
+}
+
+func (w *wiring) controllers() []factory.Controller {
+	return []factory.Controller{
+		configobservation.New(w.client, w.informers.config.Config().V1(), w.OperatorVersion, w.EventRecorder),
+		w.resourceSync(),
+		w.targetConfig(),
+		w.staticPods(),
+		w.staticResources(),
+		w.clientCA(),
+		w.kubeToken(),
+		w.servingCertificate(),
+		w.trustedCA(),
+		w.nodeInitialization(),
+		w.availability(),
+		w.unmanaged(),
+		w.clusterOperatorStatus(),
+	}
+}
+
+func (w *wiring) resourceSync() factory.Controller {
+	return resourcesynccontroller.New(resourcesynccontroller.Options{
+		Operator:         w.client,
+		UserConfig:       w.informers.userConfig.Core().V1().ConfigMaps(),
+		ManagedConfig:    w.informers.managedConfig.Core().V1().ConfigMaps(),
+		TargetConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
+		TargetSecrets:    w.informers.target.Core().V1().Secrets(),
+		ConfigMaps:       v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+		Secrets:          v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+		Recorder:         w.EventRecorder,
+	})
+}
+
+func (w *wiring) targetConfig() factory.Controller {
+	return targetconfigcontroller.New(targetconfigcontroller.Options{
+		Operator:         w.client,
+		TargetConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
+		TargetSecrets:    w.informers.target.Core().V1().Secrets(),
+		ConfigMaps:       v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+		Secrets:          v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+		OperandImages:    w.OperandImages,
+		OperatorImage:    w.OperatorImage,
+		SystemTrust:      w.SystemTrust,
+		Clock:            w.Clock,
+		Recorder:         w.EventRecorder,
+	})
+}
+
+func (w *wiring) staticPods() factory.Controller {
+	return staticpod.New(staticpod.Options{
+		Operator:        w.client,
+		Kube:            w.kube,
+		Target:          w.informers.target,
+		Nodes:           w.informers.nodes,
+		Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+		ConfigMaps:      v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+		Secrets:         v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+		Versions:        w.versions,
+		OnManaged: func(p platform.Platform) error {
+			if err := os.Setenv(imageVariable, w.OperandImages[p.Name]); err != nil {
+				return fmt.Errorf("setting the variable %s: %w", imageVariable, err)
+			}
+			return nil
+		},
+		Recorder: w.EventRecorder,
+	})
+}
+
+func (w *wiring) staticResources() factory.Controller {
+	return staticresources.New(staticresources.Options{
+		Operator:            w.client,
+		Target:              w.informers.target,
+		ClusterRoleBindings: w.informers.bindings.Rbac().V1().ClusterRoleBindings(),
+		Kube:                w.kube,
+		Recorder:            w.EventRecorder,
+	})
+}
+
+func (w *wiring) clientCA() factory.Controller {
+	return clientca.New(clientca.Options{
+		Operator: w.client,
+		Source:   w.informers.kubeSystem.Core().V1().ConfigMaps(),
+		Target:   w.informers.target.Core().V1().ConfigMaps(),
+		Client:   w.kube.CoreV1(),
+		Recorder: w.EventRecorder,
+	})
+}
+
+func (w *wiring) kubeToken() factory.Controller {
+	return kubetoken.New(kubetoken.Options{
+		Operator:        w.client,
+		ServiceAccounts: w.informers.target.Core().V1().ServiceAccounts(),
+		Secrets:         w.informers.target.Core().V1().Secrets(),
+		Client:          w.kube.CoreV1(),
+		Clock:           w.Clock,
+		Recorder:        w.EventRecorder,
+		Lifetime:        w.TokenLifetime,
+	})
+}
+
+func (w *wiring) servingCertificate() factory.Controller {
+	return servingcert.New(servingcert.Options{
+		Operator:      w.client,
+		SignerSecrets: w.informers.operator.Core().V1().Secrets(),
+		Secrets:       w.informers.target.Core().V1().Secrets(),
+		ConfigMaps:    w.informers.target.Core().V1().ConfigMaps(),
+		Client:        w.kube.CoreV1(),
+		Recorder:      w.EventRecorder,
+		Validity:      w.Validity,
+	})
+}
+
+func (w *wiring) trustedCA() factory.Controller {
+	return trustedca.New(trustedca.Options{
+		Operator:   w.client,
+		ConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
+		Clock:      w.Clock,
+		Recorder:   w.EventRecorder,
+	})
+}
+
+func (w *wiring) nodeInitialization() factory.Controller {
+	return nodeinitialization.New(nodeinitialization.Options{
+		Operator:  w.client,
+		Nodes:     w.kube.CoreV1().Nodes(),
+		Clock:     w.Clock,
+		Recorder:  w.EventRecorder,
+		Threshold: w.UninitializedThreshold,
+	})
+}
+
+func (w *wiring) availability() factory.Controller {
+	return availability.New(availability.Options{
+		Operator: w.client,
+		Pods:     w.informers.target.Core().V1().Pods(),
+		Leases:   w.informers.target.Coordination().V1().Leases(),
+		Clock:    w.Clock,
+		Recorder: w.EventRecorder,
+	})
+}
+
+func (w *wiring) unmanaged() factory.Controller {
+	return unmanaged.New(unmanaged.Options{
+		Operator:        w.client,
+		Versions:        w.versions,
+		OperatorVersion: w.OperatorVersion,
+		OperandVersion:  w.OperandVersion,
+		Recorder:        w.EventRecorder,
+	})
+}
+
+func (w *wiring) clusterOperatorStatus() factory.Controller {
+	return clusteroperatorstatus.New(clusteroperatorstatus.Options{
+		Operator:         w.client,
+		ClusterOperators: w.config.ConfigV1(),
+		Informer:         w.informers.clusterOperator.Config().V1().ClusterOperators(),
+		Versions:         w.versions,
+		Clock:            w.Clock,
+		Recorder:         w.EventRecorder,
+	})
+}
