@@ -37,13 +37,17 @@ var layers = []layer{
 	// The observers run on the bootstrap node too, so they know nothing of the operator but its names.
 	{folder: "pkg/operator/configobservation", ours: []string{"pkg/operator/operatorclient", "pkg/operandconfig", "pkg/platform"}},
 
+	// These two read the raw copies, whose names the resource sync gives.
+	{folder: "pkg/operator/targetconfigcontroller", ours: append([]string{"pkg/operator/resourcesynccontroller"}, controllerMayImport...)},
+	{folder: "pkg/operator/trustedca", ours: append([]string{"pkg/operator/resourcesynccontroller"}, controllerMayImport...)},
+
 	// The wiring knows everybody. Its sub-folders, the controllers, are in the layers that layerOf gives them.
 	{folder: "pkg/operator", ours: []string{"pkg", "bindata"}},
-	{folder: "pkg/cmd/operator", ours: []string{"pkg/operator", "pkg/version"}},
+	{folder: "pkg/cmd/operator", ours: []string{"pkg/operator", "pkg/operand", "pkg/platform", "pkg/version"}},
 	{folder: "pkg/cmd/render", ours: []string{
-		"pkg/operator/configobservation", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/version", "bootstrap",
+		"pkg/operator/configobservation", "pkg/operator/operatorclient", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/version", "bootstrap",
 	}},
-	{folder: "cmd", ours: []string{"pkg/cmd", "pkg/operator/operatorclient", "pkg/operand", "pkg/version"}},
+	{folder: "cmd", ours: []string{"pkg/cmd", "pkg/operator/staticpod", "pkg/operand", "pkg/version"}},
 	{folder: "test/architecture", ours: []string{"pkg", "bindata", "bootstrap"}},
 }
 
@@ -133,6 +137,12 @@ func platformTypes(t *testing.T, path string) []string {
 	require.NoError(t, err)
 	var found []string
 	ast.Inspect(file, func(node ast.Node) bool {
+		// As a text, in a message, the type decides nothing.
+		if call, ok := node.(*ast.CallExpr); ok && len(call.Args) == 1 {
+			if conversion, ok := call.Fun.(*ast.Ident); ok && conversion.Name == "string" {
+				return false
+			}
+		}
 		if selector, ok := node.(*ast.SelectorExpr); ok && isPlatformType(selector) {
 			found = append(found, files.Position(selector.Pos()).String())
 		}

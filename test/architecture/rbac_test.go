@@ -2,6 +2,7 @@ package architecture
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -138,7 +139,27 @@ func roles(t *testing.T) []role {
 	return found
 }
 
+// bindings returns every binding, that with PLATFORM in its role once for each platform.
 func bindings(t *testing.T) []binding {
+	t.Helper()
+	var found []binding
+	for _, b := range bindingObjects(t) {
+		prefix, perPlatform := strings.CutSuffix(b.role.Name, "PLATFORM")
+		if !perPlatform {
+			found = append(found, b)
+			continue
+		}
+		for _, p := range platform.All() {
+			if p.Managed() {
+				b.role.Name = prefix + p.Name
+				found = append(found, b)
+			}
+		}
+	}
+	return found
+}
+
+func bindingObjects(t *testing.T) []binding {
 	t.Helper()
 	var found []binding
 	for _, folder := range allFolders {
