@@ -65,13 +65,27 @@ func (o *openStack) loadBalancersOff() bool {
 	return slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(o.config.value("LoadBalancer", "enabled").Value))
 }
 
-// checkLogin finds credentials without a secret. The login reads them from clouds.yaml even where cloud.conf has some, except
-// for the password of a trustee.
+// checkLogin finds credentials with which no login is possible. The login reads them from clouds.yaml even where cloud.conf
+// has some, except for those of a trustee.
 func (o *openStack) checkLogin() {
-	trustee := o.config.value("Global", "trust-id").Value != "" && o.config.value("Global", "trustee-password").Value != ""
-	if !o.clouds.hasSecret() && !trustee {
-		o.clouds.report(&o.findings, o.clouds.value("", "auth"), "auth has neither an application_credential_secret, nor a password, nor a token")
+	if o.clouds.entry.Auth == nil {
+		return // reported
 	}
+	key, problem := o.clouds.entry.loginProblem()
+	if o.config.value("Global", "trust-id").Value != "" {
+		if o.clouds.hasSecret() || o.config.value("Global", "trustee-password").Value != "" {
+			return
+		}
+		key, problem = "", noSecret
+	}
+	if problem == "" {
+		return
+	}
+	keys := []string{"auth"}
+	if key != "" {
+		keys = append(keys, key)
+	}
+	o.clouds.report(&o.findings, o.clouds.value("", keys...), problem)
 }
 
 func isEndpointType(word string) bool {

@@ -311,11 +311,11 @@ func clouds(text string) map[string][]byte {
 
 func TestOpenStackTakesEveryFormOfClouds(t *testing.T) {
 	for name, text := range map[string]string{
-		"a user and password":            "clouds:\n  openstack:\n    auth: {auth_url: 'http://k:5000', username: u, password: 12345}\n",
-		"a token":                        "clouds: {openstack: {auth: {auth_url: 'http://k', token: t}, verify: false}}\n",
+		"a user and password":            "clouds:\n  openstack:\n    auth: {auth_url: 'http://k:5000', username: u, user_domain_id: d, password: 12345}\n",
+		"a token":                        "clouds: {openstack: {auth: {auth_url: 'http://k', token: t, project_id: p}, verify: false}}\n",
 		"regions as names and mappings":  goodClouds + "    regions:\n    - one\n    - name: two\n      values: {verify: true}\n",
 		"unknown keys":                   goodClouds + "    compute_api_version: [1]\nother: 1\n",
-		"anchors and merge keys":         "x: &x\n  auth: &a {auth_url: 'http://k', token: t}\nclouds:\n  openstack:\n    <<: *x\n  other:\n    auth: *a\n",
+		"anchors and merge keys":         "x: &x\n  auth: &a {auth_url: 'http://k', token: t, project_id: p}\nclouds:\n  openstack:\n    <<: *x\n  other:\n    auth: *a\n",
 		"further clouds":                 goodClouds + "  other:\n    region_name: x\n",
 		"a cacert in the image's store":  goodClouds + "    cacert: /etc/pki/tls/certs/ca-bundle.crt\n",
 		"an identity version as a digit": goodClouds + "    identity_api_version: 3\n",

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/gophercloud/gophercloud/v2"
 	"github.com/stretchr/testify/require"
 	"gopkg.in/gcfg.v1"
 	"k8s.io/cloud-provider-openstack/pkg/client"
@@ -126,15 +127,37 @@ func startable(config openstack.Config) error {
 	return nil
 }
 
-// login is the error with which a provider that has read this configuration cannot even try to log in.
+// login is the error with which a provider that has read this configuration exits without having asked Keystone.
 func login(global client.AuthOpts) error {
 	if global.AuthURL == "" {
 		return errors.New("no auth-url")
 	}
-	if global.ToAuthOptions().IdentityEndpoint == "" {
+	options := global.ToAuthOptions()
+	switch {
+	case options.IdentityEndpoint == "":
 		return errors.New("no authentication options")
+	case options.Scope == nil:
+		return nil // Keystone's API v2, of which nothing is checked
+	case options.TokenID != "" && *options.Scope == gophercloud.AuthScope{}:
+		return errors.New("a token without a scope cannot be renewed") // as gophercloud's v3auth says
 	}
-	return nil
+	scope, err := options.ToTokenV3ScopeMap()
+	if err != nil {
+		return err
+	}
+	_, err = options.ToTokenV3CreateMap(scope)
+	return err
+}
+
+// readClouds reads a configuration that does nothing but name the clouds.yaml of the folder. An entry without auth makes
+// the provider panic.
+func readClouds(dir folder) (config openstack.Config, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return openstack.ReadConfig(strings.NewReader("[Global]\nuse-clouds = true\ncloud = openstack\nclouds-file = " + dir.cloudsYAML()))
 }
 
 // rewritten is the meaning that our rewriting is to give to a configuration with this meaning.
@@ -303,6 +326,7 @@ func TestTheProviderReadsTheRewriteOfWhatInstallersWrite(t *testing.T) {
 var ownRules = []string{
 	"there is no cloud configuration",
 	"will not exist for the cloud-controller-manager",
+	"is not a URL of the form",
 	"can be honoured",
 	"the text REVISION", "the text NODE_NAME", "the text NODE_ENVVAR_NAME",
 }
@@ -345,30 +369,66 @@ func FuzzOpenStack(f *testing.F) {
 		if !slices.ContainsFunc(result.Findings, ignores) {
 			require.NoError(t, ignored, "rewritten to:\n%s", result.Config)
 		}
-		config, err := openstack.ReadConfig(bytes.NewReader(result.Config))
+		_, err = openstack.ReadConfig(bytes.NewReader(result.Config))
 		require.NoError(t, err)
-		require.NoError(t, login(config.Global))
 	})
 }
 
-// FuzzOpenStackClouds holds that the provider can log in with every clouds.yaml that we accept, as far as that can be
-// known without a cloud.
+// FuzzOpenStackClouds holds that we accept exactly the clouds.yaml files with which the provider comes to ask Keystone, apart
+// from ownRules.
 func FuzzOpenStackClouds(f *testing.F) {
-	f.Add(goodCloudsYAML)
-	f.Add("clouds: {openstack: {auth: {auth_url: x, application_credential_id: a, application_credential_secret: b}}}")
-	f.Add("a: &a {auth_url: http://x/v2.0, username: a, password: b, project_id: c}\nclouds:\n  openstack: {auth: *a, verify: no, regions: [one, {name: two, values: {}}], identity_api_version: 2}\n")
-	f.Add("clouds:\n  openstack:\n    <<: {auth: {auth_url: https://x, token: t}}\n    cacert: /etc/pki/x\n    interface: internal\n")
-	f.Add("clouds:\n  openstack:\n    profile: vexxhost\n    auth: {auth_url: https://x}\n")
+	auth := func(keys string) string { return "clouds: {openstack: {auth: {auth_url: 'https://x', " + keys + "}}}" }
+	for _, clouds := range []string{
+		goodCloudsYAML,
+		auth("application_credential_id: a, application_credential_secret: b"),
+		auth("application_credential_id: a, application_credential_secret: b, token: c"),
+		auth("application_credential_id: a"),
+		auth("application_credential_name: a, application_credential_secret: b"),
+		auth("application_credential_name: a, application_credential_secret: b, user_id: c"),
+		auth("application_credential_name: a, application_credential_secret: b, username: c"),
+		auth("application_credential_name: a, application_credential_secret: b, username: c, default_domain: d"),
+		auth("application_credential_secret: b"),
+		auth("token: a"),
+		auth("token: a, project_id: b"),
+		auth("token: a, domain_name: b"),
+		auth("token: a, system_scope: all"),
+		auth("password: a, project_id: b"),
+		auth("password: a, project_id: b, username: c"),
+		auth("password: a, project_id: b, username: c, user_domain_name: d"),
+		auth("password: a, project_id: b, username: c, user_domain_name: d, domain_id: e"),
+		auth("password: a, project_id: b, user_id: c"),
+		auth("password: a, project_id: b, user_id: c, domain_name: d"),
+		auth("password: a, project_id: b, username: c, user_id: d"),
+		auth("password: a, project_name: b, username: c, user_domain_name: d"),
+		auth("password: a, project_name: b, username: c, domain_name: d"),
+		auth("password: a, project_name: b, username: c, default_domain: d"),
+		auth("password: a, username: c, domain_name: d"),
+		"clouds:\n  openstack:\n    auth_type: v3token\n    auth: {auth_url: https://x, password: a, username: b, domain_name: c, project_id: d}\n",
+		"a: &a {auth_url: 'http://x/v2.0', username: a, password: b, project_id: c}\n" +
+			"clouds:\n  openstack: {auth: *a, verify: no, regions: [one, {name: two, values: {}}], identity_api_version: 2}\n",
+		"clouds:\n  openstack:\n    <<: {auth: {auth_url: https://x, token: t}}\n    cacert: /etc/pki/x\n    interface: internal\n",
+		"clouds:\n  openstack:\n    profile: vexxhost\n    auth: {auth_url: https://x}\n",
+		"clouds:\n  openstack:\n    region_name: x\n",
+	} {
+		f.Add(clouds)
+	}
 	dir := newFolder(f, goodCloudsYAML)
 	f.Fuzz(func(t *testing.T, clouds string) {
+		require.NoError(t, os.WriteFile(dir.cloudsYAML(), []byte(clouds), 0o600))
 		result := cloudconfig.OpenStack(dir.source("[Global]\n", clouds, false))
-		if len(result.Errors(cloudconfig.Lenient)) > 0 {
+		config, err := readClouds(dir)
+		if err == nil {
+			err = errors.Join(startable(config), login(config.Global))
+		}
+		if refused := result.Errors(cloudconfig.Lenient); len(refused) > 0 {
+			if err == nil && !slices.ContainsFunc(refused, isOwnRule) {
+				t.Fatalf("the provider asks Keystone with what we refuse: %v", refused)
+			}
 			return
 		}
-		require.NoError(t, os.WriteFile(dir.cloudsYAML(), []byte(clouds), 0o600))
-		config, err := openstack.ReadConfig(bytes.NewReader(result.Config))
+		require.NoError(t, err, "the provider refuses what we accept")
+		config, err = openstack.ReadConfig(bytes.NewReader(result.Config))
 		require.NoError(t, err)
-		require.NoError(t, startable(config))
 		require.NoError(t, login(config.Global))
 	})
 }
