@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clusteroperatorstatus"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -115,6 +116,14 @@ func TestEveryPlatformsSecretIsAskedFor(t *testing.T) {
 		}
 	}
 	require.Equal(t, want, asked)
+}
+
+// Before the operator runs, must-gather reads the manifest; afterwards what the operator wrote.
+func TestRelatedObjectsAreTheSameBeforeAndAfterTheOperatorRuns(t *testing.T) {
+	all := payload(t)
+	clusterOperator, ok := all[len(all)-1].object.(*configv1.ClusterOperator)
+	require.True(t, ok)
+	require.Equal(t, clusteroperatorstatus.RelatedObjects(), clusterOperator.Status.RelatedObjects)
 }
 
 // The predecessor's Deployment is updated in place, and a selector cannot change.
