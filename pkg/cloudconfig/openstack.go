@@ -68,15 +68,16 @@ func (o *openStack) loadBalancersOff() bool {
 // checkLogin finds credentials with which no login is possible. The login reads them from clouds.yaml even where cloud.conf
 // has some, except for those of a trustee.
 func (o *openStack) checkLogin() {
-	if o.clouds.entry.Auth == nil {
+	auth := o.clouds.entry.Auth
+	if auth == nil {
 		return // reported
 	}
 	key, problem := o.clouds.entry.loginProblem()
 	if o.config.value("Global", "trust-id").Value != "" {
-		if o.clouds.hasSecret() || o.config.value("Global", "trustee-password").Value != "" {
-			return
+		key, problem = "", ""
+		if !auth.hasSecret() && o.config.value("Global", "trustee-password").Value == "" {
+			problem = noSecret
 		}
-		key, problem = "", noSecret
 	}
 	if problem == "" {
 		return

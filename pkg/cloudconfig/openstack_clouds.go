@@ -253,12 +253,6 @@ func (c cloudsFile) checkAuth(fs *findings) {
 	}
 }
 
-// hasSecret tells whether there is anything to log in with; it is true of an entry without auth, which is reported as such.
-func (c cloudsFile) hasSecret() bool {
-	auth := c.entry.Auth
-	return auth == nil || auth.Password != "" || auth.ApplicationCredentialSecret != "" || auth.Token != ""
-}
-
 func quotedAll(names []string) []string {
 	out := make([]string, len(names))
 	for i, n := range names {

@@ -52,6 +52,11 @@ func (a *cloudAuth) hasApplicationCredential() bool {
 	return a.ApplicationCredentialID != "" || a.ApplicationCredentialName != "" || a.ApplicationCredentialSecret != ""
 }
 
+// hasSecret tells whether there is anything to log in with.
+func (a *cloudAuth) hasSecret() bool {
+	return a.Password != "" || a.ApplicationCredentialSecret != "" || a.Token != ""
+}
+
 func (a *cloudAuth) hasProject() bool {
 	return a.ProjectID != "" || a.ProjectName != ""
 }
