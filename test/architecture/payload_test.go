@@ -1,6 +1,7 @@
 package architecture
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clusteroperatorstatus"
@@ -133,6 +135,24 @@ func TestTheDeploymentKeepsItsSelector(t *testing.T) {
 	require.Equal(t, operatorNamespace, deployment.Namespace)
 	require.Equal(t, map[string]string{"k8s-app": "cloud-manager-operator"}, deployment.Spec.Selector.MatchLabels)
 	require.Equal(t, "cluster-cloud-controller-manager", deployment.Spec.Template.Spec.ServiceAccountName)
+}
+
+// What exists early is later applied by the cluster-version-operator, which would otherwise change it back.
+func TestTheBootstrapNodesManifestsAreThoseOfThePayload(t *testing.T) {
+	later := map[string]runtime.Object{}
+	for _, m := range payload(t) {
+		later[objectName(t, m)] = m.object
+	}
+	for _, m := range objectsIn(t, "bootstrap/manifests") {
+		require.Equal(t, later[objectName(t, m)], m.object, m.name(t))
+	}
+}
+
+// objectName is the same for the same object in different files.
+func objectName(t *testing.T, m manifest) string {
+	t.Helper()
+	object := m.meta(t)
+	return fmt.Sprintf("%s %s/%s", m.object.GetObjectKind().GroupVersionKind(), object.GetNamespace(), object.GetName())
 }
 
 func operatorDeployment(t *testing.T) *appsv1.Deployment {
