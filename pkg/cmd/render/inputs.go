@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -69,7 +70,8 @@ func (o *options) readInputs() (*inputs, error) {
 	if in.overrides, err = readOverrides(o.configOverrideFiles); err != nil {
 		return nil, err
 	}
-	return in, o.readSystemTrust(in)
+	in.systemTrust, err = readSystemTrust(o.systemTrustBundle)
+	return in, err
 }
 
 // addFile adds the one object that the file has to hold.
@@ -163,17 +165,15 @@ func readOverrides(files []string) ([]byte, error) {
 }
 
 // readSystemTrust reads the system's CAs. An image without them is no error: the cluster's own CAs may be enough.
-func (o *options) readSystemTrust(in *inputs) error {
-	data, err := os.ReadFile(o.systemTrustBundle)
+func readSystemTrust(file string) ([]operand.TrustSource, error) {
+	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		o.notice("%s does not exist, so the cloud-controller-manager trusts only the CAs of the cluster's configuration", o.systemTrustBundle)
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return readError(o.systemTrustBundle, err)
+		return nil, readError(file, err)
 	}
-	in.systemTrust = []operand.TrustSource{{Source: o.systemTrustBundle, Data: data}}
-	return nil
+	return []operand.TrustSource{{Source: file, Data: data}}, nil
 }
 
 // configMap returns a ConfigMap and where it comes from, or nil.
@@ -209,7 +209,7 @@ func (in *inputs) cloudConfig(ref operandconfig.CloudConfigReference) (operand.C
 		if derived.CABundle == nil {
 			derived.CABundle = user.CABundle
 		}
-		if user.Data != nil && string(user.Data) == string(derived.Data) {
+		if user.Data != nil && bytes.Equal(user.Data, derived.Data) {
 			// A copy: the user's own is the one to correct.
 			derived.Source, derived.Key = user.Source, user.Key
 		}
@@ -228,7 +228,7 @@ func (in *inputs) userCloudConfig(ref operandconfig.CloudConfigReference) (opera
 	}
 	if configMap == nil {
 		return operand.CloudConfig{Source: source, Key: ref.Key,
-			Problem: fmt.Sprintf("it is not among the manifests, but %s names it in spec.cloudConfig: add it", in.infrastructure.source())}, nil
+			Problem: fmt.Sprintf("it is not among the manifests, but spec.cloudConfig in %s names it: add it", in.infrastructure.file)}, nil
 	}
 	return cloudConfigOf(configMap, source, ref.Key), nil
 }

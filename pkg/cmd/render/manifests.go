@@ -178,11 +178,9 @@ func readObject(file string, d document) (manifest, error) {
 			Namespace string `json:"namespace"`
 		} `json:"metadata"`
 	}
-	if err := utiljson.Unmarshal(asJSON, &header); err != nil {
-		return manifest{}, fmt.Errorf("%s:%d: this is not a Kubernetes object: %w", file, d.line, err)
-	}
-	if header.Kind == "" || header.APIVersion == "" {
-		return manifest{}, fmt.Errorf("%s:%d: this is not a Kubernetes object: apiVersion or kind is missing", file, d.line)
+	err = utiljson.Unmarshal(asJSON, &header)
+	if err != nil || header.Kind == "" || header.APIVersion == "" || header.Metadata.Name == "" {
+		return manifest{}, fmt.Errorf("%s:%d: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name", file, d.line)
 	}
 	version, err := schema.ParseGroupVersion(header.APIVersion)
 	if err != nil {
@@ -244,7 +242,7 @@ func (d document) json() ([]byte, error) {
 		line, _ := strconv.Atoi(found[1]) // the pattern has digits only
 		return nil, fmt.Errorf("%d: this is not valid YAML: %s", d.line-1+line, found[2])
 	}
-	return nil, fmt.Errorf("%d: this is not valid YAML: %s", d.line, strings.TrimPrefix(err.Error(), "error converting YAML to JSON: yaml: "))
+	return nil, fmt.Errorf("%d: this is not valid YAML: %s", d.line, strings.TrimPrefix(err.Error(), "yaml: "))
 }
 
 // readFile reads a file that has to exist and to be readable.

@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -31,11 +32,9 @@ func (in *inputs) observe(payloadVersion string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	featureGates := newIndex()
-	if payloadVersion != "" && in.objects.find(configv1.GroupName, "FeatureGate", "", operatorclient.Instance) != nil {
-		if featureGates, err = in.index("FeatureGate", &configv1.FeatureGate{}); err != nil {
-			return nil, err
-		}
+	featureGates, err := in.featureGates(payloadVersion)
+	if err != nil {
+		return nil, err
 	}
 	observed, err := configobservation.Observe(configobservation.Listers{
 		Infrastructures: configlistersv1.NewInfrastructureLister(infrastructures),
@@ -53,6 +52,22 @@ func (in *inputs) observe(payloadVersion string) ([]byte, error) {
 		return nil, fmt.Errorf("writing the observed configuration: %w", err)
 	}
 	return data, nil
+}
+
+// featureGates holds the FeatureGate, or nothing where it is not written or nobody knows which of its entries counts.
+func (in *inputs) featureGates(payloadVersion string) (cache.Indexer, error) {
+	found := in.objects.find(configv1.GroupName, "FeatureGate", "", operatorclient.Instance)
+	if found == nil || payloadVersion == "" {
+		return newIndex(), nil
+	}
+	gate := &configv1.FeatureGate{}
+	if err := found.decode(gate); err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(gate.Status.FeatureGates, func(d configv1.FeatureGateDetails) bool { return d.Version == payloadVersion }) {
+		return nil, fmt.Errorf("%s: status.featureGates has no entry for --payload-version %s: render it for this release first", found.source(), payloadVersion)
+	}
+	return in.index("FeatureGate", &configv1.FeatureGate{})
 }
 
 func newIndex() cache.Indexer {

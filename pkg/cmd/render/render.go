@@ -39,7 +39,7 @@ func (o *options) render() ([]output, error) {
 	}
 	resources, err := o.renderOperand(in, observed)
 	if err != nil {
-		return nil, explain(err)
+		return nil, o.explain(err)
 	}
 	if resources == nil {
 		// Nothing runs, but what was observed is still worth a look.
@@ -99,6 +99,9 @@ func (o *options) candidate(in *inputs, p platform.Platform, config *operandconf
 	cloudConfig, err := in.cloudConfig(config.CloudConfig)
 	if err != nil {
 		return operand.Inputs{}, err
+	}
+	if len(in.systemTrust) == 0 {
+		o.notice("%s does not exist, so the cloud-controller-manager trusts only the CAs of the cluster's configuration", o.systemTrustBundle)
 	}
 	trust, err := in.trust(config.TrustedCA)
 	if err != nil {
@@ -175,13 +178,17 @@ func (o *options) notice(format string, args ...any) {
 }
 
 // explain puts every problem of refused inputs on one line.
-func explain(err error) error {
+func (o *options) explain(err error) error {
 	var refused *operand.InputError
 	if !errors.As(err, &refused) {
 		return err
 	}
 	problems := make([]string, 0, len(refused.Problems))
 	for _, p := range refused.Problems {
+		if p.Cause == operand.ConfigurationCause && len(o.configOverrideFiles) > 0 {
+			// There is no resource of the operator yet: this is what overrides its configuration here.
+			p.Source = strings.Join(o.configOverrideFiles, " or ")
+		}
 		problems = append(problems, text(p))
 	}
 	return errors.New(strings.Join(problems, "; "))

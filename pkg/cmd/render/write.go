@@ -210,7 +210,10 @@ func (t *transaction) makeFolder(folder string) error {
 // hide takes a file away, but keeps it until commit.
 func (t *transaction) hide(path string) error {
 	hidden := oldName(path)
-	if err := t.rename(path, hidden); err != nil {
+	switch err := t.rename(path, hidden); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
 		return err
 	}
 	t.undo = append(t.undo, func() error { return t.rename(hidden, path) })

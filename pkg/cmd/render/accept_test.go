@@ -1,0 +1,333 @@
+package render_test
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openshift/library-go/pkg/operator/render/options"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	podOutput       = "out/bootstrap-manifests/cloud-controller-manager-pod.yaml"
+	configOutput    = "out/config/cloud-controller-manager-config.yaml"
+	namespaceOutput = "out/manifests/0000_26_cloud-controller-manager_00_namespace.yaml"
+	cloudsOutput    = "out/tls/cloud-controller-manager-cloud-credentials-clouds.yaml"
+	trustOutput     = "out/config/cloud-controller-manager-trusted-ca-ca-bundle.crt"
+
+	noIdentity = "render: neither secret/openstack-cloud-credentials in openshift-cloud-controller-manager nor " +
+		"secret/openstack-credentials in kube-system is among the manifests, so no identity can serve on the bootstrap node: " +
+		"no pod is written, and nodes stay uninitialized until the cluster's own cloud-controller-manager runs\n"
+)
+
+// asNone turns the installation into one without a cloud.
+func asNone(n node) { n.edit(infraFile, "type: OpenStack\n", "type: None\n") }
+
+// outputFiles lists the files below out.
+func (n node) outputFiles() []string {
+	n.t.Helper()
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(n.snapshot("out"))), func(name string) bool {
+		info, err := os.Stat(n.path(name))
+		require.NoError(n.t, err)
+		return info.IsDir()
+	})
+}
+
+func (n node) pod() *corev1.Pod {
+	n.t.Helper()
+	pod := &corev1.Pod{}
+	require.NoError(n.t, yaml.UnmarshalStrict([]byte(n.read(podOutput)), pod))
+	return pod
+}
+
+func TestAnInstallationOnOpenStackRendersTheBootstrapPod(t *testing.T) {
+	n := newNode(t)
+	require.Equal(t, result{stderr: openStackNotices}, n.run())
+	n.requireGolden("openstack-out")
+}
+
+func TestSecretsAreForTheirOwnerOnly(t *testing.T) {
+	n := newNode(t)
+	require.Zero(t, n.run().code)
+	modes := map[string]fs.FileMode{}
+	for _, name := range n.outputFiles() {
+		info, err := os.Stat(n.path(name))
+		require.NoError(t, err)
+		modes[name] = info.Mode()
+	}
+	require.Equal(t, map[string]fs.FileMode{
+		podOutput:       0o644,
+		configOutput:    0o644,
+		namespaceOutput: 0o644,
+		trustOutput:     0o644,
+		cloudsOutput:    0o600,
+		"out/config/cloud-controller-manager-cloud-config-ca-bundle.pem": 0o644,
+		"out/tls/cloud-controller-manager-cloud-config-cloud.conf":       0o600,
+		"out/tls/cloud-controller-manager-cloud-credentials-clouds.conf": 0o600,
+	}, modes)
+}
+
+func TestASecondRunTouchesNothing(t *testing.T) {
+	n := newNode(t)
+	require.Zero(t, n.run().code)
+	before := n.snapshot(".")
+	past := time.Unix(1_000_000_000, 0)
+	for _, name := range n.outputFiles() {
+		require.NoError(t, os.Chtimes(n.path(name), past, past))
+	}
+	require.Equal(t, result{stderr: openStackNotices}, n.run())
+	require.Equal(t, before, n.snapshot("."))
+	for _, name := range n.outputFiles() {
+		info, err := os.Stat(n.path(name))
+		require.NoError(t, err)
+		require.Equal(t, past, info.ModTime(), name)
+	}
+}
+
+func TestARunRepairsWhatIsNotAsItShouldBe(t *testing.T) {
+	n := newNode(t)
+	require.Zero(t, n.run().code)
+	before := n.snapshot(".")
+	n.write(podOutput, "half a p")
+	n.remove(configOutput)
+	require.NoError(t, os.Chmod(n.path(cloudsOutput), 0o644))
+	// What a run leaves that is killed in the middle.
+	n.write("out/tls/.cloud-controller-manager-render-new-cloud-controller-manager-cloud-credentials-clouds.yaml", "half")
+	n.write("out/bootstrap-manifests/.cloud-controller-manager-render-old-cloud-controller-manager-pod.yaml", "old")
+	require.Zero(t, n.run().code)
+	require.Equal(t, before, n.snapshot("."))
+}
+
+func TestOutputsThatNoLongerApplyAreRemovedAndNothingElse(t *testing.T) {
+	n := newNode(t)
+	require.Zero(t, n.run().code)
+	n.write("out/tls/root-ca.key", "not ours")
+	n.write("out/bootstrap-manifests/kube-apiserver-pod.yaml", "not ours")
+	asNone(n)
+	require.Zero(t, n.run().code)
+	require.Equal(t, []string{"out/bootstrap-manifests/kube-apiserver-pod.yaml", configOutput, namespaceOutput, "out/tls/root-ca.key"}, n.outputFiles())
+}
+
+func TestFoldersThatAreEmptyAfterwardsAreRemoved(t *testing.T) {
+	n := newNode(t)
+	require.Zero(t, n.run().code)
+	asNone(n)
+	require.Zero(t, n.run().code)
+	require.NoDirExists(t, n.path("out/tls"))
+	require.NoDirExists(t, n.path("out/bootstrap-manifests"))
+}
+
+func TestAPlatformWithoutACloudControllerManagerHasNoPod(t *testing.T) {
+	for _, platform := range []string{"None", "BareMetal", "Moonbase"} {
+		t.Run(platform, func(t *testing.T) {
+			n := newNode(t)
+			asNone(n)
+			n.edit(infraFile, "type: None\n", "type: "+platform+"\n")
+			// None of these matters then.
+			n.edit(generatedFile, "[Global]", "[Global")
+			n.remove(secretFile)
+			require.Equal(t, result{stderr: "render: platform " + platform + " has no cloud-controller-manager: no pod is written\n"}, n.run())
+			require.Equal(t, []string{configOutput, namespaceOutput}, n.outputFiles())
+			require.Contains(t, n.read(configOutput), "platform: none\n")
+		})
+	}
+}
+
+func TestWithoutAnyIdentityTheInstallationGoesOn(t *testing.T) {
+	n := newNode(t)
+	n.remove(secretFile)
+	require.Equal(t, result{stderr: noIdentity}, n.run())
+	require.Equal(t, []string{configOutput, namespaceOutput}, n.outputFiles())
+}
+
+func TestTheOperandsOwnCredentialsComeFirst(t *testing.T) {
+	n := newNode(t)
+	own := strings.NewReplacer("openstack-credentials", "openstack-cloud-credentials", "kube-system", "openshift-cloud-controller-manager")
+	n.write("manifests/own.yaml", own.Replace(n.read(secretFile)))
+	withSecret("data: {clouds.yaml: YnJva2Vu}\n")(n)
+	require.Zero(t, n.run().code)
+	require.Contains(t, n.read(cloudsOutput), "password: correct-horse\n")
+}
+
+func TestCredentialsMayBeText(t *testing.T) {
+	n := newNode(t)
+	withSecret("stringData:\n  clouds.yaml: |\n    clouds:\n      openstack:\n        auth: {auth_url: https://keystone.example.com, username: a, password: b, " +
+		"project_name: c, user_domain_name: d, project_domain_name: e}\n")(n)
+	r := n.run()
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, n.read(cloudsOutput), "username: a,")
+}
+
+func TestWhatIsAcceptedAllTheSameIsReported(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare func(node)
+		flags   []string
+		stderr  string
+	}{
+		"a likely typo": {
+			prepare: withConfig("floating-network-id", "floating-networq-id"),
+			stderr: openStackNotices + "render: " + userConfig + ", line 8:1 of the value of key config: " +
+				"unknown key \"floating-networq-id\" in [LoadBalancer]; did you mean \"floating-network-id\"?\n",
+		},
+		"an ignored flag": {
+			flags: []string{"--templates-input-dir=/usr/share/bootkube/manifests", "--manifest-config-file-name=a"},
+			stderr: "render: --manifest-config-file-name is ignored: the pod is configured by its arguments\n" +
+				"render: --templates-input-dir is ignored: the templates are part of this program\n" + openStackNotices,
+		},
+		"a proxy CA that is broken": {
+			prepare: func(n node) {
+				n.edit("manifests/user-ca-bundle-config.yaml", "-----BEGIN CERTIFICATE-----", "-----BEGIN CERTIFICATE")
+			},
+			stderr: openStackNotices + "render: manifests/user-ca-bundle-config.yaml: configmap/user-ca-bundle in openshift-config, " +
+				"line 1:1 of the value of key ca-bundle.crt: this is not a complete PEM block, it is left out; paste the whole certificate\n",
+		},
+		"a proxy CA that is missing": {
+			prepare: func(n node) { n.remove("manifests/user-ca-bundle-config.yaml") },
+			stderr: openStackNotices + "render: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: " +
+				"it is not among the manifests, but the Proxy names it in spec.trustedCA: add it, or its CAs are not trusted\n",
+		},
+		"a proxy CA under another key": {
+			prepare: func(n node) { n.edit("manifests/user-ca-bundle-config.yaml", "ca-bundle.crt", "ca.crt") },
+			stderr: openStackNotices + "render: manifests/user-ca-bundle-config.yaml: configmap/user-ca-bundle in openshift-config, " +
+				"key ca-bundle.crt: the key is missing or empty, so it adds no trust: put the CA certificates there in PEM\n",
+		},
+		"no system trust": {
+			flags:  []string{"--system-trust-bundle=nowhere.pem"},
+			stderr: "render: nowhere.pem does not exist, so the cloud-controller-manager trusts only the CAs of the cluster's configuration\n" + openStackNotices,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			if test.prepare != nil {
+				test.prepare(n)
+			}
+			require.Equal(t, result{stderr: test.stderr}, n.run(test.flags...))
+			require.FileExists(t, n.path(podOutput))
+		})
+	}
+}
+
+func TestManifestsThatMayBeMissing(t *testing.T) {
+	n := newNode(t)
+	n.remove("manifests/99_feature-gate.yaml")
+	n.remove("manifests/cluster-proxy-01-config.yaml")
+	n.remove("manifests/user-ca-bundle-config.yaml")
+	n.remove("manifests/cluster-network-02-config.yml")
+	require.Equal(t, result{stderr: openStackNotices}, n.run())
+	container := n.pod().Spec.Containers[0]
+	require.NotContains(t, strings.Join(container.Args, " "), "--feature-gates")
+	require.Equal(t, []corev1.EnvVar{{
+		Name: "SSL_CERT_FILE", Value: "/etc/kubernetes/static-pod-resources/configmaps/trusted-ca/ca-bundle.crt",
+	}}, container.Env)
+}
+
+func TestAReleaseThatIsNotNamedHasNoFeatureGates(t *testing.T) {
+	n := newNode(t)
+	require.Zero(t, n.run("--payload-version=").code)
+	require.NotContains(t, n.read(podOutput), "--feature-gates")
+}
+
+func TestTheGeneratedCloudConfigWinsWhereItHasData(t *testing.T) {
+	n := newNode(t)
+	n.edit(generatedFile, "regionOne", "regionTwo")
+	require.Zero(t, n.run().code)
+	require.Contains(t, n.read("out/tls/cloud-controller-manager-cloud-config-cloud.conf"), "region = regionTwo\n")
+
+	n.write(generatedFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-cloud-config, namespace: openshift-config-managed}\n")
+	require.Zero(t, n.run().code)
+	require.Contains(t, n.read("out/tls/cloud-controller-manager-cloud-config-cloud.conf"), "region = regionOne\n")
+}
+
+func TestTheCloudsCAMayStandBesideTheUsersConfigurationOnly(t *testing.T) {
+	n := newNode(t)
+	n.edit(generatedFile, "ca-bundle.pem: |", "other.pem: |")
+	require.Zero(t, n.run().code)
+	require.FileExists(t, n.path("out/config/cloud-controller-manager-cloud-config-ca-bundle.pem"))
+}
+
+func TestTheInstallersKeyIsMeantWhereTheInfrastructureNamesNone(t *testing.T) {
+	n := newNode(t)
+	n.edit(infraFile, "    key: config\n", "")
+	require.Zero(t, n.run("--cloud-config-file=").code)
+	require.FileExists(t, n.path(podOutput))
+}
+
+func TestFlagsReachThePod(t *testing.T) {
+	n := newNode(t)
+	n.write("first.yaml", "extendedArguments: {v: ['4'], controllers: ['*']}\n")
+	n.write("second.yaml", "extendedArguments: {v: ['6']}\n")
+	r := n.run("--image-references=", "--manifest-image=example.com/ccm:1", "--manifest-image-pull-policy=Never",
+		"--manifest-namespace=kube-system", "--manifest-config-host-path=/etc/configs", "--manifest-secrets-host-path=/etc/secrets",
+		"--config-override-files=first.yaml,second.yaml", "--config-output-file=elsewhere/deep/config.yaml")
+	require.Equal(t, result{stderr: openStackNotices}, r)
+	pod := n.pod()
+	container := pod.Spec.Containers[0]
+	require.Equal(t, "kube-system", pod.Namespace)
+	require.Equal(t, "example.com/ccm:1", container.Image)
+	require.Equal(t, corev1.PullNever, container.ImagePullPolicy)
+	require.Contains(t, container.Args, "--v=6")
+	require.Contains(t, container.Args, "--controllers=*")
+	var paths []string
+	for _, volume := range pod.Spec.Volumes {
+		paths = append(paths, volume.HostPath.Path)
+	}
+	require.Contains(t, paths, "/etc/configs/cloud-controller-manager-trusted-ca-ca-bundle.crt")
+	require.Contains(t, paths, "/etc/secrets/cloud-controller-manager-cloud-config-cloud.conf")
+	require.NoFileExists(t, n.path(configOutput))
+	require.Contains(t, n.read("elsewhere/deep/config.yaml"), "  v:\n  - \"6\"\n")
+}
+
+func TestTheFewestFlags(t *testing.T) {
+	n := newNode(t)
+	r := n.command("--asset-output-dir=out", "--rendered-manifest-files=manifests", "--manifest-image=example.com/ccm:1",
+		"--system-trust-bundle=trust/tls-ca-bundle.pem")
+	require.Equal(t, result{stderr: openStackNotices}, r)
+	require.FileExists(t, n.path(podOutput))
+	require.FileExists(t, n.path(configOutput))
+}
+
+func TestWithoutAnInfrastructureThereIsNothingToRead(t *testing.T) {
+	n := newNode(t)
+	require.Equal(t, result{code: 1, stderr: "render: --infra-config-file or --rendered-manifest-files is required: the Infrastructure tells the platform\n"},
+		n.command("--asset-output-dir=out"))
+}
+
+func TestTheSameObjectMayBeGivenTwice(t *testing.T) {
+	n := newNode(t)
+	// The same content in other words.
+	n.write("manifests/copy.json", `{"kind": "DNS", "apiVersion": "config.openshift.io/v1", "metadata": {"name": "cluster", "creationTimestamp": null},
+		"spec": {"platform": {"type": "", "aws": null}, "baseDomain": "ostest.example.com"}, "status": {}}`)
+	require.Equal(t, result{stderr: openStackNotices}, n.run())
+}
+
+func TestSchemasAreNotRead(t *testing.T) {
+	n := newNode(t)
+	n.write("manifests/crd.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n\tthis is never parsed\n")
+	require.Equal(t, result{stderr: openStackNotices}, n.run())
+}
+
+func TestOnlyManifestsCountInAFolder(t *testing.T) {
+	n := newNode(t)
+	n.write("manifests/README", "no manifest: at all: this\n")
+	n.write("manifests/deeper/still.yml", "kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: a\n")
+	require.Equal(t, result{stderr: openStackNotices}, n.run())
+}
+
+func TestOurManifestsDoNotBreakTheSiblingsRenders(t *testing.T) {
+	n := newNode(t)
+	require.Zero(t, n.run().code)
+	require.NoError(t, os.CopyFS(n.path("manifests"), os.DirFS(n.path("out/manifests"))))
+	sibling := options.NewGenericOptions()
+	sibling.RenderedManifestInputFilenames = []string{n.path("manifests")}
+	found, err := sibling.ReadInputManifests()
+	require.NoError(t, err)
+	require.NoError(t, found.ValidateManifestPredictability())
+	require.Len(t, found, 10)
+}

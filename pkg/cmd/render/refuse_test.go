@@ -1,0 +1,296 @@
+package render_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	infraFile     = "manifests/cluster-infrastructure-02-config.yml"
+	cloudFile     = "manifests/cloud-provider-config.yaml"
+	generatedFile = "config-bootstrap/cloud-provider-config-generated.yaml"
+	secretFile    = "manifests/99_cloud-creds-secret.yaml"
+
+	userConfig = cloudFile + ": configmap/cloud-provider-config in openshift-config"
+	rootSecret = secretFile + ": secret/openstack-credentials in kube-system"
+)
+
+// withConfig replaces the user's cloud configuration and the copy that cluster-config-operator made of it.
+func withConfig(from, to string) func(node) {
+	return func(n node) {
+		n.edit(cloudFile, from, to)
+		n.edit(generatedFile, from, to)
+	}
+}
+
+// withSecret replaces the credentials.
+func withSecret(data string) func(node) {
+	return func(n node) {
+		n.write(secretFile, "apiVersion: v1\nkind: Secret\nmetadata:\n  name: openstack-credentials\n  namespace: kube-system\n"+data)
+	}
+}
+
+func TestRefusedInputLeavesNothingBehind(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare func(node)
+		flags   []string
+		message string
+	}{
+		"an unknown flag": {
+			flags:   []string{"--colour"},
+			message: "unknown flag: --colour",
+		},
+		"an argument": {
+			flags:   []string{"manifests"},
+			message: "unexpected argument \"manifests\": every input is given by a flag",
+		},
+		"no output folder": {
+			flags:   []string{"--asset-output-dir="},
+			message: "--asset-output-dir is required: give the folder to write to",
+		},
+		"a cloud config that names another Secret": {
+			prepare: withConfig("secret-name = openstack-credentials", "secret-name = other"),
+			message: userConfig + ", line 2:15 of the value of key config: secret-name is \"other\", but only its default \"openstack-credentials\" can be honoured (the external provider reads its credentials from a file): remove the line",
+		},
+		"a pull policy that does not exist": {
+			flags:   []string{"--manifest-image-pull-policy=Sometimes"},
+			message: "--manifest-image-pull-policy is \"Sometimes\": give Always, IfNotPresent or Never",
+		},
+		"a relative folder on the host": {
+			flags:   []string{"--manifest-secrets-host-path=secrets"},
+			message: "--manifest-secrets-host-path is \"secrets\": give an absolute path",
+		},
+		"an empty namespace": {
+			flags:   []string{"--manifest-namespace="},
+			message: "--manifest-namespace is empty: give a namespace or leave the flag out",
+		},
+		"an infrastructure file that is missing": {
+			flags:   []string{"--infra-config-file=missing.yaml"},
+			message: "missing.yaml cannot be read: no such file or directory",
+		},
+		"an infrastructure file that is empty": {
+			prepare: func(n node) { n.write("infra.yaml", "# nothing\n") },
+			flags:   []string{"--infra-config-file=infra.yaml"},
+			message: "infra.yaml: there is no object in it: fill or remove it",
+		},
+		"an infrastructure file that is a folder": {
+			flags:   []string{"--infra-config-file=manifests"},
+			message: "manifests cannot be read: is a directory",
+		},
+		"an infrastructure file with something else": {
+			flags:   []string{"--infra-config-file=" + cloudFile},
+			message: "manifests/cloud-provider-config.yaml has to hold exactly infrastructure.config.openshift.io/cluster, but holds configmap/cloud-provider-config in openshift-config",
+		},
+		"an infrastructure file with more than the infrastructure": {
+			prepare: func(n node) { n.write("infra.yaml", n.read(infraFile)+"---\n"+n.read(cloudFile)) },
+			flags:   []string{"--infra-config-file=infra.yaml"},
+			message: "infra.yaml has to hold exactly infrastructure.config.openshift.io/cluster, but holds infrastructure.config.openshift.io/cluster and configmap/cloud-provider-config in openshift-config",
+		},
+		"an infrastructure without status": {
+			prepare: func(n node) { n.edit(infraFile, "status:\n", "statut:\n") },
+			message: "manifests/cluster-infrastructure-02-config.yml: infrastructure.config.openshift.io/cluster has no status.platformStatus.type; " +
+				"the installer writes it, restore it from the cluster's installation or a backup",
+		},
+		"an infrastructure without a name for the cluster": {
+			prepare: func(n node) { n.edit(infraFile, "  infrastructureName: ostest-x7k2p\n", "") },
+			message: "manifests/cluster-infrastructure-02-config.yml: infrastructure.config.openshift.io/cluster: infrastructureName is not observed yet: infrastructure.config.openshift.io/cluster has no status.infrastructureName",
+		},
+		"an infrastructure of the wrong shape": {
+			prepare: func(n node) { n.edit(infraFile, "    type: OpenStack\nstatus", "    type: [OpenStack]\nstatus") },
+			message: "manifests/cluster-infrastructure-02-config.yml: infrastructure.config.openshift.io/cluster: json: cannot unmarshal array into Go struct field PlatformSpec.spec.platformSpec.type of type v1.PlatformType",
+		},
+		"no infrastructure among the manifests": {
+			prepare: func(n node) { n.remove(infraFile) },
+			flags:   []string{"--infra-config-file="},
+			message: "infrastructure.config.openshift.io/cluster is not among the manifests: give its file with --infra-config-file",
+		},
+		"two infrastructures that differ": {
+			prepare: func(n node) { n.write("infra.yaml", strings.ReplaceAll(n.read(infraFile), "x7k2p", "x7k2q")) },
+			flags:   []string{"--infra-config-file=infra.yaml"},
+			message: "manifests/cluster-infrastructure-02-config.yml and infra.yaml define infrastructure.config.openshift.io/cluster differently: keep one of them",
+		},
+		"a manifest twice and differently": {prepare: func(n node) {
+			n.write("manifests/zz.yaml", strings.ReplaceAll(n.read(secretFile), "clouds.conf", "clouds.toml"))
+		}, message: "manifests/99_cloud-creds-secret.yaml and manifests/zz.yaml define secret/openstack-credentials in kube-system differently: keep one of them"},
+		"a manifest folder that is missing": {
+			flags:   []string{"--rendered-manifest-files=nowhere"},
+			message: "nowhere cannot be read: no such file or directory",
+		},
+		"a manifest that is empty": {
+			prepare: func(n node) { n.write("manifests/empty.yaml", "") },
+			message: "manifests/empty.yaml: there is no object in it: fill or remove it",
+		},
+		"a manifest that is not YAML": {prepare: func(n node) {
+			n.write("manifests/broken.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n---\n# more\napiVersion: v1\nkind: ConfigMap: b\n")
+		}, message: "manifests/broken.yaml:8: this is not valid YAML: mapping values are not allowed in this context"},
+		"a manifest with a key twice": {prepare: func(n node) {
+			n.write("manifests/twice.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  name: b\n")
+		}, message: "manifests/twice.yaml:5: this is not valid YAML: key \"name\" already set in map"},
+		"a manifest that is no object": {
+			prepare: func(n node) { n.write("manifests/list.yaml", "\n- a\n- b\n") },
+			message: "manifests/list.yaml:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name",
+		},
+		"a manifest that is binary": {
+			prepare: func(n node) { n.write("manifests/binary.yaml", "\x00\x01\x02") },
+			message: "manifests/binary.yaml:1: this is not valid YAML: control characters are not allowed",
+		},
+		"a manifest without kind": {
+			prepare: func(n node) { n.write("manifests/kindless.json", `{"apiVersion": "v1"}`) },
+			message: "manifests/kindless.json:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name",
+		},
+		"a manifest that cannot be read": {
+			prepare: func(n node) { require.NoError(n.t, os.Symlink("nowhere", n.path("manifests/link.yaml"))) },
+			message: "manifests/link.yaml cannot be read: no such file or directory",
+		},
+		"a cloud config file with something else": {
+			flags:   []string{"--cloud-config-file=" + cloudFile},
+			message: "manifests/cloud-provider-config.yaml has to hold exactly configmap/kube-cloud-config in openshift-config-managed, but holds configmap/cloud-provider-config in openshift-config",
+		},
+		"a cloud config file that is missing": {
+			flags:   []string{"--cloud-config-file=missing.yaml"},
+			message: "missing.yaml cannot be read: no such file or directory",
+		},
+		"a cloud config whose section is not closed": {
+			prepare: withConfig("[Global]", "[Global"),
+			message: userConfig + ", line 1:1 of the value of key config: the header of section [Global] is not closed: write \"]\" behind the name",
+		},
+		"a cloud config with a value that the provider refuses": {
+			prepare: withConfig("floating-network-id", "enabled = perhaps\n    floating-network-id"),
+			message: userConfig + ", line 8:11 of the value of key config: enabled is \"perhaps\", but wants true or false",
+		},
+		"a cloud config that is not there": {
+			prepare: func(n node) { n.remove(cloudFile) },
+			flags:   []string{"--cloud-config-file="},
+			message: "configmap/cloud-provider-config in openshift-config, key config: it is not among the manifests, but spec.cloudConfig in manifests/cluster-infrastructure-02-config.yml names it: add it",
+		},
+		"a cloud config under another key": {
+			prepare: func(n node) { n.edit(infraFile, "key: config", "key: konfig") },
+			flags:   []string{"--cloud-config-file="},
+			message: userConfig + ", key konfig: the key is missing, there is only ca-bundle.pem, config: write the cloud configuration under it",
+		},
+		"a cloud config that is empty": {prepare: func(n node) {
+			n.write(cloudFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cloud-provider-config, namespace: openshift-config}\ndata: {config: ''}\n")
+		}, flags: []string{"--cloud-config-file="}, message: "manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, key config: there is no cloud configuration: it is empty; write at least the line [Global]; manifests/99_cloud-creds-secret.yaml: secret/openstack-credentials in kube-system, line 11:13 of the value of key clouds.yaml: cacert is \"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line"},
+		"a cloud config without any key": {prepare: func(n node) {
+			n.write(cloudFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cloud-provider-config, namespace: openshift-config}\n")
+		}, flags: []string{"--cloud-config-file="}, message: "manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, key config: the key is missing, there is no key at all: write the cloud configuration under it"},
+		"a cloud config that is binary": {prepare: func(n node) {
+			n.write(cloudFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cloud-provider-config, namespace: openshift-config}\nbinaryData: {config: AAE=}\n")
+		}, flags: []string{"--cloud-config-file="}, message: "manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, key config: it is binary data: write it as text under data"},
+		"a cloud config that nothing names": {prepare: func(n node) {
+			n.edit(infraFile, "  cloudConfig:\n    key: config\n    name: cloud-provider-config\n", "  cloudConfig: {}\n")
+		}, flags: []string{"--cloud-config-file="}, message: "manifests/cluster-infrastructure-02-config.yml: infrastructure.config.openshift.io/cluster, spec.cloudConfig: there is no cloud configuration: it is missing; write at least the line [Global]; manifests/99_cloud-creds-secret.yaml: secret/openstack-credentials in kube-system, line 11:13 of the value of key clouds.yaml: cacert is \"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line"},
+		"a generated cloud config without its key": {
+			prepare: func(n node) { n.edit(generatedFile, "cloud.conf:", "cloud.cfg:") },
+			message: "config-bootstrap/cloud-provider-config-generated.yaml: configmap/kube-cloud-config in openshift-config-managed, key cloud.conf: the key is missing, there is only ca-bundle.pem, cloud.cfg: write the cloud configuration under it",
+		},
+		"a generated cloud config that is broken where the user's is not": {
+			prepare: func(n node) { n.edit(generatedFile, "[LoadBalancer]", "[LoadBalancer") },
+			message: "config-bootstrap/cloud-provider-config-generated.yaml: configmap/kube-cloud-config in openshift-config-managed, line 7:1 of the value of key cloud.conf: the header of section [LoadBalancer] is not closed: write \"]\" behind the name",
+		},
+		"a cloud CA that is no PEM": {
+			prepare: withConfig("-----BEGIN CERTIFICATE-----", "-----BEGIN-----"),
+			message: userConfig + ", key ca-bundle.pem: there is no PEM certificate in it, and the cloud-controller-manager would exit: write the CA certificates in PEM form",
+		},
+		"credentials without clouds.yaml": {
+			prepare: withSecret("data: {clouds.conf: Zm9v}\n"),
+			message: rootSecret + ", key clouds.yaml: the credentials Secret has no such key, only clouds.conf",
+		},
+		"credentials without any key": {
+			prepare: withSecret(""),
+			message: rootSecret + ", key clouds.yaml: the credentials Secret is empty: it needs the key clouds.yaml",
+		},
+		"credentials that are no YAML": {
+			prepare: withSecret("stringData:\n  clouds.yaml: |\n    clouds:\n      openstack: [\n"),
+			message: rootSecret + ", line 2:3 of the value of key clouds.yaml: this is not YAML: did not find expected node content",
+		},
+		"credentials without the cloud": {
+			prepare: withSecret("stringData:\n  clouds.yaml: |\n    clouds:\n      devstack: {}\n"),
+			message: rootSecret + ", line 2:3 of the value of key clouds.yaml: there is no cloud named openstack, only \"devstack\": rename the entry to openstack",
+		},
+		"credentials that are not base64": {
+			prepare: withSecret("data: {clouds.yaml: 'a secret'}\n"),
+			message: rootSecret + ": illegal base64 data at input byte 1",
+		},
+		"credentials whose key is a path": {
+			prepare: withSecret("stringData: {../clouds.yaml: a}\n"),
+			message: rootSecret + ", key \"../clouds.yaml\": a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+'), must not start with '..'",
+		},
+		"credentials with a text that the installer of a node replaces": {
+			prepare: withSecret("stringData:\n  clouds.yaml: |\n    clouds:\n      openstack:\n        auth:\n          auth_url: https://keystone.example.com\n          user_id: a\n          password: NODE_NAME\n"),
+			message: rootSecret + ", line 6:17 of the value of key clouds.yaml: this has the text NODE_NAME in it, which the installation on a node replaces in every file: rotate the credential or change the value",
+		},
+		"no image at all": {
+			flags: []string{"--image-references="},
+			message: "--manifest-image or --image-references, key openstack-cloud-controller-manager: there is no image of the cloud-controller-manager for platform openstack; " +
+				"the release must name it",
+		},
+		"image references without the platform's": {prepare: func(n node) {
+			n.edit("image-references", `"openstack-cloud-controller-manager"`, `"aws-cloud-controller-manager"`)
+		}, message: "image-references, key openstack-cloud-controller-manager: there is no image of the cloud-controller-manager for platform openstack; the release must name it"},
+		"image references that are something else": {
+			flags:   []string{"--image-references=" + cloudFile},
+			message: "manifests/cloud-provider-config.yaml has to hold exactly one ImageStream: give the release's image-references",
+		},
+		"image references that contradict the flag": {
+			flags:   []string{"--manifest-image=example.com/ccm:1"},
+			message: "--manifest-image is example.com/ccm:1, but image-references has quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:2222222222222222222222222222222222222222222222222222222222222222 for openstack-cloud-controller-manager: give one of them, or the same",
+		},
+		"a feature gate without the release": {
+			flags:   []string{"--payload-version=4.23.0"},
+			message: "manifests/99_feature-gate.yaml: featuregate.config.openshift.io/cluster: status.featureGates has no entry for --payload-version 4.23.0: render it for this release first",
+		},
+		"an override that is not in the schema": {
+			prepare: func(n node) { n.write("override.yaml", "extendedArgument: {}\n") },
+			flags:   []string{"--config-override-files=override.yaml"},
+			message: "override.yaml: the operand's configuration does not fit its schema: json: unknown field \"extendedArgument\"; " +
+				"if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there",
+		},
+		"an override that is missing": {
+			flags:   []string{"--config-override-files=override.yaml"},
+			message: "override.yaml cannot be read: no such file or directory",
+		},
+		"an override for another platform": {
+			prepare: func(n node) { n.write("override.yaml", "platform: none\n") },
+			flags:   []string{"--config-override-files=override.yaml"},
+			message: "override.yaml: the configuration is for platform \"none\", the candidate for \"openstack\"",
+		},
+		"a system trust bundle that cannot be read": {
+			flags:   []string{"--system-trust-bundle=trust"},
+			message: "trust cannot be read: is a directory",
+		},
+		"an output folder that is a file": {
+			flags:   []string{"--asset-output-dir=image-references"},
+			message: "image-references/config/cloud-controller-manager-trusted-ca-ca-bundle.crt cannot be read: not a directory",
+		},
+		"an output that is a folder": {
+			flags:   []string{"--config-output-file=manifests"},
+			message: "manifests is a folder where a file has to be written: remove it or give another folder",
+		},
+		"two outputs in one place": {
+			flags:   []string{"--config-output-file=out/bootstrap-manifests/../bootstrap-manifests/cloud-controller-manager-pod.yaml"},
+			message: "two outputs would be written to out/bootstrap-manifests/cloud-controller-manager-pod.yaml: give another --config-output-file",
+		},
+		"a folder below a file": {
+			flags:   []string{"--config-output-file=image-references/config.yaml"},
+			message: "image-references/config.yaml cannot be read: not a directory",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			if test.prepare != nil {
+				test.prepare(n)
+			}
+			before := n.snapshot(".")
+			r := n.run(test.flags...)
+			require.Equal(t, 1, r.code, r.stderr)
+			require.Empty(t, r.stdout)
+			lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n")
+			require.Equal(t, "render: "+test.message, lines[len(lines)-1])
+			require.Equal(t, before, n.snapshot("."))
+		})
+	}
+}
