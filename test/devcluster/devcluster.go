@@ -200,17 +200,20 @@ func (c *Cluster) builder() build.Builder {
 }
 
 func (c *Cluster) build(ctx context.Context) error {
-	targets := build.ControlPlane()
-	if c.options.Nodes > 0 {
-		if err := installPackages(ctx, c.progress); err != nil {
-			return err
-		}
-		targets = append(targets, build.Nodes()...)
-		if c.hasCloud() {
-			targets = append(targets, build.OpenStack())
-		}
+	if c.options.Nodes == 0 {
+		return c.builder().Pinned(ctx, build.ControlPlane()...)
 	}
-	return c.builder().Pinned(ctx, targets...)
+	if err := installPackages(ctx, c.progress); err != nil {
+		return err
+	}
+	targets := append(build.ControlPlane(), build.Nodes()...)
+	if c.hasCloud() {
+		targets = append(targets, build.OpenStack())
+	}
+	if err := c.builder().Pinned(ctx, targets...); err != nil || c.options.WithoutPayload {
+		return err
+	}
+	return c.builder().Local(ctx, operator())
 }
 
 func (c *Cluster) hasCloud() bool { return c.options.Platform == configv1.OpenStackPlatformType }

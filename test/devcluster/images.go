@@ -52,12 +52,9 @@ func Images(ctx context.Context, options Options, dir string) ([]string, error) 
 }
 
 // writeImages writes the images of the payload into the run's folder.
-func (c *Cluster) writeImages(ctx context.Context) ([]string, error) {
+func (c *Cluster) writeImages() ([]string, error) {
 	if c.options.WithoutPayload {
 		return nil, nil
-	}
-	if err := c.builder().Local(ctx, operator()); err != nil {
-		return nil, err
 	}
 	return c.imagesInto(filepath.Join(c.options.Dir, "images"))
 }

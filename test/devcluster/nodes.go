@@ -39,7 +39,7 @@ func (c *Cluster) startNodes(ctx context.Context) error {
 		return nil
 	}
 	fmt.Fprintf(c.progress, "starting %d nodes\n", c.options.Nodes)
-	images, err := c.writeImages(ctx)
+	images, err := c.writeImages()
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (c *Cluster) seed(ctx context.Context) error {
 		}
 	}
 	for _, definition := range definitions {
-		if err := client.AwaitEstablished(ctx, definition.GetName()); err != nil {
+		if err := client.AwaitServed(ctx, definition); err != nil {
 			return err
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// establishLimit is how long a CustomResourceDefinition may take to be served.
-const establishLimit = 30 * time.Second
+// serveLimit is how long a CustomResourceDefinition may take to be served.
+const serveLimit = 30 * time.Second
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
@@ -109,19 +109,27 @@ func (c *Client) create(ctx context.Context, object *unstructured.Unstructured) 
 	return err
 }
 
-// AwaitEstablished waits until the CustomResourceDefinition is served and its names are accepted.
-func (c *Client) AwaitEstablished(ctx context.Context, name string) error {
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, establishLimit, true, func(ctx context.Context) (bool, error) {
-		definition, err := c.dynamic.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
+// AwaitServed waits until the kind that a CustomResourceDefinition defines can be used.
+func (c *Client) AwaitServed(ctx context.Context, definition *unstructured.Unstructured) error {
+	name := definition.GetName()
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, serveLimit, true, func(ctx context.Context) (bool, error) {
+		current, err := c.dynamic.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
+		if err != nil || !hasTrueCondition(current, "Established") {
 			return false, err
 		}
-		return hasTrueCondition(definition, "Established"), nil
+		// Discovery follows a moment after the condition.
+		_, err = c.mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind})
+		if meta.IsNoMatchError(err) {
+			c.mapper.Reset()
+			return false, nil
+		}
+		return err == nil, err
 	})
 	if err != nil {
-		return fmt.Errorf("customresourcedefinition %s is not established: %w", name, err)
+		return fmt.Errorf("customresourcedefinition %s is not served: %w", name, err)
 	}
-	c.mapper.Reset()
 	return nil
 }
 

@@ -53,7 +53,7 @@ func awaitDefinition(ctx context.Context, client *objects.Client, object *unstru
 	if err != nil || object.GetKind() != "CustomResourceDefinition" {
 		return err
 	}
-	return client.AwaitEstablished(ctx, object.GetName())
+	return client.AwaitServed(ctx, object)
 }
 
 func update(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {

@@ -1,0 +1,135 @@
+package seed_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
+)
+
+func cluster(platform configv1.PlatformType) seed.Cluster {
+	return seed.Cluster{
+		Platform:     platform,
+		APIServerURL: "https://10.200.0.1:6443",
+		APIServerIP:  "10.200.0.1",
+		ServiceCIDR:  "10.96.0.0/24",
+		PodCIDR:      "10.201.0.0/16",
+		HostPrefix:   24,
+		Version:      "4.99.0-dev",
+		CloudCA:      []byte("the cloud's CA\n"),
+		Now:          time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+	}
+}
+
+func find[T runtime.Object](t *testing.T, objects []runtime.Object) T {
+	t.Helper()
+	for _, object := range objects {
+		if found, ok := object.(T); ok {
+			return found
+		}
+	}
+	t.Fatalf("no %T", *new(T))
+	return *new(T)
+}
+
+func TestObjectsOfAnOpenStackCluster(t *testing.T) {
+	objects, err := cluster(configv1.OpenStackPlatformType).Objects()
+	require.NoError(t, err)
+
+	infrastructure := find[*configv1.Infrastructure](t, objects)
+	require.Equal(t, "dev-x7k2p", infrastructure.Status.InfrastructureName)
+	require.Equal(t, "https://10.200.0.1:6443", infrastructure.Status.APIServerInternalURL)
+	require.Equal(t, configv1.HighlyAvailableTopologyMode, infrastructure.Status.ControlPlaneTopology)
+	require.Equal(t, []string{"10.200.0.1"}, infrastructure.Status.PlatformStatus.OpenStack.APIServerInternalIPs)
+
+	cloudConfig := find[*corev1.ConfigMap](t, objects)
+	require.Equal(t, "openshift-config/cloud-provider-config", cloudConfig.Namespace+"/"+cloudConfig.Name)
+	require.Equal(t, map[string]string{
+		"config": `[Global]
+secret-name = openstack-credentials
+secret-namespace = kube-system
+region = RegionOne
+ca-file = /etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem
+
+[LoadBalancer]
+use-octavia = True
+`,
+		"ca-bundle.pem": "the cloud's CA\n",
+	}, cloudConfig.Data)
+	require.Equal(t, cloudConfig.Name, infrastructure.Spec.CloudConfig.Name)
+	require.Contains(t, cloudConfig.Data, infrastructure.Spec.CloudConfig.Key)
+}
+
+func TestOtherPlatformsHaveNoCloudConfig(t *testing.T) {
+	objects, err := cluster(configv1.NonePlatformType).Objects()
+	require.NoError(t, err)
+	infrastructure := find[*configv1.Infrastructure](t, objects)
+	require.Equal(t, configv1.NonePlatformType, infrastructure.Status.PlatformStatus.Type)
+	require.Empty(t, infrastructure.Spec.CloudConfig)
+	require.False(t, slices.ContainsFunc(objects, func(object runtime.Object) bool {
+		_, ok := object.(*corev1.ConfigMap)
+		return ok
+	}))
+}
+
+func TestASingleNodeIsASingleReplica(t *testing.T) {
+	single := cluster(configv1.OpenStackPlatformType)
+	single.SingleNode = true
+	objects, err := single.Objects()
+	require.NoError(t, err)
+	require.Equal(t, configv1.SingleReplicaTopologyMode, find[*configv1.Infrastructure](t, objects).Status.ControlPlaneTopology)
+}
+
+func TestFeatureGatesAreTheRealOnesInOrder(t *testing.T) {
+	objects, err := cluster(configv1.OpenStackPlatformType).Objects()
+	require.NoError(t, err)
+	gates := find[*configv1.FeatureGate](t, objects).Status.FeatureGates
+	require.Len(t, gates, 1)
+	require.Equal(t, "4.99.0-dev", gates[0].Version)
+	for _, list := range [][]configv1.FeatureGateAttributes{gates[0].Enabled, gates[0].Disabled} {
+		require.Greater(t, len(list), 10)
+		require.True(t, slices.IsSortedFunc(list, func(a, b configv1.FeatureGateAttributes) int {
+			if a.Name < b.Name {
+				return -1
+			}
+			return 1
+		}))
+	}
+}
+
+func TestAVersionWithoutAMajorNumberIsRefused(t *testing.T) {
+	broken := cluster(configv1.OpenStackPlatformType)
+	broken.Version = "dev"
+	_, err := broken.Objects()
+	require.EqualError(t, err, `version "dev" has no major number: strconv.ParseUint: parsing "dev": invalid syntax`)
+}
+
+func TestCredentialsAreTheSecretOfTheCredentialsRequest(t *testing.T) {
+	secret := seed.Credentials([]byte("clouds: {}\n"))
+	require.Equal(t, "openshift-cloud-controller-manager/openstack-cloud-credentials", secret.Namespace+"/"+secret.Name)
+	require.Equal(t, map[string][]byte{"clouds.yaml": []byte("clouds: {}\n")}, secret.Data)
+}
+
+func TestDefinitionsAreThoseOfTheSeededKinds(t *testing.T) {
+	definitions, err := seed.Definitions(t.Context(), ".")
+	require.NoError(t, err)
+	names := []string{}
+	for _, definition := range definitions {
+		names = append(names, definition.GetName())
+	}
+	require.Equal(t, []string{
+		"proxies.config.openshift.io",
+		"apiservers.config.openshift.io",
+		"featuregates.config.openshift.io",
+		"infrastructures.config.openshift.io",
+		"networks.config.openshift.io",
+		"clusteroperators.config.openshift.io",
+		"clusterversions.config.openshift.io",
+	}, names)
+}
