@@ -1,0 +1,49 @@
+package architecture
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+func TestTheDocumentedDeliveryIsThatOfTheCode(t *testing.T) {
+	want := make([]string, 0, len(operand.Delivered()))
+	for _, o := range operand.Delivered() {
+		want = append(want, fmt.Sprintf("| %s | `%s` | %s | %s |", o.Kind, o.Name, o.Delivery, o.Why))
+	}
+	var documented []string
+	for line := range strings.Lines(string(read(t, "docs/architecture.md"))) {
+		if strings.HasPrefix(line, "| ConfigMap |") || strings.HasPrefix(line, "| Secret |") {
+			documented = append(documented, strings.TrimSpace(line))
+		}
+	}
+	require.Equal(t, want, documented)
+}
+
+func TestEveryControllersFolderIsDocumented(t *testing.T) {
+	text := string(read(t, "docs/architecture.md"))
+	for _, p := range packages(t) {
+		folder, ok := strings.CutPrefix(p.relative(), "pkg/operator/")
+		if ok && !strings.Contains(folder, "/") && folder != "operatorclient" && folder != "observedplatform" {
+			require.Contains(t, text, "| `"+folder+"` |")
+		}
+	}
+}
+
+func TestTheReadmeListsTheMakefilesTargets(t *testing.T) {
+	var targets []string
+	for line := range strings.Lines(string(read(t, "Makefile"))) {
+		if target, _, ok := strings.Cut(line, ": ## "); ok {
+			targets = append(targets, target)
+		}
+	}
+	require.Equal(t, []string{"run", "test", "verify", "bench", "build", "images", "vendor", "update-golden"}, targets)
+	readme := string(read(t, "README.md"))
+	for _, target := range targets {
+		require.Contains(t, readme, "| `"+target+"` |")
+	}
+}
