@@ -208,6 +208,11 @@ func sooner(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
+// newCondition leaves an empty message out: the API drops it, and what was applied would never equal what is there.
 func newCondition(conditionType string, status operatorv1.ConditionStatus, reason, message string) *applyoperatorv1.OperatorConditionApplyConfiguration {
-	return applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(status).WithReason(reason).WithMessage(message)
+	condition := applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(status).WithReason(reason)
+	if message != "" {
+		condition = condition.WithMessage(message)
+	}
+	return condition
 }

@@ -164,7 +164,7 @@ func (c *controller) look(s source) (notices []string, next time.Duration, err e
 func condition(notices []string) *applyoperatorv1.OperatorConditionApplyConfiguration {
 	c := applyoperatorv1.OperatorCondition().WithType(ConditionType)
 	if len(notices) == 0 {
-		return c.WithStatus(operatorv1.ConditionFalse).WithReason("AsExpected").WithMessage("")
+		return c.WithStatus(operatorv1.ConditionFalse).WithReason("AsExpected")
 	}
 	if more := len(notices) - maxNotices; more > 0 {
 		notices = append(notices[:maxNotices:maxNotices], fmt.Sprintf("and %d more", more))

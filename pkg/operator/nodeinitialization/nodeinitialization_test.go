@@ -1,0 +1,279 @@
+package nodeinitialization
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+
+// node was created so long before now and carries the taints.
+func node(name string, age time.Duration, taints ...string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age)), ResourceVersion: "7",
+		Labels: map[string]string{"kubernetes.io/os": "linux"},
+	}}
+	for _, key := range taints {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+	}
+	return n
+}
+
+const uninit = "node.cloudprovider.kubernetes.io/uninitialized"
+
+func newStore(clock *clocktesting.FakeClock) (*store, *int) {
+	changes := 0
+	return &store{clock: clock, waiting: map[string]time.Time{}, changed: func() { changes++ }}, &changes
+}
+
+func TestStore(t *testing.T) {
+	for name, tc := range map[string]struct {
+		do          func(*store, *clocktesting.FakeClock)
+		want        map[string]time.Time
+		wantChanges int
+	}{
+		"a node that was there waits since its creation, so that a restart begins no new wait": {
+			do: func(s *store, _ *clocktesting.FakeClock) {
+				_ = s.Replace([]any{node("old", time.Hour, uninit), node("fine", time.Hour)}, "1")
+			},
+			want: map[string]time.Time{"old": now.Add(-time.Hour)}, wantChanges: 1,
+		},
+		"a node that gets the taint later waits from then on": {
+			do: func(s *store, clock *clocktesting.FakeClock) {
+				_ = s.Replace(nil, "1")
+				clock.Step(time.Minute)
+				_ = s.Update(node("old", time.Hour, uninit))
+			},
+			want: map[string]time.Time{"old": now.Add(time.Minute)}, wantChanges: 2,
+		},
+		"a heartbeat of a waiting node changes nothing": {
+			do: func(s *store, clock *clocktesting.FakeClock) {
+				_ = s.Replace([]any{node("old", time.Hour, uninit)}, "1")
+				clock.Step(time.Minute)
+				_ = s.Update(node("old", time.Hour, uninit))
+			},
+			want: map[string]time.Time{"old": now.Add(-time.Hour)}, wantChanges: 1,
+		},
+		"an initialized node is forgotten": {
+			do: func(s *store, _ *clocktesting.FakeClock) {
+				_ = s.Replace(nil, "1")
+				_ = s.Add(node("new", 0, uninit))
+				_ = s.Update(node("new", 0))
+			},
+			want: map[string]time.Time{}, wantChanges: 3,
+		},
+		"a deleted node is forgotten": {
+			do: func(s *store, _ *clocktesting.FakeClock) {
+				_ = s.Replace([]any{node("old", time.Hour, uninit)}, "1")
+				_ = s.Delete(node("old", time.Hour, uninit))
+			},
+			want: map[string]time.Time{}, wantChanges: 2,
+		},
+		"the taints of others are not ours": {
+			do: func(s *store, _ *clocktesting.FakeClock) {
+				_ = s.Replace([]any{node("busy", time.Hour, "node.kubernetes.io/not-ready")}, "1")
+				_ = s.Update(node("new", 0, "node-role.kubernetes.io/master"))
+			},
+			want: map[string]time.Time{}, wantChanges: 1,
+		},
+		"a new list keeps the waits that it confirms, drops the others and dates new ones from now": {
+			do: func(s *store, clock *clocktesting.FakeClock) {
+				_ = s.Replace([]any{node("stays", time.Hour, uninit), node("goes", time.Hour, uninit)}, "1")
+				clock.Step(time.Minute)
+				_ = s.Replace([]any{node("stays", time.Hour, uninit), node("comes", time.Hour, uninit)}, "2")
+			},
+			want: map[string]time.Time{"stays": now.Add(-time.Hour), "comes": now.Add(time.Minute)}, wantChanges: 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(now)
+			s, changes := newStore(clock)
+			_, synced := s.snapshot()
+			require.False(t, synced)
+			tc.do(s, clock)
+			waiting, synced := s.snapshot()
+			require.True(t, synced)
+			require.Equal(t, tc.want, waiting)
+			require.Equal(t, tc.wantChanges, *changes)
+		})
+	}
+}
+
+func TestOfAStreamOnlyWhatMattersIsKept(t *testing.T) {
+	bookmark := &corev1.Node{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9", Annotations: map[string]string{"k8s.io/initial-events-end": "true"}}}
+	status := &metav1.Status{Message: "too old"}
+	bare := func(n *corev1.Node) *corev1.Node { n.Labels = nil; return n }
+
+	for name, tc := range map[string]struct {
+		in       watch.Event
+		want     watch.Event
+		wantKeep bool
+	}{
+		"an initialized node is dropped while all are streamed": {
+			in: watch.Event{Type: watch.Added, Object: node("a", 0)}, want: watch.Event{Type: watch.Added, Object: node("a", 0)},
+		},
+		"an uninitialized one is kept, stripped": {
+			in:   watch.Event{Type: watch.Added, Object: node("a", 0, uninit)},
+			want: watch.Event{Type: watch.Added, Object: bare(node("a", 0, uninit))}, wantKeep: true,
+		},
+		"a change is kept: it may be the end of the wait": {
+			in:   watch.Event{Type: watch.Modified, Object: node("a", 0)},
+			want: watch.Event{Type: watch.Modified, Object: bare(node("a", 0))}, wantKeep: true,
+		},
+		"a bookmark is kept whole": {
+			in: watch.Event{Type: watch.Bookmark, Object: bookmark}, want: watch.Event{Type: watch.Bookmark, Object: bookmark}, wantKeep: true,
+		},
+		"an error is kept": {
+			in: watch.Event{Type: watch.Error, Object: status}, want: watch.Event{Type: watch.Error, Object: status}, wantKeep: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, keep := dropInitialized(tc.in)
+			require.Equal(t, tc.wantKeep, keep)
+			require.Equal(t, tc.want, got)
+		})
+	}
+}
+
+// pagedNodes is an API that does not stream: it lists in pages and then lets a test send events.
+type pagedNodes struct {
+	corev1client.NodeInterface
+	pages  [][]corev1.Node
+	limits chan int64
+	events *watch.FakeWatcher
+}
+
+// IsWatchListSemanticsUnSupported is asked by the reflector.
+func (p *pagedNodes) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (p *pagedNodes) List(_ context.Context, options metav1.ListOptions) (*corev1.NodeList, error) {
+	if options.ResourceVersion != "" {
+		return nil, fmt.Errorf("listing at %q is not paged", options.ResourceVersion)
+	}
+	page := 0
+	if options.Continue != "" {
+		page = 1
+	}
+	p.limits <- options.Limit
+	list := &corev1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: p.pages[page]}
+	if page == 0 {
+		list.Continue = "more"
+	}
+	return list, nil
+}
+
+func (p *pagedNodes) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return p.events, nil
+}
+
+func TestTheReflectorFillsTheStore(t *testing.T) {
+	nodes := &pagedNodes{
+		pages:  [][]corev1.Node{{*node("a", 0), *node("b", time.Hour, uninit)}, {*node("c", time.Hour, uninit), *node("d", 0)}},
+		limits: make(chan int64, 2),
+		events: watch.NewFake(),
+	}
+	changed := make(chan struct{}, 10)
+	s := &store{clock: clocktesting.NewFakeClock(now), waiting: map[string]time.Time{}, changed: func() { changed <- struct{}{} }}
+	go newReflector(nodes, s).RunWithContext(t.Context())
+
+	<-changed
+	waiting, synced := s.snapshot()
+	require.True(t, synced)
+	require.Equal(t, map[string]time.Time{"b": now.Add(-time.Hour), "c": now.Add(-time.Hour)}, waiting)
+	require.Equal(t, int64(100), <-nodes.limits)
+	require.Equal(t, int64(100), <-nodes.limits)
+
+	nodes.events.Add(node("a", 0))
+	nodes.events.Modify(node("b", time.Hour))
+	<-changed
+	nodes.events.Delete(node("c", time.Hour, uninit))
+	<-changed
+	nodes.events.Add(node("e", 0, uninit))
+	<-changed
+	waiting, _ = s.snapshot()
+	require.Equal(t, map[string]time.Time{"e": now}, waiting)
+}
+
+const advice = " Look at the log of the pod in openshift-cloud-controller-manager that holds the lease cloud-controller-manager; " +
+	"check that the cloud has an instance of the node's name, that its API is reachable from the control plane, " +
+	"and that the credentials may read instances and their networks"
+
+func TestSync(t *testing.T) {
+	for name, tc := range map[string]struct {
+		observed string
+		waiting  map[string]time.Time
+		unsynced bool
+		want     []operatorv1.OperatorCondition
+	}{
+		"without a waiting node all is well": {
+			want: []operatorv1.OperatorCondition{{Type: "NodeInitializationDegraded", Status: "False", Reason: "AsExpected"}},
+		},
+		"a node may wait for five minutes": {
+			waiting: map[string]time.Time{"a": now.Add(-5*time.Minute + time.Second)},
+			want:    []operatorv1.OperatorCondition{{Type: "NodeInitializationDegraded", Status: "False", Reason: "AsExpected"}},
+		},
+		"one that has waited for five minutes is named, the longest first": {
+			waiting: map[string]time.Time{"a": now.Add(-5 * time.Minute), "b": now.Add(-time.Minute), "c": now.Add(-time.Hour)},
+			want: []operatorv1.OperatorCondition{{
+				Type: "NodeInitializationDegraded", Status: "True", Reason: "NodesUninitialized",
+				Message: "Not initialized by the cloud-controller-manager: node/c (since 2026-11-21T08:00:00Z), node/a (since 2026-11-21T08:55:00Z)." + advice,
+			}},
+		},
+		"of many, five are named": {
+			waiting: map[string]time.Time{
+				"a": now.Add(-time.Hour), "b": now.Add(-time.Hour), "c": now.Add(-time.Hour), "d": now.Add(-time.Hour),
+				"e": now.Add(-time.Hour), "f": now.Add(-time.Hour), "g": now.Add(-time.Hour),
+			},
+			want: []operatorv1.OperatorCondition{{
+				Type: "NodeInitializationDegraded", Status: "True", Reason: "NodesUninitialized",
+				Message: "Not initialized by the cloud-controller-manager: node/a (since 2026-11-21T08:00:00Z), node/b (since 2026-11-21T08:00:00Z), " +
+					"node/c (since 2026-11-21T08:00:00Z), node/d (since 2026-11-21T08:00:00Z), node/e (since 2026-11-21T08:00:00Z) and 2 more." + advice,
+			}},
+		},
+		"before all nodes were seen nothing is said": {unsynced: true},
+		"on a platform that runs nothing, nothing":   {observed: `{"platform":"none"}`, waiting: map[string]time.Time{"a": now.Add(-time.Hour)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.observed == "" {
+				tc.observed = `{"platform":"openstack"}`
+			}
+			clock := clocktesting.NewFakeClock(now)
+			s, _ := newStore(clock)
+			s.synced = !tc.unsynced
+			if tc.waiting != nil {
+				s.waiting = tc.waiting
+			}
+			operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
+				ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)},
+			}, &operatorv1.OperatorStatus{}, nil)
+			c := &controller{operator: operator, store: s, clock: clock, threshold: DefaultThreshold}
+			require.NoError(t, c.sync(t.Context(), factory.NewSyncContext("test", events.NewInMemoryRecorder("test", clock))))
+			_, status, _, err := operator.GetOperatorState()
+			require.NoError(t, err)
+			require.Equal(t, tc.want, status.Conditions)
+		})
+	}
+}
+
+func TestTheTimerIsSetForTheNextNode(t *testing.T) {
+	c := &controller{clock: clocktesting.NewFakePassiveClock(now), threshold: DefaultThreshold}
+	overdue, next := c.judge(map[string]time.Time{"a": now.Add(-time.Hour), "b": now.Add(-4 * time.Minute), "c": now.Add(-time.Minute)})
+	require.Equal(t, []string{"a"}, overdue)
+	require.Equal(t, time.Minute, next)
+	_, next = c.judge(map[string]time.Time{"a": now.Add(-time.Hour)})
+	require.Zero(t, next)
+}
