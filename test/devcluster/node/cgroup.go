@@ -79,6 +79,14 @@ func (h hierarchy) create(parent, folder string) error {
 	if err := os.Mkdir(folder, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
+	// A group counts like one process beside the machine's others, but a node is a dozen. Where a hierarchy has no such
+	// file the kernel forbids to create it.
+	for file, weight := range map[string]string{"cpu.shares": "10240", "cpu.weight": "1000"} {
+		err := os.WriteFile(filepath.Join(folder, file), []byte(weight), 0)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
 	if h.cpuset {
 		return copyCpuset(parent, folder)
 	}
@@ -105,7 +113,6 @@ func copyCpuset(parent, folder string) error {
 		if err != nil {
 			return err
 		}
-		//nolint:gosec // The folder is one of the kernel's, below a mount point of a cgroup hierarchy.
 		if err := os.WriteFile(filepath.Join(folder, file), content, 0); err != nil {
 			return err
 		}

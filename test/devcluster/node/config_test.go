@@ -26,7 +26,8 @@ func TestRenderedConfiguration(t *testing.T) {
 		"kubelet-standalone.yaml": kubeletYAML(standalone),
 		"kubelet-standalone.args": strings.Join(kubeletCommand(standalone, "10.200.0.12", "/config/kubelet.yaml"), "\n"),
 		"cni.conflist":            cniConfig(network.pods(1).String()),
-		"network.ip":              strings.Join(network.inside(1), "\n"),
+		"network-inside.ip":       strings.Join(network.inside(1), "\n"),
+		"network-outside.ip":      strings.Join(network.outside(1, 4711), "\n"),
 	}
 	for name, got := range tests {
 		t.Run(name, func(t *testing.T) {

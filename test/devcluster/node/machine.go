@@ -140,9 +140,9 @@ func (s *machineState) createFolders() error {
 	return nil
 }
 
-// makeFolder creates a folder and its parents, open to all as they are on a real node.
+// makeFolder creates a folder and its parents, open to all as on a real node, where pods without root read them.
 func makeFolder(path string) error {
-	return os.MkdirAll(path, 0o755) //nolint:gosec // Processes of pods that are not root read what is in it.
+	return os.MkdirAll(path, 0o755)
 }
 
 // restore undoes what was recorded. A folder that somebody has put something in stays.

@@ -187,12 +187,19 @@ func (n *Network) pods(index int) netip.Prefix {
 
 // connect gives the network namespace of a process a link to the bridge, called eth0 there.
 func (n *Network) connect(ctx context.Context, index, pid int) error {
-	link := n.link(index)
-	return ip(ctx,
-		fmt.Sprintf("link add %s type veth peer name eth0 netns %d", link, pid),
+	return ip(ctx, n.outside(index, pid)...)
+}
+
+// outside returns the commands that make a node's link. Its hardware address is made of the node's address, so that it
+// stays when the node restarts: neighbours remember it for half a minute.
+func (n *Network) outside(index, pid int) []string {
+	link, octets := n.link(index), n.address(index).As4()
+	hardware := net.HardwareAddr{0x02, 0x00, octets[0], octets[1], octets[2], octets[3]} // locally administered
+	return []string{
+		fmt.Sprintf("link add %s type veth peer name eth0 address %s netns %d", link, hardware, pid),
 		fmt.Sprintf("link set %s addrgenmode none", link),
 		fmt.Sprintf("link set %s master %s up", link, n.bridge),
-	)
+	}
 }
 
 // disconnect removes the link. The kernel does so too when the namespace ends, but at leisure.

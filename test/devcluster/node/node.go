@@ -180,7 +180,7 @@ func (n *Node) writeAPIServerURL() error {
 		port = "443"
 	}
 	content := fmt.Sprintf("KUBERNETES_SERVICE_HOST='%s'\nKUBERNETES_SERVICE_PORT='%s'\n", server.Hostname(), port)
-	//nolint:gosec // Pods that are not root read it, as on a real node.
+	// Pods that are not root read it, as on a real node.
 	return os.WriteFile(n.root("/etc/kubernetes/apiserver-url.env"), []byte(content), 0o644)
 }
 
