@@ -96,7 +96,7 @@ func (s *machineState) load() error {
 	}
 	s.Sysctls = map[string]string{}
 	for _, name := range kubeletSysctls {
-		value, err := os.ReadFile("/proc/sys/" + name)
+		value, err := os.ReadFile(s.machine.sysctls + name)
 		if err != nil {
 			return err
 		}
