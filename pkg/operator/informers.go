@@ -53,7 +53,7 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 		kubeSystem:    namespaced(kube, operatorclient.KubeSystemNamespace, named(operatorclient.APIServerAuthentication)),
 		nodes: informers.NewSharedInformerFactoryWithOptions(kube, resync,
 			informers.WithTweakListOptions(labelled(masterLabel)), informers.WithTransform(stripNode)),
-		bindings: staticresources.NewClusterRoleBindingInformers(kube),
+		bindings: staticresources.NewClusterRoleBindingInformers(kube, longWatch),
 		config: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
 			configinformers.WithTweakListOptions(longWatch), configinformers.WithTransform(stripManagedFields)),
 		clusterOperator: configinformers.NewSharedInformerFactoryWithOptions(config, resync,

@@ -53,11 +53,12 @@ type controller struct {
 	kube     cachedClient
 }
 
-// NewClusterRoleBindingInformers watches only the bindings that New's controller makes, by their label. The caller
-// starts the factory.
-func NewClusterRoleBindingInformers(kube kubernetes.Interface) informers.SharedInformerFactory {
+// NewClusterRoleBindingInformers watches only the bindings that New's controller makes, by their label; tweak adds to
+// the options of the watch. The caller starts the factory.
+func NewClusterRoleBindingInformers(kube kubernetes.Interface, tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.LabelSelector = managedByLabel + "=" + managedBy
+		tweak(o)
 	}))
 }
 
