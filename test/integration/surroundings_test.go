@@ -1,0 +1,195 @@
+package integration_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+const operatorUser = "system:serviceaccount:openshift-cloud-controller-manager-operator:cluster-cloud-controller-manager"
+
+func TestWhatSurroundsTheStaticPodsIsMadeAndMadeAgain(t *testing.T) {
+	c := startCluster(t, configv1.OpenStackPlatformType)
+	c.startOperator(t)
+	c.awaitRevision(t, 1)
+	secrets, configMaps := c.kube.CoreV1().Secrets(targetNamespace), c.kube.CoreV1().ConfigMaps(targetNamespace)
+
+	t.Run("the operand's token is its ServiceAccount's", func(t *testing.T) {
+		secret, err := secrets.Get(t.Context(), "kube-token", metav1.GetOptions{})
+		require.NoError(t, err)
+		review, err := c.kube.AuthenticationV1().TokenReviews().Create(t.Context(),
+			&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: string(secret.Data["token"])}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.Equal(t, "system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager", review.Status.User.Username)
+	})
+	t.Run("the client CAs are the API server's", func(t *testing.T) {
+		source, err := c.kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
+		require.NoError(t, err)
+		for target, key := range map[string]string{"client-ca": "client-ca-file", "requestheader-client-ca": "requestheader-client-ca-file"} {
+			copied, err := configMaps.Get(t.Context(), target, metav1.GetOptions{})
+			require.NoError(t, err)
+			require.Equal(t, map[string]string{"ca-bundle.crt": source.Data[key]}, copied.Data)
+		}
+	})
+	for _, name := range []string{"kube-token", "serving-cert", "cloud-tokens", "cert-syncer-identity"} {
+		t.Run("secret "+name+" comes back", func(t *testing.T) {
+			before, err := secrets.Get(t.Context(), name, metav1.GetOptions{})
+			require.NoError(t, err)
+			require.NoError(t, secrets.Delete(t.Context(), name, metav1.DeleteOptions{}))
+			await(t, "secret/"+name, func(ctx context.Context) error {
+				after, err := secrets.Get(ctx, name, metav1.GetOptions{})
+				if err == nil && after.UID == before.UID {
+					return fmt.Errorf("it is still the old one")
+				}
+				return err
+			})
+		})
+	}
+	t.Run("a changed role binding is corrected", func(t *testing.T) {
+		bindings := c.kube.RbacV1().ClusterRoleBindings()
+		const name = "system:openshift:cloud-controller-manager:operand"
+		binding, err := bindings.Get(t.Context(), name, metav1.GetOptions{})
+		require.NoError(t, err)
+		good := binding.Subjects
+		binding.Subjects, binding.Labels = nil, nil
+		_, err = bindings.Update(t.Context(), binding, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		await(t, "the binding's subjects", func(ctx context.Context) error {
+			binding, err := bindings.Get(ctx, name, metav1.GetOptions{})
+			if err == nil && len(binding.Subjects) != len(good) {
+				return fmt.Errorf("they are %v", binding.Subjects)
+			}
+			return err
+		})
+	})
+	t.Run("a new ServiceAccount gets a token of its own", func(t *testing.T) {
+		before, err := secrets.Get(t.Context(), "kube-token", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.NoError(t, c.kube.CoreV1().ServiceAccounts(targetNamespace).Delete(t.Context(), "cloud-controller-manager", metav1.DeleteOptions{}))
+		await(t, "another token", func(ctx context.Context) error {
+			after, err := secrets.Get(ctx, "kube-token", metav1.GetOptions{})
+			if err == nil && bytes.Equal(after.Data["token"], before.Data["token"]) {
+				return fmt.Errorf("it is still the old one")
+			}
+			return err
+		})
+	})
+	require.Equal(t, int32(1), c.awaitRevision(t, 1), "none of this is a reason for a rollout but the cert-syncer's token")
+	c.noRequestDenied(t)
+}
+
+func TestAvailableMeansAReadyPodAndALeaseThatIsRenewed(t *testing.T) {
+	c := startCluster(t, configv1.OpenStackPlatformType)
+	c.startOperator(t)
+	c.awaitCondition(t, "CloudControllerManagerAvailable", operatorv1.ConditionFalse,
+		"None of the 0 cloud-controller-manager pods in openshift-cloud-controller-manager is Ready; "+
+			"look at their state and at the logs of their container cloud-controller-manager")
+
+	pods := c.kube.CoreV1().Pods(targetNamespace)
+	pod, err := pods.Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "cloud-controller-manager-master-0", Labels: map[string]string{"app": "cloud-controller-manager"}},
+		Spec: corev1.PodSpec{
+			NodeName:                     "master-0",
+			AutomountServiceAccountToken: ptr.To(false),
+			Containers:                   []corev1.Container{{Name: "cloud-controller-manager", Image: "localhost/openstack:new"}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	_, err = pods.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	c.awaitCondition(t, "CloudControllerManagerAvailable", operatorv1.ConditionFalse,
+		"Nobody holds lease/cloud-controller-manager in openshift-cloud-controller-manager though 1 of 1 cloud-controller-managers are Ready; "+
+			"look at the logs of the container cloud-controller-manager for what keeps it from writing there")
+
+	_, err = c.kube.CoordinationV1().Leases(targetNamespace).Create(t.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: "cloud-controller-manager"},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity:       ptr.To("master-0_2d2f5e9e-55e7-4c65-b8a1-6a2d4f3d9a11"),
+			LeaseDurationSeconds: ptr.To(int32(137)),
+			RenewTime:            &metav1.MicroTime{Time: time.Now()},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	c.awaitCondition(t, "CloudControllerManagerAvailable", operatorv1.ConditionTrue,
+		"1 of 1 cloud-controller-managers are Ready; the one on node/master-0 leads")
+	c.awaitClusterOperator(t, configv1.OperatorAvailable, configv1.ConditionTrue, "the one on node/master-0 leads")
+}
+
+func TestAPlatformWithoutAnOperandGetsNoneOfItsObjects(t *testing.T) {
+	c := startCluster(t, configv1.NonePlatformType)
+	c.startOperator(t)
+	c.awaitCondition(t, "CloudControllerManagerAvailable", operatorv1.ConditionTrue, "")
+	await(t, "versions", func(ctx context.Context) error {
+		operator, err := c.config.ConfigV1().ClusterOperators().Get(ctx, "cloud-controller-manager", metav1.GetOptions{})
+		if err == nil && len(operator.Status.Versions) != 2 {
+			return fmt.Errorf("there are %v", operator.Status.Versions)
+		}
+		return err
+	})
+	_, err := c.kube.CoreV1().ServiceAccounts(targetNamespace).Get(t.Context(), "cloud-controller-manager", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "%v", err)
+	c.noRequestDenied(t)
+}
+
+// request is what the audit log tells of one.
+type request struct {
+	Verb       string `json:"verb"`
+	RequestURI string `json:"requestURI"`
+	User       struct {
+		Username string `json:"username"`
+	} `json:"user"`
+	ResponseStatus struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"responseStatus"`
+	StageTimestamp time.Time `json:"stageTimestamp"`
+}
+
+// noRequestDenied reads the API server's audit log.
+func (c *cluster) noRequestDenied(t *testing.T) {
+	t.Helper()
+	requests := c.requests(t)
+	require.NotEmpty(t, requests)
+	for _, request := range requests {
+		require.NotEqual(t, 403, request.ResponseStatus.Code, "%s %s: %s", request.Verb, request.RequestURI, request.ResponseStatus.Message)
+	}
+}
+
+// requests returns what the operator has asked of the API server.
+func (c *cluster) requests(t *testing.T) []request {
+	t.Helper()
+	file, err := os.Open(c.AuditLog())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, file.Close()) }()
+	var requests []request
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if !bytes.Contains(lines.Bytes(), []byte(operatorUser)) {
+			continue
+		}
+		event := request{}
+		// The server may be in the middle of a line.
+		if json.Unmarshal(lines.Bytes(), &event) == nil && event.User.Username == operatorUser {
+			requests = append(requests, event)
+		}
+	}
+	require.NoError(t, lines.Err())
+	return requests
+}
