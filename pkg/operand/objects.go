@@ -1,8 +1,10 @@
 package operand
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -19,7 +21,7 @@ const digestKey = "digest"
 
 // withObjects fills in the revisioned objects and their digest.
 func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, error) {
-	podYAML, err := marshalPod(r.Pod)
+	installedPod, err := r.installedPod()
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +35,7 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 	}
 	podConfigMap := newConfigMap(PodConfigMap, nil)
 	podConfigMap.Annotations = map[string]string{AcceptedInputAnnotation: InputDigest(in)}
-	podConfigMap.Data["pod.yaml"] = string(podYAML)
+	podConfigMap.Data["pod.yaml"] = string(installedPod)
 	podConfigMap.Data["forceRedeploymentReason"] = in.ForceRedeploymentReason
 	r.ConfigMaps = append(r.ConfigMaps, podConfigMap)
 
@@ -71,22 +73,45 @@ func newSecret(name string, files []deliveredFile) *corev1.Secret {
 	return object
 }
 
-// marshalPod writes the pod as the YAML that people will read on a node, without the empty status.
-func marshalPod(pod *corev1.Pod) ([]byte, error) {
+// withoutStatus is the pod as a document, without the empty status.
+func withoutStatus(pod *corev1.Pod) (map[string]any, error) {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
 	if err != nil {
 		return nil, fmt.Errorf("writing pod.yaml: %w", err)
 	}
 	delete(object, "status")
+	return object, nil
+}
+
+// installedPod is the pod as the installer reads it. It is JSON, whose texts are quoted: the installer replaces words in
+// it, and a label of REVISION would become a number in YAML.
+func (r *Resources) installedPod() ([]byte, error) {
+	object, err := withoutStatus(r.Pod)
+	if err != nil {
+		return nil, err
+	}
+	var data bytes.Buffer
+	encoder := json.NewEncoder(&data)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(object); err != nil {
+		return nil, fmt.Errorf("writing pod.yaml: %w", err)
+	}
+	return data.Bytes(), nil
+}
+
+// PodYAML is the static pod as people read it.
+func (r *Resources) PodYAML() ([]byte, error) {
+	object, err := withoutStatus(r.Pod)
+	if err != nil {
+		return nil, err
+	}
 	data, err := yaml.Marshal(object)
 	if err != nil {
 		return nil, fmt.Errorf("writing pod.yaml: %w", err)
 	}
 	return data, nil
 }
-
-// PodYAML is the static pod as it is written on a node.
-func (r *Resources) PodYAML() ([]byte, error) { return marshalPod(r.Pod) }
 
 // InputDigest identifies the cloud configuration, the one input in which a likely typo is judged by whether it is
 // a change. Identical bytes are never a change, whoever restarts or upgrades.

@@ -1,10 +1,12 @@
 package operand_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -74,6 +76,14 @@ func TestCopiesMatch(t *testing.T) {
 			require.ErrorContains(t, err, tc.want)
 		})
 	}
+}
+
+func TestTheInstalledPodIsAPodAfterTheInstallerHasReplacedTheRevision(t *testing.T) {
+	configMaps, _ := candidate(t, "")
+	installed := strings.ReplaceAll(configMaps[len(configMaps)-1].Data["pod.yaml"], "REVISION", "7")
+	pod := &corev1.Pod{}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(installed), pod))
+	require.Equal(t, map[string]string{"app": "cloud-controller-manager", "revision": "7"}, pod.Labels)
 }
 
 func TestEveryRevisionedObjectIsRendered(t *testing.T) {
