@@ -77,8 +77,8 @@ func (c *Cluster) imagesInto(dir string) ([]string, error) {
 			return nil, fmt.Errorf("system CA bundle: %w", err)
 		}
 		path := filepath.Join(dir, tag+".tar")
-		fmt.Fprintf(c.progress, "writing the image %s\n", imageRef(tag))
-		if err := node.WriteImage(path, node.ImageSpec{Ref: imageRef(tag), Files: files, Entrypoint: []string{program}}); err != nil {
+		fmt.Fprintf(c.progress, "writing the image %s\n", ImageRef(tag))
+		if err := node.WriteImage(path, node.ImageSpec{Ref: ImageRef(tag), Files: files, Entrypoint: []string{program}}); err != nil {
 			return nil, err
 		}
 		paths = append(paths, path)

@@ -76,7 +76,7 @@ func (c *Cluster) applyPayload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	manifests, err := payload.Read(filepath.Join(c.options.Repository, "manifests"), payload.Release{Version: Version, Image: imageRef})
+	manifests, err := payload.Read(filepath.Join(c.options.Repository, "manifests"), payload.Release{Version: Version, Image: ImageRef})
 	if err != nil {
 		return err
 	}
@@ -92,5 +92,5 @@ func (c *Cluster) applyPayload(ctx context.Context) error {
 	return client.Create(ctx, seed.Credentials(c.cloud.CloudsYAML()))
 }
 
-// imageRef returns the local image of a payload tag.
-func imageRef(tag string) string { return "localhost/openshift/" + tag + ":" + Version }
+// ImageRef returns the local image of a payload tag, such as openstack-cloud-controller-manager.
+func ImageRef(tag string) string { return "localhost/openshift/" + tag + ":" + Version }
