@@ -14,14 +14,15 @@ check_vet() { for_each code_modules go vet ./...; }
 # go.sum pins what vendor/ is made of, and go mod verify proves that the downloads still match it.
 check_modules() { for_each modules go mod tidy -diff && for_each modules go mod verify; }
 
-# The product's build has no network: what Dockerfile.rhel copies has to be enough beside vendor/.
+# The product's build has no network: what Dockerfile.rhel copies has to be enough beside vendor/. Finding every package
+# and embedded file is enough: the sources are those that the tests compile.
 check_vendored_build() {
 	local dir status=0
 	local copied
 	mapfile -t copied < <(sed -n -E 's/^COPY ([a-z]+) \1$/\1/p' Dockerfile.rhel | grep -v '^vendor$')
 	dir="$(mktemp -d)"
 	git ls-files --cached --others --exclude-standard -z -- go.mod go.sum "${copied[@]}" | xargs -0 cp --parents -t "$dir" || status=1
-	(cd "$dir" && go mod vendor && GOFLAGS=-mod=vendor GOPROXY=off go build -trimpath -o /dev/null ./cmd/...) || status=1
+	(cd "$dir" && go mod vendor && GOFLAGS=-mod=vendor GOPROXY=off go list -deps ./cmd/... >/dev/null) || status=1
 	rm -rf "$dir"
 	return "$status"
 }
@@ -56,7 +57,7 @@ run "gofmt" check_format
 run "bash syntax" check_scripts
 run "generated files" hack/generate.sh --check
 run "modules are tidy and verified" check_modules
-run "build from vendor/ without network" check_vendored_build
+run "sources of a build from vendor/ without network" check_vendored_build
 run "architecture" check_architecture
 run "go vet" check_vet
 run "golangci-lint" hack/lint.sh
