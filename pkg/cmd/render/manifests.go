@@ -199,21 +199,27 @@ type document struct {
 	data []byte
 }
 
-// splitDocuments cuts a file at its document separators and keeps the line numbers.
+// splitDocuments cuts a file at its document separators. What follows a separator on its line belongs to the document,
+// so the line numbers stay right.
 func splitDocuments(data []byte) []document {
-	documents := []document{{line: 1}}
-	number := 0
+	var documents []document
+	current, start, offset, number := document{line: 1}, 0, 0, 0
 	for line := range bytes.Lines(data) {
 		number++
-		if rest, found := bytes.CutPrefix(line, []byte("---")); found && (isBlank(rest) || rest[0] == ' ') {
-			// What follows on the same line is kept, so that no line number changes.
-			documents = append(documents, document{line: number})
-			line = rest
+		if isSeparator(line) {
+			current.data = data[start:offset]
+			documents = append(documents, current)
+			current, start = document{line: number}, offset+len("---")
 		}
-		last := &documents[len(documents)-1]
-		last.data = append(last.data, line...)
+		offset += len(line)
 	}
-	return documents
+	current.data = data[start:]
+	return append(documents, current)
+}
+
+func isSeparator(line []byte) bool {
+	rest, found := bytes.CutPrefix(line, []byte("---"))
+	return found && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
 }
 
 // isBlank tells whether there is nothing but comments.
