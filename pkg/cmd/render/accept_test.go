@@ -240,6 +240,7 @@ func TestTheGeneratedCloudConfigWinsWhereItHasData(t *testing.T) {
 	require.Zero(t, n.run().code)
 	require.Contains(t, n.read("out/tls/cloud-controller-manager-cloud-config-cloud.conf"), "region = regionTwo\n")
 
+	// cluster-config-operator always writes the object.
 	n.write(generatedFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-cloud-config, namespace: openshift-config-managed}\n")
 	require.Zero(t, n.run().code)
 	require.Contains(t, n.read("out/tls/cloud-controller-manager-cloud-config-cloud.conf"), "region = regionOne\n")

@@ -198,23 +198,21 @@ func (in *inputs) cloudConfig(ref operandconfig.CloudConfigReference) (operand.C
 			return operand.CloudConfig{}, err
 		}
 	}
-	switch {
-	case managed == nil || len(managed.Data) == 0 && len(managed.BinaryData) == 0:
+	if managed == nil || managed.Data[operatorclient.ManagedCloudConfigKey] == "" {
 		if ref.Name == "" {
 			user.Source = in.infrastructure.source() + ", spec.cloudConfig"
 		}
 		return user, nil
-	default:
-		derived := cloudConfigOf(managed, managedSource, operatorclient.ManagedCloudConfigKey)
-		if derived.CABundle == nil {
-			derived.CABundle = user.CABundle
-		}
-		if user.Data != nil && bytes.Equal(user.Data, derived.Data) {
-			// A copy: the user's own is the one to correct.
-			derived.Source, derived.Key = user.Source, user.Key
-		}
-		return derived, nil
 	}
+	derived := cloudConfigOf(managed, managedSource, operatorclient.ManagedCloudConfigKey)
+	if derived.CABundle == nil {
+		derived.CABundle = user.CABundle
+	}
+	if bytes.Equal(user.Data, derived.Data) {
+		// A copy: the user's own is the one to correct.
+		derived.Source, derived.Key = user.Source, user.Key
+	}
+	return derived, nil
 }
 
 // userCloudConfig reads the ConfigMap that the Infrastructure names.
@@ -240,7 +238,10 @@ func cloudConfigOf(configMap *corev1.ConfigMap, source, key string) operand.Clou
 	}
 	data, exists := configMap.Data[key]
 	_, isBinary := configMap.BinaryData[key]
+	_, bundleIsBinary := configMap.BinaryData[cloudCAKey]
 	switch {
+	case bundleIsBinary:
+		c.Key, c.Problem = cloudCAKey, "it is binary data: write it as text under data"
 	case exists:
 		c.Data = []byte(data)
 	case isBinary:

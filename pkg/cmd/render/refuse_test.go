@@ -183,9 +183,12 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 		"a cloud config that nothing names": {prepare: func(n node) {
 			n.edit(infraFile, "  cloudConfig:\n    key: config\n    name: cloud-provider-config\n", "  cloudConfig: {}\n")
 		}, flags: []string{"--cloud-config-file="}, message: "manifests/cluster-infrastructure-02-config.yml: infrastructure.config.openshift.io/cluster, spec.cloudConfig: there is no cloud configuration: it is missing; write at least the line [Global]; manifests/99_cloud-creds-secret.yaml: secret/openstack-credentials in kube-system, line 11:13 of the value of key clouds.yaml: cacert is \"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line"},
-		"a generated cloud config without its key": {
-			prepare: func(n node) { n.edit(generatedFile, "cloud.conf:", "cloud.cfg:") },
-			message: "config-bootstrap/cloud-provider-config-generated.yaml: configmap/kube-cloud-config in openshift-config-managed, key cloud.conf: the key is missing, there is only ca-bundle.pem, cloud.cfg: write the cloud configuration under it",
+		"a cloud CA that is binary": {
+			prepare: func(n node) {
+				n.edit(cloudFile, "data:\n  ca-bundle.pem: |\n", "binaryData: {ca-bundle.pem: AAE=}\ndata:\n  other: |\n")
+			},
+			flags:   []string{"--cloud-config-file="},
+			message: userConfig + ", key ca-bundle.pem: it is binary data: write it as text under data",
 		},
 		"a generated cloud config that is broken where the user's is not": {
 			prepare: func(n node) { n.edit(generatedFile, "[LoadBalancer]", "[LoadBalancer") },
