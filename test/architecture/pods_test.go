@@ -75,7 +75,7 @@ func TestEveryPodIsAdmittedAsItIsMeant(t *testing.T) {
 			continue
 		}
 		require.Equal(t, "privileged", pod.annotations["openshift.io/required-scc"], pod.name)
-		require.Equal(t, `{"effect": "PreferredDuringScheduling"}`, pod.annotations["target.workload.openshift.io/management"], pod.name)
+		require.JSONEq(t, `{"effect": "PreferredDuringScheduling"}`, pod.annotations["target.workload.openshift.io/management"], pod.name)
 		require.Equal(t, "system-node-critical", pod.spec.PriorityClassName, pod.name)
 		require.True(t, pod.spec.HostNetwork, "%s: a pod network may need the cloud-controller-manager first", pod.name)
 	}
