@@ -55,8 +55,8 @@ func oldSecret(change func(*corev1.Secret)) *corev1.Secret {
 
 // recordedQueue remembers what was added with a delay.
 type recordedQueue struct {
-	workqueue.RateLimitingInterface //nolint:staticcheck // The factory has not moved on.
-	after                           []time.Duration
+	workqueue.TypedRateLimitingInterface[any]
+	after []time.Duration
 }
 
 func (q *recordedQueue) AddAfter(_ any, d time.Duration) { q.after = append(q.after, d) }
@@ -66,7 +66,10 @@ type syncContext struct {
 	queue *recordedQueue
 }
 
-func (s syncContext) Queue() workqueue.RateLimitingInterface { return s.queue }
+// Queue has the type that library-go still asks for.
+func (s syncContext) Queue() workqueue.RateLimitingInterface { //nolint:staticcheck // The interface is not ours.
+	return s.queue
+}
 
 type fixture struct {
 	platform string

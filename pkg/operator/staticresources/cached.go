@@ -66,6 +66,7 @@ func (c cachedClient) ServiceAccounts(namespace string) corev1client.ServiceAcco
 	return serviceAccounts{live, cached(c.serviceAccounts.ServiceAccounts(namespace).Get, live.Get)}
 }
 
+// Get prefers what the informer saw.
 func (s serviceAccounts) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.ServiceAccount, error) {
 	return s.get(ctx, name, options)
 }
@@ -81,6 +82,7 @@ func (c cachedClient) Services(namespace string) corev1client.ServiceInterface {
 	return services{live, cached(c.services.Services(namespace).Get, live.Get)}
 }
 
+// Get prefers what the informer saw.
 func (s services) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Service, error) {
 	return s.get(ctx, name, options)
 }
@@ -96,6 +98,7 @@ func (c cachedClient) RoleBindings(namespace string) rbacv1client.RoleBindingInt
 	return roleBindings{live, cached(c.roleBindings.RoleBindings(namespace).Get, live.Get)}
 }
 
+// Get prefers what the informer saw.
 func (r roleBindings) Get(ctx context.Context, name string, options metav1.GetOptions) (*rbacv1.RoleBinding, error) {
 	return r.get(ctx, name, options)
 }
@@ -111,6 +114,7 @@ func (c cachedClient) ClusterRoleBindings() rbacv1client.ClusterRoleBindingInter
 	return clusterRoleBindings{live, cached(c.clusterRoleBindings.Get, live.Get)}
 }
 
+// Get prefers what the informer saw.
 func (r clusterRoleBindings) Get(ctx context.Context, name string, options metav1.GetOptions) (*rbacv1.ClusterRoleBinding, error) {
 	return r.get(ctx, name, options)
 }

@@ -170,10 +170,10 @@ func TestWithoutAnOperandNothingIsMade(t *testing.T) {
 
 func TestOnlyBindingsOfOursAreWatched(t *testing.T) {
 	client := fake.NewClientset()
-	factory := NewClusterRoleBindingInformers(client, func(o *metav1.ListOptions) { o.Limit = 7 })
-	factory.Rbac().V1().ClusterRoleBindings().Informer()
-	factory.Start(t.Context().Done())
-	factory.WaitForCacheSync(t.Context().Done())
+	bindings := NewClusterRoleBindingInformers(client, func(o *metav1.ListOptions) { o.Limit = 7 })
+	bindings.Rbac().V1().ClusterRoleBindings().Informer()
+	bindings.Start(t.Context().Done())
+	bindings.WaitForCacheSync(t.Context().Done())
 	for _, action := range client.Actions() {
 		if list, ok := action.(clienttesting.ListAction); ok {
 			require.Equal(t, "app.kubernetes.io/managed-by=cloud-controller-manager-operator", list.GetListRestrictions().Labels.String())

@@ -78,17 +78,9 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	var notices []string
-	var next time.Duration
-	for _, source := range sources(spec) {
-		found, in, err := c.look(source)
-		if err != nil {
-			return err
-		}
-		notices = append(notices, found...)
-		if in > 0 && (next == 0 || in < next) {
-			next = in
-		}
+	notices, next, err := c.lookAtAll(sources(spec))
+	if err != nil {
+		return err
 	}
 	if next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
@@ -103,6 +95,27 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		syncCtx.Recorder().Warning("TrustedCAExpiry", *required.Message)
 	}
 	return nil
+}
+
+// lookAtAll is look for all sources together.
+func (c *controller) lookAtAll(all []source) (notices []string, next time.Duration, err error) {
+	for _, s := range all {
+		found, in, err := c.look(s)
+		if err != nil {
+			return nil, 0, err
+		}
+		notices = append(notices, found...)
+		next = sooner(next, in)
+	}
+	return notices, next, nil
+}
+
+// sooner is the smaller of two durations of which 0 means never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // source is a bundle of trusted CAs.
@@ -150,9 +163,7 @@ func (c *controller) look(s source) (notices []string, next time.Duration, err e
 		case turns > ahead:
 			verb, turns = "", turns-ahead
 		}
-		if turns > 0 && (next == 0 || turns < next) {
-			next = turns
-		}
+		next = sooner(next, turns)
 		if verb != "" {
 			notices = append(notices, fmt.Sprintf("%s, key %s: the certificate %q %s on %s; replace it",
 				s.edited, s.key, certificate.Subject, verb, expiry.UTC().Format(time.DateOnly)))

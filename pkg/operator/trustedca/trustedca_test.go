@@ -112,11 +112,11 @@ func TestSync(t *testing.T) {
 			_, status, _, err := operator.GetOperatorState()
 			require.NoError(t, err)
 			require.Equal(t, tc.want, status.Conditions)
-			var events []string
+			var warned []string
 			for _, event := range recorder.Events() {
-				events = append(events, event.Reason+": "+event.Message)
+				warned = append(warned, event.Reason+": "+event.Message)
 			}
-			require.Equal(t, tc.wantEvents, events)
+			require.Equal(t, tc.wantEvents, warned)
 		})
 	}
 }

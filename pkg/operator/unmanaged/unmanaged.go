@@ -79,6 +79,6 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	return nil
 }
 
-func condition(conditionType string, status operatorv1.ConditionStatus) *applyoperatorv1.OperatorConditionApplyConfiguration {
-	return applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(status).WithReason(reason).WithMessage(message)
+func condition(conditionType string, value operatorv1.ConditionStatus) *applyoperatorv1.OperatorConditionApplyConfiguration {
+	return applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(value).WithReason(reason).WithMessage(message)
 }
