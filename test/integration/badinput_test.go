@@ -3,6 +3,7 @@ package integration_test
 import (
 	"bytes"
 	"strings"
+	"sync"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -35,7 +36,8 @@ func TestABadInputIsReportedAndLeavesTheLastRevision(t *testing.T) {
 
 	for name, tc := range badInputs {
 		t.Run(name, func(t *testing.T) {
-			restore := tc.makeBad(t, c)
+			restore := sync.OnceFunc(tc.makeBad(t, c))
+			defer restore()
 			c.awaitCondition(t, tc.condition, operatorv1.ConditionTrue, tc.message)
 			c.awaitClusterOperator(t, configv1.OperatorDegraded, configv1.ConditionTrue, tc.message)
 			require.Equal(t, good, c.delivered(t))
@@ -100,12 +102,13 @@ var badInputs = map[string]badInput{
 	"an unclosed section": {
 		makeBad:   cloudConfigText(func(s string) string { return strings.Replace(s, "[LoadBalancer]", "[LoadBalancer", 1) }),
 		condition: "CloudConfigDegraded",
-		message:   cloudConfig + `, key config, line 7:14: expected "]" after the section header`,
+		message:   cloudConfig + `, key config, line 7:1: the header of section [LoadBalancer] is not closed: write "]" behind the name`,
 	},
 	"a legacy secret-name that is not the default": {
 		makeBad:   cloudConfigText(func(s string) string { return strings.Replace(s, "openstack-credentials", "mine", 1) }),
 		condition: "CloudConfigDegraded",
-		message:   cloudConfig + `, key config, line 2:15: secret-name is "mine"`,
+		message:   cloudConfig + `, key config, line 2:15: secret-name is "mine", but only its default "openstack-credentials" can be honoured ` +
+			`(the external provider reads its credentials from a file): remove the line`,
 	},
 	"a CA bundle of the cloud that is not PEM": {
 		makeBad:   cloudConfigMap(func(m *corev1.ConfigMap) { m.Data["ca-bundle.pem"] = "no certificate" }),
@@ -125,24 +128,25 @@ var badInputs = map[string]badInput{
 			}
 		},
 		condition: "CredentialsDegraded",
-		message:   credentials + ": gone",
+		message:   credentials + ": there is no credentials Secret: see whether the cloud-credential-operator makes it, or create it where " +
+			"credentials are managed by hand",
 	},
 	"credentials without clouds.yaml": {
 		makeBad:   credentialsSecret(func(s *corev1.Secret) { s.Data = map[string][]byte{"other": []byte("x")} }),
 		condition: "CredentialsDegraded",
-		message:   credentials + ", key clouds.yaml: missing",
+		message:   credentials + ", key clouds.yaml: the credentials Secret has no such key, only other",
 	},
 	"a clouds.yaml that is no YAML": {
 		makeBad:   credentialsSecret(func(s *corev1.Secret) { s.Data["clouds.yaml"] = []byte("clouds:\n\topenstack: {}\n") }),
 		condition: "CredentialsDegraded",
-		message:   credentials + ", key clouds.yaml: malformed",
+		message:   credentials + ", key clouds.yaml, line 2:2: this is not YAML: a tab is in front of the text; use blanks",
 	},
 	"a clouds.yaml with another cloud": {
 		makeBad: credentialsSecret(func(s *corev1.Secret) {
 			s.Data["clouds.yaml"] = bytes.Replace(s.Data["clouds.yaml"], []byte("openstack:"), []byte("mine:"), 1)
 		}),
 		condition: "CredentialsDegraded",
-		message:   credentials + ", key clouds.yaml: other cloud",
+		message:   credentials + `, key clouds.yaml, line 2:3: there is no cloud named openstack, only "mine": rename the entry to openstack`,
 	},
 	"a credential with a text that the installer replaces": {
 		makeBad:   credentialsSecret(func(s *corev1.Secret) { s.Data["extra"] = []byte("the REVISION") }),

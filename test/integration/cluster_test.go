@@ -31,7 +31,7 @@ const (
 
 	// patience is how long a test waits for what has to come. It is long because the machine may be busy, and costs nothing
 	// when all is well.
-	patience = 3 * time.Minute
+	patience = 40 * time.Second
 )
 
 // cluster is a control plane with the operator's manifests and the installer's objects.
@@ -66,8 +66,11 @@ func await(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
+		err := check(ctx)
+		if ctx.Err() == nil {
+			last = err
+		}
+		return err == nil, nil
 	})
 	require.NoErrorf(t, err, "waiting for %s: %v", what, last)
 }

@@ -1,0 +1,260 @@
+package configobservation_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	configlistersv1 "github.com/openshift/client-go/config/listers/config/v1"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configobservation"
+)
+
+var named = metav1.ObjectMeta{Name: "cluster"}
+
+// world is what the listers find; nil is not there.
+type world struct {
+	infrastructure *configv1.Infrastructure
+	proxy          *configv1.Proxy
+	apiServer      *configv1.APIServer
+	featureGate    *configv1.FeatureGate
+	logLevel       operatorv1.LogLevel
+	logLevelErr    error
+}
+
+func (w world) listers(t *testing.T) configobservation.Listers {
+	t.Helper()
+	return configobservation.Listers{
+		Infrastructures: configlistersv1.NewInfrastructureLister(index(t, w.infrastructure, w.infrastructure != nil)),
+		Proxies:         configlistersv1.NewProxyLister(index(t, w.proxy, w.proxy != nil)),
+		APIServers:      configlistersv1.NewAPIServerLister(index(t, w.apiServer, w.apiServer != nil)),
+		FeatureGates:    configlistersv1.NewFeatureGateLister(index(t, w.featureGate, w.featureGate != nil)),
+		LogLevel:        func() (operatorv1.LogLevel, error) { return w.logLevel, w.logLevelErr },
+		Version:         "4.99.0",
+	}
+}
+
+func index(t *testing.T, object any, exists bool) cache.Indexer {
+	t.Helper()
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	if exists {
+		require.NoError(t, indexer.Add(object))
+	}
+	return indexer
+}
+
+func openStack() *configv1.Infrastructure {
+	return &configv1.Infrastructure{
+		ObjectMeta: named,
+		Spec:       configv1.InfrastructureSpec{CloudConfig: configv1.ConfigMapFileReference{Name: "cloud-provider-config", Key: "config"}},
+		Status: configv1.InfrastructureStatus{
+			InfrastructureName:   "ci-x7k2p",
+			APIServerInternalURL: "https://api-int.example.com:6443",
+			ControlPlaneTopology: configv1.HighlyAvailableTopologyMode,
+			PlatformStatus:       &configv1.PlatformStatus{Type: configv1.OpenStackPlatformType},
+		},
+	}
+}
+
+func TestWhatIsObserved(t *testing.T) {
+	const intermediate = `"servingInfo": {"minTLSVersion": "VersionTLS12", "cipherSuites": [
+		"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256",
+		"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+		"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+		"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"]}`
+	const fromOpenStack = `"platform": "openstack", "infrastructureName": "ci-x7k2p", "apiServerInternalURI": "https://api-int.example.com:6443",
+		"cloudConfig": {"name": "cloud-provider-config", "key": "config"}`
+
+	for name, tc := range map[string]struct {
+		world    world
+		existing string
+		want     string
+		wantErr  string
+	}{
+		"OpenStack and defaults": {
+			world: world{infrastructure: openStack()},
+			want:  `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
+		},
+		"a single node gets slower lease timings": {
+			world: world{infrastructure: with(openStack(), func(i *configv1.Infrastructure) {
+				i.Status.ControlPlaneTopology = configv1.SingleReplicaTopologyMode
+			})},
+			want: `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"],
+				"leader-elect-lease-duration": ["270s"], "leader-elect-renew-deadline": ["240s"], "leader-elect-retry-period": ["60s"]}}`,
+		},
+		"the proxy with its trusted CA, the log level, the modern profile and the operand's feature gates": {
+			world: world{
+				infrastructure: openStack(),
+				proxy: &configv1.Proxy{
+					ObjectMeta: named,
+					Spec:       configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: "user-ca-bundle"}},
+					Status:     configv1.ProxyStatus{HTTPProxy: "http://proxy:3128", HTTPSProxy: "http://proxy:3129", NoProxy: ".svc"},
+				},
+				apiServer: &configv1.APIServer{ObjectMeta: named, Spec: configv1.APIServerSpec{
+					TLSSecurityProfile: &configv1.TLSSecurityProfile{Type: configv1.TLSProfileOldType},
+				}},
+				featureGate: gates("4.99.0",
+					[]string{"SomethingOfTheConsole", "CloudControllerManagerWebhook"},
+					[]string{"AnotherThing", "CloudControllerManagerWatchBasedRoutesReconciliation"}),
+				logLevel: operatorv1.Debug,
+			},
+			want: `{` + fromOpenStack + `, "trustedCA": "user-ca-bundle",
+				"proxy": {"HTTP_PROXY": "http://proxy:3128", "HTTPS_PROXY": "http://proxy:3129", "NO_PROXY": ".svc"},
+				"servingInfo": {"minTLSVersion": "VersionTLS10", "cipherSuites": ` + oldSuites + `},
+				"extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["4"],
+					"feature-gates": ["CloudControllerManagerWatchBasedRoutesReconciliation=false,CloudControllerManagerWebhook=true"]}}`,
+		},
+		"without an Infrastructure the previous values stay": {
+			existing: `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
+			want:     `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
+			wantErr: "infrastructure.config.openshift.io/cluster does not exist: the installer writes it, " +
+				"restore it from the cluster's installation or a backup",
+		},
+		"without a status the previous values stay": {
+			world:    world{infrastructure: &configv1.Infrastructure{ObjectMeta: named}},
+			existing: `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
+			want:     `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
+			wantErr: "infrastructure.config.openshift.io/cluster has no status.platformStatus.type; " +
+				"the installer writes it, restore it from the cluster's installation or a backup",
+		},
+		"a changed platform is refused": {
+			world: world{infrastructure: with(openStack(), func(i *configv1.Infrastructure) {
+				i.Status.PlatformStatus.Type = configv1.NonePlatformType
+			})},
+			existing: `{` + fromOpenStack + `}`,
+			want:     `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
+			wantErr: `infrastructure.config.openshift.io/cluster changed its platform from "openstack" to "none" in status.platformStatus.type: ` +
+				`changing the platform of a running cluster is not supported, restore the former value`,
+		},
+		"a FeatureGate that does not know the version leaves the previous gates": {
+			world:    world{infrastructure: openStack(), featureGate: gates("4.98.0", nil, nil)},
+			existing: `{"extendedArguments": {"feature-gates": ["CloudControllerManagerWebhook=true"]}}`,
+			want: `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"],
+				"feature-gates": ["CloudControllerManagerWebhook=true"]}}`,
+			wantErr: `featuregate.config.openshift.io/cluster: unable to determine features: ` +
+				`missing desired version "4.99.0" in featuregates.config.openshift.io/cluster; cluster-config-operator writes it`,
+		},
+		"an unreadable log level leaves the previous one": {
+			world:    world{infrastructure: openStack(), logLevelErr: errors.New("no cache")},
+			existing: `{"extendedArguments": {"v": ["6"]}}`,
+			want:     `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["6"]}}`,
+			wantErr:  "reading the operand's log level: no cache",
+		},
+		"a cloud configuration that Infrastructure no longer names is gone": {
+			world: world{infrastructure: with(openStack(), func(i *configv1.Infrastructure) {
+				i.Spec.CloudConfig = configv1.ConfigMapFileReference{}
+			})},
+			existing: `{` + fromOpenStack + `}`,
+			want: `{"platform": "openstack", "infrastructureName": "ci-x7k2p", "apiServerInternalURI": "https://api-int.example.com:6443", ` +
+				intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			existing := map[string]any{}
+			if tc.existing != "" {
+				require.NoError(t, json.Unmarshal([]byte(tc.existing), &existing))
+			}
+			observed, err := configobservation.Observe(tc.world.listers(t), recorder(), existing)
+			if tc.wantErr == "" {
+				require.NoError(t, err)
+			} else {
+				require.EqualError(t, err, tc.wantErr)
+			}
+			got, err := json.Marshal(observed)
+			require.NoError(t, err)
+			require.JSONEq(t, tc.want, string(got))
+			_, err = operandconfig.Decode(got)
+			require.NoError(t, err)
+		})
+	}
+}
+
+const oldSuites = `[
+	"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256",
+	"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+	"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+	"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+	"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
+	"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
+	"TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA", "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
+	"TLS_RSA_WITH_AES_128_GCM_SHA256", "TLS_RSA_WITH_AES_256_GCM_SHA384",
+	"TLS_RSA_WITH_AES_128_CBC_SHA256", "TLS_RSA_WITH_AES_128_CBC_SHA", "TLS_RSA_WITH_AES_256_CBC_SHA",
+	"TLS_RSA_WITH_3DES_EDE_CBC_SHA"]`
+
+func TestASecondObservationChangesNothingAndTellsNobody(t *testing.T) {
+	w := world{
+		infrastructure: openStack(),
+		proxy:          &configv1.Proxy{ObjectMeta: named, Status: configv1.ProxyStatus{NoProxy: ".svc"}},
+		apiServer:      &configv1.APIServer{ObjectMeta: named},
+		featureGate:    gates("4.99.0", []string{"CloudControllerManagerWebhook"}, nil),
+	}
+	first, err := configobservation.Observe(w.listers(t), recorder(), map[string]any{})
+	require.NoError(t, err)
+	stored, err := json.Marshal(first)
+	require.NoError(t, err)
+	existing := map[string]any{}
+	require.NoError(t, json.Unmarshal(stored, &existing))
+
+	events := recorder()
+	second, err := configobservation.Observe(w.listers(t), events, existing)
+	require.NoError(t, err)
+	require.Equal(t, existing, second)
+	require.Empty(t, events.Events())
+}
+
+func TestAChangeIsAnEvent(t *testing.T) {
+	events := recorder()
+	w := world{
+		infrastructure: openStack(),
+		proxy:          &configv1.Proxy{ObjectMeta: named, Spec: configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: "new-ca"}}},
+	}
+	_, err := configobservation.Observe(w.listers(t), events, map[string]any{
+		"platform": "openstack", "infrastructureName": "ci-x7k2p", "apiServerInternalURI": "https://api-int.example.com:6443",
+		"cloudConfig": map[string]any{"name": "cloud-provider-config", "key": "config"},
+		"trustedCA":   "old-ca",
+		"servingInfo": map[string]any{"minTLSVersion": "VersionTLS12", "cipherSuites": []any{
+			"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256",
+			"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+			"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+			"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+		}},
+		"extendedArguments": map[string]any{"cluster-name": []any{"other"}, "v": []any{"2"}},
+	})
+	require.NoError(t, err)
+	var messages []string
+	for _, event := range events.Events() {
+		messages = append(messages, event.Message)
+	}
+	require.ElementsMatch(t, []string{
+		`extendedArguments.cluster-name changed from "other" to "ci-x7k2p"`,
+		`trustedCA changed from "old-ca" to "new-ca"`,
+	}, messages)
+}
+
+func with(i *configv1.Infrastructure, change func(*configv1.Infrastructure)) *configv1.Infrastructure {
+	change(i)
+	return i
+}
+
+func gates(version string, enabled, disabled []string) *configv1.FeatureGate {
+	details := configv1.FeatureGateDetails{Version: version}
+	for _, name := range enabled {
+		details.Enabled = append(details.Enabled, configv1.FeatureGateAttributes{Name: configv1.FeatureGateName(name)})
+	}
+	for _, name := range disabled {
+		details.Disabled = append(details.Disabled, configv1.FeatureGateAttributes{Name: configv1.FeatureGateName(name)})
+	}
+	return &configv1.FeatureGate{ObjectMeta: named, Status: configv1.FeatureGateStatus{FeatureGates: []configv1.FeatureGateDetails{details}}}
+}
+
+func recorder() events.InMemoryRecorder {
+	return events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(metav1.Now().Time))
+}
