@@ -219,7 +219,7 @@ func splitDocuments(data []byte) []document {
 
 func isSeparator(line []byte) bool {
 	rest, found := bytes.CutPrefix(line, []byte("---"))
-	return found && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
+	return found && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0)
 }
 
 // isBlank tells whether there is nothing but comments.
