@@ -37,11 +37,9 @@ const (
 const (
 	name = "Availability"
 
-	// patience is for how long a problem must last before Available turns False. The only pod of a single node is away
-	// for less when it is replaced. When a leader dies, the others notice up to 57 s late that its lease, which then
-	// runs for its full duration, is not renewed any more, and try again up to 57 s after that: the retry period of
-	// 26 s, jittered by 1.2.
-	patience = 2 * time.Minute
+	// minPatience is for how long a problem must last before Available turns False, where there is no lease whose
+	// duration says so.
+	minPatience = 2 * time.Minute
 
 	// degradedAfter is for how long Available must be False before that is also Degraded.
 	degradedAfter = 2 * time.Minute
@@ -158,7 +156,7 @@ func (c *controller) available(seen verdict, previous *operatorv1.OperatorCondit
 	if c.troubledSince.IsZero() {
 		c.troubledSince = now
 	}
-	left := patience - now.Sub(c.troubledSince)
+	left := seen.patience - now.Sub(c.troubledSince)
 	if left > 0 && previous.Status == operatorv1.ConditionTrue {
 		return newCondition(AvailableCondition, operatorv1.ConditionTrue, previous.Reason, previous.Message), left
 	}

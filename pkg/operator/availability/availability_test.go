@@ -63,61 +63,61 @@ func TestJudge(t *testing.T) {
 		"all are Ready and one leads": {
 			pods:  []*corev1.Pod{pod("master-0", true), pod("master-1", true), pod("master-2", true)},
 			lease: lease("master-1"+uuid, 20*time.Second),
-			want: verdict{reason: "AsExpected", holdsFor: 117 * time.Second,
+			want: verdict{reason: "AsExpected", holdsFor: 117 * time.Second, patience: 137 * time.Second,
 				message: "3 of 3 cloud-controller-managers are Ready; the one on node/master-1 leads"},
 		},
 		"one that is not Ready does not matter": {
 			pods:  []*corev1.Pod{pod("master-0", true), pod("master-1", false)},
 			lease: lease("master-0"+uuid, 0),
-			want: verdict{reason: "AsExpected", holdsFor: 137 * time.Second,
+			want: verdict{reason: "AsExpected", holdsFor: 137 * time.Second, patience: 137 * time.Second,
 				message: "1 of 3 cloud-controller-managers are Ready; the one on node/master-0 leads"},
 		},
 		"a leader that restarts is still a live pod": {
 			pods:  []*corev1.Pod{pod("master-0", false), pod("master-1", true)},
 			lease: lease("master-0"+uuid, 100*time.Second),
-			want: verdict{reason: "AsExpected", holdsFor: 37 * time.Second,
+			want: verdict{reason: "AsExpected", holdsFor: 37 * time.Second, patience: 137 * time.Second,
 				message: "1 of 3 cloud-controller-managers are Ready; the one on node/master-0 leads"},
 		},
 		"a host that calls itself by its short name is found": {
 			pods:  []*corev1.Pod{pod("master-0.example.com", true), pod("master-1.example.com", true)},
 			lease: lease("master-1"+uuid, 0),
-			want: verdict{reason: "AsExpected", holdsFor: 137 * time.Second,
+			want: verdict{reason: "AsExpected", holdsFor: 137 * time.Second, patience: 137 * time.Second,
 				message: "2 of 3 cloud-controller-managers are Ready; the one on node/master-1.example.com leads"},
 		},
 		"a full name prefers its own node to one with the same short name": {
 			pods:  []*corev1.Pod{pod("master.a", true), pod("master.b", true)},
 			lease: lease("master.b"+uuid, 0),
-			want: verdict{reason: "AsExpected", holdsFor: 137 * time.Second,
+			want: verdict{reason: "AsExpected", holdsFor: 137 * time.Second, patience: 137 * time.Second,
 				message: "2 of 3 cloud-controller-managers are Ready; the one on node/master.b leads"},
 		},
 		"no pod at all": {
 			lease: &coordinationv1.Lease{},
-			want: verdict{reason: "NoReadyPod", message: "None of the 0 cloud-controller-manager pods in openshift-cloud-controller-manager " +
+			want: verdict{reason: "NoReadyPod", patience: 2 * time.Minute, message: "None of the 0 cloud-controller-manager pods in openshift-cloud-controller-manager " +
 				"is Ready; look at their state and at the logs of their container cloud-controller-manager"},
 		},
 		"a Ready pod that is being deleted does not count": {
 			pods:  []*corev1.Pod{leaving},
 			lease: lease("master-0"+uuid, 0),
-			want: verdict{reason: "NoReadyPod", holdsFor: 137 * time.Second, message: "None of the 1 cloud-controller-manager pods in " +
+			want: verdict{reason: "NoReadyPod", holdsFor: 137 * time.Second, patience: 137 * time.Second, message: "None of the 1 cloud-controller-manager pods in " +
 				"openshift-cloud-controller-manager is Ready; look at their state and at the logs of their container cloud-controller-manager"},
 		},
 		"nobody ever held the lease": {
 			pods:  []*corev1.Pod{pod("master-0", true)},
 			lease: &coordinationv1.Lease{},
-			want: verdict{reason: "NoLeader", message: "Nobody holds lease/cloud-controller-manager in openshift-cloud-controller-manager though " +
+			want: verdict{reason: "NoLeader", patience: 2 * time.Minute, message: "Nobody holds lease/cloud-controller-manager in openshift-cloud-controller-manager though " +
 				"1 of 3 cloud-controller-managers are Ready; look at the logs of the container cloud-controller-manager for what keeps it from writing there"},
 		},
 		"the lease has run out": {
 			pods:  []*corev1.Pod{pod("master-0", true)},
 			lease: lease("master-0"+uuid, 137*time.Second),
-			want: verdict{reason: "LeaseExpired", message: `"master-0` + uuid + `" has stopped renewing lease/cloud-controller-manager in ` +
+			want: verdict{reason: "LeaseExpired", patience: 137 * time.Second, message: `"master-0` + uuid + `" has stopped renewing lease/cloud-controller-manager in ` +
 				"openshift-cloud-controller-manager and nobody has taken over though 1 of 3 cloud-controller-managers are Ready; " +
 				"look at the logs of the container cloud-controller-manager for errors of its leader election"},
 		},
 		"somebody else holds the lease": {
 			pods:  []*corev1.Pod{pod("master-0", true)},
 			lease: lease("laptop"+uuid, 7*time.Second),
-			want: verdict{reason: "ForeignLeader", holdsFor: 130 * time.Second, message: "lease/cloud-controller-manager in " +
+			want: verdict{reason: "ForeignLeader", holdsFor: 130 * time.Second, patience: 137 * time.Second, message: "lease/cloud-controller-manager in " +
 				`openshift-cloud-controller-manager is held by "laptop` + uuid + `", which is none of the pods cloud-controller-manager ` +
 				"of this operator; stop that cloud-controller-manager"},
 		},
@@ -267,7 +267,7 @@ func TestATroubleHasToLastBeforeItIsReported(t *testing.T) {
 	}
 	said := &operatorv1.OperatorCondition{Type: "CloudControllerManagerAvailable", Status: "True", Reason: "AsExpected", Message: "said before"}
 	require.Equal(t, said, available(), "at once")
-	w.clock.Step(2*time.Minute - time.Second)
+	w.clock.Step(136 * time.Second)
 	require.Equal(t, said, available(), "just before")
 	w.clock.Step(time.Second)
 	require.Equal(t, &operatorv1.OperatorCondition{
@@ -275,7 +275,7 @@ func TestATroubleHasToLastBeforeItIsReported(t *testing.T) {
 	}, available(), "when it has lasted")
 
 	require.NoError(t, w.kube.Core().V1().Pods().Informer().GetIndexer().Update(pod("master-0", true)))
-	require.NoError(t, w.kube.Coordination().V1().Leases().Informer().GetIndexer().Update(lease("master-0"+uuid, -2*time.Minute)))
+	require.NoError(t, w.kube.Coordination().V1().Leases().Informer().GetIndexer().Update(lease("master-0"+uuid, -137*time.Second)))
 	require.Equal(t, operatorv1.ConditionTrue, available().Status, "as soon as it is over")
 	require.NoError(t, w.kube.Core().V1().Pods().Informer().GetIndexer().Update(pod("master-0", false)))
 	require.Equal(t, operatorv1.ConditionTrue, available().Status, "a new trouble has its own time")
@@ -291,9 +291,9 @@ func TestTimers(t *testing.T) {
 			seen: verdict{reason: "AsExpected", holdsFor: 100 * time.Second}, status: installed(), want: 100 * time.Second,
 		},
 		"a trouble is looked at when it has lasted": {
-			seen:   verdict{reason: "LeaseExpired"},
+			seen:   verdict{reason: "LeaseExpired", patience: 270 * time.Second},
 			status: installed(operatorv1.OperatorCondition{Type: "CloudControllerManagerAvailable", Status: "True"}),
-			want:   2 * time.Minute,
+			want:   270 * time.Second,
 		},
 		"an Available that has just turned False is looked at when it is to be degraded": {
 			seen: verdict{reason: "LeaseExpired"},
@@ -302,7 +302,7 @@ func TestTimers(t *testing.T) {
 			want: 90 * time.Second,
 		},
 		"the sooner one counts": {
-			seen:   verdict{reason: "ForeignLeader", holdsFor: 50 * time.Second},
+			seen:   verdict{reason: "ForeignLeader", holdsFor: 50 * time.Second, patience: 137 * time.Second},
 			status: installed(operatorv1.OperatorCondition{Type: "CloudControllerManagerAvailable", Status: "True"}),
 			want:   50 * time.Second,
 		},

@@ -21,6 +21,10 @@ type verdict struct {
 	reason, message string
 	// holdsFor is how long the lease runs without a renewal; 0 when it has run out or there is none.
 	holdsFor time.Duration
+	// patience is for how long a trouble must last before it is one: as long as the lease's duration. After a leader's
+	// death, its lease runs out; then those who look at it only every 26 to 57 s, the jittered retry period, may count
+	// its duration from one such period late and try one late again. The only pod of a single node is away for less.
+	patience time.Duration
 }
 
 func (v verdict) troubled() bool { return v.reason != asExpected }
@@ -30,28 +34,29 @@ func (v verdict) troubled() bool { return v.reason != asExpected }
 func judge(pods []*corev1.Pod, lease *coordinationv1.Lease, nodes int, now time.Time) verdict {
 	ready := readyNodes(pods)
 	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
-	holdsFor := remaining(lease, now)
+	v := verdict{holdsFor: remaining(lease, now), patience: max(minPatience, duration(lease))}
+	leader := nodeOf(holder, pods)
 	switch {
 	case len(ready) == 0:
-		return verdict{reason: "NoReadyPod", holdsFor: holdsFor, message: fmt.Sprintf(
+		v.reason, v.message = "NoReadyPod", fmt.Sprintf(
 			"None of the %d cloud-controller-manager pods in %s is Ready; look at their state and at the logs of their container %s",
-			len(pods), operand.Namespace, operand.Name)}
+			len(pods), operand.Namespace, operand.Name)
 	case holder == "":
-		return verdict{reason: "NoLeader", message: fmt.Sprintf(
+		v.reason, v.message = "NoLeader", fmt.Sprintf(
 			"Nobody holds lease/%s in %s though %s; look at the logs of the container %s for what keeps it from writing there",
-			operand.Lease, operand.Namespace, readyText(ready, nodes), operand.Name)}
-	case holdsFor == 0:
-		return verdict{reason: "LeaseExpired", message: fmt.Sprintf(
+			operand.Lease, operand.Namespace, readyText(ready, nodes), operand.Name)
+	case v.holdsFor == 0:
+		v.reason, v.message = "LeaseExpired", fmt.Sprintf(
 			"%q has stopped renewing lease/%s in %s and nobody has taken over though %s; look at the logs of the container %s for errors of its leader election",
-			holder, operand.Lease, operand.Namespace, readyText(ready, nodes), operand.Name)}
-	}
-	leader := nodeOf(holder, pods)
-	if leader == "" {
-		return verdict{reason: "ForeignLeader", holdsFor: holdsFor, message: fmt.Sprintf(
+			holder, operand.Lease, operand.Namespace, readyText(ready, nodes), operand.Name)
+	case leader == "":
+		v.reason, v.message = "ForeignLeader", fmt.Sprintf(
 			"lease/%s in %s is held by %q, which is none of the pods %s of this operator; stop that cloud-controller-manager",
-			operand.Lease, operand.Namespace, holder, operand.Name)}
+			operand.Lease, operand.Namespace, holder, operand.Name)
+	default:
+		v.reason, v.message = asExpected, fmt.Sprintf("%s; the one on node/%s leads", readyText(ready, nodes), leader)
 	}
-	return verdict{reason: asExpected, holdsFor: holdsFor, message: fmt.Sprintf("%s; the one on node/%s leads", readyText(ready, nodes), leader)}
+	return v
 }
 
 func readyText(ready []string, nodes int) string {
@@ -83,8 +88,11 @@ func remaining(lease *coordinationv1.Lease, now time.Time) time.Duration {
 	if renewed == nil {
 		return 0
 	}
-	duration := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
-	return max(0, renewed.Add(duration).Sub(now))
+	return max(0, renewed.Add(duration(lease)).Sub(now))
+}
+
+func duration(lease *coordinationv1.Lease) time.Duration {
+	return time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
 }
 
 // nodeOf returns the node of the pod that goes by the identity "<hostname>_<UUID>", or "". A node's name may be its

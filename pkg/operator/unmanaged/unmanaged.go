@@ -65,6 +65,8 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 		condition("CloudControllerManagerAvailable", operatorv1.ConditionTrue),
 		condition("CloudControllerManagerProgressing", operatorv1.ConditionFalse),
 		condition("CloudControllerManagerDegraded", operatorv1.ConditionFalse),
+		// Where static pods run, library-go's controllers have a say in this one.
+		condition("CloudControllerManagerUpgradeable", operatorv1.ConditionTrue),
 	)
 	if err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "conditions"), conditions); err != nil {
 		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)

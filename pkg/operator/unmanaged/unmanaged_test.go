@@ -42,6 +42,7 @@ func TestSync(t *testing.T) {
 				{Type: "CloudControllerManagerAvailable", Status: "True", Reason: reason, Message: message},
 				{Type: "CloudControllerManagerProgressing", Status: "False", Reason: reason, Message: message},
 				{Type: "CloudControllerManagerDegraded", Status: "False", Reason: reason, Message: message},
+				{Type: "CloudControllerManagerUpgradeable", Status: "True", Reason: reason, Message: message},
 			},
 			wantVersions: map[string]string{"operator": "4.23.0", "cloud-controller-manager": "4.23.1"},
 			wantSet:      2,
