@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Runs the tests of every module, the cheap ones first. --long adds the suites that are too long for every change.
+# Runs the tests of every module, the cheap ones first. --long (or E2E_LONG=1) adds the suites that are too long for every
+# change.
 set -euo pipefail
 source "$(dirname "$0")/modules.sh"
 
-export E2E_LONG=""
+export E2E_LONG="${E2E_LONG:-}"
 if [[ "${1:-}" == --long ]]; then
 	E2E_LONG=1
 fi
