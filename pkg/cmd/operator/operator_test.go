@@ -1,0 +1,35 @@
+package operator
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator"
+)
+
+func TestWhatTheDeploymentBrings(t *testing.T) {
+	t.Setenv("OPERATOR_IMAGE", "registry/operator")
+	t.Setenv("OPENSTACK_IMAGE", "registry/openstack")
+	t.Setenv("OPERATOR_IMAGE_VERSION", "4.99.0")
+	t.Setenv("OPERAND_IMAGE_VERSION", "4.99.1")
+	var got operator.Options
+	require.NoError(t, complete(&got))
+	require.Equal(t, "registry/operator", got.OperatorImage)
+	require.Equal(t, map[string]string{"openstack": "registry/openstack"}, got.OperandImages)
+	require.Equal(t, "4.99.0", got.OperatorVersion)
+	require.Equal(t, "4.99.1", got.OperandVersion)
+	require.Equal(t, "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem of the operator's image", got.SystemTrust.Source)
+}
+
+func TestAVersionIsRequired(t *testing.T) {
+	for _, name := range []string{"OPERATOR_IMAGE_VERSION", "OPERAND_IMAGE_VERSION"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("OPERATOR_IMAGE_VERSION", "4.99.0")
+			t.Setenv("OPERAND_IMAGE_VERSION", "4.99.0")
+			t.Setenv(name, "")
+			require.EqualError(t, complete(&operator.Options{}),
+				"the variable "+name+" is not set: the operator's Deployment has to give it the version of the release")
+		})
+	}
+}

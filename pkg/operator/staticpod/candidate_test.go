@@ -1,0 +1,126 @@
+package staticpod
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// candidate renders a whole candidate; its objects' names end in suffix.
+func candidate(t *testing.T, suffix string) ([]*corev1.ConfigMap, []*corev1.Secret) {
+	t.Helper()
+	openStack, known := platform.ByName("openstack")
+	require.True(t, known)
+	resources, err := operand.Render(operand.Inputs{
+		Phase:    operand.OperatorPhase(),
+		Platform: openStack,
+		Config:   []byte(`{"platform": "openstack", "infrastructureName": "ci", "apiServerInternalURI": "https://api-int:6443"}`),
+		Images:   operand.Images{Operand: "openstack", Operator: "operator"},
+		CloudConfig: operand.CloudConfig{
+			Source: "configmap/cloud-provider-config in openshift-config", Key: "config", Data: []byte("[Global]\n"),
+		},
+		Credentials: operand.Credentials{Data: map[string][]byte{"clouds.yaml": []byte(`clouds: {openstack: {auth: {auth_url: "https://keystone/v3",
+  application_credential_id: id, application_credential_secret: hidden}}}`)}},
+		Identity: &operand.Identity{CABundle: []byte("ca"), CertSyncerToken: []byte("token")},
+	})
+	require.NoError(t, err)
+	for _, object := range resources.ConfigMaps {
+		object.Name += suffix
+	}
+	for _, object := range resources.Secrets {
+		object.Name += suffix
+	}
+	return resources.ConfigMaps, resources.Secrets
+}
+
+func TestOnlyAWholeCandidateBecomesARevision(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func([]*corev1.ConfigMap, []*corev1.Secret) ([]*corev1.ConfigMap, []*corev1.Secret)
+		want   bool
+	}{
+		"a whole one": {
+			change: func(c []*corev1.ConfigMap, s []*corev1.Secret) ([]*corev1.ConfigMap, []*corev1.Secret) { return c, s },
+			want:   true,
+		},
+		"one of which a secret is that of another": {
+			change: func(c []*corev1.ConfigMap, s []*corev1.Secret) ([]*corev1.ConfigMap, []*corev1.Secret) {
+				s[0].Data["cloud.conf"] = []byte("[Global]\nregion = other\n")
+				return c, s
+			},
+		},
+		"one of which a configmap is not there": {
+			change: func(c []*corev1.ConfigMap, s []*corev1.Secret) ([]*corev1.ConfigMap, []*corev1.Secret) {
+				return c[1:], s
+			},
+		},
+		"none at all": {
+			change: func([]*corev1.ConfigMap, []*corev1.Secret) ([]*corev1.ConfigMap, []*corev1.Secret) { return nil, nil },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			configMaps, secrets := tc.change(candidate(t, ""))
+			core := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1()
+			for _, object := range configMaps {
+				require.NoError(t, core.ConfigMaps().Informer().GetStore().Add(object))
+			}
+			for _, object := range secrets {
+				require.NoError(t, core.Secrets().Informer().GetStore().Add(object))
+			}
+			got, err := wholeCandidate(core.ConfigMaps().Lister().ConfigMaps(target), core.Secrets().Lister().Secrets(target))(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, tc.want, got)
+		})
+	}
+}
+
+func TestOnlyAWholeRevisionIsReady(t *testing.T) {
+	configMaps, secrets := candidate(t, "-7")
+	var objects []runtime.Object
+	for _, object := range configMaps {
+		objects = append(objects, object)
+	}
+	for _, object := range secrets {
+		objects = append(objects, object)
+	}
+	kube := fake.NewClientset(objects...)
+	ready, err := wholeRevision(kube.CoreV1())(t.Context(), 7)
+	require.NoError(t, err)
+	require.True(t, ready)
+
+	ready, err = wholeRevision(kube.CoreV1())(t.Context(), 8)
+	require.NoError(t, err)
+	require.False(t, ready, "there are no copies of that revision")
+
+	secrets[0].Data["cloud.conf"] = []byte("other")
+	_, err = kube.CoreV1().Secrets(target).Update(t.Context(), secrets[0], metav1.UpdateOptions{})
+	require.NoError(t, err)
+	ready, err = wholeRevision(kube.CoreV1())(t.Context(), 7)
+	require.NoError(t, err)
+	require.False(t, ready, "a copy was made while its source changed")
+
+	kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no answer") })
+	_, err = wholeRevision(kube.CoreV1())(t.Context(), 7)
+	require.EqualError(t, err, "secret/cloud-config-7 in openshift-cloud-controller-manager: no answer")
+}
+
+func TestThePodIsTheFirstOfTheRevisionedObjects(t *testing.T) {
+	require.Equal(t, "cloud-controller-manager-pod", revisioned(operand.ConfigMap)[0].Name)
+	for _, kind := range []operand.Kind{operand.ConfigMap, operand.Secret} {
+		for _, object := range revisioned(kind) {
+			require.False(t, object.Optional, object.Name)
+		}
+		for _, object := range Synced(kind) {
+			require.False(t, object.Optional, object.Name)
+		}
+	}
+}

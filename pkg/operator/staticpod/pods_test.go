@@ -1,0 +1,122 @@
+package staticpod
+
+import (
+	"errors"
+	"net/url"
+	"testing"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+const target = "openshift-cloud-controller-manager"
+
+func pod(name string, labels map[string]string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: name, Labels: labels}}
+}
+
+func newNodePods(t *testing.T, kube *fake.Clientset, cached ...*corev1.Pod) nodePods {
+	t.Helper()
+	pods := informers.NewSharedInformerFactory(kube, 0).Core().V1().Pods()
+	for _, p := range cached {
+		require.NoError(t, pods.Informer().GetStore().Add(p))
+	}
+	return nodePods{
+		PodsGetter: kube.CoreV1(),
+		lister:     pods.Lister(),
+		server:     func() (*url.URL, error) { return url.Parse("https://[fd00::1]:6443") },
+	}
+}
+
+func TestOnlyInstallerPodsAreReadLive(t *testing.T) {
+	kube := fake.NewClientset(pod("installer-1-master-0", nil))
+	pods := newNodePods(t, kube, pod("cloud-controller-manager-master-0", map[string]string{"app": "cloud-controller-manager"}),
+		pod("installer-0-master-0", map[string]string{"app": "installer"})).Pods(target)
+
+	found, err := pods.Get(t.Context(), "cloud-controller-manager-master-0", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "cloud-controller-manager-master-0", found.Name)
+	list, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: "app=installer"})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	require.Equal(t, "installer-0-master-0", list.Items[0].Name)
+	require.Empty(t, kube.Actions())
+
+	_, err = pods.Get(t.Context(), "installer-1-master-0", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Len(t, kube.Actions(), 1)
+}
+
+func TestPodsOnNodesAreFitForUninitialisedNodes(t *testing.T) {
+	kube := fake.NewClientset()
+	limited := pod("installer-1-master-0", nil)
+	limited.Spec.Containers = []corev1.Container{{
+		Name: "installer",
+		Env:  []corev1.EnvVar{{Name: "NODE_NAME", Value: "master-0"}},
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("150m")},
+			Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("150m")},
+		},
+	}}
+	created, err := newNodePods(t, kube).Pods(target).Create(t.Context(), limited, metav1.CreateOptions{})
+	require.NoError(t, err)
+
+	require.True(t, created.Spec.HostNetwork)
+	require.Equal(t, corev1.DNSDefault, created.Spec.DNSPolicy)
+	require.Equal(t, map[string]string{
+		"openshift.io/required-scc":               "privileged",
+		"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`,
+	}, created.Annotations)
+	container := created.Spec.Containers[0]
+	require.Nil(t, container.Resources.Limits)
+	require.Equal(t, "150m", container.Resources.Requests.Cpu().String())
+	require.Equal(t, []corev1.EnvVar{
+		{Name: "NODE_NAME", Value: "master-0"},
+		{Name: "KUBERNETES_SERVICE_HOST", Value: "fd00::1"},
+		{Name: "KUBERNETES_SERVICE_PORT", Value: "6443"},
+	}, container.Env)
+	require.False(t, limited.Spec.HostNetwork, "what is given is not changed")
+}
+
+func TestNoPodIsMadeWithoutAnAddress(t *testing.T) {
+	kube := fake.NewClientset()
+	pods := newNodePods(t, kube)
+	pods.server = func() (*url.URL, error) { return nil, errors.New("no address") }
+	_, err := pods.Pods(target).Create(t.Context(), pod("installer-1-master-0", nil), metav1.CreateOptions{})
+	require.EqualError(t, err, "no address")
+	require.Empty(t, kube.Actions())
+}
+
+func TestWhereTheAPIServerIs(t *testing.T) {
+	for name, tc := range map[string]struct{ observed, wantHost, wantErr string }{
+		"as it was observed": {observed: `{"apiServerInternalURI": "https://api-int.example.com:6443"}`, wantHost: "api-int.example.com:6443"},
+		"not observed": {
+			wantErr: `status.apiServerInternalURI of infrastructure.config.openshift.io/cluster is "", ` +
+				`which names no host; restore it from the cluster's installation`,
+		},
+		"no URL": {
+			observed: `{"apiServerInternalURI": "api-int"}`,
+			wantErr: `status.apiServerInternalURI of infrastructure.config.openshift.io/cluster is "api-int", ` +
+				`which names no host; restore it from the cluster's installation`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, err := apiServer(v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
+				ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)},
+			}, &operatorv1.OperatorStatus{}, nil))()
+			if tc.wantErr != "" {
+				require.EqualError(t, err, tc.wantErr)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tc.wantHost, server.Host)
+		})
+	}
+}
