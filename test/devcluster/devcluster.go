@@ -29,7 +29,7 @@ const Version = "4.99.0-dev"
 
 const (
 	moduleDir     = "test/devcluster"
-	apiServerPort = 6443
+	apiServerPort = "6443"
 )
 
 // Options says what to start.

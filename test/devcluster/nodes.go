@@ -44,14 +44,13 @@ func (c *Cluster) startNodes(ctx context.Context) error {
 		return err
 	}
 	c.nodes = make([]*node.Node, c.options.Nodes)
-	errs := make([]error, c.options.Nodes)
-	var all sync.WaitGroup
-	for i := range c.nodes {
-		all.Go(func() { c.nodes[i], errs[i] = c.startNode(ctx, i, images) })
-	}
-	all.Wait()
-	if err := errors.Join(errs...); err != nil {
-		c.nodes = nil
+	c.atStop(c.stopNodes)
+	err = c.onAllNodes(func(i int) error {
+		var err error
+		c.nodes[i], err = c.startNode(ctx, i, images)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if c.cloud != nil {
@@ -81,8 +80,27 @@ func (c *Cluster) startNode(ctx context.Context, index int, images []string) (*n
 	if err != nil {
 		return nil, err
 	}
-	c.atStop(started.Stop)
 	return started, started.LoadImages(ctx, images...)
+}
+
+func (c *Cluster) stopNodes(ctx context.Context) error {
+	return c.onAllNodes(func(i int) error {
+		if c.nodes[i] == nil {
+			return nil // it did not start
+		}
+		return c.nodes[i].Stop(ctx)
+	})
+}
+
+// onAllNodes calls f with the index of every node at once.
+func (c *Cluster) onAllNodes(f func(index int) error) error {
+	errs := make([]error, len(c.nodes))
+	var all sync.WaitGroup
+	for i := range c.nodes {
+		all.Go(func() { errs[i] = f(i) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 func instances(nodes []*node.Node) []openstack.Instance {

@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -32,8 +31,8 @@ type Options struct {
 	BinDir string
 	// Address is the IP address that the API server listens on: a loopback one, or the one of the nodes' bridge.
 	Address string
-	// Port is the API server's port; 0 takes a free one.
-	Port int
+	// Port is the API server's port; empty takes a free one.
+	Port string
 	// ServiceCIDR is the range of the Services' addresses; ServiceIP is its first one, that of the Service kubernetes.
 	ServiceCIDR, ServiceIP string
 	// Nodes says that the cluster has nodes: the scheduler runs, the Service kubernetes gets its endpoint, and pods that
@@ -73,14 +72,14 @@ func (c *ControlPlane) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.options.Port == 0 {
+	if c.options.Port == "" {
 		c.options.Port = ports[2]
 	}
-	c.etcdURL = "http://127.0.0.1:" + strconv.Itoa(ports[0])
+	c.etcdURL = "http://127.0.0.1:" + ports[0]
 	if c.files, err = writeFiles(c.options, c.URL()); err != nil {
 		return err
 	}
-	if err := c.startEtcd(ctx, "http://127.0.0.1:"+strconv.Itoa(ports[1])); err != nil {
+	if err := c.startEtcd(ctx, "http://127.0.0.1:"+ports[1]); err != nil {
 		return err
 	}
 	if err := c.StartAPIServer(ctx); err != nil {
@@ -98,11 +97,8 @@ func (c *ControlPlane) start(ctx context.Context) error {
 func (c *ControlPlane) URL() string { return "https://" + c.hostPort() }
 
 func (c *ControlPlane) hostPort() string {
-	return net.JoinHostPort(c.options.Address, strconv.Itoa(c.options.Port))
+	return net.JoinHostPort(c.options.Address, c.options.Port)
 }
-
-// Port returns the API server's port.
-func (c *ControlPlane) Port() int { return c.options.Port }
 
 // Kubeconfig returns the path of the administrator's kubeconfig.
 func (c *ControlPlane) Kubeconfig() string { return c.files.adminKubeconfig }
@@ -216,6 +212,7 @@ func (c *ControlPlane) spawn(name string, args []string) (*process.Process, erro
 		Args:   args,
 		LogDir: filepath.Join(c.options.Dir, "logs"),
 		Record: c.options.Record,
+		Died:   func(message string) { fmt.Fprintln(c.options.Progress, message) },
 	})
 }
 
@@ -246,16 +243,20 @@ func (c *ControlPlane) client() (kubernetes.Interface, error) {
 }
 
 // freePorts returns loopback ports that were free a moment ago.
-func freePorts(n int) ([]int, error) {
-	ports := make([]int, 0, n)
+func freePorts(n int) ([]string, error) {
+	ports := make([]string, 0, n)
 	for range n {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, fmt.Errorf("free port: %w", err)
 		}
 		// Closed only at the end, or the same port could come twice.
-		defer listener.Close()
-		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+		defer func() { _ = listener.Close() }()
+		_, port, err := net.SplitHostPort(listener.Addr().String())
+		if err != nil {
+			return nil, fmt.Errorf("free port: %w", err)
+		}
+		ports = append(ports, port)
 	}
 	return ports, nil
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
-	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -49,7 +48,7 @@ func (c *ControlPlane) etcdReady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return err
@@ -65,7 +64,7 @@ func (c *ControlPlane) apiserverArgs() []string {
 		"--etcd-servers=" + c.etcdURL,
 		"--bind-address=" + c.options.Address,
 		"--advertise-address=" + c.options.Address,
-		"--secure-port=" + strconv.Itoa(c.options.Port),
+		"--secure-port=" + c.options.Port,
 		"--tls-cert-file=" + c.files.servingCertificate,
 		"--tls-private-key-file=" + c.files.servingKey,
 		"--client-ca-file=" + c.files.clientCA,

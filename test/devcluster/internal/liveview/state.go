@@ -216,7 +216,7 @@ func (s State) condition(kind configv1.ClusterStatusConditionType) configv1.Clus
 }
 
 func describeCondition(condition configv1.ClusterOperatorStatusCondition) string {
-	return strings.TrimSpace(strings.Join([]string{condition.Reason, oneLine(condition.Message)}, " "))
+	return strings.TrimSpace(condition.Reason + " " + oneLine(condition.Message))
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

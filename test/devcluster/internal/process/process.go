@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -33,6 +34,8 @@ type Spec struct {
 	LogDir string
 	// Record is the file that remembers the process for EndRecorded; see Record.
 	Record *Record
+	// Died is called with a message when the process ends though nobody called Stop or Kill. It may be nil.
+	Died func(message string)
 }
 
 // Process is a running or ended child process. Its owner calls Stop.
@@ -41,6 +44,8 @@ type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error
+	// wanted says that Stop or Kill was called.
+	wanted atomic.Bool
 }
 
 // Start starts the process. It gets SIGKILL when this process dies, however that happens.
@@ -77,11 +82,15 @@ func (p *Process) run(log *os.File, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(p.done)
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	err := p.cmd.Start()
 	started <- err
-	if err == nil {
-		p.err = p.cmd.Wait()
+	if err != nil {
+		return
+	}
+	p.err = p.cmd.Wait()
+	if p.spec.Died != nil && !p.wanted.Load() {
+		p.spec.Died(fmt.Sprintf("%s has ended: %v; log: %s", p.spec.Name, p.exit(), p.LogPath()))
 	}
 }
 
@@ -102,6 +111,7 @@ func (p *Process) LogPath() string { return filepath.Join(p.spec.LogDir, p.spec.
 func (p *Process) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopGrace)
 	defer cancel()
+	p.wanted.Store(true)
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop %s (process %d): %w", p.spec.Name, p.PID(), err)
 	}
@@ -115,6 +125,7 @@ func (p *Process) Stop(ctx context.Context) error {
 
 // Kill ends the process with SIGKILL and waits for its end. It is idempotent.
 func (p *Process) Kill() error {
+	p.wanted.Store(true)
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill %s (process %d): %w", p.spec.Name, p.PID(), err)
 	}

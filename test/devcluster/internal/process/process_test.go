@@ -51,6 +51,21 @@ func TestWaitReadyQuotesTheLogOfAProcessThatEnded(t *testing.T) {
 	require.ErrorContains(t, err, "No such file or directory")
 }
 
+func TestADeathThatNobodyWantedIsTold(t *testing.T) {
+	dir := t.TempDir()
+	messages := make(chan string, 2)
+	spec := process.Spec{Name: "etcd", Path: "/bin/sleep", Args: []string{"300"}, LogDir: dir, Died: func(message string) { messages <- message }}
+	stopped, err := process.Start(spec)
+	require.NoError(t, err)
+	require.NoError(t, stopped.Stop(t.Context()))
+	killed, err := process.Start(spec)
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(killed.PID(), syscall.SIGKILL))
+	<-killed.Done()
+	require.Equal(t, "etcd has ended: signal: killed; log: "+filepath.Join(dir, "etcd.log"), <-messages)
+	require.Empty(t, messages)
+}
+
 func TestStartNamesWhatCannotBeStarted(t *testing.T) {
 	_, err := process.Start(process.Spec{Name: "etcd", Path: "/does-not-exist", LogDir: t.TempDir()})
 	require.EqualError(t, err, "start etcd: fork/exec /does-not-exist: no such file or directory")

@@ -55,7 +55,7 @@ func (r *Record) EndRecorded() ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("process record: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	var killed []int
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {

@@ -22,8 +22,9 @@ const (
 	InfrastructureName = "dev-x7k2p"
 	// TargetNamespace is where the credentials Secret is delivered to.
 	TargetNamespace = "openshift-cloud-controller-manager"
-	// ConfigNamespace holds the cluster's configuration, ManagedConfigNamespace what operators derive from it.
-	ConfigNamespace        = "openshift-config"
+	// ConfigNamespace holds the cluster's configuration.
+	ConfigNamespace = "openshift-config"
+	// ManagedConfigNamespace holds what operators derive from it.
 	ManagedConfigNamespace = "openshift-config-managed"
 	// CloudConfigName and CloudConfigKey name the cloud configuration in ConfigNamespace.
 	CloudConfigName = "cloud-provider-config"
@@ -125,7 +126,7 @@ func (c Cluster) infrastructure() *configv1.Infrastructure {
 		Spec:       configv1.InfrastructureSpec{PlatformSpec: configv1.PlatformSpec{Type: c.Platform}},
 		Status: configv1.InfrastructureStatus{
 			InfrastructureName:     InfrastructureName,
-			Platform:               c.Platform,
+			Platform:               c.Platform, //nolint:staticcheck // deprecated, but every cluster still has it
 			PlatformStatus:         &configv1.PlatformStatus{Type: c.Platform},
 			APIServerURL:           "https://api." + domain + ":6443",
 			APIServerInternalURL:   c.APIServerURL,
