@@ -18,9 +18,12 @@ for module in "${order[@]}"; do
 	step "testing module $module"
 	started=$SECONDS
 	# One package at a time where a package starts a cluster of its own: two clusters share no bridge.
-	parallel=()
-	[[ "$module" == . ]] || parallel=(-p=1)
-	if (cd "$module" && go test "${parallel[@]}" -timeout=45m ./...); then
+	flags=(-timeout=45m)
+	[[ "$module" == . ]] || flags+=(-p=1)
+	# The end-to-end tests take long and say where they are; a result of yesterday is of no use.
+	[[ "$module" != test/e2e ]] || flags+=(-v -count=1)
+	[[ -z "$E2E_LONG" ]] || flags+=(-timeout=2h)
+	if (cd "$module" && go test "${flags[@]}" ./...); then
 		step "module $module passed in $((SECONDS - started)) s"
 	else
 		step "module $module FAILED after $((SECONDS - started)) s"

@@ -1,0 +1,388 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+)
+
+const (
+	operandBinary = "/usr/bin/openstack-cloud-controller-manager"
+
+	// tokenLifetime is the shortest that the API server gives; a third of it has to pass before a refresh.
+	tokenLifetime = 10 * time.Minute
+	tokenRefresh  = tokenLifetime/3 + time.Minute
+	// giveUpLimit is longer than it takes a leader that cannot renew its lease to end, 107 s, and another to take over, 137 s.
+	giveUpLimit = 5 * time.Minute
+
+	kubeToken        = "kube-token"
+	issuedAnnotation = "cloud-controller-manager.openshift.io/token-issued-at"
+	expiryAnnotation = "cloud-controller-manager.openshift.io/token-expires-at"
+)
+
+// longSteps take about an hour.
+func (s *suite) longSteps() []step {
+	return []step{
+		{"token and serving certificate rotate without a revision", s.testRotation},
+		{"an operator that was away until the token had expired brings everything back", s.testExpiredToken},
+		{"a candidate that was written by half never becomes a revision", s.testHalfWrittenCandidate},
+		{"a reason to redeploy makes a revision", s.testRedeployment},
+		{"of two operators one works", s.testTwoOperators},
+		{"an outage of the control plane passes", s.testOutage},
+		{"a crashed node comes back", s.testNodeCrash},
+	}
+}
+
+// testRotation leaves the operator with short lifetimes for testExpiredToken.
+func (s *suite) testRotation(t *testing.T) {
+	revision, containers := s.revision(t), s.operands.containers()
+	s.patchDeployment(t, types.JSONPatchType, `[{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--token-lifetime=`+tokenLifetime.String()+`"},
+		{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--signer-validity=20m"},
+		{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--serving-cert-validity=5m"}]`)
+	s.awaitSettled(t, revision, rolloutLimit)
+
+	first := s.annotation(t, kubeToken, issuedAnnotation)
+	// The operator does not replace a good token only because it is to ask for shorter ones now.
+	s.dropAnnotation(t, kubeToken, issuedAnnotation)
+	s.awaitToken(t, first, briefly)
+	short := s.annotation(t, kubeToken, issuedAnnotation)
+	serials := s.serials(t)
+	began := time.Now()
+	s.awaitToken(t, short, tokenRefresh)
+	s.figure("a token of %s is refreshed after %s", tokenLifetime, rounded(began))
+
+	s.await(t, "every cloud-controller-manager to serve another certificate", rolloutLimit, func(ctx context.Context) error {
+		for _, n := range s.Nodes() {
+			certificate, err := servedCertificate(ctx, n)
+			if err != nil {
+				return err
+			}
+			if serials[n.Name()] == certificate.SerialNumber.String() {
+				return fmt.Errorf("%s serves the one until %s", n.Name(), certificate.NotAfter)
+			}
+		}
+		return nil
+	})
+	require.Equal(t, revision, s.awaitSettled(t, revision, briefly), "no new revision")
+	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
+	s.requireOneLeader(t)
+}
+
+func (s *suite) serials(t *testing.T) map[string]string {
+	t.Helper()
+	serials := map[string]string{}
+	for _, n := range s.Nodes() {
+		certificate, err := servedCertificate(t.Context(), n)
+		require.NoError(t, err)
+		serials[n.Name()] = certificate.SerialNumber.String()
+	}
+	return serials
+}
+
+func (s *suite) annotation(t *testing.T, secret, annotation string) string {
+	t.Helper()
+	object, err := s.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), secret, metav1.GetOptions{})
+	require.NoError(t, err)
+	return object.Annotations[annotation]
+}
+
+func (s *suite) dropAnnotation(t *testing.T, secret, annotation string) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"metadata": {"annotations": {%q: null}}}`, annotation)
+	_, err := s.kube.CoreV1().Secrets(targetNamespace).Patch(t.Context(), secret, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
+// awaitToken waits for a token that was issued at another time, and until every node has it.
+func (s *suite) awaitToken(t *testing.T, issued string, limit time.Duration) {
+	t.Helper()
+	s.await(t, "another token than that of "+issued+" on every node", limit, func(ctx context.Context) error {
+		secret, err := s.kube.CoreV1().Secrets(targetNamespace).Get(ctx, kubeToken, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if now := secret.Annotations[issuedAnnotation]; now == issued || now == "" {
+			return fmt.Errorf("it was issued at %q", now)
+		}
+		for _, n := range s.Nodes() {
+			file, err := os.ReadFile(filepath.Join(n.Root(), "etc/kubernetes/static-pod-resources/cloud-controller-manager-certs/secrets/kube-token/token"))
+			if err != nil {
+				return err
+			}
+			if !bytes.Equal(file, secret.Data["token"]) {
+				return fmt.Errorf("%s has another", n.Name())
+			}
+		}
+		return nil
+	})
+}
+
+func (s *suite) testExpiredToken(t *testing.T) {
+	revision := s.revision(t)
+	s.scale(t, 0)
+	s.await(t, "the operator to end", briefly, func(context.Context) error {
+		if pids := s.processes(t, operatorBinary, "operator"); len(pids) > 0 {
+			return fmt.Errorf("it has the processes %v", pids)
+		}
+		return nil
+	})
+	expires, err := time.Parse(time.RFC3339, s.annotation(t, kubeToken, expiryAnnotation))
+	require.NoError(t, err)
+	s.await(t, "the token to expire and the leader to lose its lease", tokenLifetime+giveUpLimit, func(ctx context.Context) error {
+		if time.Now().Before(expires) {
+			return fmt.Errorf("it expires at %s", expires)
+		}
+		_, lease, err := s.leader(ctx)
+		if err != nil {
+			return err
+		}
+		if age := time.Since(lease.Spec.RenewTime.Time); age < time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second {
+			return fmt.Errorf("the lease was renewed %s ago", age)
+		}
+		return nil
+	})
+	began := time.Now()
+	s.patchDeployment(t, types.MergePatchType, `{"spec": {"replicas": 1}}`)
+	s.awaitSettled(t, revision, giveUpLimit*2)
+	s.requireOneLeader(t)
+	s.figure("operator started after the token had expired to clean: %s", rounded(began))
+	require.Equal(t, revision, s.revision(t), "no new revision")
+	s.patchDeployment(t, types.JSONPatchType, `[{"op": "remove", "path": "/spec/template/spec/containers/0/args/3"},
+		{"op": "remove", "path": "/spec/template/spec/containers/0/args/2"}, {"op": "remove", "path": "/spec/template/spec/containers/0/args/1"}]`)
+	s.awaitSettled(t, revision, briefly)
+}
+
+func (s *suite) scale(t *testing.T, replicas int) {
+	t.Helper()
+	s.patchDeployment(t, types.MergePatchType, fmt.Sprintf(`{"spec": {"replicas": %d}}`, replicas))
+}
+
+// testHalfWrittenCandidate lets the operator write all of a candidate but the pod, and kills it there.
+func (s *suite) testHalfWrittenCandidate(t *testing.T) {
+	revision := s.revision(t)
+	s.refusePod(t)
+	s.setCloudConfig(t, strings.Replace(s.cloudConfig(t), "max-shared-lb = 3", "max-shared-lb = 4", 1))
+	s.await(t, "the operator to write the first part and to say what it cannot write", briefly, func(ctx context.Context) error {
+		secret, err := s.kube.CoreV1().Secrets(targetNamespace).Get(ctx, "cloud-config", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		resource, err := s.resource(ctx)
+		if err != nil {
+			return err
+		}
+		for _, c := range resource.Status.Conditions {
+			if c.Type == "TargetConfigControllerDegraded" {
+				return errors.Join(contains(string(secret.Data["cloud.conf"]), "max-shared-lb = 4"),
+					contains(c.Message, "configmap/cloud-controller-manager-pod in openshift-cloud-controller-manager", "the test refuses it"))
+			}
+		}
+		return errors.New("it says nothing")
+	})
+	s.killOperator(t)
+	s.await(t, "the operator to start again and to fail again", briefly, func(ctx context.Context) error {
+		pods, err := s.kube.CoreV1().Pods(operatorNamespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if len(pods.Items) != 1 || !isReady(&pods.Items[0]) {
+			return errors.New("it is not Ready")
+		}
+		return nil
+	})
+	require.Equal(t, revision, s.revision(t), "no revision is made of it")
+	s.allowPod(t)
+	require.Equal(t, revision+1, s.awaitSettled(t, revision+1, rolloutLimit))
+	copied, err := s.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), fmt.Sprintf("cloud-config-%d", revision+1), metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Contains(t, string(copied.Data["cloud.conf"]), "max-shared-lb = 4")
+}
+
+// refusal is the name of the policy that keeps the pod's ConfigMap from being written.
+const refusal = "refuse-pod"
+
+func (s *suite) refusePod(t *testing.T) {
+	t.Helper()
+	admission := s.kube.AdmissionregistrationV1()
+	_, err := admission.ValidatingAdmissionPolicies().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: refusal},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				ResourceNames: []string{"cloud-controller-manager-pod"},
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Update},
+					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+				},
+			}}},
+			Validations: []admissionv1.Validation{{Expression: "false", Message: "the test refuses it"}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = admission.ValidatingAdmissionPolicyBindings().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: refusal},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: refusal, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.await(t, "the policy to work", briefly, func(ctx context.Context) error {
+		if err := s.touchPod(ctx); !apierrors.IsInvalid(err) {
+			return fmt.Errorf("a change of the pod's ConfigMap got %w", err)
+		}
+		return nil
+	})
+}
+
+func (s *suite) allowPod(t *testing.T) {
+	t.Helper()
+	admission := s.kube.AdmissionregistrationV1()
+	require.NoError(t, admission.ValidatingAdmissionPolicyBindings().Delete(t.Context(), refusal, metav1.DeleteOptions{}))
+	require.NoError(t, admission.ValidatingAdmissionPolicies().Delete(t.Context(), refusal, metav1.DeleteOptions{}))
+}
+
+// touchPod tries a change of the pod's ConfigMap without making it.
+func (s *suite) touchPod(ctx context.Context) error {
+	_, err := s.kube.CoreV1().ConfigMaps(targetNamespace).Patch(ctx, "cloud-controller-manager-pod", types.MergePatchType,
+		[]byte(`{"metadata": {"annotations": {"touched": "yes"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+func (s *suite) testRedeployment(t *testing.T) {
+	revision := s.revision(t)
+	_, err := s.dynamic.Resource(ccmv1.Resource).Patch(t.Context(), ccmv1.InstanceName, types.MergePatchType,
+		[]byte(`{"spec": {"forceRedeploymentReason": "to see it work"}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	require.Equal(t, revision+1, s.awaitSettled(t, revision+1, rolloutLimit))
+}
+
+func (s *suite) testTwoOperators(t *testing.T) {
+	revision, containers := s.revision(t), s.operands.containers()
+	s.scale(t, 2)
+	s.await(t, "two operators", briefly, func(context.Context) error {
+		if pids := s.processes(t, operatorBinary, "operator"); len(pids) != 2 {
+			return fmt.Errorf("the processes are %v", pids)
+		}
+		return nil
+	})
+	holder := s.operatorLeader(t)
+	for _, pid := range s.processes(t, operatorBinary, "operator") {
+		if n := s.nodeOf(pid); n != nil && n.Name() == holder {
+			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+		}
+	}
+	s.await(t, "one of the two to lead again", giveUpLimit, func(ctx context.Context) error {
+		lease, err := s.kube.CoordinationV1().Leases(operatorNamespace).Get(ctx, operatorLease, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if age := time.Since(lease.Spec.AcquireTime.Time); age > giveUpLimit {
+			return fmt.Errorf("%s has led for %s", *lease.Spec.HolderIdentity, age)
+		}
+		return nil
+	})
+	s.scale(t, 1)
+	require.Equal(t, revision, s.awaitSettled(t, revision, giveUpLimit), "no new revision")
+	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
+}
+
+const operatorLease = "cluster-cloud-controller-manager-operator-lock"
+
+// operatorLeader is the node of the operator that works.
+func (s *suite) operatorLeader(t *testing.T) string {
+	t.Helper()
+	lease, err := s.kube.CoordinationV1().Leases(operatorNamespace).Get(t.Context(), operatorLease, metav1.GetOptions{})
+	require.NoError(t, err)
+	node, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
+	return node
+}
+
+// testOutage stops the API until the leading cloud-controller-manager gives up.
+func (s *suite) testOutage(t *testing.T) {
+	revision := s.revision(t)
+	leader, _, err := s.leader(t.Context())
+	require.NoError(t, err)
+	leading := s.processesOn(t, leader, operandBinary)
+	require.Len(t, leading, 1)
+
+	require.NoError(t, s.StopAPIServer(t.Context()))
+	require.NoError(t, s.StopEtcd(t.Context()))
+	s.await(t, "the leader to give up", giveUpLimit, func(context.Context) error {
+		if slices.Equal(s.processesOn(t, leader, operandBinary), leading) {
+			return fmt.Errorf("process %d on %s runs", leading[0], leader)
+		}
+		return nil
+	})
+	require.NoError(t, s.StartEtcd(t.Context()))
+	require.NoError(t, s.StartAPIServer(t.Context()))
+	began := time.Now()
+	require.Equal(t, revision, s.awaitSettled(t, revision, 2*giveUpLimit), "no new revision")
+	s.requireOneLeader(t)
+	s.figure("control plane back to clean: %s", rounded(began))
+}
+
+func (s *suite) processesOn(t *testing.T, name, program string) []int {
+	t.Helper()
+	return slices.DeleteFunc(s.processes(t, program, ""), func(pid int) bool {
+		n := s.nodeOf(pid)
+		return n == nil || n.Name() != name
+	})
+}
+
+// testNodeCrash takes the node that has most to lose.
+func (s *suite) testNodeCrash(t *testing.T) {
+	revision := s.revision(t)
+	leader, _, err := s.leader(t.Context())
+	require.NoError(t, err)
+	crashed := s.Node(leader)
+	began := time.Now()
+	require.NoError(t, crashed.Kill())
+	s.await(t, "another leader", giveUpLimit, func(ctx context.Context) error {
+		now, lease, err := s.leader(ctx)
+		if err != nil {
+			return err
+		}
+		if now == leader {
+			return fmt.Errorf("%s holds the lease, renewed %s", leader, lease.Spec.RenewTime)
+		}
+		return nil
+	})
+	s.figure("crash of the leader's node to another leader: %s", rounded(began))
+
+	began = time.Now()
+	require.NoError(t, crashed.Restart(t.Context()))
+	require.Equal(t, revision, s.awaitSettled(t, revision, giveUpLimit), "no new revision")
+	s.await(t, leader+" to be Ready", briefly, func(ctx context.Context) error { return s.ready(ctx, leader) })
+	s.figure("start of the crashed node to clean: %s", rounded(began))
+}
+
+func (s *suite) ready(ctx context.Context, name string) error {
+	object, err := s.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	conditions := map[corev1.NodeConditionType]corev1.ConditionStatus{}
+	for _, c := range object.Status.Conditions {
+		conditions[c.Type] = c.Status
+	}
+	if conditions[corev1.NodeReady] != corev1.ConditionTrue {
+		return fmt.Errorf("it has %v", conditions)
+	}
+	return nil
+}

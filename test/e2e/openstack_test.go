@@ -1,0 +1,343 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+)
+
+// step is a subtest on the common cluster.
+type step struct {
+	name string
+	run  func(*testing.T)
+}
+
+func TestOpenStack(t *testing.T) {
+	s := startSuite(t)
+	steps := []step{
+		{"the bootstrap node's pod initialises a node", s.testBootstrap},
+		{"the operator brings up a cloud-controller-manager on every node", s.testStart},
+		{"a change rolls node by node, also when the operator is killed", s.testRollout},
+		{"a broken configuration is reported and changes nothing", s.testBrokenConfiguration},
+		{"rotated credentials reach every node", s.testCredentials},
+		{"a restarted kubelet changes nothing", s.testKubelet},
+	}
+	if os.Getenv("E2E_LONG") != "" {
+		steps = append(steps, s.longSteps()...)
+	}
+	steps = append(steps, step{"nobody was denied anything and nobody may do everything", s.testRights})
+	for _, step := range steps {
+		fmt.Fprintln(os.Stderr, "== testing:", step.name)
+		began := time.Now()
+		// Every step builds on those before it.
+		require.True(t, t.Run(step.name, step.run), "the steps after this one are left out")
+		fmt.Fprintf(os.Stderr, "== passed in %s\n", rounded(began))
+	}
+}
+
+func (s *suite) testStart(t *testing.T) {
+	began := time.Now()
+	require.NoError(t, s.InstallPayload(t.Context()))
+	s.awaitSettled(t, 1, rolloutLimit)
+	s.figure("payload applied to Available on %d nodes at one revision: %s", nodes, rounded(began))
+
+	for _, n := range s.Nodes() {
+		s.await(t, n.Name()+" to be initialised", briefly, func(ctx context.Context) error { return s.initialised(ctx, n) })
+	}
+	s.requireOneLeader(t)
+	s.figure("resident memory of the operator: %d MiB, of a cloud-controller-manager: %d MiB, of a cert-syncer: %d MiB",
+		s.memory(t, operatorBinary, "operator"), s.memory(t, operandBinary, ""), s.memory(t, operatorBinary, "cert-syncer"))
+}
+
+// requireOneLeader asks every cloud-controller-manager whether its controllers run; they do in exactly one, the lease's holder.
+// Asking proves the serving certificate, and that clients of the cluster's CA are let in, besides.
+func (s *suite) requireOneLeader(t *testing.T) {
+	t.Helper()
+	s.await(t, "exactly one leader, which holds the lease", 4*time.Minute, func(ctx context.Context) error {
+		holder, lease, err := s.leader(ctx)
+		if err != nil {
+			return err
+		}
+		valid := lease.Spec.RenewTime.Add(time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second)
+		if time.Now().After(valid) {
+			return fmt.Errorf("the lease of %s ran out at %s", *lease.Spec.HolderIdentity, valid.Format(time.TimeOnly))
+		}
+		client, err := s.operandClient(ctx)
+		if err != nil {
+			return err
+		}
+		var leaders []string
+		for _, n := range s.Nodes() {
+			metrics, err := get(ctx, client, "https://"+n.IP()+":10258/metrics")
+			if err != nil {
+				return err
+			}
+			if strings.Contains(metrics, `running_managed_controllers{manager="cloud-controller-manager",name="cloud-node"} 1`) {
+				leaders = append(leaders, n.Name())
+			}
+		}
+		if len(leaders) != 1 || leaders[0] != holder {
+			return fmt.Errorf("%v lead and %s holds the lease", leaders, holder)
+		}
+		return nil
+	})
+}
+
+// operandClient trusts the CA that the operator publishes, and is the cluster's administrator.
+func (s *suite) operandClient(ctx context.Context) (*http.Client, error) {
+	published, err := s.kube.CoreV1().ConfigMaps(targetNamespace).Get(ctx, "serving-ca", metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	config := s.RESTConfig()
+	config.CAData, config.CAFile = []byte(published.Data["ca-bundle.crt"]), ""
+	config.ServerName = "cloud-controller-manager." + targetNamespace + ".svc"
+	return rest.HTTPClientFor(config)
+}
+
+func get(ctx context.Context, client *http.Client, url string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	body, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		return "", err
+	}
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s: %s: %s", url, response.Status, body)
+	}
+	return string(body), nil
+}
+
+func (s *suite) testRollout(t *testing.T) {
+	before := s.revision(t)
+	s.operands.sample()
+	began := s.setCloudConfig(t, s.cloudConfig(t)+"max-shared-lb = 3\n")
+
+	s.await(t, "the first node to run the new revision", rolloutLimit, func(context.Context) error {
+		if reached := s.operands.reached(before + 1); reached == 0 {
+			return fmt.Errorf("no pod of revision %d", before+1)
+		}
+		return nil
+	})
+	require.Less(t, s.operands.reached(before+1), nodes, "the rollout is to be in the middle")
+	s.killOperator(t)
+
+	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
+	s.figure("change of a cloud configuration key to %d nodes at the new revision, the operator killed once: %s", nodes, rounded(began))
+	fewest, history := s.operands.fewest()
+	require.GreaterOrEqual(t, fewest, 2, history)
+	for _, n := range s.Nodes() {
+		path := fmt.Sprintf("etc/kubernetes/static-pod-resources/cloud-controller-manager-pod-%d/secrets/cloud-config/cloud.conf", before+1)
+		content, err := os.ReadFile(filepath.Join(n.Root(), path))
+		require.NoError(t, err)
+		require.Regexp(t, `(?m)^max-shared-lb\s*=\s*"?3"?$`, string(content))
+	}
+}
+
+// killOperator ends the operator's process as the kernel would when memory runs out.
+func (s *suite) killOperator(t *testing.T) {
+	t.Helper()
+	pids := s.processes(t, operatorBinary, "operator")
+	require.Len(t, pids, 1, "one operator runs")
+	require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
+}
+
+// processes returns the processes of this cluster's nodes with the program and, unless it is empty, the first argument.
+func (s *suite) processes(t *testing.T, program, argument string) []int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	require.NoError(t, err)
+	var pids []int
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
+		if err != nil {
+			continue // it has ended
+		}
+		words := strings.Split(string(content), "\x00")
+		if words[0] == program && (argument == "" || words[1] == argument) && s.nodeOf(pid) != nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// nodeOf returns the node of this cluster from whose first process a process descends, or nil.
+func (s *suite) nodeOf(pid int) *node.Node {
+	for pid > 1 {
+		for _, n := range s.Nodes() {
+			if n.PID() == pid {
+				return n
+			}
+		}
+		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return nil
+		}
+		// The name in parentheses may hold anything; behind it are the state and the parent.
+		fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
+		if pid, err = strconv.Atoi(fields[1]); err != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// memory returns the resident memory, in MiB, of the biggest of the processes.
+func (s *suite) memory(t *testing.T, program, argument string) int {
+	t.Helper()
+	biggest := 0
+	for _, pid := range s.processes(t, program, argument) {
+		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+		require.NoError(t, err)
+		pages, err := strconv.Atoi(strings.Fields(string(content))[1])
+		require.NoError(t, err)
+		biggest = max(biggest, pages*os.Getpagesize()/(1<<20))
+	}
+	require.NotZero(t, biggest, "%s %s runs", program, argument)
+	return biggest
+}
+
+func (s *suite) testBrokenConfiguration(t *testing.T) {
+	const detectionLimit = 30 * time.Second
+	good := s.cloudConfig(t)
+	revision, containers := s.revision(t), s.operands.containers()
+	for _, broken := range []struct {
+		what, text string
+		message    []string
+	}{
+		{"a typo", strings.Replace(good, "max-shared-lb", "max-shared-ld", 1), []string{"configmap/cloud-provider-config in openshift-config", "max-shared-ld", "max-shared-lb"}},
+		{"an unclosed section", strings.Replace(good, "[LoadBalancer]", "[LoadBalancer", 1), []string{"configmap/cloud-provider-config in openshift-config"}},
+	} {
+		line := lineOfDifference(good, broken.text)
+		began := s.setCloudConfig(t, broken.text)
+		s.awaitDegraded(t, detectionLimit, append(broken.message, fmt.Sprintf("line %d:", line))...)
+		s.figure("%s to Degraded=True with line %d: %s", broken.what, line, rounded(began))
+
+		began = s.setCloudConfig(t, good)
+		s.await(t, "a clean ClusterOperator", detectionLimit, s.clean)
+		s.figure("%s undone to clean: %s", broken.what, rounded(began))
+	}
+	require.Equal(t, revision, s.awaitSettled(t, revision, briefly), "no new revision")
+	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
+}
+
+func lineOfDifference(a, b string) int {
+	lines, others := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range lines {
+		if lines[i] != others[i] {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func (s *suite) testCredentials(t *testing.T) {
+	before := s.revision(t)
+	require.NoError(t, s.Cloud().SetPassword("rotated-2b7e151628aed2a6"))
+	client := s.kube.CoreV1().Secrets(targetNamespace)
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		secret, err := client.Get(t.Context(), "openstack-cloud-credentials", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		secret.Data["clouds.yaml"] = s.Cloud().CloudsYAML()
+		_, err = client.Update(t.Context(), secret, metav1.UpdateOptions{})
+		return err
+	}))
+	began := time.Now()
+	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
+	s.figure("change of clouds.yaml to %d nodes at the new revision: %s", nodes, rounded(began))
+
+	// The provider logs in when it is built, so each pod that is Ready has done so. Work in the cloud is the leader's, and a
+	// node that comes anew asks for it.
+	s.requireOneLeader(t)
+	calls := s.Cloud().Requests()[openstack.ComputeServers]
+	anew := s.followers(t)[0]
+	require.NoError(t, s.kube.CoreV1().Nodes().Delete(t.Context(), anew.Name(), metav1.DeleteOptions{}))
+	require.NoError(t, anew.RestartKubelet(t.Context()))
+	s.await(t, anew.Name()+" to be initialised with the new password", briefly, func(ctx context.Context) error { return s.initialised(ctx, anew) })
+	require.Greater(t, s.Cloud().Requests()[openstack.ComputeServers], calls, "the cloud was asked")
+	s.awaitSettled(t, before+1, briefly)
+}
+
+// followers are the nodes that neither lead nor run the operator.
+func (s *suite) followers(t *testing.T) []*node.Node {
+	t.Helper()
+	leader, _, err := s.leader(t.Context())
+	require.NoError(t, err)
+	pods, err := s.kube.CoreV1().Pods(operatorNamespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	busy := map[string]bool{leader: true}
+	for _, pod := range pods.Items {
+		busy[pod.Spec.NodeName] = true
+	}
+	var followers []*node.Node
+	for _, n := range s.Nodes() {
+		if !busy[n.Name()] {
+			followers = append(followers, n)
+		}
+	}
+	require.NotEmpty(t, followers)
+	return followers
+}
+
+func (s *suite) testKubelet(t *testing.T) {
+	leader, _, err := s.leader(t.Context())
+	require.NoError(t, err)
+	revision, containers := s.revision(t), s.operands.containers()
+	require.NoError(t, s.Node(leader).RestartKubelet(t.Context()))
+	s.await(t, "the restarted kubelet to report", briefly, func(ctx context.Context) error {
+		lease, err := s.kube.CoordinationV1().Leases("kube-node-lease").Get(ctx, leader, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if age := time.Since(lease.Spec.RenewTime.Time); age > time.Second {
+			return fmt.Errorf("its lease is %s old", age)
+		}
+		return nil
+	})
+	require.Equal(t, revision, s.awaitSettled(t, revision, briefly))
+	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
+}
+
+// servedCertificate returns the certificate that the cloud-controller-manager of a node serves now.
+func servedCertificate(ctx context.Context, n *node.Node) (*x509.Certificate, error) {
+	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(n.IP(), "10258"))
+	if err != nil {
+		return nil, err
+	}
+	certificate := connection.(*tls.Conn).ConnectionState().PeerCertificates[0]
+	return certificate, connection.Close()
+}

@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ours are the users of the operator, the operand, the installer with the pruner, and the cert-syncer.
+var ours = []string{
+	"system:serviceaccount:" + operatorNamespace + ":cluster-cloud-controller-manager",
+	"system:serviceaccount:" + targetNamespace + ":cloud-controller-manager",
+	"system:serviceaccount:" + targetNamespace + ":installer-sa",
+	"system:serviceaccount:" + targetNamespace + ":cert-syncer",
+}
+
+// testRights reads the audit log of the whole run and the rules in the cluster.
+func (s *suite) testRights(t *testing.T) {
+	requests, denied := map[string]int{}, []string(nil)
+	s.eachRequest(t, func(e *auditEvent) {
+		if !slices.Contains(ours, e.User.Username) {
+			return
+		}
+		requests[e.User.Username]++
+		if e.ResponseStatus.Code == 403 || e.Annotations["authorization.k8s.io/decision"] == "forbid" {
+			denied = append(denied, fmt.Sprintf("%s: %s %s: %s", e.User.Username, e.Verb, e.RequestURI, e.ResponseStatus.Message))
+		}
+	})
+	for _, user := range ours {
+		require.NotZero(t, requests[user], "%s made requests", user)
+		s.figure("requests of %s: %d", strings.TrimPrefix(user, "system:serviceaccount:"), requests[user])
+	}
+	slices.Sort(denied)
+	require.Empty(t, slices.Compact(denied))
+	s.requireNarrowRoles(t)
+}
+
+// requireNarrowRoles checks every role that a ServiceAccount of our namespaces is bound to.
+func (s *suite) requireNarrowRoles(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	everywhere, err := s.kube.RbacV1().ClusterRoleBindings().List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	bound := 0
+	for _, binding := range everywhere.Items {
+		if concernsUs(binding.Subjects) {
+			bound++
+			s.requireNarrow(t, "", binding.RoleRef)
+		}
+	}
+	inNamespaces, err := s.kube.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	for _, binding := range inNamespaces.Items {
+		if concernsUs(binding.Subjects) {
+			bound++
+			s.requireNarrow(t, binding.Namespace, binding.RoleRef)
+		}
+	}
+	require.GreaterOrEqual(t, bound, len(ours))
+}
+
+func concernsUs(subjects []rbacv1.Subject) bool {
+	return slices.ContainsFunc(subjects, func(subject rbacv1.Subject) bool {
+		return strings.Contains(subject.Namespace+subject.Name, "cloud-controller-manager")
+	})
+}
+
+func (s *suite) requireNarrow(t *testing.T, namespace string, reference rbacv1.RoleRef) {
+	t.Helper()
+	require.NotEqual(t, "cluster-admin", reference.Name)
+	var rules []rbacv1.PolicyRule
+	if reference.Kind == "ClusterRole" {
+		role, err := s.kube.RbacV1().ClusterRoles().Get(t.Context(), reference.Name, metav1.GetOptions{})
+		require.NoError(t, err)
+		rules = role.Rules
+	} else {
+		role, err := s.kube.RbacV1().Roles(namespace).Get(t.Context(), reference.Name, metav1.GetOptions{})
+		require.NoError(t, err)
+		rules = role.Rules
+	}
+	for _, rule := range rules {
+		for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs, rule.NonResourceURLs} {
+			require.NotContains(t, list, "*", "%s %s", reference.Kind, reference.Name)
+		}
+	}
+}

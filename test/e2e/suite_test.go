@@ -1,0 +1,344 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	configclient "github.com/openshift/client-go/config/clientset/versioned"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+)
+
+const (
+	operatorNamespace = "openshift-cloud-controller-manager-operator"
+	operatorName      = "cluster-cloud-controller-manager-operator"
+	operatorBinary    = "/usr/bin/cluster-cloud-controller-manager-operator"
+	targetNamespace   = "openshift-cloud-controller-manager"
+	configNamespace   = "openshift-config"
+	clusterOperator   = "cloud-controller-manager"
+	operand           = "cloud-controller-manager"
+	uninitialized     = "node.cloudprovider.kubernetes.io/uninitialized"
+
+	nodes = 3
+
+	// rolloutLimit is how long a rollout over three nodes may take; it takes about three minutes. Besides, a leader that
+	// was replaced leaves its lease for up to 137 s.
+	rolloutLimit = 10 * time.Minute
+	// briefly is for what takes seconds.
+	briefly  = 2 * time.Minute
+	interval = 200 * time.Millisecond
+)
+
+// suite is the cluster with what the tests need besides.
+type suite struct {
+	*devcluster.Cluster
+	kube     kubernetes.Interface
+	config   configclient.Interface
+	dynamic  dynamic.Interface
+	operands *operands
+
+	mutex   sync.Mutex
+	figures []string
+}
+
+// startSuite starts a cluster that the bootstrap node has not been in and the operator is not in. Its end prints the figures.
+func startSuite(t *testing.T) *suite {
+	t.Helper()
+	began := time.Now()
+	cluster, err := devcluster.Start(t.Context(), devcluster.Options{
+		Name: "e2e", Platform: configv1.OpenStackPlatformType, Nodes: nodes, WithoutPayload: true, Progress: os.Stderr,
+	})
+	require.NoError(t, err)
+	s := &suite{Cluster: cluster}
+	t.Cleanup(func() { require.NoError(t, cluster.Stop(context.WithoutCancel(t.Context()))) })
+	t.Cleanup(s.printFigures)
+	s.figure("control plane and %d kubelets: %s", nodes, rounded(began))
+
+	var errs [4]error
+	s.kube, errs[0] = kubernetes.NewForConfig(cluster.RESTConfig())
+	s.config, errs[1] = configclient.NewForConfig(cluster.RESTConfig())
+	s.dynamic, errs[2] = dynamic.NewForConfig(cluster.RESTConfig())
+	require.NoError(t, errors.Join(errs[:]...))
+	s.operands = watchOperands(t, s.kube)
+	return s
+}
+
+// figure notes something measured, to be printed at once and again at the end.
+func (s *suite) figure(format string, args ...any) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	line := fmt.Sprintf(format, args...)
+	s.figures = append(s.figures, line)
+	fmt.Fprintln(os.Stderr, "  measured:", line)
+}
+
+func (s *suite) printFigures() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	fmt.Fprintf(os.Stderr, "measured:\n  %s\n", strings.Join(s.figures, "\n  "))
+}
+
+func rounded(since time.Time) time.Duration { return time.Since(since).Round(100 * time.Millisecond) }
+
+// await repeats check until it returns nil. When that takes longer than the limit, the test fails with what was awaited,
+// why it is not so, and the state of the cluster.
+func (s *suite) await(t *testing.T, what string, limit time.Duration, check func(ctx context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), interval, limit, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		require.Failf(t, "waited in vain", "for %s, %s long: %v\n%s", what, limit, last, s.describe())
+	}
+}
+
+// describe is for failures: conditions, pods, taints and the last events.
+func (s *suite) describe() string {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var b strings.Builder
+	for _, part := range []func(context.Context, io.Writer) error{s.describeStatus, s.describePods, s.describeNodes, s.describeEvents} {
+		if err := part(ctx, &b); err != nil {
+			fmt.Fprintf(&b, "%v\n", err)
+		}
+	}
+	fmt.Fprintf(&b, "logs: %s\n", filepath.Join(s.Dir(), "logs"))
+	return b.String()
+}
+
+func (s *suite) describeStatus(ctx context.Context, out io.Writer) error {
+	reported, err := s.config.ConfigV1().ClusterOperators().Get(ctx, clusterOperator, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for _, c := range reported.Status.Conditions {
+		fmt.Fprintf(out, "clusteroperator %s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
+	}
+	resource, err := s.resource(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range resource.Status.Conditions {
+		fmt.Fprintf(out, "condition %s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
+	}
+	fmt.Fprintf(out, "latest revision %d\n", resource.Status.LatestAvailableRevision)
+	for _, n := range resource.Status.NodeStatuses {
+		fmt.Fprintf(out, "%s: current %d, target %d, last failed %d %s\n", n.NodeName, n.CurrentRevision, n.TargetRevision, n.LastFailedRevision, n.LastFailedReason)
+	}
+	return nil
+}
+
+func (s *suite) describePods(ctx context.Context, out io.Writer) error {
+	for _, namespace := range []string{operatorNamespace, targetNamespace} {
+		pods, err := s.kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, pod := range pods.Items {
+			if pod.Status.Phase == corev1.PodSucceeded {
+				continue
+			}
+			fmt.Fprintf(out, "pod %s %s ready=%t\n", pod.Name, pod.Status.Phase, isReady(&pod))
+			for _, c := range pod.Status.ContainerStatuses {
+				if !c.Ready {
+					fmt.Fprintf(out, "  %s: %+v, before %+v\n", c.Name, c.State, c.LastTerminationState)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s *suite) describeNodes(ctx context.Context, out io.Writer) error {
+	list, err := s.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, n := range list.Items {
+		fmt.Fprintf(out, "node %s %q taints %v\n", n.Name, n.Spec.ProviderID, n.Spec.Taints)
+	}
+	return nil
+}
+
+func (s *suite) describeEvents(ctx context.Context, out io.Writer) error {
+	const last = 15
+	for _, namespace := range []string{operatorNamespace, targetNamespace} {
+		list, err := s.kube.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		events := list.Items
+		slices.SortFunc(events, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+		for _, e := range events[max(0, len(events)-last):] {
+			fmt.Fprintf(out, "event %s %s %s: %s\n", e.LastTimestamp.Format(time.TimeOnly), e.InvolvedObject.Name, e.Reason, e.Message)
+		}
+	}
+	return nil
+}
+
+// resource reads the operator's resource.
+func (s *suite) resource(ctx context.Context) (*ccmv1.CloudControllerManager, error) {
+	object, err := s.dynamic.Resource(ccmv1.Resource).Get(ctx, ccmv1.InstanceName, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	resource := &ccmv1.CloudControllerManager{}
+	return resource, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, resource)
+}
+
+func (s *suite) revision(t *testing.T) int32 {
+	t.Helper()
+	resource, err := s.resource(t.Context())
+	require.NoError(t, err)
+	return resource.Status.LatestAvailableRevision
+}
+
+// settled returns nil when every node runs its Ready pods at the latest revision, which is at least the given one, and the
+// ClusterOperator has nothing to complain of.
+func (s *suite) settled(ctx context.Context, atLeast int32) error {
+	resource, err := s.resource(ctx)
+	if err != nil {
+		return err
+	}
+	latest := resource.Status.LatestAvailableRevision
+	if latest < atLeast {
+		return fmt.Errorf("the latest revision is %d", latest)
+	}
+	if len(resource.Status.NodeStatuses) != nodes {
+		return fmt.Errorf("%d nodes have a status", len(resource.Status.NodeStatuses))
+	}
+	for _, status := range resource.Status.NodeStatuses {
+		if status.CurrentRevision != latest {
+			return fmt.Errorf("%s is at revision %d of %d", status.NodeName, status.CurrentRevision, latest)
+		}
+	}
+	if err := s.operands.allReady(latest); err != nil {
+		return err
+	}
+	return s.clean(ctx)
+}
+
+// clean returns nil when the ClusterOperator is Available and neither Progressing nor Degraded.
+func (s *suite) clean(ctx context.Context) error {
+	want := map[configv1.ClusterStatusConditionType]configv1.ConditionStatus{
+		configv1.OperatorAvailable:   configv1.ConditionTrue,
+		configv1.OperatorProgressing: configv1.ConditionFalse,
+		configv1.OperatorDegraded:    configv1.ConditionFalse,
+	}
+	reported, err := s.config.ConfigV1().ClusterOperators().Get(ctx, clusterOperator, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for _, c := range reported.Status.Conditions {
+		if status, counts := want[c.Type]; counts && c.Status != status {
+			return fmt.Errorf("the ClusterOperator has %s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
+		}
+		delete(want, c.Type)
+	}
+	if len(want) > 0 {
+		return fmt.Errorf("the ClusterOperator lacks %v", want)
+	}
+	return nil
+}
+
+// awaitSettled waits for settled and returns the revision.
+func (s *suite) awaitSettled(t *testing.T, atLeast int32, limit time.Duration) int32 {
+	t.Helper()
+	what := fmt.Sprintf("%d nodes at the latest revision, at least %d, and a clean ClusterOperator", nodes, atLeast)
+	s.await(t, what, limit, func(ctx context.Context) error { return s.settled(ctx, atLeast) })
+	return s.revision(t)
+}
+
+// awaitDegraded waits until the ClusterOperator is Degraded with the texts in its message.
+func (s *suite) awaitDegraded(t *testing.T, limit time.Duration, texts ...string) {
+	t.Helper()
+	s.await(t, fmt.Sprintf("Degraded=True with %q", texts), limit, func(ctx context.Context) error {
+		reported, err := s.config.ConfigV1().ClusterOperators().Get(ctx, clusterOperator, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, c := range reported.Status.Conditions {
+			if c.Type == configv1.OperatorDegraded {
+				return contains(string(c.Status)+": "+c.Message, append(texts, "True: ")...)
+			}
+		}
+		return errors.New("there is no such condition")
+	})
+}
+
+func contains(text string, parts ...string) error {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			return fmt.Errorf("%q is not in %q", part, text)
+		}
+	}
+	return nil
+}
+
+// leader returns the node of the holder of the operand's lease.
+func (s *suite) leader(ctx context.Context) (node string, lease *coordinationv1.Lease, err error) {
+	lease, err = s.kube.CoordinationV1().Leases(targetNamespace).Get(ctx, operand, metav1.GetOptions{})
+	if err != nil {
+		return "", nil, err
+	}
+	if lease.Spec.HolderIdentity == nil || lease.Spec.RenewTime == nil {
+		return "", nil, errors.New("nobody holds the lease")
+	}
+	node, _, _ = strings.Cut(*lease.Spec.HolderIdentity, "_")
+	return node, lease, nil
+}
+
+// cloudConfig returns the user's cloud configuration.
+func (s *suite) cloudConfig(t *testing.T) string {
+	t.Helper()
+	configMap, err := s.kube.CoreV1().ConfigMaps(configNamespace).Get(t.Context(), "cloud-provider-config", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NotEmpty(t, configMap.Data["config"])
+	return configMap.Data["config"]
+}
+
+// setCloudConfig writes the user's cloud configuration and returns when it did.
+func (s *suite) setCloudConfig(t *testing.T, text string) time.Time {
+	t.Helper()
+	client := s.kube.CoreV1().ConfigMaps(configNamespace)
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		configMap, err := client.Get(t.Context(), "cloud-provider-config", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		configMap.Data["config"] = text
+		_, err = client.Update(t.Context(), configMap, metav1.UpdateOptions{})
+		return err
+	}))
+	return time.Now()
+}
+
+// patch applies a merge patch to the operator's Deployment.
+func (s *suite) patchDeployment(t *testing.T, kind types.PatchType, patch string) {
+	t.Helper()
+	_, err := s.kube.AppsV1().Deployments(operatorNamespace).Patch(t.Context(), operatorName, kind, []byte(patch), metav1.PatchOptions{})
+	require.NoError(t, err)
+}
