@@ -38,8 +38,7 @@ func installPackages(ctx context.Context, progress io.Writer) error {
 		append([]string{"install", "--yes", "--quiet", "--no-install-recommends"}, missing...),
 	} {
 		command := exec.CommandContext(ctx, "apt-get", args...)
-		// A package's service would only be in the way.
-		command.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1")
+		command.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if out, err := command.CombinedOutput(); err != nil {
 			return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, strings.TrimSpace(string(out)))
 		}

@@ -61,7 +61,8 @@ func run(ctx context.Context, options devcluster.Options, exitWhenReady bool) (e
 	if err != nil {
 		return err
 	}
-	if err := showUntilReady(ctx, reader, screen, options.Platform == configv1.OpenStackPlatformType); err != nil {
+	managed := options.Platform == configv1.OpenStackPlatformType
+	if err := showUntilReady(ctx, readyLimit, reader, screen, managed); err != nil {
 		if ctx.Err() != nil {
 			return nil // Ctrl-C
 		}
@@ -88,9 +89,14 @@ func newScreen(out *os.File) *liveview.Screen {
 	})
 }
 
-// showUntilReady shows the state until nothing is missing; when that takes too long the error says what is.
-func showUntilReady(ctx context.Context, reader *liveview.Reader, screen *liveview.Screen, managed bool) error {
-	limited, cancel := context.WithTimeout(ctx, readyLimit)
+// stateReader is what the view needs of a liveview.Reader.
+type stateReader interface {
+	Read(ctx context.Context) (liveview.State, error)
+}
+
+// showUntilReady shows the state until nothing is missing; when that takes longer than limit the error says what is.
+func showUntilReady(ctx context.Context, limit time.Duration, reader stateReader, screen *liveview.Screen, managed bool) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var last liveview.State
 	err := show(limited, reader, screen, func(state liveview.State) bool {
@@ -99,13 +105,13 @@ func showUntilReady(ctx context.Context, reader *liveview.Reader, screen *livevi
 	})
 	if err == nil && limited.Err() != nil {
 		missing := append(last.Missing(managed), last.Waiting...)
-		return fmt.Errorf("not ready after %s:\n  %s", readyLimit, strings.Join(missing, "\n  "))
+		return fmt.Errorf("not ready after %s:\n  %s", limit, strings.Join(missing, "\n  "))
 	}
 	return err
 }
 
 // show shows the state until done returns true or ctx ends. While the API does not answer it says so.
-func show(ctx context.Context, reader *liveview.Reader, screen *liveview.Screen, done func(liveview.State) bool) error {
+func show(ctx context.Context, reader stateReader, screen *liveview.Screen, done func(liveview.State) bool) error {
 	ticker := time.NewTicker(refresh)
 	defer ticker.Stop()
 	for {
