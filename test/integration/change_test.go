@@ -76,7 +76,7 @@ func TestOnlyOneOfTwoOperatorsActs(t *testing.T) {
 	first := c.startOperator(t)
 	c.awaitRevision(t, 1)
 	second := c.startOperator(t)
-	second.awaitLog(t, "attempting to acquire leader lease")
+	second.awaitLog(t, "Attempting to acquire leader lease")
 
 	cloudConfigText(useOtherRegion)(t, c)
 	require.Equal(t, int32(2), c.awaitRevision(t, 2))

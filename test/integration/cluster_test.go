@@ -31,7 +31,7 @@ const (
 
 	// patience is how long a test waits for what has to come. It is long because the machine may be busy, and costs nothing
 	// when all is well.
-	patience = 40 * time.Second
+	patience = 2 * time.Minute
 )
 
 // cluster is a control plane with the operator's manifests and the installer's objects.

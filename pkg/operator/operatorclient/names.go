@@ -16,13 +16,16 @@ const (
 	ManagedConfigNamespace = "openshift-config-managed"
 
 	// ManagedCloudConfig is the ConfigMap in ManagedConfigNamespace with the cloud configuration as
-	// cluster-config-operator left it, and ManagedCloudConfigKey its key.
-	ManagedCloudConfig    = "kube-cloud-config"
+	// cluster-config-operator left it.
+	ManagedCloudConfig = "kube-cloud-config"
+
+	// ManagedCloudConfigKey is the key in ManagedCloudConfig.
 	ManagedCloudConfigKey = "cloud.conf"
 
-	// KubeSystemNamespace and APIServerAuthentication locate the ConfigMap in which the API server publishes the CAs
-	// of its clients.
-	KubeSystemNamespace     = "kube-system"
+	// KubeSystemNamespace is where APIServerAuthentication is.
+	KubeSystemNamespace = "kube-system"
+
+	// APIServerAuthentication is the ConfigMap in which the API server publishes the CAs of its clients.
 	APIServerAuthentication = "extension-apiserver-authentication"
 
 	// ClusterOperator is the name of this operator's ClusterOperator.

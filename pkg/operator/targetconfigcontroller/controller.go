@@ -109,7 +109,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return err
 	}
-	if wait := c.started.Add(c.Patience).Sub(c.Clock.Now()); live == nil && in.missing && wait > 0 {
+	if wait := c.patience(in, live); wait > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 		return nil
 	}
@@ -125,6 +125,14 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	return c.report(ctx, syncCtx.Recorder(), status, nil, resources.Warnings)
+}
+
+// patience is how long a new cluster still has to bring what is missing.
+func (c *controller) patience(in *gathered, live *corev1.ConfigMap) time.Duration {
+	if live != nil || !in.missing {
+		return 0
+	}
+	return c.started.Add(c.Patience).Sub(c.Clock.Now())
 }
 
 // render returns either a candidate or the problems with its inputs.
