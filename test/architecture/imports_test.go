@@ -107,6 +107,14 @@ func TestLayersRefuseWhatTheyShould(t *testing.T) {
 	}
 }
 
+func TestEveryLayerHasAPackage(t *testing.T) {
+	existing := packages(t)
+	for _, l := range layers {
+		require.True(t, slices.ContainsFunc(existing, func(p goPackage) bool { return within(p.relative(), l.folder) }),
+			"nothing is in layer %s: remove it", l.folder)
+	}
+}
+
 func TestPackageNamesSayWhatIsInside(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, name := range append(strings.Split(p.relative(), "/"), p.Name) {
