@@ -28,7 +28,6 @@ func newCommand(ctx context.Context) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cluster-cloud-controller-manager-operator",
 		Short: "Run the cluster's cloud-controller-managers as static pods",
-		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	certSyncer := certsyncpod.NewCertSyncControllerCommand(staticpod.Synced(operand.ConfigMap), staticpod.Synced(operand.Secret))

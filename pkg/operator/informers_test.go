@@ -1,0 +1,48 @@
+package operator
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+func TestOfANodeOnlyWhatIsReadIsKept(t *testing.T) {
+	stripped, err := stripNode(&corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "master-0", UID: "u", ResourceVersion: "7", Labels: map[string]string{"node-role.kubernetes.io/master": ""},
+			Annotations: map[string]string{"big": "thing"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
+		},
+		Spec: corev1.NodeSpec{ProviderID: "openstack:///1"},
+		Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+			Images:     []corev1.ContainerImage{{Names: []string{"many"}}},
+		},
+	})
+	require.NoError(t, err)
+	require.Equal(t, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "master-0", UID: "u", ResourceVersion: "7", Labels: map[string]string{"node-role.kubernetes.io/master": ""}},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	}, stripped)
+}
+
+func TestManagedFieldsAreDropped(t *testing.T) {
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "someone"}}}, Data: map[string]string{"k": "v"}}
+	stripped, err := stripManagedFields(object)
+	require.NoError(t, err)
+	require.Equal(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "v"}}, stripped)
+}
+
+func TestWatchesLastAndListsAreLeftAlone(t *testing.T) {
+	list := metav1.ListOptions{}
+	named("one")(&list)
+	require.Equal(t, metav1.ListOptions{FieldSelector: "metadata.name=one"}, list)
+
+	watch := metav1.ListOptions{TimeoutSeconds: ptr.To[int64](300)}
+	labelled("a=b")(&watch)
+	require.Equal(t, "a=b", watch.LabelSelector)
+	require.GreaterOrEqual(t, *watch.TimeoutSeconds, int64(1800))
+	require.Less(t, *watch.TimeoutSeconds, int64(3600))
+}
