@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/library-go/pkg/controller/controllercmd"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/controller/manager"
+	"github.com/openshift/library-go/pkg/operator/loglevel"
 	"github.com/openshift/library-go/pkg/operator/management"
 	"github.com/openshift/library-go/pkg/operator/status"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
@@ -140,6 +141,7 @@ func (w *wiring) controllers() []factory.Controller {
 		w.availability(),
 		w.unmanaged(),
 		w.clusterOperatorStatus(),
+		loglevel.NewClusterOperatorLoggingController(w.client, w.EventRecorder),
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/loglevel"
 	"github.com/openshift/library-go/pkg/operator/revisioncontroller"
 	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installer"
 	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installerstate"
@@ -126,7 +125,6 @@ func controllers(o Options) []factory.Controller {
 		prune.NewPruneController(operand.Namespace, operand.PodConfigMap, []string{binary, "prune"},
 			o.ConfigMaps, pods, o.Operator, o.Target, o.Recorder),
 		unsupportedconfigoverridescontroller.NewUnsupportedConfigOverridesController(operand.Name, o.Operator, o.Recorder),
-		loglevel.NewClusterOperatorLoggingController(o.Operator, o.Recorder),
 	}
 }
 
