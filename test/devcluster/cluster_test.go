@@ -2,9 +2,11 @@ package devcluster_test
 
 import (
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -100,6 +102,7 @@ func TestTheAPIKeepsItsObjectsWhenServersRestart(t *testing.T) {
 	_, err = client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 
+	require.NoError(t, syscall.Kill(cluster.Processes()["etcd"], syscall.SIGKILL))
 	require.NoError(t, cluster.StopAPIServer(t.Context()))
 	_, err = client.CoreV1().ConfigMaps("default").Get(t.Context(), "kept", metav1.GetOptions{})
 	require.ErrorContains(t, err, "connection refused")
@@ -108,6 +111,59 @@ func TestTheAPIKeepsItsObjectsWhenServersRestart(t *testing.T) {
 	require.NoError(t, cluster.StartAPIServer(t.Context()))
 	_, err = client.CoreV1().ConfigMaps("default").Get(t.Context(), "kept", metav1.GetOptions{})
 	require.NoError(t, err)
+}
+
+func TestNodesRegisterTaintedAndLeaveNothingBehind(t *testing.T) {
+	cluster := start(t, devcluster.Options{Nodes: 2, WithoutPayload: true})
+	client, err := kubernetes.NewForConfig(cluster.RESTConfig())
+	require.NoError(t, err)
+	nodes, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, nodes.Items, 2)
+	for _, node := range nodes.Items {
+		require.NotNil(t, cluster.Node(node.Name), node.Name)
+		require.Contains(t, node.Labels, "node-role.kubernetes.io/master")
+		require.Contains(t, node.Spec.Taints, corev1.Taint{
+			Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule,
+		})
+		require.Empty(t, node.Spec.ProviderID)
+	}
+	require.Nil(t, cluster.Node("unknown"))
+
+	infrastructure := &configv1.Infrastructure{}
+	require.NoError(t, configClient(t, cluster).Get().Resource("infrastructures").Name("cluster").Do(t.Context()).Into(infrastructure))
+	require.Regexp(t, `^https://10\.200\.[0-3]\.1:6443$`, infrastructure.Status.APIServerInternalURL)
+	inside, err := os.ReadFile(filepath.Join(cluster.Nodes()[0].Root(), "etc/kubernetes/apiserver-url.env"))
+	require.NoError(t, err)
+	require.Contains(t, string(inside), "KUBERNETES_SERVICE_PORT='6443'")
+
+	// The Service's address leads to the API server without kube-proxy.
+	service, err := client.CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	require.NoError(t, err)
+	config := cluster.RESTConfig()
+	config.Host = "https://" + service.Spec.ClusterIP
+	throughService, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	_, err = throughService.Discovery().ServerVersion()
+	require.NoError(t, err)
+
+	before, err := net.InterfaceAddrs()
+	require.NoError(t, err)
+	require.Contains(t, addresses(before), service.Spec.ClusterIP+"/32")
+	pid := cluster.Nodes()[0].PID()
+	require.NoError(t, cluster.Stop(t.Context()))
+	require.NoDirExists(t, filepath.Join("/proc", strconv.Itoa(pid)))
+	after, err := net.InterfaceAddrs()
+	require.NoError(t, err)
+	require.NotContains(t, addresses(after), service.Spec.ClusterIP+"/32")
+}
+
+func addresses(of []net.Addr) []string {
+	texts := make([]string, 0, len(of))
+	for _, address := range of {
+		texts = append(texts, address.String())
+	}
+	return texts
 }
 
 func TestASecondRunInTheSameFolderNamesTheFirst(t *testing.T) {

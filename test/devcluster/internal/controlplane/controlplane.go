@@ -152,7 +152,7 @@ func (c *ControlPlane) StopAPIServer(ctx context.Context) error {
 func (c *ControlPlane) StartAPIServer(ctx context.Context) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.apiserver != nil {
+	if runs(c.apiserver) {
 		return nil
 	}
 	var err error
@@ -191,6 +191,18 @@ func (c *ControlPlane) Stop(context.Context) error {
 		c.proxy = nil
 	}
 	return errors.Join(errs...)
+}
+
+func runs(p *process.Process) bool {
+	if p == nil {
+		return false
+	}
+	select {
+	case <-p.Done():
+		return false
+	default:
+		return true
+	}
 }
 
 func stop(ctx context.Context, p **process.Process) error {

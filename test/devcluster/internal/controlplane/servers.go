@@ -14,7 +14,7 @@ import (
 func (c *ControlPlane) startEtcd(ctx context.Context, peerURL string) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.etcd != nil {
+	if runs(c.etcd) {
 		return nil
 	}
 	if peerURL != "" {
