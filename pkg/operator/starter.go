@@ -232,6 +232,7 @@ func (w *wiring) servingCertificate() factory.Controller {
 		Secrets:       w.informers.target.Core().V1().Secrets(),
 		ConfigMaps:    w.informers.target.Core().V1().ConfigMaps(),
 		Client:        w.kube.CoreV1(),
+		Clock:         w.Clock,
 		Recorder:      w.EventRecorder,
 		Validity:      w.Validity,
 	})

@@ -2,6 +2,7 @@ package servingcert
 
 import (
 	"crypto/x509"
+	"errors"
 	"testing"
 	"time"
 
@@ -26,48 +27,41 @@ const (
 	targetNamespace   = "openshift-cloud-controller-manager"
 )
 
+// start is when the tests begin. Certificates tell whole seconds.
+var start = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
 // world is a controller over a fake API whose informers follow it only when asked to.
 type world struct {
 	*controller
-	client *fake.Clientset
-	kube   informers.SharedInformerFactory
+	client   *fake.Clientset
+	kube     informers.SharedInformerFactory
+	clock    *clocktesting.FakePassiveClock
+	recorder events.InMemoryRecorder
 }
 
 func newWorld(t *testing.T, observed string, validity Validity) *world {
 	t.Helper()
 	client := fake.NewClientset()
 	kube := informers.NewSharedInformerFactory(client, 0)
-	operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}},
-		&operatorv1.OperatorStatus{}, nil)
-	o := Options{
-		Operator:      operator,
+	clock := clocktesting.NewFakePassiveClock(start)
+	recorder := events.NewInMemoryRecorder("test", clock)
+	return &world{client: client, kube: kube, clock: clock, recorder: recorder, controller: newController(Options{
+		Operator: v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}},
+			&operatorv1.OperatorStatus{}, nil),
 		SignerSecrets: kube.Core().V1().Secrets(),
 		Secrets:       kube.Core().V1().Secrets(),
 		ConfigMaps:    kube.Core().V1().ConfigMaps(),
 		Client:        client.CoreV1(),
-		Recorder:      events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0))),
-	}
-	return &world{controller: &controller{operator: operator, rotation: rotation(o, validity)}, client: client, kube: kube}
+		Clock:         clock,
+		Recorder:      recorder,
+		Validity:      validity,
+	})}
 }
 
 // syncOnce returns every request of one sync and then lets the informers catch up.
 func (w *world) syncOnce(t *testing.T) []string {
 	t.Helper()
-	w.client.ClearActions()
-	require.NoError(t, w.sync(t.Context(), factory.NewSyncContext("test", w.rotation.RotatedSigningCASecret.EventRecorder)))
-	var requests []string
-	for _, action := range w.client.Actions() {
-		name := ""
-		switch a := action.(type) {
-		case clienttesting.CreateActionImpl:
-			object := a.GetObject().(metav1.Object)
-			name = object.GetName()
-		case clienttesting.UpdateActionImpl:
-			object := a.GetObject().(metav1.Object)
-			name = object.GetName()
-		}
-		requests = append(requests, action.GetVerb()+" "+action.GetNamespace()+"/"+name)
-	}
+	requests := w.syncBehind(t)
 	for _, namespace := range []string{operatorNamespace, targetNamespace} {
 		secrets, err := w.client.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
@@ -81,6 +75,38 @@ func (w *world) syncOnce(t *testing.T) []string {
 		require.NoError(t, w.kube.Core().V1().ConfigMaps().Informer().GetIndexer().Add(&configMaps.Items[i]))
 	}
 	return requests
+}
+
+// syncBehind returns every request of one sync and leaves the informers where they were.
+func (w *world) syncBehind(t *testing.T) []string {
+	t.Helper()
+	w.client.ClearActions()
+	require.NoError(t, w.sync(t.Context(), factory.NewSyncContext("test", w.recorder)))
+	var requests []string
+	for _, action := range w.client.Actions() {
+		name := ""
+		switch a := action.(type) {
+		case clienttesting.CreateActionImpl:
+			object := a.GetObject().(metav1.Object)
+			name = object.GetName()
+		case clienttesting.UpdateActionImpl:
+			object := a.GetObject().(metav1.Object)
+			name = object.GetName()
+		}
+		requests = append(requests, action.GetVerb()+" "+action.GetNamespace()+"/"+name)
+	}
+	return requests
+}
+
+// reasons are the messages of the events about issued certificates since the last call.
+func (w *world) reasons() []string {
+	var messages []string
+	for _, event := range w.recorder.Events() {
+		if event.Reason == "ServingSignerIssued" || event.Reason == "ServingCertificateIssued" {
+			messages = append(messages, event.Message)
+		}
+	}
+	return messages
 }
 
 func (w *world) secret(t *testing.T, namespace, name string) *corev1.Secret {
@@ -97,86 +123,236 @@ func (w *world) leaf(t *testing.T) *x509.Certificate {
 	return certificates[0]
 }
 
-// age moves a certificate's time of issue into the past, as its annotations tell it.
-func (w *world) age(t *testing.T, namespace, name string, by time.Duration) {
+// change lets somebody else change a Secret, and the informers see it.
+func (w *world) change(t *testing.T, namespace, name string, change func(*corev1.Secret)) {
 	t.Helper()
 	secret := w.secret(t, namespace, name)
-	for _, annotation := range []string{"auth.openshift.io/certificate-not-before", "auth.openshift.io/certificate-not-after"} {
-		at, err := time.Parse(time.RFC3339, secret.Annotations[annotation])
-		require.NoError(t, err)
-		secret.Annotations[annotation] = at.Add(-by).Format(time.RFC3339)
-	}
+	change(secret)
 	_, err := w.client.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	require.NoError(t, w.kube.Core().V1().Secrets().Informer().GetIndexer().Update(secret))
 }
 
+// trusted is the pool of the CA bundle's certificates.
+func (w *world) trusted(t *testing.T) *x509.CertPool {
+	t.Helper()
+	bundle, err := w.kube.Core().V1().ConfigMaps().Lister().ConfigMaps(targetNamespace).Get("serving-ca")
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM([]byte(bundle.Data["ca-bundle.crt"])))
+	return roots
+}
+
+const (
+	signerMessage = "secret/cloud-controller-manager-serving-signer in openshift-cloud-controller-manager-operator gets a new signer, because of the former: "
+	leafMessage   = "secret/serving-cert in openshift-cloud-controller-manager gets a new certificate, because of the former: "
+)
+
 func TestACertificateIsMadeOnceAndThenCostsNothing(t *testing.T) {
-	w := newWorld(t, `{"platform":"openstack"}`, DefaultValidity)
+	w := newWorld(t, `{"platform":"openstack"}`, Validity{})
 	require.Equal(t, []string{
 		"create " + operatorNamespace + "/cloud-controller-manager-serving-signer",
 		"create " + targetNamespace + "/serving-ca",
 		"create " + targetNamespace + "/serving-cert",
 	}, w.syncOnce(t))
 	require.Empty(t, w.syncOnce(t))
+	require.Equal(t, []string{signerMessage + "there is none", leafMessage + "there is none"}, w.reasons())
 
-	bundle, err := w.kube.Core().V1().ConfigMaps().Lister().ConfigMaps(targetNamespace).Get("serving-ca")
-	require.NoError(t, err)
-	roots := x509.NewCertPool()
-	require.True(t, roots.AppendCertsFromPEM([]byte(bundle.Data["ca-bundle.crt"])))
 	leaf := w.leaf(t)
 	for _, host := range []string{
 		"localhost", "127.0.0.1", "::1",
 		"cloud-controller-manager.openshift-cloud-controller-manager.svc",
 		"cloud-controller-manager.openshift-cloud-controller-manager.svc.cluster.local",
 	} {
-		_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: host})
+		_, err := leaf.Verify(x509.VerifyOptions{Roots: w.trusted(t), DNSName: host, CurrentTime: start})
 		require.NoError(t, err)
 	}
-	require.InDelta(t, 30*24, time.Until(leaf.NotAfter).Hours(), 1)
+	require.Equal(t, time.Date(2026, time.March, 31, 12, 0, 0, 0, time.UTC), leaf.NotAfter)
 
 	secret := w.secret(t, targetNamespace, "serving-cert")
-	require.Equal(t, "Cloud Compute / Cloud Controller Manager", secret.Annotations["openshift.io/owning-component"])
-	require.Equal(t, "Serves health and metrics of the cloud-controller-manager on port 10258.", secret.Annotations["openshift.io/description"])
 	require.Equal(t, corev1.SecretTypeTLS, secret.Type)
+	require.Equal(t, map[string]string{"auth.openshift.io/managed-certificate-type": "target"}, secret.Labels)
+	require.Equal(t, map[string]string{
+		"openshift.io/owning-component": "Cloud Compute / Cloud Controller Manager",
+		"openshift.io/description":      "Serves health and metrics of the cloud-controller-manager on port 10258.",
+		"auth.openshift.io/certificate-hostnames": "127.0.0.1,::1," +
+			"cloud-controller-manager.openshift-cloud-controller-manager.svc," +
+			"cloud-controller-manager.openshift-cloud-controller-manager.svc.cluster.local,localhost",
+		"auth.openshift.io/certificate-issuer":     "openshift-cloud-controller-manager-operator_cloud-controller-manager-serving-signer@1772366400",
+		"auth.openshift.io/certificate-not-before": "2026-03-01T11:59:59Z",
+		"auth.openshift.io/certificate-not-after":  "2026-03-31T12:00:00Z",
+		"certificates.openshift.io/refresh-period": "360h0m0s",
+	}, secret.Annotations)
 }
 
-func TestTheLeafIsReplacedInTime(t *testing.T) {
-	w := newWorld(t, `{"platform":"openstack"}`, DefaultValidity)
+func TestEachIsReplacedInTimeAndTheOldSignerStaysTrusted(t *testing.T) {
+	const day = 24 * time.Hour
+	w := newWorld(t, `{"platform":"openstack"}`, Validity{})
 	w.syncOnce(t)
-	first := w.leaf(t)
-
-	w.age(t, operatorNamespace, "cloud-controller-manager-serving-signer", 14*24*time.Hour)
-	w.age(t, targetNamespace, "serving-cert", 14*24*time.Hour)
-	require.Empty(t, w.syncOnce(t))
-
-	// The signer's own certificate has to be older than a tenth of the leaf's time to be trusted everywhere; a
-	// leaf past four fifths of its life does not wait for that.
-	w.age(t, targetNamespace, "serving-cert", 11*24*time.Hour)
-	require.Equal(t, []string{"update " + targetNamespace + "/serving-cert"}, w.syncOnce(t))
-	require.NotEqual(t, first.SerialNumber, w.leaf(t).SerialNumber)
-}
-
-func TestTheOldSignerStaysTrustedWhenItIsReplaced(t *testing.T) {
-	w := newWorld(t, `{"platform":"openstack"}`, DefaultValidity)
-	w.syncOnce(t)
-	first := w.leaf(t)
-	w.age(t, operatorNamespace, "cloud-controller-manager-serving-signer", 31*24*time.Hour)
-	requests := w.syncOnce(t)
-	require.Contains(t, requests, "update "+operatorNamespace+"/cloud-controller-manager-serving-signer")
-	require.Contains(t, requests, "update "+targetNamespace+"/serving-ca")
+	for _, step := range []struct {
+		name     string
+		age      time.Duration
+		requests []string
+		reasons  []string
+	}{
+		{name: "before half of the leaf's life", age: 15*day - 2*time.Second},
+		{
+			name: "after half of the leaf's life", age: 15 * day,
+			requests: []string{"update " + targetNamespace + "/serving-cert"},
+			reasons:  []string{leafMessage + "half of its life has passed"},
+		},
+		{
+			// The leaf was due too, but a new signer is known for a tenth of that time before it signs.
+			name: "after half of the signer's life", age: 30 * day,
+			requests: []string{"update " + operatorNamespace + "/cloud-controller-manager-serving-signer", "update " + targetNamespace + "/serving-ca"},
+			reasons:  []string{signerMessage + "half of its life has passed"},
+		},
+		{
+			name: "when the new signer is known", age: 31*day + 12*time.Hour,
+			requests: []string{"update " + targetNamespace + "/serving-cert"},
+			reasons:  []string{leafMessage + "half of its life has passed"},
+		},
+		{
+			name: "after everything has expired", age: 200 * day,
+			requests: []string{
+				"update " + operatorNamespace + "/cloud-controller-manager-serving-signer",
+				"update " + targetNamespace + "/serving-ca",
+				"update " + targetNamespace + "/serving-cert",
+			},
+			reasons: []string{signerMessage + "it has expired", leafMessage + "it has expired"},
+		},
+	} {
+		before, told := w.leaf(t), len(w.reasons())
+		w.clock.SetTime(start.Add(step.age))
+		require.Equal(t, step.requests, w.syncOnce(t), step.name)
+		require.ElementsMatch(t, step.reasons, w.reasons()[told:], step.name)
+		require.Empty(t, w.syncOnce(t), step.name)
+		if step.age < 200*day {
+			_, err := before.Verify(x509.VerifyOptions{Roots: w.trusted(t), DNSName: "localhost", CurrentTime: w.clock.Now()})
+			require.NoError(t, err, step.name)
+		}
+		_, err := w.leaf(t).Verify(x509.VerifyOptions{Roots: w.trusted(t), DNSName: "localhost", CurrentTime: w.clock.Now()})
+		require.NoError(t, err, step.name)
+	}
 	bundle, err := w.kube.Core().V1().ConfigMaps().Lister().ConfigMaps(targetNamespace).Get("serving-ca")
 	require.NoError(t, err)
-	roots := x509.NewCertPool()
-	require.True(t, roots.AppendCertsFromPEM([]byte(bundle.Data["ca-bundle.crt"])))
-	_, err = first.Verify(x509.VerifyOptions{Roots: roots, DNSName: "localhost"})
+	certificates, err := certutil.ParseCertsPEM([]byte(bundle.Data["ca-bundle.crt"]))
 	require.NoError(t, err)
+	require.Len(t, certificates, 1, "expired signers are forgotten")
+}
+
+func TestWhatSomebodyChangedIsMadeAgain(t *testing.T) {
+	drop := func(secret *corev1.Secret) { secret.Data = nil }
+	for name, tc := range map[string]struct {
+		namespace, name string
+		change          func(*corev1.Secret)
+		requests        []string
+		reasons         []string
+	}{
+		"a leaf without content": {
+			targetNamespace, "serving-cert", drop,
+			[]string{"update " + targetNamespace + "/serving-cert"},
+			[]string{leafMessage + "it is not readable: certFile missing"},
+		},
+		"a leaf with the key of another": {
+			targetNamespace, "serving-cert",
+			func(secret *corev1.Secret) {
+				other := newWorld(t, `{"platform":"openstack"}`, Validity{})
+				other.syncOnce(t)
+				secret.Data["tls.key"] = other.secret(t, targetNamespace, "serving-cert").Data["tls.key"]
+			},
+			[]string{"update " + targetNamespace + "/serving-cert"},
+			[]string{leafMessage + "it is not readable: tls: private key does not match public key"},
+		},
+		"a leaf of another signer": {
+			targetNamespace, "serving-cert",
+			func(secret *corev1.Secret) {
+				other := newWorld(t, `{"platform":"openstack"}`, Validity{})
+				other.syncOnce(t)
+				secret.Data = other.secret(t, targetNamespace, "serving-cert").Data
+			},
+			[]string{"update " + targetNamespace + "/serving-cert"},
+			[]string{leafMessage + "no signer in the CA bundle issued it"},
+		},
+		"a leaf without its annotations": {
+			targetNamespace, "serving-cert",
+			func(secret *corev1.Secret) { secret.Annotations = map[string]string{"foreign": "stays"} },
+			[]string{"update " + targetNamespace + "/serving-cert"}, nil,
+		},
+		"a leaf with a foreign annotation": {
+			targetNamespace, "serving-cert",
+			func(secret *corev1.Secret) { secret.Annotations["foreign"] = "stays" }, nil, nil,
+		},
+		"a signer without content": {
+			operatorNamespace, "cloud-controller-manager-serving-signer", drop,
+			[]string{"update " + operatorNamespace + "/cloud-controller-manager-serving-signer", "update " + targetNamespace + "/serving-ca"},
+			[]string{signerMessage + "it is not readable: certFile missing"},
+		},
+		"a signer that is none": {
+			operatorNamespace, "cloud-controller-manager-serving-signer",
+			func(secret *corev1.Secret) {
+				other := newWorld(t, `{"platform":"openstack"}`, Validity{})
+				other.syncOnce(t)
+				secret.Data = other.secret(t, targetNamespace, "serving-cert").Data
+			},
+			[]string{"update " + operatorNamespace + "/cloud-controller-manager-serving-signer", "update " + targetNamespace + "/serving-ca"},
+			[]string{signerMessage + "it is not that of a signer"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, `{"platform":"openstack"}`, Validity{})
+			w.syncOnce(t)
+			told := len(w.reasons())
+			w.change(t, tc.namespace, tc.name, tc.change)
+			foreign := w.secret(t, tc.namespace, tc.name).Annotations["foreign"]
+			// A second later, by which the names of signers differ.
+			w.clock.SetTime(start.Add(time.Second))
+			require.Equal(t, tc.requests, w.syncOnce(t))
+			require.ElementsMatch(t, tc.reasons, w.reasons()[told:])
+			require.Empty(t, w.syncOnce(t))
+			require.Equal(t, foreign, w.secret(t, tc.namespace, tc.name).Annotations["foreign"])
+			_, err := w.leaf(t).Verify(x509.VerifyOptions{Roots: w.trusted(t), DNSName: "localhost", CurrentTime: w.clock.Now()})
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestABundleThatIsNotReadableIsMadeAgain(t *testing.T) {
+	w := newWorld(t, `{"platform":"openstack"}`, Validity{})
+	w.syncOnce(t)
+	bundle, err := w.client.CoreV1().ConfigMaps(targetNamespace).Get(t.Context(), "serving-ca", metav1.GetOptions{})
+	require.NoError(t, err)
+	bundle.Data["ca-bundle.crt"] = "scribble"
+	require.NoError(t, w.kube.Core().V1().ConfigMaps().Informer().GetIndexer().Update(bundle))
+	require.Equal(t, []string{"update " + targetNamespace + "/serving-ca"}, w.syncOnce(t))
+	_, err = w.leaf(t).Verify(x509.VerifyOptions{Roots: w.trusted(t), DNSName: "localhost", CurrentTime: start})
+	require.NoError(t, err)
+}
+
+func TestCachesThatAreBehindReplaceNothing(t *testing.T) {
+	w := newWorld(t, `{"platform":"openstack"}`, Validity{})
+	w.syncBehind(t)
+	first, err := w.client.CoreV1().Secrets(operatorNamespace).Get(t.Context(), "cloud-controller-manager-serving-signer", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"create " + operatorNamespace + "/cloud-controller-manager-serving-signer"}, w.syncBehind(t))
+	second, err := w.client.CoreV1().Secrets(operatorNamespace).Get(t.Context(), "cloud-controller-manager-serving-signer", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, first.Data, second.Data)
+}
+
+func TestAnErrorNamesTheObject(t *testing.T) {
+	w := newWorld(t, `{"platform":"openstack"}`, Validity{})
+	w.client.PrependReactor("create", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("no room")
+	})
+	require.EqualError(t, w.sync(t.Context(), factory.NewSyncContext("test", w.recorder)),
+		"configmap/serving-ca in openshift-cloud-controller-manager: no room")
 }
 
 func TestWithoutAnOperandThereIsNoCertificate(t *testing.T) {
 	for name, observed := range map[string]string{"unmanaged": `{"platform":"none"}`, "unknown": `{}`} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, observed, DefaultValidity)
+			w := newWorld(t, observed, Validity{})
 			require.Empty(t, w.syncOnce(t))
 			_, err := w.client.CoreV1().Secrets(targetNamespace).Get(t.Context(), "serving-cert", metav1.GetOptions{})
 			require.True(t, apierrors.IsNotFound(err))
@@ -184,14 +360,22 @@ func TestWithoutAnOperandThereIsNoCertificate(t *testing.T) {
 	}
 }
 
-func TestShortLivesAreCheckedMoreOften(t *testing.T) {
+func TestTheNextRotationIsKnown(t *testing.T) {
 	for name, tc := range map[string]struct {
 		validity Validity
 		want     time.Duration
 	}{
-		"days":    {DefaultValidity, time.Minute},
-		"minutes": {Validity{Signer: 20 * time.Minute, Leaf: 10 * time.Minute}, 30 * time.Second},
+		"the leaf is due first":               {Validity{}, 15 * 24 * time.Hour},
+		"the signer is due first":             {Validity{Signer: 10 * time.Minute, Leaf: 20 * time.Minute}, 5 * time.Minute},
+		"only the leaf's life is asked for":   {Validity{Leaf: 10 * time.Minute}, 5 * time.Minute},
+		"only the signer's life is asked for": {Validity{Signer: 10 * time.Minute}, 5 * time.Minute},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, recheck(tc.validity)) })
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, `{"platform":"openstack"}`, tc.validity)
+			next, err := w.rotate(t.Context(), w.recorder)
+			require.NoError(t, err)
+			// Certificates are valid from a second before their issue.
+			require.Equal(t, start.Add(tc.want-time.Second), next)
+		})
 	}
 }

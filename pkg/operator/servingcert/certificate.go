@@ -1,0 +1,166 @@
+package servingcert
+
+import (
+	"bytes"
+	"crypto/x509"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openshift/api/annotations"
+	"github.com/openshift/library-go/pkg/crypto"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+)
+
+// Labels and annotations by which a cluster's tools find certificates and their owners, as in library-go's
+// pkg/operator/certrotation.
+const (
+	typeLabel           = "auth.openshift.io/managed-certificate-type"
+	notBeforeAnnotation = "auth.openshift.io/certificate-not-before"
+	notAfterAnnotation  = "auth.openshift.io/certificate-not-after"
+	issuerAnnotation    = "auth.openshift.io/certificate-issuer"
+	hostnamesAnnotation = "auth.openshift.io/certificate-hostnames"
+	refreshAnnotation   = "certificates.openshift.io/refresh-period"
+
+	component = "Cloud Compute / Cloud Controller Manager"
+)
+
+// hostnames are the names that do not depend on the node: the same certificate serves on all of them.
+func hostnames() sets.Set[string] {
+	service := operand.Name + "." + operand.Namespace + ".svc"
+	return sets.New("localhost", "127.0.0.1", "::1", service, service+".cluster.local")
+}
+
+// readPair returns what the Secret holds, or why it cannot be used any more. Errors of the parsers do not quote keys.
+func readPair(secret *corev1.Secret, now time.Time) (pair *crypto.TLSCertificateConfig, reason string) {
+	if secret == nil {
+		return nil, "there is none"
+	}
+	pair, err := crypto.GetTLSCertificateConfigFromBytes(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		return nil, fmt.Sprintf("it is not readable: %v", err)
+	}
+	if now.After(pair.Certs[0].NotAfter) {
+		return nil, "it has expired"
+	}
+	return pair, ""
+}
+
+// unserviceable tells why clients would refuse a certificate that has not expired.
+func unserviceable(leaf *x509.Certificate, bundle []*x509.Certificate) (reason string) {
+	trusted := slices.ContainsFunc(bundle, func(ca *x509.Certificate) bool { return leaf.CheckSignatureFrom(ca) == nil })
+	if !trusted {
+		return "no signer in the CA bundle issued it"
+	}
+	if !names(leaf).Equal(hostnames()) {
+		return "its names are not those that are asked for"
+	}
+	return ""
+}
+
+func names(leaf *x509.Certificate) sets.Set[string] {
+	all := sets.New(leaf.DNSNames...)
+	for _, address := range leaf.IPAddresses {
+		all.Insert(address.String())
+	}
+	return all
+}
+
+// signerDue is when a signer is to be replaced: after half of the validity that is asked for, and at the latest when a
+// fifth of its own life is left.
+func signerDue(signer *x509.Certificate, validity time.Duration) time.Time {
+	return earliest(signer.NotBefore.Add(validity/2), latestRenewal(signer))
+}
+
+// leafDue is signerDue for a leaf, but a renewal before its last fifth waits until clients had time to learn of the signer.
+func leafDue(leaf, signer *x509.Certificate, validity time.Duration) time.Time {
+	refresh := validity / 2
+	due, known := leaf.NotBefore.Add(refresh), signer.NotBefore.Add(refresh/10)
+	if due.Before(known) {
+		due = known
+	}
+	return earliest(due, latestRenewal(leaf))
+}
+
+func latestRenewal(certificate *x509.Certificate) time.Time {
+	return certificate.NotAfter.Add(-certificate.NotAfter.Sub(certificate.NotBefore) / 5)
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func makeSigner(now func() time.Time, validity time.Duration) (*crypto.TLSCertificateConfig, error) {
+	// The time tells signers apart, for people and for clients that look a signer up by its name.
+	name := fmt.Sprintf("%s_%s@%d", operatorclient.OperatorNamespace, SignerSecret, now().Unix())
+	return crypto.UnsafeMakeSelfSignedCAConfigForDurationAtTime(name, now, validity)
+}
+
+// makeLeaf issues a certificate that does not outlive its signer.
+func makeLeaf(signer *crypto.CA, now time.Time, validity time.Duration) (*crypto.TLSCertificateConfig, error) {
+	expires := earliest(now.Add(validity), signer.Config.Certs[0].NotAfter)
+	return signer.MakeServerCertForDuration(hostnames(), expires.Sub(now), func(template *x509.Certificate) error {
+		// A second for clocks that are a little behind.
+		template.NotBefore, template.NotAfter = now.Add(-time.Second), expires
+		return nil
+	})
+}
+
+// withSigner adds a signer to a bundle without what has expired. A bundle that is not readable is as good as none:
+// leaves of signers that are not in it are replaced.
+func withSigner(bundle string, signer *x509.Certificate, now time.Time) []*x509.Certificate {
+	certificates, err := certutil.ParseCertsPEM([]byte(bundle))
+	if err != nil {
+		certificates = nil
+	}
+	certificates = append(certificates, signer)
+	certificates = slices.DeleteFunc(certificates, func(c *x509.Certificate) bool { return now.After(c.NotAfter) })
+	slices.SortFunc(certificates, func(a, b *x509.Certificate) int { return bytes.Compare(a.Raw, b.Raw) })
+	return slices.CompactFunc(certificates, (*x509.Certificate).Equal)
+}
+
+func signerMeta(signer *x509.Certificate, validity time.Duration) metav1.ObjectMeta {
+	meta := objectMeta(operatorclient.OperatorNamespace, SignerSecret, "signer", "Signs the serving certificate of the cloud-controller-manager.")
+	annotate(meta, signer, validity)
+	return meta
+}
+
+func bundleMeta() metav1.ObjectMeta {
+	return objectMeta(operand.Namespace, CAConfigMap, "ca-bundle", "Verifies the serving certificate of the cloud-controller-manager.")
+}
+
+func leafMeta(leaf *x509.Certificate, validity time.Duration) metav1.ObjectMeta {
+	meta := objectMeta(operand.Namespace, operand.ServingCertSecret, "target", "Serves health and metrics of the cloud-controller-manager on port 10258.")
+	annotate(meta, leaf, validity)
+	meta.Annotations[hostnamesAnnotation] = strings.Join(sets.List(names(leaf)), ",")
+	return meta
+}
+
+func objectMeta(namespace, name, kind, description string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: namespace,
+		Name:      name,
+		Labels:    map[string]string{typeLabel: kind},
+		Annotations: map[string]string{
+			annotations.OpenShiftComponent:   component,
+			annotations.OpenShiftDescription: description,
+		},
+	}
+}
+
+func annotate(meta metav1.ObjectMeta, certificate *x509.Certificate, validity time.Duration) {
+	meta.Annotations[issuerAnnotation] = certificate.Issuer.CommonName
+	meta.Annotations[notBeforeAnnotation] = certificate.NotBefore.Format(time.RFC3339)
+	meta.Annotations[notAfterAnnotation] = certificate.NotAfter.Format(time.RFC3339)
+	meta.Annotations[refreshAnnotation] = (validity / 2).String()
+}
