@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -248,7 +247,7 @@ func (s *suite) initialised(ctx context.Context, n *node.Node) error {
 func (s *suite) taintRemovers(t *testing.T, name string) []string {
 	t.Helper()
 	addresses := map[string]struct{}{}
-	s.eachRequest(t, func(e *auditEvent) {
+	s.eachRequest(t, name, func(e *auditEvent) {
 		writes := e.Verb == "patch" || e.Verb == "update"
 		if writes && e.ObjectRef.Resource == "nodes" && e.ObjectRef.Subresource == "" && e.ObjectRef.Name == name &&
 			strings.HasPrefix(e.UserAgent, "openstack-cloud-controller-manager/") {
@@ -260,6 +259,7 @@ func (s *suite) taintRemovers(t *testing.T, name string) []string {
 
 // auditEvent is what the tests read of a line of the audit log.
 type auditEvent struct {
+	StageTimestamp time.Time
 	Verb           string
 	RequestURI     string
 	UserAgent      string
@@ -273,8 +273,8 @@ type auditEvent struct {
 	Annotations map[string]string
 }
 
-// eachRequest calls do for every line of the audit log. A last line that is being written is left out.
-func (s *suite) eachRequest(t *testing.T, do func(*auditEvent)) {
+// eachRequest calls do for every line of the audit log with the text in it. A last line that is being written is left out.
+func (s *suite) eachRequest(t *testing.T, text string, do func(*auditEvent)) {
 	t.Helper()
 	content, err := os.ReadFile(s.AuditLog())
 	require.NoError(t, err)
@@ -282,9 +282,12 @@ func (s *suite) eachRequest(t *testing.T, do func(*auditEvent)) {
 	scanner := bufio.NewScanner(bytes.NewReader(content))
 	scanner.Buffer(nil, 1<<20)
 	for scanner.Scan() {
+		if !bytes.Contains(scanner.Bytes(), []byte(text)) {
+			continue
+		}
 		var e auditEvent
 		require.NoError(t, json.Unmarshal(scanner.Bytes(), &e), scanner.Text())
 		do(&e)
 	}
-	require.NoError(t, errors.Join(scanner.Err()))
+	require.NoError(t, scanner.Err())
 }

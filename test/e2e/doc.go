@@ -2,7 +2,7 @@
 // operator from its own manifests and image, and the real OpenStack cloud-controller-manager against a stand-in for its
 // cloud. It needs root.
 //
-// There is one cluster for the one test, TestOpenStack. Its subtests run in order on it, each from the state that the one
-// before left: every node at the latest revision and the ClusterOperator clean. The environment variable E2E_LONG adds those
-// that take long.
+// The subtests of TestOpenStack run in order on one cluster, each from the state that the one before left: every node at the
+// latest revision and the ClusterOperator clean. The environment variable E2E_LONG adds those that take long. TestNone has a
+// cluster of its own.
 package e2e

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,13 +41,13 @@ const (
 // longSteps take about an hour.
 func (s *suite) longSteps() []step {
 	return []step{
-		{"token and serving certificate rotate without a revision", s.testRotation},
-		{"an operator that was away until the token had expired brings everything back", s.testExpiredToken},
 		{"a candidate that was written by half never becomes a revision", s.testHalfWrittenCandidate},
 		{"a reason to redeploy makes a revision", s.testRedeployment},
 		{"of two operators one works", s.testTwoOperators},
 		{"an outage of the control plane passes", s.testOutage},
 		{"a crashed node comes back", s.testNodeCrash},
+		{"token and serving certificate rotate without a revision", s.testRotation},
+		{"an operator that was away until the token had expired brings everything back", s.testExpiredToken},
 	}
 }
 
@@ -178,7 +179,7 @@ func (s *suite) scale(t *testing.T, replicas int) {
 func (s *suite) testHalfWrittenCandidate(t *testing.T) {
 	revision := s.revision(t)
 	s.refusePod(t)
-	s.setCloudConfig(t, strings.Replace(s.cloudConfig(t), "max-shared-lb = 3", "max-shared-lb = 4", 1))
+	s.setCloudConfig(t, s.cloudConfig(t)+"internal-lb = true\n")
 	s.await(t, "the operator to write the first part and to say what it cannot write", briefly, func(ctx context.Context) error {
 		secret, err := s.kube.CoreV1().Secrets(targetNamespace).Get(ctx, "cloud-config", metav1.GetOptions{})
 		if err != nil {
@@ -190,20 +191,24 @@ func (s *suite) testHalfWrittenCandidate(t *testing.T) {
 		}
 		for _, c := range resource.Status.Conditions {
 			if c.Type == "TargetConfigControllerDegraded" {
-				return errors.Join(contains(string(secret.Data["cloud.conf"]), "max-shared-lb = 4"),
+				return errors.Join(contains(string(secret.Data["cloud.conf"]), "internal-lb = true"),
 					contains(c.Message, "configmap/cloud-controller-manager-pod in openshift-cloud-controller-manager", "the test refuses it"))
 			}
 		}
 		return errors.New("it says nothing")
 	})
 	s.killOperator(t)
-	s.await(t, "the operator to start again and to fail again", briefly, func(ctx context.Context) error {
-		pods, err := s.kube.CoreV1().Pods(operatorNamespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		if len(pods.Items) != 1 || !isReady(&pods.Items[0]) {
-			return errors.New("it is not Ready")
+	killed := time.Now()
+	s.await(t, "the operator to work again and to be refused again", giveUpLimit, func(context.Context) error {
+		refused := 0
+		s.eachRequest(t, "cloud-controller-manager-pod", func(e *auditEvent) {
+			if e.User.Username == ours[0] && e.ObjectRef.Name == "cloud-controller-manager-pod" && e.ResponseStatus.Code == http.StatusUnprocessableEntity &&
+				e.StageTimestamp.After(killed) {
+				refused++
+			}
+		})
+		if refused == 0 {
+			return errors.New("it was not")
 		}
 		return nil
 	})
@@ -212,7 +217,7 @@ func (s *suite) testHalfWrittenCandidate(t *testing.T) {
 	require.Equal(t, revision+1, s.awaitSettled(t, revision+1, rolloutLimit))
 	copied, err := s.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), fmt.Sprintf("cloud-config-%d", revision+1), metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Contains(t, string(copied.Data["cloud.conf"]), "max-shared-lb = 4")
+	require.Contains(t, string(copied.Data["cloud.conf"]), "internal-lb = true")
 }
 
 // refusal is the name of the policy that keeps the pod's ConfigMap from being written.

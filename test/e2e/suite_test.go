@@ -62,18 +62,16 @@ type suite struct {
 	figures []string
 }
 
-// startSuite starts a cluster that the bootstrap node has not been in and the operator is not in. Its end prints the figures.
-func startSuite(t *testing.T) *suite {
+// startSuite starts a cluster. Its end prints the figures.
+func startSuite(t *testing.T, options devcluster.Options) *suite {
 	t.Helper()
 	began := time.Now()
-	cluster, err := devcluster.Start(t.Context(), devcluster.Options{
-		Name: "e2e", Platform: configv1.OpenStackPlatformType, Nodes: nodes, WithoutPayload: true, Progress: os.Stderr,
-	})
+	cluster, err := devcluster.Start(t.Context(), options)
 	require.NoError(t, err)
 	s := &suite{Cluster: cluster}
 	t.Cleanup(func() { require.NoError(t, cluster.Stop(context.WithoutCancel(t.Context()))) })
 	t.Cleanup(s.printFigures)
-	s.figure("control plane and %d kubelets: %s", nodes, rounded(began))
+	s.figure("control plane and %d nodes: %s", options.Nodes, rounded(began))
 
 	var errs [4]error
 	s.kube, errs[0] = kubernetes.NewForConfig(cluster.RESTConfig())
