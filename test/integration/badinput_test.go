@@ -107,7 +107,7 @@ var badInputs = map[string]badInput{
 	"a legacy secret-name that is not the default": {
 		makeBad:   cloudConfigText(func(s string) string { return strings.Replace(s, "openstack-credentials", "mine", 1) }),
 		condition: "CloudConfigDegraded",
-		message:   cloudConfig + `, key config, line 2:15: secret-name is "mine", but only its default "openstack-credentials" can be honoured ` +
+		message: cloudConfig + `, key config, line 2:15: secret-name is "mine", but only its default "openstack-credentials" can be honoured ` +
 			`(the external provider reads its credentials from a file): remove the line`,
 	},
 	"a CA bundle of the cloud that is not PEM": {
@@ -128,7 +128,7 @@ var badInputs = map[string]badInput{
 			}
 		},
 		condition: "CredentialsDegraded",
-		message:   credentials + ": there is no credentials Secret: see whether the cloud-credential-operator makes it, or create it where " +
+		message: credentials + ": there is no credentials Secret: see whether the cloud-credential-operator makes it, or create it where " +
 			"credentials are managed by hand",
 	},
 	"credentials without clouds.yaml": {
@@ -157,7 +157,9 @@ var badInputs = map[string]badInput{
 }
 
 func cloudConfigMap(edit func(*corev1.ConfigMap)) func(*testing.T, *cluster) func() {
-	return func(t *testing.T, c *cluster) func() { return c.editConfigMap(t, configNamespace, "cloud-provider-config", edit) }
+	return func(t *testing.T, c *cluster) func() {
+		return c.editConfigMap(t, configNamespace, "cloud-provider-config", edit)
+	}
 }
 
 func cloudConfigText(edit func(string) string) func(*testing.T, *cluster) func() {
@@ -165,7 +167,9 @@ func cloudConfigText(edit func(string) string) func(*testing.T, *cluster) func()
 }
 
 func credentialsSecret(edit func(*corev1.Secret)) func(*testing.T, *cluster) func() {
-	return func(t *testing.T, c *cluster) func() { return c.editSecret(t, targetNamespace, "openstack-cloud-credentials", edit) }
+	return func(t *testing.T, c *cluster) func() {
+		return c.editSecret(t, targetNamespace, "openstack-cloud-credentials", edit)
+	}
 }
 
 // delivered returns the data of every revisioned object.

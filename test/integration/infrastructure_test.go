@@ -107,7 +107,6 @@ func (c *cluster) setPlatform(t *testing.T, platform configv1.PlatformType) {
 			return err
 		}
 		infrastructure.Status.PlatformStatus.Type = platform
-		infrastructure.Status.Platform = platform
 		_, err = infrastructures.UpdateStatus(t.Context(), infrastructure, metav1.UpdateOptions{})
 		return err
 	}))

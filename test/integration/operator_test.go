@@ -28,23 +28,9 @@ var binary string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "integration-")
-	if err != nil {
+	var err error
+	if binary, err = devcluster.BuildOperator(context.Background(), devcluster.Options{Progress: os.Stderr}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "cluster-cloud-controller-manager-operator")
-	repository, err := devcluster.FindRepository(".")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	// The flags of the development cluster's own build, to share its cache.
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", binary, "./cmd/cluster-cloud-controller-manager-operator")
-	build.Dir, build.Env = repository, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	if output, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building the operator: %v\n%s", err, output)
 		return 1
 	}
 	return m.Run()
@@ -70,6 +56,7 @@ func (c *cluster) startOperator(t *testing.T, env ...string) *operator {
 		exited:  make(chan struct{}),
 	}
 	o.command.Env = append(append(os.Environ(),
+		podName,
 		"OPERATOR_IMAGE=localhost/operator:new",
 		"OPENSTACK_IMAGE=localhost/openstack:new",
 		"OPERATOR_IMAGE_VERSION="+devcluster.Version,
