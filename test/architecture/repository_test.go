@@ -83,3 +83,9 @@ func read(t *testing.T, file string) []byte {
 	require.NoError(t, err)
 	return content
 }
+
+func TestEveryBuildOfTheOperatorHasTheSameTags(t *testing.T) {
+	require.Contains(t, string(read(t, "Makefile")), "TAGS    := grpcnotrace\n")
+	require.Contains(t, string(read(t, "test/devcluster/images.go")), "[]string{\"grpcnotrace\"},\n")
+	require.Contains(t, string(read(t, "Dockerfile.rhel")), " make build\n")
+}

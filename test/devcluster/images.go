@@ -22,15 +22,27 @@ const (
 	imageBundle = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"
 )
 
-// operator is the target of the operator's own binary; the Go command knows whether it is up to date.
+// operator is the target of the operator's own binary, with the tags of the Makefile; the Go command knows whether it is up
+// to date.
 func operator() build.Target {
 	return build.Target{
 		Name:      operatorTag,
 		Module:    ".",
 		Package:   "./cmd/" + operatorTag,
+		Tags:      []string{"grpcnotrace"},
 		Variables: []string{"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version.gitVersion=" + Version},
 		Usual:     "a minute",
 	}
+}
+
+// BuildOperator builds the operator as its image has it and returns the binary's path.
+func BuildOperator(ctx context.Context, options Options) (string, error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return "", err
+	}
+	c := &Cluster{options: options, progress: newProgress(options.Progress)}
+	return filepath.Join(c.BinDir(), operatorTag), c.builder().Local(ctx, operator())
 }
 
 // Images builds the operator and the OpenStack cloud-controller-manager and writes one docker-archive of each into dir.

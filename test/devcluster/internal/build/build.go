@@ -35,6 +35,8 @@ type Target struct {
 	Module string
 	// Package is the import path, or ./path relative to the module.
 	Package string
+	// Tags are the build tags.
+	Tags []string
 	// Variables are the string variables that the linker sets, as package.name=value.
 	Variables []string
 	// Usual says how long a build with cold caches takes, for the progress line.
@@ -198,7 +200,11 @@ func buildArgs(target Target) []string {
 	for _, variable := range target.Variables {
 		flags = append(flags, "-X", variable)
 	}
-	return []string{"-trimpath", "-buildvcs=false", "-ldflags", strings.Join(flags, " "), target.Package}
+	args := []string{"-trimpath", "-buildvcs=false", "-ldflags", strings.Join(flags, " ")}
+	if len(target.Tags) > 0 {
+		args = append(args, "-tags", strings.Join(target.Tags, ","))
+	}
+	return append(args, target.Package)
 }
 
 // output runs the go command without cgo: the binaries go into images that hold nothing else.
