@@ -257,13 +257,19 @@ func (c *ControlPlane) client() (kubernetes.Interface, error) {
 // freePorts returns loopback ports that were free a moment ago.
 func freePorts(n int) ([]string, error) {
 	ports := make([]string, 0, n)
+	// Closed only at the end, or the same port could come twice.
+	var listeners []net.Listener
+	defer func() {
+		for _, listener := range listeners {
+			_ = listener.Close()
+		}
+	}()
 	for range n {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, fmt.Errorf("free port: %w", err)
 		}
-		// Closed only at the end, or the same port could come twice.
-		defer func() { _ = listener.Close() }()
+		listeners = append(listeners, listener)
 		_, port, err := net.SplitHostPort(listener.Addr().String())
 		if err != nil {
 			return nil, fmt.Errorf("free port: %w", err)

@@ -26,9 +26,10 @@ const (
 	ConfigNamespace = "openshift-config"
 	// ManagedConfigNamespace holds what operators derive from it.
 	ManagedConfigNamespace = "openshift-config-managed"
-	// CloudConfigName and CloudConfigKey name the cloud configuration in ConfigNamespace.
+	// CloudConfigName is the ConfigMap in ConfigNamespace with the cloud configuration.
 	CloudConfigName = "cloud-provider-config"
-	CloudConfigKey  = "config"
+	// CloudConfigKey is the key of the cloud configuration in it.
+	CloudConfigKey = "config"
 	// CABundleKey is the key of the cloud's CA bundle beside the cloud configuration.
 	CABundleKey = "ca-bundle.pem"
 	// CredentialsName is the Secret that the cloud-credential-operator writes for the operator's CredentialsRequest.
