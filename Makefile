@@ -28,7 +28,9 @@ help:
 
 .PHONY: run
 run: ## start a development cluster with the operator in it, until Ctrl-C (PLATFORM=OpenStack|None NODES=3)
-	@cd test/devcluster && exec go run ./cmd/devcluster run --platform=$(PLATFORM) --nodes=$(NODES)
+	@echo "==> building the development cluster's command"
+	@cd test/devcluster && go build -o ../../_output/bin/devcluster ./cmd/devcluster
+	@exec _output/bin/devcluster run --platform=$(PLATFORM) --nodes=$(NODES)
 
 .PHONY: test
 test: ## run every test: unit, golden, architecture, conformance, integration, end to end (needs root)
