@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -286,19 +287,15 @@ func (s *suite) testTwoOperators(t *testing.T) {
 		}
 		return nil
 	})
-	holder := s.operatorLeader(t)
-	for _, pid := range s.processes(t, operatorBinary, "operator") {
-		if n := s.nodeOf(pid); n != nil && n.Name() == holder {
-			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-		}
-	}
-	s.await(t, "one of the two to lead again", giveUpLimit, func(ctx context.Context) error {
-		lease, err := s.kube.CoordinationV1().Leases(operatorNamespace).Get(ctx, operatorLease, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if age := time.Since(lease.Spec.AcquireTime.Time); age > giveUpLimit {
-			return fmt.Errorf("%s has led for %s", *lease.Spec.HolderIdentity, age)
+	leading := s.operatorLease(t.Context(), t)
+	holder, _, _ := strings.Cut(*leading.Spec.HolderIdentity, "_")
+	pids := s.processesOn(t, holder, operatorBinary, "operator")
+	require.Len(t, pids, 1)
+	require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
+	s.await(t, "one of the two to lead after the leader's end", giveUpLimit, func(ctx context.Context) error {
+		lease := s.operatorLease(ctx, t)
+		if *lease.Spec.HolderIdentity == *leading.Spec.HolderIdentity {
+			return fmt.Errorf("%s holds the lease, renewed at %s", *lease.Spec.HolderIdentity, lease.Spec.RenewTime)
 		}
 		return nil
 	})
@@ -307,29 +304,26 @@ func (s *suite) testTwoOperators(t *testing.T) {
 	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
 }
 
-const operatorLease = "cluster-cloud-controller-manager-operator-lock"
-
-// operatorLeader is the node of the operator that works.
-func (s *suite) operatorLeader(t *testing.T) string {
+// operatorLease is the lease by which operators agree on one.
+func (s *suite) operatorLease(ctx context.Context, t *testing.T) *coordinationv1.Lease {
 	t.Helper()
-	lease, err := s.kube.CoordinationV1().Leases(operatorNamespace).Get(t.Context(), operatorLease, metav1.GetOptions{})
+	lease, err := s.kube.CoordinationV1().Leases(operatorNamespace).Get(ctx, "cluster-cloud-controller-manager-operator-lock", metav1.GetOptions{})
 	require.NoError(t, err)
-	node, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
-	return node
+	require.NotEmpty(t, lease.Spec.HolderIdentity)
+	return lease
 }
 
 // testOutage stops the API until the leading cloud-controller-manager gives up.
 func (s *suite) testOutage(t *testing.T) {
 	revision := s.revision(t)
-	leader, _, err := s.leader(t.Context())
-	require.NoError(t, err)
-	leading := s.processesOn(t, leader, operandBinary)
+	leader := s.requireOneLeader(t)
+	leading := s.processesOn(t, leader, operandBinary, "")
 	require.Len(t, leading, 1)
 
 	require.NoError(t, s.StopAPIServer(t.Context()))
 	require.NoError(t, s.StopEtcd(t.Context()))
 	s.await(t, "the leader to give up", giveUpLimit, func(context.Context) error {
-		if slices.Equal(s.processesOn(t, leader, operandBinary), leading) {
+		if slices.Equal(s.processesOn(t, leader, operandBinary, ""), leading) {
 			return fmt.Errorf("process %d on %s runs", leading[0], leader)
 		}
 		return nil
@@ -342,9 +336,9 @@ func (s *suite) testOutage(t *testing.T) {
 	s.figure("control plane back to clean: %s", rounded(began))
 }
 
-func (s *suite) processesOn(t *testing.T, name, program string) []int {
+func (s *suite) processesOn(t *testing.T, name, program, argument string) []int {
 	t.Helper()
-	return slices.DeleteFunc(s.processes(t, program, ""), func(pid int) bool {
+	return slices.DeleteFunc(s.processes(t, program, argument), func(pid int) bool {
 		n := s.nodeOf(pid)
 		return n == nil || n.Name() != name
 	})
@@ -353,8 +347,7 @@ func (s *suite) processesOn(t *testing.T, name, program string) []int {
 // testNodeCrash takes the node that has most to lose.
 func (s *suite) testNodeCrash(t *testing.T) {
 	revision := s.revision(t)
-	leader, _, err := s.leader(t.Context())
-	require.NoError(t, err)
+	leader := s.requireOneLeader(t)
 	crashed := s.Node(leader)
 	began := time.Now()
 	require.NoError(t, crashed.Kill())

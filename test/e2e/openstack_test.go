@@ -21,10 +21,13 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
@@ -48,6 +51,7 @@ func TestOpenStack(t *testing.T) {
 		{"a broken configuration is reported and changes nothing", s.testBrokenConfiguration},
 		{"rotated credentials reach every node", s.testCredentials},
 		{"a restarted kubelet changes nothing", s.testKubelet},
+		{"old revisions are removed from the nodes and the API", s.testPruning},
 	}
 	if os.Getenv("E2E_LONG") != "" {
 		steps = append(steps, s.longSteps()...)
@@ -78,8 +82,12 @@ func (s *suite) testStart(t *testing.T) {
 
 // requireOneLeader asks every cloud-controller-manager whether its controllers run; they do in exactly one, the lease's holder.
 // Asking proves the serving certificate, and that clients of the cluster's CA are let in, besides.
-func (s *suite) requireOneLeader(t *testing.T) {
+//
+// It returns the leader's node. After a rollout the lease may be one of a process that is gone: until it has run out nobody
+// leads.
+func (s *suite) requireOneLeader(t *testing.T) string {
 	t.Helper()
+	var leader string
 	s.await(t, "exactly one leader, which holds the lease", 4*time.Minute, func(ctx context.Context) error {
 		holder, lease, err := s.leader(ctx)
 		if err != nil {
@@ -106,8 +114,10 @@ func (s *suite) requireOneLeader(t *testing.T) {
 		if len(leaders) != 1 || leaders[0] != holder {
 			return fmt.Errorf("%v lead and %s holds the lease", leaders, holder)
 		}
+		leader = holder
 		return nil
 	})
+	return leader
 }
 
 // operandClient trusts the CA that the operator publishes, and is the cluster's administrator.
@@ -287,9 +297,9 @@ func (s *suite) testCredentials(t *testing.T) {
 
 	// The provider logs in when it is built, so each pod that is Ready has done so. Work in the cloud is the leader's, and a
 	// node that comes anew asks for it.
-	s.requireOneLeader(t)
+	leader := s.requireOneLeader(t)
 	calls := s.Cloud().Requests()[openstack.ComputeServers]
-	anew := s.followers(t)[0]
+	anew := s.follower(t, leader)
 	require.NoError(t, s.kube.CoreV1().Nodes().Delete(t.Context(), anew.Name(), metav1.DeleteOptions{}))
 	require.NoError(t, anew.RestartKubelet(t.Context()))
 	s.await(t, anew.Name()+" to be initialised with the new password", briefly, func(ctx context.Context) error { return s.initialised(ctx, anew) })
@@ -298,30 +308,26 @@ func (s *suite) testCredentials(t *testing.T) {
 	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
 }
 
-// followers are the nodes that neither lead nor run the operator.
-func (s *suite) followers(t *testing.T) []*node.Node {
+// follower is a node that neither leads nor runs the operator.
+func (s *suite) follower(t *testing.T, leader string) *node.Node {
 	t.Helper()
-	leader, _, err := s.leader(t.Context())
-	require.NoError(t, err)
 	pods, err := s.kube.CoreV1().Pods(operatorNamespace).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	busy := map[string]bool{leader: true}
 	for _, pod := range pods.Items {
 		busy[pod.Spec.NodeName] = true
 	}
-	var followers []*node.Node
 	for _, n := range s.Nodes() {
 		if !busy[n.Name()] {
-			followers = append(followers, n)
+			return n
 		}
 	}
-	require.NotEmpty(t, followers)
-	return followers
+	require.Fail(t, "every node leads or runs the operator", "%v", busy)
+	return nil
 }
 
 func (s *suite) testKubelet(t *testing.T) {
-	leader, _, err := s.leader(t.Context())
-	require.NoError(t, err)
+	leader := s.requireOneLeader(t)
 	revision, containers := s.revision(t), s.operands.containers()
 	require.NoError(t, s.Node(leader).RestartKubelet(t.Context()))
 	restarted := time.Now()
@@ -336,6 +342,36 @@ func (s *suite) testKubelet(t *testing.T) {
 			}
 		}
 		return fmt.Errorf("%v", object.Status.Conditions)
+	})
+	require.Equal(t, revision, s.awaitSettled(t, revision, briefly))
+	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
+}
+
+// testPruning needs revisions to remove, which the steps before it made.
+func (s *suite) testPruning(t *testing.T) {
+	revision, containers := s.revision(t), s.operands.containers()
+	require.Greater(t, revision, int32(1))
+	_, err := s.dynamic.Resource(ccmv1.Resource).Patch(t.Context(), ccmv1.InstanceName, types.MergePatchType,
+		[]byte(`{"spec": {"failedRevisionLimit": 1, "succeededRevisionLimit": 1}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	for _, n := range s.Nodes() {
+		s.await(t, n.Name()+" to have the latest revision only", briefly, func(context.Context) error {
+			folders, err := filepath.Glob(filepath.Join(n.Root(), "etc/kubernetes/static-pod-resources/cloud-controller-manager-pod-*"))
+			if err != nil {
+				return err
+			}
+			if len(folders) != 1 || filepath.Base(folders[0]) != fmt.Sprintf("cloud-controller-manager-pod-%d", revision) {
+				return fmt.Errorf("it has %v", folders)
+			}
+			return nil
+		})
+	}
+	s.await(t, "the Secrets of the revision before to be gone", briefly, func(ctx context.Context) error {
+		_, err := s.kube.CoreV1().Secrets(targetNamespace).Get(ctx, fmt.Sprintf("cloud-credentials-%d", revision-1), metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("got %w", err)
+		}
+		return nil
 	})
 	require.Equal(t, revision, s.awaitSettled(t, revision, briefly))
 	require.Equal(t, containers, s.operands.containers(), "no container was restarted")

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
@@ -73,10 +74,12 @@ func startSuite(t *testing.T, options devcluster.Options) *suite {
 	t.Cleanup(s.printFigures)
 	s.figure("control plane and %d nodes: %s", options.Nodes, rounded(began))
 
-	var errs [4]error
-	s.kube, errs[0] = kubernetes.NewForConfig(cluster.RESTConfig())
-	s.config, errs[1] = configclient.NewForConfig(cluster.RESTConfig())
-	s.dynamic, errs[2] = dynamic.NewForConfig(cluster.RESTConfig())
+	config := cluster.RESTConfig()
+	config.WarningHandler = rest.NoWarnings{} // the manifests' warnings are not about these tests
+	var errs [3]error
+	s.kube, errs[0] = kubernetes.NewForConfig(config)
+	s.config, errs[1] = configclient.NewForConfig(config)
+	s.dynamic, errs[2] = dynamic.NewForConfig(config)
 	require.NoError(t, errors.Join(errs[:]...))
 	s.operands = watchOperands(t, s.kube)
 	return s
@@ -334,7 +337,7 @@ func (s *suite) setCloudConfig(t *testing.T, text string) time.Time {
 	return time.Now()
 }
 
-// patch applies a merge patch to the operator's Deployment.
+// patchDeployment applies a patch to the operator's Deployment.
 func (s *suite) patchDeployment(t *testing.T, kind types.PatchType, patch string) {
 	t.Helper()
 	_, err := s.kube.AppsV1().Deployments(operatorNamespace).Patch(t.Context(), operatorName, kind, []byte(patch), metav1.PatchOptions{})
