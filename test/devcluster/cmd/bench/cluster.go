@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/liveview"
+)
+
+const (
+	targetNamespace = "openshift-cloud-controller-manager"
+
+	realNodes = 3
+	// settle is how long nothing is done before memory is read: caches have been filled and garbage collected by then.
+	settle = 2 * time.Minute
+	// patience is how long something may take before the measurement is given up.
+	patience = 20 * time.Minute
+)
+
+var operatorResource = schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "cloudcontrollermanagers"}
+
+// cluster is a development cluster with three nodes and the operator in it.
+type cluster struct {
+	*devcluster.Cluster
+	options options
+	kube    kubernetes.Interface
+	dynamic dynamic.Interface
+	reader  *liveview.Reader
+}
+
+func measureCluster(ctx context.Context, o options) (err error) {
+	started, err := devcluster.Start(ctx, devcluster.Options{Name: "bench", Platform: configv1.OpenStackPlatformType, Nodes: realNodes, Progress: o.progress})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, started.Stop(context.WithoutCancel(ctx))) }()
+	c := &cluster{Cluster: started, options: o}
+	config := started.RESTConfig()
+	// The objects of the part scale are many.
+	config.QPS, config.Burst = 1000, 1000
+	var errs [3]error
+	c.kube, errs[0] = kubernetes.NewForConfig(config)
+	c.dynamic, errs[1] = dynamic.NewForConfig(config)
+	c.reader, errs[2] = liveview.NewReader(config)
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	fmt.Fprintln(o.progress, "waiting for the operator's main job")
+	if _, err := c.awaitRevision(ctx, 1); err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		name    string
+		measure func(context.Context) error
+	}{
+		{partMemory, c.memory}, {partIdle, c.idle}, {partRollout, c.rollout}, {partScale, c.scale},
+	} {
+		if !o.measures(part.name) {
+			continue
+		}
+		fmt.Fprintln(o.progress, "measuring", part.name)
+		if err := part.measure(ctx); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	return nil
+}
+
+// awaitRevision waits until every node is at the latest revision, that is at least the given one.
+func (c *cluster) awaitRevision(ctx context.Context, revision int32) (int32, error) {
+	var state liveview.State
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		if state, last = c.reader.Read(ctx); last != nil {
+			return false, nil
+		}
+		if missing := append(state.Missing(true), state.Waiting...); len(missing) > 0 {
+			last = errors.New(strings.Join(missing, "; "))
+			return false, nil
+		}
+		return state.Latest >= revision, nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("waiting for revision %d on every node: %w: %w", revision, err, last)
+	}
+	return state.Latest, nil
+}
+
+func (c *cluster) memory(ctx context.Context) error {
+	u, err := c.settled(ctx)
+	if err != nil {
+		return err
+	}
+	c.options.row("operator's memory at 3 nodes", "%s; peak %.0f MiB", u, u.peak)
+	return nil
+}
+
+// settled waits and returns what the operator uses then.
+func (c *cluster) settled(ctx context.Context) (usage, error) {
+	if err := pause(ctx, settle); err != nil {
+		return usage{}, err
+	}
+	pid, err := findOperator()
+	if err != nil {
+		return usage{}, err
+	}
+	return usageOf(pid)
+}
+
+func (c *cluster) idle(ctx context.Context) error {
+	pid, err := findOperator()
+	if err != nil {
+		return err
+	}
+	before, err := usageOf(pid)
+	if err != nil {
+		return err
+	}
+	from := time.Now()
+	if err := pause(ctx, c.options.idle); err != nil {
+		return err
+	}
+	to := time.Now()
+	after, err := usageOf(pid)
+	if err != nil {
+		return err
+	}
+	requests, err := readAudit(c.AuditLog(), from, to)
+	if err != nil {
+		return err
+	}
+	c.options.row(fmt.Sprintf("API requests in %s of nothing", c.options.idle), "%d: %s", len(requests), strings.Join(countKinds(requests), ", "))
+	c.options.row(fmt.Sprintf("CPU seconds in %s of nothing", c.options.idle), "%.1f", after.cpu-before.cpu)
+	c.options.row("operator's memory after that", "%s", after)
+	return nil
+}
+
+func (c *cluster) rollout(ctx context.Context) error {
+	state, err := c.reader.Read(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	patch := fmt.Appendf(nil, `{"spec":{"forceRedeploymentReason":"bench %d"}}`, began.UnixNano())
+	if _, err := c.dynamic.Resource(operatorResource).Patch(ctx, "cluster", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return err
+	}
+	if _, err := c.awaitRevision(ctx, state.Latest+1); err != nil {
+		return err
+	}
+	c.options.row("forced redeployment until 3 nodes are at the new revision", "%.0f s", time.Since(began).Seconds())
+	return nil
+}
+
+func (c *cluster) scale(ctx context.Context) error {
+	before, err := c.settled(ctx)
+	if err != nil {
+		return err
+	}
+	c.options.row("operator's memory before more objects", "%s", before)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "bench-foreign"}}
+	if _, err := c.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	if err := repeat(ctx, c.options.nodes, func(ctx context.Context, i int) error {
+		_, err := c.kube.CoreV1().Nodes().Create(ctx, worker(i), metav1.CreateOptions{})
+		return err
+	}); err != nil {
+		return err
+	}
+	data := map[string]string{"data": strings.Repeat("x", 1000)}
+	if err := repeat(ctx, c.options.configMaps, func(ctx context.Context, i int) error {
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("foreign-%d", i)}, Data: data}
+		_, err := c.kube.CoreV1().ConfigMaps(namespace.Name).Create(ctx, object, metav1.CreateOptions{})
+		return err
+	}); err != nil {
+		return err
+	}
+	after, err := c.settled(ctx)
+	if err != nil {
+		return err
+	}
+	c.options.row(fmt.Sprintf("operator's memory with %d Node objects and %d foreign ConfigMaps more", c.options.nodes, c.options.configMaps),
+		"%s; %+.1f %%", after, 100*(after.resident/before.resident-1))
+	return nil
+}
+
+// worker is a node that exists in the API only, initialised and of the usual size.
+func worker(i int) *corev1.Node {
+	name := fmt.Sprintf("bench-worker-%d", i)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name:        name,
+		Labels:      map[string]string{"node-role.kubernetes.io/worker": "", "kubernetes.io/hostname": name},
+		Annotations: map[string]string{"bench": strings.Repeat("x", 4000)},
+	}}
+	node.Spec.ProviderID = "openstack:///" + name
+	return node
+}
+
+// repeat calls f for 0 to n-1, a few at once. What exists already is no error.
+func repeat(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	const atOnce = 8
+	var group sync.WaitGroup
+	errs := make([]error, atOnce)
+	for worker := range atOnce {
+		group.Go(func() {
+			for i := worker; i < n; i += atOnce {
+				if err := f(ctx, i); err != nil && !apierrors.IsAlreadyExists(err) {
+					errs[worker] = err
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,86 @@
+// Command bench measures what the operator costs in a cluster: memory, requests and CPU while nothing happens, the time of
+// a rollout over three nodes, and the time until it applies its first object. It prints rows of a Markdown table.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// The parts that can be measured, in the order in which they are.
+const (
+	partFirst   = "first"
+	partMemory  = "memory"
+	partIdle    = "idle"
+	partRollout = "rollout"
+	partScale   = "scale"
+)
+
+var allParts = []string{partFirst, partMemory, partIdle, partRollout, partScale}
+
+// options say what is measured and how large.
+type options struct {
+	parts      []string
+	idle       time.Duration
+	nodes      int
+	configMaps int
+	progress   io.Writer
+	out        io.Writer
+}
+
+func main() {
+	o := options{progress: os.Stderr, out: os.Stdout}
+	parts := flag.String("parts", strings.Join(allParts, " "), "what to measure")
+	flag.DurationVar(&o.idle, "idle", 10*time.Minute, "how long the operator is watched while nothing happens")
+	flag.IntVar(&o.nodes, "nodes", 5000, "number of Node objects for the part "+partScale)
+	flag.IntVar(&o.configMaps, "configmaps", 20000, "number of foreign ConfigMaps for the part "+partScale)
+	flag.Parse()
+	o.parts = strings.Fields(*parts)
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	for _, part := range o.parts {
+		if !slices.Contains(allParts, part) {
+			return fmt.Errorf("--parts: there is no part %q, only %s", part, strings.Join(allParts, ", "))
+		}
+	}
+	var errs []error
+	if o.measures(partFirst) {
+		errs = append(errs, measureFirst(ctx, o))
+	}
+	if o.measures(partMemory, partIdle, partRollout, partScale) {
+		errs = append(errs, measureCluster(ctx, o))
+	}
+	return errors.Join(errs...)
+}
+
+func (o options) measures(parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return slices.Contains(o.parts, part) })
+}
+
+// row prints a row of the table. The load tells how much else the machine had to do.
+func (o options) row(what, format string, args ...any) {
+	load := "unknown"
+	if content, err := os.ReadFile("/proc/loadavg"); err == nil {
+		load, _, _ = strings.Cut(string(content), " ")
+	}
+	fmt.Fprintf(o.out, "| %s | %s | %s |\n", what, fmt.Sprintf(format, args...), load)
+}
