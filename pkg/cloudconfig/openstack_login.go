@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-const noSecret = "auth has neither an application_credential_secret, nor a password, nor a token" //nolint:gosec // a message
+const noSecret = "auth has neither an application_credential_secret, nor a password, nor a token"
 
 // loginProblem says why the provider would exit before it asks Keystone anything, and the key of auth that it is about;
 // empty when it would ask. The rules are those of gophercloud (clientconfig.AuthOptions of utils v2, ToTokenV3ScopeMap and

@@ -2,7 +2,6 @@ package operand_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -351,7 +350,7 @@ func TestRefusals(t *testing.T) {
 			tc.change(&in)
 			_, err := operand.Render(in)
 			var refused *operand.InputError
-			require.True(t, errors.As(err, &refused), "%v", err)
+			require.ErrorAs(t, err, &refused)
 			require.Equal(t, tc.want, refused.Error())
 		})
 	}

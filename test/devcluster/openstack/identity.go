@@ -20,7 +20,7 @@ const (
 	projectName = "openshift"
 	projectID   = "0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f"
 
-	applicationCredentialID     = "7d4c1f6b2a9e4e0d8b5a3c2f1d0e9f8a" //nolint:gosec // an identifier, no secret
+	applicationCredentialID     = "7d4c1f6b2a9e4e0d8b5a3c2f1d0e9f8a"
 	applicationCredentialName   = "openshift"
 	applicationCredentialSecret = "application-credential-of-the-stand-in"
 )

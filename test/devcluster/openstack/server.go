@@ -23,7 +23,7 @@ import (
 const (
 	IdentityVersions      = "GET /identity/{$}"
 	IdentityV3            = "GET /identity/v3/{$}"
-	IdentityTokens        = "POST /identity/v3/auth/tokens" //nolint:gosec // the name of an endpoint
+	IdentityTokens        = "POST /identity/v3/auth/tokens"
 	ComputeServers        = "GET /compute/v2.1/servers/detail"
 	ComputeServer         = "GET /compute/v2.1/servers/{id}"
 	ComputeFlavor         = "GET /compute/v2.1/flavors/{id}"
@@ -247,7 +247,7 @@ func (s *Server) openFiles() error {
 	if err := os.MkdirAll(s.dir, 0o750); err != nil {
 		return fmt.Errorf("openstack stand-in: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "ca.crt"), s.caBundle, 0o644); err != nil { //nolint:gosec // public
+	if err := os.WriteFile(filepath.Join(s.dir, "ca.crt"), s.caBundle, 0o644); err != nil {
 		return fmt.Errorf("openstack stand-in: %w", err)
 	}
 	if err := s.writeCloudsYAML(); err != nil {
