@@ -18,6 +18,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -55,6 +56,8 @@ func (s *suite) testBootstrap(t *testing.T) {
 	for _, other := range s.Nodes()[1:] {
 		require.Error(t, s.initialised(t.Context(), other), "the cloud does not have %s yet", other.Name())
 	}
+	_, err := s.kube.CoreV1().Nodes().Get(t.Context(), bootstrapName, metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "the bootstrap node is no Node of the cluster: %v", err)
 	require.Equal(t, []string{bootstrap.IP()}, s.taintRemovers(t, first.Name()), "the address from which the taint was removed")
 
 	// As after an installation: the bootstrap node goes away.

@@ -58,6 +58,7 @@ func (s *suite) testRotation(t *testing.T) {
 	s.patchDeployment(t, types.JSONPatchType, `[{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--token-lifetime=`+tokenLifetime.String()+`"},
 		{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--signer-validity=20m"},
 		{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--serving-cert-validity=5m"}]`)
+	s.awaitOperator(t, "--token-lifetime="+tokenLifetime.String(), 1)
 	s.awaitSettled(t, revision, rolloutLimit)
 
 	first := s.annotation(t, kubeToken, issuedAnnotation)
@@ -85,6 +86,27 @@ func (s *suite) testRotation(t *testing.T) {
 	require.Equal(t, revision, s.awaitSettled(t, revision, briefly), "no new revision")
 	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
 	s.requireOneLeader(t)
+}
+
+// awaitOperator waits until as many operators run, all of them with the flag.
+func (s *suite) awaitOperator(t *testing.T, flag string, count int) {
+	t.Helper()
+	s.await(t, fmt.Sprintf("%d operators with %q", count, flag), briefly, func(context.Context) error {
+		pids := s.processes(t, operatorBinary, "operator")
+		for _, pid := range pids {
+			content, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			if err != nil {
+				return err
+			}
+			if err := contains(string(content), flag); err != nil {
+				return err
+			}
+		}
+		if len(pids) != count {
+			return fmt.Errorf("the processes are %v", pids)
+		}
+		return nil
+	})
 }
 
 func (s *suite) serials(t *testing.T) map[string]string {
@@ -139,12 +161,7 @@ func (s *suite) awaitToken(t *testing.T, issued string, limit time.Duration) {
 func (s *suite) testExpiredToken(t *testing.T) {
 	revision := s.revision(t)
 	s.scale(t, 0)
-	s.await(t, "the operator to end", briefly, func(context.Context) error {
-		if pids := s.processes(t, operatorBinary, "operator"); len(pids) > 0 {
-			return fmt.Errorf("it has the processes %v", pids)
-		}
-		return nil
-	})
+	s.awaitOperator(t, "", 0)
 	expires, err := time.Parse(time.RFC3339, s.annotation(t, kubeToken, expiryAnnotation))
 	require.NoError(t, err)
 	s.await(t, "the token to expire and the leader to lose its lease", tokenLifetime+giveUpLimit, func(ctx context.Context) error {
@@ -161,7 +178,7 @@ func (s *suite) testExpiredToken(t *testing.T) {
 		return nil
 	})
 	began := time.Now()
-	s.patchDeployment(t, types.MergePatchType, `{"spec": {"replicas": 1}}`)
+	s.scale(t, 1)
 	s.awaitSettled(t, revision, giveUpLimit*2)
 	s.requireOneLeader(t)
 	s.figure("operator started after the token had expired to clean: %s", rounded(began))
@@ -281,12 +298,7 @@ func (s *suite) testRedeployment(t *testing.T) {
 func (s *suite) testTwoOperators(t *testing.T) {
 	revision, containers := s.revision(t), s.operands.containers()
 	s.scale(t, 2)
-	s.await(t, "two operators", briefly, func(context.Context) error {
-		if pids := s.processes(t, operatorBinary, "operator"); len(pids) != 2 {
-			return fmt.Errorf("the processes are %v", pids)
-		}
-		return nil
-	})
+	s.awaitOperator(t, "", 2)
 	leading := s.operatorLease(t.Context(), t)
 	holder, _, _ := strings.Cut(*leading.Spec.HolderIdentity, "_")
 	pids := s.processesOn(t, holder, operatorBinary, "operator")
