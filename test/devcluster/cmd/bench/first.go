@@ -60,7 +60,7 @@ func measureFirst(ctx context.Context, o options) (err error) {
 }
 
 func firstOf(ctx context.Context, o options, binary string) (object, complete time.Duration, err error) {
-	started, err := devcluster.Start(ctx, devcluster.Options{Name: "bench", Platform: configv1.OpenStackPlatformType, Progress: o.progress})
+	started, err := devcluster.Start(ctx, devcluster.Options{Name: "bench-first", Platform: configv1.OpenStackPlatformType, Progress: o.progress})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -119,6 +119,7 @@ func (s *starter) start() (stop func() error, err error) {
 		"OPENSTACK_IMAGE="+devcluster.ImageRef("openstack-cloud-controller-manager"),
 		"OPERATOR_IMAGE_VERSION="+devcluster.Version,
 		"OPERAND_IMAGE_VERSION="+devcluster.Version,
+		"GOGC=50",
 	)
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("starting the operator: %w", err)
