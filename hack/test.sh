@@ -9,6 +9,11 @@ if [[ "${1:-}" == --long ]]; then
 	E2E_LONG=1
 fi
 
+# Go shows nothing of a test before it ends, and the first build of the servers takes minutes: it is done here, in the open.
+step "building what the development clusters run"
+(cd test/devcluster && go build -o ../../_output/bin/devcluster ./cmd/devcluster)
+_output/bin/devcluster build
+
 # The order is that of cost: who broke a unit test need not wait for a cluster.
 order=(. test/devcluster test/conformance test/integration test/e2e)
 

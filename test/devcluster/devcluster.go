@@ -128,13 +128,16 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Build builds everything pinned that a cluster with nodes on OpenStack needs.
+// Build installs what nodes need from Debian and builds everything pinned that a cluster with nodes on OpenStack needs.
 func Build(ctx context.Context, options Options) error {
 	options, err := options.withDefaults()
 	if err != nil {
 		return err
 	}
 	c := &Cluster{options: options, progress: newProgress(options.Progress)}
+	if err := installPackages(ctx, c.progress); err != nil {
+		return err
+	}
 	targets := append(build.ControlPlane(), build.Nodes()...)
 	return c.builder().Pinned(ctx, append(targets, build.OpenStack())...)
 }

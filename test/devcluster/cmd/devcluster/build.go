@@ -12,7 +12,7 @@ import (
 func newBuildCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "build",
-		Short: "Build the pinned servers into _output/bin",
+		Short: "Build the pinned servers into _output/bin and install what nodes need from Debian",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return devcluster.Build(command.Context(), devcluster.Options{Progress: command.OutOrStdout()})
