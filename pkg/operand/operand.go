@@ -180,6 +180,8 @@ type Problem struct {
 type InputError struct {
 	// Problems are all that were found, never none.
 	Problems []Problem
+	// Warnings are what would have been accepted with a remark.
+	Warnings []Problem
 }
 
 // config is the decoded configuration together with its bytes.

@@ -97,7 +97,7 @@ func (c *checkedInputs) error() error {
 	if len(c.problems) == 0 {
 		return nil
 	}
-	return &InputError{Problems: c.problems}
+	return &InputError{Problems: c.problems, Warnings: c.warnings}
 }
 
 // check reads every input strictly and collects all that is wrong with any of them.

@@ -3,6 +3,7 @@ package targetconfigcontroller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -50,10 +51,15 @@ func (c *controller) report(ctx context.Context, recorder events.Recorder, statu
 		}
 	}
 	for _, cause := range causes {
+		if left := textsOf(warnings, cause); cause == operand.TrustedCACause && len(left) > 0 {
+			// The candidate went ahead without it, but somebody wants it trusted.
+			add(string(cause)+"Degraded", "LeftOut", left)
+			continue
+		}
 		add(string(cause)+"Degraded", "Refused", textsOf(problems, cause))
 	}
 	if len(problems) == 0 {
-		add(noticesCondition, "Accepted", textsOf(warnings, ""))
+		add(noticesCondition, "Accepted", textsOf(warnings, operand.CloudConfigCause, operand.CredentialsCause))
 	} else if kept := v1helpers.FindOperatorCondition(status.Conditions, noticesCondition); kept != nil {
 		// They are about what was accepted last.
 		conditions = append(conditions, applyoperatorv1.OperatorCondition().
@@ -70,11 +76,11 @@ func (c *controller) applyConditions(ctx context.Context, conditions []*applyope
 	return nil
 }
 
-// textsOf are the problems of one cause, or all of them if it is empty, in their order.
-func textsOf(problems []operand.Problem, cause operand.Cause) []string {
+// textsOf are the problems of the given causes in their order.
+func textsOf(problems []operand.Problem, causes ...operand.Cause) []string {
 	var texts []string
 	for _, p := range problems {
-		if cause == "" || p.Cause == cause {
+		if slices.Contains(causes, p.Cause) {
 			texts = append(texts, p.String())
 		}
 	}

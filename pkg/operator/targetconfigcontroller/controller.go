@@ -114,12 +114,12 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return nil
 	}
 
-	resources, problems, err := render(in)
+	resources, refused, err := render(in)
 	if err != nil {
 		return err
 	}
-	if len(problems) > 0 {
-		return c.report(ctx, syncCtx.Recorder(), status, problems, nil)
+	if refused != nil {
+		return c.report(ctx, syncCtx.Recorder(), status, refused.Problems, refused.Warnings)
 	}
 	if err := c.apply(ctx, syncCtx.Recorder(), resources); err != nil {
 		return err
@@ -135,17 +135,20 @@ func (c *controller) patience(in *gathered, live *corev1.ConfigMap) time.Duratio
 	return c.started.Add(c.Patience).Sub(c.Clock.Now())
 }
 
-// render returns either a candidate or the problems with its inputs.
-func render(in *gathered) (*operand.Resources, []operand.Problem, error) {
+// render returns either a candidate or an *operand.InputError with all that is wrong, here and in the check.
+func render(in *gathered) (*operand.Resources, *operand.InputError, error) {
 	resources, err := operand.Render(in.Inputs)
 	var refused *operand.InputError
 	switch {
 	case errors.As(err, &refused):
-		return nil, append(refused.Problems, in.problems...), nil
+		refused.Problems = append(refused.Problems, in.problems...)
+		return nil, refused, nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("rendering the operand: %w", err)
+	case len(in.problems) > 0:
+		return nil, &operand.InputError{Problems: in.problems, Warnings: resources.Warnings}, nil
 	}
-	return resources, in.problems, nil
+	return resources, nil, nil
 }
 
 // liveCandidate returns the pod's ConfigMap, which exists once a candidate has been accepted, or nil.

@@ -337,9 +337,14 @@ func TestATrustedCAThatIsMissingIsLeftOutAndTold(t *testing.T) {
 	}}}, inputs()...)
 	f.clock.Step(time.Hour)
 	require.NoError(t, f.run(t))
-	require.Equal(t, []string{"CloudConfigNotices: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: it does not exist; create it, or correct " +
+	require.Equal(t, []string{"TrustedCADegraded: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: it does not exist; create it, or correct " +
 		"spec.trustedCA of proxy.config.openshift.io/cluster"}, f.problems(t))
 	require.Len(t, f.writes(), len(firstWrites))
+
+	f.OperandImages = nil
+	f.refresh(t)
+	require.NoError(t, f.run(t))
+	require.Len(t, f.problems(t), 2, "another cause does not hide it")
 }
 
 func TestAMissingImageIsReported(t *testing.T) {
