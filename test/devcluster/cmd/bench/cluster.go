@@ -61,7 +61,7 @@ func measureCluster(ctx context.Context, o options) (err error) {
 		return err
 	}
 	fmt.Fprintln(o.progress, "waiting for the operator's main job")
-	if _, err := c.awaitRevision(ctx, 1); err != nil {
+	if err := c.awaitRevision(ctx, 1); err != nil {
 		return err
 	}
 	for _, part := range []struct {
@@ -82,23 +82,31 @@ func measureCluster(ctx context.Context, o options) (err error) {
 }
 
 // awaitRevision waits until every node is at the latest revision, that is at least the given one.
-func (c *cluster) awaitRevision(ctx context.Context, revision int32) (int32, error) {
-	var state liveview.State
+func (c *cluster) awaitRevision(ctx context.Context, revision int32) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		if state, last = c.reader.Read(ctx); last != nil {
-			return false, nil
-		}
-		if missing := append(state.Missing(true), state.Waiting...); len(missing) > 0 {
-			last = errors.New(strings.Join(missing, "; "))
-			return false, nil
-		}
-		return state.Latest >= revision, nil
+		last = c.missing(ctx, revision)
+		return last == nil, nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("waiting for revision %d on every node: %w: %w", revision, err, last)
+		return fmt.Errorf("waiting for revision %d on every node: %w: %w", revision, err, last)
 	}
-	return state.Latest, nil
+	return nil
+}
+
+// missing returns what keeps the cluster from rest at the revision or a later one.
+func (c *cluster) missing(ctx context.Context, revision int32) error {
+	state, err := c.reader.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if missing := append(state.Missing(true), state.Waiting...); len(missing) > 0 {
+		return errors.New(strings.Join(missing, "; "))
+	}
+	if state.Latest < revision {
+		return fmt.Errorf("the latest revision is %d", state.Latest)
+	}
+	return nil
 }
 
 func (c *cluster) memory(ctx context.Context) error {
@@ -160,7 +168,7 @@ func (c *cluster) rollout(ctx context.Context) error {
 	if _, err := c.dynamic.Resource(operatorResource).Patch(ctx, "cluster", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return err
 	}
-	if _, err := c.awaitRevision(ctx, state.Latest+1); err != nil {
+	if err := c.awaitRevision(ctx, state.Latest+1); err != nil {
 		return err
 	}
 	c.options.row("forced redeployment until 3 nodes are at the new revision", "%.0f s", time.Since(began).Seconds())

@@ -120,6 +120,8 @@ func (s *starter) start() (stop func() error, err error) {
 		"OPERATOR_IMAGE_VERSION="+devcluster.Version,
 		"OPERAND_IMAGE_VERSION="+devcluster.Version,
 		"GOGC=50",
+		"POD_NAME=bench",
+		"POD_NAMESPACE="+operatorNamespace,
 	)
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("starting the operator: %w", err)
