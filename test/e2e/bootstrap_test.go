@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -258,39 +256,4 @@ func (s *suite) taintRemovers(t *testing.T, name string) []string {
 		}
 	})
 	return slices.Sorted(maps.Keys(addresses))
-}
-
-// auditEvent is what the tests read of a line of the audit log.
-type auditEvent struct {
-	StageTimestamp time.Time
-	Verb           string
-	RequestURI     string
-	UserAgent      string
-	SourceIPs      []string
-	User           struct{ Username string }
-	ObjectRef      struct{ Resource, Subresource, Namespace, Name string }
-	ResponseStatus struct {
-		Code    int
-		Message string
-	}
-	Annotations map[string]string
-}
-
-// eachRequest calls do for every line of the audit log with the text in it. A last line that is being written is left out.
-func (s *suite) eachRequest(t *testing.T, text string, do func(*auditEvent)) {
-	t.Helper()
-	content, err := os.ReadFile(s.AuditLog())
-	require.NoError(t, err)
-	content = content[:bytes.LastIndexByte(content, '\n')+1]
-	scanner := bufio.NewScanner(bytes.NewReader(content))
-	scanner.Buffer(nil, 1<<20)
-	for scanner.Scan() {
-		if !bytes.Contains(scanner.Bytes(), []byte(text)) {
-			continue
-		}
-		var e auditEvent
-		require.NoError(t, json.Unmarshal(scanner.Bytes(), &e), scanner.Text())
-		do(&e)
-	}
-	require.NoError(t, scanner.Err())
 }

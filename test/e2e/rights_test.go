@@ -1,11 +1,16 @@
 package e2e
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -93,4 +98,39 @@ func (s *suite) requireNarrow(t *testing.T, namespace string, reference rbacv1.R
 			require.NotContains(t, list, "*", "%s %s", reference.Kind, reference.Name)
 		}
 	}
+}
+
+// auditEvent is what the tests read of a line of the audit log.
+type auditEvent struct {
+	StageTimestamp time.Time
+	Verb           string
+	RequestURI     string
+	UserAgent      string
+	SourceIPs      []string
+	User           struct{ Username string }
+	ObjectRef      struct{ Resource, Subresource, Namespace, Name string }
+	ResponseStatus struct {
+		Code    int
+		Message string
+	}
+	Annotations map[string]string
+}
+
+// eachRequest calls do for every line of the audit log with the text in it. A last line that is being written is left out.
+func (s *suite) eachRequest(t *testing.T, text string, do func(*auditEvent)) {
+	t.Helper()
+	content, err := os.ReadFile(s.AuditLog())
+	require.NoError(t, err)
+	content = content[:bytes.LastIndexByte(content, '\n')+1]
+	scanner := bufio.NewScanner(bytes.NewReader(content))
+	scanner.Buffer(nil, 1<<20)
+	for scanner.Scan() {
+		if !bytes.Contains(scanner.Bytes(), []byte(text)) {
+			continue
+		}
+		var e auditEvent
+		require.NoError(t, json.Unmarshal(scanner.Bytes(), &e), scanner.Text())
+		do(&e)
+	}
+	require.NoError(t, scanner.Err())
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -58,9 +57,7 @@ type suite struct {
 	config   configclient.Interface
 	dynamic  dynamic.Interface
 	operands *operands
-
-	mutex   sync.Mutex
-	figures []string
+	figures  []string
 }
 
 // startSuite starts a cluster. Its end prints the figures.
@@ -87,16 +84,12 @@ func startSuite(t *testing.T, options devcluster.Options) *suite {
 
 // figure notes something measured, to be printed at once and again at the end.
 func (s *suite) figure(format string, args ...any) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
 	line := fmt.Sprintf(format, args...)
 	s.figures = append(s.figures, line)
 	fmt.Fprintln(os.Stderr, "  measured:", line)
 }
 
 func (s *suite) printFigures() {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
 	fmt.Fprintf(os.Stderr, "measured:\n  %s\n", strings.Join(s.figures, "\n  "))
 }
 
