@@ -25,8 +25,8 @@ for module in "${order[@]}"; do
 	# One package at a time where a package starts a cluster of its own: two clusters share no bridge.
 	flags=(-timeout=45m)
 	[[ "$module" == . ]] || flags+=(-p=1)
-	# The end-to-end tests take long and say where they are; a result of yesterday is of no use.
-	[[ "$module" != test/e2e ]] || flags+=(-v -count=1)
+	# These run the built operator, of which Go's test cache knows nothing. They take long and say where they are.
+	[[ "$module" != test/integration && "$module" != test/e2e ]] || flags+=(-v -count=1)
 	[[ -z "$E2E_LONG" ]] || flags+=(-timeout=2h)
 	if (cd "$module" && go test "${flags[@]}" ./...); then
 		step "module $module passed in $((SECONDS - started)) s"
