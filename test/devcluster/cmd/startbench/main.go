@@ -1,5 +1,5 @@
-// Command startbench measures what it costs to start the operator's binary: its size, and the wall time and the peak memory
-// of short runs. It uses the standard library alone: a process's peak memory counts from before its exec, when it still
+// Command startbench measures what it costs to start the operator's binary: its size, and the time and the peak memory of
+// short runs. It uses the standard library alone: a process's peak memory counts from before its exec, when it still
 // shares its parent's memory, so the parent has to be small.
 package main
 
@@ -49,6 +49,7 @@ func bench(binary, inputs string, runs int) error {
 		}
 		of := fmt.Sprintf("median (min–max) of %d", runs)
 		row(command.name+", wall: "+of, spread(samples, "ms", func(s sample) float64 { return s.wall.Seconds() * 1000 }))
+		row(command.name+", CPU time: "+of, spread(samples, "ms", func(s sample) float64 { return s.cpu.Seconds() * 1000 }))
 		row(command.name+", peak memory: "+of, spread(samples, "MiB", func(s sample) float64 { return float64(s.peak) / (1 << 20) }))
 	}
 	return nil
@@ -73,6 +74,8 @@ func renderArgs(out string) []string {
 // sample is one run.
 type sample struct {
 	wall time.Duration
+	// cpu is the time on all CPUs together, which says more than wall where the machine is busy.
+	cpu time.Duration
 	// peak is the largest resident set in bytes.
 	peak int64
 }
@@ -114,7 +117,8 @@ func once(binary, dir string, args func(out string) []string) (sample, error) {
 	if !ok {
 		return sample{}, errors.New("this system does not tell what a process used")
 	}
-	return sample{wall: wall, peak: usage.Maxrss << 10}, nil
+	cpu := command.ProcessState.UserTime() + command.ProcessState.SystemTime()
+	return sample{wall: wall, cpu: cpu, peak: usage.Maxrss << 10}, nil
 }
 
 func spread(samples []sample, unit string, value func(sample) float64) string {
