@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -25,9 +26,17 @@ type machine struct {
 // thisMachine is the one that the process runs on.
 var thisMachine = machine{record: "/run/devcluster.json", sysctls: "/proc/sys/", folders: nodeFolders}
 
-// kubeletSysctls are settings of the whole machine that the kubelet changes (its container manager's
-// setupKernelTunables).
-var kubeletSysctls = []string{
+// inotifyInstances is how many times one user may ask to be told of changed files. Kubelets, containerds and pods do so, and
+// three nodes take most of the kernel's 128; a kubelet that gets none ends.
+const (
+	inotifyInstances       = "fs/inotify/max_user_instances"
+	neededInotifyInstances = 1024
+)
+
+// changedSysctls are settings of the whole machine that a network changes, and those that the kubelet does (its container
+// manager's setupKernelTunables).
+var changedSysctls = []string{
+	inotifyInstances,
 	"kernel/keys/root_maxbytes", "kernel/keys/root_maxkeys", "kernel/panic", "kernel/panic_on_oops",
 	"vm/overcommit_memory", "vm/panic_on_oom",
 }
@@ -63,6 +72,9 @@ func (m machine) acquire() (*machineState, error) {
 	if err := errors.Join(state.createFolders(), state.save()); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
+	if err := state.raiseInotifyInstances(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", m.record, err), file.Close())
 	}
@@ -95,7 +107,7 @@ func (s *machineState) load() error {
 		return json.Unmarshal(content, s)
 	}
 	s.Sysctls = map[string]string{}
-	for _, name := range kubeletSysctls {
+	for _, name := range changedSysctls {
 		value, err := os.ReadFile(s.machine.sysctls + name)
 		if err != nil {
 			return err
@@ -115,6 +127,22 @@ func (s *machineState) save() error {
 	}
 	_, err = s.file.WriteAt(content, 0)
 	return err
+}
+
+// raiseInotifyInstances leaves a machine alone that has enough, or whose value a crashed run did not record.
+func (s *machineState) raiseInotifyInstances() error {
+	recorded, ok := s.Sysctls[inotifyInstances]
+	if !ok {
+		return nil
+	}
+	has, err := strconv.Atoi(recorded)
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", s.machine.record, inotifyInstances, err)
+	}
+	if has >= neededInotifyInstances {
+		return nil
+	}
+	return os.WriteFile(s.machine.sysctls+inotifyInstances, []byte(strconv.Itoa(neededInotifyInstances)), 0)
 }
 
 func (s *machineState) createFolders() error {
@@ -148,7 +176,7 @@ func makeFolder(path string) error {
 // restore undoes what was recorded. A folder that somebody has put something in stays.
 func (s *machineState) restore() error {
 	var errs []error
-	for _, name := range kubeletSysctls {
+	for _, name := range changedSysctls {
 		value, ok := s.Sysctls[name]
 		if !ok {
 			continue

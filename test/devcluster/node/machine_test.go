@@ -12,7 +12,7 @@ import (
 func fakeMachine(t *testing.T) machine {
 	t.Helper()
 	root := t.TempDir()
-	for _, name := range kubeletSysctls {
+	for _, name := range changedSysctls {
 		path := root + "/sys/" + name
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte("1\n"), 0o600))
@@ -45,11 +45,22 @@ func TestMachineIsRestoredByTheLastNetwork(t *testing.T) {
 	require.DirExists(t, m.folders[0])
 	require.DirExists(t, m.folders[1])
 	requireSysctl(t, m, "kernel/panic", "10")
+	requireSysctl(t, m, "fs/inotify/max_user_instances", "1024")
 
 	require.NoError(t, second.release())
 	require.NoDirExists(t, filepath.Dir(m.folders[0]))
 	require.NoFileExists(t, m.record)
 	requireSysctl(t, m, "kernel/panic", "1")
+	requireSysctl(t, m, "fs/inotify/max_user_instances", "1")
+}
+
+func TestAMachineWithEnoughInotifyInstancesIsLeftAlone(t *testing.T) {
+	m := fakeMachine(t)
+	require.NoError(t, os.WriteFile(m.sysctls+"fs/inotify/max_user_instances", []byte("8192\n"), 0o600))
+	state, err := m.acquire()
+	require.NoError(t, err)
+	requireSysctl(t, m, "fs/inotify/max_user_instances", "8192\n")
+	require.NoError(t, state.release())
 }
 
 func TestMachineIsRestoredAfterACrash(t *testing.T) {
