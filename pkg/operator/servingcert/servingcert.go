@@ -122,8 +122,8 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	next, err := c.rotate(ctx, syncCtx.Recorder())
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		// The caches are behind the API server: what they lack is on its way and brings us back here.
+	if behind(err) {
+		// What the caches lack is on its way and brings us back here.
 		return nil
 	}
 	if err != nil {
@@ -168,11 +168,13 @@ func (c *controller) ensureSigner(ctx context.Context, recorder events.Recorder)
 		if pair, err = makeSigner(c.clock.Now, c.validity.Signer); err != nil {
 			return nil, time.Time{}, fmt.Errorf("making a signer: %w", err)
 		}
-		recorder.Eventf("ServingSignerIssued", "secret/%s in %s gets a new signer, because of the former: %s",
-			SignerSecret, operatorclient.OperatorNamespace, reason)
 	}
 	if err := c.writePair(ctx, recorder, current, pair, signerMeta(pair.Certs[0], c.validity.Signer)); err != nil {
 		return nil, time.Time{}, err
+	}
+	if reason != "" {
+		recorder.Eventf("ServingSignerIssued", "secret/%s in %s has a new signer, because of the former: %s",
+			SignerSecret, operatorclient.OperatorNamespace, reason)
 	}
 	signer := &crypto.CA{Config: pair, SerialGenerator: &crypto.RandomSerialGenerator{}}
 	return signer, signerDue(pair.Certs[0], c.validity.Signer), nil
@@ -195,16 +197,20 @@ func (c *controller) ensureBundle(ctx context.Context, recorder events.Recorder,
 	}
 	desired := &corev1.ConfigMap{ObjectMeta: bundleMeta(), Data: map[string]string{bundleKey: string(text)}}
 	if current == nil {
-		actual, err := c.client.ConfigMaps(operand.Namespace).Create(ctx, desired, metav1.CreateOptions{})
-		resourcehelper.ReportCreateEvent(recorder, actual, err)
+		_, err := c.client.ConfigMaps(operand.Namespace).Create(ctx, desired, metav1.CreateOptions{})
+		if !behind(err) {
+			resourcehelper.ReportCreateEvent(recorder, desired, err)
+		}
 		return bundle, err
 	}
 	if carries(current.ObjectMeta, desired.ObjectMeta) && equality.Semantic.DeepEqual(current.Data, desired.Data) {
 		return bundle, nil
 	}
 	desired.ObjectMeta = merged(current.ObjectMeta, desired.ObjectMeta)
-	actual, err := c.client.ConfigMaps(operand.Namespace).Update(ctx, desired, metav1.UpdateOptions{})
-	resourcehelper.ReportUpdateEvent(recorder, actual, err)
+	_, err = c.client.ConfigMaps(operand.Namespace).Update(ctx, desired, metav1.UpdateOptions{})
+	if !behind(err) {
+		resourcehelper.ReportUpdateEvent(recorder, desired, err)
+	}
 	return bundle, err
 }
 
@@ -225,11 +231,13 @@ func (c *controller) ensureLeaf(ctx context.Context, recorder events.Recorder, s
 		if pair, err = makeLeaf(signer, now, c.validity.Leaf); err != nil {
 			return time.Time{}, fmt.Errorf("making a certificate: %w", err)
 		}
-		recorder.Eventf("ServingCertificateIssued", "secret/%s in %s gets a new certificate, because of the former: %s",
-			operand.ServingCertSecret, operand.Namespace, reason)
 	}
 	if err := c.writePair(ctx, recorder, current, pair, leafMeta(pair.Certs[0], c.validity.Leaf)); err != nil {
 		return time.Time{}, err
+	}
+	if reason != "" {
+		recorder.Eventf("ServingCertificateIssued", "secret/%s in %s has a new certificate, because of the former: %s",
+			operand.ServingCertSecret, operand.Namespace, reason)
 	}
 	return leafDue(pair.Certs[0], signer.Config.Certs[0], c.validity.Leaf), nil
 }
@@ -247,18 +255,25 @@ func (c *controller) writePair(ctx context.Context, recorder events.Recorder, cu
 		Data:       map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key},
 	}
 	if current == nil {
-		actual, err := c.client.Secrets(meta.Namespace).Create(ctx, desired, metav1.CreateOptions{})
-		resourcehelper.ReportCreateEvent(recorder, actual, err)
+		_, err := c.client.Secrets(meta.Namespace).Create(ctx, desired, metav1.CreateOptions{})
+		if !behind(err) {
+			resourcehelper.ReportCreateEvent(recorder, desired, err)
+		}
 		return err
 	}
 	if carries(current.ObjectMeta, meta) && equality.Semantic.DeepEqual(current.Data, desired.Data) {
 		return nil
 	}
 	desired.ObjectMeta = merged(current.ObjectMeta, meta)
-	actual, err := c.client.Secrets(meta.Namespace).Update(ctx, desired, metav1.UpdateOptions{})
-	resourcehelper.ReportUpdateEvent(recorder, actual, err)
+	_, err = c.client.Secrets(meta.Namespace).Update(ctx, desired, metav1.UpdateOptions{})
+	if !behind(err) {
+		resourcehelper.ReportUpdateEvent(recorder, desired, err)
+	}
 	return err
 }
+
+// behind tells whether a write failed only because the caches are behind the API server.
+func behind(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
 // carries tells whether current has the labels and annotations of desired.
 func carries(current, desired metav1.ObjectMeta) bool {

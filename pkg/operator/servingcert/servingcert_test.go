@@ -144,8 +144,8 @@ func (w *world) trusted(t *testing.T) *x509.CertPool {
 }
 
 const (
-	signerMessage = "secret/cloud-controller-manager-serving-signer in openshift-cloud-controller-manager-operator gets a new signer, because of the former: "
-	leafMessage   = "secret/serving-cert in openshift-cloud-controller-manager gets a new certificate, because of the former: "
+	signerMessage = "secret/cloud-controller-manager-serving-signer in openshift-cloud-controller-manager-operator has a new signer, because of the former: "
+	leafMessage   = "secret/serving-cert in openshift-cloud-controller-manager has a new certificate, because of the former: "
 )
 
 func TestACertificateIsMadeOnceAndThenCostsNothing(t *testing.T) {
@@ -338,6 +338,10 @@ func TestCachesThatAreBehindReplaceNothing(t *testing.T) {
 	second, err := w.client.CoreV1().Secrets(operatorNamespace).Get(t.Context(), "cloud-controller-manager-serving-signer", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, first.Data, second.Data)
+	require.Len(t, w.reasons(), 2, "only what was written is told: the first signer and its certificate")
+	for _, event := range w.recorder.Events() {
+		require.Equal(t, corev1.EventTypeNormal, event.Type, event.Message)
+	}
 }
 
 func TestAnErrorNamesTheObject(t *testing.T) {
