@@ -61,6 +61,8 @@ func (c *cluster) startOperator(t *testing.T, env ...string) *operator {
 		"OPENSTACK_IMAGE=localhost/openstack:new",
 		"OPERATOR_IMAGE_VERSION="+devcluster.Version,
 		"OPERAND_IMAGE_VERSION="+devcluster.Version,
+		// Where it leaves the certificate of its own port, also when it is killed.
+		"TMPDIR="+dir,
 	), env...)
 	o.command.Stdout, o.command.Stderr = o.log, o.log
 	require.NoError(t, o.command.Start())

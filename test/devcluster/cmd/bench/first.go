@@ -120,6 +120,8 @@ func (s *starter) start() (stop func() error, err error) {
 		"OPERATOR_IMAGE_VERSION="+devcluster.Version,
 		"OPERAND_IMAGE_VERSION="+devcluster.Version,
 		"GOGC=50",
+		// Where it leaves the certificate of its own port.
+		"TMPDIR="+s.Dir(),
 		"POD_NAME=bench",
 		"POD_NAMESPACE="+operatorNamespace,
 	)
