@@ -10,26 +10,55 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
 )
 
 // Source is what a platform's configuration is made from.
 type Source struct {
 	// Config is the user's configuration; nil when there is none.
 	Config []byte
+	// Keys is what stands beside Config in its ConfigMap under other keys, but for the CA bundle.
+	Keys map[string][]byte
 	// Credentials is the data of the credentials Secret; nil when there is none.
 	Credentials map[string][]byte
+	// CredentialsUnknown tells that nobody knows whether there are credentials: neither their absence nor what would be
+	// made from them is an error then. Offline checks have no Secrets.
+	CredentialsUnknown bool
 	// CABundle is the ca-bundle.pem beside the configuration; nil when there is none.
 	CABundle []byte
+	// Cluster is what the cluster says about its cloud.
+	Cluster Cluster
 	// Paths tells where the files will be for the cloud-controller-manager.
 	Paths Paths
 }
 
+// Cluster is what Infrastructure, Network and FeatureGate say about the cloud. All of it may be empty: a check that needs
+// a fact does nothing without it.
+type Cluster struct {
+	// Name is status.infrastructureName of Infrastructure.
+	Name string `json:"-"`
+	// Spec and Status are spec.platformSpec and status.platformStatus of Infrastructure.
+	Spec   configv1.PlatformSpec   `json:"spec,omitzero"`
+	Status configv1.PlatformStatus `json:"status,omitzero"`
+	// ServiceNetworks are the CIDRs of Network's serviceNetwork.
+	ServiceNetworks []string `json:"serviceNetworks,omitempty"`
+	// FeatureGates are the enabled ones that have a say in a cloud's configuration, sorted.
+	FeatureGates []string `json:"featureGates,omitempty"`
+}
+
 // Paths are where the files will be inside the cloud-controller-manager's container.
 type Paths struct {
-	// Credentials is the folder that holds one file per key of the credentials Secret.
+	// Config is the folder that holds one file per key of Result.Files.
+	Config string
+	// Credentials is the folder that holds one file per key of Result.Credentials.
 	Credentials string
+	// Tokens is the folder that holds one file per Result.Tokens.
+	Tokens string
 	// CABundle is the file that holds Source.CABundle.
 	CABundle string
+	// Kubeconfig is the cloud-controller-manager's own.
+	Kubeconfig string
 }
 
 // Input names the input that a finding is about.
@@ -54,8 +83,11 @@ const (
 	Unknown Kind = "Unknown"
 	// Legacy is known to the in-tree provider only and was dropped.
 	Legacy Kind = "Legacy"
-	// Rewritten was changed by the rewriting; the message has the reason.
+	// Rewritten is what the user wrote and does not get; the message has the reason.
 	Rewritten Kind = "Rewritten"
+	// Adapted is what every configuration needs to be one for the external provider: a path, a default, another format. It
+	// needs nobody's attention, so it is no warning; convert shows it, with the reason in the message.
+	Adapted Kind = "Adapted"
 )
 
 // Finding is one remark about one place of one input.
@@ -87,12 +119,26 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// Result is what a Rewrite makes of a Source.
+// Result is what a Rewrite makes of a Source. When any finding is Invalid there are findings and nothing else.
 type Result struct {
-	// Config is the cloud.conf for the cloud-controller-manager; nil when any finding is Invalid.
+	// Config is the cloud.conf for the cloud-controller-manager. It may hold secrets.
 	Config []byte
+	// Files are further files beside cloud.conf, by name.
+	Files map[string][]byte
+	// Credentials are the files that the cloud-controller-manager reads its credentials from, by name.
+	Credentials map[string][]byte
+	// Tokens are the federated tokens of the cloud-controller-manager's ServiceAccount that the cloud's login needs.
+	Tokens []Token
 	// Findings are sorted by input, line and column.
 	Findings []Finding
+}
+
+// Token is a token of the cloud-controller-manager's ServiceAccount that is kept fresh in a file.
+type Token struct {
+	// Key is the file's name.
+	Key string `json:"key"`
+	// Audience is whom the token is for.
+	Audience string `json:"audience"`
 }
 
 // Rewrite is the one function that a platform with a configuration brings. It is pure and deterministic.
@@ -113,7 +159,8 @@ func (r Result) Errors(p Policy) []Finding {
 	return r.filter(p, true)
 }
 
-// Warnings are the findings that are reported but refuse nothing under the policy p.
+// Warnings are the findings that are reported but refuse nothing under the policy p; what was merely adapted is not among
+// them.
 func (r Result) Warnings(p Policy) []Finding {
 	return r.filter(p, false)
 }
@@ -121,7 +168,7 @@ func (r Result) Warnings(p Policy) []Finding {
 func (r Result) filter(p Policy, refused bool) []Finding {
 	var out []Finding
 	for _, f := range r.Findings {
-		if (f.Kind == Invalid || f.Kind == Typo && p == Strict) == refused {
+		if f.Kind != Adapted && (f.Kind == Invalid || f.Kind == Typo && p == Strict) == refused {
 			out = append(out, f)
 		}
 	}
@@ -136,9 +183,9 @@ type findings []Finding
 
 func (fs *findings) add(f Finding) { *fs = append(*fs, f) }
 
-// finish sorts the findings, leaves out the least severe and last where there are too many, and drops the rewritten
-// configuration when one is Invalid.
-func (fs *findings) finish(config []byte) Result {
+// finish sorts the findings, leaves out the least severe and last where there are too many, and drops everything else when
+// one is Invalid.
+func (fs *findings) finish(r Result) Result {
 	all := *fs
 	inputs := map[Input]int{ConfigInput: 0, CredentialsInput: 1, CABundleInput: 2}
 	byPlace := func(a, b Finding) int {
@@ -151,7 +198,7 @@ func (fs *findings) finish(config []byte) Result {
 	}
 	slices.SortStableFunc(all, byPlace)
 	if len(all) > mostFindings {
-		kinds := map[Kind]int{Invalid: 0, Typo: 1, Unknown: 2, Rewritten: 3, Legacy: 4}
+		kinds := map[Kind]int{Invalid: 0, Typo: 1, Unknown: 2, Rewritten: 3, Legacy: 4, Adapted: 5}
 		slices.SortStableFunc(all, func(a, b Finding) int {
 			return cmp.Compare(kinds[a.Kind], kinds[b.Kind])
 		})
@@ -162,7 +209,8 @@ func (fs *findings) finish(config []byte) Result {
 		slices.SortStableFunc(all, byPlace)
 	}
 	if slices.ContainsFunc(all, func(f Finding) bool { return f.Kind == Invalid }) {
-		config = nil
+		return Result{Findings: all}
 	}
-	return Result{Config: config, Findings: all}
+	r.Findings = all
+	return r
 }

@@ -41,7 +41,7 @@ func OpenStack(src Source) Result {
 	o.useCABundle()
 	o.setDefaults()
 	o.config.checkPlaceholders()
-	return o.findings.finish(o.config.format())
+	return o.findings.finish(Result{Config: o.config.format(), Credentials: src.Credentials})
 }
 
 // checkValues finds values that can be read, but with which the provider exits or does nothing.

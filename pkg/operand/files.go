@@ -16,6 +16,9 @@ import (
 const (
 	resourceDir    = "/etc/kubernetes/static-pod-resources"
 	certDir        = "/etc/kubernetes/static-pod-certs"
+	cloudConfigDir = resourceDir + "/secrets/" + CloudConfigSecret
+	tokensDir      = certDir + "/secrets/" + CloudTokensSecret
+	kubeconfigFile = resourceDir + "/configmaps/" + KubeconfigsConfigMap + "/" + Name + ".kubeconfig"
 	credentialsDir = resourceDir + "/secrets/" + CloudCredentialsSecret
 	cloudCAKey     = "ca-bundle.pem"
 	cloudCAFile    = resourceDir + "/configmaps/" + CloudConfigConfigMap + "/" + cloudCAKey
@@ -42,13 +45,16 @@ func (f deliveredFile) path() string {
 func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error) {
 	files := []deliveredFile{
 		{ConfigMap, TrustedCAConfigMap, "ca-bundle.crt", c.trust},
-		{Secret, CloudConfigSecret, "cloud.conf", c.cloudConfig},
+		{Secret, CloudConfigSecret, "cloud.conf", c.cloud.Config},
+	}
+	for _, key := range sortedKeys(c.cloud.Files) {
+		files = append(files, deliveredFile{Secret, CloudConfigSecret, key, c.cloud.Files[key]})
 	}
 	if len(in.CloudConfig.CABundle) > 0 {
 		files = append(files, deliveredFile{ConfigMap, CloudConfigConfigMap, cloudCAKey, in.CloudConfig.CABundle})
 	}
-	for _, key := range sortedKeys(in.Credentials.Data) {
-		files = append(files, deliveredFile{Secret, CloudCredentialsSecret, key, in.Credentials.Data[key]})
+	for _, key := range sortedKeys(c.cloud.Credentials) {
+		files = append(files, deliveredFile{Secret, CloudCredentialsSecret, key, c.cloud.Credentials[key]})
 	}
 	if in.Identity == nil {
 		return files, nil
@@ -102,7 +108,7 @@ func (l FileLayout) name(f deliveredFile) string {
 	return l.Prefix + f.object + "-" + f.key
 }
 
-// mount mounts every delivered file from its place on the host to where the containers expect it.
+// mount gives the container every delivered file from its place on the host, where containers expect it.
 func (l FileLayout) mount(pod *corev1.Pod, container *corev1.Container, delivered []deliveredFile) {
 	for i, f := range delivered {
 		folder := l.ConfigDir

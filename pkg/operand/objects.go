@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
 )
 
 // digestKey in the pod's ConfigMap holds the digest of the whole candidate.
@@ -34,7 +36,11 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 		r.Secrets = append(r.Secrets, newSecret(name, files))
 	}
 	podConfigMap := newConfigMap(PodConfigMap, nil)
-	podConfigMap.Annotations = map[string]string{AcceptedInputAnnotation: InputDigest(in)}
+	tokens, err := json.Marshal(r.Tokens)
+	if err != nil {
+		return nil, fmt.Errorf("writing the annotation %s: %w", TokensAnnotation, err)
+	}
+	podConfigMap.Annotations = map[string]string{AcceptedInputAnnotation: InputDigest(in), TokensAnnotation: string(tokens)}
 	podConfigMap.Data["pod.yaml"] = string(installedPod)
 	podConfigMap.Data["forceRedeploymentReason"] = in.ForceRedeploymentReason
 	r.ConfigMaps = append(r.ConfigMaps, podConfigMap)
@@ -143,6 +149,17 @@ func CopiesMatch(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revis
 			actual, PodConfigMap+suffix, stated)
 	}
 	return nil
+}
+
+// TokensOf returns the federated tokens that the candidate of this pod ConfigMap needs.
+func TokensOf(podConfigMap *corev1.ConfigMap) ([]cloudconfig.Token, error) {
+	var tokens []cloudconfig.Token
+	if text := podConfigMap.Annotations[TokensAnnotation]; text != "" {
+		if err := json.Unmarshal([]byte(text), &tokens); err != nil {
+			return nil, fmt.Errorf("annotation %s of configmap/%s in %s: %w", TokensAnnotation, podConfigMap.Name, podConfigMap.Namespace, err)
+		}
+	}
+	return tokens, nil
 }
 
 // pick returns the revisioned objects of one kind in the order of Delivered.

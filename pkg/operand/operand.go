@@ -7,6 +7,7 @@
 package operand
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
@@ -24,6 +25,10 @@ const (
 
 	// Lease is the Lease in Namespace that the leading cloud-controller-manager renews.
 	Lease = "cloud-controller-manager"
+
+	// TokensAnnotation on the pod ConfigMap holds Resources.Tokens as JSON: what has to be in the Secret cloud-tokens before
+	// the pod is installed.
+	TokensAnnotation = "cloud-controller-manager.openshift.io/cloud-tokens"
 
 	// AcceptedInputAnnotation on the pod ConfigMap records InputDigest of the inputs that were accepted.
 	AcceptedInputAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
@@ -67,8 +72,10 @@ type Inputs struct {
 
 // Images are pull specifications.
 type Images struct {
-	// Operand is the platform's cloud-controller-manager.
+	// Operand is the platform's cloud-controller-manager; what spec.external says comes first.
 	Operand string
+	// NodeManager is the platform's cloud-node-manager; empty where there is none.
+	NodeManager string
 	// Operator is this operator, whose binary is the cert-syncer.
 	Operator string
 	// Source is where they were looked for, for example
@@ -87,6 +94,8 @@ type CloudConfig struct {
 	Data []byte
 	// CABundle is ca-bundle.pem beside it, nil when there is none.
 	CABundle []byte
+	// Keys is what else stands beside it, by key.
+	Keys map[string][]byte
 	// Problem says why Data is nil and what to do; empty means that there is simply none.
 	Problem string
 }
@@ -98,6 +107,8 @@ type Credentials struct {
 	Source string
 	// Data is nil when the Secret is missing.
 	Data map[string][]byte
+	// Unknown tells that nobody knows whether there is one, as in an offline check.
+	Unknown bool
 }
 
 // TrustSource is one PEM bundle of the trusted CAs.
@@ -134,6 +145,13 @@ type Resources struct {
 
 	// Config is the merged configuration that the pod was rendered from, as YAML.
 	Config []byte
+
+	// NodeManager is the DaemonSet that goes with the pod; nil where the platform has none and in a phase that delivers
+	// files.
+	NodeManager *appsv1.DaemonSet
+
+	// Tokens are the federated tokens that the pod needs. The pod's ConfigMap carries them in TokensAnnotation.
+	Tokens []cloudconfig.Token
 
 	// Digest covers the data of every revisioned object; the pod's ConfigMap carries it.
 	Digest string

@@ -2,6 +2,7 @@ package operand
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,11 +28,19 @@ func buildPod(in Inputs, c *config, files []deliveredFile) (*corev1.Pod, error) 
 	}
 	container := &pod.Spec.Containers[slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == Name })]
 	container.Args = arguments(c)
+	if c.External != nil {
+		external{c.External}.overlay(container)
+	}
 	for _, name := range sortedKeys(c.Proxy) {
 		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: c.Proxy[name]})
 	}
 	if in.Phase.Files != nil {
 		in.Phase.Files.mount(pod, container, files)
+	}
+	// A platform's init container prepares what the operand reads: it sees the same files.
+	for i := range pod.Spec.InitContainers {
+		init := &pod.Spec.InitContainers[i]
+		init.VolumeMounts = append(init.VolumeMounts, container.VolumeMounts...)
 	}
 	return pod, nil
 }
@@ -99,6 +108,14 @@ func arguments(c *config) []string {
 	// Go does not let anyone choose the suites of TLS 1.3, and the flag refuses an empty list.
 	if len(c.ServingInfo.CipherSuites) > 0 && c.ServingInfo.MinTLSVersion != "VersionTLS13" {
 		flags["tls-cipher-suites"] = c.ServingInfo.CipherSuites
+	}
+	for gate, gated := range c.GatedArguments {
+		if slices.Contains(c.Cluster.FeatureGates, gate) {
+			maps.Copy(flags, gated)
+		}
+	}
+	for _, name := range c.WithoutArguments {
+		delete(flags, name)
 	}
 	args := make([]string, 0, len(flags))
 	for _, name := range sortedKeys(flags) {

@@ -18,8 +18,11 @@ func Render(in Inputs) (*Resources, error) {
 	if !in.Platform.Managed() {
 		return nil, fmt.Errorf("platform %q has no cloud-controller-manager to render", in.Platform.Name)
 	}
-	checked := check(in)
 	config, err := mergeConfig(in)
+	if err == nil && config.External != nil && config.External.Image != "" {
+		in.Images.Operand = config.External.Image
+	}
+	checked := check(in, config)
 	if err != nil {
 		checked.refuse(Problem{Cause: ConfigurationCause, Source: configurationSource, Message: err.Error()})
 	}
@@ -35,7 +38,7 @@ func Render(in Inputs) (*Resources, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
 	}
-	resources := &Resources{Pod: pod, Config: config.yaml, Warnings: checked.warnings}
+	resources := &Resources{Pod: pod, Config: config.yaml, Tokens: checked.cloud.Tokens, Warnings: checked.warnings}
 	if in.Phase.Files != nil {
 		resources.Files = in.Phase.Files.files(files)
 		return resources, nil
@@ -70,6 +73,7 @@ func mergeConfig(in Inputs) (*config, error) {
 		return nil, fmt.Errorf("the configuration contains the text %s, which the installer replaces on each node; "+
 			"look for it in Proxy and Infrastructure and in spec.unsupportedConfigOverrides, and change it there", name)
 	}
+	decoded.Cluster.Name = decoded.InfrastructureName
 	return &config{Config: decoded, yaml: merged}, nil
 }
 
@@ -84,10 +88,10 @@ func platformAsset(platform, file string) ([]byte, error) {
 
 // checkedInputs is what the check of the inputs found and made of them.
 type checkedInputs struct {
-	cloudConfig []byte
-	trust       []byte
-	problems    []Problem
-	warnings    []Problem
+	cloud    cloudconfig.Result
+	trust    []byte
+	problems []Problem
+	warnings []Problem
 }
 
 func (c *checkedInputs) refuse(p Problem) { c.problems = append(c.problems, p) }
@@ -100,41 +104,63 @@ func (c *checkedInputs) error() error {
 	return &InputError{Problems: c.problems, Warnings: c.warnings}
 }
 
-// check reads every input strictly and collects all that is wrong with any of them.
-func check(in Inputs) *checkedInputs {
+// check reads every input strictly and collects all that is wrong with any of them. The configuration is nil when it is
+// refused itself; what depends on it is not checked then.
+func check(in Inputs, config *config) *checkedInputs {
 	c := &checkedInputs{}
 	c.checkImages(in)
-	c.checkCloudConfig(in)
+	if config != nil {
+		c.checkCloudConfig(in, config.Cluster)
+	}
 	c.checkTrust(in)
 	c.checkPlaceholders(in)
 	return c
 }
 
 func (c *checkedInputs) checkImages(in Inputs) {
-	if in.Images.Operand == "" {
+	source := cmp.Or(in.Images.Source, "the release payload")
+	switch {
+	case in.Images.Operand != "":
+	case in.Platform.Image == "":
 		c.refuse(Problem{
-			Cause: ImageCause, Source: cmp.Or(in.Images.Source, "the release payload"), Key: in.Platform.Image,
+			Cause: ImageCause, Source: configurationSource, Key: "spec.external.image",
+			Message: fmt.Sprintf("no release ships a cloud-controller-manager for platform %s; name its image here", in.Platform.Name),
+		})
+	default:
+		c.refuse(Problem{
+			Cause: ImageCause, Source: source, Key: in.Platform.Image,
 			Message: fmt.Sprintf("there is no image of the cloud-controller-manager for platform %s; the release must name it", in.Platform.Name),
+		})
+	}
+	if in.Platform.NodeManagerImage != "" && in.Images.NodeManager == "" && in.Phase.Files == nil {
+		c.refuse(Problem{
+			Cause: ImageCause, Source: source, Key: in.Platform.NodeManagerImage,
+			Message: fmt.Sprintf("there is no image of the cloud-node-manager for platform %s; the release must name it", in.Platform.Name),
 		})
 	}
 	if in.Images.Operator == "" && in.Identity != nil {
 		c.refuse(Problem{
-			Cause: ImageCause, Source: cmp.Or(in.Images.Source, "the release payload"), Key: "cluster-cloud-controller-manager-operator",
+			Cause: ImageCause, Source: source, Key: "cluster-cloud-controller-manager-operator",
 			Message: "there is no image of the operator, which the cert-syncer runs from; the release must name it",
 		})
 	}
 }
 
-func (c *checkedInputs) checkCloudConfig(in Inputs) {
+func (c *checkedInputs) checkCloudConfig(in Inputs, cluster cloudconfig.Cluster) {
 	if in.CloudConfig.Problem != "" {
 		c.refuse(Problem{Cause: CloudConfigCause, Source: in.CloudConfig.Source, Key: in.CloudConfig.Key, Message: in.CloudConfig.Problem})
 		return
 	}
 	result := in.Platform.Rewrite(cloudconfig.Source{
-		Config:      in.CloudConfig.Data,
-		Credentials: in.Credentials.Data,
-		CABundle:    in.CloudConfig.CABundle,
-		Paths:       cloudconfig.Paths{Credentials: credentialsDir, CABundle: cloudCAFile},
+		Config:             in.CloudConfig.Data,
+		Keys:               in.CloudConfig.Keys,
+		Credentials:        in.Credentials.Data,
+		CredentialsUnknown: in.Credentials.Unknown,
+		CABundle:           in.CloudConfig.CABundle,
+		Cluster:            cluster,
+		Paths: cloudconfig.Paths{
+			Config: cloudConfigDir, Credentials: credentialsDir, Tokens: tokensDir, CABundle: cloudCAFile, Kubeconfig: kubeconfigFile,
+		},
 	})
 	for _, finding := range result.Errors(in.Policy) {
 		c.refuse(problemOf(finding, in))
@@ -142,7 +168,7 @@ func (c *checkedInputs) checkCloudConfig(in Inputs) {
 	for _, finding := range result.Warnings(in.Policy) {
 		c.warn(problemOf(finding, in))
 	}
-	c.cloudConfig = result.Config
+	c.cloud = result
 }
 
 // problemOf says of a finding which object the user has to look at.

@@ -10,6 +10,9 @@ import (
 	"github.com/openshift/library-go/pkg/operator/resource/resourcemerge"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"sigs.k8s.io/yaml"
+
+	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
 )
 
 // Config is what the operand is rendered from. Every field is written by exactly one observer, or given as a
@@ -28,6 +31,12 @@ type Config struct {
 	// CloudConfig is the user's cloud configuration; its name is empty where Infrastructure names none.
 	CloudConfig CloudConfigReference `json:"cloudConfig,omitzero"`
 
+	// Cluster is what the cluster says about its cloud; a cloud's configuration is checked against it.
+	Cluster cloudconfig.Cluster `json:"cluster,omitzero"`
+
+	// External is spec.external of the operator's resource; nil where it says nothing or does not count.
+	External *operatorv1.External `json:"external,omitempty"`
+
 	// TrustedCA is the ConfigMap in openshift-config that Proxy names in spec.trustedCA, or empty.
 	TrustedCA string `json:"trustedCA,omitempty"`
 
@@ -40,6 +49,13 @@ type Config struct {
 	// ExtendedArguments are the operand's flags without their dashes. A flag with several values is given
 	// once, with the values joined by commas.
 	ExtendedArguments map[string][]string `json:"extendedArguments,omitempty"`
+
+	// GatedArguments are ExtendedArguments that count while the feature gate that they stand under is enabled.
+	GatedArguments map[string]map[string][]string `json:"gatedArguments,omitempty"`
+
+	// WithoutArguments are flags of other layers that the platform's cloud-controller-manager does not know or must not be
+	// given.
+	WithoutArguments []string `json:"withoutArguments,omitempty"`
 }
 
 // CloudConfigReference names a ConfigMap in openshift-config and a key in it, as Infrastructure's
@@ -62,6 +78,11 @@ var (
 	APIServerInternalURIPath = []string{"apiServerInternalURI"}
 	CloudConfigNamePath      = []string{"cloudConfig", "name"}
 	CloudConfigKeyPath       = []string{"cloudConfig", "key"}
+	PlatformSpecPath         = []string{"cluster", "spec"}
+	PlatformStatusPath       = []string{"cluster", "status"}
+	ServiceNetworksPath      = []string{"cluster", "serviceNetworks"}
+	CloudFeatureGatesPath    = []string{"cluster", "featureGates"}
+	ExternalPath             = []string{"external"}
 	TrustedCAPath            = []string{"trustedCA"}
 	ProxyPath                = []string{"proxy"}
 	MinTLSVersionPath        = []string{"servingInfo", "minTLSVersion"}

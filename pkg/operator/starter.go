@@ -39,8 +39,8 @@ import (
 
 // Options are what the operator is told from outside the cluster. All durations may be zero for their defaults.
 type Options struct {
-	// OperatorImage is the pull specification of this operator, OperandImages those of the cloud-controller-managers by
-	// name of the platform.
+	// OperatorImage is the pull specification of this operator, OperandImages those of the cloud-controller-managers and
+	// cloud-node-managers by tag in the release payload.
 	OperatorImage string
 	OperandImages map[string]string
 
@@ -128,7 +128,7 @@ func unthrottled(config *rest.Config) *rest.Config {
 
 func (w *wiring) controllers() []factory.Controller {
 	return []factory.Controller{
-		configobservation.New(w.client, w.informers.config.Config().V1(), w.OperatorVersion, w.EventRecorder),
+		configobservation.New(w.client, operatorclient.External(w.resource), w.informers.config.Config().V1(), w.OperatorVersion, w.EventRecorder),
 		w.resourceSync(),
 		w.targetConfig(),
 		w.staticPods(),
@@ -184,7 +184,7 @@ func (w *wiring) staticPods() factory.Controller {
 		Secrets:         v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
 		Versions:        w.versions,
 		OnManaged: func(p platform.Platform) error {
-			if err := os.Setenv(imageVariable, w.OperandImages[p.Name]); err != nil {
+			if err := os.Setenv(imageVariable, w.OperandImages[p.Image]); err != nil {
 				return fmt.Errorf("setting the variable %s: %w", imageVariable, err)
 			}
 			return nil

@@ -10,6 +10,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
 )
 
@@ -18,9 +19,13 @@ type Platform struct {
 	// Name is the platform's name in observedConfig and of its folder under bindata/assets/platforms.
 	Name string
 
-	// Image is the tag of the cloud-controller-manager in the release payload's image-references. It is
-	// empty on a platform whose nodes nobody initialises from outside: there the operator runs nothing.
+	// Image is the tag of the cloud-controller-manager in the release payload's image-references. It is empty
+	// where no release ships one: spec.external of our resource then names the image.
 	Image string
+
+	// NodeManagerImage is the tag of the cloud-node-manager, which runs on every Linux node; empty on a
+	// platform that has none.
+	NodeManagerImage string
 
 	// Credentials tells where the cloud credentials come from.
 	Credentials Credentials
@@ -29,8 +34,21 @@ type Platform struct {
 	// reads. It is nil on a platform that runs nothing.
 	Rewrite cloudconfig.Rewrite
 
-	// matches tells whether a platform status describes this platform. The fallback has none.
-	matches func(*configv1.PlatformStatus) bool
+	// WritesManagedConfig tells that, behind a feature gate, this operator writes the kube-cloud-config that
+	// elsewhere is cluster-config-operator's: it is no source here.
+	WritesManagedConfig bool
+
+	// Lease is the lease that the leading cloud-controller-manager renews. It is empty where the flags of
+	// bindata's defaults decide.
+	Lease Lease
+
+	// matches tells whether a cluster is on this platform. The fallback has none.
+	matches func(*configv1.PlatformStatus, *operatorv1.External) bool
+}
+
+// Lease names a Lease.
+type Lease struct {
+	Namespace, Name string
 }
 
 // Credentials names the Secrets that hold a platform's cloud credentials.
@@ -40,27 +58,31 @@ type Credentials struct {
 	Secret string
 
 	// RootSecret is the Secret in kube-system that the installer writes for the cloud-credential-operator.
-	// It is all there is on the bootstrap node before that operator has run.
+	// It is all there is on the bootstrap node before that operator has run. It is empty where nothing is derived
+	// from a root Secret.
 	RootSecret string
+
+	// Optional tells that without any Secret the instance's own identity serves.
+	Optional bool
 }
 
 // Managed tells whether a cloud-controller-manager runs on this platform.
-func (p Platform) Managed() bool { return p.Image != "" }
+func (p Platform) Managed() bool { return p.Rewrite != nil }
 
-// ImageEnv is the variable of the operator's Deployment that holds this platform's operand image, for example
-// OPENSTACK_IMAGE. It is empty on a platform that runs nothing.
-func (p Platform) ImageEnv() string {
-	if !p.Managed() {
-		return ""
+// Images are the tags in the release payload of everything that runs on this platform.
+func (p Platform) Images() []string {
+	var tags []string
+	for _, tag := range []string{p.Image, p.NodeManagerImage} {
+		if tag != "" {
+			tags = append(tags, tag)
+		}
 	}
-	return strings.ToUpper(p.Name) + "_IMAGE"
+	return tags
 }
 
-// ClusterRole is the ClusterRole in the payload with the rules that this platform's cloud-controller-manager
-// needs beyond those that all of them share. It is empty on a platform that runs nothing.
-func (p Platform) ClusterRole() string {
-	if !p.Managed() {
-		return ""
-	}
-	return "system:openshift:cloud-controller-manager:" + p.Name
+// ImageEnv is the variable of the operator's Deployment that holds the pull specification of a payload tag, for example
+// OPENSTACK_IMAGE for openstack-cloud-controller-manager and AZURE_NODE_MANAGER_IMAGE for azure-cloud-node-manager.
+func ImageEnv(tag string) string {
+	short := strings.Replace(strings.TrimSuffix(tag, "-cloud-controller-manager"), "-cloud-", "-", 1)
+	return strings.ToUpper(strings.ReplaceAll(short, "-", "_")) + "_IMAGE"
 }

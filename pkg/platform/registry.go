@@ -5,6 +5,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
 )
 
@@ -49,20 +50,32 @@ func ByName(name string) (Platform, bool) {
 	return Platform{}, false
 }
 
-// Of returns the one platform that infrastructure describes, or ErrNoStatus if it does not tell.
-func Of(infrastructure *configv1.Infrastructure) (Platform, error) {
+// Of returns the one platform that infrastructure describes, or ErrNoStatus if it does not tell. external is
+// spec.external of our resource; nil where there is none.
+func Of(infrastructure *configv1.Infrastructure, external *operatorv1.External) (Platform, error) {
 	status := infrastructure.Status.PlatformStatus
 	if status == nil || status.Type == "" {
 		return Platform{}, ErrNoStatus
 	}
 	for _, p := range registry {
-		if p.matches(status) {
+		if p.matches(status, external) {
 			return p, nil
 		}
 	}
 	return fallback, nil
 }
 
-func ofType(t configv1.PlatformType) func(*configv1.PlatformStatus) bool {
-	return func(s *configv1.PlatformStatus) bool { return s.Type == t }
+func ofType(t configv1.PlatformType) func(*configv1.PlatformStatus, *operatorv1.External) bool {
+	return func(s *configv1.PlatformStatus, _ *operatorv1.External) bool { return s.Type == t }
+}
+
+// DependsOnExternal tells whether it is for spec.external to say what runs.
+func DependsOnExternal(infrastructure *configv1.Infrastructure) bool {
+	return infrastructure.Status.PlatformStatus != nil && externallyManaged(infrastructure.Status.PlatformStatus)
+}
+
+// externallyManaged tells whether the cluster's nodes wait for a cloud-controller-manager that somebody brings.
+func externallyManaged(s *configv1.PlatformStatus) bool {
+	return s.Type == configv1.ExternalPlatformType && s.External != nil &&
+		s.External.CloudControllerManager.State == configv1.CloudControllerManagerExternal
 }

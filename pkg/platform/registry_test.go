@@ -30,7 +30,7 @@ func TestOf(t *testing.T) {
 		"with an empty type nothing is decided either": {status: &configv1.PlatformStatus{}, wantErr: ErrNoStatus},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Of(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: tc.status}})
+			got, err := Of(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: tc.status}}, nil)
 			require.ErrorIs(t, err, tc.wantErr)
 			require.Equal(t, tc.want, got.Name)
 		})
@@ -42,7 +42,7 @@ func TestEveryTypeMatchesAtMostOneEntry(t *testing.T) {
 		t.Run(string(platformType), func(t *testing.T) {
 			var matching []string
 			for _, p := range registry {
-				if p.matches(&configv1.PlatformStatus{Type: platformType}) {
+				if p.matches(&configv1.PlatformStatus{Type: platformType}, nil) {
 					matching = append(matching, p.Name)
 				}
 			}
@@ -65,11 +65,9 @@ func TestNamesAreUniqueAndFound(t *testing.T) {
 }
 
 func TestNamesDerivedFromAPlatform(t *testing.T) {
-	openstack, _ := ByName("openstack")
-	require.Equal(t, "OPENSTACK_IMAGE", openstack.ImageEnv())
-	require.Equal(t, "system:openshift:cloud-controller-manager:openstack", openstack.ClusterRole())
+	require.Equal(t, "OPENSTACK_IMAGE", ImageEnv("openstack-cloud-controller-manager"))
+	require.Equal(t, "AZURE_NODE_MANAGER_IMAGE", ImageEnv("azure-cloud-node-manager"))
 	none, _ := ByName("none")
 	require.False(t, none.Managed())
-	require.Empty(t, none.ImageEnv())
-	require.Empty(t, none.ClusterRole())
+	require.Empty(t, none.Images())
 }

@@ -29,13 +29,13 @@ var layers = []layer{
 	{folder: "bindata"},
 	{folder: "bootstrap"},
 	{folder: "pkg/cloudconfig", pure: true},
-	{folder: "pkg/platform", pure: true, ours: []string{"pkg/cloudconfig"}},
-	{folder: "pkg/operandconfig", pure: true, ours: []string{"pkg/platform"}},
-	{folder: "pkg/operand", pure: true, ours: []string{"pkg/operandconfig", "pkg/platform", "pkg/cloudconfig", "bindata", "bootstrap"}},
+	{folder: "pkg/platform", pure: true, ours: []string{"pkg/cloudconfig", "pkg/apis"}},
+	{folder: "pkg/operandconfig", pure: true, ours: []string{"pkg/platform", "pkg/cloudconfig", "pkg/apis"}},
+	{folder: "pkg/operand", pure: true, ours: []string{"pkg/operandconfig", "pkg/platform", "pkg/cloudconfig", "pkg/apis", "bindata", "bootstrap"}},
 
 	{folder: "pkg/operator/operatorclient", ours: []string{"pkg/apis", "pkg/operand"}},
 	// The observers run on the bootstrap node too, so they know nothing of the operator but its names.
-	{folder: "pkg/operator/configobservation", ours: []string{"pkg/operator/operatorclient", "pkg/operandconfig", "pkg/platform"}},
+	{folder: "pkg/operator/configobservation", ours: []string{"pkg/operator/operatorclient", "pkg/operandconfig", "pkg/platform", "pkg/apis"}},
 
 	// These two read the raw copies, whose names the resource sync gives.
 	{folder: "pkg/operator/targetconfigcontroller", ours: append([]string{"pkg/operator/resourcesynccontroller"}, controllerMayImport...)},
@@ -45,7 +45,7 @@ var layers = []layer{
 	{folder: "pkg/operator", ours: []string{"pkg", "bindata"}},
 	{folder: "pkg/cmd/operator", ours: []string{"pkg/operator", "pkg/operand", "pkg/platform", "pkg/version"}},
 	{folder: "pkg/cmd/render", ours: []string{
-		"pkg/operator/configobservation", "pkg/operator/operatorclient", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/version", "bootstrap",
+		"pkg/operator/configobservation", "pkg/operator/operatorclient", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/apis", "pkg/version", "bootstrap",
 	}},
 	{folder: "cmd", ours: []string{"pkg/cmd", "pkg/operator/staticpod", "pkg/operand", "pkg/version"}},
 	{folder: "test/architecture", ours: []string{"pkg", "bindata", "bootstrap"}},

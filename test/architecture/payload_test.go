@@ -67,8 +67,12 @@ func TestRegistryFoldersAndPayloadAgree(t *testing.T) {
 			require.Empty(t, filesUnder(t, "bindata/assets/platforms/"+p.Name, ""), "platform %s runs nothing", p.Name)
 			continue
 		}
-		images = append(images, p.Image)
-		environment = append(environment, p.ImageEnv())
+		for _, tag := range p.Images() {
+			if !slices.Contains(images, tag) {
+				images = append(images, tag)
+				environment = append(environment, platform.ImageEnv(tag))
+			}
+		}
 		folders = append(folders, p.Name)
 	}
 
@@ -76,7 +80,7 @@ func TestRegistryFoldersAndPayloadAgree(t *testing.T) {
 	require.ElementsMatch(t, folders, platformFolders(t), "folders of bindata/assets/platforms")
 	var inDeployment []string
 	for _, variable := range operatorContainer(t).Env {
-		if regexp.MustCompile(`^[A-Z0-9]+_IMAGE$`).MatchString(variable.Name) && variable.Name != "OPERATOR_IMAGE" {
+		if regexp.MustCompile(`^[A-Z0-9_]+_IMAGE$`).MatchString(variable.Name) && variable.Name != "OPERATOR_IMAGE" {
 			inDeployment = append(inDeployment, variable.Name)
 		}
 	}
@@ -87,8 +91,8 @@ func TestEveryPlatformsImageVariableHoldsItsImage(t *testing.T) {
 	names := imageNames(t)
 	want := map[string]string{"OPERATOR_IMAGE": names[operatorImageTag]}
 	for _, p := range platform.All() {
-		if p.Managed() {
-			want[p.ImageEnv()] = names[p.Image]
+		for _, tag := range p.Images() {
+			want[platform.ImageEnv(tag)] = names[tag]
 		}
 	}
 	container := operatorContainer(t)

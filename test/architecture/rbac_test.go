@@ -2,13 +2,10 @@ package architecture
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
-
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 // allFolders hold objects that reach a cluster.
@@ -88,18 +85,6 @@ func TestTheOperatorMayBindWhatItsAssetsBind(t *testing.T) {
 	}
 }
 
-func TestEveryManagedPlatformHasItsRole(t *testing.T) {
-	var names []string
-	for _, r := range roles(t) {
-		names = append(names, r.role)
-	}
-	for _, p := range platform.All() {
-		if p.Managed() {
-			require.Contains(t, names, p.ClusterRole())
-		}
-	}
-}
-
 func TestSecurityContextConstraintsAreNamed(t *testing.T) {
 	for _, r := range roles(t) {
 		for _, rule := range r.rules {
@@ -139,27 +124,7 @@ func roles(t *testing.T) []role {
 	return found
 }
 
-// bindings returns every binding, that with PLATFORM in its role once for each platform.
 func bindings(t *testing.T) []binding {
-	t.Helper()
-	var found []binding
-	for _, b := range bindingObjects(t) {
-		prefix, perPlatform := strings.CutSuffix(b.role.Name, "PLATFORM")
-		if !perPlatform {
-			found = append(found, b)
-			continue
-		}
-		for _, p := range platform.All() {
-			if p.Managed() {
-				b.role.Name = prefix + p.Name
-				found = append(found, b)
-			}
-		}
-	}
-	return found
-}
-
-func bindingObjects(t *testing.T) []binding {
 	t.Helper()
 	var found []binding
 	for _, folder := range allFolders {

@@ -27,7 +27,7 @@ const (
 )
 
 // NewCommand returns the subcommand. Its Deployment gives it the images and versions in variables, see
-// platform.Platform.ImageEnv.
+// platform.ImageEnv.
 func NewCommand(ctx context.Context) *cobra.Command {
 	options := operator.Options{}
 	start := func(ctx context.Context, cc *controllercmd.ControllerContext) error {
@@ -71,8 +71,8 @@ func complete(o *operator.Options) error {
 	}
 	o.OperandImages = map[string]string{}
 	for _, p := range platform.All() {
-		if p.Managed() {
-			o.OperandImages[p.Name] = os.Getenv(p.ImageEnv())
+		for _, tag := range p.Images() {
+			o.OperandImages[tag] = os.Getenv(platform.ImageEnv(tag))
 		}
 	}
 	trust, err := os.ReadFile(systemTrustFile)

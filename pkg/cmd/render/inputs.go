@@ -106,7 +106,7 @@ func (in *inputs) checkInfrastructure() error {
 	if err := found.decode(infrastructure); err != nil {
 		return err
 	}
-	if _, err := platform.Of(infrastructure); err != nil {
+	if _, err := platform.Of(infrastructure, nil); err != nil {
 		return fmt.Errorf("%s: %w", found.file, err)
 	}
 	in.platformName = string(infrastructure.Status.PlatformStatus.Type)
@@ -235,6 +235,14 @@ func cloudConfigOf(configMap *corev1.ConfigMap, source, key string) operand.Clou
 	c := operand.CloudConfig{Source: source, Key: key}
 	if bundle, exists := configMap.Data[cloudCAKey]; exists {
 		c.CABundle = []byte(bundle)
+	}
+	for other, text := range configMap.Data {
+		if other != key && other != cloudCAKey {
+			if c.Keys == nil {
+				c.Keys = map[string][]byte{}
+			}
+			c.Keys[other] = []byte(text)
+		}
 	}
 	data, exists := configMap.Data[key]
 	_, isBinary := configMap.BinaryData[key]

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configobservation"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
@@ -32,6 +33,10 @@ func (in *inputs) observe(payloadVersion string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	networks, err := in.index("Network", &configv1.Network{})
+	if err != nil {
+		return nil, err
+	}
 	featureGates, err := in.featureGates(payloadVersion)
 	if err != nil {
 		return nil, err
@@ -41,6 +46,8 @@ func (in *inputs) observe(payloadVersion string) ([]byte, error) {
 		Proxies:         configlistersv1.NewProxyLister(proxies),
 		APIServers:      configlistersv1.NewAPIServerLister(apiServers),
 		FeatureGates:    configlistersv1.NewFeatureGateLister(featureGates),
+		Networks:        configlistersv1.NewNetworkLister(networks),
+		External:        in.external,
 		LogLevel:        func() (operatorv1.LogLevel, error) { return operatorv1.Normal, nil },
 		Version:         payloadVersion,
 	}, events.NewInMemoryRecorder("render", clock.RealClock{}), map[string]any{})
@@ -68,6 +75,19 @@ func (in *inputs) featureGates(payloadVersion string) (cache.Indexer, error) {
 		return nil, fmt.Errorf("%s: status.featureGates has no entry for --payload-version %s: render it for this release first", found.source(), payloadVersion)
 	}
 	return in.index("FeatureGate", &configv1.FeatureGate{})
+}
+
+// external is spec.external of the operator's resource, nil where no manifest sets it.
+func (in *inputs) external() (*ccmv1.External, error) {
+	found := in.objects.find(ccmv1.GroupVersion.Group, ccmv1.Kind.Kind, "", operatorclient.Instance)
+	if found == nil {
+		return nil, nil
+	}
+	resource := &ccmv1.CloudControllerManager{}
+	if err := found.decode(resource); err != nil {
+		return nil, err
+	}
+	return resource.Spec.External, nil
 }
 
 func newIndex() cache.Indexer {

@@ -8,17 +8,20 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"k8s.io/client-go/tools/cache"
+
+	apisv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 )
 
 // New returns the controller that keeps spec.observedConfig up to date. What it cannot observe it reports as
-// ConfigObservationDegraded, and keeps the previous value. version is the payload's version.
-func New(operatorClient v1helpers.OperatorClient, config configinformers.Interface, version string, recorder events.Recorder) factory.Controller {
+// ConfigObservationDegraded, and keeps the previous value. external reads spec.external, version is the payload's version.
+func New(operatorClient v1helpers.OperatorClient, external func() (*apisv1.External, error), config configinformers.Interface, version string, recorder events.Recorder) factory.Controller {
 	informers := []factory.Informer{
 		operatorClient.Informer(),
 		config.Infrastructures().Informer(),
 		config.Proxies().Informer(),
 		config.APIServers().Informer(),
 		config.FeatureGates().Informer(),
+		config.Networks().Informer(),
 	}
 	var synced []cache.InformerSynced
 	for _, informer := range informers {
@@ -29,7 +32,9 @@ func New(operatorClient v1helpers.OperatorClient, config configinformers.Interfa
 		Proxies:         config.Proxies().Lister(),
 		APIServers:      config.APIServers().Lister(),
 		FeatureGates:    config.FeatureGates().Lister(),
+		Networks:        config.Networks().Lister(),
 		LogLevel:        logLevel(operatorClient),
+		External:        external,
 		Version:         version,
 		Synced:          synced,
 	}

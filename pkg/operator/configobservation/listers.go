@@ -10,6 +10,8 @@ import (
 	configlistersv1 "github.com/openshift/client-go/config/listers/config/v1"
 	"github.com/openshift/library-go/pkg/operator/resourcesynccontroller"
 	"k8s.io/client-go/tools/cache"
+
+	apisv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 )
 
 // Listers is what the observers read. All fields but Synced are required.
@@ -18,9 +20,13 @@ type Listers struct {
 	Proxies         configlistersv1.ProxyLister
 	APIServers      configlistersv1.APIServerLister
 	FeatureGates    configlistersv1.FeatureGateLister
+	Networks        configlistersv1.NetworkLister
 
 	// LogLevel is the operand's log level, spec.logLevel of the operator's resource.
 	LogLevel func() (operatorv1.LogLevel, error)
+
+	// External is spec.external of the operator's resource, nil where it is not set.
+	External func() (*apisv1.External, error)
 
 	// Version is the payload's version: a FeatureGate lists its gates by version.
 	Version string

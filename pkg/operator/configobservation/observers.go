@@ -15,9 +15,11 @@ import (
 	"github.com/openshift/library-go/pkg/operator/loglevel"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	apisv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -29,6 +31,14 @@ var operandFeatureGates = sets.New[configv1.FeatureGateName](
 	"CloudControllerManagerWatchBasedRoutesReconciliation",
 	"CloudControllerManagerWebhook",
 	"ControllerManagerReleaseLeaderElectionLockOnExit",
+)
+
+// cloudFeatureGates are the gates of OpenShift that have a say in a cloud's configuration or in its flags.
+// (github.com/openshift/api/features, which would cost every start the making of all gates).
+var cloudFeatureGates = sets.New[configv1.FeatureGateName](
+	"AWSServiceLBNetworkSecurityGroup",
+	"VSphereMixedNodeEnv",
+	"VSphereMultiVCenterDay2",
 )
 
 // The lease timings of a single control-plane node, where nobody could take over: what library-go's
@@ -43,18 +53,23 @@ const (
 func Observers() []configobserver.ObserveConfigFunc {
 	return []configobserver.ObserveConfigFunc{
 		observePlatform,
+		observeExternal,
+		objectFromInfrastructure(platformSpec, operandconfig.PlatformSpecPath),
+		objectFromInfrastructure(platformStatus, operandconfig.PlatformStatusPath),
+		observeServiceNetworks,
 		fromInfrastructure(infrastructureName, operandconfig.InfrastructureNamePath),
 		fromInfrastructure(infrastructureName, operandconfig.ClusterNamePath),
 		fromInfrastructure(apiServerInternalURI, operandconfig.APIServerInternalURIPath),
-		fromInfrastructure(cloudConfigName, operandconfig.CloudConfigNamePath),
-		fromInfrastructure(cloudConfigKey, operandconfig.CloudConfigKeyPath),
+		observeCloudConfig(cloudConfigName, operandconfig.CloudConfigNamePath),
+		observeCloudConfig(cloudConfigKey, operandconfig.CloudConfigKeyPath),
 		fromInfrastructure(onSingleNode(singleNodeLeaseDuration), operandconfig.LeaseDurationPath),
 		fromInfrastructure(onSingleNode(singleNodeRenewDeadline), operandconfig.LeaseRenewDeadlinePath),
 		fromInfrastructure(onSingleNode(singleNodeRetryPeriod), operandconfig.LeaseRetryPeriodPath),
 		observeTrustedCA,
 		proxy.NewProxyObserveFunc(operandconfig.ProxyPath),
 		observeTLSProfile,
-		observeFeatureGates,
+		observeFeatureGates(operandGates, operandconfig.FeatureGatesPath),
+		observeFeatureGates(cloudGates, operandconfig.CloudFeatureGatesPath),
 		observeVerbosity,
 	}
 }
@@ -85,7 +100,8 @@ func mergeMaps(into, from map[string]any) {
 	}
 }
 
-// observePlatform decides the platform once: a running cluster never changes it.
+// observePlatform decides the platform once: a running cluster never changes it. On an External cluster an administrator may
+// say later what runs, and may say something else; to say nothing again is no way to stop it.
 func observePlatform(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
 	path := operandconfig.PlatformPath
 	previous := configobserver.Pruned(existing, path)
@@ -93,19 +109,72 @@ func observePlatform(genericListers configobserver.Listers, recorder events.Reco
 	if err != nil {
 		return previous, []error{fmt.Errorf("reading the previous platform: %w", err)}
 	}
+	current, external, err := getPlatform(genericListers)
+	if err != nil {
+		return previous, []error{err}
+	}
+	formerly, _ := platform.ByName(previousName)
+	switch {
+	case previousName == "" || previousName == current.Name || external && (current.Managed() || !formerly.Managed()):
+		return set(recorder, existing, current.Name, path)
+	case external:
+		return previous, []error{fmt.Errorf("spec.external of cloudcontrollermanager/%s is gone, but its cloud-controller-manager runs on the control plane: "+
+			"to stop it is not supported, restore the former value", operatorclient.Instance)}
+	}
+	return previous, []error{fmt.Errorf("infrastructure.config.openshift.io/cluster changed its platform from %q to %q in status.platformStatus.type: "+
+		"changing the platform of a running cluster is not supported, restore the former value", previousName, current.Name)}
+}
+
+// getPlatform returns the platform, and whether it is one that depends on spec.external.
+func getPlatform(genericListers configobserver.Listers) (current platform.Platform, external bool, err error) {
 	infrastructure, err := getInfrastructure(genericListers)
 	if err != nil {
-		return previous, []error{err}
+		return platform.Platform{}, false, err
 	}
-	current, err := platform.Of(infrastructure)
+	declared, err := genericListers.(Listers).External()
 	if err != nil {
-		return previous, []error{err}
+		return platform.Platform{}, false, fmt.Errorf("spec.external of cloudcontrollermanager/%s: %w", operatorclient.Instance, err)
 	}
-	if previousName != "" && previousName != current.Name {
-		return previous, []error{fmt.Errorf("infrastructure.config.openshift.io/cluster changed its platform from %q to %q in status.platformStatus.type: "+
-			"changing the platform of a running cluster is not supported, restore the former value", previousName, current.Name)}
+	current, err = platform.Of(infrastructure, declared)
+	return current, platform.DependsOnExternal(infrastructure), err
+}
+
+// observeExternal passes on spec.external where the platform takes it. What cannot be read is observePlatform's to report.
+func observeExternal(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
+	path := operandconfig.ExternalPath
+	current, _, err := getPlatform(genericListers)
+	if err != nil {
+		return configobserver.Pruned(existing, path), nil
 	}
-	return set(recorder, existing, current.Name, path)
+	external, err := genericListers.(Listers).External()
+	if err != nil || external == nil || !current.Managed() || current.Image != "" {
+		return set(recorder, existing, nil, path)
+	}
+	return setObject(recorder, existing, external, path)
+}
+
+// observeServiceNetworks reads what the installer asked for until the network operator says what there is.
+func observeServiceNetworks(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
+	path := operandconfig.ServiceNetworksPath
+	network, err := genericListers.(Listers).Networks.Get(operatorclient.Instance)
+	if apierrors.IsNotFound(err) {
+		return configobserver.Pruned(existing, path), nil
+	}
+	if err != nil {
+		return configobserver.Pruned(existing, path), []error{fmt.Errorf("network.config.openshift.io/%s: %w", operatorclient.Instance, err)}
+	}
+	cidrs := network.Status.ServiceNetwork
+	if len(cidrs) == 0 {
+		cidrs = network.Spec.ServiceNetwork
+	}
+	var values []any
+	for _, cidr := range cidrs {
+		values = append(values, cidr)
+	}
+	if len(values) == 0 {
+		return set(recorder, existing, nil, path)
+	}
+	return set(recorder, existing, values, path)
 }
 
 // fromInfrastructure observes the string that field finds. An Infrastructure that is missing leaves the previous value;
@@ -127,9 +196,64 @@ func infrastructureName(i *configv1.Infrastructure) string { return i.Status.Inf
 
 func apiServerInternalURI(i *configv1.Infrastructure) string { return i.Status.APIServerInternalURL }
 
-func cloudConfigName(i *configv1.Infrastructure) string { return i.Spec.CloudConfig.Name }
+func cloudConfigName(i *configv1.Infrastructure, e *apisv1.External) string {
+	if e != nil && e.CloudConfig != nil {
+		return e.CloudConfig.Name
+	}
+	return i.Spec.CloudConfig.Name
+}
 
-func cloudConfigKey(i *configv1.Infrastructure) string { return i.Spec.CloudConfig.Key }
+func cloudConfigKey(i *configv1.Infrastructure, e *apisv1.External) string {
+	if e != nil && e.CloudConfig != nil {
+		return e.CloudConfig.Key
+	}
+	return i.Spec.CloudConfig.Key
+}
+
+// observeCloudConfig observes which ConfigMap holds the cloud configuration. spec.external comes first, where it counts.
+func observeCloudConfig(field func(*configv1.Infrastructure, *apisv1.External) string, path []string) configobserver.ObserveConfigFunc {
+	return func(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
+		current, _, err := getPlatform(genericListers)
+		if err != nil {
+			return configobserver.Pruned(existing, path), nil
+		}
+		external, err := genericListers.(Listers).External()
+		if err != nil {
+			return configobserver.Pruned(existing, path), nil
+		}
+		if current.Image != "" {
+			external = nil
+		}
+		return fromInfrastructure(func(i *configv1.Infrastructure) string { return field(i, external) }, path)(genericListers, recorder, existing)
+	}
+}
+
+func platformSpec(i *configv1.Infrastructure) any { return &i.Spec.PlatformSpec }
+
+func platformStatus(i *configv1.Infrastructure) any { return i.Status.PlatformStatus }
+
+// objectFromInfrastructure is fromInfrastructure for a part that is an object.
+func objectFromInfrastructure(field func(*configv1.Infrastructure) any, path []string) configobserver.ObserveConfigFunc {
+	return func(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
+		infrastructure, err := getInfrastructure(genericListers)
+		if err != nil || infrastructure.Status.PlatformStatus == nil {
+			return configobserver.Pruned(existing, path), nil
+		}
+		return setObject(recorder, existing, field(infrastructure), path)
+	}
+}
+
+// setObject is set for a pointer to a struct; an empty one is no value.
+func setObject(recorder events.Recorder, existing map[string]any, object any, path []string) (map[string]any, []error) {
+	value, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return configobserver.Pruned(existing, path), []error{fmt.Errorf("setting %s: %w", strings.Join(path, "."), err)}
+	}
+	if len(value) == 0 {
+		return set(recorder, existing, nil, path)
+	}
+	return set(recorder, existing, value, path)
+}
 
 func onSingleNode(value string) func(*configv1.Infrastructure) string {
 	return func(i *configv1.Infrastructure) string {
@@ -170,35 +294,62 @@ func observeTLSProfile(genericListers configobserver.Listers, recorder events.Re
 		operandconfig.MinTLSVersionPath, operandconfig.CipherSuitesPath)
 }
 
-// observeFeatureGates passes on the gates that the operand knows. It reads the FeatureGate on every run, so unlike
+// observeFeatureGates passes on what values makes of the gates. It reads the FeatureGate on every run, so unlike
 // library-go's FeatureGateAccess it needs no restart when a gate changes. A missing FeatureGate leaves the previous
 // value.
-func observeFeatureGates(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
-	path := operandconfig.FeatureGatesPath
-	previous := configobserver.Pruned(existing, path)
-	listers := genericListers.(Listers)
-	gate, err := listers.FeatureGates.Get(operatorclient.Instance)
-	if apierrors.IsNotFound(err) {
-		return previous, nil
+func observeFeatureGates(values func(featuregates.FeatureGate) []any, path []string) configobserver.ObserveConfigFunc {
+	return func(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
+		previous := configobserver.Pruned(existing, path)
+		listers := genericListers.(Listers)
+		gate, err := listers.FeatureGates.Get(operatorclient.Instance)
+		if apierrors.IsNotFound(err) {
+			return previous, nil
+		}
+		if err != nil {
+			return previous, []error{fmt.Errorf("featuregate.config.openshift.io/%s: %w", operatorclient.Instance, err)}
+		}
+		access, err := featuregates.NewHardcodedFeatureGateAccessFromFeatureGate(gate, listers.Version)
+		if err != nil {
+			return previous, []error{fmt.Errorf("featuregate.config.openshift.io/%s: %w; cluster-config-operator writes it", operatorclient.Instance, err)}
+		}
+		gates, err := access.CurrentFeatureGates()
+		if err != nil {
+			return previous, []error{fmt.Errorf("featuregate.config.openshift.io/%s: %w", operatorclient.Instance, err)}
+		}
+		if found := values(gates); len(found) > 0 {
+			return set(recorder, existing, found, path)
+		}
+		return set(recorder, existing, nil, path)
 	}
-	if err != nil {
-		return previous, []error{fmt.Errorf("featuregate.config.openshift.io/%s: %w", operatorclient.Instance, err)}
-	}
-	access, err := featuregates.NewHardcodedFeatureGateAccessFromFeatureGate(gate, listers.Version)
-	if err != nil {
-		return previous, []error{fmt.Errorf("featuregate.config.openshift.io/%s: %w; cluster-config-operator writes it", operatorclient.Instance, err)}
-	}
-	gates, err := access.CurrentFeatureGates()
-	if err != nil {
-		return previous, []error{fmt.Errorf("featuregate.config.openshift.io/%s: %w", operatorclient.Instance, err)}
-	}
+}
+
+// operandGates are the gates for the operand's flag.
+func operandGates(gates featuregates.FeatureGate) []any {
 	values := sets.New[string]()
 	for _, name := range gates.KnownFeatures() {
 		if operandFeatureGates.Has(name) {
 			values.Insert(fmt.Sprintf("%s=%t", name, gates.Enabled(name)))
 		}
 	}
-	return setList(recorder, existing, strings.Join(sets.List(values), ","), path)
+	if len(values) == 0 {
+		return nil
+	}
+	return []any{strings.Join(sets.List(values), ",")}
+}
+
+// cloudGates are the enabled gates that have a say in a cloud's configuration.
+func cloudGates(gates featuregates.FeatureGate) []any {
+	values := sets.New[string]()
+	for _, name := range gates.KnownFeatures() {
+		if cloudFeatureGates.Has(name) && gates.Enabled(name) {
+			values.Insert(string(name))
+		}
+	}
+	var list []any
+	for _, name := range sets.List(values) {
+		list = append(list, name)
+	}
+	return list
 }
 
 func observeVerbosity(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {

@@ -7,6 +7,7 @@ import (
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/genericoperatorclient"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -33,9 +34,28 @@ func New(clock clock.PassiveClock, config *rest.Config) (v1helpers.StaticPodOper
 	return client, informers, nil
 }
 
+// External returns the reader of spec.external in the informer's cache. A missing resource is like one that does not set it.
+func External(informers dynamicinformer.DynamicSharedInformerFactory) func() (*ccmv1.External, error) {
+	lister := informers.ForResource(ccmv1.Resource).Lister()
+	return func() (*ccmv1.External, error) {
+		object, err := lister.Get(Instance)
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		resource := &ccmv1.CloudControllerManager{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.(*unstructured.Unstructured).Object, resource); err != nil {
+			return nil, fmt.Errorf("reading cloudcontrollermanager/%s: %w", Instance, err)
+		}
+		return resource.Spec.External, nil
+	}
+}
+
 // appliedSpec returns what fieldManager applied to the spec, nil if nothing.
 //
-// Our resource has exactly the fields of KubeScheduler, whose generated schema therefore finds what a field manager
+// Our resource has the fields of KubeScheduler, whose generated schema therefore finds what a field manager
 // owns. Without the list-map keys of such a schema each manager would seem to own everyone's conditions and every
 // sync would send a patch.
 func appliedSpec(obj *unstructured.Unstructured, fieldManager string) (*applyoperatorv1.StaticPodOperatorSpecApplyConfiguration, error) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -33,9 +34,6 @@ const (
 	managedByLabel = "app.kubernetes.io/managed-by"
 	managedBy      = "cloud-controller-manager-operator"
 )
-
-// platformPlaceholder in an asset stands for the observed platform's name.
-const platformPlaceholder = "PLATFORM"
 
 // Options are the dependencies of New; all are required.
 type Options struct {
@@ -98,9 +96,13 @@ type resources struct {
 
 // read decodes the assets for a platform. A file's name starts with its kind.
 func read(p platform.Platform) (*resources, error) {
-	files, err := fs.Glob(bindata.FS(), "assets/resources/*.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("listing the static resources: %w", err)
+	var files []string
+	for _, pattern := range []string{"assets/resources/*.yaml", "assets/platforms/" + p.Name + "/resources/*.yaml"} {
+		found, err := fs.Glob(bindata.FS(), pattern)
+		if err != nil {
+			return nil, fmt.Errorf("listing the static resources: %w", err)
+		}
+		files = append(files, found...)
 	}
 	all := &resources{}
 	for _, file := range files {
@@ -108,8 +110,7 @@ func read(p platform.Platform) (*resources, error) {
 		if err != nil {
 			return nil, err
 		}
-		asset = []byte(strings.ReplaceAll(string(asset), platformPlaceholder, p.Name))
-		switch kind, _, _ := strings.Cut(strings.TrimPrefix(file, "assets/resources/"), "-"); kind {
+		switch kind, _, _ := strings.Cut(strings.TrimSuffix(path.Base(file), ".yaml"), "-"); kind {
 		case "serviceaccount":
 			all.serviceAccounts = append(all.serviceAccounts, resourceread.ReadServiceAccountV1OrDie(asset))
 		case "secret":

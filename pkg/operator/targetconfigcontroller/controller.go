@@ -46,7 +46,7 @@ type Options struct {
 	ConfigMaps corev1client.ConfigMapsGetter
 	Secrets    corev1client.SecretsGetter
 
-	// OperandImages are the pull specifications by name of the platform, OperatorImage is that of this operator.
+	// OperandImages are the pull specifications by tag in the release payload, OperatorImage is that of this operator.
 	OperandImages map[string]string
 	OperatorImage string
 
@@ -173,9 +173,10 @@ func policy(inputs operand.Inputs, live *corev1.ConfigMap) cloudconfig.Policy {
 
 func (c *controller) images(p platform.Platform) operand.Images {
 	return operand.Images{
-		Operand:  c.OperandImages[p.Name],
-		Operator: c.OperatorImage,
-		Source:   "deployment/cluster-cloud-controller-manager-operator in " + operatorclient.OperatorNamespace,
+		Operand:     c.OperandImages[p.Image],
+		NodeManager: c.OperandImages[p.NodeManagerImage],
+		Operator:    c.OperatorImage,
+		Source:      "deployment/cluster-cloud-controller-manager-operator in " + operatorclient.OperatorNamespace,
 	}
 }
 

@@ -71,7 +71,7 @@ func newFixtureWith(t *testing.T, spec operatorv1.StaticPodOperatorSpec, objects
 		TargetSecrets:    f.target.Core().V1().Secrets(),
 		ConfigMaps:       f.kube.CoreV1(),
 		Secrets:          f.kube.CoreV1(),
-		OperandImages:    map[string]string{"openstack": "registry/openstack@sha256:1"},
+		OperandImages:    map[string]string{"openstack-cloud-controller-manager": "registry/openstack@sha256:1"},
 		OperatorImage:    "registry/operator@sha256:2",
 		Clock:            f.clock,
 		Recorder:         f.recorder,

@@ -99,6 +99,14 @@ func (g *gatherer) cloudConfig() operand.CloudConfig {
 		key = operatorclient.ManagedCloudConfigKey
 	}
 	found.Data, found.Problem = value(raw, key, "correct spec.cloudConfig of infrastructure.config.openshift.io/cluster")
+	for other, text := range raw.Data {
+		if other != key && other != cloudCAKey {
+			if found.Keys == nil {
+				found.Keys = map[string][]byte{}
+			}
+			found.Keys[other] = []byte(text)
+		}
+	}
 	if _, exists := raw.Data[cloudCAKey]; exists {
 		found.CABundle = []byte(raw.Data[cloudCAKey])
 	}

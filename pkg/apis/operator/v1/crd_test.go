@@ -38,6 +38,9 @@ func TestSchemaIsThatOfTheSibling(t *testing.T) {
 	state.Pattern = "^(Managed|Force)$"
 	spec.Properties["managementState"] = state
 
+	require.Contains(t, spec.Properties, "external")
+	delete(spec.Properties, "external")
+
 	require.Equal(t, withoutDescriptions(theirs.Properties["spec"]), withoutDescriptions(spec))
 	require.Equal(t, withoutDescriptions(theirs.Properties["status"]), withoutDescriptions(ours.Properties["status"]))
 	require.Equal(t, theirs.Required, ours.Required)

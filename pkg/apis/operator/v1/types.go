@@ -43,6 +43,10 @@ type CloudControllerManager struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.managementState) || self.managementState in ['Managed', 'Force']",message="managementState must be Managed or Force"
 type CloudControllerManagerSpec struct {
 	operatorv1.StaticPodOperatorSpec `json:",inline"`
+
+	// external is the cloud-controller-manager of a platform that no release knows, or whose image no release ships.
+	// +optional
+	External *External `json:"external,omitempty"`
 }
 
 // CloudControllerManagerStatus is the status that all static-pod operators share.
