@@ -3,10 +3,10 @@ package architecture
 import (
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -204,7 +204,9 @@ func platformFolders(t *testing.T) []string {
 	t.Helper()
 	var folders []string
 	for _, file := range filesUnder(t, "bindata/assets/platforms", "") {
-		folders = append(folders, path.Base(path.Dir(file)))
+		below, _ := strings.CutPrefix(filepath.ToSlash(file), filepath.ToSlash(filepath.Join(root, "bindata/assets/platforms"))+"/")
+		folder, _, _ := strings.Cut(below, "/")
+		folders = append(folders, folder)
 	}
 	slices.Sort(folders)
 	return slices.Compact(folders)

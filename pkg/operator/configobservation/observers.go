@@ -3,6 +3,7 @@ package configobservation
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -385,10 +386,21 @@ func set(recorder events.Recorder, existing map[string]any, value any, path []st
 		}
 	}
 	previous, _, err := unstructured.NestedFieldNoCopy(existing, path...)
-	if err != nil || !reflect.DeepEqual(previous, value) {
+	switch changed := err != nil || !reflect.DeepEqual(previous, value); {
+	case changed && isObject(previous, value):
+		recorder.Eventf("ObservedConfigurationChanged", "%s changed", strings.Join(path, "."))
+	case changed:
 		recorder.Eventf("ObservedConfigurationChanged", "%s changed from %q to %q", strings.Join(path, "."), text(previous), text(value))
 	}
 	return observed, nil
+}
+
+// isObject tells whether one of the values is too much for the text of an event.
+func isObject(values ...any) bool {
+	return slices.ContainsFunc(values, func(value any) bool {
+		_, is := value.(map[string]any)
+		return is
+	})
 }
 
 // text is a value of the configuration for people.

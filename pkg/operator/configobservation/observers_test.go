@@ -3,6 +3,7 @@ package configobservation_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configobservation"
 )
@@ -28,6 +30,9 @@ type world struct {
 	featureGate    *configv1.FeatureGate
 	logLevel       operatorv1.LogLevel
 	logLevelErr    error
+	network        *configv1.Network
+	external       *ccmv1.External
+	externalErr    error
 }
 
 func (w world) listers(t *testing.T) configobservation.Listers {
@@ -37,6 +42,8 @@ func (w world) listers(t *testing.T) configobservation.Listers {
 		Proxies:         configlistersv1.NewProxyLister(index(t, w.proxy, w.proxy != nil)),
 		APIServers:      configlistersv1.NewAPIServerLister(index(t, w.apiServer, w.apiServer != nil)),
 		FeatureGates:    configlistersv1.NewFeatureGateLister(index(t, w.featureGate, w.featureGate != nil)),
+		Networks:        configlistersv1.NewNetworkLister(index(t, w.network, w.network != nil)),
+		External:        func() (*ccmv1.External, error) { return w.external, w.externalErr },
 		LogLevel:        func() (operatorv1.LogLevel, error) { return w.logLevel, w.logLevelErr },
 		Version:         "4.99.0",
 	}
@@ -71,7 +78,7 @@ func TestWhatIsObserved(t *testing.T) {
 		"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
 		"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"]}`
 	const fromOpenStack = `"platform": "openstack", "infrastructureName": "ci-x7k2p", "apiServerInternalURI": "https://api-int.example.com:6443",
-		"cloudConfig": {"name": "cloud-provider-config", "key": "config"}`
+		"cloudConfig": {"name": "cloud-provider-config", "key": "config"}, "cluster": {"spec": {"type": ""}, "status": {"type": "OpenStack"}}`
 
 	for name, tc := range map[string]struct {
 		world    world
@@ -130,7 +137,8 @@ func TestWhatIsObserved(t *testing.T) {
 				i.Status.PlatformStatus.Type = configv1.NonePlatformType
 			})},
 			existing: `{` + fromOpenStack + `}`,
-			want:     `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
+			want: `{` + strings.ReplaceAll(fromOpenStack, `"type": "OpenStack"`, `"type": "None"`) + `, ` + intermediate + `,
+				"extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
 			wantErr: `infrastructure.config.openshift.io/cluster changed its platform from "openstack" to "none" in status.platformStatus.type: ` +
 				`changing the platform of a running cluster is not supported, restore the former value`,
 		},
@@ -153,8 +161,8 @@ func TestWhatIsObserved(t *testing.T) {
 				i.Spec.CloudConfig = configv1.ConfigMapFileReference{}
 			})},
 			existing: `{` + fromOpenStack + `}`,
-			want: `{"platform": "openstack", "infrastructureName": "ci-x7k2p", "apiServerInternalURI": "https://api-int.example.com:6443", ` +
-				intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
+			want: `{"platform": "openstack", "infrastructureName": "ci-x7k2p", "apiServerInternalURI": "https://api-int.example.com:6443",
+				"cluster": {"spec": {"type": ""}, "status": {"type": "OpenStack"}}, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -234,6 +242,8 @@ func TestAChangeIsAnEvent(t *testing.T) {
 		messages = append(messages, event.Message)
 	}
 	require.ElementsMatch(t, []string{
+		"cluster.spec changed",
+		"cluster.status changed",
 		`extendedArguments.cluster-name changed from "other" to "ci-x7k2p"`,
 		`trustedCA changed from "old-ca" to "new-ca"`,
 	}, messages)
