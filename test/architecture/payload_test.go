@@ -204,7 +204,7 @@ func platformFolders(t *testing.T) []string {
 	t.Helper()
 	var folders []string
 	for _, file := range filesUnder(t, "bindata/assets/platforms", "") {
-		below, _ := strings.CutPrefix(filepath.ToSlash(file), filepath.ToSlash(filepath.Join(root, "bindata/assets/platforms"))+"/")
+		_, below, _ := strings.Cut(filepath.ToSlash(file), "bindata/assets/platforms/")
 		folder, _, _ := strings.Cut(below, "/")
 		folders = append(folders, folder)
 	}
