@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/build"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/process"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 )
@@ -40,7 +41,9 @@ type Options struct {
 	Dir string
 	// Repository is the folder of the operator's module. Default: found upwards from the working directory.
 	Repository string
-	// Platform is the cluster's platform. Default: OpenStack, with a stand-in for its API. Every other platform has no cloud.
+	// Platform is the cluster's platform: a platform type or, where a type is several platforms, a name of the operator's
+	// registry in any case, such as AzureStack. Default: OpenStack, with a stand-in for its API. Every other platform has
+	// the configuration of an example and no cloud, so its nodes are never initialised.
 	Platform configv1.PlatformType
 	// Nodes is the number of control-plane nodes. Without nodes everything is on loopback and needs no privileges: pods
 	// stay pending. With nodes it needs root and a few Debian packages, which are installed when missing.
@@ -61,6 +64,7 @@ type Cluster struct {
 
 	controlPlane *controlplane.ControlPlane
 	cloud        *openstack.Server
+	example      *seed.Example
 	network      *node.Network
 	nodes        []*node.Node
 
@@ -78,7 +82,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	c := &Cluster{options: options, progress: newProgress(options.Progress)}
 	for _, step := range []func(context.Context) error{
-		c.claim, c.build, c.startNetwork, c.startCloud, c.startControlPlane, c.seed, c.applyPayload, c.startNodes,
+		c.claim, c.readExample, c.build, c.startNetwork, c.startCloud, c.startControlPlane, c.seed, c.applyPayload, c.startNodes,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
@@ -210,16 +214,12 @@ func (c *Cluster) build(ctx context.Context) error {
 		return err
 	}
 	targets := append(build.ControlPlane(), build.Nodes()...)
-	if c.hasCloud() {
-		targets = append(targets, build.OpenStack())
-	}
+	targets = append(targets, c.operandTargets()...)
 	if err := c.builder().Pinned(ctx, targets...); err != nil || c.options.WithoutPayload {
 		return err
 	}
 	return c.builder().Local(ctx, operator())
 }
-
-func (c *Cluster) hasCloud() bool { return c.options.Platform == configv1.OpenStackPlatformType }
 
 func (c *Cluster) startCloud(ctx context.Context) error {
 	if !c.hasCloud() {

@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/build"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 )
 
 const (
-	operatorTag  = "cluster-cloud-controller-manager-operator"
-	openstackTag = "openstack-cloud-controller-manager"
+	operatorTag = "cluster-cloud-controller-manager-operator"
 )
 
 // systemBundles are where Debian keeps the system's CA bundle and where the product's image has it.
@@ -45,7 +46,7 @@ func BuildOperator(ctx context.Context, options Options) (string, error) {
 	return filepath.Join(c.BinDir(), operatorTag), c.builder().Local(ctx, operator())
 }
 
-// Images builds the operator and the OpenStack cloud-controller-manager and writes one docker-archive of each into dir.
+// Images builds the operator and what runs on the platform, as far as it can be built here, and writes one docker-archive of each into dir.
 // It returns their paths.
 func Images(ctx context.Context, options Options, dir string) ([]string, error) {
 	options, err := options.withDefaults()
@@ -54,7 +55,7 @@ func Images(ctx context.Context, options Options, dir string) ([]string, error) 
 	}
 	c := &Cluster{options: options, progress: newProgress(options.Progress)}
 	builder := c.builder()
-	if err := builder.Pinned(ctx, build.OpenStack()); err != nil {
+	if err := builder.Pinned(ctx, c.operandTargets()...); err != nil {
 		return nil, err
 	}
 	if err := builder.Local(ctx, operator()); err != nil {
@@ -75,13 +76,13 @@ func (c *Cluster) imagesInto(dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("folder of images: %w", err)
 	}
-	tags := []string{operatorTag}
-	if c.hasCloud() {
-		tags = append(tags, openstackTag)
+	programs := map[string]string{operatorTag: "/usr/bin/" + operatorTag}
+	for tag, target := range c.operands() {
+		programs[tag] = target.Path
 	}
-	paths := make([]string, 0, len(tags))
-	for _, tag := range tags {
-		program := "/usr/bin/" + tag
+	paths := make([]string, 0, len(programs))
+	for _, tag := range slices.Sorted(maps.Keys(programs)) {
+		program := programs[tag]
 		files := map[string]string{program: filepath.Join(c.BinDir(), tag)}
 		if _, err := os.Stat(hostBundle); err == nil {
 			files[imageBundle] = hostBundle

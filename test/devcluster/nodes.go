@@ -74,7 +74,7 @@ func (c *Cluster) startNode(ctx context.Context, index int, images []string) (*n
 		ClientCAFile:          c.ClientCAFile(),
 		KubeletKubeconfig:     kubeconfig,
 		BinDir:                c.BinDir(),
-		ExternalCloudProvider: c.hasCloud(),
+		ExternalCloudProvider: c.registered().Managed(),
 		Progress:              c.progress,
 	})
 	if err != nil {

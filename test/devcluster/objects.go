@@ -58,6 +58,7 @@ func (c *Cluster) seedCluster() seed.Cluster {
 		HostPrefix:   podHostPrefix,
 		SingleNode:   c.options.Nodes == 1,
 		Version:      Version,
+		Example:      c.example,
 		Now:          now(),
 	}
 	if c.cloud != nil {
@@ -86,10 +87,7 @@ func (c *Cluster) applyPayload(ctx context.Context) error {
 	if err := payload.Apply(ctx, client, manifests, c.progress); err != nil {
 		return err
 	}
-	if c.cloud == nil {
-		return nil
-	}
-	return client.Create(ctx, seed.Credentials(c.cloud.CloudsYAML()))
+	return c.deliverCredentials(ctx, client)
 }
 
 // ImageRef returns the local image of a payload tag, such as openstack-cloud-controller-manager.

@@ -39,6 +39,8 @@ type Target struct {
 	Tags []string
 	// Variables are the string variables that the linker sets, as package.name=value.
 	Variables []string
+	// Path is where the program is in the product's image of the same name; empty for what is in no image.
+	Path string
 	// Usual says how long a build with cold caches takes, for the progress line.
 	Usual string
 }
@@ -72,11 +74,19 @@ func OpenStack() Target {
 		Name:    "openstack-cloud-controller-manager",
 		Module:  openstackModule,
 		Package: "k8s.io/cloud-provider-openstack/cmd/openstack-cloud-controller-manager",
+		Path:    "/usr/bin/openstack-cloud-controller-manager",
 		Variables: []string{
 			"k8s.io/cloud-provider-openstack/pkg/version.Version=" + OpenStackVersion,
 			"k8s.io/component-base/version.gitVersion=" + OpenStackVersion,
 		},
 		Usual: "100 seconds",
+	}
+}
+
+// Operands returns the programs of the payload's images that can be built from public modules, by tag.
+func Operands() map[string]Target {
+	return map[string]Target{
+		"openstack-cloud-controller-manager": OpenStack(),
 	}
 }
 

@@ -3,6 +3,7 @@ package objects
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -107,6 +109,25 @@ func (c *Client) create(ctx context.Context, object *unstructured.Unstructured) 
 		return nil // no status subresource: Create stored it
 	}
 	return err
+}
+
+// Merge merges content into an object without a namespace.
+func (c *Client) Merge(ctx context.Context, kind schema.GroupVersionKind, name string, content map[string]any) error {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	resource, err := c.Resource(object)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(content)
+	if err != nil {
+		return fmt.Errorf("patch of %s %s: %w", kind.Kind, name, err)
+	}
+	_, err = resource.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict})
+	if err != nil {
+		return fmt.Errorf("patch %s %s: %w", kind.Kind, name, err)
+	}
+	return nil
 }
 
 // AwaitServed waits until the kind that a CustomResourceDefinition defines can be used.

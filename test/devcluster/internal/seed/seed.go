@@ -67,6 +67,8 @@ type Cluster struct {
 	Version string
 	// CloudCA is the CA bundle of the cloud, for OpenStack.
 	CloudCA []byte
+	// Example is the installation on a platform without a stand-in for its cloud; nil for others.
+	Example *Example
 	// Now is when the cluster was installed.
 	Now time.Time
 }
@@ -87,20 +89,18 @@ func (c Cluster) Objects() ([]runtime.Object, error) {
 		c.network(),
 		c.clusterVersion(),
 	}
-	if c.Platform == configv1.OpenStackPlatformType {
-		seeded = append(seeded, c.cloudConfig())
+	switch {
+	case c.Platform == configv1.OpenStackPlatformType:
+		seeded = append(seeded, cloudConfigMap(map[string]string{CloudConfigKey: cloudConfig, CABundleKey: string(c.CloudCA)}))
+	case c.Example != nil && c.Example.CloudConfig != nil:
+		seeded = append(seeded, cloudConfigMap(c.Example.CloudConfig))
 	}
 	return seeded, nil
 }
 
 // Credentials returns the Secret with clouds.yaml; the payload makes its namespace.
 func Credentials(cloudsYAML []byte) *corev1.Secret {
-	return &corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: TargetNamespace, Name: CredentialsName},
-		Data:       map[string][]byte{"clouds.yaml": cloudsYAML},
-		Type:       corev1.SecretTypeOpaque,
-	}
+	return Secret(CredentialsName, map[string][]byte{"clouds.yaml": cloudsYAML})
 }
 
 var singleton = metav1.ObjectMeta{Name: "cluster"}
@@ -136,8 +136,15 @@ func (c Cluster) infrastructure() *configv1.Infrastructure {
 			CPUPartitioning:        configv1.CPUPartitioningNone,
 		},
 	}
-	if c.Platform == configv1.OpenStackPlatformType {
+	if c.Example != nil {
+		infrastructure.Spec.PlatformSpec = c.Example.Spec
+		infrastructure.Status.PlatformStatus = &c.Example.Status
+		infrastructure.Status.Platform = c.Example.Status.Type //nolint:staticcheck // deprecated, but every cluster still has it
+	}
+	if c.Platform == configv1.OpenStackPlatformType || c.Example != nil && c.Example.CloudConfig != nil {
 		infrastructure.Spec.CloudConfig = configv1.ConfigMapFileReference{Name: CloudConfigName, Key: CloudConfigKey}
+	}
+	if c.Platform == configv1.OpenStackPlatformType {
 		infrastructure.Spec.PlatformSpec.OpenStack = &configv1.OpenStackPlatformSpec{}
 		infrastructure.Status.PlatformStatus.OpenStack = &configv1.OpenStackPlatformStatus{
 			CloudName:            "openstack",
@@ -224,10 +231,10 @@ func (c Cluster) clusterVersion() *configv1.ClusterVersion {
 	}
 }
 
-func (c Cluster) cloudConfig() *corev1.ConfigMap {
+func cloudConfigMap(data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: ConfigNamespace, Name: CloudConfigName},
-		Data:       map[string]string{CloudConfigKey: cloudConfig, CABundleKey: string(c.CloudCA)},
+		Data:       data,
 	}
 }

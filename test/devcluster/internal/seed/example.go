@@ -1,0 +1,94 @@
+package seed
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+)
+
+// Example is what an installation has on a platform whose cloud the development cluster has no stand-in for: everything
+// that the operator reads, none of it real.
+type Example struct {
+	// Spec and Status are Infrastructure's platformSpec and platformStatus.
+	Spec   configv1.PlatformSpec
+	Status configv1.PlatformStatus
+	// CloudConfig is the data of the ConfigMap with the cloud configuration; nil where there is none.
+	CloudConfig map[string]string
+	// Credentials is the data of the credentials Secret; nil where there is none.
+	Credentials map[string][]byte
+	// External is spec.external of the operator's resource; nil where it is not set.
+	External *ccmv1.External
+}
+
+// The files of an example, which are those that the operator's own rendering is tested with.
+const (
+	observedFile      = "observed.yaml"
+	cloudConfigFile   = "cloud.conf"
+	credentialsFolder = "credentials"
+	endpointsFile     = "endpoints"
+)
+
+// ReadExample reads the example in a folder.
+func ReadExample(folder string) (*Example, error) {
+	content, err := os.ReadFile(filepath.Join(folder, observedFile))
+	if err != nil {
+		return nil, fmt.Errorf("example: %w", err)
+	}
+	observed, err := operandconfig.Decode(content)
+	if err != nil {
+		return nil, fmt.Errorf("example %s: %w", filepath.Join(folder, observedFile), err)
+	}
+	example := &Example{Spec: observed.Cluster.Spec, Status: observed.Cluster.Status, External: observed.External}
+	for file, key := range map[string]string{cloudConfigFile: CloudConfigKey, endpointsFile: endpointsFile} {
+		content, err := os.ReadFile(filepath.Join(folder, file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("example: %w", err)
+		}
+		if example.CloudConfig == nil {
+			example.CloudConfig = map[string]string{}
+		}
+		example.CloudConfig[key] = string(content)
+	}
+	example.Credentials, err = readFolder(filepath.Join(folder, credentialsFolder))
+	return example, err
+}
+
+// readFolder returns the content of every file by name; nil for a folder that does not exist.
+func readFolder(folder string) (map[string][]byte, error) {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("example: %w", err)
+	}
+	files := map[string][]byte{}
+	for _, entry := range entries {
+		if files[entry.Name()], err = os.ReadFile(filepath.Join(folder, entry.Name())); err != nil {
+			return nil, fmt.Errorf("example: %w", err)
+		}
+	}
+	return files, nil
+}
+
+// Secret returns a Secret in the namespace that the payload makes.
+func Secret(name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: TargetNamespace, Name: name},
+		Data:       data,
+		Type:       corev1.SecretTypeOpaque,
+	}
+}

@@ -1,0 +1,123 @@
+package devcluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/build"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/objects"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
+)
+
+// examplesDir has an installation for every platform of the operator's registry.
+const examplesDir = "pkg/operand/testdata"
+
+// registered is the cluster's platform as the operator will see it. Options.Platform is a platform type or, where a type
+// is several platforms, the registry's name in any case: AzureStack, DigitalOcean.
+func (c *Cluster) registered() platform.Platform {
+	found, known := platform.ByName(strings.ToLower(string(c.options.Platform)))
+	if !known {
+		found, _ = platform.ByName(platform.None)
+	}
+	return found
+}
+
+// readExample reads what an installation has on a platform without a stand-in for its cloud.
+func (c *Cluster) readExample(context.Context) error {
+	if c.hasCloud() || !c.registered().Managed() {
+		return nil
+	}
+	example, err := seed.ReadExample(filepath.Join(c.options.Repository, examplesDir, c.registered().Name))
+	if err != nil {
+		return fmt.Errorf("platform %s: %w", c.options.Platform, err)
+	}
+	if example.External != nil && example.External.Image != "" {
+		example.External.Image = c.operandImage()
+	}
+	c.example = example
+	return nil
+}
+
+// operandImage is the reference of the cloud-controller-manager's image: the payload's, or one that no release has.
+func (c *Cluster) operandImage() string {
+	if tag := c.registered().Image; tag != "" {
+		return ImageRef(tag)
+	}
+	return ImageRef(c.registered().Name + "-cloud-controller-manager")
+}
+
+// hasCloud tells whether there is a stand-in for the platform's cloud.
+func (c *Cluster) hasCloud() bool { return c.options.Platform == configv1.OpenStackPlatformType }
+
+// operands are the programs of the platform's images that can be built here, by tag in the payload.
+func (c *Cluster) operands() map[string]build.Target {
+	found := map[string]build.Target{}
+	for _, tag := range c.registered().Images() {
+		if target, known := build.Operands()[tag]; known {
+			found[tag] = target
+		}
+	}
+	return found
+}
+
+func (c *Cluster) operandTargets() []build.Target {
+	operands := c.operands()
+	targets := make([]build.Target, 0, len(operands))
+	for _, tag := range slices.Sorted(maps.Keys(operands)) {
+		targets = append(targets, operands[tag])
+	}
+	return targets
+}
+
+// HasOperand tells whether the platform's cloud-controller-manager can be built here. Where it cannot, its static pod
+// waits for an image that does not exist.
+func (c *Cluster) HasOperand() bool {
+	_, known := build.Operands()[c.registered().Image]
+	return known
+}
+
+// deliverCredentials makes the Secrets that the payload's CredentialsRequest and spec.external ask for.
+func (c *Cluster) deliverCredentials(ctx context.Context, client *objects.Client) error {
+	switch {
+	case c.cloud != nil:
+		return client.Create(ctx, seed.Credentials(c.cloud.CloudsYAML()))
+	case c.example == nil:
+		return nil
+	case c.registered().Credentials.Secret != "" && c.example.Credentials != nil:
+		if err := client.Create(ctx, seed.Secret(c.registered().Credentials.Secret, c.example.Credentials)); err != nil {
+			return err
+		}
+	}
+	return c.declareExternal(ctx, client)
+}
+
+// declareExternal is what the administrator of an External cluster does.
+func (c *Cluster) declareExternal(ctx context.Context, client *objects.Client) error {
+	external := c.example.External
+	if external == nil {
+		return nil
+	}
+	for _, secret := range external.Secrets {
+		data := c.example.Credentials
+		if secret.Delivery == ccmv1.ReloadedSecret {
+			data = map[string][]byte{"session": []byte("an example")}
+		}
+		if err := client.Create(ctx, seed.Secret(secret.Name, data)); err != nil {
+			return err
+		}
+	}
+	value, err := runtime.DefaultUnstructuredConverter.ToUnstructured(external)
+	if err != nil {
+		return fmt.Errorf("spec.external: %w", err)
+	}
+	return client.Merge(ctx, ccmv1.Kind, "cluster", map[string]any{"spec": map[string]any{"external": value}})
+}
