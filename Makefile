@@ -27,7 +27,7 @@ help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
-run: ## start a development cluster with the operator in it, until Ctrl-C (PLATFORM=OpenStack|None NODES=3)
+run: ## start a development cluster with the operator in it, until Ctrl-C (PLATFORM=OpenStack|AWS|AzureStack|None|… NODES=3)
 	@echo "==> building the development cluster's command"
 	@cd test/devcluster && go build -o ../../_output/bin/devcluster ./cmd/devcluster
 	@exec _output/bin/devcluster run --platform=$(PLATFORM) --nodes=$(NODES)

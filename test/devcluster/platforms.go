@@ -78,6 +78,9 @@ func (c *Cluster) operandTargets() []build.Target {
 	return targets
 }
 
+// Managed tells whether the operator runs a cloud-controller-manager on the platform.
+func (c *Cluster) Managed() bool { return c.registered().Managed() }
+
 // HasOperand tells whether the platform's cloud-controller-manager can be built here. Where it cannot, its static pod
 // waits for an image that does not exist.
 func (c *Cluster) HasOperand() bool {

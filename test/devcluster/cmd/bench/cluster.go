@@ -100,7 +100,7 @@ func (c *cluster) missing(ctx context.Context, revision int32) error {
 	if err != nil {
 		return err
 	}
-	if missing := append(state.Missing(true), state.Waiting...); len(missing) > 0 {
+	if missing := append(state.Missing(liveview.Initialised), state.Waiting...); len(missing) > 0 {
 		return errors.New(strings.Join(missing, "; "))
 	}
 	if state.Latest < revision {

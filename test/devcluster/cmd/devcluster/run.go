@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -61,8 +60,7 @@ func run(ctx context.Context, options devcluster.Options, exitWhenReady bool) (e
 	if err != nil {
 		return err
 	}
-	managed := options.Platform == configv1.OpenStackPlatformType
-	if err := showUntilReady(ctx, readyLimit, reader, screen, managed); err != nil {
+	if err := showUntilReady(ctx, readyLimit, reader, screen, goal(cluster)); err != nil {
 		if ctx.Err() != nil {
 			return nil // Ctrl-C
 		}
@@ -72,6 +70,19 @@ func run(ctx context.Context, options devcluster.Options, exitWhenReady bool) (e
 		return err
 	}
 	return show(ctx, reader, screen, func(liveview.State) bool { return false })
+}
+
+// goal is how far the operator can come on the cluster's platform.
+func goal(cluster *devcluster.Cluster) liveview.Goal {
+	switch {
+	case !cluster.Managed():
+		return liveview.Unmanaged
+	case !cluster.HasOperand():
+		return liveview.ImageMissing
+	case cluster.Cloud() == nil:
+		return liveview.Running
+	}
+	return liveview.Initialised
 }
 
 // newScreen draws the view anew only on a terminal.
@@ -95,16 +106,16 @@ type stateReader interface {
 }
 
 // showUntilReady shows the state until nothing is missing; when that takes longer than limit the error says what is.
-func showUntilReady(ctx context.Context, limit time.Duration, reader stateReader, screen *liveview.Screen, managed bool) error {
+func showUntilReady(ctx context.Context, limit time.Duration, reader stateReader, screen *liveview.Screen, goal liveview.Goal) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var last liveview.State
 	err := show(limited, reader, screen, func(state liveview.State) bool {
 		last = state
-		return len(state.Missing(managed)) == 0
+		return len(state.Missing(goal)) == 0
 	})
 	if err == nil && limited.Err() != nil {
-		missing := append(last.Missing(managed), last.Waiting...)
+		missing := append(last.Missing(goal), last.Waiting...)
 		return fmt.Errorf("not ready after %s:\n  %s", limit, strings.Join(missing, "\n  "))
 	}
 	return err
@@ -137,13 +148,21 @@ func show(ctx context.Context, reader stateReader, screen *liveview.Screen, done
 	}
 }
 
+// reached says what a cluster that has reached its goal is.
+var reached = map[liveview.Goal]string{
+	liveview.Unmanaged:    "ready",
+	liveview.Initialised:  "ready",
+	liveview.Running:      "ready, but without a cloud, so nodes stay uninitialised,",
+	liveview.ImageMissing: "as far as it goes without the platform's image, which cannot be built from public modules,",
+}
+
 func printReady(out io.Writer, cluster *devcluster.Cluster, took time.Duration) error {
 	usage, err := memory.OfTree(os.Getpid())
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, `
-ready after %d s; memory of the whole: %s
+%s after %d s; memory of the whole: %s
 look around in another terminal:
   export KUBECONFIG=%s
   export PATH=%s:$PATH
@@ -152,6 +171,6 @@ look around in another terminal:
 logs of the servers: %s, of the nodes: %s
 Ctrl-C stops the cluster and removes everything but the logs
 
-`, int(took.Seconds()), usage, cluster.Kubeconfig(), cluster.BinDir(), filepath.Join(cluster.Dir(), "logs"), filepath.Join(cluster.Dir(), "nodes"))
+`, reached[goal(cluster)], int(took.Seconds()), usage, cluster.Kubeconfig(), cluster.BinDir(), filepath.Join(cluster.Dir(), "logs"), filepath.Join(cluster.Dir(), "nodes"))
 	return err
 }

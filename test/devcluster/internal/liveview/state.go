@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -182,14 +183,30 @@ func whyWaiting(pod *corev1.Pod) string {
 	return string(pod.Status.Phase)
 }
 
-// Missing says what keeps the cluster from the end of its start-up: the ClusterOperator is Available and, on a managed
-// platform, every node runs the latest revision and is initialised. It returns nothing at the end.
-func (s State) Missing(managed bool) []string {
+// Goal is the end of a cluster's start-up.
+type Goal int
+
+const (
+	// Unmanaged is where nothing runs: the ClusterOperator is Available.
+	Unmanaged Goal = iota
+	// Running is where there is no cloud: every node runs the latest revision, but nobody can initialise it.
+	Running
+	// Initialised is where there is one: every node is initialised besides.
+	Initialised
+	// ImageMissing is where the image does not exist: a static pod waits for it, and the ClusterOperator says so.
+	ImageMissing
+)
+
+// Missing says what keeps the cluster from its goal. It returns nothing at the end.
+func (s State) Missing(goal Goal) []string {
+	if goal == ImageMissing {
+		return s.missingToReportAnImage()
+	}
 	var missing []string
 	if condition := s.condition(configv1.OperatorAvailable); condition.Status != configv1.ConditionTrue {
 		missing = append(missing, "ClusterOperator "+clusterOperator+" is not Available: "+describeCondition(condition))
 	}
-	if !managed {
+	if goal == Unmanaged {
 		return missing
 	}
 	if s.Latest == 0 {
@@ -199,9 +216,25 @@ func (s State) Missing(managed bool) []string {
 		if node.Current != s.Latest {
 			missing = append(missing, fmt.Sprintf("node %s is at revision %d, not %d", node.Name, node.Current, s.Latest))
 		}
-		if node.Uninitialized {
+		if node.Uninitialized && goal == Initialised {
 			missing = append(missing, fmt.Sprintf("node %s carries the taint %s", node.Name, nodekeeper.UninitializedTaint))
 		}
+	}
+	return missing
+}
+
+// imagePull matches what the kubelet says of an image that it cannot get.
+var imagePull = regexp.MustCompile("ErrImagePull|ImagePullBackOff")
+
+func (s State) missingToReportAnImage() []string {
+	var missing []string
+	if !slices.ContainsFunc(s.Waiting, func(pod string) bool {
+		return strings.HasPrefix(pod, targetNamespace+"/cloud-controller-manager-") && imagePull.MatchString(pod)
+	}) {
+		missing = append(missing, "no static pod waits for its image")
+	}
+	if condition := s.condition(configv1.OperatorDegraded); condition.Status != configv1.ConditionTrue || !imagePull.MatchString(condition.Message) {
+		missing = append(missing, "ClusterOperator "+clusterOperator+" does not report the image as Degraded: "+describeCondition(condition))
 	}
 	return missing
 }

@@ -83,8 +83,8 @@ waiting: openshift-cloud-controller-manager/installer-3-b: container installer: 
 	require.Equal(t, []string{
 		"node b is at revision 2, not 3",
 		"node b carries the taint node.cloudprovider.kubernetes.io/uninitialized",
-	}, state.Missing(true))
-	require.Empty(t, state.Missing(false))
+	}, state.Missing(Initialised))
+	require.Empty(t, state.Missing(Unmanaged))
 }
 
 func TestAnEmptyClusterLacksEverything(t *testing.T) {
@@ -93,14 +93,38 @@ func TestAnEmptyClusterLacksEverything(t *testing.T) {
 	require.Equal(t, []string{
 		"ClusterOperator cloud-controller-manager is not Available: not reported yet",
 		"there is no revision",
-	}, state.Missing(true))
+	}, state.Missing(Initialised))
 }
 
 func TestAnUnavailableOperatorIsNamedWithItsReason(t *testing.T) {
 	state := State{Conditions: []configv1.ClusterOperatorStatusCondition{{
 		Type: configv1.OperatorAvailable, Status: configv1.ConditionFalse, Reason: "NoPods", Message: "0 of 3\npods are ready",
 	}}}
-	require.Equal(t, []string{"ClusterOperator cloud-controller-manager is not Available: NoPods 0 of 3 pods are ready"}, state.Missing(false))
+	require.Equal(t, []string{"ClusterOperator cloud-controller-manager is not Available: NoPods 0 of 3 pods are ready"}, state.Missing(Unmanaged))
+}
+
+func TestWithoutACloudNodesStayUninitialised(t *testing.T) {
+	state := State{
+		Latest:     2,
+		Nodes:      []Node{{Name: "a", Current: 2, Uninitialized: true}},
+		Conditions: []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue}},
+	}
+	require.Empty(t, state.Missing(Running))
+	require.Equal(t, []string{"node a carries the taint node.cloudprovider.kubernetes.io/uninitialized"}, state.Missing(Initialised))
+}
+
+func TestAMissingImageIsReportedByTheClusterOperator(t *testing.T) {
+	state := State{Waiting: []string{"openshift-cloud-controller-manager/installer-2-a: container installer: ErrImagePull"}}
+	require.Equal(t, []string{
+		"no static pod waits for its image",
+		"ClusterOperator cloud-controller-manager does not report the image as Degraded: not reported yet",
+	}, state.Missing(ImageMissing))
+	state.Waiting = append(state.Waiting, "openshift-cloud-controller-manager/cloud-controller-manager-a: container cloud-controller-manager: ImagePullBackOff")
+	state.Conditions = []configv1.ClusterOperatorStatusCondition{{
+		Type: configv1.OperatorDegraded, Status: configv1.ConditionTrue,
+		Message: `StaticPodsDegraded: pod/cloud-controller-manager-a container "cloud-controller-manager" is waiting: ImagePullBackOff`,
+	}}
+	require.Empty(t, state.Missing(ImageMissing))
 }
 
 func TestWhyWaiting(t *testing.T) {
