@@ -29,7 +29,7 @@ func managed() []platform.Platform {
 	return slices.DeleteFunc(platform.All(), func(p platform.Platform) bool { return !p.Managed() })
 }
 
-func read(t *testing.T, path ...string) []byte {
+func read(t testing.TB, path ...string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(append([]string{"testdata"}, path...)...))
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func read(t *testing.T, path ...string) []byte {
 
 // inputs are a good cluster's on the platform: testdata/<platform> has its cloud configuration, its credentials (every
 // file that is neither of the two others) and what was observed.
-func inputs(t *testing.T, p platform.Platform, phase operand.Phase) operand.Inputs {
+func inputs(t testing.TB, p platform.Platform, phase operand.Phase) operand.Inputs {
 	t.Helper()
 	in := operand.Inputs{
 		Phase:    phase,
