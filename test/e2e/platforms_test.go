@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+)
+
+// TestPlatforms starts a cluster of one node on platforms without a stand-in for their cloud: one whose
+// cloud-controller-manager runs here, and one whose image does not exist; with E2E_LONG every one.
+func TestPlatforms(t *testing.T) {
+	names := []string{"aws", "gcp"}
+	if os.Getenv("E2E_LONG") != "" {
+		names = nil
+		for _, p := range platform.All() {
+			if p.Managed() && p.Name != "openstack" {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			s := startSuite(t, devcluster.Options{Name: "e2e-" + name, Platform: configv1.PlatformType(name), Nodes: 1, Progress: os.Stderr})
+			if s.HasOperand() {
+				s.await(t, "a cloud-controller-manager that runs and leads", rolloutLimit, s.leads)
+				s.figure("platform %s, start of the cluster to Available: %s", name, rounded(began))
+			} else {
+				s.await(t, "a report of the image that does not exist", rolloutLimit, s.reportsTheImage)
+				s.figure("platform %s, start of the cluster to the report of its missing image: %s", name, rounded(began))
+			}
+			require.Equal(t, int32(1), s.revision(t))
+			require.Empty(t, s.denied(t))
+		})
+	}
+}
+
+// leads returns nil when the static pod is ready, the lease is held and the ClusterOperator is Available. Without a cloud no
+// more can be asked.
+func (s *suite) leads(ctx context.Context) error {
+	pod, err := s.staticPod(ctx)
+	if err != nil {
+		return err
+	}
+	if !isReady(pod) {
+		return fmt.Errorf("pod %s is not ready", pod.Name)
+	}
+	if _, _, err := s.leader(ctx); err != nil {
+		return err
+	}
+	return s.reported(ctx, configv1.OperatorAvailable, configv1.ConditionTrue)
+}
+
+// reportsTheImage returns nil when the static pod is installed and the ClusterOperator says which image it waits for.
+func (s *suite) reportsTheImage(ctx context.Context) error {
+	pod, err := s.staticPod(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		s.reported(ctx, configv1.OperatorAvailable, configv1.ConditionFalse),
+		s.reported(ctx, configv1.OperatorDegraded, configv1.ConditionTrue, `container "cloud-controller-manager" is waiting: `, pod.Spec.Containers[0].Image),
+	)
+}
+
+// staticPod returns the one mirror pod of the operand.
+func (s *suite) staticPod(ctx context.Context) (*corev1.Pod, error) {
+	pods, err := s.kube.CoreV1().Pods(targetNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + operand})
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range pods.Items {
+		if strings.HasPrefix(pod.Name, operand+"-") && pod.Labels["revision"] != "" {
+			return &pod, nil
+		}
+	}
+	return nil, errors.New("there is no static pod")
+}
+
+// reported returns nil when the ClusterOperator has the condition with the texts in its message.
+func (s *suite) reported(ctx context.Context, kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, texts ...string) error {
+	found, err := s.config.ConfigV1().ClusterOperators().Get(ctx, clusterOperator, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for _, c := range found.Status.Conditions {
+		if c.Type != kind {
+			continue
+		}
+		if c.Status != status {
+			return fmt.Errorf("the ClusterOperator has %s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
+		}
+		return contains(c.Message, texts...)
+	}
+	return fmt.Errorf("the ClusterOperator has no condition %s", kind)
+}
