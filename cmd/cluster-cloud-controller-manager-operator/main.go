@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/envfile"
 	operatorcmd "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/operator"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/render"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -38,6 +39,7 @@ func newCommand(ctx context.Context) *cobra.Command {
 		installerpod.NewInstaller(ctx),
 		prune.NewPrune(),
 		certSyncer,
+		envfile.NewCommand(),
 		newVersionCommand(),
 	)
 	return root

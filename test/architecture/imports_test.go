@@ -44,9 +44,12 @@ var layers = []layer{
 	// The wiring knows everybody. Its sub-folders, the controllers, are in the layers that layerOf gives them.
 	{folder: "pkg/operator", ours: []string{"pkg", "bindata"}},
 	{folder: "pkg/cmd/operator", ours: []string{"pkg/operator", "pkg/operand", "pkg/platform", "pkg/version"}},
-	{folder: "pkg/cmd/render", ours: []string{
-		"pkg/operator/configobservation", "pkg/operator/operatorclient", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/apis", "pkg/version", "bootstrap",
+	{folder: "pkg/cmd/envfile"},
+	// What the commands without a cluster share.
+	{folder: "pkg/offline", ours: []string{
+		"pkg/operator/configobservation", "pkg/operator/operatorclient", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/apis",
 	}},
+	{folder: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "bootstrap"}},
 	{folder: "cmd", ours: []string{"pkg/cmd", "pkg/operator/staticpod", "pkg/operand", "pkg/version"}},
 	{folder: "test/architecture", ours: []string{"pkg", "bindata", "bootstrap"}},
 }
@@ -93,7 +96,7 @@ func TestLayersRefuseWhatTheyShould(t *testing.T) {
 		"rendering may not observe":           {"pkg/operand", module + "/pkg/operator/configobservation", "not in its layer"},
 		"a controller may not know another":   {"pkg/operator/staticpod", module + "/pkg/operator/targetconfigcontroller", "not in its layer"},
 		"the wiring knows every controller":   {"pkg/operator", module + "/pkg/operator/targetconfigcontroller", ""},
-		"render may run the observers":        {"pkg/cmd/render", module + "/pkg/operator/configobservation", ""},
+		"without a cluster observers run too": {"pkg/offline", module + "/pkg/operator/configobservation", ""},
 		"render may not wire the operator":    {"pkg/cmd/render", module + "/pkg/operator", "not in its layer"},
 		"a sub-package may know its parent":   {"pkg/cloudconfig/gcfg", module + "/pkg/cloudconfig", ""},
 		"a prefix of a name is not a folder":  {"pkg/operand", module + "/pkg/operandextra", "not in its layer"},

@@ -1,0 +1,160 @@
+// Package envfile is the command that turns files of secrets into a file of environment variables, as a container
+// gets them through fileKeyRef. It is for a cloud-controller-manager that takes a secret from its environment only: the
+// secret is then neither in the pod's specification nor in a log.
+package envfile
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// mode is for the kubelet, which is root, as the writer is.
+const mode fs.FileMode = 0o600
+
+// maxLine is the longest line that the kubelet reads, without its end.
+const maxLine = bufio.MaxScanTokenSize - 2
+
+// variableName is what a shell and every C library take for a variable's name.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// options are the flags.
+type options struct {
+	output      string
+	set         []string
+	setIfExists []string
+}
+
+// NewCommand returns the command. It is hidden: nobody but a pod's init container needs it.
+func NewCommand() *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:           "env-file --output=FILE --set=NAME=FILE...",
+		Short:         "Write files as environment variables that a container gets from a file",
+		Args:          cobra.NoArgs,
+		Hidden:        true,
+		SilenceUsage:  true,
+		SilenceErrors: true, // the root command's caller prints it
+		RunE:          func(*cobra.Command, []string) error { return o.run() },
+	}
+	cmd.Flags().StringVar(&o.output, "output", "", "File to write. Required.")
+	cmd.Flags().StringArrayVar(&o.set, "set", nil, "NAME=FILE: the variable NAME gets the content of FILE without the newlines at its end. May be repeated.")
+	cmd.Flags().StringArrayVar(&o.setIfExists, "set-if-exists", nil, "The same for a file that may be missing; there is no such variable then. May be repeated.")
+	return cmd
+}
+
+// variable is one line of the file.
+type variable struct{ name, value string }
+
+// run reads everything before it writes anything.
+func (o *options) run() error {
+	if o.output == "" {
+		return errors.New("--output is required: give the file to write")
+	}
+	if len(o.set)+len(o.setIfExists) == 0 {
+		return errors.New("there is nothing to write: give --set or --set-if-exists")
+	}
+	var variables []variable
+	var errs []error
+	add := func(flag, assignment string, optional bool) {
+		v, err := read(assignment)
+		switch {
+		case optional && errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
+		case slices.ContainsFunc(variables, func(other variable) bool { return other.name == v.name }):
+			errs = append(errs, fmt.Errorf("--%s: %s is set twice", flag, v.name))
+		default:
+			variables = append(variables, v)
+		}
+	}
+	for _, assignment := range o.set {
+		add("set", assignment, false)
+	}
+	for _, assignment := range o.setIfExists {
+		add("set-if-exists", assignment, true)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return write(o.output, format(variables))
+}
+
+// read reads NAME=FILE. An error has the name and the file, never a byte of the value.
+func read(assignment string) (variable, error) {
+	name, file, found := strings.Cut(assignment, "=")
+	if !found || file == "" || !variableName.MatchString(name) {
+		return variable{}, fmt.Errorf("%q is not NAME=FILE with a name of letters, digits and underscores", assignment)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return variable{}, fmt.Errorf("%s: reading the value: %w", name, err)
+	}
+	value := strings.TrimRight(string(data), "\r\n")
+	if fault := faultOf(name, value); fault != "" {
+		return variable{}, fmt.Errorf("%s: %s %s", name, file, fault)
+	}
+	return variable{name, value}, nil
+}
+
+// faultOf says why the kubelet could not read the value back as it is. Its format has single quotes and no escapes
+// (k8s.io/kubernetes/pkg/kubelet/util/env).
+func faultOf(name, value string) string {
+	switch {
+	case value == "":
+		return "is empty; a secret was expected"
+	case !utf8.ValidString(value):
+		return "is not text in UTF-8, which an environment variable has to be"
+	case strings.ContainsAny(value, "\r\n"):
+		return "has more than one line; an environment variable takes one"
+	case strings.ContainsRune(value, 0):
+		return "has a NUL byte in it, which no environment variable can hold"
+	case strings.ContainsRune(value, '\''):
+		return "has a single quote in it, which the kubelet's format cannot express; use a value without one"
+	case len(name)+len("=''")+len(value) > maxLine:
+		return fmt.Sprintf("has %d bytes, more than the kubelet reads in a line", len(value))
+	}
+	return ""
+}
+
+func format(variables []variable) []byte {
+	var b strings.Builder
+	for _, v := range variables {
+		fmt.Fprintf(&b, "%s='%s'\n", v.name, v.value)
+	}
+	return []byte(b.String())
+}
+
+// write gives the file its content at once: whoever reads it sees the former or all of the new one.
+func write(path string, data []byte) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), ".env-file-")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("writing %s: %w", path, err), ignoreMissing(os.Remove(file.Name())))
+		}
+	}()
+	_, err = file.Write(data)
+	if err := errors.Join(err, file.Chmod(mode), file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
