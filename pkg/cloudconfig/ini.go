@@ -20,6 +20,7 @@ const (
 	wordValue                    // one word without blanks (a Go type of its own that is made from string)
 	boolValue                    // true, yes, on, 1, false, no, off, 0; the key alone is true
 	intValue                     // a decimal or 0x number
+	int32Value                   // likewise, of 32 bits
 	uintValue                    // likewise, not negative
 	durationValue                // as time.ParseDuration reads it
 	listValue                    // every line adds one text; the key alone empties the list
@@ -270,6 +271,7 @@ var wanted = map[iniType]string{
 	wordValue:     "one word",
 	boolValue:     "true or false",
 	intValue:      "a whole number",
+	int32Value:    "a whole number",
 	uintValue:     "a whole number that is not negative",
 	durationValue: "a duration with a unit, such as 5s or 1m30s",
 }
@@ -307,6 +309,8 @@ func scans(kind iniType, text string) bool {
 		return scansAs(&word, text, 'v')
 	case intValue:
 		return scansAs(new(int), number, verb)
+	case int32Value:
+		return scansAs(new(int32), number, verb)
 	case uintValue:
 		return scansAs(new(uint), number, verb)
 	case durationValue:
@@ -376,6 +380,66 @@ func (d *iniDocument) add(section, key, value string) {
 	}
 	g.single[key] = len(g.Entries)
 	g.Entries = append(g.Entries, gcfg.Entry{Name: key, Value: value})
+}
+
+// entry is a known single-valued key; it is empty when the key is not set.
+func (g *iniGroup) entry(key string) gcfg.Entry {
+	if i, ok := g.single[key]; ok {
+		return g.Entries[i]
+	}
+	return gcfg.Entry{}
+}
+
+// set gives a known single-valued key a value, where the key stands or as the last one of the section.
+func (g *iniGroup) set(key, value string) {
+	if i, ok := g.single[key]; ok {
+		g.Entries[i].Value, g.Entries[i].Blank = value, false
+		return
+	}
+	g.single[key] = len(g.Entries)
+	g.Entries = append(g.Entries, gcfg.Entry{Name: key, Value: value})
+}
+
+// setList gives a known list key one line with the value, where its first line stands or as the last one of the section. It
+// returns the lines that the key had.
+func (g *iniGroup) setList(key, value string) []gcfg.Entry {
+	var was, kept []gcfg.Entry
+	for _, e := range g.Entries {
+		if e.Name == key {
+			if was = append(was, e); len(was) > 1 {
+				continue
+			}
+			e.Value, e.Blank = value, false
+		}
+		kept = append(kept, e)
+	}
+	if len(was) == 0 {
+		kept = append(kept, gcfg.Entry{Name: key, Value: value})
+	}
+	g.Entries = kept
+	for i, e := range kept {
+		if _, ok := g.single[e.Name]; ok {
+			g.single[e.Name] = i
+		}
+	}
+	return was
+}
+
+// section is the section without a second name, which is added as the last one where there is none.
+func (d *iniDocument) section(name string) *iniGroup {
+	if d.group(name) == nil {
+		d.sections = append(d.sections, &iniGroup{Section: gcfg.Section{Name: name}, single: map[string]int{}})
+	}
+	return d.group(name)
+}
+
+// contradicts reports a value that differs from a fact of Infrastructure, which field names. Nothing is known of an empty fact.
+func (d *iniDocument) contradicts(e gcfg.Entry, field, fact string) {
+	if e.Value == "" || fact == "" || e.Value == fact {
+		return
+	}
+	d.report(e.ValuePos, Invalid, fmt.Sprintf("%s is %s, but %s of infrastructure.config.openshift.io/cluster is %s: "+
+		"write the same value here", e.Name, quoted(e.Value), field, quoted(fact)))
 }
 
 // checkPlaceholders reports every text that would be another one in the file on the node.
