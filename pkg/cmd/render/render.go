@@ -11,6 +11,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bootstrap"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -33,7 +34,7 @@ func (o *options) render() ([]output, error) {
 	if err != nil {
 		return nil, err
 	}
-	observed, err := in.observe(o.payloadVersion)
+	observed, err := in.Observe(o.payloadVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -66,17 +67,17 @@ func (o *options) renderOperand(in *inputs, observed []byte) (*operand.Resources
 		return nil, fmt.Errorf("platform %q is not in the registry", config.Platform)
 	}
 	if !p.Managed() {
-		o.notice("platform %s has no cloud-controller-manager: no pod is written", in.platformName)
+		o.notice("platform %s has no cloud-controller-manager: no pod is written", in.PlatformName)
 		return nil, nil
 	}
-	credentials, err := in.credentials(p.Credentials)
+	credentials, err := in.Credentials(p.Credentials)
 	if err != nil {
 		return nil, err
 	}
 	if p.Credentials.Secret != "" && credentials.Data == nil {
 		o.notice("neither secret/%s in %s nor secret/%s in %s is among the manifests, so no identity can serve on the bootstrap node: "+
 			"no pod is written, and nodes stay uninitialized until the cluster's own cloud-controller-manager runs",
-			p.Credentials.Secret, operand.Namespace, p.Credentials.RootSecret, rootSecretNamespace)
+			p.Credentials.Secret, operand.Namespace, p.Credentials.RootSecret, offline.RootSecretNamespace)
 		return nil, nil
 	}
 	candidate, err := o.candidate(in, p, config)
@@ -90,20 +91,20 @@ func (o *options) renderOperand(in *inputs, observed []byte) (*operand.Resources
 // candidate gathers what operand.Render reads, but for the configuration and the credentials.
 func (o *options) candidate(in *inputs, p platform.Platform, config *operandconfig.Config) (operand.Inputs, error) {
 	if err := operandconfig.Required(config); err != nil {
-		return operand.Inputs{}, fmt.Errorf("%s: %w", in.infrastructure.source(), err)
+		return operand.Inputs{}, fmt.Errorf("%s: %w", in.Infrastructure.Source(), err)
 	}
 	images, err := o.images(in, p)
 	if err != nil {
 		return operand.Inputs{}, err
 	}
-	cloudConfig, err := in.cloudConfig(config.CloudConfig)
+	cloudConfig, err := in.CloudConfig(config.CloudConfig)
 	if err != nil {
 		return operand.Inputs{}, err
 	}
-	if len(in.systemTrust) == 0 {
+	if len(in.SystemTrust) == 0 {
 		o.notice("%s does not exist, so the cloud-controller-manager trusts only the CAs of the cluster's configuration", o.systemTrustBundle)
 	}
-	trust, err := in.trust(config.TrustedCA)
+	trust, err := in.Trust(config.TrustedCA)
 	if err != nil {
 		return operand.Inputs{}, err
 	}

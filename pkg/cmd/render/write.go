@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 )
 
 const (
@@ -93,17 +95,17 @@ func write(d disk, outputs []output, stale []string) (err error) {
 	}()
 	for _, o := range pending {
 		if err := t.stage(o); err != nil {
-			return fmt.Errorf("%s cannot be written: %w", o.path, bare(err))
+			return fmt.Errorf("%s cannot be written: %w", o.path, offline.Reason(err))
 		}
 	}
 	for _, path := range stale {
 		if err := t.hide(path); err != nil {
-			return fmt.Errorf("%s is left from an earlier run and cannot be removed: %w", path, bare(err))
+			return fmt.Errorf("%s is left from an earlier run and cannot be removed: %w", path, offline.Reason(err))
 		}
 	}
 	for _, o := range pending {
 		if err := t.replace(o.path); err != nil {
-			return fmt.Errorf("%s cannot be written: %w", o.path, bare(err))
+			return fmt.Errorf("%s cannot be written: %w", o.path, offline.Reason(err))
 		}
 	}
 	return t.commit(stale)
@@ -123,7 +125,7 @@ func sweep(d disk, outputs []output) error {
 			}
 			for _, path := range left {
 				if err := d.remove(path); err != nil {
-					return fmt.Errorf("%s is left from an interrupted run and cannot be removed: %w", path, bare(err))
+					return fmt.Errorf("%s is left from an interrupted run and cannot be removed: %w", path, offline.Reason(err))
 				}
 			}
 		}
@@ -145,11 +147,11 @@ func differing(outputs []output) ([]output, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			return nil, readError(o.path, err)
+			return nil, offline.ReadError(o.path, err)
 		case info.IsDir():
 			return nil, fmt.Errorf("%s is a folder where a file has to be written: remove it or give another folder", o.path)
 		case info.Mode() == o.mode:
-			data, err := readFile(o.path)
+			data, err := offline.ReadFile(o.path)
 			if err != nil {
 				return nil, err
 			}
@@ -255,7 +257,7 @@ func (t *transaction) commit(stale []string) error {
 	t.undo = nil
 	for _, path := range t.old {
 		if err := t.remove(path); err != nil {
-			return fmt.Errorf("everything is written, but %s cannot be removed: %w", path, bare(err))
+			return fmt.Errorf("everything is written, but %s cannot be removed: %w", path, offline.Reason(err))
 		}
 	}
 	for _, path := range stale {

@@ -1,4 +1,4 @@
-package render
+package offline
 
 import (
 	"encoding/json"
@@ -19,25 +19,25 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
-// observe runs the operator's observers over what was read and returns the observed configuration as JSON.
-func (in *inputs) observe(payloadVersion string) ([]byte, error) {
-	infrastructures, err := in.index("Infrastructure", &configv1.Infrastructure{})
+// Observe runs the operator's observers over what was read and returns the observed configuration as JSON.
+func (c *Cluster) Observe(payloadVersion string) ([]byte, error) {
+	infrastructures, err := c.index("Infrastructure", &configv1.Infrastructure{})
 	if err != nil {
 		return nil, err
 	}
-	proxies, err := in.index("Proxy", &configv1.Proxy{})
+	proxies, err := c.index("Proxy", &configv1.Proxy{})
 	if err != nil {
 		return nil, err
 	}
-	apiServers, err := in.index("APIServer", &configv1.APIServer{})
+	apiServers, err := c.index("APIServer", &configv1.APIServer{})
 	if err != nil {
 		return nil, err
 	}
-	networks, err := in.index("Network", &configv1.Network{})
+	networks, err := c.index("Network", &configv1.Network{})
 	if err != nil {
 		return nil, err
 	}
-	featureGates, err := in.featureGates(payloadVersion)
+	featureGates, err := c.featureGates(payloadVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (in *inputs) observe(payloadVersion string) ([]byte, error) {
 		APIServers:      configlistersv1.NewAPIServerLister(apiServers),
 		FeatureGates:    configlistersv1.NewFeatureGateLister(featureGates),
 		Networks:        configlistersv1.NewNetworkLister(networks),
-		External:        in.external,
+		External:        c.external,
 		LogLevel:        func() (operatorv1.LogLevel, error) { return operatorv1.Normal, nil },
 		Version:         payloadVersion,
 	}, events.NewInMemoryRecorder("render", clock.RealClock{}), map[string]any{})
@@ -62,29 +62,29 @@ func (in *inputs) observe(payloadVersion string) ([]byte, error) {
 }
 
 // featureGates holds the FeatureGate, or nothing where it is not written or nobody knows which of its entries counts.
-func (in *inputs) featureGates(payloadVersion string) (cache.Indexer, error) {
-	found := in.objects.find(configv1.GroupName, "FeatureGate", "", operatorclient.Instance)
+func (c *Cluster) featureGates(payloadVersion string) (cache.Indexer, error) {
+	found := c.objects.find(configv1.GroupName, "FeatureGate", "", operatorclient.Instance)
 	if found == nil || payloadVersion == "" {
 		return newIndex(), nil
 	}
 	gate := &configv1.FeatureGate{}
-	if err := found.decode(gate); err != nil {
+	if err := found.Decode(gate); err != nil {
 		return nil, err
 	}
 	if !slices.ContainsFunc(gate.Status.FeatureGates, func(d configv1.FeatureGateDetails) bool { return d.Version == payloadVersion }) {
-		return nil, fmt.Errorf("%s: status.featureGates has no entry for --payload-version %s: render it for this release first", found.source(), payloadVersion)
+		return nil, fmt.Errorf("%s: status.featureGates has no entry for --payload-version %s: render it for this release first", found.Source(), payloadVersion)
 	}
-	return in.index("FeatureGate", &configv1.FeatureGate{})
+	return c.index("FeatureGate", &configv1.FeatureGate{})
 }
 
 // external is spec.external of the operator's resource, nil where no manifest sets it.
-func (in *inputs) external() (*ccmv1.External, error) {
-	found := in.objects.find(ccmv1.GroupVersion.Group, ccmv1.Kind.Kind, "", operatorclient.Instance)
+func (c *Cluster) external() (*ccmv1.External, error) {
+	found := c.objects.find(ccmv1.GroupVersion.Group, ccmv1.Kind.Kind, "", operatorclient.Instance)
 	if found == nil {
 		return nil, nil
 	}
 	resource := &ccmv1.CloudControllerManager{}
-	if err := found.decode(resource); err != nil {
+	if err := found.Decode(resource); err != nil {
 		return nil, err
 	}
 	return resource.Spec.External, nil
@@ -95,13 +95,13 @@ func newIndex() cache.Indexer {
 }
 
 // index holds the one object of the kind, read into object. One that the installer did not write is like an empty one.
-func (in *inputs) index(kind string, object interface {
+func (c *Cluster) index(kind string, object interface {
 	runtime.Object
 	metav1.Object
 },
 ) (cache.Indexer, error) {
-	if found := in.objects.find(configv1.GroupName, kind, "", operatorclient.Instance); found != nil {
-		if err := found.decode(object); err != nil {
+	if found := c.objects.find(configv1.GroupName, kind, "", operatorclient.Instance); found != nil {
+		if err := found.Decode(object); err != nil {
 			return nil, err
 		}
 	}

@@ -1,4 +1,4 @@
-package render
+package offline
 
 import (
 	"bytes"
@@ -19,45 +19,46 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifest is one object of one file.
-type manifest struct {
-	file            string
-	gvk             schema.GroupVersionKind
-	namespace, name string
-	json            []byte
+// Manifest is one object of one file.
+type Manifest struct {
+	File            string
+	GVK             schema.GroupVersionKind
+	Namespace, Name string
+
+	json []byte
 }
 
 // String names the object as messages do, for example "configmap/cloud-provider-config in openshift-config".
-func (m manifest) String() string {
-	name := strings.ToLower(m.gvk.Kind)
-	if m.gvk.Group != "" {
-		name += "." + m.gvk.Group
+func (m Manifest) String() string {
+	name := strings.ToLower(m.GVK.Kind)
+	if m.GVK.Group != "" {
+		name += "." + m.GVK.Group
 	}
-	name += "/" + m.name
-	if m.namespace != "" {
-		name += " in " + m.namespace
+	name += "/" + m.Name
+	if m.Namespace != "" {
+		name += " in " + m.Namespace
 	}
 	return name
 }
 
-// source is the object with the file that the user edits.
-func (m manifest) source() string { return m.file + ": " + m.String() }
+// Source is the object with the file that the user edits.
+func (m Manifest) Source() string { return m.File + ": " + m.String() }
 
-// decode reads the object into its type. What a newer installer knows more is passed over.
-func (m manifest) decode(into any) error {
+// Decode reads the object into its type. What a newer installer knows more is passed over.
+func (m Manifest) Decode(into any) error {
 	if err := utiljson.Unmarshal(m.json, into); err != nil {
-		return fmt.Errorf("%s: %w", m.source(), err)
+		return fmt.Errorf("%s: %w", m.Source(), err)
 	}
 	return nil
 }
 
 // manifests are all objects that were read, each once.
-type manifests []manifest
+type manifests []Manifest
 
 // find returns the object, or nil.
-func (ms manifests) find(group, kind, namespace, name string) *manifest {
-	i := slices.IndexFunc(ms, func(m manifest) bool {
-		return m.gvk.Group == group && m.gvk.Kind == kind && m.namespace == namespace && m.name == name
+func (ms manifests) find(group, kind, namespace, name string) *Manifest {
+	i := slices.IndexFunc(ms, func(m Manifest) bool {
+		return m.GVK.Group == group && m.GVK.Kind == kind && m.Namespace == namespace && m.Name == name
 	})
 	if i < 0 {
 		return nil
@@ -67,27 +68,27 @@ func (ms manifests) find(group, kind, namespace, name string) *manifest {
 
 // add appends objects. One that is there already has to be the same: which of two the cluster would get is a matter of
 // chance.
-func (ms manifests) add(more ...manifest) (manifests, error) {
+func (ms manifests) add(more ...Manifest) (manifests, error) {
 	var errs []error
 	for _, m := range more {
-		known := ms.find(m.gvk.Group, m.gvk.Kind, m.namespace, m.name)
+		known := ms.find(m.GVK.Group, m.GVK.Kind, m.Namespace, m.Name)
 		if known == nil {
 			ms = append(ms, m)
 			continue
 		}
 		if same, err := sameObject(*known, m); err != nil || !same {
-			errs = append(errs, errors.Join(err, fmt.Errorf("%s and %s define %s differently: keep one of them", known.file, m.file, m)))
+			errs = append(errs, errors.Join(err, fmt.Errorf("%s and %s define %s differently: keep one of them", known.File, m.File, m)))
 		}
 	}
 	return ms, errors.Join(errs...)
 }
 
-func sameObject(a, b manifest) (bool, error) {
+func sameObject(a, b Manifest) (bool, error) {
 	if bytes.Equal(a.json, b.json) {
 		return true, nil
 	}
 	var left, right any
-	if err := errors.Join(a.decode(&left), b.decode(&right)); err != nil {
+	if err := errors.Join(a.Decode(&left), b.Decode(&right)); err != nil {
 		return false, err
 	}
 	return reflect.DeepEqual(left, right), nil
@@ -103,7 +104,7 @@ func readManifests(paths []string) (manifests, error) {
 			return nil, err
 		}
 		for _, file := range files {
-			objects, err := readObjects(file)
+			objects, err := ReadObjects(file)
 			errs = append(errs, err)
 			all, err = all.add(objects...)
 			errs = append(errs, err)
@@ -116,7 +117,7 @@ func readManifests(paths []string) (manifests, error) {
 func manifestFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, readError(path, err)
+		return nil, ReadError(path, err)
 	}
 	if !info.IsDir() {
 		return []string{path}, nil
@@ -124,7 +125,7 @@ func manifestFiles(path string) ([]string, error) {
 	var files []string
 	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return readError(file, err)
+			return ReadError(file, err)
 		}
 		if !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
 			files = append(files, file)
@@ -134,13 +135,13 @@ func manifestFiles(path string) ([]string, error) {
 	return files, err
 }
 
-// readObjects reads every object of a file. All that is wrong with it is reported at once.
-func readObjects(file string) ([]manifest, error) {
-	data, err := readFile(file)
+// ReadObjects reads every object of a file. All that is wrong with it is reported at once.
+func ReadObjects(file string) ([]Manifest, error) {
+	data, err := ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	var objects []manifest
+	var objects []Manifest
 	var errs []error
 	empty := true
 	for _, document := range splitDocuments(data) {
@@ -165,10 +166,10 @@ func readObjects(file string) ([]manifest, error) {
 	return objects, errors.Join(errs...)
 }
 
-func readObject(file string, d document) (manifest, error) {
+func readObject(file string, d document) (Manifest, error) {
 	asJSON, err := d.json()
 	if err != nil {
-		return manifest{}, fmt.Errorf("%s:%w", file, err)
+		return Manifest{}, fmt.Errorf("%s:%w", file, err)
 	}
 	var header struct {
 		APIVersion string `json:"apiVersion"`
@@ -180,15 +181,15 @@ func readObject(file string, d document) (manifest, error) {
 	}
 	err = utiljson.Unmarshal(asJSON, &header)
 	if err != nil || header.Kind == "" || header.APIVersion == "" || header.Metadata.Name == "" {
-		return manifest{}, fmt.Errorf("%s:%d: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name", file, d.line)
+		return Manifest{}, fmt.Errorf("%s:%d: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name", file, d.line)
 	}
 	version, err := schema.ParseGroupVersion(header.APIVersion)
 	if err != nil {
-		return manifest{}, fmt.Errorf("%s:%d: %w", file, d.line, err)
+		return Manifest{}, fmt.Errorf("%s:%d: %w", file, d.line, err)
 	}
-	return manifest{
-		file: file, gvk: version.WithKind(header.Kind),
-		namespace: header.Metadata.Namespace, name: header.Metadata.Name, json: asJSON,
+	return Manifest{
+		File: file, GVK: version.WithKind(header.Kind),
+		Namespace: header.Metadata.Namespace, Name: header.Metadata.Name, json: asJSON,
 	}, nil
 }
 
@@ -251,21 +252,22 @@ func (d document) json() ([]byte, error) {
 	return nil, fmt.Errorf("%d: this is not valid YAML: %s", d.line, strings.TrimPrefix(err.Error(), "yaml: "))
 }
 
-// readFile reads a file that has to exist and to be readable.
-func readFile(file string) ([]byte, error) {
+// ReadFile reads a file that has to exist and to be readable.
+func ReadFile(file string) ([]byte, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, readError(file, err)
+		return nil, ReadError(file, err)
 	}
 	return data, nil
 }
 
-func readError(file string, err error) error {
-	return fmt.Errorf("%s cannot be read: %w", file, bare(err))
+// ReadError says that a file cannot be read, and why.
+func ReadError(file string, err error) error {
+	return fmt.Errorf("%s cannot be read: %w", file, Reason(err))
 }
 
-// bare is the reason without the operation and the path, which the message names better.
-func bare(err error) error {
+// Reason is the reason without the operation and the path, which the message names better.
+func Reason(err error) error {
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {
 		return pathError.Err
