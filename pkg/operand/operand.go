@@ -194,6 +194,20 @@ type Problem struct {
 	Message string
 }
 
+// Checked is what Check found.
+type Checked struct {
+	// Cloud is the cloud configuration as the cloud-controller-manager will get it. It holds nothing but findings when the
+	// platform's own check refuses it.
+	Cloud cloudconfig.Result
+	// Problems are what Render refuses the inputs for.
+	Problems []Problem
+	// Warnings are remarks on inputs that are accepted all the same.
+	Warnings []Problem
+	// Changes are the places of the inputs that the cloud-controller-manager gets differently, each with the reason as its
+	// message. Those that the user should know of are among Warnings too.
+	Changes []Problem
+}
+
 // InputError is what Render returns when it refuses its inputs.
 type InputError struct {
 	// Problems are all that were found, never none.

@@ -18,14 +18,7 @@ func Render(in Inputs) (*Resources, error) {
 	if !in.Platform.Managed() {
 		return nil, fmt.Errorf("platform %q has no cloud-controller-manager to render", in.Platform.Name)
 	}
-	config, err := mergeConfig(in)
-	if err == nil && config.External != nil && config.External.Image != "" {
-		in.Images.Operand = config.External.Image
-	}
-	checked := check(in, config)
-	if err != nil {
-		checked.refuse(Problem{Cause: ConfigurationCause, Source: configurationSource, Message: err.Error()})
-	}
+	config, checked := prepare(&in)
 	if err := checked.error(); err != nil {
 		return nil, err
 	}
@@ -44,6 +37,35 @@ func Render(in Inputs) (*Resources, error) {
 		return resources, nil
 	}
 	return resources.withObjects(in, files)
+}
+
+// Check is the check that Render makes, for those who want to know everything that it finds and need no pod.
+func Check(in Inputs) (*Checked, error) {
+	if !in.Platform.Managed() {
+		return nil, fmt.Errorf("platform %q has no cloud-controller-manager to check", in.Platform.Name)
+	}
+	_, c := prepare(&in)
+	checked := &Checked{Cloud: c.cloud, Problems: c.problems, Warnings: c.warnings}
+	for _, finding := range c.cloud.Findings {
+		if slices.Contains([]cloudconfig.Kind{cloudconfig.Rewritten, cloudconfig.Legacy, cloudconfig.Adapted}, finding.Kind) {
+			checked.Changes = append(checked.Changes, problemOf(finding, in))
+		}
+	}
+	return checked, nil
+}
+
+// prepare merges the configuration and checks every input; what spec.external says about the image is then in in. The
+// configuration is nil when it is refused.
+func prepare(in *Inputs) (*config, *checkedInputs) {
+	config, err := mergeConfig(*in)
+	if err == nil && config.External != nil && config.External.Image != "" {
+		in.Images.Operand = config.External.Image
+	}
+	checked := check(*in, config)
+	if err != nil {
+		checked.refuse(Problem{Cause: ConfigurationCause, Source: configurationSource, Message: err.Error()})
+	}
+	return config, checked
 }
 
 // configurationSource is what the user looks at when the operand's configuration as a whole is at fault.

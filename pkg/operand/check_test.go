@@ -1,0 +1,66 @@
+package operand_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+func openStackInputs(t *testing.T) operand.Inputs {
+	t.Helper()
+	p, known := platform.ByName("openstack")
+	require.True(t, known)
+	return inputs(t, p, operand.OperatorPhase())
+}
+
+func TestCheckFindsWhatRenderFinds(t *testing.T) {
+	for name, mutate := range map[string]func(*operand.Inputs){
+		"nothing at all":          func(*operand.Inputs) {},
+		"a section not closed":    func(in *operand.Inputs) { in.CloudConfig.Data = []byte("[Global\n") },
+		"no image":                func(in *operand.Inputs) { in.Images.Operand = "" },
+		"a configuration refused": func(in *operand.Inputs) { in.Config = []byte("platform: openstack\ncolour: red\n") },
+		"a likely typo": func(in *operand.Inputs) {
+			in.CloudConfig.Data, in.Policy = []byte("[Global]\nregoin = a\n"), cloudconfig.Strict
+		},
+		"a CA that cannot be read": func(in *operand.Inputs) { in.Trust[0].Data = []byte("-----BEGIN CERTIFICATE-----\n") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := openStackInputs(t)
+			mutate(&in)
+			checked, err := operand.Check(in)
+			require.NoError(t, err)
+			resources, err := operand.Render(in)
+			var refused *operand.InputError
+			if err == nil {
+				require.Empty(t, checked.Problems)
+				require.Equal(t, resources.Warnings, checked.Warnings)
+				return
+			}
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, refused.Problems, checked.Problems)
+			require.Equal(t, refused.Warnings, checked.Warnings)
+		})
+	}
+}
+
+func TestCheckTellsOfEveryChangeWhereAndWhy(t *testing.T) {
+	in := openStackInputs(t)
+	in.CloudConfig.Data = []byte("[Global]\nsecret-name = openstack-credentials\nregion = one\n")
+	checked, err := operand.Check(in)
+	require.NoError(t, err)
+	require.Contains(t, checked.Changes, operand.Problem{
+		Cause: operand.CloudConfigCause, Source: in.CloudConfig.Source, Key: in.CloudConfig.Key, Line: 2, Column: 1,
+		Message: "secret-name in [Global] is dropped: the external provider reads its credentials from a file",
+	})
+	require.Contains(t, string(checked.Cloud.Config), "region = one\n")
+}
+
+func TestCheckRefusesAPlatformThatRunsNothing(t *testing.T) {
+	none, _ := platform.ByName(platform.None)
+	_, err := operand.Check(operand.Inputs{Platform: none})
+	require.EqualError(t, err, `platform "none" has no cloud-controller-manager to check`)
+}
