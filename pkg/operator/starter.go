@@ -22,6 +22,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/availability"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clientca"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/cloudtokens"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clusteroperatorstatus"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configobservation"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/kubetoken"
@@ -135,6 +136,7 @@ func (w *wiring) controllers() []factory.Controller {
 		w.staticResources(),
 		w.clientCA(),
 		w.kubeToken(),
+		w.cloudTokens(),
 		w.servingCertificate(),
 		w.trustedCA(),
 		w.nodeInitialization(),
@@ -222,6 +224,18 @@ func (w *wiring) kubeToken() factory.Controller {
 		Clock:           w.Clock,
 		Recorder:        w.EventRecorder,
 		Lifetime:        w.TokenLifetime,
+	})
+}
+
+func (w *wiring) cloudTokens() factory.Controller {
+	return cloudtokens.New(cloudtokens.Options{
+		Operator:        w.client,
+		ServiceAccounts: w.informers.target.Core().V1().ServiceAccounts(),
+		ConfigMaps:      w.informers.target.Core().V1().ConfigMaps(),
+		Secrets:         w.informers.target.Core().V1().Secrets(),
+		Client:          w.kube.CoreV1(),
+		Clock:           w.Clock,
+		Recorder:        w.EventRecorder,
 	})
 }
 

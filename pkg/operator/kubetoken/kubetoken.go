@@ -3,9 +3,8 @@
 package kubetoken
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,16 +19,13 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/tokenissuer"
 )
 
 const (
-	// ServiceAccount is the operand's identity in its own namespace.
-	ServiceAccount = "cloud-controller-manager"
-
 	// DefaultLifetime is what is asked for. It has to outlast a time in which nobody can refresh the token: the
 	// operator down, the control plane switched off over night.
 	DefaultLifetime = 48 * time.Hour
@@ -70,8 +65,7 @@ type controller struct {
 	serviceAccounts corev1listers.ServiceAccountLister
 	secrets         corev1listers.SecretLister
 	client          Client
-	clock           clock.PassiveClock
-	lifetime        time.Duration
+	issuer          tokenissuer.Issuer
 }
 
 // New returns the controller that keeps a token of the ServiceAccount cloud-controller-manager in the Secret
@@ -84,15 +78,11 @@ func New(o Options) factory.Controller {
 		serviceAccounts: o.ServiceAccounts.Lister(),
 		secrets:         o.Secrets.Lister(),
 		client:          o.Client,
-		clock:           o.Clock,
-		lifetime:        o.Lifetime,
-	}
-	if c.lifetime == 0 {
-		c.lifetime = DefaultLifetime
+		issuer:          tokenissuer.Issuer{Client: o.Client, Clock: o.Clock, Lifetime: cmp.Or(o.Lifetime, DefaultLifetime)},
 	}
 	return factory.New().
 		WithInformers(o.Operator.Informer()).
-		WithFilteredEventsInformers(factory.NamesFilter(ServiceAccount), o.ServiceAccounts.Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(tokenissuer.ServiceAccount), o.ServiceAccounts.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(operand.KubeTokenSecret), o.Secrets.Informer()).
 		WithSync(c.sync).
 		WithSyncDegradedOnError(o.Operator).
@@ -104,25 +94,25 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil || !known || !managed {
 		return err
 	}
-	account, err := c.serviceAccounts.ServiceAccounts(operand.Namespace).Get(ServiceAccount)
+	account, err := c.serviceAccounts.ServiceAccounts(operand.Namespace).Get(tokenissuer.ServiceAccount)
 	if apierrors.IsNotFound(err) {
 		// The static resources create it and report when they cannot; its arrival brings us back here.
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("serviceaccount/%s in %s: %w", ServiceAccount, operand.Namespace, err)
+		return fmt.Errorf("serviceaccount/%s in %s: %w", tokenissuer.ServiceAccount, operand.Namespace, err)
 	}
 	current, err := c.secrets.Secrets(operand.Namespace).Get(operand.KubeTokenSecret)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("secret/%s in %s: %w", operand.KubeTokenSecret, operand.Namespace, err)
 	}
 	refreshAt, reason := judge(current, account)
-	if reason == "" && c.clock.Now().Before(refreshAt) {
-		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, refreshAt.Sub(c.clock.Now()))
-		return nil
-	}
 	if reason == "" {
-		reason = "a third of its life has passed"
+		if wait := refreshAt.Sub(c.issuer.Clock.Now()); wait > 0 {
+			syncCtx.Queue().AddAfter(factory.DefaultQueueKey, wait)
+			return nil
+		}
+		reason = tokenissuer.Aged
 	}
 	return c.issue(ctx, syncCtx.Recorder(), account, reason)
 }
@@ -132,47 +122,29 @@ func judge(secret *corev1.Secret, account *corev1.ServiceAccount) (refreshAt tim
 	if secret == nil {
 		return time.Time{}, "there is none"
 	}
-	if secret.Annotations[ownerAnnotation] != string(account.UID) {
-		return time.Time{}, "it does not belong to the present serviceaccount"
+	record := tokenissuer.Record{
+		IssuedAt:  secret.Annotations[issuedAtAnnotation],
+		ExpiresAt: secret.Annotations[expiresAtAnnotation],
+		Owner:     secret.Annotations[ownerAnnotation],
+		SHA256:    secret.Annotations[digestAnnotation],
 	}
-	if secret.Annotations[digestAnnotation] != digest(secret.Data[tokenKey]) {
-		return time.Time{}, "somebody else changed it"
-	}
-	issued, err := time.Parse(time.RFC3339, secret.Annotations[issuedAtAnnotation])
-	if err != nil {
-		return time.Time{}, "the time of its issue is not readable"
-	}
-	expires, err := time.Parse(time.RFC3339, secret.Annotations[expiresAtAnnotation])
-	if err != nil {
-		return time.Time{}, "the time of its expiry is not readable"
-	}
-	return issued.Add(expires.Sub(issued) / 3), ""
+	return record.Judge(secret.Data[tokenKey], account, "")
 }
 
 func (c *controller) issue(ctx context.Context, recorder events.Recorder, account *corev1.ServiceAccount, reason string) error {
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		ExpirationSeconds: ptr.To(int64(c.lifetime.Seconds())),
-	}}
-	now := c.clock.Now()
-	answer, err := c.client.ServiceAccounts(account.Namespace).CreateToken(ctx, account.Name, request, metav1.CreateOptions{})
+	token, record, err := c.issuer.Issue(ctx, account, "")
 	if err != nil {
-		return fmt.Errorf("requesting a token of serviceaccount/%s in %s: %w", account.Name, account.Namespace, err)
+		return err
 	}
-	expires := answer.Status.ExpirationTimestamp.Time
-	if !expires.After(now) {
-		return fmt.Errorf("the token of serviceaccount/%s in %s expires at %s, but here it is %s already; correct the clocks of the control plane",
-			account.Name, account.Namespace, expires.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
-	}
-	token := []byte(answer.Status.Token)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: operand.Namespace,
 			Name:      operand.KubeTokenSecret,
 			Annotations: map[string]string{
-				issuedAtAnnotation:  now.UTC().Format(time.RFC3339),
-				expiresAtAnnotation: expires.UTC().Format(time.RFC3339),
-				ownerAnnotation:     string(account.UID),
-				digestAnnotation:    digest(token),
+				issuedAtAnnotation:  record.IssuedAt,
+				expiresAtAnnotation: record.ExpiresAt,
+				ownerAnnotation:     record.Owner,
+				digestAnnotation:    record.SHA256,
 			},
 		},
 		Type: corev1.SecretTypeOpaque,
@@ -182,12 +154,6 @@ func (c *controller) issue(ctx context.Context, recorder events.Recorder, accoun
 		return fmt.Errorf("secret/%s in %s: %w", secret.Name, secret.Namespace, err)
 	}
 	recorder.Eventf("KubeTokenIssued", "secret/%s in %s has a new token, valid until %s, because %s",
-		secret.Name, secret.Namespace, expires.UTC().Format(time.RFC3339), reason)
+		secret.Name, secret.Namespace, record.ExpiresAt, reason)
 	return nil
-}
-
-// digest identifies a token without giving it away: its signature alone has more bits than anyone can try.
-func digest(token []byte) string {
-	sum := sha256.Sum256(token)
-	return hex.EncodeToString(sum[:])
 }

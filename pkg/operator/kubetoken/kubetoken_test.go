@@ -19,6 +19,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/tokenissuer"
 )
 
 var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -123,8 +125,7 @@ func run(t *testing.T, f fixture) (outcome, error) {
 		serviceAccounts: kube.Core().V1().ServiceAccounts().Lister(),
 		secrets:         kube.Core().V1().Secrets().Lister(),
 		client:          client.CoreV1(),
-		clock:           clock,
-		lifetime:        f.lifetime,
+		issuer:          tokenissuer.Issuer{Client: client.CoreV1(), Clock: clock, Lifetime: f.lifetime},
 	}
 	err := c.sync(t.Context(), syncContext{factory.NewSyncContext("test", recorder), queue})
 

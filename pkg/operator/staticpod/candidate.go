@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/tokenissuer"
 )
 
 // wholeCandidate returns a precondition that holds while the live objects are one whole candidate. A candidate of which
@@ -31,6 +32,47 @@ func wholeCandidate(configMaps corelisters.ConfigMapNamespaceLister, secrets cor
 		if err := operand.CopiesMatch(liveConfigMaps, liveSecrets, 0); err != nil {
 			klog.V(2).InfoS("No revision is made yet", "reason", err.Error())
 			return false, nil
+		}
+		return true, nil
+	}
+}
+
+// tokensAreThere returns a precondition that holds while the federated tokens that the candidate asks for are there for the
+// cert-syncer to carry. A pod without them would fail to log in, and the revision would be taken for a bad one.
+func tokensAreThere(configMaps corelisters.ConfigMapNamespaceLister, secrets corelisters.SecretNamespaceLister) revisioncontroller.PreconditionFunc {
+	return func(context.Context) (bool, error) {
+		candidate, err := configMaps.Get(operand.PodConfigMap)
+		if err != nil {
+			return false, fmt.Errorf("configmap/%s in %s: %w", operand.PodConfigMap, operand.Namespace, err)
+		}
+		tokens, err := operand.TokensOf(candidate)
+		if err != nil || len(tokens) == 0 {
+			return err == nil, err
+		}
+		secret, err := secrets.Get(operand.CloudTokensSecret)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return false, fmt.Errorf("secret/%s in %s: %w", operand.CloudTokensSecret, operand.Namespace, err)
+		}
+		if secret == nil {
+			secret = &corev1.Secret{}
+		}
+		if missing := tokenissuer.Missing(secret, tokens); len(missing) > 0 {
+			klog.V(2).InfoS("No revision is made yet", "reason", "the operand's cloud tokens are not issued yet",
+				"secret", operand.CloudTokensSecret, "namespace", operand.Namespace, "missingKeys", missing)
+			return false, nil
+		}
+		return true, nil
+	}
+}
+
+// inOrder returns a precondition that holds while all the given ones do. One that does not keeps those after it from being
+// asked.
+func inOrder(preconditions ...revisioncontroller.PreconditionFunc) revisioncontroller.PreconditionFunc {
+	return func(ctx context.Context) (bool, error) {
+		for _, precondition := range preconditions {
+			if holds, err := precondition(ctx); err != nil || !holds {
+				return false, err
+			}
 		}
 		return true, nil
 	}

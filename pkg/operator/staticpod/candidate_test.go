@@ -13,6 +13,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/tokenissuer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -81,6 +82,68 @@ func TestOnlyAWholeCandidateBecomesARevision(t *testing.T) {
 			require.Equal(t, tc.want, got)
 		})
 	}
+}
+
+func TestACandidateWaitsForItsTokens(t *testing.T) {
+	issued, err := tokenissuer.Records{"token": {Audience: "openshift"}}.Annotations()
+	require.NoError(t, err)
+	holding := func(annotations map[string]string, data map[string][]byte) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "cloud-tokens", Annotations: annotations}, Data: data}
+	}
+	const asked = `[{"key":"token","audience":"openshift"}]`
+	for name, tc := range map[string]struct {
+		asked   string
+		secret  *corev1.Secret
+		want    bool
+		wantErr string
+	}{
+		"it asks for none":                    {asked: "null", want: true},
+		"there is no secret":                  {asked: asked},
+		"the secret is empty":                 {asked: asked, secret: holding(nil, nil)},
+		"the token is for another audience":   {asked: `[{"key":"token","audience":"sts.amazonaws.com"}]`, secret: holding(issued, map[string][]byte{"token": []byte("t")})},
+		"the token is there for its audience": {asked: asked, secret: holding(issued, map[string][]byte{"token": []byte("t")}), want: true},
+		"what it asks for cannot be read": {
+			asked: "{",
+			wantErr: "annotation cloud-controller-manager.openshift.io/cloud-tokens of configmap/cloud-controller-manager-pod in " +
+				"openshift-cloud-controller-manager: unexpected end of JSON input",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			configMaps, secrets := candidate(t, "")
+			core := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1()
+			for _, object := range configMaps {
+				if object.Name == "cloud-controller-manager-pod" {
+					object.Annotations[operand.TokensAnnotation] = tc.asked
+				}
+				require.NoError(t, core.ConfigMaps().Informer().GetStore().Add(object))
+			}
+			if tc.secret != nil {
+				secrets = append(secrets, tc.secret)
+			}
+			for _, object := range secrets {
+				require.NoError(t, core.Secrets().Informer().GetStore().Add(object))
+			}
+			liveConfigMaps, liveSecrets := core.ConfigMaps().Lister().ConfigMaps(target), core.Secrets().Lister().Secrets(target)
+			got, err := inOrder(wholeCandidate(liveConfigMaps, liveSecrets), tokensAreThere(liveConfigMaps, liveSecrets))(t.Context())
+			if tc.wantErr == "" {
+				require.NoError(t, err)
+			} else {
+				require.EqualError(t, err, tc.wantErr)
+			}
+			require.Equal(t, tc.want, got)
+		})
+	}
+}
+
+func TestWithoutAWholeCandidateNobodyAsksForItsTokens(t *testing.T) {
+	core := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1()
+	configMaps, secrets := core.ConfigMaps().Lister().ConfigMaps(target), core.Secrets().Lister().Secrets(target)
+	got, err := inOrder(wholeCandidate(configMaps, secrets), tokensAreThere(configMaps, secrets))(t.Context())
+	require.NoError(t, err)
+	require.False(t, got)
+
+	_, err = tokensAreThere(configMaps, secrets)(t.Context())
+	require.EqualError(t, err, `configmap/cloud-controller-manager-pod in openshift-cloud-controller-manager: configmap "cloud-controller-manager-pod" not found`)
 }
 
 func TestOnlyAWholeRevisionIsReady(t *testing.T) {

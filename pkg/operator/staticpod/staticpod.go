@@ -141,7 +141,7 @@ func newRevisionController(o Options) factory.Controller {
 		o.ConfigMaps,
 		o.Secrets,
 		o.Recorder,
-		wholeCandidate(configMaps, secrets),
+		inOrder(wholeCandidate(configMaps, secrets), tokensAreThere(configMaps, secrets)),
 		wholeRevision(o.Kube.CoreV1()),
 	)
 }
