@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -132,7 +134,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Build installs what nodes need from Debian and builds everything pinned that a cluster with nodes on OpenStack needs.
+// Build installs what nodes need from Debian and builds everything pinned that a cluster with nodes needs, on whatever
+// platform.
 func Build(ctx context.Context, options Options) error {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -143,7 +146,11 @@ func Build(ctx context.Context, options Options) error {
 		return err
 	}
 	targets := append(build.ControlPlane(), build.Nodes()...)
-	return c.builder().Pinned(ctx, append(targets, build.OpenStack())...)
+	operands := build.Operands()
+	for _, tag := range slices.Sorted(maps.Keys(operands)) {
+		targets = append(targets, operands[tag])
+	}
+	return c.builder().Pinned(ctx, targets...)
 }
 
 // Down removes what a crashed run with the name or folder in options left, logs included. A run that still runs is an

@@ -25,6 +25,9 @@ const progressInterval = 20 * time.Second
 const (
 	KubernetesVersion = "v1.36.3"
 	OpenStackVersion  = "v1.36.0"
+	AWSVersion        = "v1.36.1"
+	AzureVersion      = "v1.36.5"
+	VSphereVersion    = "v1.36.0"
 )
 
 // Target is one command to build.
@@ -48,6 +51,7 @@ type Target struct {
 const (
 	kubernetesModule = "test/devcluster/build/kubernetes"
 	openstackModule  = "test/devcluster/build/openstack"
+	cloudsModule     = "test/devcluster/build/clouds"
 )
 
 // ControlPlane returns the servers that every development cluster needs, and kubectl.
@@ -87,6 +91,26 @@ func OpenStack() Target {
 func Operands() map[string]Target {
 	return map[string]Target{
 		"openstack-cloud-controller-manager": OpenStack(),
+		"aws-cloud-controller-manager": provider("aws-cloud-controller-manager",
+			"k8s.io/cloud-provider-aws/cmd/aws-cloud-controller-manager", AWSVersion, "2 minutes"),
+		"azure-cloud-controller-manager": provider("azure-cloud-controller-manager",
+			"sigs.k8s.io/cloud-provider-azure/cmd/cloud-controller-manager", AzureVersion, "1 minute"),
+		"azure-cloud-node-manager": provider("azure-cloud-node-manager",
+			"sigs.k8s.io/cloud-provider-azure/cmd/cloud-node-manager", AzureVersion, "10 seconds"),
+		"vsphere-cloud-controller-manager": provider("vsphere-cloud-controller-manager",
+			"k8s.io/cloud-provider-vsphere/cmd/vsphere-cloud-controller-manager", VSphereVersion, "1 minute"),
+	}
+}
+
+// provider is a program of the module that the clouds without a stand-in share.
+func provider(name, pkg, version, usual string) Target {
+	return Target{
+		Name:      name,
+		Module:    cloudsModule,
+		Package:   pkg,
+		Path:      "/bin/" + name,
+		Variables: []string{"k8s.io/component-base/version.gitVersion=" + version},
+		Usual:     usual,
 	}
 }
 

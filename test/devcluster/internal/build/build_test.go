@@ -81,13 +81,20 @@ func TestAFailedBuildShowsTheCompilerAndLeavesNoStamp(t *testing.T) {
 }
 
 func TestTheVersionsAreThoseOfTheBuildModules(t *testing.T) {
-	lines := map[string]string{
-		"kubernetes/go.mod": "k8s.io/kubernetes " + build.KubernetesVersion,
-		"openstack/go.mod":  "k8s.io/cloud-provider-openstack " + build.OpenStackVersion,
+	lines := map[string][]string{
+		"kubernetes/go.mod": {"k8s.io/kubernetes " + build.KubernetesVersion},
+		"openstack/go.mod":  {"k8s.io/cloud-provider-openstack " + build.OpenStackVersion},
+		"clouds/go.mod": {
+			"k8s.io/cloud-provider-aws " + build.AWSVersion,
+			"k8s.io/cloud-provider-vsphere " + build.VSphereVersion,
+			"sigs.k8s.io/cloud-provider-azure " + build.AzureVersion,
+		},
 	}
-	for file, line := range lines {
+	for file, wanted := range lines {
 		content, err := os.ReadFile(filepath.Join("..", "..", "build", file))
 		require.NoError(t, err)
-		require.Contains(t, string(content), line+"\n")
+		for _, line := range wanted {
+			require.Contains(t, string(content), line+"\n")
+		}
 	}
 }
