@@ -13,16 +13,34 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 )
 
-// buildPod lays the platform's patch and the phase's over the base pod and puts in what the configuration says.
-func buildPod(in Inputs, c *config, files []deliveredFile) (*corev1.Pod, error) {
+// The words that the assets use for an image.
+const (
+	operandImage  = "operand"
+	operatorImage = "operator"
+)
+
+// basePod lays the platform's patch and the phase's over the base pod.
+func basePod(in Inputs) (*corev1.Pod, error) {
 	platformPatch, err := platformAsset(in.Platform.Name, "pod-patch.yaml")
 	if err != nil {
 		return nil, err
 	}
-	pod, err := mergePod(bindata.MustRead("assets/pod/pod.yaml"), platformPatch, in.Phase.PodPatch)
-	if err != nil {
-		return nil, err
+	return mergePod(bindata.MustRead("assets/pod/pod.yaml"), platformPatch, in.Phase.PodPatch)
+}
+
+// containersWith names the containers of the base pod that run from an image.
+func containersWith(pod *corev1.Pod, image string) []string {
+	var names []string
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		if c.Image == image {
+			names = append(names, c.Name)
+		}
 	}
+	return names
+}
+
+// buildPod puts into the base pod what the configuration says.
+func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*corev1.Pod, error) {
 	if err := setImages(pod, in.Images); err != nil {
 		return nil, err
 	}
@@ -83,7 +101,7 @@ func rank(container string) int {
 
 // setImages replaces the two words that the assets use for an image.
 func setImages(pod *corev1.Pod, images Images) error {
-	specs := map[string]string{"operand": images.Operand, "operator": images.Operator}
+	specs := map[string]string{operandImage: images.Operand, operatorImage: images.Operator}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			spec, known := specs[containers[i].Image]

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
@@ -18,7 +21,11 @@ func Render(in Inputs) (*Resources, error) {
 	if !in.Platform.Managed() {
 		return nil, fmt.Errorf("platform %q has no cloud-controller-manager to render", in.Platform.Name)
 	}
-	config, checked := prepare(&in)
+	base, err := basePod(in)
+	if err != nil {
+		return nil, fmt.Errorf("the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
+	}
+	config, checked := prepare(&in, base)
 	if err := checked.error(); err != nil {
 		return nil, err
 	}
@@ -27,7 +34,7 @@ func Render(in Inputs) (*Resources, error) {
 	if err != nil {
 		return nil, err
 	}
-	pod, err := buildPod(in, config, files)
+	pod, err := buildPod(in, base, config, files)
 	if err != nil {
 		return nil, fmt.Errorf("building the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
 	}
@@ -44,7 +51,11 @@ func Check(in Inputs) (*Checked, error) {
 	if !in.Platform.Managed() {
 		return nil, fmt.Errorf("platform %q has no cloud-controller-manager to check", in.Platform.Name)
 	}
-	_, c := prepare(&in)
+	base, err := basePod(in)
+	if err != nil {
+		return nil, fmt.Errorf("the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
+	}
+	_, c := prepare(&in, base)
 	checked := &Checked{Cloud: c.cloud, Problems: c.problems, Warnings: c.warnings}
 	for _, finding := range c.cloud.Findings {
 		if slices.Contains([]cloudconfig.Kind{cloudconfig.Rewritten, cloudconfig.Legacy, cloudconfig.Adapted}, finding.Kind) {
@@ -56,12 +67,12 @@ func Check(in Inputs) (*Checked, error) {
 
 // prepare merges the configuration and checks every input; what spec.external says about the image is then in in. The
 // configuration is nil when it is refused.
-func prepare(in *Inputs) (*config, *checkedInputs) {
+func prepare(in *Inputs, base *corev1.Pod) (*config, *checkedInputs) {
 	config, err := mergeConfig(*in)
 	if err == nil && config.External != nil && config.External.Image != "" {
 		in.Images.Operand = config.External.Image
 	}
-	checked := check(*in, config)
+	checked := check(*in, base, config)
 	if err != nil {
 		checked.refuse(Problem{Cause: ConfigurationCause, Source: configurationSource, Message: err.Error()})
 	}
@@ -71,13 +82,18 @@ func prepare(in *Inputs) (*config, *checkedInputs) {
 // configurationSource is what the user looks at when the operand's configuration as a whole is at fault.
 const configurationSource = "cloudcontrollermanager.operator.openshift.io/cluster"
 
-// mergeConfig lays defaults, platform, phase, observed configuration and overrides over each other.
+// mergeConfig lays defaults, platform, phase, the platform in this phase, observed configuration and overrides over each other.
 func mergeConfig(in Inputs) (*config, error) {
 	platformConfig, err := platformAsset(in.Platform.Name, "config.yaml")
 	if err != nil {
 		return nil, err
 	}
-	merged, err := operandconfig.Merge(bindata.MustRead("assets/config/default.yaml"), platformConfig, in.Phase.Config, in.Config, in.Overrides)
+	// Only where the platform's cloud-controller-manager has other words for what the phase asks of it.
+	inPhase, err := platformAsset(in.Platform.Name, in.Phase.Name+"-config.yaml")
+	if err != nil {
+		return nil, err
+	}
+	merged, err := operandconfig.Merge(bindata.MustRead("assets/config/default.yaml"), platformConfig, in.Phase.Config, inPhase, in.Config, in.Overrides)
 	if err != nil {
 		return nil, err
 	}
@@ -128,9 +144,9 @@ func (c *checkedInputs) error() error {
 
 // check reads every input strictly and collects all that is wrong with any of them. The configuration is nil when it is
 // refused itself; what depends on it is not checked then.
-func check(in Inputs, config *config) *checkedInputs {
+func check(in Inputs, base *corev1.Pod, config *config) *checkedInputs {
 	c := &checkedInputs{}
-	c.checkImages(in)
+	c.checkImages(in, base)
 	if config != nil {
 		c.checkCloudConfig(in, config.Cluster)
 	}
@@ -139,7 +155,7 @@ func check(in Inputs, config *config) *checkedInputs {
 	return c
 }
 
-func (c *checkedInputs) checkImages(in Inputs) {
+func (c *checkedInputs) checkImages(in Inputs, base *corev1.Pod) {
 	source := cmp.Or(in.Images.Source, "the release payload")
 	switch {
 	case in.Images.Operand != "":
@@ -160,10 +176,10 @@ func (c *checkedInputs) checkImages(in Inputs) {
 			Message: fmt.Sprintf("there is no image of the cloud-node-manager for platform %s; the release must name it", in.Platform.Name),
 		})
 	}
-	if in.Images.Operator == "" && in.Identity != nil {
+	if users := containersWith(base, operatorImage); in.Images.Operator == "" && len(users) > 0 {
 		c.refuse(Problem{
 			Cause: ImageCause, Source: source, Key: "cluster-cloud-controller-manager-operator",
-			Message: "there is no image of the operator, which the cert-syncer runs from; the release must name it",
+			Message: fmt.Sprintf("there is no image of the operator, which container %s runs from; the release must name it", strings.Join(users, ", ")),
 		})
 	}
 }

@@ -305,7 +305,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"a missing operator image is found too": {
 			change: func(in *operand.Inputs) { in.Images.Operator = "" },
-			want:   "the release payload, key cluster-cloud-controller-manager-operator: there is no image of the operator, which the cert-syncer runs from; the release must name it",
+			want:   "the release payload, key cluster-cloud-controller-manager-operator: there is no image of the operator, which container cert-syncer runs from; the release must name it",
 		},
 		"an unknown field among the overrides is named": {
 			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"extendedArgument": {}}`) },
