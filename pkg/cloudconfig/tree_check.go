@@ -1,0 +1,341 @@
+package cloudconfig
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// inside is a name below a path, as messages show it.
+func inside(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// checkObject checks a mapping with the names of known.fields and brings it into the form that treeDocument promises.
+func (d *treeDocument) checkObject(known treeField, path string, n *treeNode) {
+	var kept []*treeEntry
+	at := map[string]int{}
+	for _, e := range n.entries {
+		field, ok := d.field(known.fields, e.name)
+		switch {
+		case !ok:
+			d.unknownName(known.fields, path, e)
+		case field.legacy != "":
+			d.report(e.line, e.column, Legacy, fmt.Sprintf("%s is dropped: %s", inside(path, field.name), field.legacy))
+			continue
+		case e.value.kind == nullNode:
+			continue // the provider takes it as not set
+		}
+		id := e.name
+		if ok {
+			id = field.name
+		}
+		first, again := at[id]
+		if !again {
+			at[id] = len(kept)
+			kept = append(kept, e)
+			continue
+		}
+		kept[first] = d.duplicate(inside(path, id), kept[first], e)
+	}
+	n.entries = kept
+	for _, e := range n.entries {
+		if field, ok := d.field(known.fields, e.name); ok {
+			e.name = field.name
+			e.value = d.checkValue(field, inside(path, field.name), e.value)
+		}
+	}
+	d.checkRequired(known.fields, path, n)
+}
+
+// field is the known field of that name, as the provider's reader finds it.
+func (d *treeDocument) field(fields []treeField, name string) (treeField, bool) {
+	for _, f := range fields {
+		if f.name == name {
+			return f, true
+		}
+	}
+	if d.format == yamlTree {
+		return treeField{}, false
+	}
+	for _, f := range fields {
+		if strings.EqualFold(f.name, name) {
+			return f, true
+		}
+	}
+	return treeField{}, false
+}
+
+// duplicate reports that a name stands twice and returns the entry that counts: the last one, except that
+// sigs.k8s.io/yaml sorts different spellings of a name.
+func (d *treeDocument) duplicate(name string, first, second *treeEntry) *treeEntry {
+	if isCollection(first.value) || isCollection(second.value) {
+		d.report(second.line, second.column, Invalid, fmt.Sprintf("%s stands twice, here and in line %d: make one of them", name, first.line))
+		return first
+	}
+	counts, dropped := second, first
+	if d.format == yamlAsJSONTree && first.name > second.name {
+		counts, dropped = first, second
+	}
+	reason := "the last one counts"
+	if counts == first {
+		reason = "that one counts"
+	}
+	d.report(dropped.line, dropped.column, Rewritten, fmt.Sprintf("this %s is dropped: line %d sets it too, and %s", name, counts.line, reason))
+	return counts
+}
+
+func isCollection(n *treeNode) bool { return n.kind == listNode || n.kind == mapNode }
+
+func (d *treeDocument) unknownName(fields []treeField, path string, e *treeEntry) {
+	where := ""
+	if path != "" {
+		where = " in " + path
+	}
+	var names []string
+	for _, f := range fields {
+		if f.legacy == "" {
+			names = append(names, f.name)
+		}
+	}
+	if meant := nearest(e.name, names); meant != "" {
+		d.report(e.line, e.column, Typo, fmt.Sprintf("unknown key %s%s; did you mean %q?", quoted(e.name), where, meant))
+		return
+	}
+	if homes := homes(d.fields, "", e.name); len(homes) > 0 {
+		d.report(e.line, e.column, Typo, fmt.Sprintf("unknown key %s%s; it belongs %s", quoted(e.name), where, strings.Join(homes, " or ")))
+		return
+	}
+	d.report(e.line, e.column, Unknown,
+		fmt.Sprintf("unknown key %s%s: the cloud-controller-manager ignores it; remove it or correct its name", quoted(e.name), where))
+}
+
+// homes are the places that know the name, as messages show them.
+func homes(fields []treeField, path, name string) []string {
+	var found []string
+	for _, f := range fields {
+		if f.legacy != "" {
+			continue
+		}
+		switch {
+		case f.name == name && path == "":
+			found = append(found, "at the top")
+		case f.name == name:
+			found = append(found, "in "+path)
+		}
+		below := inside(path, f.name)
+		inner := f
+		for inner.of != nil {
+			inner = *inner.of
+		}
+		found = append(found, homes(inner.fields, below, name)...)
+	}
+	return found
+}
+
+// checkRequired reports what is missing.
+func (d *treeDocument) checkRequired(fields []treeField, path string, n *treeNode) {
+	for _, f := range fields {
+		if f.required == "" {
+			continue
+		}
+		switch e := n.entry(f.name); {
+		case e == nil && path == "":
+			d.report(0, 0, Invalid, fmt.Sprintf("there is no %s: %s", f.name, f.required))
+		case e == nil:
+			d.reportAt(n, Invalid, fmt.Sprintf("%s has no %s: %s", path, f.name, f.required))
+		case e.value.kind == textNode && strings.TrimSpace(e.value.text) == "":
+			d.reportAt(e.value, Invalid, fmt.Sprintf("%s is empty: %s", inside(path, f.name), f.required))
+		}
+	}
+}
+
+// checkValue checks a value and returns the one that the provider's reader makes of it.
+func (d *treeDocument) checkValue(field treeField, path string, n *treeNode) *treeNode {
+	switch field.is {
+	case textTree:
+		n = d.checkText(field, path, n)
+	case boolTree:
+		if n.kind != boolNode {
+			d.wrongType(field, path, n, "true or false")
+		}
+	case intTree:
+		n = d.checkInt(field, path, n)
+	case floatTree:
+		if n.kind != intNode && n.kind != floatNode {
+			d.wrongType(field, path, n, "a number")
+		}
+	case listTree:
+		d.checkList(field, path, n)
+	case mapTree, objectTree:
+		d.checkMap(field, path, n)
+	case anyTree:
+	}
+	return n
+}
+
+func (d *treeDocument) checkText(field treeField, path string, n *treeNode) *treeNode {
+	switch n.kind {
+	case textNode:
+	case boolNode, intNode, floatNode:
+		if d.format == jsonTree {
+			d.wrongType(field, path, n, "a text")
+			return n
+		}
+		n = d.textOf(field, path, n)
+	default:
+		d.wrongType(field, path, n, "a text")
+		return n
+	}
+	if n.text == "" || field.values == nil || slices.ContainsFunc(field.values, func(allowed string) bool {
+		return allowed == n.text || field.foldValues && strings.EqualFold(allowed, n.text)
+	}) {
+		return n
+	}
+	message := fmt.Sprintf("%s is %s, but wants %s", path, shown(field, n), oneOf(field.values))
+	if meant := nearest(n.text, field.values); meant != "" && len(field.values) > 4 {
+		message = fmt.Sprintf("%s is %s, which it cannot be; did you mean %q?", path, shown(field, n), meant)
+	}
+	d.reportAt(n, Invalid, message)
+	return n
+}
+
+// textOf is the text that a YAML reader makes of a number or boolean that stands without quotes where a text belongs.
+func (d *treeDocument) textOf(field treeField, path string, n *treeNode) *treeNode {
+	text := &treeNode{kind: textNode, text: n.written, line: n.line, column: n.column}
+	if d.format == yamlAsJSONTree && n.text != n.written {
+		text.text = n.text
+		as := "another text"
+		if !field.secret {
+			as = quoted(n.text)
+		}
+		d.reportAt(n, Typo, fmt.Sprintf("%s has no quotes, so the cloud-controller-manager reads it as %s: put it in quotes", path, as))
+	}
+	return text
+}
+
+// oneOf lists what a value may be.
+func oneOf(values []string) string {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return strings.Join(values[:len(values)-1], ", ") + " or " + values[len(values)-1]
+}
+
+func (d *treeDocument) checkInt(field treeField, path string, n *treeNode) *treeNode {
+	wanted := "a whole number"
+	if field.unsigned {
+		wanted = "a whole number that is not negative"
+	}
+	text := n.text
+	if n.kind == floatNode && d.format != jsonTree {
+		if value, err := strconv.ParseFloat(text, 64); err == nil && value == math.Trunc(value) && math.Abs(value) < 1<<53 {
+			text = strconv.FormatInt(int64(value), 10) // 1.0 and 1e3 are whole numbers in YAML
+		}
+	}
+	bits := field.bits
+	if bits == 0 {
+		bits = 64
+	}
+	value, err := strconv.ParseInt(text, 10, bits)
+	if n.kind != intNode && n.kind != floatNode || err != nil || field.unsigned && value < 0 {
+		if n.kind == intNode && err != nil && bits < 64 {
+			wanted += fmt.Sprintf(" of at most %d bits", bits)
+		}
+		d.wrongType(field, path, n, wanted)
+		return n
+	}
+	return &treeNode{kind: intNode, text: text, written: n.written, line: n.line, column: n.column}
+}
+
+func (d *treeDocument) checkList(field treeField, path string, n *treeNode) {
+	if n.kind != listNode {
+		d.wrongType(field, path, n, "a list")
+		return
+	}
+	for i, item := range n.items {
+		if item.kind != nullNode {
+			n.items[i] = d.checkValue(*field.of, fmt.Sprintf("%s[%d]", path, i), item)
+		}
+	}
+}
+
+func (d *treeDocument) checkMap(field treeField, path string, n *treeNode) {
+	switch {
+	case n.kind != mapNode:
+		d.wrongType(field, path, n, "a mapping of keys to values")
+	case field.is == objectTree:
+		d.checkObject(field, path, n)
+	default:
+		d.dropDuplicates(path, n)
+		for _, e := range n.entries {
+			if e.value.kind != nullNode {
+				e.value = d.checkValue(*field.of, inside(path, cut(e.name)), e.value)
+			}
+		}
+	}
+}
+
+// dropDuplicates lets each name of a mapping stand once. Such names are not folded by any reader.
+func (d *treeDocument) dropDuplicates(path string, n *treeNode) {
+	at := map[string]int{}
+	var kept []*treeEntry
+	for _, e := range n.entries {
+		if first, again := at[e.name]; again {
+			kept[first] = d.duplicate(inside(path, cut(e.name)), kept[first], e)
+			continue
+		}
+		at[e.name] = len(kept)
+		kept = append(kept, e)
+	}
+	n.entries = kept
+}
+
+// wrongType reports a value that the provider's reader refuses.
+func (d *treeDocument) wrongType(field treeField, path string, n *treeNode, wanted string) {
+	message := fmt.Sprintf("%s is %s, but wants %s", path, shown(field, n), wanted)
+	if n.kind == textNode && n.text == "" {
+		message = fmt.Sprintf("%s is empty, but wants %s", path, wanted)
+	}
+	if n.kind == textNode && resolvesTo(field.is, n.text) {
+		message += ": remove the quotes"
+	}
+	d.reportAt(n, Invalid, message)
+}
+
+// resolvesTo tells whether a text without quotes would be a value of the type.
+func resolvesTo(is treeType, text string) bool {
+	kind, _ := resolvePlain(text)
+	return is == boolTree && kind == boolNode || is == intTree && kind == intNode || is == floatTree && (kind == intNode || kind == floatNode)
+}
+
+// shown is a value as messages show it.
+func shown(field treeField, n *treeNode) string {
+	switch n.kind {
+	case nullNode:
+		return "null"
+	case listNode:
+		return "a list"
+	case mapNode:
+		return "a mapping"
+	case textNode:
+		if field.secret {
+			return "a text"
+		}
+		return quoted(n.text)
+	case boolNode:
+		if field.secret {
+			return "true or false"
+		}
+	case intNode, floatNode:
+		if field.secret {
+			return "a number"
+		}
+	}
+	return "the bare " + cut(n.written)
+}

@@ -1,0 +1,167 @@
+package cloudconfig
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const byteOrderMark = "\ufeff"
+
+// parseJSON reads JSON; nil means that the text cannot be read and that this is reported.
+func (d *treeDocument) parseJSON(text []byte) *treeNode {
+	if d.reportJSONError(text) {
+		return nil
+	}
+	b := &jsonTreeBuilder{treeDocument: d, text: text, decoder: json.NewDecoder(bytes.NewReader(text)), line: 1, column: 1}
+	b.decoder.UseNumber()
+	root := b.node(1)
+	if b.failed {
+		return nil
+	}
+	return root
+}
+
+// reportJSONError reports the first place where a text stops being JSON, and tells whether there is one.
+func (d *treeDocument) reportJSONError(text []byte) bool {
+	if bytes.HasPrefix(text, []byte(byteOrderMark)) {
+		if d.format == jsonTree {
+			d.report(1, 1, Invalid, "there is a byte order mark at the start, which JSON does not allow: save the text as UTF-8 without it")
+			return true
+		}
+		text = text[len(byteOrderMark):]
+	}
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(text, new(json.RawMessage)); !errors.As(err, &syntax) {
+		return false
+	}
+	at := min(max(0, int(syntax.Offset)-1), len(text))
+	if atEnd := strings.Contains(syntax.Error(), "unexpected end"); atEnd {
+		at = len(text)
+	}
+	line, column := position(text, at)
+	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		d.report(line, column, Invalid, d.wrongFormat(text))
+		return true
+	}
+	d.report(line, column, Invalid, "this is not JSON: "+jsonProblem(text, at, syntax.Error()))
+	return true
+}
+
+// jsonProblem says why a text is not JSON at an offset, without showing anything of it.
+func jsonProblem(text []byte, at int, problem string) string {
+	if at >= len(text) {
+		return "it ends in the middle: a quote or a bracket is not closed"
+	}
+	before := bytes.TrimRight(text[:at], " \t\r\n")
+	switch c := text[at]; {
+	case strings.Contains(problem, "max depth"):
+		return "there are too many mappings and lists in each other here"
+	case strings.Contains(problem, "after top-level value"):
+		return "there is more text after the end of the document: remove it"
+	case strings.Contains(problem, "in string literal"):
+		return "a text may not have a line break, a tab or another control character in it: a quote may be missing, or write \\n"
+	case strings.Contains(problem, "in string escape code") || strings.Contains(problem, `in \u`):
+		return `there is no such escape: write \\ for one backslash`
+	case c == '/' || c == '#':
+		return "it has no comments: remove this one"
+	case c == '\'':
+		return `names and texts stand in double quotes ("), not in single ones`
+	case (c == '}' || c == ']') && bytes.HasSuffix(before, []byte(",")):
+		return "the comma before this bracket is one too many: remove it"
+	case strings.Contains(problem, "after object key:value pair") || strings.Contains(problem, "after array element"):
+		return "a comma is missing before this"
+	case strings.Contains(problem, "after object key"):
+		return "a colon is missing before this"
+	case c == '\t' || c >= ' ' && c < 0x7f:
+		return "names and texts stand in double quotes, and the only bare words are true, false and null"
+	}
+	return "there is a character here that has no place outside of a text: remove it"
+}
+
+// jsonTreeBuilder makes nodes out of a text that is JSON.
+type jsonTreeBuilder struct {
+	*treeDocument
+	text    []byte
+	decoder *json.Decoder
+	failed  bool
+	// line and column are the place of the offset seen.
+	seen, line, column int
+}
+
+// next returns the next token and its place.
+func (b *jsonTreeBuilder) next() (token json.Token, line, column int) {
+	start := int(b.decoder.InputOffset())
+	for start < len(b.text) && strings.IndexByte(" \t\r\n:,", b.text[start]) >= 0 {
+		start++
+	}
+	passed := b.text[b.seen:start]
+	if breaks := bytes.Count(passed, []byte("\n")); breaks > 0 {
+		b.line += breaks
+		b.column = 1
+		passed = passed[bytes.LastIndexByte(passed, '\n')+1:]
+	}
+	b.column += utf8.RuneCount(passed)
+	b.seen = start
+	token, err := b.decoder.Token()
+	if err != nil {
+		b.failed = true
+	}
+	return token, b.line, b.column
+}
+
+func (b *jsonTreeBuilder) node(depth int) *treeNode {
+	token, line, column := b.next()
+	out := &treeNode{line: line, column: column}
+	if b.failed {
+		return out
+	}
+	if depth > deepest {
+		b.failed = true
+		b.reportAt(out, Invalid, fmt.Sprintf("there are more than %d mappings and lists in each other here: remove some of them", deepest))
+		return out
+	}
+	switch t := token.(type) {
+	case json.Delim:
+		b.collection(t, out, depth)
+	case string:
+		out.kind, out.text = textNode, t
+	case bool:
+		out.kind, out.text = boolNode, strconv.FormatBool(t)
+	case json.Number:
+		out.kind, out.text = floatNode, t.String()
+		if !strings.ContainsAny(out.text, ".eE") {
+			out.kind = intNode
+		}
+	}
+	out.written = out.text
+	return out
+}
+
+func (b *jsonTreeBuilder) collection(start json.Delim, out *treeNode, depth int) {
+	out.kind = listNode
+	if start == '{' {
+		out.kind = mapNode
+	}
+	for b.decoder.More() && !b.failed {
+		if out.kind == listNode {
+			out.items = append(out.items, b.node(depth+1))
+			continue
+		}
+		name, line, column := b.next()
+		text, _ := name.(string)
+		if len(text) > longestName {
+			b.failed = true
+			b.report(line, column, Invalid, fmt.Sprintf("this key is longer than %d characters: a quote may be missing", longestName))
+			return
+		}
+		out.entries = append(out.entries, &treeEntry{name: text, line: line, column: column, value: b.node(depth + 1)})
+	}
+	if !b.failed {
+		b.next() // the closing bracket
+	}
+}
