@@ -2,7 +2,9 @@ package operand_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -36,8 +38,8 @@ func read(t testing.TB, path ...string) []byte {
 	return data
 }
 
-// inputs are a good cluster's on the platform: testdata/<platform> has its cloud configuration, its credentials (every
-// file that is neither of the two others) and what was observed.
+// inputs are a good cluster's on the platform: testdata/<platform> has its cloud configuration, what stands beside it, its
+// credentials and what was observed.
 func inputs(t testing.TB, p platform.Platform, phase operand.Phase) operand.Inputs {
 	t.Helper()
 	in := operand.Inputs{
@@ -45,28 +47,63 @@ func inputs(t testing.TB, p platform.Platform, phase operand.Phase) operand.Inpu
 		Platform: p,
 		Config:   read(t, p.Name, "observed.yaml"),
 		Images: operand.Images{
-			Operand:  "registry.example.com/ocp/" + p.Image + "@sha256:0123",
-			Operator: "registry.example.com/ocp/cluster-cloud-controller-manager-operator@sha256:4567",
+			Operand:     pullSpec(p.Image),
+			NodeManager: pullSpec(p.NodeManagerImage),
+			Operator:    pullSpec("cluster-cloud-controller-manager-operator"),
 		},
 		CloudConfig: operand.CloudConfig{
 			Source:   "configmap/cloud-provider-config in openshift-config",
 			Key:      "config",
-			Data:     read(t, p.Name, "cloud.conf"),
+			Data:     readIfExists(t, p.Name, "cloud.conf"),
 			CABundle: read(t, "cloud-ca.pem"),
 		},
 		Credentials: operand.Credentials{
 			Source: "secret/" + p.Credentials.Secret + " in openshift-cloud-controller-manager",
-			Data:   map[string][]byte{"clouds.yaml": read(t, p.Name, "clouds.yaml")},
+			Data:   readFolder(t, p.Name, "credentials"),
 		},
 		Trust: []operand.TrustSource{
 			{Source: "configmap/user-ca-bundle in openshift-config", Key: "ca-bundle.crt", Data: read(t, "proxy-ca.pem")},
 			{Source: "the system's trust bundle", Data: slices.Concat(read(t, "system-ca.pem"), read(t, "proxy-ca.pem"))},
 		},
 	}
+	if endpoints := readIfExists(t, p.Name, "endpoints"); endpoints != nil {
+		in.CloudConfig.Keys = map[string][]byte{"endpoints": endpoints}
+	}
 	if phase.Files == nil {
 		in.Identity = &operand.Identity{CABundle: read(t, "system-ca.pem"), CertSyncerToken: []byte("cert-syncer-token")}
 	}
 	return in
+}
+
+// pullSpec is where an image of the payload is; an image that no payload has is nowhere.
+func pullSpec(tag string) string {
+	if tag == "" {
+		return ""
+	}
+	return "registry.example.com/ocp/" + tag + "@sha256:0123"
+}
+
+func readIfExists(t testing.TB, path ...string) []byte {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(append([]string{"testdata"}, path...)...)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return read(t, path...)
+}
+
+// readFolder returns the files of a folder by name; nil for a folder that does not exist.
+func readFolder(t testing.TB, path ...string) map[string][]byte {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(append([]string{"testdata"}, path...)...))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	require.NoError(t, err)
+	files := map[string][]byte{}
+	for _, entry := range entries {
+		files[entry.Name()] = read(t, append(path, entry.Name())...)
+	}
+	return files
 }
 
 func TestGoldens(t *testing.T) {
