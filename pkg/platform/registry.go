@@ -20,6 +20,18 @@ var ErrNoStatus = errors.New("infrastructure.config.openshift.io/cluster has no 
 // registry holds every platform but the fallback. Their matches exclude each other, so order has no meaning.
 var registry = []Platform{
 	{
+		Name:  "aws",
+		Image: "aws-cloud-controller-manager",
+		Credentials: Credentials{
+			Secret:     "cloud-controller-manager-credentials",
+			RootSecret: "aws-creds",
+			// The instance profile of the control plane has served since there is a cloud-controller-manager.
+			Optional: true,
+		},
+		Rewrite: cloudconfig.AWS,
+		matches: ofType(configv1.AWSPlatformType),
+	},
+	{
 		Name:  "openstack",
 		Image: "openstack-cloud-controller-manager",
 		Credentials: Credentials{
