@@ -1,0 +1,277 @@
+package operand_test
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
+	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// TestThePlatformsAreDocumented generates docs/platforms.md from the registry, the assets, and what becomes of each platform's
+// fixture.
+func TestThePlatformsAreDocumented(t *testing.T) {
+	var out bytes.Buffer
+	out.WriteString(platformsIntroduction)
+	for _, p := range managed() {
+		fmt.Fprintf(&out, "| [%s](#%s) | %s | %s | %s | %s | %s | %s |\n", p.Name, p.Name, strings.Join(infrastructuresOf(t, p), "; "),
+			cmp.Or(code(p.Image), "`spec.external.image`"), configFormat(t, p), credentialsOf(p), tokensOf(t, p), cmp.Or(code(p.NodeManagerImage), "–"))
+	}
+	fmt.Fprintf(&out, "| none | %s | – | – | – | – | – |\n", strings.Join(unmanagedTypes(t), ", "))
+	for _, p := range managed() {
+		describePlatform(t, &out, p)
+	}
+	compareGolden(t, "../../docs/platforms.md", out.Bytes())
+}
+
+const platformsIntroduction = `<!-- Generated from the registry, the assets and the fixtures by make update-golden. -->
+# Platforms
+
+What runs where, from what it is configured, as whom it logs in, and what the operator changes on the way. The rewriting is
+what becomes of the example in ` + "`pkg/operand/testdata/<platform>`" + `; ` + "`convert --diff`" + ` shows it for a configuration of yours. How a platform
+is added is in [adding-a-platform.md](adding-a-platform.md).
+
+An image is a tag of the release payload. A Secret is in ` + "`openshift-cloud-controller-manager`" + `; the one in brackets is the root
+Secret in ` + "`kube-system`" + `, which counts on the bootstrap node where the other does not exist yet.
+
+| platform | Infrastructure | image | cloud configuration | credentials | federated tokens | node manager |
+|---|---|---|---|---|---|---|
+`
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+// infrastructure is one that the API allows, with what makes it special.
+type infrastructure struct {
+	label    string
+	status   configv1.PlatformStatus
+	external *operatorv1.External
+}
+
+func infrastructures() []infrastructure {
+	var all []infrastructure
+	for _, platformType := range []configv1.PlatformType{
+		configv1.AWSPlatformType, configv1.GCPPlatformType, configv1.IBMCloudPlatformType, configv1.PowerVSPlatformType,
+		configv1.VSpherePlatformType, configv1.NutanixPlatformType, configv1.OpenStackPlatformType, configv1.AlibabaCloudPlatformType,
+		configv1.NonePlatformType, configv1.BareMetalPlatformType, configv1.LibvirtPlatformType, configv1.OvirtPlatformType,
+		configv1.KubevirtPlatformType, configv1.EquinixMetalPlatformType,
+	} {
+		all = append(all, infrastructure{label: string(platformType), status: configv1.PlatformStatus{Type: platformType}})
+	}
+	azure := func(cloud configv1.AzureCloudEnvironment) configv1.PlatformStatus {
+		return configv1.PlatformStatus{Type: configv1.AzurePlatformType, Azure: &configv1.AzurePlatformStatus{CloudName: cloud}}
+	}
+	waiting := configv1.PlatformStatus{Type: configv1.ExternalPlatformType, External: &configv1.ExternalPlatformStatus{
+		CloudControllerManager: configv1.CloudControllerManagerStatus{State: configv1.CloudControllerManagerExternal},
+	}}
+	return append(all,
+		infrastructure{label: "Azure", status: azure(configv1.AzurePublicCloud)},
+		infrastructure{label: "Azure with the cloud AzureStackCloud", status: azure(configv1.AzureStackCloud)},
+		infrastructure{label: "External without a cloud-controller-manager, or without `spec.external`", status: waiting},
+		infrastructure{label: "External with `spec.external.image`", status: waiting, external: &operatorv1.External{Image: "image"}},
+		infrastructure{label: "External with `spec.external.platform` DigitalOcean", status: waiting,
+			external: &operatorv1.External{Platform: operatorv1.ExternalDigitalOcean, Image: "image"}},
+		infrastructure{label: "External with `spec.external.platform` AlibabaCloud", status: waiting,
+			external: &operatorv1.External{Platform: operatorv1.ExternalAlibabaCloud, Image: "image"}},
+		infrastructure{label: "every other type", status: configv1.PlatformStatus{Type: "SomethingNew"}},
+	)
+}
+
+func infrastructuresOf(t *testing.T, p platform.Platform) []string {
+	t.Helper()
+	var labels []string
+	for _, i := range infrastructures() {
+		found, err := platform.Of(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: &i.status}}, i.external)
+		require.NoError(t, err)
+		if found.Name == p.Name {
+			labels = append(labels, i.label)
+		}
+	}
+	require.NotEmpty(t, labels, "no Infrastructure is on platform %s", p.Name)
+	return labels
+}
+
+func unmanagedTypes(t *testing.T) []string {
+	t.Helper()
+	none, _ := platform.ByName(platform.None)
+	return infrastructuresOf(t, none)
+}
+
+func configFormat(t *testing.T, p platform.Platform) string {
+	t.Helper()
+	before, after := formatOf(readIfExists(t, p.Name, "cloud.conf")), formatOf(fixture(t, p, "credentials").Config)
+	switch {
+	case before == "" && after == "":
+		return "none"
+	case before == after:
+		return before
+	}
+	return cmp.Or(before, "none") + ", made " + after
+}
+
+func formatOf(text []byte) string {
+	switch text := bytes.TrimSpace(text); {
+	case len(text) == 0:
+		return ""
+	case text[0] == '[':
+		return "INI"
+	case text[0] == '{':
+		return "JSON"
+	}
+	return "YAML"
+}
+
+func credentialsOf(p platform.Platform) string {
+	if p.Credentials.Secret == "" {
+		if p.Name == "external" {
+			return "the Secrets in `spec.external.secrets`"
+		}
+		return "the instance's identity"
+	}
+	text := code(p.Credentials.Secret)
+	if p.Credentials.RootSecret != "" {
+		text += " (" + code(p.Credentials.RootSecret) + ")"
+	}
+	if p.Credentials.Optional {
+		text += ", or the instance's identity"
+	}
+	return text
+}
+
+// fixture is what the platform's function makes of its fixture, with the credentials in that folder.
+func fixture(t *testing.T, p platform.Platform, credentials string) cloudconfig.Result {
+	t.Helper()
+	in := inputs(t, p, operand.OperatorPhase())
+	in.Credentials.Data = readFolder(t, p.Name, credentials)
+	observed, err := operandconfig.Decode(in.Config)
+	require.NoError(t, err)
+	observed.Cluster.Name = observed.InfrastructureName
+	result := p.Rewrite(cloudconfig.Source{
+		Config: in.CloudConfig.Data, Keys: in.CloudConfig.Keys, Credentials: in.Credentials.Data, CABundle: in.CloudConfig.CABundle, Cluster: observed.Cluster,
+		Paths: cloudconfig.Paths{
+			Config: "cloud-config", Credentials: "cloud-credentials", Tokens: "cloud-tokens", CABundle: "cloud-config/ca-bundle.pem", Kubeconfig: "cloud-controller-manager.kubeconfig",
+		},
+	})
+	require.Empty(t, result.Errors(cloudconfig.Strict), "%s with %s", p.Name, credentials)
+	return result
+}
+
+func tokensOf(t *testing.T, p platform.Platform) string {
+	t.Helper()
+	if readFolder(t, p.Name, "credentials-federated") == nil {
+		return "–"
+	}
+	var audiences []string
+	for _, token := range fixture(t, p, "credentials-federated").Tokens {
+		audiences = append(audiences, "for `"+token.Audience+"`")
+	}
+	require.NotEmpty(t, audiences, "the federated credentials of %s ask for no token", p.Name)
+	return strings.Join(audiences, ", ")
+}
+
+// describePlatform writes the platform's section.
+func describePlatform(t *testing.T, out *bytes.Buffer, p platform.Platform) {
+	t.Helper()
+	fmt.Fprintf(out, "\n## %s\n\n", p.Name)
+	resources, err := operand.Render(inputs(t, p, operand.OperatorPhase()))
+	require.NoError(t, err)
+	container := resources.Pod.Spec.Containers[0]
+	if len(container.Command) > 0 {
+		fmt.Fprintf(out, "- runs `%s`\n", strings.Join(container.Command, " "))
+	}
+	describeFlags(t, out, p)
+	if variables := environment(container); variables != "" {
+		fmt.Fprintf(out, "- variables: %s\n", variables)
+	}
+	result := fixture(t, p, "credentials")
+	if len(result.Files) > 0 {
+		fmt.Fprintf(out, "- files beside `cloud.conf`: %s\n", codes(slices.Sorted(maps.Keys(result.Files))))
+	}
+	if len(result.Credentials) > 0 {
+		fmt.Fprintf(out, "- files of credentials: %s\n", codes(slices.Sorted(maps.Keys(result.Credentials))))
+	} else if p.Credentials.Secret != "" {
+		out.WriteString("- no files of credentials: they are in `cloud.conf`, or read through the API\n")
+	}
+	if p.Lease != (platform.Lease{}) {
+		fmt.Fprintf(out, "- its lease is `%s` in `%s`\n", p.Lease.Name, p.Lease.Namespace)
+	}
+	var reasons []string
+	for _, f := range result.Findings {
+		reasons = append(reasons, "  - "+f.Message)
+	}
+	slices.Sort(reasons)
+	if reasons = slices.Compact(reasons); len(reasons) > 0 {
+		fmt.Fprintf(out, "- what is rewritten in the example, and why:\n%s\n", strings.Join(reasons, "\n"))
+	} else {
+		out.WriteString("- nothing is rewritten\n")
+	}
+}
+
+func describeFlags(t *testing.T, out *bytes.Buffer, p platform.Platform) {
+	t.Helper()
+	asset, err := bindata.Read("assets/platforms/" + p.Name + "/config.yaml")
+	if err != nil {
+		return // a platform may do without
+	}
+	var config operandconfig.Config
+	require.NoError(t, yaml.UnmarshalStrict(asset, &config))
+	if flags := flagList(config.ExtendedArguments); flags != "" {
+		fmt.Fprintf(out, "- flags of its own: %s\n", flags)
+	}
+	if len(config.WithoutArguments) > 0 {
+		fmt.Fprintf(out, "- without the common flags %s\n", codes(config.WithoutArguments))
+	}
+	for _, gate := range slices.Sorted(maps.Keys(config.GatedArguments)) {
+		fmt.Fprintf(out, "- with the feature gate %s: %s\n", gate, flagList(config.GatedArguments[gate]))
+	}
+}
+
+func flagList(arguments map[string][]string) string {
+	var flags []string
+	for _, name := range slices.Sorted(maps.Keys(arguments)) {
+		flags = append(flags, "--"+name+"="+strings.Join(arguments[name], ","))
+	}
+	return codes(flags)
+}
+
+func codes(texts []string) string {
+	quoted := make([]string, 0, len(texts))
+	for _, text := range texts {
+		quoted = append(quoted, code(text))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// environment lists the variables that not every platform has.
+func environment(container corev1.Container) string {
+	var names []string
+	for _, variable := range container.Env {
+		if variable.Name == "SSL_CERT_FILE" || strings.HasSuffix(variable.Name, "_PROXY") {
+			continue
+		}
+		text := variable.Name
+		if variable.Value != "" {
+			text += "=" + variable.Value
+		}
+		names = append(names, text)
+	}
+	return codes(names)
+}
