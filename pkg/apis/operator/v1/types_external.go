@@ -13,31 +13,43 @@ type External struct {
 	Platform ExternalPlatform `json:"platform,omitempty"`
 
 	// image is the pull specification of the cloud-controller-manager, best by digest.
-	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:Pattern=`^\S+$`
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Image string `json:"image,omitempty"`
 
 	// command replaces the image's entrypoint.
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=4096
 	// +listType=atomic
 	// +optional
 	Command []string `json:"command,omitempty"`
 
 	// args are the arguments. An argument of the form --name=value takes the place of the operator's own one of that name;
-	// any other comes after them in the given order.
+	// any other comes after them in the given order. The lease is the operator's: whether the cloud-controller-manager is
+	// available is judged by lease/cloud-controller-manager in openshift-cloud-controller-manager, so --leader-elect,
+	// --leader-elect-resource-name and --leader-elect-resource-namespace cannot say anything else. Files that can be named are
+	// those below /etc/kubernetes/static-pod-resources and /etc/kubernetes/static-pod-certs that are delivered:
+	// secrets/cloud-config/cloud.conf, configmaps/trusted-ca/ca-bundle.crt and
+	// configmaps/kubeconfigs/cloud-controller-manager.kubeconfig in the first, secrets/serving-cert/tls.crt and tls.key,
+	// configmaps/client-ca/ca-bundle.crt and configmaps/requestheader-client-ca/ca-bundle.crt in the second, and the keys of
+	// secrets.
 	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=4096
 	// +listType=atomic
 	// +optional
 	Args []string `json:"args,omitempty"`
 
 	// argsPolicy says whether args are added to the arguments that the operator gives every cloud-controller-manager that is
-	// built on k8s.io/cloud-provider (Extend, the default) or are all that there is (Replace).
+	// built on k8s.io/cloud-provider (Extend, the default) or are all that there is (Replace). With Replace nothing runs on
+	// the bootstrap node: nobody could keep it from doing more there than to initialise nodes.
 	// +optional
 	ArgsPolicy ArgsPolicy `json:"argsPolicy,omitempty"`
 
 	// env are environment variables. Their values are literal and can be read by everyone who can read pods: a secret belongs
-	// in secrets.
+	// in secrets. HTTP_PROXY, HTTPS_PROXY and NO_PROXY come before those of the cluster's Proxy. SSL_CERT_FILE is the
+	// operator's: a CA to trust belongs in the Proxy's trustedCA, or in ca-bundle.pem beside the cloud configuration.
+	// +kubebuilder:validation:XValidation:rule="self.all(e, e.name != 'SSL_CERT_FILE')",message="SSL_CERT_FILE is the operator's: add the CA to spec.trustedCA of proxy.config.openshift.io/cluster"
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
 	// +listMapKey=name
@@ -50,7 +62,7 @@ type External struct {
 	CloudConfig *ExternalCloudConfig `json:"cloudConfig,omitempty"`
 
 	// secrets are Secrets in openshift-cloud-controller-manager whose keys become files. No two of those that are delivered
-	// alike may have the same key.
+	// alike may have the same key. Names that the operator uses itself, and all that start with raw-, are no choice.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=name
@@ -93,21 +105,22 @@ type ExternalEnvVar struct {
 	// +required
 	Name string `json:"name"`
 
-	// value of the variable.
+	// value of the variable. It has to be there, if only as "": whoever writes valueFrom, which there is not, learns it so.
 	// +kubebuilder:validation:MaxLength=32768
-	// +optional
-	Value string `json:"value,omitempty"`
+	// +required
+	Value string `json:"value"`
 }
 
 // ExternalCloudConfig is a key of a ConfigMap in openshift-config.
 type ExternalCloudConfig struct {
 	// name of the ConfigMap.
-	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	Name string `json:"name"`
 
 	// key in the ConfigMap; config if empty.
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]*$`
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Key string `json:"key,omitempty"`
@@ -116,7 +129,7 @@ type ExternalCloudConfig struct {
 // ExternalSecret is a Secret in openshift-cloud-controller-manager.
 type ExternalSecret struct {
 	// name of the Secret.
-	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	Name string `json:"name"`

@@ -1,0 +1,99 @@
+package operatorclient_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+)
+
+const (
+	withExternal = `{"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager", "metadata": {"name": "cluster", "resourceVersion": "7"},
+		"spec": {"managementState": "Managed", "external": {"image": "registry/ccm:1", "env": [{"name": "A", "value": ""}],
+			"secrets": [{"name": "a", "delivery": "Reloaded"}], "probe": {"port": 9999}}},
+		"status": {}}`
+	// What a watch tells first: all that there is, and that this was all.
+	initial = `{"type": "ADDED", "object": ` + withExternal + `}
+		{"type": "BOOKMARK", "object": {"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager",
+			"metadata": {"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}}}}`
+)
+
+// api serves the one resource and gives every update to updates.
+func api(t *testing.T, updates chan<- map[string]any) *rest.Config {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.Method {
+		case http.MethodPut:
+			body, err := io.ReadAll(r.Body)
+			object := map[string]any{}
+			if err != nil || json.Unmarshal(body, &object) != nil {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			updates <- object
+			_, _ = w.Write(body)
+		default:
+			_, _ = io.WriteString(w, initial)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(server.Close)
+	return &rest.Config{Host: server.URL}
+}
+
+// library-go knows only the fields of its own types. What it writes has to keep ours.
+func TestNoUpdateLosesExternal(t *testing.T) {
+	updates := make(chan map[string]any, 2)
+	client, informers, err := operatorclient.New(clock.RealClock{}, api(t, updates))
+	require.NoError(t, err)
+	external := operatorclient.External(informers)
+	informers.Start(t.Context().Done())
+	informers.WaitForCacheSync(t.Context().Done())
+
+	var want map[string]any
+	require.NoError(t, json.Unmarshal([]byte(withExternal), &want))
+	wantExternal := want["spec"].(map[string]any)["external"]
+	observed := runtime.RawExtension{Raw: []byte(`{"platform":"external"}`)}
+
+	_, _, err = client.UpdateOperatorSpec(t.Context(), "7", &operatorv1.OperatorSpec{ManagementState: operatorv1.Managed, ObservedConfig: observed})
+	require.NoError(t, err)
+	updated := <-updates
+	require.Equal(t, wantExternal, updated["spec"].(map[string]any)["external"])
+	require.Equal(t, map[string]any{"platform": "external"}, updated["spec"].(map[string]any)["observedConfig"])
+
+	_, _, err = client.UpdateStaticPodOperatorSpec(t.Context(), "7", &operatorv1.StaticPodOperatorSpec{
+		OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed, ObservedConfig: observed}, ForceRedeploymentReason: "because",
+	})
+	require.NoError(t, err)
+	updated = <-updates
+	require.Equal(t, wantExternal, updated["spec"].(map[string]any)["external"])
+
+	read, err := external()
+	require.NoError(t, err)
+	require.Equal(t, &ccmv1.External{
+		Image:   "registry/ccm:1",
+		Env:     []ccmv1.ExternalEnvVar{{Name: "A"}},
+		Secrets: []ccmv1.ExternalSecret{{Name: "a", Delivery: ccmv1.ReloadedSecret}},
+		Probe:   &ccmv1.ExternalProbe{Port: 9999},
+	}, read)
+}
+
+func TestWithoutTheResourceThereIsNoExternal(t *testing.T) {
+	_, informers, err := operatorclient.New(clock.RealClock{}, &rest.Config{})
+	require.NoError(t, err)
+	read, err := operatorclient.External(informers)()
+	require.NoError(t, err)
+	require.Nil(t, read)
+}
