@@ -32,6 +32,19 @@ var registry = []Platform{
 		matches: ofType(configv1.AWSPlatformType),
 	},
 	{
+		Name:             "azure",
+		Image:            "azure-cloud-controller-manager",
+		NodeManagerImage: "azure-cloud-node-manager",
+		Credentials: Credentials{
+			Secret:     "azure-cloud-credentials",
+			RootSecret: "azure-credentials",
+		},
+		Rewrite: cloudconfig.Azure,
+		matches: func(s *configv1.PlatformStatus, _ *operatorv1.External) bool {
+			return s.Type == configv1.AzurePlatformType && !onAzureStack(s)
+		},
+	},
+	{
 		Name:  "openstack",
 		Image: "openstack-cloud-controller-manager",
 		Credentials: Credentials{
@@ -79,6 +92,12 @@ func Of(infrastructure *configv1.Infrastructure, external *operatorv1.External) 
 
 func ofType(t configv1.PlatformType) func(*configv1.PlatformStatus, *operatorv1.External) bool {
 	return func(s *configv1.PlatformStatus, _ *operatorv1.External) bool { return s.Type == t }
+}
+
+// onAzureStack tells an installation on Azure Stack Hub from one on a cloud of Microsoft's; an Azure without a status of its own
+// is the public one.
+func onAzureStack(s *configv1.PlatformStatus) bool {
+	return s.Azure != nil && s.Azure.CloudName == configv1.AzureStackCloud
 }
 
 // DependsOnExternal tells whether it is for spec.external to say what runs.
