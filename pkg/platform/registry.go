@@ -45,6 +45,17 @@ var registry = []Platform{
 		},
 	},
 	{
+		Name:             "azurestack",
+		Image:            "azure-cloud-controller-manager",
+		NodeManagerImage: "azure-cloud-node-manager",
+		// The same Secret as on Azure. On Azure Stack Hub an administrator makes it, there is no root Secret.
+		Credentials: Credentials{Secret: "azure-cloud-credentials"},
+		Rewrite:     cloudconfig.AzureStack,
+		matches: func(s *configv1.PlatformStatus, _ *operatorv1.External) bool {
+			return s.Type == configv1.AzurePlatformType && onAzureStack(s)
+		},
+	},
+	{
 		Name:  "openstack",
 		Image: "openstack-cloud-controller-manager",
 		Credentials: Credentials{
