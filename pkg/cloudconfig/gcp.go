@@ -1,7 +1,115 @@
 package cloudconfig
 
-// GCP checks and rewrites the configuration of gcp.
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	gcpProjectField = "status.platformStatus.gcp.projectID"
+	gcpRegionField  = "status.platformStatus.gcp.region"
+)
+
+// gcp is one run of the GCP function.
+type gcp struct {
+	src      Source
+	config   *iniDocument
+	findings findings
+}
+
+// GCP checks and rewrites a Google cloud.conf, and checks the key or the federation that it is used with.
+//
+// The text is what openshift/cloud-provider-gcp reads. The rewriting makes the provider log in with service_account.json:
+// without token-url = nil it takes its tokens from the metadata server of the instance, whatever file there is. Without a
+// credentials Secret it does just that. What is unknown is kept: a newer provider may know it. Comments are not kept.
 func GCP(src Source) Result {
-	var fs findings
-	return fs.finish(Result{Config: src.Config, Credentials: src.Credentials})
+	g := &gcp{src: src}
+	g.config = readINI(src.Config, gcpSchema, &g.findings)
+	g.checkValues()
+	g.checkCluster()
+	credentials, tokens := g.credentials()
+	g.useCredentials()
+	g.config.checkPlaceholders()
+	return g.findings.finish(Result{Config: g.config.format(), Credentials: credentials, Tokens: tokens})
+}
+
+// checkValues finds values that can be read, but with which the provider exits, or for which it silently takes another.
+func (g *gcp) checkValues() {
+	g.checkWord("stack-type", "IPV4", "IPV4", "IPV6", "IPV4_IPV6")
+	g.checkWord("firewall-rules-management", "Enabled", "Enabled", "Disabled")
+	for _, key := range []string{"api-endpoint", "container-api-endpoint"} {
+		e := g.config.value("global", key)
+		switch {
+		case e.Value == "":
+		case !isEndpoint(e.Value):
+			g.config.report(e.ValuePos, Invalid, key+" is not of the form https://compute.googleapis.com/compute/v1/")
+		case !strings.HasSuffix(e.Value, "/"):
+			g.config.report(e.ValuePos, Typo, key+" has no slash at its end, which the cloud-controller-manager does not add: write one")
+		}
+	}
+	if e := g.config.value("global", "local-zone"); e.Value != "" && gcpRegion(e.Value) == "" {
+		g.config.report(e.ValuePos, Invalid, fmt.Sprintf("local-zone is %s, but wants a zone, such as us-central1-a", quoted(e.Value)))
+	}
+	if e := g.config.value("global", "token-url"); e.Value != "" && e.Value != "nil" && !isEndpoint(e.Value) {
+		g.config.report(e.ValuePos, Invalid, "token-url is neither nil nor of the form https://host/path")
+	}
+}
+
+func (g *gcp) checkWord(key, fallback string, known ...string) {
+	e := g.config.value("global", key)
+	if e.Value == "" || slices.Contains(known, e.Value) {
+		return
+	}
+	g.config.report(e.ValuePos, Typo, fmt.Sprintf("%s is %s, which the cloud-controller-manager takes for %s: it knows %s",
+		key, quoted(e.Value), fallback, strings.Join(known, ", ")))
+}
+
+// gcpRegion is the region of a zone, as the provider finds it; empty when the text cannot be a zone.
+func gcpRegion(zone string) string {
+	return zone[:max(0, strings.LastIndex(zone, "-"))]
+}
+
+// checkCluster compares with Infrastructure what can be compared: a project may be given by its number too.
+func (g *gcp) checkCluster() {
+	status := g.src.Cluster.Status.GCP
+	if status == nil {
+		return
+	}
+	project := g.config.value("global", "project-id")
+	if _, err := strconv.ParseUint(project.Value, 10, 64); err != nil {
+		g.config.contradicts(project, gcpProjectField, status.ProjectID)
+	}
+	zone := g.config.value("global", "local-zone")
+	zone.Name, zone.Value = "the region of local-zone", gcpRegion(zone.Value)
+	g.config.contradicts(zone, gcpRegionField, status.Region)
+	subnetwork := g.config.value("global", "subnetwork-name")
+	if _, after, ok := strings.Cut("/"+subnetwork.Value, "/regions/"); ok {
+		subnetwork.Name = "the region of subnetwork-name"
+		subnetwork.Value, _, _ = strings.Cut(after, "/")
+		g.config.contradicts(subnetwork, gcpRegionField, status.Region)
+	}
+}
+
+// useCredentials makes the provider log in with the delivered file. Where nobody knows whether there is one, there is:
+// the cloud-credential-operator makes it for every cluster.
+func (g *gcp) useCredentials() {
+	if g.src.Credentials == nil && !g.src.CredentialsUnknown {
+		return
+	}
+	was := g.config.value("global", "token-url")
+	if was.Value == "nil" {
+		return
+	}
+	if g.config.group("global") == nil {
+		g.config.addFirst("global")
+	}
+	g.config.group("global").set("token-url", "nil")
+	const reason = `token-url is set to "nil": the cloud-controller-manager logs in with the service_account.json of its own credentials Secret`
+	if was.Value == "" {
+		g.config.report(was.Pos, Adapted, reason+", and would ask the metadata server otherwise")
+		return
+	}
+	g.config.report(was.Pos, Rewritten, reason)
 }

@@ -195,7 +195,7 @@ func (d *iniDocument) addSection(s gcfg.Section, groups map[[2]string]*iniGroup)
 	id := [2]string{s.Name, s.Subsection}
 	group := groups[id]
 	if group == nil {
-		group = &iniGroup{Section: gcfg.Section{Name: s.Name, Subsection: s.Subsection, Pos: s.Pos}, single: map[string]int{}}
+		group = &iniGroup{Section: gcfg.Section{Name: s.Name, Subsection: s.Subsection, Pos: s.Pos, Broken: s.Broken}, single: map[string]int{}}
 		groups[id] = group
 		d.sections = append(d.sections, group)
 	}
@@ -433,13 +433,29 @@ func (d *iniDocument) section(name string) *iniGroup {
 	return d.group(name)
 }
 
+// insertAfter adds an empty section behind g, or as the last one where g is nil.
+func (d *iniDocument) insertAfter(g *iniGroup, section, subsection string) *iniGroup {
+	added := &iniGroup{Section: gcfg.Section{Name: section, Subsection: subsection}, single: map[string]int{}}
+	at := len(d.sections)
+	if i := slices.Index(d.sections, g); i >= 0 {
+		at = i + 1
+	}
+	d.sections = slices.Insert(d.sections, at, added)
+	return added
+}
+
+// remove drops a section.
+func (d *iniDocument) remove(g *iniGroup) {
+	d.sections = slices.DeleteFunc(d.sections, func(other *iniGroup) bool { return other == g })
+}
+
 // contradicts reports a value that differs from a fact of Infrastructure, which field names. Nothing is known of an empty fact.
 func (d *iniDocument) contradicts(e gcfg.Entry, field, fact string) {
 	if e.Value == "" || fact == "" || e.Value == fact {
 		return
 	}
 	d.report(e.ValuePos, Invalid, fmt.Sprintf("%s is %s, but %s of infrastructure.config.openshift.io/cluster is %s: "+
-		"write the same value here", e.Name, quoted(e.Value), field, quoted(fact)))
+		"correct it here", e.Name, quoted(e.Value), field, quoted(fact)))
 }
 
 // checkPlaceholders reports every text that would be another one in the file on the node.

@@ -1,0 +1,103 @@
+package cloudconfig
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// awsSetting is one key of a profile.
+type awsSetting struct {
+	value        string
+	line, column int // of the key
+}
+
+// awsProfile is one section of a shared credentials file.
+type awsProfile struct {
+	name         string
+	line, column int
+	settings     map[string]awsSetting
+	// last is the key that an indented line may belong to.
+	last string
+}
+
+func (p *awsProfile) has(key string) bool {
+	_, ok := p.settings[key]
+	return ok
+}
+
+func (p *awsProfile) value(key string) string { return p.settings[key].value }
+
+// readAWSProfiles reads a shared credentials file as the reader of github.com/aws/aws-sdk-go-v2 does (internal/ini v1.8.3):
+// line by line, without errors. Sections of the same name are one, and the last of equal keys counts.
+func readAWSProfiles(text string) []*awsProfile {
+	var profiles []*awsProfile
+	var current *awsProfile
+	for i, line := range strings.Split(text, "\n") {
+		trimmed := strings.TrimLeft(line, " \t")
+		column := utf8.RuneCountInString(line[:len(line)-len(trimmed)]) + 1
+		if strings.TrimSpace(line) == "" || strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
+			continue
+		}
+		if name, ok := awsProfileName(line); ok {
+			current = nil
+			for _, p := range profiles {
+				if p.name == name {
+					current = p
+				}
+			}
+			if current == nil {
+				current = &awsProfile{name: name, line: i + 1, column: column, settings: map[string]awsSetting{}}
+				profiles = append(profiles, current)
+			}
+			current.last = ""
+			continue
+		}
+		if current != nil {
+			current.add(trimmed, column > 1, i+1, column)
+		}
+	}
+	return profiles
+}
+
+// awsProfileName is the name in a header; false when the line is none.
+func awsProfileName(line string) (string, bool) {
+	line, _, _ = strings.Cut(line, "#")
+	line, _, _ = strings.Cut(line, ";")
+	line = strings.TrimSpace(line)
+	if len(line) < 2 || line[0] != '[' || line[len(line)-1] != ']' {
+		return "", false
+	}
+	return strings.Join(strings.Fields(line[1:len(line)-1]), " "), true
+}
+
+// add reads one line of the profile. An indented line goes on with the value before it, unless it looks like a key and that
+// value is not empty.
+func (p *awsProfile) add(text string, indented bool, line, column int) {
+	at := strings.IndexAny(withoutComment(text), "=:")
+	before, within := p.settings[p.last]
+	switch {
+	case at < 0 && indented && within && before.value != "":
+		before.value += "\n" + text
+		p.settings[p.last] = before
+		return
+	case at < 0 || indented && within && before.value == "":
+		return
+	}
+	key := strings.ToLower(strings.TrimSpace(text[:at]))
+	value := strings.TrimSpace(withoutComment(text)[at+1:])
+	for _, quote := range []string{`"`, `'`} {
+		if len(value) > 1 && strings.HasPrefix(value, quote) && strings.HasSuffix(value, quote) {
+			value = value[1 : len(value)-1]
+			break
+		}
+	}
+	p.last = key
+	p.settings[key] = awsSetting{value: value, line: line, column: column}
+}
+
+func withoutComment(text string) string {
+	for _, comment := range []string{" #", " ;", "\t#", "\t;"} {
+		text, _, _ = strings.Cut(text, comment)
+	}
+	return text
+}

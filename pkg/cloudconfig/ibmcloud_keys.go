@@ -1,0 +1,63 @@
+package cloudconfig
+
+import "slices"
+
+const legacyNode = "it describes one node to the in-tree provider; the external one finds out about all of them"
+
+// ibmSchema is what IBM-Cloud/cloud-provider-ibm reads (CloudConfig in ibm/ibm.go, at the commits 6dac554a4cff and 08cc2f15c656,
+// which openshift/cloud-provider-ibm follows). Of [provider], that file says itself which keys are for the in-tree provider only.
+var ibmSchema = iniSchema{
+	{name: "global", keys: iniKeys(textValue, "version")},
+	{name: "kubernetes", keys: slices.Concat(
+		iniKeys(listValue, "config-file"),
+		iniKeys(textValue, "calico-datastore", "cniProvider"),
+		iniKeys(boolValue, "set-network-unavailable"),
+	)},
+	{name: "load-balancer-deployment", keys: iniKeys(textValue, "image", "application", "vlan-ip-config-map")},
+	{name: "provider", keys: slices.Concat(ibmProviderKeys, iniKeys(textValue, "iksPrivateEndpointHostname", "cloudCredentials"))},
+}
+
+// powerVSSchema is what openshift/cloud-provider-powervs reads (CloudConfig in ibm/ibm.go, at commit 5e592bba546c).
+var powerVSSchema = iniSchema{
+	ibmSchema[0], ibmSchema[1], ibmSchema[2],
+	{name: "provider", keys: slices.Concat(ibmProviderKeys, iniKeys(textValue, "powerVSCloudInstanceID", "powerVSCloudInstanceName",
+		"powerVSRegion", "powerVSZone", "powerVSEndpointOverride", "rcEndpointOverride"))},
+}
+
+// ibmProviderKeys are those that both providers know.
+var ibmProviderKeys = slices.Concat(
+	iniKeys(textValue, "region", "clusterID", "accountID", "cluster-default-provider", "g2workerServiceAccountID", "g2VpcName",
+		"g2Credentials", "g2ResourceGroupName", "g2VpcSubnetNames", "g2EndpointOverride", "iamEndpointOverride", "rmEndpointOverride"),
+	[]iniKey{
+		{name: "providerID", legacy: legacyNode},
+		{name: "internalIP", legacy: legacyNode},
+		{name: "externalIP", legacy: legacyNode},
+		{name: "zone", legacy: legacyNode},
+		{name: "instanceType", legacy: legacyNode},
+	},
+)
+
+// ibmVPC is the one kind of infrastructure that OpenShift runs on.
+const ibmVPC = "g2"
+
+// ibmRequired are the keys of [provider] without which neither load balancers nor nodes can be looked up (ConfigVpc.validate
+// in pkg/vpcctl/vpc_config.go of both providers). The provider only warns of them.
+var ibmRequired = []string{"accountID", "clusterID", "cluster-default-provider", "region", "g2ResourceGroupName", "g2VpcName", "g2VpcSubnetNames"}
+
+// ibmEndpoints are the keys of [provider] for the endpoints of Infrastructure, by the names that those have there. It has
+// endpoints for more services, which the provider does not ask.
+var ibmEndpoints = []ibmEndpoint{
+	{"IAM", "iamEndpointOverride"},
+	{"ResourceManager", "rmEndpointOverride"},
+	{ibmVPCEndpoint, "g2EndpointOverride"},
+}
+
+var powerVSEndpoints = slices.Concat(ibmEndpoints, []ibmEndpoint{
+	{"Power", "powerVSEndpointOverride"},
+	{"ResourceController", "rcEndpointOverride"},
+})
+
+// ibmVPCEndpoint is the service to whose endpoint the provider adds the version.
+const ibmVPCEndpoint = "VPC"
+
+type ibmEndpoint struct{ service, key string }
