@@ -40,6 +40,9 @@ type informerSet struct {
 	nodes         informers.SharedInformerFactory
 	bindings      informers.SharedInformerFactory
 
+	// These run only where the platform needs them.
+	policies informers.SharedInformerFactory
+
 	config          configinformers.SharedInformerFactory
 	clusterOperator configinformers.SharedInformerFactory
 }
@@ -53,7 +56,8 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 		kubeSystem:    namespaced(kube, operatorclient.KubeSystemNamespace, named(operatorclient.APIServerAuthentication)),
 		nodes: informers.NewSharedInformerFactoryWithOptions(kube, resync,
 			informers.WithTweakListOptions(labelled(masterLabel)), informers.WithTransform(stripNode)),
-		bindings: staticresources.NewClusterRoleBindingInformers(kube, longWatch),
+		bindings: staticresources.NewInformers(kube, longWatch),
+		policies: staticresources.NewInformers(kube, longWatch),
 		config: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
 			configinformers.WithTweakListOptions(longWatch), configinformers.WithTransform(stripManagedFields)),
 		clusterOperator: configinformers.NewSharedInformerFactoryWithOptions(config, resync,

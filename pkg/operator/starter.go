@@ -27,6 +27,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configobservation"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/kubetoken"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodeinitialization"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resourcesynccontroller"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/servingcert"
@@ -134,6 +135,7 @@ func (w *wiring) controllers() []factory.Controller {
 		w.targetConfig(),
 		w.staticPods(),
 		w.staticResources(),
+		w.platformInformers(),
 		w.clientCA(),
 		w.kubeToken(),
 		w.cloudTokens(),
@@ -197,12 +199,20 @@ func (w *wiring) staticPods() factory.Controller {
 
 func (w *wiring) staticResources() factory.Controller {
 	return staticresources.New(staticresources.Options{
-		Operator:            w.client,
-		Target:              w.informers.target,
-		ClusterRoleBindings: w.informers.bindings.Rbac().V1().ClusterRoleBindings(),
-		Kube:                w.kube,
-		Recorder:            w.EventRecorder,
+		Operator:       w.client,
+		Target:         w.informers.target,
+		Bindings:       w.informers.bindings,
+		PolicyBindings: w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
+		Kube:           w.kube,
+		Recorder:       w.EventRecorder,
 	})
+}
+
+// platformInformers starts what the platform needs beyond the others.
+func (w *wiring) platformInformers() factory.Controller {
+	return ondemand.New(w.client, w.EventRecorder,
+		ondemand.Demand{Informers: w.informers.policies, Needed: staticresources.NeedsPolicies},
+	)
 }
 
 func (w *wiring) clientCA() factory.Controller {

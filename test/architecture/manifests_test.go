@@ -13,6 +13,7 @@ import (
 	openshiftapi "github.com/openshift/api"
 	operatorv1alpha1 "github.com/openshift/api/operator/v1alpha1"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -37,6 +38,9 @@ type credentialsRequest struct {
 	Spec              struct {
 		SecretRef    corev1.ObjectReference `json:"secretRef"`
 		ProviderSpec runtime.RawExtension   `json:"providerSpec"`
+		// These two are for federated tokens.
+		CloudTokenPath      string   `json:"cloudTokenPath,omitempty"`
+		ServiceAccountNames []string `json:"serviceAccountNames,omitempty"`
 	} `json:"spec"`
 }
 
@@ -93,6 +97,9 @@ func objectsIn(t *testing.T, folder string) []manifest {
 	return found
 }
 
+// nodeManagerPatch is the fragment of a DaemonSet; all other patches are of pods.
+const nodeManagerPatch = "node-manager-patch.yaml"
+
 // isFragment tells whether a file holds a part that rendering merges into an object.
 func isFragment(file string) bool {
 	name := path.Base(file)
@@ -124,6 +131,10 @@ func TestYAMLDecodesStrictly(t *testing.T) {
 		}
 		for _, file := range filesUnder(t, folder, ".yaml") {
 			if !isFragment(file) {
+				continue
+			}
+			if path.Base(file) == nodeManagerPatch {
+				require.NoError(t, yaml.UnmarshalStrict(read(t, file), &appsv1.DaemonSet{}), file)
 				continue
 			}
 			if strings.HasSuffix(file, "-patch.yaml") {

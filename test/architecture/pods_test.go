@@ -19,6 +19,8 @@ type podOf struct {
 	spec        corev1.PodSpec
 	// partial pods get the rest from what they patch.
 	partial bool
+	// scheduled pods come from the API.
+	scheduled bool
 }
 
 func TestNoPodRunsAShell(t *testing.T) {
@@ -85,7 +87,7 @@ func TestEveryPodIsAdmittedAsItIsMeant(t *testing.T) {
 // the same port would keep ours from being admitted.
 func TestTheStaticPodNeedsNothingFromTheAPI(t *testing.T) {
 	for _, pod := range pods(t) {
-		if pod.name == "manifests/Deployment" {
+		if pod.scheduled {
 			continue
 		}
 		require.Empty(t, pod.spec.ServiceAccountName, pod.name)
@@ -114,10 +116,19 @@ func pods(t *testing.T) []podOf {
 			case *corev1.Pod:
 				found = append(found, podOf{name: m.file, annotations: object.Annotations, spec: object.Spec})
 			case *appsv1.Deployment:
-				found = append(found, podOf{name: folder + "/Deployment", annotations: object.Spec.Template.Annotations, spec: object.Spec.Template.Spec})
+				found = append(found, podOf{name: folder + "/Deployment", annotations: object.Spec.Template.Annotations, spec: object.Spec.Template.Spec, scheduled: true})
+			case *appsv1.DaemonSet:
+				found = append(found, podOf{name: m.file, annotations: object.Spec.Template.Annotations, spec: object.Spec.Template.Spec, scheduled: true})
 			}
 		}
 		for _, file := range filesUnder(t, folder, "-patch.yaml") {
+			if path.Base(file) == nodeManagerPatch {
+				var daemonSet appsv1.DaemonSet
+				require.NoError(t, yaml.UnmarshalStrict(read(t, file), &daemonSet), file)
+				template := daemonSet.Spec.Template
+				found = append(found, podOf{name: file, annotations: template.Annotations, spec: template.Spec, partial: true, scheduled: true})
+				continue
+			}
 			var pod corev1.Pod
 			require.NoError(t, yaml.UnmarshalStrict(read(t, file), &pod), file)
 			found = append(found, podOf{name: file, annotations: pod.Annotations, spec: pod.Spec, partial: true})

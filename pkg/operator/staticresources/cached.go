@@ -3,11 +3,15 @@ package staticresources
 import (
 	"context"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	admissionv1client "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	admissionv1listers "k8s.io/client-go/listers/admissionregistration/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	rbacv1listers "k8s.io/client-go/listers/rbac/v1"
 )
@@ -15,25 +19,34 @@ import (
 // cachedClient writes to the API and reads from informers. What they do not have is read live: the caches may be
 // behind, and an object without our label is invisible to some of them.
 type cachedClient struct {
-	core corev1client.CoreV1Interface
-	rbac rbacv1client.RbacV1Interface
+	core      corev1client.CoreV1Interface
+	rbac      rbacv1client.RbacV1Interface
+	admission admissionv1client.AdmissionregistrationV1Interface
+	apps      appsv1client.AppsV1Interface
 
 	serviceAccounts     corev1listers.ServiceAccountLister
 	secrets             corev1listers.SecretLister
 	services            corev1listers.ServiceLister
 	roleBindings        rbacv1listers.RoleBindingLister
 	clusterRoleBindings rbacv1listers.ClusterRoleBindingLister
+	policyBindings      admissionv1listers.ValidatingAdmissionPolicyBindingLister
+	// policiesWatched tells whether policyBindings has them all.
+	policiesWatched func() bool
 }
 
 func newCachedClient(o Options) cachedClient {
 	return cachedClient{
 		core:                o.Kube.CoreV1(),
 		rbac:                o.Kube.RbacV1(),
+		admission:           o.Kube.AdmissionregistrationV1(),
+		apps:                o.Kube.AppsV1(),
 		serviceAccounts:     o.Target.Core().V1().ServiceAccounts().Lister(),
 		secrets:             o.Target.Core().V1().Secrets().Lister(),
 		services:            o.Target.Core().V1().Services().Lister(),
-		roleBindings:        o.Target.Rbac().V1().RoleBindings().Lister(),
-		clusterRoleBindings: o.ClusterRoleBindings.Lister(),
+		roleBindings:        o.Bindings.Rbac().V1().RoleBindings().Lister(),
+		clusterRoleBindings: o.Bindings.Rbac().V1().ClusterRoleBindings().Lister(),
+		policyBindings:      o.PolicyBindings.Lister(),
+		policiesWatched:     o.PolicyBindings.Informer().HasSynced,
 	}
 }
 
@@ -117,4 +130,20 @@ func (c cachedClient) ClusterRoleBindings() rbacv1client.ClusterRoleBindingInter
 // Get prefers what the informer saw.
 func (r clusterRoleBindings) Get(ctx context.Context, name string, options metav1.GetOptions) (*rbacv1.ClusterRoleBinding, error) {
 	return r.get(ctx, name, options)
+}
+
+type policyBindings struct {
+	admissionv1client.ValidatingAdmissionPolicyBindingInterface
+	get getFunc[*admissionv1.ValidatingAdmissionPolicyBinding]
+}
+
+// ValidatingAdmissionPolicyBindings implements ValidatingAdmissionPolicyBindingsGetter.
+func (c cachedClient) ValidatingAdmissionPolicyBindings() admissionv1client.ValidatingAdmissionPolicyBindingInterface {
+	live := c.admission.ValidatingAdmissionPolicyBindings()
+	return policyBindings{live, cached(c.policyBindings.Get, live.Get)}
+}
+
+// Get prefers what the informer saw.
+func (p policyBindings) Get(ctx context.Context, name string, options metav1.GetOptions) (*admissionv1.ValidatingAdmissionPolicyBinding, error) {
+	return p.get(ctx, name, options)
 }

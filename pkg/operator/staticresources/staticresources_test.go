@@ -1,8 +1,10 @@
 package staticresources
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,8 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,29 +37,37 @@ type world struct {
 	*controller
 	client   *fake.Clientset
 	indexers map[string]cache.Indexer
+	// policiesWatched is whether the informer of policy bindings runs.
+	policiesWatched bool
+	events          []string
 }
 
-func newWorld(observed string) *world {
-	client := fake.NewClientset()
+func newWorld(observed string, existing ...runtime.Object) *world {
+	client := fake.NewClientset(existing...)
 	kube := informers.NewSharedInformerFactory(client, 0)
 	o := Options{
 		Operator: v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}},
 			&operatorv1.OperatorStatus{}, nil),
-		Target:              kube,
-		ClusterRoleBindings: kube.Rbac().V1().ClusterRoleBindings(),
-		Kube:                client,
+		Target:         kube,
+		Bindings:       kube,
+		PolicyBindings: kube.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
+		Kube:           client,
 	}
-	return &world{
-		controller: &controller{operator: o.Operator, kube: newCachedClient(o)},
-		client:     client,
+	w := &world{
+		client: client,
 		indexers: map[string]cache.Indexer{
-			"serviceaccounts":     kube.Core().V1().ServiceAccounts().Informer().GetIndexer(),
-			"secrets":             kube.Core().V1().Secrets().Informer().GetIndexer(),
-			"services":            kube.Core().V1().Services().Informer().GetIndexer(),
-			"rolebindings":        kube.Rbac().V1().RoleBindings().Informer().GetIndexer(),
-			"clusterrolebindings": kube.Rbac().V1().ClusterRoleBindings().Informer().GetIndexer(),
+			"serviceaccounts":                   kube.Core().V1().ServiceAccounts().Informer().GetIndexer(),
+			"secrets":                           kube.Core().V1().Secrets().Informer().GetIndexer(),
+			"services":                          kube.Core().V1().Services().Informer().GetIndexer(),
+			"rolebindings":                      kube.Rbac().V1().RoleBindings().Informer().GetIndexer(),
+			"clusterrolebindings":               kube.Rbac().V1().ClusterRoleBindings().Informer().GetIndexer(),
+			"validatingadmissionpolicybindings": o.PolicyBindings.Informer().GetIndexer(),
 		},
 	}
+	cached := newCachedClient(o)
+	cached.policiesWatched = func() bool { return w.policiesWatched }
+	w.controller = &controller{operator: o.Operator, kinds: cached.kinds(), removable: cached.daemonSets()}
+	return w
 }
 
 // syncOnce returns every write of one sync, and how many reads it took.
@@ -64,6 +76,10 @@ func (w *world) syncOnce(t *testing.T) (writes []string, reads int) {
 	w.client.ClearActions()
 	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	require.NoError(t, w.sync(t.Context(), factory.NewSyncContext("test", recorder)))
+	w.events = nil
+	for _, event := range recorder.Events() {
+		w.events = append(w.events, event.Reason+": "+event.Message)
+	}
 	for _, action := range w.client.Actions() {
 		switch a := action.(type) {
 		case clienttesting.CreateActionImpl:
@@ -74,6 +90,8 @@ func (w *world) syncOnce(t *testing.T) (writes []string, reads int) {
 			object := a.GetObject()
 			writes = append(writes, "update "+a.GetResource().Resource+" "+object.(metav1.Object).GetName())
 			require.NoError(t, w.indexers[a.GetResource().Resource].Update(object))
+		case clienttesting.DeleteActionImpl:
+			writes = append(writes, "delete "+a.GetResource().Resource+" "+a.GetName())
 		default:
 			reads++
 		}
@@ -168,9 +186,9 @@ func TestWithoutAnOperandNothingIsMade(t *testing.T) {
 	}
 }
 
-func TestOnlyBindingsOfOursAreWatched(t *testing.T) {
+func TestOnlyObjectsOfOursAreWatched(t *testing.T) {
 	client := fake.NewClientset()
-	bindings := NewClusterRoleBindingInformers(client, func(o *metav1.ListOptions) { o.Limit = 7 })
+	bindings := NewInformers(client, func(o *metav1.ListOptions) { o.Limit = 7 })
 	bindings.Rbac().V1().ClusterRoleBindings().Informer()
 	bindings.Start(t.Context().Done())
 	bindings.WaitForCacheSync(t.Context().Done())
@@ -181,6 +199,173 @@ func TestOnlyBindingsOfOursAreWatched(t *testing.T) {
 		}
 	}
 	require.NotEmpty(t, client.Actions())
+}
+
+// nodeManaged is a made-up platform that runs a node manager.
+var nodeManaged = platform.Platform{Name: "openstack", NodeManagerImage: "some-cloud-node-manager"}
+
+func TestANodeManagerBringsItsResources(t *testing.T) {
+	w := newWorld("{}")
+	all, err := w.resources(nodeManaged)
+	require.NoError(t, err)
+	var names []string
+	for _, r := range all {
+		if strings.Contains(r.object.GetName(), "node-manager") {
+			names = append(names, r.String())
+		}
+	}
+	require.Equal(t, []string{
+		"serviceaccount/cloud-node-manager in openshift-cloud-controller-manager",
+		"validatingadmissionpolicybinding/openshift-cloud-controller-manager-node-manager",
+		"rolebinding/system:openshift:cloud-controller-manager:node-manager-admission in openshift-cloud-controller-manager",
+		"clusterrolebinding/system:openshift:cloud-controller-manager:node-manager",
+	}, names)
+	require.True(t, NeedsPolicies(nodeManaged))
+
+	stale, err := w.stale(nodeManaged, all)
+	require.NoError(t, err)
+	for _, r := range stale {
+		require.NotContains(t, r.object.GetName(), "node-manager")
+	}
+}
+
+func TestAPolicyIsBoundBeforeTheRightsThatItRestricts(t *testing.T) {
+	w := newWorld("{}")
+	all, err := w.resources(nodeManaged)
+	require.NoError(t, err)
+	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	var made []string
+	for _, r := range all {
+		require.NoError(t, r.kind.apply(t.Context(), recorder, r.object))
+		made = append(made, r.kind.name)
+	}
+	require.Less(t, slices.Index(made, "validatingadmissionpolicybinding"), slices.Index(made, "rolebinding"))
+
+	binding, err := w.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().
+		Get(t.Context(), "openshift-cloud-controller-manager-node-manager", metav1.GetOptions{})
+	require.NoError(t, err)
+	binding = binding.DeepCopy()
+	binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Audit}
+	require.NoError(t, w.indexers["validatingadmissionpolicybindings"].Add(binding))
+	w.client.ClearActions()
+	for _, r := range all {
+		if r.kind.name == "validatingadmissionpolicybinding" {
+			require.NoError(t, r.kind.apply(t.Context(), recorder, r.object))
+		}
+	}
+	require.Len(t, w.client.Actions(), 1, "what the informer saw is not read again")
+	require.Equal(t, "update", w.client.Actions()[0].GetVerb())
+}
+
+func labelled(ours bool) map[string]string {
+	if ours {
+		return map[string]string{managedByLabel: managedBy}
+	}
+	return map[string]string{"app.kubernetes.io/managed-by": "somebody"}
+}
+
+// leftBehind are resources of a node manager on a platform that has none.
+func leftBehind(ours bool) []runtime.Object {
+	return []runtime.Object{
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-node-manager", Labels: labelled(ours)}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "system:openshift:cloud-controller-manager:node-manager", Labels: labelled(ours)}},
+		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "system:openshift:cloud-controller-manager:node-manager-admission", Labels: labelled(ours),
+		}},
+		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{
+			Name: "openshift-cloud-controller-manager-node-manager", Labels: labelled(ours),
+		}},
+		&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-node-manager", Labels: labelled(ours)}},
+	}
+}
+
+// see puts what exists into the caches.
+func (w *world) see(t *testing.T, objects []runtime.Object) {
+	t.Helper()
+	for _, o := range objects {
+		switch o.(type) {
+		case *corev1.ServiceAccount:
+			require.NoError(t, w.indexers["serviceaccounts"].Add(o))
+		case *rbacv1.ClusterRoleBinding:
+			require.NoError(t, w.indexers["clusterrolebindings"].Add(o))
+		case *rbacv1.RoleBinding:
+			require.NoError(t, w.indexers["rolebindings"].Add(o))
+		}
+	}
+}
+
+func TestWhatBelongsToOtherPlatformsIsRemovedOnce(t *testing.T) {
+	w := newWorld(`{"platform":"openstack"}`, leftBehind(true)...)
+	w.see(t, leftBehind(true))
+	writes, _ := w.syncOnce(t)
+	require.Equal(t, []string{
+		"delete serviceaccounts cloud-node-manager",
+		"delete validatingadmissionpolicybindings openshift-cloud-controller-manager-node-manager",
+		"delete rolebindings system:openshift:cloud-controller-manager:node-manager-admission",
+		"delete clusterrolebindings system:openshift:cloud-controller-manager:node-manager",
+		"delete daemonsets cloud-node-manager",
+	}, slices.DeleteFunc(writes, func(w string) bool { return strings.HasPrefix(w, "create ") }))
+	require.Contains(t, w.events, "RoleBindingDeleted: Deleted RoleBinding.rbac.authorization.k8s.io/"+
+		"system:openshift:cloud-controller-manager:node-manager-admission -n openshift-cloud-controller-manager")
+
+	writes, reads := w.syncOnce(t)
+	require.Empty(t, writes)
+	require.Zero(t, reads)
+}
+
+func TestWhatIsNotOursIsNeverRemoved(t *testing.T) {
+	w := newWorld(`{"platform":"openstack"}`, leftBehind(false)...)
+	w.see(t, leftBehind(false))
+	writes, _ := w.syncOnce(t)
+	for _, write := range writes {
+		require.Regexp(t, "^create ", write)
+	}
+}
+
+func TestWithoutAnOperandNothingIsRemoved(t *testing.T) {
+	for name, observed := range map[string]string{"unmanaged": `{"platform":"none"}`, "unknown": `{}`} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(observed, leftBehind(true)...)
+			w.see(t, leftBehind(true))
+			writes, reads := w.syncOnce(t)
+			require.Empty(t, writes)
+			require.Zero(t, reads)
+		})
+	}
+}
+
+func TestAFailedRemovalIsReportedAndTriedAgain(t *testing.T) {
+	w := newWorld(`{"platform":"openstack"}`, leftBehind(true)...)
+	w.see(t, leftBehind(true))
+	refuse := true
+	w.client.PrependReactor("delete", "clusterrolebindings", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return refuse, nil, errors.New("forbidden")
+	})
+	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	require.EqualError(t, w.sync(t.Context(), factory.NewSyncContext("test", recorder)),
+		"removing clusterrolebinding/system:openshift:cloud-controller-manager:node-manager, which belongs to another platform than openstack: forbidden")
+	refuse = false
+	writes, _ := w.syncOnce(t)
+	require.Contains(t, writes, "delete clusterrolebindings system:openshift:cloud-controller-manager:node-manager")
+}
+
+func TestAWatchedPolicyIsNotReadToBeRemoved(t *testing.T) {
+	w := newWorld(`{"platform":"openstack"}`, leftBehind(true)...)
+	w.policiesWatched = true
+	writes, _ := w.syncOnce(t)
+	require.NotContains(t, writes, "delete validatingadmissionpolicybindings openshift-cloud-controller-manager-node-manager")
+}
+
+// TestEveryAssetIsLabelled holds also for platforms that are no longer the cluster's: without the label nothing is removed.
+func TestEveryAssetIsLabelled(t *testing.T) {
+	w := newWorld("{}")
+	all, err := w.stale(platform.Platform{Name: platform.None}, nil)
+	require.NoError(t, err)
+	common, err := w.resources(platform.Platform{Name: platform.None})
+	require.NoError(t, err)
+	for _, r := range append(all, common...) {
+		require.Equal(t, managedBy, r.object.GetLabels()[managedByLabel], r.String())
+	}
 }
 
 // TestNoBindingReachesFurtherThanThePayload reads the payload's roles: what is bound has to be there, and may not be
@@ -204,15 +389,16 @@ func TestNoBindingReachesFurtherThanThePayload(t *testing.T) {
 			continue
 		}
 		t.Run(p.Name, func(t *testing.T) {
-			all, err := read(p)
+			all, err := newWorld("{}").resources(p)
 			require.NoError(t, err)
 			bound := []string{}
-			for _, binding := range all.roleBindings {
-				bound = append(bound, binding.RoleRef.Name)
-			}
-			for _, binding := range all.clusterRoleBindings {
-				bound = append(bound, binding.RoleRef.Name)
-				require.Equal(t, managedBy, binding.Labels[managedByLabel])
+			for _, r := range all {
+				switch binding := r.object.(type) {
+				case *rbacv1.RoleBinding:
+					bound = append(bound, binding.RoleRef.Name)
+				case *rbacv1.ClusterRoleBinding:
+					bound = append(bound, binding.RoleRef.Name)
+				}
 			}
 			require.NotEmpty(t, bound)
 			for _, name := range bound {
@@ -228,10 +414,11 @@ func TestNoBindingReachesFurtherThanThePayload(t *testing.T) {
 
 func TestTheCertSyncersIdentityIsFilledByTheControlPlane(t *testing.T) {
 	openstack, _ := platform.ByName("openstack")
-	all, err := read(openstack)
+	all, err := newWorld("{}").resources(openstack)
 	require.NoError(t, err)
-	identity := all.secrets[0]
-	require.Equal(t, "cert-syncer-identity", identity.Name)
+	i := slices.IndexFunc(all, func(r resource) bool { return r.object.GetName() == "cert-syncer-identity" })
+	identity, ok := all[i].object.(*corev1.Secret)
+	require.True(t, ok)
 	require.Equal(t, corev1.SecretTypeServiceAccountToken, identity.Type)
 	require.Equal(t, map[string]string{"kubernetes.io/service-account.name": "cert-syncer"}, identity.Annotations)
 }

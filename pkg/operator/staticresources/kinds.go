@@ -1,0 +1,163 @@
+package staticresources
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
+	"github.com/openshift/library-go/pkg/operator/resource/resourcehelper"
+	"github.com/openshift/library-go/pkg/operator/resource/resourceread"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
+)
+
+// object is what every kind of resource is.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// store reads and removes objects of one kind in one namespace, if they have one.
+type store[T object] interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}
+
+// kind is what the controller does with resources of one kind.
+type kind struct {
+	// name starts the names of its files, and says in messages what an object is.
+	name string
+	// watched tells whether the cache has every object with our label.
+	watched func() bool
+
+	read   func(asset []byte) object
+	apply  func(ctx context.Context, recorder events.Recorder, required object) error
+	cached func(namespace, name string) (object, error)
+	live   func(ctx context.Context, namespace, name string) (object, error)
+	remove func(ctx context.Context, namespace, name string) error
+}
+
+// applyFunc is one of resourceapply with its client.
+type applyFunc[T object] func(ctx context.Context, recorder events.Recorder, required T) error
+
+// with makes an applyFunc of a function of resourceapply.
+func with[C any, T object](client C, apply func(context.Context, C, events.Recorder, T) (T, bool, error)) applyFunc[T] {
+	return func(ctx context.Context, recorder events.Recorder, required T) error {
+		_, _, err := apply(ctx, client, recorder, required)
+		return err
+	}
+}
+
+func newKind[T object](name string, read func([]byte) T, apply applyFunc[T], cached func(namespace, name string) (T, error), storeOf func(namespace string) store[T]) kind {
+	return kind{
+		name:    name,
+		watched: func() bool { return true },
+		read:    func(asset []byte) object { return read(asset) },
+		apply: func(ctx context.Context, recorder events.Recorder, required object) error {
+			typed, ok := required.(T)
+			if !ok {
+				return fmt.Errorf("a %T is not a %s", required, name)
+			}
+			return apply(ctx, recorder, typed)
+		},
+		cached: func(namespace, name string) (object, error) { return cached(namespace, name) },
+		live: func(ctx context.Context, namespace, name string) (object, error) {
+			return storeOf(namespace).Get(ctx, name, metav1.GetOptions{})
+		},
+		remove: func(ctx context.Context, namespace, name string) error {
+			return storeOf(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+		},
+	}
+}
+
+// kinds are all kinds of static resources in the order in which they are applied: what restricts rights comes before what
+// gives them.
+func (c cachedClient) kinds() []kind {
+	policies := newKind(policyBindingsKind, resourceread.ReadValidatingAdmissionPolicyBindingV1OrDie,
+		func(ctx context.Context, recorder events.Recorder, required *admissionv1.ValidatingAdmissionPolicyBinding) error {
+			_, _, err := resourceapply.ApplyValidatingAdmissionPolicyBindingV1(ctx, c, recorder, required, resourceapply.NewResourceCache())
+			return err
+		},
+		func(_, name string) (*admissionv1.ValidatingAdmissionPolicyBinding, error) {
+			return c.policyBindings.Get(name)
+		},
+		func(string) store[*admissionv1.ValidatingAdmissionPolicyBinding] {
+			return c.ValidatingAdmissionPolicyBindings()
+		})
+	policies.watched = c.policiesWatched
+	return []kind{
+		newKind("serviceaccount", resourceread.ReadServiceAccountV1OrDie, with[corev1client.ServiceAccountsGetter](c, resourceapply.ApplyServiceAccount),
+			func(namespace, name string) (*corev1.ServiceAccount, error) {
+				return c.serviceAccounts.ServiceAccounts(namespace).Get(name)
+			},
+			func(namespace string) store[*corev1.ServiceAccount] { return c.ServiceAccounts(namespace) }),
+		newKind("secret", resourceread.ReadSecretV1OrDie, c.ensureSecret,
+			func(namespace, name string) (*corev1.Secret, error) { return c.secrets.Secrets(namespace).Get(name) },
+			func(namespace string) store[*corev1.Secret] { return c.Secrets(namespace) }),
+		policies,
+		newKind("rolebinding", resourceread.ReadRoleBindingV1OrDie, with[rbacv1client.RoleBindingsGetter](c, resourceapply.ApplyRoleBinding),
+			func(namespace, name string) (*rbacv1.RoleBinding, error) {
+				return c.roleBindings.RoleBindings(namespace).Get(name)
+			},
+			func(namespace string) store[*rbacv1.RoleBinding] { return c.RoleBindings(namespace) }),
+		newKind("clusterrolebinding", resourceread.ReadClusterRoleBindingV1OrDie, with[rbacv1client.ClusterRoleBindingsGetter](c, resourceapply.ApplyClusterRoleBinding),
+			func(_, name string) (*rbacv1.ClusterRoleBinding, error) { return c.clusterRoleBindings.Get(name) },
+			func(string) store[*rbacv1.ClusterRoleBinding] { return c.ClusterRoleBindings() }),
+		newKind("service", resourceread.ReadServiceV1OrDie, with[corev1client.ServicesGetter](c, resourceapply.ApplyService),
+			func(namespace, name string) (*corev1.Service, error) { return c.services.Services(namespace).Get(name) },
+			func(namespace string) store[*corev1.Service] { return c.Services(namespace) }),
+	}
+}
+
+// daemonSets is the kind of the node manager. It is rendered and applied with the candidate, so here it is only removed.
+func (c cachedClient) daemonSets() kind {
+	k := newKind("daemonset", resourceread.ReadDaemonSetV1OrDie, nil,
+		func(_, name string) (*appsv1.DaemonSet, error) {
+			return nil, apierrors.NewNotFound(appsv1.Resource("daemonsets"), name)
+		},
+		func(namespace string) store[*appsv1.DaemonSet] { return c.apps.DaemonSets(namespace) })
+	k.watched = func() bool { return false }
+	return k
+}
+
+// ensureSecret creates a Secret that somebody else fills, and otherwise leaves it to them.
+func (c cachedClient) ensureSecret(ctx context.Context, recorder events.Recorder, secret *corev1.Secret) error {
+	_, err := c.secrets.Secrets(secret.Namespace).Get(secret.Name)
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	_, _, err = resourceapply.ApplySecret(ctx, c, recorder, secret)
+	return err
+}
+
+// removeOurs removes an object if it is there and has our label.
+func (k kind) removeOurs(ctx context.Context, recorder events.Recorder, stale object) error {
+	namespace, name := stale.GetNamespace(), stale.GetName()
+	var found object
+	var err error
+	if k.watched() {
+		found, err = k.cached(namespace, name)
+	} else {
+		found, err = k.live(ctx, namespace, name)
+	}
+	if apierrors.IsNotFound(err) || err == nil && found.GetLabels()[managedByLabel] != managedBy {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = k.remove(ctx, namespace, name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	resourcehelper.ReportDeleteEvent(recorder, stale, err)
+	return err
+}
