@@ -94,7 +94,8 @@ const (
 type Finding struct {
 	// Input is the input that the finding is about.
 	Input Input
-	// DataKey is the key in the credentials Secret, such as clouds.yaml; empty for the other inputs.
+	// DataKey is the key in the credentials Secret, such as clouds.yaml, or that of another text beside the cloud
+	// configuration; empty for the configuration itself and the CA bundle.
 	DataKey string
 	// Line and Column are 1-based; both are 0 when the finding concerns the input as a whole. Columns count
 	// characters, not bytes.
@@ -129,7 +130,7 @@ type Result struct {
 	Credentials map[string][]byte
 	// Tokens are the federated tokens of the cloud-controller-manager's ServiceAccount that the cloud's login needs.
 	Tokens []Token
-	// Findings are sorted by input, line and column.
+	// Findings are sorted by input, key, line and column.
 	Findings []Finding
 }
 
@@ -187,10 +188,16 @@ func (fs *findings) add(f Finding) { *fs = append(*fs, f) }
 // one is Invalid.
 func (fs *findings) finish(r Result) Result {
 	all := *fs
+	refused := slices.ContainsFunc(all, func(f Finding) bool { return f.Kind == Invalid })
+	if refused || len(all) > mostFindings {
+		// What was or would have been adapted is of no interest then.
+		all = slices.DeleteFunc(all, func(f Finding) bool { return f.Kind == Adapted })
+	}
 	inputs := map[Input]int{ConfigInput: 0, CredentialsInput: 1, CABundleInput: 2}
 	byPlace := func(a, b Finding) int {
 		return cmp.Or(
 			cmp.Compare(inputs[a.Input], inputs[b.Input]),
+			cmp.Compare(a.DataKey, b.DataKey),
 			cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column),
 			cmp.Compare(a.Message, b.Message),
@@ -198,7 +205,7 @@ func (fs *findings) finish(r Result) Result {
 	}
 	slices.SortStableFunc(all, byPlace)
 	if len(all) > mostFindings {
-		kinds := map[Kind]int{Invalid: 0, Typo: 1, Unknown: 2, Rewritten: 3, Legacy: 4, Adapted: 5}
+		kinds := map[Kind]int{Invalid: 0, Typo: 1, Unknown: 2, Rewritten: 3, Legacy: 4}
 		slices.SortStableFunc(all, func(a, b Finding) int {
 			return cmp.Compare(kinds[a.Kind], kinds[b.Kind])
 		})
@@ -208,7 +215,7 @@ func (fs *findings) finish(r Result) Result {
 		all = append(all[:mostFindings-1:mostFindings-1], last)
 		slices.SortStableFunc(all, byPlace)
 	}
-	if slices.ContainsFunc(all, func(f Finding) bool { return f.Kind == Invalid }) {
+	if refused {
 		return Result{Findings: all}
 	}
 	r.Findings = all

@@ -33,7 +33,9 @@ type openStack struct {
 func OpenStack(src Source) Result {
 	o := &openStack{src: src}
 	o.config = readINI(src.Config, openStackSchema, &o.findings)
-	o.clouds = readClouds(src.Credentials, &o.findings)
+	if !src.CredentialsUnknown {
+		o.clouds = readClouds(src.Credentials, &o.findings)
+	}
 	o.checkValues()
 	o.checkLogin()
 	o.checkClientCertificate()
@@ -144,7 +146,7 @@ func (o *openStack) delivered(file string) bool {
 	}
 	if path.Dir(file) == o.src.Paths.Credentials {
 		_, ok := o.src.Credentials[path.Base(file)]
-		return ok
+		return ok || o.src.CredentialsUnknown
 	}
 	return strings.HasPrefix(file, "/etc/pki/") || strings.HasPrefix(file, "/etc/ssl/")
 }
@@ -171,8 +173,11 @@ func (o *openStack) useClouds() {
 	} {
 		was := o.config.drop("Global", ours.key)
 		o.config.add("Global", ours.key, ours.value)
-		if was.Name != "" && was.Value != ours.value && !slices.Contains(ours.same, strings.ToLower(was.Value)) {
-			o.config.report(was.Pos, Rewritten, fmt.Sprintf("%s is set to %q: %s", ours.key, ours.value, reason))
+		switch message := fmt.Sprintf("%s is set to %q: %s", ours.key, ours.value, reason); {
+		case was.Name == "":
+			o.config.report(was.Pos, Adapted, message)
+		case was.Value != ours.value && !slices.Contains(ours.same, strings.ToLower(was.Value)):
+			o.config.report(was.Pos, Rewritten, message)
 		}
 	}
 }
@@ -187,8 +192,11 @@ func (o *openStack) useCABundle() {
 	case o.hasCABundle():
 		o.config.drop("Global", "ca-file")
 		o.config.add("Global", "ca-file", ours)
-		if named.Value != "" && named.Value != ours {
-			o.config.report(named.Pos, Rewritten, fmt.Sprintf("ca-file is set to %q, where the ca-bundle.pem of the cloud configuration is delivered", ours))
+		switch message := fmt.Sprintf("ca-file is set to %q, where the ca-bundle.pem of the cloud configuration is delivered", ours); {
+		case named.Value == "":
+			o.config.report(named.Pos, Adapted, message)
+		case named.Value != ours:
+			o.config.report(named.Pos, Rewritten, message)
 		}
 		checkCABundle(o.src.CABundle, &o.findings)
 	case named.Value != "":
@@ -205,9 +213,13 @@ func (o *openStack) useCABundle() {
 // setDefaults adds OpenShift's defaults where the user says nothing: no load balancer shared by Services, and security
 // groups that let the load balancers reach the nodes.
 func (o *openStack) setDefaults() {
-	for _, d := range []struct{ key, value string }{{"max-shared-lb", "1"}, {"manage-security-groups", "true"}} {
+	for _, d := range []struct{ key, value, reason string }{
+		{"max-shared-lb", "1", "no two Services share a load balancer"},
+		{"manage-security-groups", "true", "the load balancers have to reach the nodes"},
+	} {
 		if o.config.value("LoadBalancer", d.key).Name == "" {
 			o.config.add("LoadBalancer", d.key, d.value)
+			o.config.report(gcfg.Position{}, Adapted, fmt.Sprintf("%s is set to %q, as OpenShift has it: %s", d.key, d.value, d.reason))
 		}
 	}
 }

@@ -16,7 +16,7 @@ func TestWhatTheDeploymentBrings(t *testing.T) {
 	var got operator.Options
 	require.NoError(t, complete(&got))
 	require.Equal(t, "registry/operator", got.OperatorImage)
-	require.Equal(t, map[string]string{"openstack-cloud-controller-manager": "registry/openstack"}, got.OperandImages)
+	require.Equal(t, "registry/openstack", got.OperandImages["openstack-cloud-controller-manager"])
 	require.Equal(t, "4.99.0", got.OperatorVersion)
 	require.Equal(t, "4.99.1", got.OperandVersion)
 	require.Equal(t, "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem of the operator's image", got.SystemTrust.Source)
