@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
@@ -146,6 +147,14 @@ func dump(t *testing.T, r *operand.Resources) []byte {
 	}
 	for _, f := range r.Files {
 		document(fmt.Sprintf("file %s, secret: %t", f.Name, f.Secret), map[string]string{"data": string(f.Data)})
+	}
+	if r.NodeManager != nil {
+		daemonSet, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.NodeManager)
+		require.NoError(t, err)
+		delete(daemonSet, "status")
+		text, err := yaml.Marshal(daemonSet)
+		require.NoError(t, err)
+		fmt.Fprintf(&out, "---\n# daemonset/%s\n%s", r.NodeManager.Name, text)
 	}
 	var warnings []string
 	for _, w := range r.Warnings {

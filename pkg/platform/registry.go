@@ -78,6 +78,17 @@ var registry = []Platform{
 		Rewrite: cloudconfig.OpenStack,
 		matches: ofType(configv1.OpenStackPlatformType),
 	},
+	{
+		Name:  "vsphere",
+		Image: "vsphere-cloud-controller-manager",
+		Credentials: Credentials{
+			Secret:     "vsphere-cloud-credentials",
+			RootSecret: "vsphere-creds",
+		},
+		Rewrite:             cloudconfig.VSphere,
+		WritesManagedConfig: true,
+		matches:             ofType(configv1.VSpherePlatformType),
+	},
 }
 
 // fallback serves every platform that no entry of the registry matches. The API asks for this:
