@@ -69,6 +69,14 @@ var registry = []Platform{
 		matches: ofType(configv1.GCPPlatformType),
 	},
 	{
+		Name:  "ibmcloud",
+		Image: "ibm-cloud-controller-manager",
+		// Made before the installation, by ccoctl: there is no root Secret.
+		Credentials: Credentials{Secret: "ibm-cloud-credentials"},
+		Rewrite:     cloudconfig.IBMCloud,
+		matches:     ofType(configv1.IBMCloudPlatformType),
+	},
+	{
 		Name:  "openstack",
 		Image: "openstack-cloud-controller-manager",
 		Credentials: Credentials{
