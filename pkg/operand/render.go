@@ -43,7 +43,14 @@ func Render(in Inputs) (*Resources, error) {
 		resources.Files = in.Phase.Files.files(files)
 		return resources, nil
 	}
-	return resources.withObjects(in, files)
+	if resources, err = resources.withObjects(in, files); err != nil {
+		return nil, err
+	}
+	resources.NodeManager, err = buildNodeManager(in, config, resources)
+	if err != nil {
+		return nil, fmt.Errorf("building the cloud-node-manager of platform %s: %w", in.Platform.Name, err)
+	}
+	return resources, nil
 }
 
 // Check is the check that Render makes, for those who want to know everything that it finds and need no pod.
@@ -107,6 +114,9 @@ func mergeConfig(in Inputs) (*config, error) {
 	if decoded.Platform != in.Platform.Name {
 		return nil, fmt.Errorf("the configuration is for platform %q, the candidate for %q", decoded.Platform, in.Platform.Name)
 	}
+	if err := (external{External: decoded.External}).placeholder(); err != nil {
+		return nil, err
+	}
 	if _, _, name, found := cloudconfig.Placeholders(merged); found {
 		return nil, fmt.Errorf("the configuration contains the text %s, which the installer replaces on each node; "+
 			"look for it in Proxy and Infrastructure and in spec.unsupportedConfigOverrides, and change it there", name)
@@ -152,6 +162,9 @@ func check(in Inputs, base *corev1.Pod, config *config) *checkedInputs {
 	}
 	c.checkTrust(in)
 	c.checkPlaceholders(in)
+	if config != nil {
+		c.checkExternal(in, base, config)
+	}
 	return c
 }
 
@@ -214,11 +227,11 @@ func problemOf(f cloudconfig.Finding, in Inputs) Problem {
 	p := Problem{Line: f.Line, Column: f.Column, Message: f.Message}
 	switch f.Input {
 	case cloudconfig.CredentialsInput:
-		p.Cause, p.Source, p.Key = CredentialsCause, in.Credentials.Source, f.DataKey
+		p.Cause, p.Source, p.Key = CredentialsCause, in.Credentials.sourceOf(f.DataKey), f.DataKey
 	case cloudconfig.CABundleInput:
 		p.Cause, p.Source, p.Key = CloudConfigCause, in.CloudConfig.Source, cloudCAKey
 	default:
-		p.Cause, p.Source, p.Key = CloudConfigCause, in.CloudConfig.Source, in.CloudConfig.Key
+		p.Cause, p.Source, p.Key = CloudConfigCause, in.CloudConfig.Source, cmp.Or(f.DataKey, in.CloudConfig.Key)
 	}
 	return p
 }
@@ -246,7 +259,7 @@ func (c *checkedInputs) checkTrust(in Inputs) {
 func (c *checkedInputs) checkPlaceholders(in Inputs) {
 	c.checkPlaceholder(Problem{Cause: CloudConfigCause, Source: in.CloudConfig.Source, Key: cloudCAKey}, in.CloudConfig.CABundle)
 	for _, key := range sortedKeys(in.Credentials.Data) {
-		c.checkPlaceholder(Problem{Cause: CredentialsCause, Source: in.Credentials.Source, Key: key}, in.Credentials.Data[key])
+		c.checkPlaceholder(Problem{Cause: CredentialsCause, Source: in.Credentials.sourceOf(key), Key: key}, in.Credentials.Data[key])
 	}
 }
 
@@ -258,7 +271,11 @@ func (c *checkedInputs) checkPlaceholder(p Problem, data []byte) {
 		return
 	}
 	p.Line, p.Column = line, column
-	p.Message = fmt.Sprintf("the value contains the text %s, which the installer replaces on each node; change the value, "+
-		"or rotate the credential, so that it does not", name)
+	p.Message = placeholderMessage(name)
 	c.refuse(p)
+}
+
+func placeholderMessage(name string) string {
+	return fmt.Sprintf("the value contains the text %s, which the installer replaces on each node; change the value, "+
+		"or rotate the credential, so that it does not", name)
 }
