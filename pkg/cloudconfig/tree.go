@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // treeFormat is how a cloud provider's own reader takes a configuration that is made of mappings and lists. A reader in
@@ -165,6 +166,8 @@ type treeDocument struct {
 	treeReader
 	root     *treeNode
 	findings *findings
+	// readable is false where the text as a whole could not be read, which is reported then.
+	readable bool
 }
 
 // read reads a configuration strictly and adds what is wrong with it to fs. What it returns can be used even then: its
@@ -192,7 +195,7 @@ func (r treeReader) read(text []byte, fs *findings) *treeDocument {
 	case root.kind != mapNode:
 		d.report(root.line, root.column, Invalid, d.wrongFormat(text))
 	default:
-		d.root = root
+		d.root, d.readable = root, true
 		d.checkObject(treeField{is: objectTree, fields: r.fields}, "", root)
 	}
 	return d
@@ -285,6 +288,44 @@ func (d *treeDocument) drop(path ...string) *treeEntry {
 		return nil
 	}
 	return n.drop(path[len(path)-1])
+}
+
+// known is the schema's field at a path.
+func (d *treeDocument) known(path ...string) treeField {
+	field := treeField{is: objectTree, fields: d.fields}
+	for _, name := range path {
+		if field.is == mapTree {
+			field = *field.of
+			continue
+		}
+		field, _ = d.field(field.fields, name)
+	}
+	return field
+}
+
+// put gives the path its value and says why. Where the user wrote another value that is a finding of the kind, and Adapted
+// where he wrote none. Nothing is said where he wrote the same.
+func (d *treeDocument) put(value *treeNode, kind Kind, reason string, path ...string) {
+	was := d.value(path...)
+	if was != nil && was.kind == value.kind && was.text == value.text && !isCollection(was) {
+		return
+	}
+	if was == nil || was.kind == textNode && was.text == "" {
+		kind = Adapted
+	}
+	set := strings.Join(path, ".") + " is set"
+	if field := d.known(path...); !field.secret && !isCollection(value) {
+		set += " to " + shownNew(value)
+	}
+	d.reportAt(was, kind, set+": "+reason)
+	d.set(value, path...)
+}
+
+func shownNew(value *treeNode) string {
+	if value.kind == textNode {
+		return quoted(value.text)
+	}
+	return value.text
 }
 
 // checkPlaceholders reports every text that would be another one in the file on the node.
