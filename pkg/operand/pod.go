@@ -63,12 +63,34 @@ func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*co
 	return pod, nil
 }
 
-// mergePod applies the patches in order and decodes the outcome strictly, so that a misspelt field of a patch is an
-// error. The operand's own container stays the first one: library-go reads the operand's image from it.
+// proxyEnv is how the operand reaches its cloud through the cluster's proxy.
+func proxyEnv(c *config) []corev1.EnvVar {
+	var env []corev1.EnvVar
+	for _, name := range sortedKeys(c.Proxy) {
+		env = append(env, corev1.EnvVar{Name: name, Value: c.Proxy[name]})
+	}
+	return env
+}
+
+// mergePod applies the patches in order. The operand's own container stays the first one: library-go reads the operand's
+// image from it.
 func mergePod(base []byte, patches ...[]byte) (*corev1.Pod, error) {
+	pod := &corev1.Pod{}
+	if err := merge("pod", pod, base, patches...); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(pod.Spec.Containers, func(a, b corev1.Container) int {
+		return rank(a.Name) - rank(b.Name)
+	})
+	return pod, nil
+}
+
+// merge applies strategic merge patches in order and decodes the outcome strictly into an empty object of its type, so that
+// a misspelt field of a patch is an error.
+func merge(what string, into any, base []byte, patches ...[]byte) error {
 	merged, err := yaml.YAMLToJSONStrict(base)
 	if err != nil {
-		return nil, fmt.Errorf("the base pod: %w", err)
+		return fmt.Errorf("the base %s: %w", what, err)
 	}
 	for _, patch := range patches {
 		if len(patch) == 0 {
@@ -76,20 +98,16 @@ func mergePod(base []byte, patches ...[]byte) (*corev1.Pod, error) {
 		}
 		patchJSON, err := yaml.YAMLToJSONStrict(patch)
 		if err != nil {
-			return nil, fmt.Errorf("a patch of the pod: %w", err)
+			return fmt.Errorf("a patch of the %s: %w", what, err)
 		}
-		if merged, err = strategicpatch.StrategicMergePatch(merged, patchJSON, corev1.Pod{}); err != nil {
-			return nil, fmt.Errorf("patching the pod: %w", err)
+		if merged, err = strategicpatch.StrategicMergePatch(merged, patchJSON, into); err != nil {
+			return fmt.Errorf("patching the %s: %w", what, err)
 		}
 	}
-	pod := &corev1.Pod{}
-	if err := yaml.UnmarshalStrict(merged, pod); err != nil {
-		return nil, fmt.Errorf("the patched pod: %w", err)
+	if err := yaml.UnmarshalStrict(merged, into); err != nil {
+		return fmt.Errorf("the patched %s: %w", what, err)
 	}
-	slices.SortStableFunc(pod.Spec.Containers, func(a, b corev1.Container) int {
-		return rank(a.Name) - rank(b.Name)
-	})
-	return pod, nil
+	return nil
 }
 
 func rank(container string) int {

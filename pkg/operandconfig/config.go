@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/url"
 
 	"github.com/openshift/library-go/pkg/operator/resource/resourcemerge"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -148,4 +149,14 @@ func Required(c *Config) error {
 		}
 	}
 	return utilerrors.NewAggregate(missing)
+}
+
+// APIServer is where components of the control plane reach the API.
+func (c *Config) APIServer() (*url.URL, error) {
+	server, err := url.Parse(c.APIServerInternalURI)
+	if err != nil || server.Hostname() == "" {
+		return nil, fmt.Errorf("status.apiServerInternalURI of infrastructure.config.openshift.io/cluster is %q, "+
+			"which names no host; restore it from the cluster's installation", c.APIServerInternalURI)
+	}
+	return server, nil
 }

@@ -1,7 +1,6 @@
 package staticpod
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -12,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 // nodePods are the pods of one namespace as library-go's static-pod controllers get to see and to make them.
@@ -90,9 +91,6 @@ func adapt(pod *corev1.Pod, server *url.URL) {
 	for i := range pod.Spec.Containers {
 		container := &pod.Spec.Containers[i]
 		container.Resources.Limits = nil
-		container.Env = append(container.Env,
-			corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: server.Hostname()},
-			corev1.EnvVar{Name: "KUBERNETES_SERVICE_PORT", Value: cmp.Or(server.Port(), "443")},
-		)
+		container.Env = append(container.Env, operand.APIServerEnv(server)...)
 	}
 }

@@ -174,11 +174,6 @@ func apiServer(operator v1helpers.OperatorClient) func() (*url.URL, error) {
 		if err != nil {
 			return nil, fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
 		}
-		server, err := url.Parse(observed.APIServerInternalURI)
-		if err != nil || server.Hostname() == "" {
-			return nil, fmt.Errorf("status.apiServerInternalURI of infrastructure.config.openshift.io/cluster is %q, "+
-				"which names no host; restore it from the cluster's installation", observed.APIServerInternalURI)
-		}
-		return server, nil
+		return observed.APIServer()
 	}
 }

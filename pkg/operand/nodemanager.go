@@ -1,0 +1,108 @@
+package operand
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
+)
+
+const (
+	// NodeManager is the name of the cloud-node-manager's DaemonSet, of its container, and of its pods' label app.
+	NodeManager = "cloud-node-manager"
+
+	// NodeManagerDigestAnnotation on the pods of the DaemonSet covers all that they were made from: their specification and
+	// what they read. It tells pods of an earlier candidate from those of the present one.
+	NodeManagerDigestAnnotation = "cloud-controller-manager.openshift.io/candidate"
+)
+
+// buildNodeManager lays the platform's patch over the base DaemonSet and puts in what the configuration says. It is nil on
+// a platform that has none. The pods read objects of the candidate r.
+func buildNodeManager(in Inputs, c *config, r *Resources) (*appsv1.DaemonSet, error) {
+	if in.Platform.NodeManagerImage == "" {
+		return nil, nil
+	}
+	patch, err := platformAsset(in.Platform.Name, "node-manager-patch.yaml")
+	if err != nil {
+		return nil, err
+	}
+	daemonSet := &appsv1.DaemonSet{}
+	if err := merge("daemonset", daemonSet, bindata.MustRead("assets/node-manager/daemonset.yaml"), patch); err != nil {
+		return nil, err
+	}
+	pod := &daemonSet.Spec.Template
+	if err := setImage(&pod.Spec, in.Images); err != nil {
+		return nil, err
+	}
+	server, err := c.APIServer()
+	if err != nil {
+		return nil, err
+	}
+	container := &pod.Spec.Containers[0]
+	container.Env = append(container.Env, APIServerEnv(server)...)
+	container.Env = append(container.Env, proxyEnv(c)...)
+
+	digest, err := nodeManagerDigest(pod, r)
+	if err != nil {
+		return nil, err
+	}
+	pod.Annotations[NodeManagerDigestAnnotation] = digest
+	return daemonSet, nil
+}
+
+// setImage replaces the one word that the asset uses for its image.
+func setImage(pod *corev1.PodSpec, images Images) error {
+	if len(pod.Containers) != 1 || pod.Containers[0].Name != NodeManager || pod.Containers[0].Image != "node-manager" {
+		return fmt.Errorf("the one container has to be %s with the image node-manager", NodeManager)
+	}
+	pod.Containers[0].Image = images.NodeManager
+	return nil
+}
+
+// APIServerEnv makes a pod on the host network ask the API server where the control plane does: a node that is not
+// initialised may have no service network.
+func APIServerEnv(server *url.URL) []corev1.EnvVar {
+	return []corev1.EnvVar{
+		{Name: "KUBERNETES_SERVICE_HOST", Value: server.Hostname()},
+		{Name: "KUBERNETES_SERVICE_PORT", Value: cmp.Or(server.Port(), "443")},
+	}
+}
+
+// nodeManagerDigest covers the pod and the data of every object that it mounts. Those keep their names when they change, so
+// without it nothing would tell the DaemonSet to replace its pods.
+func nodeManagerDigest(pod *corev1.PodTemplateSpec, r *Resources) (string, error) {
+	var configMaps []*corev1.ConfigMap
+	var secrets []*corev1.Secret
+	for _, volume := range pod.Spec.Volumes {
+		switch {
+		case volume.ConfigMap != nil:
+			i := slices.IndexFunc(r.ConfigMaps, func(o *corev1.ConfigMap) bool { return o.Name == volume.ConfigMap.Name })
+			if i < 0 {
+				return "", fmt.Errorf("volume %s: configmap/%s is not among the candidate's", volume.Name, volume.ConfigMap.Name)
+			}
+			configMaps = append(configMaps, r.ConfigMaps[i])
+		case volume.Secret != nil:
+			i := slices.IndexFunc(r.Secrets, func(o *corev1.Secret) bool { return o.Name == volume.Secret.SecretName })
+			if i < 0 {
+				return "", fmt.Errorf("volume %s: secret/%s is not among the candidate's", volume.Name, volume.Secret.SecretName)
+			}
+			secrets = append(secrets, r.Secrets[i])
+		default:
+			return "", fmt.Errorf("volume %s is neither of a configmap nor of a secret", volume.Name)
+		}
+	}
+	template, err := json.Marshal(pod)
+	if err != nil {
+		return "", fmt.Errorf("writing the pod: %w", err)
+	}
+	sum := sha256.Sum256(append(template, digest(configMaps, secrets, "")...))
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
