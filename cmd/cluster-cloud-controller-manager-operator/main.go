@@ -13,9 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/convert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/envfile"
 	operatorcmd "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/operator"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/render"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/validate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version"
@@ -36,6 +38,8 @@ func newCommand(ctx context.Context) *cobra.Command {
 	root.AddCommand(
 		operatorcmd.NewCommand(ctx),
 		render.NewCommand(),
+		validate.NewCommand(),
+		convert.NewCommand(),
 		installerpod.NewInstaller(ctx),
 		prune.NewPrune(),
 		certSyncer,

@@ -76,16 +76,21 @@ func (c *Cluster) addFile(file, group, kind, namespace, name string) error {
 	}
 	wanted := manifests(objects).find(group, kind, namespace, name)
 	if len(objects) != 1 || wanted == nil {
-		held := make([]string, 0, len(objects))
-		for _, m := range objects {
-			held = append(held, m.String())
-		}
 		expected := Manifest{Namespace: namespace, Name: name}
 		expected.GVK.Group, expected.GVK.Kind = group, kind
-		return fmt.Errorf("%s has to hold exactly %s, but holds %s", file, expected, strings.Join(held, " and "))
+		return fmt.Errorf("%s has to hold exactly %s, but holds %s", file, expected, held(objects))
 	}
 	c.objects, err = c.objects.add(*wanted)
 	return err
+}
+
+// held names the objects of a file.
+func held(objects []Manifest) string {
+	names := make([]string, 0, len(objects))
+	for _, m := range objects {
+		names = append(names, m.String())
+	}
+	return strings.Join(names, " and ")
 }
 
 // checkInfrastructure makes sure that the platform is known: unknown is not None.

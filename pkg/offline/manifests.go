@@ -25,7 +25,8 @@ type Manifest struct {
 	GVK             schema.GroupVersionKind
 	Namespace, Name string
 
-	json []byte
+	json     []byte
+	document yamlDocument
 }
 
 // String names the object as messages do, for example "configmap/cloud-provider-config in openshift-config".
@@ -166,7 +167,7 @@ func ReadObjects(file string) ([]Manifest, error) {
 	return objects, errors.Join(errs...)
 }
 
-func readObject(file string, d document) (Manifest, error) {
+func readObject(file string, d yamlDocument) (Manifest, error) {
 	asJSON, err := d.json()
 	if err != nil {
 		return Manifest{}, fmt.Errorf("%s:%w", file, err)
@@ -189,28 +190,30 @@ func readObject(file string, d document) (Manifest, error) {
 	}
 	return Manifest{
 		File: file, GVK: version.WithKind(header.Kind),
-		Namespace: header.Metadata.Namespace, Name: header.Metadata.Name, json: asJSON,
+		Namespace: header.Metadata.Namespace, Name: header.Metadata.Name, json: asJSON, document: d,
 	}, nil
 }
 
-// document is one YAML document of a file.
-type document struct {
+// yamlDocument is one YAML document of a file.
+type yamlDocument struct {
 	// line is the document's first line in its file, 1-based.
 	line int
-	data []byte
+	// column is how many characters stand before it in that line.
+	column int
+	data   []byte
 }
 
 // splitDocuments cuts a file at its document separators. What follows a separator on its line belongs to the document,
 // so the line numbers stay right.
-func splitDocuments(data []byte) []document {
-	var documents []document
-	current, start, offset, number := document{line: 1}, 0, 0, 0
+func splitDocuments(data []byte) []yamlDocument {
+	var documents []yamlDocument
+	current, start, offset, number := yamlDocument{line: 1}, 0, 0, 0
 	for line := range bytes.Lines(data) {
 		number++
 		if isSeparator(line) {
 			current.data = data[start:offset]
 			documents = append(documents, current)
-			current, start = document{line: number}, offset+len("---")
+			current, start = yamlDocument{line: number, column: len("---")}, offset+len("---")
 		}
 		offset += len(line)
 	}
@@ -237,7 +240,7 @@ func isBlank(data []byte) bool {
 var yamlLine = regexp.MustCompile(`(?s)^.*?line (\d+): (.*)$`)
 
 // json converts the document. An error starts with the line in the file.
-func (d document) json() ([]byte, error) {
+func (d yamlDocument) json() ([]byte, error) {
 	if trimmed := bytes.TrimSpace(d.data); trimmed[0] == '{' && json.Valid(trimmed) {
 		return trimmed, nil
 	}

@@ -111,6 +111,51 @@ func cloudConfigOf(configMap *corev1.ConfigMap, source, key string) operand.Clou
 	return c
 }
 
+// GivenCloudConfig is a cloud configuration that somebody has in a ConfigMap of any name. Its key is the one that ref names,
+// one of those that the installer and cluster-config-operator use, or the only one.
+func (c *Cluster) GivenCloudConfig(given Manifest, ref operandconfig.CloudConfigReference) (operand.CloudConfig, error) {
+	configMap := &corev1.ConfigMap{}
+	if err := given.Decode(configMap); err != nil {
+		return operand.CloudConfig{}, err
+	}
+	preferred := []string{ref.Key, defaultCloudConfigKey, operatorclient.ManagedCloudConfigKey}
+	isManaged := given.Namespace == operatorclient.ManagedConfigNamespace && given.Name == operatorclient.ManagedCloudConfig
+	if isManaged {
+		preferred = []string{operatorclient.ManagedCloudConfigKey, ref.Key, defaultCloudConfigKey}
+	}
+	config := cloudConfigOf(configMap, given.Source(), givenKey(configMap, preferred))
+	if isManaged && config.CABundle == nil && ref.Name != "" {
+		user, err := c.userCloudConfig(ref)
+		if err != nil {
+			return operand.CloudConfig{}, err
+		}
+		config.CABundle = user.CABundle
+	}
+	return config, nil
+}
+
+// givenKey is the first of the preferred keys that exists, the only key, or the first preferred one where that cannot be
+// told.
+func givenKey(configMap *corev1.ConfigMap, preferred []string) string {
+	preferred = slices.DeleteFunc(preferred, func(key string) bool { return key == "" })
+	var keys []string
+	for key := range configMap.Data {
+		keys = append(keys, key)
+	}
+	for key := range configMap.BinaryData {
+		keys = append(keys, key)
+	}
+	for _, key := range preferred {
+		if slices.Contains(keys, key) {
+			return key
+		}
+	}
+	if keys = slices.DeleteFunc(keys, func(key string) bool { return key == cloudCAKey }); len(keys) == 1 {
+		return keys[0]
+	}
+	return preferred[0]
+}
+
 func listed(data map[string]string) string {
 	if len(data) == 0 {
 		return "no key at all"

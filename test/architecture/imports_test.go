@@ -49,6 +49,9 @@ var layers = []layer{
 	{folder: "pkg/offline", ours: []string{
 		"pkg/operator/configobservation", "pkg/operator/operatorclient", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/apis",
 	}},
+	{folder: "pkg/cmd/findings", ours: []string{"pkg/offline"}},
+	{folder: "pkg/cmd/validate", ours: []string{"pkg/cmd/findings", "pkg/offline"}},
+	{folder: "pkg/cmd/convert", ours: []string{"pkg/cmd/findings", "pkg/offline"}},
 	{folder: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "bootstrap"}},
 	{folder: "cmd", ours: []string{"pkg/cmd", "pkg/operator/staticpod", "pkg/operand", "pkg/version"}},
 	{folder: "test/architecture", ours: []string{"pkg", "bindata", "bootstrap"}},

@@ -74,10 +74,9 @@ func (o *options) renderOperand(in *inputs, observed []byte) (*operand.Resources
 	if err != nil {
 		return nil, err
 	}
-	if p.Credentials.Secret != "" && credentials.Data == nil {
-		o.notice("neither secret/%s in %s nor secret/%s in %s is among the manifests, so no identity can serve on the bootstrap node: "+
-			"no pod is written, and nodes stay uninitialized until the cluster's own cloud-controller-manager runs",
-			p.Credentials.Secret, operand.Namespace, p.Credentials.RootSecret, offline.RootSecretNamespace)
+	if p.Credentials.Secret != "" && !p.Credentials.Optional && credentials.Data == nil {
+		o.notice("%s is among the manifests, so no identity can serve on the bootstrap node: "+
+			"no pod is written, and nodes stay uninitialized until the cluster's own cloud-controller-manager runs", offline.NoneOf(p.Credentials))
 		return nil, nil
 	}
 	candidate, err := o.candidate(in, p, config)

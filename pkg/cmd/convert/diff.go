@@ -1,0 +1,39 @@
+package convert
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/pmezard/go-difflib/difflib"
+)
+
+// context is how many equal lines a diff shows around each change.
+const context = 3
+
+// writeDiff writes a unified diff; nothing where both texts are equal.
+func (f file) writeDiff(out *bytes.Buffer) error {
+	if err := difflib.WriteUnifiedDiff(out, difflib.UnifiedDiff{
+		A: lines(f.before), FromFile: cmp.Or(f.title, "/dev/null"),
+		B: lines(f.after), ToFile: f.name + " of the cloud-controller-manager",
+		Context: context,
+	}); err != nil {
+		return fmt.Errorf("comparing %s: %w", f.name, err)
+	}
+	return nil
+}
+
+// lines are those of a text, each with its end. A last line without one gets the remark that diff makes.
+func lines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	all := strings.SplitAfter(text, "\n")
+	if last := len(all) - 1; all[last] == "" {
+		all = all[:last]
+	} else {
+		all[last] += "\n\\ No newline at end of file\n"
+	}
+	return all
+}

@@ -1,0 +1,72 @@
+package findings
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
+)
+
+// The sequences of a terminal that the colours are made of.
+const (
+	bold   = "\x1b[1m"
+	red    = "\x1b[1;31m"
+	yellow = "\x1b[1;33m"
+	plain  = "\x1b[0m"
+)
+
+// UseColor tells whether what is written to out may have colours: on a terminal, unless the variable NO_COLOR has a value.
+func UseColor(out io.Writer) bool {
+	file, is := out.(*os.File)
+	return is && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
+}
+
+// Print writes findings as lines.
+func Print(out io.Writer, findings []offline.Finding, color bool) error {
+	var errs []error
+	for _, f := range findings {
+		line := f.String()
+		if color {
+			severity := map[offline.Severity]string{offline.Error: red, offline.Warning: yellow}[f.Severity]
+			line = fmt.Sprintf("%s%s:%s %s%s:%s %s", bold, f.Place(), plain, severity, f.Severity, plain, f.Message)
+		}
+		_, err := fmt.Fprintln(out, line)
+		errs = append(errs, err)
+	}
+	return WriteError(errors.Join(errs...))
+}
+
+// WriteError says that the output is not complete; nil where err is.
+func WriteError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the output cannot be written: %w", offline.Reason(err))
+}
+
+// Counted is a number of things, for example "1 error" or "2 errors".
+func Counted(count int, thing string) string {
+	if count == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", count, thing)
+}
+
+// Inputs names the files of a request.
+func Inputs(request offline.Request) string {
+	var files []string
+	for _, file := range append([]string{request.CloudConfig}, request.Manifests...) {
+		if file != "" {
+			files = append(files, file)
+		}
+	}
+	if len(files) == 0 {
+		return request.Infrastructure
+	}
+	return strings.Join(files, " and ")
+}

@@ -1,0 +1,277 @@
+package offline
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// Request is what somebody wants to know about, before there is a cluster or beside one.
+type Request struct {
+	// Infrastructure is a file with the Infrastructure; without it one of Manifests has to be it.
+	Infrastructure string
+	// CloudConfig is a file with a ConfigMap of any name that holds the cloud configuration; without it the cluster's own is
+	// looked for in Manifests.
+	CloudConfig string
+	// Manifests are files and folders with further objects; without them nothing is known about credentials.
+	Manifests []string
+	// PayloadVersion is the release whose entry in the FeatureGate counts; without it the only entry does.
+	PayloadVersion string
+}
+
+// Report is the answer.
+type Report struct {
+	// Platform is the name of the platform in the registry.
+	Platform string
+	// Managed tells whether a cloud-controller-manager runs there. Where none does there is nothing to find.
+	Managed bool
+	// Findings are all errors and warnings, those on the cloud configuration's file first, each file's in the order of its
+	// lines.
+	Findings []Finding
+	// Changes tell, in the same order, what the cloud-controller-manager gets differently and why.
+	Changes []Finding
+	// Remarks say what was not checked and why.
+	Remarks []string
+	// CloudConfig and Credentials are what was checked.
+	CloudConfig operand.CloudConfig
+	Credentials operand.Credentials
+	// Cloud is what the cloud-controller-manager gets; only when there are no errors.
+	Cloud cloudconfig.Result
+}
+
+// Count returns how many findings have the severity.
+func (r *Report) Count(severity Severity) int {
+	count := 0
+	for _, f := range r.Findings {
+		if f.Severity == severity {
+			count++
+		}
+	}
+	return count
+}
+
+// Check makes the check that render and the operator make, where a likely typo is an error. It fails only where the files
+// cannot be used at all.
+func Check(request Request) (*Report, error) {
+	if request.Infrastructure == "" && len(request.Manifests) == 0 {
+		return nil, errors.New("--infra-config-file is required: the Infrastructure tells the platform")
+	}
+	c, err := Read(Files{Manifests: request.Manifests, Infrastructure: request.Infrastructure})
+	if err != nil {
+		return nil, err
+	}
+	given, err := readGiven(request.CloudConfig)
+	if err != nil {
+		return nil, err
+	}
+	observed, config, err := c.observed(request.PayloadVersion)
+	if err != nil {
+		return nil, err
+	}
+	p, known := platform.ByName(config.Platform)
+	if !known {
+		return nil, fmt.Errorf("platform %q is not in the registry", config.Platform)
+	}
+	report := &Report{Platform: p.Name, Managed: p.Managed()}
+	if !p.Managed() {
+		report.Remarks = []string{fmt.Sprintf("platform %s has no cloud-controller-manager here: nothing is checked", c.PlatformName)}
+		return report, nil
+	}
+	check := &check{cluster: c, platform: p, config: config, given: given, report: report, places: places{otherwise: c.Infrastructure}}
+	return report, check.run(request, observed)
+}
+
+// readGiven reads the one ConfigMap of a file; nil without a file.
+func readGiven(file string) (*Manifest, error) {
+	if file == "" {
+		return nil, nil
+	}
+	objects, err := ReadObjects(file)
+	if err != nil {
+		return nil, err
+	}
+	if len(objects) != 1 || objects[0].GVK.Group != "" || objects[0].GVK.Kind != configMapKind {
+		return nil, fmt.Errorf("%s has to hold exactly one ConfigMap with the cloud configuration, but holds %s", file, held(objects))
+	}
+	return &objects[0], nil
+}
+
+// observed runs the observers.
+func (c *Cluster) observed(payloadVersion string) ([]byte, *operandconfig.Config, error) {
+	if payloadVersion == "" {
+		version, err := c.onlyVersion()
+		if err != nil {
+			return nil, nil, err
+		}
+		payloadVersion = version
+	}
+	observed, err := c.Observe(payloadVersion)
+	if err != nil {
+		return nil, nil, err
+	}
+	config, err := operandconfig.Decode(observed)
+	return observed, config, err
+}
+
+// onlyVersion is the version of the FeatureGate's entry where it has just one.
+func (c *Cluster) onlyVersion() (string, error) {
+	found := c.objects.find(configv1.GroupName, "FeatureGate", "", operatorclient.Instance)
+	if found == nil {
+		return "", nil
+	}
+	gate := &configv1.FeatureGate{}
+	if err := found.Decode(gate); err != nil || len(gate.Status.FeatureGates) != 1 {
+		return "", err
+	}
+	return gate.Status.FeatureGates[0].Version, nil
+}
+
+// check is one run.
+type check struct {
+	cluster  *Cluster
+	platform platform.Platform
+	config   *operandconfig.Config
+	given    *Manifest
+	report   *Report
+	places   places
+}
+
+func (k *check) run(request Request, observed []byte) error {
+	if k.given != nil {
+		k.places.manifests = append(k.places.manifests, *k.given)
+	}
+	k.places.manifests = append(k.places.manifests, k.cluster.objects...)
+	if err := operandconfig.Required(k.config); err != nil {
+		k.findUnobserved(err)
+		return nil
+	}
+	in := operand.Inputs{Phase: operand.OperatorPhase(), Platform: k.platform, Config: observed, Policy: cloudconfig.Strict}
+	if k.platform.Image != "" {
+		// Which image a release has is no matter of the cluster's configuration.
+		in.Images = operand.Images{Operand: "in the release", NodeManager: "in the release", Operator: "in the release"}
+	}
+	var err error
+	if in.CloudConfig, err = k.cloudConfig(request); err != nil {
+		return err
+	}
+	if in.Credentials, err = k.credentials(request); err != nil {
+		return err
+	}
+	if in.Trust, err = k.cluster.Trust(k.config.TrustedCA); err != nil {
+		return err
+	}
+	checked, err := operand.Check(in)
+	if err != nil {
+		return err
+	}
+	k.fill(in, checked)
+	return nil
+}
+
+// findUnobserved reports what the Infrastructure lacks.
+func (k *check) findUnobserved(err error) {
+	missing := []error{err}
+	if aggregate, is := err.(utilerrors.Aggregate); is { //nolint:errorlint // Only the error itself is a list.
+		missing = aggregate.Errors()
+	}
+	for _, err := range missing {
+		k.report.Findings = append(k.report.Findings, k.places.finding(Error, operand.Problem{
+			Source: k.cluster.Infrastructure.Source(), Key: "status", Message: err.Error(),
+		}))
+	}
+}
+
+func (k *check) cloudConfig(request Request) (operand.CloudConfig, error) {
+	switch ref := k.config.CloudConfig; {
+	case k.given != nil:
+		return k.cluster.GivenCloudConfig(*k.given, ref)
+	case ref.Name != "" && len(request.Manifests) == 0:
+		return operand.CloudConfig{}, fmt.Errorf("--cloud-config-file is required: %s names configmap/%s in spec.cloudConfig",
+			k.cluster.Infrastructure.Source(), ref.Name)
+	default:
+		return k.cluster.CloudConfig(ref)
+	}
+}
+
+// credentials are unknown without manifests, and where the manifests have none: the cloud-credential-operator or the
+// administrator may bring them later.
+func (k *check) credentials(request Request) (operand.Credentials, error) {
+	unknown := operand.Credentials{Source: "the credentials Secret", Unknown: true}
+	if len(request.Manifests) == 0 {
+		return unknown, nil
+	}
+	found, err := k.cluster.Credentials(k.platform.Credentials)
+	if err != nil || found.Data != nil || k.platform.Credentials.Optional {
+		return found, err
+	}
+	if none := NoneOf(k.platform.Credentials); none != "" {
+		k.report.Remarks = append(k.report.Remarks, none+" is among the manifests: credentials are not checked")
+		return unknown, nil
+	}
+	return found, nil
+}
+
+// fill puts what was found at its places.
+func (k *check) fill(in operand.Inputs, checked *operand.Checked) {
+	k.report.CloudConfig, k.report.Credentials = in.CloudConfig, in.Credentials
+	for _, p := range checked.Problems {
+		k.report.Findings = append(k.report.Findings, k.places.finding(Error, p))
+	}
+	for _, p := range checked.Warnings {
+		k.report.Findings = append(k.report.Findings, k.places.finding(Warning, p))
+	}
+	for _, p := range checked.Changes {
+		k.report.Changes = append(k.report.Changes, k.places.finding(Change, p))
+	}
+	k.sort(k.report.Findings)
+	k.sort(k.report.Changes)
+	if len(checked.Problems) == 0 {
+		k.report.Cloud = checked.Cloud
+	}
+}
+
+func (k *check) sort(findings []Finding) {
+	later := func(f Finding) int {
+		if k.given != nil && f.File == k.given.File {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(later(a), later(b)), strings.Compare(a.File, b.File),
+			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+		)
+	})
+}
+
+// NoneOf names the Secrets that may hold a platform's credentials, as the beginning of a sentence that says that none does;
+// it is empty where the platform has no Secret.
+func NoneOf(c platform.Credentials) string {
+	var names []string
+	for _, s := range []Manifest{{Namespace: operand.Namespace, Name: c.Secret}, {Namespace: RootSecretNamespace, Name: c.RootSecret}} {
+		if s.Name != "" {
+			s.GVK = corev1.SchemeGroupVersion.WithKind("Secret")
+			names = append(names, s.String())
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return "no " + names[0]
+	}
+	return "neither " + strings.Join(names, " nor ")
+}

@@ -1,0 +1,144 @@
+package offline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline/document"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// Severity tells whether a finding refuses the input.
+type Severity string
+
+// The severities.
+const (
+	Error   Severity = "error"
+	Warning Severity = "warning"
+	// Change is no remark on the input: it tells what becomes of it.
+	Change Severity = "change"
+)
+
+// Finding is a problem at its place in the file that was given.
+type Finding struct {
+	File string `json:"file"`
+	// Line and Column are those of the file, 1-based; columns count characters.
+	Line     int      `json:"line"`
+	Column   int      `json:"column"`
+	Severity Severity `json:"severity"`
+	// Object is the object in the file, or the one that is missing, and Key the key in it.
+	Object  string `json:"object"`
+	Key     string `json:"key"`
+	Message string `json:"message"`
+}
+
+// Place is file:line:column.
+func (f Finding) Place() string { return fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column) }
+
+// String is the finding as compilers write theirs.
+func (f Finding) String() string { return fmt.Sprintf("%s: %s: %s", f.Place(), f.Severity, f.Message) }
+
+// places finds problems in the files that were read. Each document is parsed once.
+type places struct {
+	// manifests are those that problems may name.
+	manifests []Manifest
+	// otherwise is where a problem is reported whose object no file has.
+	otherwise Manifest
+	documents map[string]*document.Document
+	texts     map[string]document.Text
+}
+
+// finding puts a problem at its place. The problem's own line and column are those of the text under its key: where the
+// document says the text in another way, such as base64, the place is the key's.
+func (p *places) finding(severity Severity, problem operand.Problem) Finding {
+	message := strings.ReplaceAll(strings.TrimSpace(problem.Message), "\n", "; ")
+	m, path, found := p.locate(problem)
+	if !found {
+		object := operand.Problem{Source: problem.Source, Key: problem.Key, Message: message}
+		return Finding{
+			File: m.File, Line: m.document.line, Column: 1, Severity: severity,
+			Object: problem.Source, Key: problem.Key, Message: object.String(),
+		}
+	}
+	place := p.place(m, path, problem)
+	return Finding{
+		File: m.File, Line: place.Line, Column: place.Column, Severity: severity,
+		Object: m.String(), Key: problem.Key, Message: message,
+	}
+}
+
+// locate finds the object of a problem and the path to its key.
+func (p *places) locate(problem operand.Problem) (m Manifest, path []string, found bool) {
+	field := ""
+	i := slices.IndexFunc(p.manifests, func(m Manifest) bool {
+		var rest string
+		if rest, found = strings.CutPrefix(problem.Source, m.Source()); found {
+			field, found = strings.CutPrefix(rest, ", ")
+			found = found || rest == ""
+		}
+		return found || problem.Source == m.String()
+	})
+	if i < 0 {
+		return p.otherwise, nil, false
+	}
+	m = p.manifests[i]
+	if m.GVK.Group != "" {
+		return m, strings.FieldsFunc(field+"."+problem.Key, func(r rune) bool { return r == '.' }), true
+	}
+	// A Secret's stringData wins over its data.
+	for _, field := range []string{"stringData", "data", "binaryData"} {
+		if p.document(m).Has(field, problem.Key) {
+			return m, []string{field, problem.Key}, true
+		}
+	}
+	return m, []string{"data"}, true
+}
+
+// place is that of a problem below the path, in the file.
+func (p *places) place(m Manifest, path []string, problem operand.Problem) document.Place {
+	d := p.document(m)
+	place := d.Place(path...)
+	if problem.Line > 0 && !isBase64(m, path) {
+		if text, known := p.text(m, path); known {
+			if inner := text.Place(problem.Line, problem.Column); inner.Line > 0 {
+				place = inner
+			}
+		}
+	}
+	if place.Line == 1 {
+		place.Column += m.document.column
+	}
+	place.Line += m.document.line - 1
+	return place
+}
+
+// isBase64 tells whether a Kubernetes object has the value at the path in base64.
+func isBase64(m Manifest, path []string) bool {
+	return m.GVK.Group == "" && len(path) > 0 && (path[0] == "binaryData" || m.GVK.Kind == "Secret" && path[0] == "data")
+}
+
+func (p *places) document(m Manifest) *document.Document {
+	if p.documents == nil {
+		p.documents = map[string]*document.Document{}
+	}
+	if p.documents[m.Source()] == nil {
+		p.documents[m.Source()] = document.Parse(m.document.data)
+	}
+	return p.documents[m.Source()]
+}
+
+func (p *places) text(m Manifest, path []string) (document.Text, bool) {
+	key := m.Source() + ": " + strings.Join(path, " ")
+	if text, read := p.texts[key]; read {
+		return text, true
+	}
+	text, known := p.document(m).Text(path...)
+	if known {
+		if p.texts == nil {
+			p.texts = map[string]document.Text{}
+		}
+		p.texts[key] = text
+	}
+	return text, known
+}
