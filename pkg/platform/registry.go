@@ -77,6 +77,14 @@ var registry = []Platform{
 		matches:     ofType(configv1.IBMCloudPlatformType),
 	},
 	{
+		Name:  "nutanix",
+		Image: "nutanix-cloud-controller-manager",
+		// Made before the installation, by ccoctl. The provider reads it through the API under this very name.
+		Credentials: Credentials{Secret: "nutanix-credentials"},
+		Rewrite:     cloudconfig.Nutanix,
+		matches:     ofType(configv1.NutanixPlatformType),
+	},
+	{
 		Name:  "openstack",
 		Image: "openstack-cloud-controller-manager",
 		Credentials: Credentials{
@@ -85,6 +93,14 @@ var registry = []Platform{
 		},
 		Rewrite: cloudconfig.OpenStack,
 		matches: ofType(configv1.OpenStackPlatformType),
+	},
+	{
+		Name:  "powervs",
+		Image: "powervs-cloud-controller-manager",
+		// The same name as on IBM Cloud; made before the installation, by ccoctl.
+		Credentials: Credentials{Secret: "ibm-cloud-credentials"},
+		Rewrite:     cloudconfig.PowerVS,
+		matches:     ofType(configv1.PowerVSPlatformType),
 	},
 	{
 		Name:  "vsphere",
