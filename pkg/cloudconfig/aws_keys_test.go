@@ -1,6 +1,7 @@
 package cloudconfig
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig/gcfg"
 )
@@ -43,6 +46,37 @@ func schemaText(schema iniSchema) string {
 		}
 	}
 	return b.String()
+}
+
+// Every one of these sources makes its rewriting write all that it ever writes.
+func TestRewritingWritesOnlyKeysThatTheProviderReads(t *testing.T) {
+	ibmConfig := "[global]\nversion=1.1.0\n[provider]\naccountID=a\nclusterID=c\ncluster-default-provider=g2\nregion=r\n" +
+		"g2ResourceGroupName=g\ng2VpcName=v\ng2VpcSubnetNames=s\nzone=z\n"
+	ibmEndpoints := []configv1.IBMCloudServiceEndpoint{{Name: "IAM", URL: "https://i"}, {Name: "VPC", URL: "https://v"}, {Name: "ResourceManager", URL: "https://r"}}
+	powerVSEndpoints := []configv1.PowerVSServiceEndpoint{{Name: "IAM", URL: "https://i"}, {Name: "VPC", URL: "https://v"},
+		{Name: "ResourceManager", URL: "https://r"}, {Name: "ResourceController", URL: "https://c"}, {Name: "Power", URL: "https://p"}}
+	for name, c := range map[string]struct {
+		rewrite Rewrite
+		schema  iniSchema
+		config  string
+		status  configv1.PlatformStatus
+		written int // how many lines the result has more than the source
+	}{
+		"aws": {AWS, awsSchema, "", configv1.PlatformStatus{AWS: &configv1.AWSPlatformStatus{Region: "r", ServiceEndpoints: []configv1.AWSServiceEndpoint{
+			{Name: "ec2", URL: "https://e"}, {Name: "elasticloadbalancing", URL: "https://l"}, {Name: "kms", URL: "https://k"}}}}, 2 + 4*4},
+		"gcp":      {GCP, gcpSchema, "[x]\n", configv1.PlatformStatus{}, 1},
+		"ibmcloud": {IBMCloud, ibmSchema, ibmConfig, configv1.PlatformStatus{IBMCloud: &configv1.IBMCloudPlatformStatus{ServiceEndpoints: ibmEndpoints}}, 2 + 3 - 1},
+		"powervs": {PowerVS, powerVSSchema, ibmConfig + "powerVSRegion=r\npowerVSZone=z\npowerVSCloudInstanceID=i\n",
+			configv1.PlatformStatus{PowerVS: &configv1.PowerVSPlatformStatus{ServiceEndpoints: powerVSEndpoints}}, 2 + 5 - 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := c.rewrite(Source{Config: []byte(c.config), CredentialsUnknown: true, Cluster: Cluster{Status: c.status, FeatureGates: []string{awsNLBGate}}})
+			require.Empty(t, result.Errors(Strict))
+			config := bytes.ReplaceAll(result.Config, []byte("[x]"), nil)
+			requireKnown(t, c.schema, config)
+			require.Equal(t, c.written, bytes.Count(config, []byte("="))-strings.Count(c.config, "="))
+		})
+	}
 }
 
 // requireKnown checks that a configuration has nothing but what the provider reads, spelt as it does.

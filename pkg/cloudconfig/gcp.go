@@ -23,7 +23,7 @@ type gcp struct {
 //
 // The text is what openshift/cloud-provider-gcp reads. The rewriting makes the provider log in with service_account.json:
 // without token-url = nil it takes its tokens from the metadata server of the instance, whatever file there is. Without a
-// credentials Secret it does just that. What is unknown is kept: a newer provider may know it. Comments are not kept.
+// credentials Secret it does just that. An api-endpoint gets the slash that it needs. What is unknown is kept: a newer provider may know it. Comments are not kept.
 func GCP(src Source) Result {
 	g := &gcp{src: src}
 	g.config = readINI(src.Config, gcpSchema, &g.findings)
@@ -31,6 +31,7 @@ func GCP(src Source) Result {
 	g.checkCluster()
 	credentials, tokens := g.credentials()
 	g.useCredentials()
+	g.endEndpoint()
 	g.config.checkPlaceholders()
 	return g.findings.finish(Result{Config: g.config.format(), Credentials: credentials, Tokens: tokens})
 }
@@ -40,13 +41,8 @@ func (g *gcp) checkValues() {
 	g.checkWord("stack-type", "IPV4", "IPV4", "IPV6", "IPV4_IPV6")
 	g.checkWord("firewall-rules-management", "Enabled", "Enabled", "Disabled")
 	for _, key := range []string{"api-endpoint", "container-api-endpoint"} {
-		e := g.config.value("global", key)
-		switch {
-		case e.Value == "":
-		case !isEndpoint(e.Value):
+		if e := g.config.value("global", key); e.Value != "" && !isEndpoint(e.Value) {
 			g.config.report(e.ValuePos, Invalid, key+" is not of the form https://compute.googleapis.com/compute/v1/")
-		case !strings.HasSuffix(e.Value, "/"):
-			g.config.report(e.ValuePos, Typo, key+" has no slash at its end, which the cloud-controller-manager does not add: write one")
 		}
 	}
 	if e := g.config.value("global", "local-zone"); e.Value != "" && gcpRegion(e.Value) == "" {
@@ -112,4 +108,14 @@ func (g *gcp) useCredentials() {
 		return
 	}
 	g.config.report(was.Pos, Rewritten, reason)
+}
+
+// endEndpoint adds the slash that the provider does not add when it makes the addresses of networks out of the endpoint.
+func (g *gcp) endEndpoint() {
+	e := g.config.value("global", "api-endpoint")
+	if e.Value == "" || strings.HasSuffix(e.Value, "/") {
+		return
+	}
+	g.config.group("global").set("api-endpoint", e.Value+"/")
+	g.config.report(e.Pos, Rewritten, "api-endpoint gets a slash at its end: the cloud-controller-manager puts the names of networks right behind it")
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // gcpOtherTypes are the credentials files of Google's tools that no cluster can use: they are for people at a terminal, or
-// build on another login.
+// build on another login. A message may name them.
 var gcpOtherTypes = []string{"authorized_user", "external_account_authorized_user", "gdch_service_account", "impersonated_service_account"}
 
 // gcpCredentials reads a credentials file as Google's library does (golang.org/x/oauth2/google, credentialsFile in google.go,
@@ -32,7 +32,7 @@ var gcpCredentials = treeReader{
 	empty:   "restore the file that Google or ccoctl made",
 	fields: slices.Concat(
 		[]treeField{
-			{name: "type", values: slices.Concat([]string{gcpKeyType, gcpFederationType}, gcpOtherTypes), secret: true,
+			{name: "type", secret: true,
 				required: `write "type": "service_account" for a key or "external_account" for workload identity`},
 			{name: "private_key", secret: true},
 			{name: "private_key_id", secret: true},
@@ -100,9 +100,11 @@ func (g *gcp) credentials() (map[string][]byte, []Token) {
 		checkGCPKey(account)
 	case kind == gcpFederationType:
 		return map[string][]byte{gcpCredentialsFile: g.useToken(account, text)}, []Token{{Key: mintedToken, Audience: gcpTokenAudience}}
-	case slices.Contains(gcpOtherTypes, kind):
-		account.reportAt(account.value("type"), Invalid, fmt.Sprintf("type is %s, with which the cloud-controller-manager cannot log in: it wants %s (a key) or %s (workload identity)",
-			kind, gcpKeyType, gcpFederationType))
+	case kind != "":
+		if !slices.Contains(gcpOtherTypes, kind) {
+			kind = "unknown"
+		}
+		account.reportAt(account.value("type"), Invalid, fmt.Sprintf("type is %s, but wants %s (a key) or %s (workload identity)", kind, gcpKeyType, gcpFederationType))
 	}
 	return map[string][]byte{gcpCredentialsFile: text}, nil
 }
@@ -110,8 +112,8 @@ func (g *gcp) credentials() (map[string][]byte, []Token) {
 func checkGCPKey(account *treeDocument) {
 	requireGCP(account, "client_email")
 	requireGCP(account, "private_key")
-	if key := account.text("private_key"); key != "" && !isRSAKey(key) {
-		account.reportAt(account.value("private_key"), Invalid, `private_key is not an RSA key in PEM form: see whether its line breaks, "\n", were lost`)
+	if key := account.value("private_key"); key != nil && key.kind == textNode && key.text != "" && !isRSAKey(key.text) {
+		account.reportAt(key, Invalid, `private_key is not an RSA key in PEM form: see whether its line breaks, "\n", were lost`)
 	}
 	checkGCPAddress(account, "token_uri")
 }
@@ -155,13 +157,13 @@ func (g *gcp) useToken(account *treeDocument, text []byte) []byte {
 }
 
 func requireGCP(account *treeDocument, key string) {
-	if account.text(key) == "" {
-		account.reportAt(account.value(key), Invalid, key+" is missing: create the file anew with the tool that made it")
+	if value := account.value(key); value == nil || value.kind == textNode && value.text == "" {
+		account.reportAt(value, Invalid, key+" is missing: create the file anew with the tool that made it")
 	}
 }
 
 func checkGCPAddress(account *treeDocument, key string) {
-	if address := account.text(key); address != "" && !isEndpoint(address) {
-		account.reportAt(account.value(key), Invalid, key+" is not a URL of the form https://host/path")
+	if address := account.value(key); address != nil && address.kind == textNode && address.text != "" && !isEndpoint(address.text) {
+		account.reportAt(address, Invalid, key+" is not a URL of the form https://host/path")
 	}
 }

@@ -82,12 +82,24 @@ func (i *ibm) result() Result {
 // unreadable tells whether nothing of the text could be read, so that it would be wrong to miss anything in it.
 func (i *ibm) unreadable() bool { return len(i.config.sections) == 0 }
 
+// missing reports a key that is not there at the section where it belongs, if there is one.
+func (i *ibm) missing(section string, e gcfg.Entry, message string) {
+	if e.Blank {
+		return // reported
+	}
+	pos := e.ValuePos
+	if g := i.config.group(section); g != nil && e.Name == "" {
+		pos = g.Pos
+	}
+	i.config.report(pos, Invalid, message)
+}
+
 func (i *ibm) checkVersion() {
 	e := i.config.value("global", "version")
 	switch {
-	case i.unreadable() || e.Blank || e.Value == "1.0.0" || e.Value == "1.1.0":
-	case e.Name == "":
-		i.config.report(gcfg.Position{}, Invalid, "version is missing in [global], and the cloud-controller-manager would exit: write version = 1.1.0")
+	case i.unreadable() || e.Value == "1.0.0" || e.Value == "1.1.0":
+	case e.Value == "":
+		i.missing("global", e, "version is missing in [global], and the cloud-controller-manager would exit: write version = 1.1.0")
 	default:
 		i.config.report(e.ValuePos, Invalid, fmt.Sprintf("version is %s, but wants 1.0.0 or 1.1.0", quoted(e.Value)))
 	}
@@ -101,9 +113,9 @@ func (i *ibm) checkProvider() {
 	for _, key := range ibmRequired {
 		e := i.config.value("provider", key)
 		switch {
-		case e.Value == "" && !e.Blank:
-			i.config.report(e.ValuePos, Invalid, fmt.Sprintf("%s is missing in [provider], and the cloud-controller-manager could look up neither nodes nor load balancers: add it", key))
-		case key == "cluster-default-provider" && e.Value != "" && e.Value != ibmVPC:
+		case e.Value == "":
+			i.missing("provider", e, fmt.Sprintf("%s is missing in [provider], and the cloud-controller-manager could look up neither nodes nor load balancers: add it", key))
+		case key == "cluster-default-provider" && e.Value != ibmVPC:
 			i.config.report(e.ValuePos, Invalid, fmt.Sprintf("%s is %s, but OpenShift runs on VPC infrastructure only: write %s", key, quoted(e.Value), ibmVPC))
 		}
 	}
@@ -119,13 +131,13 @@ func (i *ibm) checkPowerVS() {
 	}
 	const reason = " in [provider], and the cloud-controller-manager would look for the nodes in VPC infrastructure: add "
 	for _, key := range []string{"powerVSRegion", "powerVSZone"} {
-		if e := i.config.value("provider", key); e.Value == "" && !e.Blank {
-			i.config.report(e.ValuePos, Invalid, key+" is missing"+reason+"it")
+		if e := i.config.value("provider", key); e.Value == "" {
+			i.missing("provider", e, key+" is missing"+reason+"it")
 		}
 	}
 	id, name := i.config.value("provider", "powerVSCloudInstanceID"), i.config.value("provider", "powerVSCloudInstanceName")
-	if id.Value == "" && name.Value == "" && !id.Blank && !name.Blank {
-		i.config.report(id.ValuePos, Invalid, "neither powerVSCloudInstanceID nor powerVSCloudInstanceName is set"+reason+"one of them")
+	if id.Value == "" && name.Value == "" && !name.Blank {
+		i.missing("provider", id, "neither powerVSCloudInstanceID nor powerVSCloudInstanceName is set"+reason+"one of them")
 	}
 }
 
@@ -164,7 +176,7 @@ func (i *ibm) useKeyFile() {
 	i.config.report(was.Pos, kind, fmt.Sprintf("g2Credentials is set to %q, where the API key of the credentials Secret is delivered", ours))
 }
 
-var ibmVersionSuffix = regexp.MustCompile(`/v[0-9]+/?$`)
+var ibmVersionSuffix = regexp.MustCompile(`(/v[0-9]+)+/?$`)
 
 // useEndpoint compares one endpoint with Infrastructure, or takes it from there.
 func (i *ibm) useEndpoint(endpoint ibmEndpoint) {

@@ -128,7 +128,7 @@ func readINI(text []byte, schema iniSchema, fs *findings) *iniDocument {
 		if text == nil {
 			state = "missing"
 		}
-		d.report(gcfg.Position{}, Invalid, "there is no cloud configuration: it is "+state+"; write at least the line [Global]")
+		d.report(gcfg.Position{}, Invalid, "there is no cloud configuration: it is "+state+"; write at least the line "+d.schema[0].header())
 		return d
 	}
 	sections, errs := gcfg.Parse(text)

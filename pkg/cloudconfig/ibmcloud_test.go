@@ -1,0 +1,80 @@
+package cloudconfig_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+)
+
+var apiKey = map[string]string{"ibmcloud_api_key": "s3cr3t-v4lue\n", "ibm-credentials.env": "ignored"}
+
+func TestIBMCloudGolden(t *testing.T) { requireGoldens(t, "ibmcloud", cloudconfig.IBMCloud, apiKey) }
+
+func TestPowerVSGolden(t *testing.T) { requireGoldens(t, "powervs", cloudconfig.PowerVS, apiKey) }
+
+// installers is the configuration that the installer writes.
+func installers(t *testing.T, platform string) []byte {
+	t.Helper()
+	config, err := os.ReadFile("testdata/" + platform + "/installer.conf")
+	require.NoError(t, err)
+	return config
+}
+
+func TestIBMCloudRefusesCredentialsThatCannotServe(t *testing.T) {
+	for name, c := range map[string]struct {
+		secret map[string]string
+		error  string
+	}{
+		"no Secret": {nil,
+			"credentials: there is no credentials Secret: see whether the cloud-credential-operator makes it, or create it where credentials are managed by hand"},
+		"an empty Secret": {map[string]string{},
+			"credentials ibmcloud_api_key: the credentials Secret is empty: it needs the key ibmcloud_api_key"},
+		"other keys": {map[string]string{"apikey": "s3cr3t", "IBMCLOUD_API_KEY": "s3cr3t"},
+			"credentials ibmcloud_api_key: the credentials Secret has no such key, only IBMCLOUD_API_KEY, apikey"},
+		"an empty key": {map[string]string{"ibmcloud_api_key": "\n"},
+			"credentials ibmcloud_api_key: it is empty: write the credentials that the cloud gave"},
+		"a line with a name": {map[string]string{"ibmcloud_api_key": "apikey: s3cr3t"},
+			"credentials ibmcloud_api_key: it has a blank or a line break in it, and the cloud-controller-manager would write it into its log: write the API key alone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for platform, rewrite := range map[string]cloudconfig.Rewrite{"ibmcloud": cloudconfig.IBMCloud, "powervs": cloudconfig.PowerVS} {
+				result := rewrite(cloudconfig.Source{Config: installers(t, platform), Credentials: secretOf(c.secret), Paths: staticPodPaths})
+				require.Equal(t, []string{c.error}, messages(result, cloudconfig.Invalid))
+				require.Nil(t, result.Config)
+			}
+		})
+	}
+}
+
+func TestIBMCloudMissesNoCredentialsWhereNobodyKnows(t *testing.T) {
+	for platform, rewrite := range map[string]cloudconfig.Rewrite{"ibmcloud": cloudconfig.IBMCloud, "powervs": cloudconfig.PowerVS} {
+		result := rewrite(cloudconfig.Source{Config: installers(t, platform), CredentialsUnknown: true, Paths: staticPodPaths})
+		require.Empty(t, result.Errors(cloudconfig.Strict))
+		require.Empty(t, result.Warnings(cloudconfig.Strict))
+		require.Nil(t, result.Credentials)
+	}
+}
+
+// FuzzIBMCloud proves the promises of a Rewrite for whatever configuration and API key there are, here and on Power VS.
+func FuzzIBMCloud(f *testing.F) {
+	for _, platform := range []string{"ibmcloud", "powervs"} {
+		config, err := os.ReadFile("testdata/" + platform + "/installer.conf")
+		require.NoError(f, err)
+		f.Add(string(config), "key")
+		f.Add(string(config)+"[kubernetes]\nconfig-file\nconfig-file = x\n[provider]\ng2EndpointOverride = https://a/v1/v2\n", "key\n")
+	}
+	cluster := cloudconfig.Cluster{Status: configv1.PlatformStatus{
+		IBMCloud: &configv1.IBMCloudPlatformStatus{ServiceEndpoints: []configv1.IBMCloudServiceEndpoint{{Name: "IAM", URL: "https://iam"}}},
+		PowerVS:  &configv1.PowerVSPlatformStatus{ServiceEndpoints: []configv1.PowerVSServiceEndpoint{{Name: "Power", URL: "https://power"}}},
+	}}
+	f.Fuzz(func(t *testing.T, config, key string) {
+		src := cloudconfig.Source{Config: []byte(config), Credentials: secretOf(map[string]string{"ibmcloud_api_key": key}), Cluster: cluster, Paths: staticPodPaths}
+		requireFuzzed(t, cloudconfig.IBMCloud, src)
+		requireFuzzed(t, cloudconfig.PowerVS, src)
+	})
+}
