@@ -1,0 +1,118 @@
+package operand_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// withNodeManager are the platforms that have a cloud-node-manager.
+func withNodeManager() []platform.Platform {
+	return slices.DeleteFunc(managed(), func(p platform.Platform) bool { return p.NodeManagerImage == "" })
+}
+
+func TestOnlyThePlatformsWithAnImageHaveANodeManager(t *testing.T) {
+	require.NotEmpty(t, withNodeManager())
+	for _, p := range managed() {
+		for _, phase := range phases() {
+			resources, err := operand.Render(inputs(t, p, phase))
+			require.NoError(t, err)
+			require.Equal(t, p.NodeManagerImage != "" && phase.Files == nil, resources.NodeManager != nil, "%s in phase %s", p.Name, phase.Name)
+		}
+	}
+}
+
+func TestTheNodeManagerRunsOnEveryLinuxNode(t *testing.T) {
+	for _, p := range withNodeManager() {
+		t.Run(p.Name, func(t *testing.T) {
+			resources, err := operand.Render(inputs(t, p, operand.OperatorPhase()))
+			require.NoError(t, err)
+			daemonSet := resources.NodeManager
+			require.Equal(t, operand.Namespace, daemonSet.Namespace)
+			require.Equal(t, operand.NodeManager, daemonSet.Name)
+			require.Equal(t, daemonSet.Spec.Selector.MatchLabels, daemonSet.Spec.Template.Labels)
+			pod := daemonSet.Spec.Template.Spec
+			require.Equal(t, map[string]string{"kubernetes.io/os": "linux"}, pod.NodeSelector)
+			require.Equal(t, []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, pod.Tolerations)
+			require.Equal(t, "cloud-node-manager", pod.ServiceAccountName)
+			require.True(t, pod.HostNetwork)
+			require.Len(t, pod.Containers, 1)
+			container := pod.Containers[0]
+			requireHardened(t, container)
+			require.Equal(t, "registry.example.com/ocp/"+p.NodeManagerImage+"@sha256:0123", container.Image)
+			require.Contains(t, container.Args, "--node-name=$(NODE_NAME)")
+			require.Subset(t, container.Env, []corev1.EnvVar{
+				{Name: "NODE_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}},
+				{Name: "KUBERNETES_SERVICE_HOST", Value: "api-int.demo.example.com"},
+				{Name: "KUBERNETES_SERVICE_PORT", Value: "6443"},
+			})
+		})
+	}
+}
+
+// TestTheNodeManagerIsReplacedForWhatItReads changes one input after the other.
+func TestTheNodeManagerIsReplacedForWhatItReads(t *testing.T) {
+	for name, tc := range map[string]struct {
+		platform string
+		change   func(*operand.Inputs)
+		want     bool
+	}{
+		"another image": {
+			platform: "azure", want: true,
+			change: func(in *operand.Inputs) { in.Images.NodeManager += "x" },
+		},
+		"another trusted CA": {
+			platform: "azure", want: true,
+			change: func(in *operand.Inputs) { in.Trust = in.Trust[:1]; in.CloudConfig.CABundle = nil },
+		},
+		"another proxy": {
+			platform: "azure", want: true,
+			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"proxy": {"NO_PROXY": ".example.com"}}`) },
+		},
+		"another image of the operand": {
+			platform: "azure",
+			change:   func(in *operand.Inputs) { in.Images.Operand += "x" },
+		},
+		"a redeployment of the operand": {
+			platform: "azure",
+			change:   func(in *operand.Inputs) { in.ForceRedeploymentReason = "because" },
+		},
+		"another client secret where the configuration is read": {
+			platform: "azurestack", want: true,
+			change: func(in *operand.Inputs) {
+				in.Credentials.Data["azure_client_secret"] = []byte("another-secret")
+				in.CloudConfig.Data = append(slices.Clone(in.CloudConfig.Data), '\n')
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, known := platform.ByName(tc.platform)
+			require.True(t, known)
+			digests := map[bool]string{}
+			for _, changed := range []bool{false, true} {
+				in := inputs(t, p, operand.OperatorPhase())
+				if changed {
+					tc.change(&in)
+				}
+				resources, err := operand.Render(in)
+				require.NoError(t, err)
+				digests[changed] = resources.NodeManager.Spec.Template.Annotations[operand.NodeManagerDigestAnnotation]
+				require.Regexp(t, "^sha256:[0-9a-f]{64}$", digests[changed])
+			}
+			require.Equal(t, tc.want, digests[false] != digests[true])
+		})
+	}
+}
+
+func TestANodeManagerNeedsTheAddressOfTheAPIServer(t *testing.T) {
+	in := inputs(t, withNodeManager()[0], operand.OperatorPhase())
+	in.Overrides = []byte(`{"apiServerInternalURI": "api-int"}`)
+	_, err := operand.Render(in)
+	require.EqualError(t, err, `building the cloud-node-manager of platform azure: status.apiServerInternalURI of `+
+		`infrastructure.config.openshift.io/cluster is "api-int", which names no host; restore it from the cluster's installation`)
+}
