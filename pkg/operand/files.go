@@ -27,7 +27,7 @@ const (
 	apiCAFile      = resourceDir + "/configmaps/" + KubeconfigsConfigMap + "/ca-bundle.crt"
 )
 
-// deliveredFile is the content of one key of one revisioned object.
+// deliveredFile is the content of one key of one object.
 type deliveredFile struct {
 	kind   Kind
 	object string
@@ -38,10 +38,15 @@ type deliveredFile struct {
 // path is where the file is for the containers.
 func (f deliveredFile) path() string {
 	folder := map[Kind]string{ConfigMap: "configmaps", Secret: "secrets"}[f.kind]
-	return fmt.Sprintf("%s/%s/%s/%s", resourceDir, folder, f.object, f.key)
+	dir := resourceDir
+	if slices.Contains(DeliveredBy(f.kind, Synced), f.object) {
+		dir = certDir
+	}
+	return fmt.Sprintf("%s/%s/%s/%s", dir, folder, f.object, f.key)
 }
 
-// deliver lists every revisioned file but the pod itself, sorted within its object.
+// deliver lists every file that a candidate holds, but the pod itself, sorted within its object: those that are revisioned,
+// and where there is no cert-syncer those that it would bring.
 func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error) {
 	files := []deliveredFile{
 		{ConfigMap, TrustedCAConfigMap, "ca-bundle.crt", c.trust},
@@ -55,6 +60,11 @@ func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error
 	}
 	for _, key := range sortedKeys(c.cloud.Credentials) {
 		files = append(files, deliveredFile{Secret, CloudCredentialsSecret, key, c.cloud.Credentials[key]})
+	}
+	if in.Phase.Files != nil {
+		for _, key := range sortedKeys(in.External.Reloaded) {
+			files = append(files, deliveredFile{Secret, CloudTokensSecret, key, in.External.Reloaded[key]})
+		}
 	}
 	if in.Identity == nil {
 		return files, nil

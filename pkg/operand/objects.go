@@ -41,6 +41,9 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 		return nil, fmt.Errorf("writing the annotation %s: %w", TokensAnnotation, err)
 	}
 	podConfigMap.Annotations = map[string]string{AcceptedInputAnnotation: InputDigest(in), TokensAnnotation: string(tokens)}
+	if len(in.External.Reloaded) > 0 {
+		podConfigMap.Annotations[ReloadedAnnotation] = strings.Join(sortedKeys(in.External.Reloaded), ",")
+	}
 	podConfigMap.Data["pod.yaml"] = string(installedPod)
 	podConfigMap.Data["forceRedeploymentReason"] = in.ForceRedeploymentReason
 	r.ConfigMaps = append(r.ConfigMaps, podConfigMap)

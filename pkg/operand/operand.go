@@ -7,6 +7,8 @@
 package operand
 
 import (
+	"cmp"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -29,6 +31,10 @@ const (
 	// TokensAnnotation on the pod ConfigMap holds Resources.Tokens as JSON: what has to be in the Secret cloud-tokens before
 	// the pod is installed.
 	TokensAnnotation = "cloud-controller-manager.openshift.io/cloud-tokens"
+
+	// ReloadedAnnotation on the pod ConfigMap holds the keys of ExternalSecrets.Reloaded, joined by commas: what the pod may
+	// still read from the Secret cloud-tokens when spec.external no longer names them.
+	ReloadedAnnotation = "cloud-controller-manager.openshift.io/reloaded-secrets"
 
 	// AcceptedInputAnnotation on the pod ConfigMap records InputDigest of the inputs that were accepted.
 	AcceptedInputAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
@@ -56,6 +62,9 @@ type Inputs struct {
 
 	// Credentials is the Secret with the cloud credentials.
 	Credentials Credentials
+
+	// External is what the Secrets of spec.external deliver; its ReadOnce are the Credentials.
+	External ExternalSecrets
 
 	// Trust is what is trusted besides: the Proxy's trusted CA and the system's bundle, in this order.
 	Trust []TrustSource
@@ -109,7 +118,12 @@ type Credentials struct {
 	Data map[string][]byte
 	// Unknown tells that nobody knows whether there is one, as in an offline check.
 	Unknown bool
+	// Sources are the objects that single keys come from, where they are not all from Source.
+	Sources map[string]string
 }
+
+// sourceOf is the object that a key comes from.
+func (c Credentials) sourceOf(key string) string { return cmp.Or(c.Sources[key], c.Source) }
 
 // TrustSource is one PEM bundle of the trusted CAs.
 type TrustSource struct {

@@ -17,6 +17,9 @@ type Phase struct {
 	// PodPatch is a strategic merge patch over the base pod and the platform's patch. YAML.
 	PodPatch []byte
 
+	// FixedArguments are flags that spec.external has no say in.
+	FixedArguments []string
+
 	// Files delivers the revisioned objects as single files; nil where library-go's installer writes folders of
 	// objects.
 	Files *FileLayout
@@ -46,6 +49,8 @@ func BootstrapPhase() Phase {
 		Name:     "bootstrap",
 		Config:   bootstrap.Config(),
 		PodPatch: bootstrap.PodPatch(),
+		// Whoever brings a cloud-controller-manager cannot make it do more on the bootstrap node than initialise nodes.
+		FixedArguments: []string{"authentication-skip-lookup", "controllers", "leader-elect"},
 		Files: &FileLayout{
 			SecretsDir: "/etc/kubernetes/bootstrap-secrets",
 			ConfigDir:  "/etc/kubernetes/bootstrap-configs",

@@ -47,10 +47,13 @@ func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*co
 	container := &pod.Spec.Containers[slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == Name })]
 	container.Args = arguments(c)
 	if c.External != nil {
-		external{c.External}.overlay(container)
+		external{External: c.External, fixed: in.Phase.FixedArguments}.overlay(container)
 	}
-	for _, name := range sortedKeys(c.Proxy) {
-		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: c.Proxy[name]})
+	for _, variable := range proxyEnv(c) {
+		// Only spec.external can have said so already, and it knows the cloud better.
+		if !slices.ContainsFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == variable.Name }) {
+			container.Env = append(container.Env, variable)
+		}
 	}
 	if in.Phase.Files != nil {
 		in.Phase.Files.mount(pod, container, files)

@@ -156,7 +156,9 @@ func (c *checkedInputs) error() error {
 // refused itself; what depends on it is not checked then.
 func check(in Inputs, base *corev1.Pod, config *config) *checkedInputs {
 	c := &checkedInputs{}
-	c.checkImages(in, base)
+	if config != nil || in.Platform.Image != "" {
+		c.checkImages(in, base)
+	}
 	if config != nil {
 		c.checkCloudConfig(in, config.Cluster)
 	}
