@@ -1,7 +1,223 @@
 package cloudconfig
 
-// VSphere checks and rewrites the configuration of vsphere.
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// vSphere is one run of the vSphere functions.
+type vSphere struct {
+	*treeDocument // in the YAML form, whatever the form of the source is
+	src           Source
+	isINI         bool
+	unread        bool // something of the source could not be read, so what is missing may be there
+	noVCenters    bool // which vCenters are used is not known, as what names them is wrong
+	findings      findings
+}
+
+// VSphere checks and rewrites a vSphere configuration, in the YAML form or in the legacy INI form, and checks the credentials
+// that it is used with.
+//
+// The text is what k8s.io/cloud-provider-vsphere v1.36.0 reads. The outcome is always YAML, as the provider is about to
+// forget the INI form. It reads its credentials from a folder, finds the vCenters, node networks and failure domains of
+// Infrastructure and the IP families of Network, and does without what only the in-tree provider knew. Where there is no
+// configuration, Infrastructure says enough. Comments are not kept; what is unknown is kept in the YAML form only.
+//
+// Of the credentials it delivers those of the vCenters that are used, under the names of the Secret's keys: the provider
+// looks for files of the same names.
 func VSphere(src Source) Result {
-	var fs findings
-	return fs.finish(Result{Config: src.Config, Credentials: src.Credentials})
+	v := newVSphere(src)
+	v.useSecretsDirectory()
+	v.useCABundle()
+	v.rewrite()
+	return v.findings.finish(Result{Config: v.formatYAML(), Credentials: v.credentials()})
+}
+
+// VSphereManaged is what the other components of a cluster read in openshift-config-managed/kube-cloud-config while the
+// feature gate VSphereMultiVCenterDay2 is on: the configuration of VSphere, but with the Secret that they read their
+// credentials from, as the folder of the cloud-controller-manager means nothing to them. It looks at no credentials.
+func VSphereManaged(src Source) Result {
+	v := newVSphere(src)
+	v.useSecret()
+	v.rewrite()
+	return v.findings.finish(Result{Config: v.formatYAML()})
+}
+
+// newVSphere reads the configuration; what cannot be read is reported and missing.
+func newVSphere(src Source) *vSphere {
+	v := &vSphere{src: src}
+	v.treeDocument = v.read()
+	return v
+}
+
+// rewrite does what does not depend on where the credentials are.
+func (v *vSphere) rewrite() {
+	v.useVCenters()
+	v.useLabels()
+	v.useIPFamilies()
+	v.useNodeNetworks()
+	v.checkPlaceholders()
+	v.order()
+}
+
+// order writes known settings in one order, so that the same settings are the same bytes. What is unknown comes last.
+func (v *vSphere) order() {
+	sortEntries(v.root, []string{"global", "vcenter", "labels", "nodes"})
+	sortEntries(v.value("global"), yamlNames(vSphereGlobalFields))
+	sortEntries(v.value("labels"), yamlNames(vSphereLabelFields))
+	sortEntries(v.value("nodes"), yamlNames(vSphereNodeFields))
+	if vcenters := v.value("vcenter"); vcenters != nil {
+		for _, e := range vcenters.entries {
+			sortEntries(e.value, yamlNames(vSphereConnectionFields))
+		}
+	}
+}
+
+func yamlNames(fields []vSphereField) []string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.yaml
+	}
+	return names
+}
+
+func sortEntries(n *treeNode, names []string) {
+	if n == nil {
+		return
+	}
+	place := func(e *treeEntry) int {
+		if i := slices.Index(names, e.name); i >= 0 {
+			return i
+		}
+		return len(names)
+	}
+	slices.SortStableFunc(n.entries, func(a, b *treeEntry) int { return cmp.Compare(place(a), place(b)) })
+}
+
+// infrastructure is how messages name the cluster's Infrastructure.
+const infrastructure = "infrastructure.config.openshift.io/cluster"
+
+// adapted reports a change that every configuration needs.
+func (v *vSphere) adapted(message string) { v.report(0, 0, Adapted, message) }
+
+// scopes are the settings of the whole configuration, and those of each vCenter.
+func (v *vSphere) scopes() [][]string {
+	scopes := [][]string{{"global"}}
+	if vcenters := v.value("vcenter"); vcenters != nil {
+		for _, e := range vcenters.entries {
+			scopes = append(scopes, []string{"vcenter", e.name})
+		}
+	}
+	return scopes
+}
+
+// shown is a setting as a message names it: in the user's own form.
+func (v *vSphere) shown(scope []string, name string) string {
+	if !v.isINI {
+		return cut(strings.Join(append(slices.Clone(scope), name), "."))
+	}
+	section := map[string]string{"global": "[Global]", "labels": "[Labels]", "nodes": "[Nodes]"}[scope[0]]
+	if scope[0] == "vcenter" {
+		section = "[VirtualCenter " + quoted(scope[1]) + "]"
+	}
+	for _, f := range slices.Concat(vSphereGlobalFields, vSphereLabelFields, vSphereNodeFields) {
+		if f.yaml == name {
+			return f.ini + " in " + section
+		}
+	}
+	return name + " in " + section
+}
+
+// dropSetting removes a setting with the reason.
+func (v *vSphere) dropSetting(scope []string, name string, kind Kind, reason string) {
+	if e := v.drop(append(slices.Clone(scope), name)...); e != nil {
+		v.treeDocument.report(e.line, e.column, kind, v.shown(scope, name)+" is dropped: "+reason)
+	}
+}
+
+// useSecretsDirectory makes the provider read its credentials from files. It would exit if a Secret were named too.
+func (v *vSphere) useSecretsDirectory() {
+	const reason = "the cloud-controller-manager reads its credentials from the files of its own credentials Secret"
+	v.dropLogin(reason)
+	folder := v.src.Paths.Credentials
+	switch was := v.value("global", "secretsDirectory"); {
+	case was == nil:
+		v.adapted(fmt.Sprintf("global.secretsDirectory is set to %q: %s", folder, reason))
+	case was.text != folder:
+		v.reportAt(was, Rewritten, fmt.Sprintf("%s is set to %q: %s", v.shown([]string{"global"}, "secretsDirectory"), folder, reason))
+	}
+	v.set(newText(folder), "global", "secretsDirectory")
+}
+
+// The Secret that an OpenShift installation on vSphere keeps the credentials of all components in.
+const (
+	vSphereSecretName      = "vsphere-creds"
+	vSphereSecretNamespace = "kube-system"
+)
+
+// useSecret names the Secret that every component of the cluster knows.
+func (v *vSphere) useSecret() {
+	const reason = "the cluster's components read their credentials from secret/" + vSphereSecretName + " in " + vSphereSecretNamespace
+	for _, ours := range []struct{ name, value string }{{"secretName", vSphereSecretName}, {"secretNamespace", vSphereSecretNamespace}} {
+		switch was := v.value("global", ours.name); {
+		case was == nil:
+			v.adapted(fmt.Sprintf("global.%s is set to %q: %s", ours.name, ours.value, reason))
+		case was.text != ours.value:
+			v.reportAt(was, Rewritten, fmt.Sprintf("%s is set to %q: %s", v.shown([]string{"global"}, ours.name), ours.value, reason))
+		}
+	}
+	v.drop("global", "secretName")
+	v.drop("global", "secretNamespace")
+	v.dropLogin(reason)
+	v.dropSetting([]string{"global"}, "secretsDirectory", Rewritten, reason)
+	v.set(newText(vSphereSecretName), "global", "secretName")
+	v.set(newText(vSphereSecretNamespace), "global", "secretNamespace")
+}
+
+// dropLogin removes every other way to log in.
+func (v *vSphere) dropLogin(reason string) {
+	defaults := map[string]string{"secretName": vSphereSecretName, "secretNamespace": vSphereSecretNamespace}
+	for _, scope := range v.scopes() {
+		for _, name := range []string{"secretName", "secretNamespace"} {
+			kind := Rewritten
+			if v.text(append(slices.Clone(scope), name)...) == defaults[name] {
+				kind = Adapted
+			}
+			v.dropSetting(scope, name, kind, reason)
+		}
+		for _, name := range []string{"user", "password"} {
+			v.dropSetting(scope, name, Rewritten, reason)
+		}
+	}
+}
+
+// useCABundle makes every caFile name a file that will exist. Without one the trust store counts, which has the CA bundle
+// beside the configuration in it.
+func (v *vSphere) useCABundle() {
+	for _, scope := range v.scopes() {
+		named := v.value(append(slices.Clone(scope), "caFile")...)
+		ours := v.src.Paths.CABundle
+		hasBundle := strings.TrimSpace(string(v.src.CABundle)) != ""
+		switch {
+		case named == nil:
+			continue
+		case strings.HasPrefix(path.Clean(named.text), "/etc/pki/") || strings.HasPrefix(path.Clean(named.text), "/etc/ssl/"):
+			continue // the image's own, of which nothing is known here
+		case !hasBundle:
+			v.reportAt(named, Invalid, fmt.Sprintf("%s is %s, which will not exist for the cloud-controller-manager: "+
+				"put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line",
+				v.shown(scope, "caFile"), quoted(named.text)))
+			continue
+		case named.text != ours:
+			v.reportAt(named, Rewritten, fmt.Sprintf("%s is set to %q, where the ca-bundle.pem of the cloud configuration is delivered",
+				v.shown(scope, "caFile"), ours))
+		}
+		named.text = ours
+		if len(v.findings) == 0 || !slices.ContainsFunc(v.findings, func(f Finding) bool { return f.Input == CABundleInput }) {
+			checkCABundle(v.src.CABundle, &v.findings)
+		}
+	}
 }

@@ -1,0 +1,158 @@
+package cloudconfig
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// ovnInternalAddress is what OVN-Kubernetes gives every node for its own traffic on a cluster with IPv6.
+const ovnInternalAddress = "fd69::2/128"
+
+// useNodeNetworks makes the networks that node addresses are looked for in those of Infrastructure. In a cluster with IPv6
+// it excludes the addresses that a node may hold but that are not its own; in one without it, such addresses were never a
+// problem, and a change might be one.
+func (v *vSphere) useNodeNetworks() {
+	var networking configv1.VSpherePlatformNodeNetworking
+	decides := v.src.Cluster.Spec.VSphere != nil
+	if decides {
+		networking = v.src.Cluster.Spec.VSphere.NodeNetworking
+	}
+	foreign := v.foreignAddresses()
+	for _, side := range []struct {
+		name, title string
+		spec        configv1.VSpherePlatformNodeNetworkingSpec
+	}{{"internal", "Internal", networking.Internal}, {"external", "External", networking.External}} {
+		field := vSpherePlatformSpec + ".nodeNetworking." + side.name
+		v.useNodeNetwork(nodeNetwork{
+			name: side.name + "VmNetworkName", field: field + ".network", decides: decides, wanted: nonEmptyTexts(side.spec.Network)})
+		v.useNodeNetwork(nodeNetwork{
+			name: side.name + "NetworkSubnetCidr", field: field + ".networkSubnetCidr", decides: decides, wanted: side.spec.NetworkSubnetCIDR, isList: true})
+		v.useNodeNetwork(nodeNetwork{
+			name: "exclude" + side.title + "NetworkSubnetCidr", field: field + ".excludeNetworkSubnetCidr", decides: decides,
+			wanted: side.spec.ExcludeNetworkSubnetCIDR, more: foreign, isList: true})
+	}
+}
+
+// foreignAddresses are the addresses of the API and of ingress and OVN-Kubernetes' own, where the cluster has IPv6.
+func (v *vSphere) foreignAddresses() []string {
+	if !slices.Contains(v.ipFamilies(), ipv6) {
+		return nil
+	}
+	var foreign []string
+	if status := v.src.Cluster.Status.VSphere; status != nil {
+		for _, text := range slices.Concat(status.APIServerInternalIPs, status.IngressIPs) {
+			if address, err := netip.ParseAddr(text); err == nil {
+				foreign = append(foreign, netip.PrefixFrom(address, address.BitLen()).String())
+			}
+		}
+	}
+	return append(foreign, ovnInternalAddress)
+}
+
+func nonEmptyTexts(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+}
+
+// nodeNetwork is one setting of nodes.
+type nodeNetwork struct {
+	name string
+	// field is the field of Infrastructure that has the setting, and wanted is what it says.
+	field  string
+	wanted []string
+	// decides tells that Infrastructure decides, even where it says nothing.
+	decides bool
+	// more is excluded whatever the field says.
+	more []string
+	// isList tells that the setting is a list of networks with commas.
+	isList bool
+}
+
+func (v *vSphere) useNodeNetwork(n nodeNetwork) {
+	user := v.value("nodes", n.name)
+	var was []string
+	if user != nil {
+		was = nonEmptyTexts(user.text)
+	}
+	if n.isList && user != nil {
+		was = nil
+		for network := range strings.SplitSeq(user.text, ",") {
+			was = append(was, nonEmptyTexts(strings.TrimSpace(network))...)
+		}
+	}
+	wanted := slices.Clone(n.wanted)
+	if !n.decides {
+		wanted = slices.Clone(was)
+	}
+	wanted = append(wanted, without(n.more, wanted)...)
+	if n.isList && !v.areNetworks(n, user, wanted) {
+		return
+	}
+	text := strings.Join(wanted, ",")
+	if user != nil && user.text == text || user == nil && text == "" {
+		return
+	}
+	v.reportNodeNetwork(n, user, was, wanted)
+	v.drop("nodes", n.name)
+	if nodes := v.value("nodes"); text != "" {
+		v.set(newText(text), "nodes", n.name)
+	} else if len(nodes.entries) == 0 {
+		v.drop("nodes")
+	}
+}
+
+// areNetworks reports what the provider could not read: it would find no address for any node.
+func (v *vSphere) areNetworks(n nodeNetwork, user *treeNode, wanted []string) bool {
+	good := true
+	for _, network := range wanted {
+		if _, err := netip.ParsePrefix(network); err == nil {
+			continue
+		}
+		good = false
+		const wants = "%s has %s, but wants networks such as 192.0.2.0/24"
+		if n.decides {
+			v.report(0, 0, Invalid, fmt.Sprintf(wants, n.field+" of "+infrastructure, quoted(network)))
+			continue
+		}
+		v.reportAt(user, Invalid, fmt.Sprintf(wants, v.shown([]string{"nodes"}, n.name), quoted(network)))
+	}
+	return good
+}
+
+func (v *vSphere) reportNodeNetwork(n nodeNetwork, user *treeNode, was, wanted []string) {
+	var reasons []string
+	if n.decides {
+		reasons = append(reasons, fmt.Sprintf("%s of %s says so", n.field, infrastructure))
+		if len(n.wanted) == 0 {
+			reasons = []string{fmt.Sprintf("%s of %s decides and is empty: write it there", n.field, infrastructure)}
+		}
+	}
+	if len(without(n.more, was)) > 0 {
+		more := "the addresses of the API, of ingress and of OVN-Kubernetes are not a node's own"
+		if len(n.wanted) == 0 && len(was) == 0 {
+			reasons = nil // Infrastructure has no part in it
+		}
+		reasons = append(reasons, more)
+	}
+	if len(reasons) == 0 {
+		reasons = []string{"the provider allows no blanks in the list"}
+	}
+	reason := strings.Join(reasons, "; ")
+	kind, shown := Adapted, "nodes."+n.name
+	if user == nil {
+		user = &treeNode{}
+	} else {
+		shown = v.shown([]string{"nodes"}, n.name)
+	}
+	if len(without(was, wanted)) > 0 {
+		kind = Rewritten
+	}
+	if len(wanted) == 0 {
+		v.reportAt(user, kind, fmt.Sprintf("%s is dropped: %s", shown, reason))
+		return
+	}
+	v.reportAt(user, kind, fmt.Sprintf("%s is set to %s: %s", shown, few(wanted), reason))
+}
