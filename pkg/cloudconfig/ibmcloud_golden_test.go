@@ -25,8 +25,8 @@ var staticPodPaths = cloudconfig.Paths{
 }
 
 // requireGoldens reads every testdata/<platform>/*.conf. Files beside it with the same name say more about the source:
-// .cluster.yaml is the Cluster, .secret.yaml the texts of the credentials Secret, or null. Without the latter there are the
-// texts of usual.
+// .cluster.yaml is the Cluster, .secret.yaml the texts of the credentials Secret, or null, and .keys.yaml those beside the
+// configuration. Without a Secret there are the texts of usual.
 func requireGoldens(t *testing.T, platform string, rewrite cloudconfig.Rewrite, usual map[string]string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", platform, "*.conf"))
@@ -43,6 +43,10 @@ func requireGoldens(t *testing.T, platform string, rewrite cloudconfig.Rewrite, 
 			var secret map[string]string
 			if readIfThere(t, name+".secret.yaml", &secret) {
 				src.Credentials = secretOf(secret)
+			}
+			var keys map[string]string
+			if readIfThere(t, name+".keys.yaml", &keys) {
+				src.Keys = secretOf(keys)
 			}
 			result := rewrite(src)
 			requireGolden(t, name+".golden", describeAll(result))
@@ -76,10 +80,13 @@ func readIfThere(t *testing.T, file string, into any) bool {
 	return true
 }
 
-// describeAll is describe with the delivered credentials and tokens.
+// describeAll is describe with the delivered files, credentials and tokens.
 func describeAll(r cloudconfig.Result) []byte {
 	var b bytes.Buffer
 	b.Write(describe(r))
+	for _, name := range slices.Sorted(maps.Keys(r.Files)) {
+		fmt.Fprintf(&b, "-- file: %s --\n%s", name, r.Files[name])
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.Credentials)) {
 		fmt.Fprintf(&b, "-- credentials: %s --\n%s", name, r.Credentials[name])
 		if !bytes.HasSuffix(r.Credentials[name], []byte("\n")) {

@@ -3,6 +3,7 @@ package cloudconfig
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -211,14 +212,15 @@ func (d *treeDocument) reportEmpty(state string) {
 
 // wrongFormat says what a text is that has no names with values in it.
 func (d *treeDocument) wrongFormat(text []byte) string {
-	wanted := "YAML with lines of key: value"
-	if d.format == jsonTree {
-		wanted = `JSON of the form {"key": "value"}`
-	}
+	wanted := map[treeFormat]string{
+		jsonTree:       `JSON of the form {"key": "value"}`,
+		yamlTree:       "YAML with lines of key: value",
+		yamlAsJSONTree: `JSON of the form {"key": "value"}, or YAML with lines of key: value`,
+	}[d.format]
 	if looksLikeINI(text) {
 		return "this looks like INI, but here belongs " + wanted
 	}
-	if d.format == jsonTree && otherFormat(text) == "YAML" {
+	if d.format == jsonTree && looksLikeYAML(text) {
 		return "this looks like YAML, but here belongs " + wanted
 	}
 	return "this is no mapping of keys to values: write " + wanted
@@ -236,6 +238,18 @@ func looksLikeINI(text []byte) bool {
 		}
 		name, _, found := bytes.Cut(line, []byte("="))
 		return found && !bytes.ContainsAny(name, `:{}"'`)
+	}
+	return false
+}
+
+var yamlFirstLine = regexp.MustCompile(`^(?:---|"?[A-Za-z][A-Za-z0-9_.-]*"?:)(?:\s|$)`)
+
+// looksLikeYAML tells whether the first line with something in it is a key of YAML's, which JSON never starts with.
+func looksLikeYAML(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return yamlFirstLine.Match(line)
+		}
 	}
 	return false
 }

@@ -42,10 +42,12 @@ func (d *treeDocument) parseYAML(text []byte) *treeNode {
 		d.reportYAMLError(text, err)
 		return nil
 	}
-	d.reportRest(text, decoder)
 	before := len(*d.findings)
 	builder := yamlTreeBuilder{treeDocument: d}
 	root := builder.node(document.Content[0], 1)
+	if root.kind == mapNode {
+		d.reportRest(text, decoder)
+	}
 	if slices.ContainsFunc((*d.findings)[before:], func(f Finding) bool { return f.Kind == Invalid }) {
 		return nil
 	}

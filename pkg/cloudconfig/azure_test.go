@@ -1,0 +1,124 @@
+package cloudconfig_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+)
+
+// azureLogin is what the cloud-credential-operator writes into the Secret.
+var azureLogin = map[string]string{
+	"azure_client_id":       "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee",
+	"azure_client_secret":   secretValue,
+	"azure_region":          "westeurope",
+	"azure_resource_prefix": "demo-x7k2p",
+	"azure_resourcegroup":   "demo-x7k2p-rg",
+	"azure_subscription_id": "66666666-7777-8888-9999-000000000000",
+	"azure_tenant_id":       "11111111-2222-3333-4444-555555555555",
+}
+
+const azureStackEndpoints = `{
+  "name": "AzureStackCloud",
+  "resourceManagerEndpoint": "https://management.local.azurestack.example.com/",
+  "activeDirectoryEndpoint": "https://login.microsoftonline.com/",
+  "tokenAudience": "https://management.azurestack.example.com/0123",
+  "galleryEndpoint": "https://portal.local.azurestack.example.com:30015/",
+  "storageEndpointSuffix": "local.azurestack.example.com",
+  "resourceIdentifiers": {"graph": "N/A", "keyVault": "N/A"}
+}
+`
+
+const smallAzureConfig = `{"subscriptionId": "s", "resourceGroup": "r", "tenantId": "t"}`
+
+func azureStack(src cloudconfig.Source) cloudconfig.Result {
+	if src.Keys == nil {
+		src.Keys = map[string][]byte{"endpoints": []byte(azureStackEndpoints)}
+	}
+	return cloudconfig.AzureStack(src)
+}
+
+func TestAzureGolden(t *testing.T) {
+	requireGoldens(t, "azure", cloudconfig.Azure, azureLogin)
+}
+
+func TestAzureStackGolden(t *testing.T) {
+	requireGoldens(t, "azurestack", azureStack, azureLogin)
+}
+
+func TestAzureFindingsHaveNoSecrets(t *testing.T) {
+	files, err := filepath.Glob("testdata/azure*/*.golden")
+	require.NoError(t, err)
+	for _, file := range files {
+		golden, err := os.ReadFile(file)
+		require.NoError(t, err)
+		findings, _, _ := strings.Cut(string(golden), "-- cloud.conf --")
+		require.NotContains(t, findings, "s3cr3t", file)
+	}
+}
+
+func TestAzureDeliversNoCredentialsBesideTheConfiguration(t *testing.T) {
+	result := cloudconfig.Azure(cloudconfig.Source{Config: []byte(smallAzureConfig), Credentials: secretOf(azureLogin)})
+	require.Empty(t, result.Errors(cloudconfig.Strict))
+	require.Empty(t, result.Credentials)
+	require.Contains(t, string(result.Config), secretValue)
+}
+
+func TestAzureMergesNothingWhereNobodyKnows(t *testing.T) {
+	for name, rewrite := range map[string]cloudconfig.Rewrite{"azure": cloudconfig.Azure, "azurestack": azureStack} {
+		t.Run(name, func(t *testing.T) {
+			result := rewrite(cloudconfig.Source{Config: []byte(`{"subscriptionId": "s", "resourceGroup": "r", "useManagedIdentityExtension": true}`),
+				Credentials: secretOf(azureLogin), CredentialsUnknown: true})
+			require.Empty(t, result.Errors(cloudconfig.Strict))
+			require.Contains(t, string(result.Config), `"useManagedIdentityExtension": true`)
+			require.NotContains(t, string(result.Config), "aadClient")
+			require.Empty(t, result.Tokens)
+		})
+	}
+}
+
+func TestAzureReportsAMissingConfiguration(t *testing.T) {
+	require.Equal(t, []string{
+		"cloud config: there is no cloud configuration: it is missing; write the JSON object that the installer makes, with at least subscriptionId and resourceGroup"},
+		messages(cloudconfig.Azure(cloudconfig.Source{Credentials: secretOf(azureLogin)}), cloudconfig.Invalid))
+}
+
+func TestAzureAsksInfrastructureOnlyForWhatItSays(t *testing.T) {
+	src := cloudconfig.Source{Config: []byte(smallAzureConfig), Credentials: secretOf(azureLogin)}
+	require.NotContains(t, string(cloudconfig.Azure(src).Config), `"cloud"`)
+	src.Cluster.Status.Azure = &configv1.AzurePlatformStatus{}
+	require.Contains(t, string(cloudconfig.Azure(src).Config), `"cloud": "AzurePublicCloud"`)
+}
+
+// FuzzAzure proves for any input that nothing panics, that the result is always the same and without the credentials in its
+// findings, and that a configuration that passes is rewritten to one that passes and stays as it is.
+func FuzzAzure(f *testing.F) {
+	files, err := filepath.Glob("testdata/azure*/*.conf")
+	require.NoError(f, err)
+	for _, file := range files {
+		config, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(config, []byte(azureStackEndpoints), true)
+	}
+	f.Add([]byte(smallAzureConfig), []byte(`{"name": 1}`), false)
+	f.Add([]byte("a: &a [*a]\n<<: {b: c}\n"), []byte("x"), false)
+	f.Fuzz(func(t *testing.T, config, endpoints []byte, federated bool) {
+		secret := map[string]string{"azure_client_id": "id", "azure_client_secret": secretValue, "azure_tenant_id": "t"}
+		if federated {
+			secret = map[string]string{"azure_client_id": "id", "azure_federated_token_file": "/x", "azure_tenant_id": "t"}
+		}
+		src := cloudconfig.Source{Config: config, Paths: staticPodPaths, Credentials: secretOf(secret), Keys: map[string][]byte{"endpoints": endpoints}}
+		for _, rewrite := range []cloudconfig.Rewrite{cloudconfig.Azure, cloudconfig.AzureStack} {
+			requireFuzzed(t, rewrite, src)
+			for _, finding := range rewrite(src).Findings {
+				require.NotContains(t, finding.Message, secretValue)
+			}
+		}
+	})
+}
