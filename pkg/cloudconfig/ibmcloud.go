@@ -25,6 +25,9 @@ type ibm struct {
 	config    *iniDocument
 	findings  findings
 	endpoints []ibmEndpoint
+	// unreadable tells that nothing of the text could be read and this is reported, so that it would be wrong to miss
+	// anything in it.
+	unreadable bool
 	// field is where Infrastructure has the facts about the cloud.
 	field string
 	// overrides are the endpoints that Infrastructure has, by service.
@@ -39,7 +42,7 @@ type ibm struct {
 // is kept: a newer provider may know it. Comments are not kept.
 func IBMCloud(src Source) Result {
 	i := &ibm{src: src, endpoints: ibmEndpoints, field: "status.platformStatus.ibmcloud.", overrides: map[string]string{}}
-	i.config = readINI(src.Config, ibmSchema, &i.findings)
+	i.read(ibmSchema)
 	if status := src.Cluster.Status.IBMCloud; status != nil {
 		i.config.contradicts(i.config.value("provider", "region"), i.field+"location", status.Location)
 		i.config.contradicts(i.config.value("provider", "g2ResourceGroupName"), i.field+"resourceGroupName", status.ResourceGroupName)
@@ -55,7 +58,7 @@ func IBMCloud(src Source) Result {
 // The text is what openshift/cloud-provider-powervs reads.
 func PowerVS(src Source) Result {
 	i := &ibm{src: src, endpoints: powerVSEndpoints, field: "status.platformStatus.powervs.", overrides: map[string]string{}}
-	i.config = readINI(src.Config, powerVSSchema, &i.findings)
+	i.read(powerVSSchema)
 	i.checkPowerVS()
 	if status := src.Cluster.Status.PowerVS; status != nil {
 		i.config.contradicts(i.config.value("provider", "powerVSRegion"), i.field+"region", status.Region)
@@ -79,8 +82,11 @@ func (i *ibm) result() Result {
 	return i.findings.finish(Result{Config: i.config.format(), Credentials: i.credentials()})
 }
 
-// unreadable tells whether nothing of the text could be read, so that it would be wrong to miss anything in it.
-func (i *ibm) unreadable() bool { return len(i.config.sections) == 0 }
+// read reads the text.
+func (i *ibm) read(schema iniSchema) {
+	i.config = readINI(i.src.Config, schema, &i.findings)
+	i.unreadable = len(i.config.sections) == 0 && len(i.findings) > 0
+}
 
 // missing reports a key that is not there at the section where it belongs, if there is one.
 func (i *ibm) missing(section string, e gcfg.Entry, message string) {
@@ -97,7 +103,7 @@ func (i *ibm) missing(section string, e gcfg.Entry, message string) {
 func (i *ibm) checkVersion() {
 	e := i.config.value("global", "version")
 	switch {
-	case i.unreadable() || e.Value == "1.0.0" || e.Value == "1.1.0":
+	case i.unreadable || e.Value == "1.0.0" || e.Value == "1.1.0":
 	case e.Value == "":
 		i.missing("global", e, "version is missing in [global], and the cloud-controller-manager would exit: write version = 1.1.0")
 	default:
@@ -107,7 +113,7 @@ func (i *ibm) checkVersion() {
 
 // checkProvider finds what is missing in [provider].
 func (i *ibm) checkProvider() {
-	if i.unreadable() {
+	if i.unreadable {
 		return
 	}
 	for _, key := range ibmRequired {
@@ -126,7 +132,7 @@ func (i *ibm) checkProvider() {
 
 // checkPowerVS finds keys without which the provider takes the nodes for instances of VPC infrastructure.
 func (i *ibm) checkPowerVS() {
-	if i.unreadable() {
+	if i.unreadable {
 		return
 	}
 	const reason = " in [provider], and the cloud-controller-manager would look for the nodes in VPC infrastructure: add "
