@@ -3,6 +3,7 @@ package cloudconfig
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,7 +63,7 @@ func (v *vSphere) useVCenters() {
 	}
 	wanted := v.wantedVCenters()
 	v.checkPorts()
-	if !v.checkServers(users) || v.contradictsInfrastructure(users, wanted) {
+	if !v.checkServers(users, wanted) || v.contradictsInfrastructure(users, wanted) {
 		v.noVCenters = true
 		return
 	}
@@ -124,23 +125,38 @@ func serversOf(wanted []vSphereVCenter) string {
 // is tells whether the entry is about this vCenter.
 func (w vSphereVCenter) is(e *treeEntry) bool { return strings.EqualFold(w.server, serverOf(e)) }
 
+// hostName has the characters of host names and IP addresses.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9._:%-]+$`)
+
+// serverProblem says why the provider cannot reach a server of that name.
+func serverProblem(server string) string {
+	host, port, _ := strings.Cut(server, ":")
+	_, err := strconv.ParseUint(port, 10, 16)
+	switch {
+	case !hostName.MatchString(server):
+		return "is " + quoted(server) + ", but wants the host name or IP address alone"
+	case err == nil && host != "":
+		return "is " + quoted(server) + ", but wants the host name or IP address alone: write the port under its own key"
+	}
+	return ""
+}
+
 // checkServers reports names that are none and vCenters that stand twice.
-func (v *vSphere) checkServers(users []*treeEntry) bool {
+func (v *vSphere) checkServers(users []*treeEntry, wanted []vSphereVCenter) bool {
 	good := true
+	for _, w := range wanted {
+		if problem := serverProblem(w.server); problem != "" {
+			v.report(0, 0, Invalid, "a server in "+vSphereVCenters+" "+problem)
+			good = false
+		}
+	}
 	for i, e := range users {
 		server, at := serverOf(e), &treeNode{line: e.line, column: e.column}
 		if set := e.value.get("server"); set != nil {
 			at = set
 		}
-		host, port, _ := strings.Cut(server, ":")
-		_, err := strconv.ParseUint(port, 10, 16)
-		switch {
-		case server == "" || strings.ContainsAny(server, "/@, \t\n"):
-			v.reportAt(at, Invalid, fmt.Sprintf("the vCenter's server is %s, but wants the host name or IP address alone", quoted(server)))
-			good = false
-		case err == nil && !strings.Contains(port, ":") && host != "":
-			v.reportAt(at, Invalid, fmt.Sprintf("the vCenter's server is %s, but wants the host name or IP address alone: "+
-				"write the port under its own key", quoted(server)))
+		if problem := serverProblem(server); problem != "" {
+			v.reportAt(at, Invalid, "the vCenter's server "+problem)
 			good = false
 		}
 		if twin := slices.IndexFunc(users[:i], vSphereVCenter{server: server}.is); twin >= 0 {
