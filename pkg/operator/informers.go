@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticresources"
 )
@@ -41,7 +42,8 @@ type informerSet struct {
 	bindings      informers.SharedInformerFactory
 
 	// These run only where the platform needs them.
-	policies informers.SharedInformerFactory
+	policies    informers.SharedInformerFactory
+	nodeManager informers.SharedInformerFactory
 
 	config          configinformers.SharedInformerFactory
 	clusterOperator configinformers.SharedInformerFactory
@@ -58,6 +60,8 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 			informers.WithTweakListOptions(labelled(masterLabel)), informers.WithTransform(stripNode)),
 		bindings: staticresources.NewInformers(kube, longWatch),
 		policies: staticresources.NewInformers(kube, longWatch),
+
+		nodeManager: namespaced(kube, operatorclient.TargetNamespace, named(operand.NodeManager)),
 		config: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
 			configinformers.WithTweakListOptions(longWatch), configinformers.WithTransform(stripManagedFields)),
 		clusterOperator: configinformers.NewSharedInformerFactoryWithOptions(config, resync,

@@ -169,6 +169,8 @@ func (w *wiring) targetConfig() factory.Controller {
 		TargetSecrets:    w.informers.target.Core().V1().Secrets(),
 		ConfigMaps:       v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
 		Secrets:          v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+		TargetDaemonSets: w.informers.nodeManager.Apps().V1().DaemonSets(),
+		DaemonSets:       w.kube.AppsV1(),
 		OperandImages:    w.OperandImages,
 		OperatorImage:    w.OperatorImage,
 		SystemTrust:      w.SystemTrust,
@@ -212,6 +214,7 @@ func (w *wiring) staticResources() factory.Controller {
 func (w *wiring) platformInformers() factory.Controller {
 	return ondemand.New(w.client, w.EventRecorder,
 		ondemand.Demand{Informers: w.informers.policies, Needed: staticresources.NeedsPolicies},
+		ondemand.Demand{Informers: w.informers.nodeManager, Needed: func(p platform.Platform) bool { return p.NodeManagerImage != "" }},
 	)
 }
 

@@ -17,7 +17,9 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	appsinformers "k8s.io/client-go/informers/apps/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
@@ -25,6 +27,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -45,6 +48,10 @@ type Options struct {
 	// TargetSecrets.
 	ConfigMaps corev1client.ConfigMapsGetter
 	Secrets    corev1client.SecretsGetter
+
+	// TargetDaemonSets is the informer of the cloud-node-manager, which runs where the platform has one. DaemonSets writes it.
+	TargetDaemonSets appsinformers.DaemonSetInformer
+	DaemonSets       appsv1client.DaemonSetsGetter
 
 	// OperandImages are the pull specifications by tag in the release payload, OperatorImage is that of this operator.
 	OperandImages map[string]string
@@ -87,7 +94,8 @@ func newController(o Options) *controller {
 
 func (c *controller) factory() *factory.Factory {
 	return factory.New().
-		WithInformers(c.Operator.Informer(), c.TargetConfigMaps.Informer(), c.TargetSecrets.Informer()).
+		WithInformers(c.Operator.Informer(), c.TargetConfigMaps.Informer(), c.TargetSecrets.Informer(),
+			ondemand.Informer{SharedIndexInformer: c.TargetDaemonSets.Informer()}).
 		WithSync(c.sync).
 		WithSyncDegradedOnError(c.Operator)
 }
@@ -122,6 +130,9 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return c.report(ctx, syncCtx.Recorder(), status, refused.Problems, refused.Warnings)
 	}
 	if err := c.apply(ctx, syncCtx.Recorder(), resources); err != nil {
+		return err
+	}
+	if err := c.applyNodeManager(ctx, syncCtx.Recorder(), status, resources.NodeManager); err != nil {
 		return err
 	}
 	return c.report(ctx, syncCtx.Recorder(), status, nil, resources.Warnings)

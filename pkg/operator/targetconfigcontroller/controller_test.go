@@ -71,6 +71,8 @@ func newFixtureWith(t *testing.T, spec operatorv1.StaticPodOperatorSpec, objects
 		TargetSecrets:    f.target.Core().V1().Secrets(),
 		ConfigMaps:       f.kube.CoreV1(),
 		Secrets:          f.kube.CoreV1(),
+		TargetDaemonSets: f.target.Apps().V1().DaemonSets(),
+		DaemonSets:       f.kube.AppsV1(),
 		OperandImages:    map[string]string{"openstack-cloud-controller-manager": "registry/openstack@sha256:1"},
 		OperatorImage:    "registry/operator@sha256:2",
 		Clock:            f.clock,

@@ -1,0 +1,64 @@
+package targetconfigcontroller
+
+import (
+	"context"
+	"fmt"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
+	"github.com/openshift/library-go/pkg/operator/resource/resourcemerge"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
+	appsv1listers "k8s.io/client-go/listers/apps/v1"
+)
+
+// generationManager owns the generation of the cloud-node-manager in the status, and only that.
+const generationManager = "TargetConfigController-NodeManager"
+
+// applyNodeManager writes the DaemonSet if its specification is not the rendered one, or if somebody else changed it since:
+// then its generation is not the recorded one.
+func (c *controller) applyNodeManager(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, required *appsv1.DaemonSet) error {
+	if required == nil {
+		return nil
+	}
+	expected := resourcemerge.ExpectedDaemonSetGeneration(required, status.Generations)
+	client := cachedDaemonSets{c.DaemonSets, c.TargetDaemonSets.Lister()}
+	actual, _, err := resourceapply.ApplyDaemonSet(ctx, client, recorder, required, expected)
+	if err != nil {
+		return fmt.Errorf("daemonset/%s in %s: %w", required.Name, required.Namespace, err)
+	}
+	err = c.Operator.ApplyStaticPodOperatorStatus(ctx, generationManager, applyoperatorv1.StaticPodOperatorStatus().WithGenerations(
+		applyoperatorv1.GenerationStatus().WithGroup(appsv1.GroupName).WithResource("daemonsets").
+			WithNamespace(actual.Namespace).WithName(actual.Name).WithLastGeneration(actual.Generation)))
+	if err != nil {
+		return fmt.Errorf("writing the generation of daemonset/%s to cloudcontrollermanager/cluster: %w", actual.Name, err)
+	}
+	return nil
+}
+
+// cachedDaemonSets prefer what the informer saw. It may not run yet, so what it does not have is read live.
+type cachedDaemonSets struct {
+	appsv1client.DaemonSetsGetter
+	lister appsv1listers.DaemonSetLister
+}
+
+// DaemonSets implements DaemonSetsGetter.
+func (c cachedDaemonSets) DaemonSets(namespace string) appsv1client.DaemonSetInterface {
+	return namespacedDaemonSets{c.DaemonSetsGetter.DaemonSets(namespace), c.lister.DaemonSets(namespace)}
+}
+
+type namespacedDaemonSets struct {
+	appsv1client.DaemonSetInterface
+	lister appsv1listers.DaemonSetNamespaceLister
+}
+
+// Get prefers what the informer saw.
+func (d namespacedDaemonSets) Get(ctx context.Context, name string, options metav1.GetOptions) (*appsv1.DaemonSet, error) {
+	if cached, err := d.lister.Get(name); err == nil {
+		return cached, nil
+	}
+	return d.DaemonSetInterface.Get(ctx, name, options)
+}

@@ -1,0 +1,141 @@
+package targetconfigcontroller
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/yaml"
+)
+
+// newAzureFixture is a good cluster on a platform with a node manager, that of operand's golden files.
+func newAzureFixture(t *testing.T) *fixture {
+	t.Helper()
+	folder := filepath.Join("..", "..", "operand", "testdata", "azure")
+	read := func(name string) []byte {
+		data, err := os.ReadFile(filepath.Join(folder, name))
+		require.NoError(t, err)
+		return data
+	}
+	credentials := map[string][]byte{}
+	entries, err := os.ReadDir(filepath.Join(folder, "credentials"))
+	require.NoError(t, err)
+	for _, entry := range entries {
+		credentials[entry.Name()] = read(filepath.Join("credentials", entry.Name()))
+	}
+	observed, err := yaml.YAMLToJSON(read("observed.yaml"))
+	require.NoError(t, err)
+	f := newFixtureWith(t, operatorv1.StaticPodOperatorSpec{
+		OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed, ObservedConfig: runtime.RawExtension{Raw: observed}},
+	}, inputs(
+		configMap("raw-cloud-config", map[string]string{"config": string(read("cloud.conf"))}),
+		secret("raw-cloud-credentials", credentials),
+		configMap("raw-trusted-ca", map[string]string{"ca-bundle.crt": ""}),
+	)...)
+	f.OperandImages = map[string]string{"azure-cloud-controller-manager": "registry/azure@sha256:1", "azure-cloud-node-manager": "registry/node@sha256:1"}
+	return f
+}
+
+// daemonSet is what the API has; see makes the cache show it.
+func (f *fixture) daemonSet(t *testing.T) *appsv1.DaemonSet {
+	t.Helper()
+	found, err := f.kube.AppsV1().DaemonSets(target).Get(t.Context(), "cloud-node-manager", metav1.GetOptions{})
+	require.NoError(t, err)
+	return found.DeepCopy()
+}
+
+func (f *fixture) see(t *testing.T, daemonSet *appsv1.DaemonSet) {
+	t.Helper()
+	require.NoError(t, f.target.Apps().V1().DaemonSets().Informer().GetStore().Add(daemonSet))
+	f.kube.ClearActions()
+}
+
+func TestTheNodeManagerComesAfterTheCandidate(t *testing.T) {
+	f := newAzureFixture(t)
+	require.NoError(t, f.run(t))
+	writes := f.writes()
+	require.Equal(t, []string{"create configmaps/cloud-controller-manager-pod", "create daemonsets/cloud-node-manager"}, writes[len(writes)-2:])
+	require.Equal(t, "registry/node@sha256:1", f.daemonSet(t).Spec.Template.Spec.Containers[0].Image)
+
+	f.refresh(t)
+	f.see(t, f.daemonSet(t))
+	require.NoError(t, f.run(t))
+	require.Empty(t, f.writes())
+	require.False(t, slices.ContainsFunc(f.kube.Actions(), func(a clienttesting.Action) bool { return a.GetResource().Resource == "daemonsets" }),
+		"what the informer saw is not read again")
+}
+
+func TestTheNodeManagerFollowsTheCandidate(t *testing.T) {
+	f := newAzureFixture(t)
+	require.NoError(t, f.run(t))
+	f.refresh(t)
+	f.see(t, f.daemonSet(t))
+
+	f.OperandImages["azure-cloud-node-manager"] = "registry/node@sha256:2"
+	require.NoError(t, f.run(t))
+	require.Equal(t, []string{"update daemonsets/cloud-node-manager"}, f.writes())
+	require.Equal(t, "registry/node@sha256:2", f.daemonSet(t).Spec.Template.Spec.Containers[0].Image)
+}
+
+func TestAChangeOfTheNodeManagerByOthersIsUndone(t *testing.T) {
+	f := newAzureFixture(t)
+	require.NoError(t, f.run(t))
+	f.refresh(t)
+	changed := f.daemonSet(t)
+	changed.Generation++
+	changed.Spec.Template.Spec.NodeSelector = map[string]string{"kubernetes.io/os": "linux", "none": "at-all"}
+	_, err := f.kube.AppsV1().DaemonSets(target).Update(t.Context(), changed, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	f.see(t, changed)
+
+	require.NoError(t, f.run(t))
+	require.Equal(t, []string{"update daemonsets/cloud-node-manager"}, f.writes())
+	require.Equal(t, map[string]string{"kubernetes.io/os": "linux"}, f.daemonSet(t).Spec.Template.Spec.NodeSelector)
+	_, status, _, err := f.operator.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	require.Equal(t, []operatorv1.GenerationStatus{{
+		Group: "apps", Resource: "daemonsets", Namespace: target, Name: "cloud-node-manager", LastGeneration: 1,
+	}}, status.Generations)
+}
+
+func TestARefusedChangeLeavesTheNodeManager(t *testing.T) {
+	f := newAzureFixture(t)
+	require.NoError(t, f.run(t))
+	f.refresh(t)
+	f.see(t, f.daemonSet(t))
+	f.OperandImages["azure-cloud-node-manager"] = ""
+	require.NoError(t, f.run(t))
+	require.Empty(t, f.writes())
+	require.Equal(t, []string{"ImageDegraded: deployment/cluster-cloud-controller-manager-operator in openshift-cloud-controller-manager-operator, " +
+		"key azure-cloud-node-manager: there is no image of the cloud-node-manager for platform azure; the release must name it"},
+		slices.DeleteFunc(f.problems(t), func(p string) bool { return !strings.HasPrefix(p, "Image") }))
+}
+
+func TestANodeManagerThatCannotBeWrittenIsReported(t *testing.T) {
+	f := newAzureFixture(t)
+	f.kube.PrependReactor("create", "daemonsets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("no quota")
+	})
+	require.EqualError(t, f.run(t), "daemonset/cloud-node-manager in openshift-cloud-controller-manager: no quota")
+	require.Contains(t, f.writes(), "create configmaps/cloud-controller-manager-pod")
+}
+
+func TestWithoutANodeManagerNothingIsAskedFor(t *testing.T) {
+	f := newFixture(t, inputs()...)
+	require.NoError(t, f.run(t))
+	for _, action := range f.kube.Actions() {
+		require.NotEqual(t, "daemonsets", action.GetResource().Resource)
+	}
+	_, status, _, err := f.operator.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	require.Empty(t, status.Generations)
+}
