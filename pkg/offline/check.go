@@ -99,6 +99,10 @@ func readGiven(file string) (*Manifest, error) {
 		return nil, nil
 	}
 	objects, err := ReadObjects(file)
+	var noObject *noObjectError
+	if errors.As(err, &noObject) {
+		return nil, fmt.Errorf("%w; give the ConfigMap that holds the cloud configuration, not the text in it", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -181,8 +181,11 @@ func readObject(file string, d yamlDocument) (Manifest, error) {
 		} `json:"metadata"`
 	}
 	err = utiljson.Unmarshal(asJSON, &header)
+	if err == nil && strings.HasSuffix(header.Kind, "List") && header.Metadata.Name == "" {
+		return Manifest{}, fmt.Errorf("%s:%d: this is a %s: write each of its items as a document of its own, between lines of ---", file, d.line, header.Kind)
+	}
 	if err != nil || header.Kind == "" || header.APIVersion == "" || header.Metadata.Name == "" {
-		return Manifest{}, fmt.Errorf("%s:%d: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name", file, d.line)
+		return Manifest{}, &noObjectError{file: file, line: d.line}
 	}
 	version, err := schema.ParseGroupVersion(header.APIVersion)
 	if err != nil {
@@ -192,6 +195,16 @@ func readObject(file string, d yamlDocument) (Manifest, error) {
 		File: file, GVK: version.WithKind(header.Kind),
 		Namespace: header.Metadata.Namespace, Name: header.Metadata.Name, json: asJSON, document: d,
 	}, nil
+}
+
+// noObjectError says that a document is YAML but no object.
+type noObjectError struct {
+	file string
+	line int
+}
+
+func (e *noObjectError) Error() string {
+	return fmt.Sprintf("%s:%d: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name", e.file, e.line)
 }
 
 // yamlDocument is one YAML document of a file.

@@ -1,0 +1,253 @@
+package validate_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	secret = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: openstack-credentials\n  namespace: kube-system\n"
+
+	clouds = `clouds:
+  openstack:
+    auth:
+      auth_url: https://keystone.example.com
+      username: a
+      password: b
+      project_name: c
+      user_domain_name: d
+      project_domain_name: e
+`
+	featureGate = "apiVersion: config.openshift.io/v1\nkind: FeatureGate\nmetadata: {name: cluster}\n" +
+		"status: {featureGates: [{version: 4.22.0, enabled: [], disabled: []}]}\n"
+
+	typo     = `unknown key "regoin" in [Global]; did you mean "region"?`
+	clean    = "0 errors, 0 warnings in cloud.yaml, checked for platform openstack"
+	oneError = "1 error, 0 warnings in cloud.yaml, checked for platform openstack"
+)
+
+func TestACleanConfiguration(t *testing.T) {
+	require.Equal(t, result{stdout: clean + "\n"}, newFolder(t).run())
+	require.Equal(t, result{stdout: lines(`{`, `  "findings": [],`, `  "errors": 0,`, `  "warnings": 0,`, `  "platform": "openstack"`, `}`)},
+		newFolder(t).run("--output=json"))
+}
+
+func TestWarningsAloneRefuseNothing(t *testing.T) {
+	f := newFolder(t)
+	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n    secret-name = openstack-credentials\n")
+	require.Equal(t, result{stdout: lines(
+		"cloud.yaml:9:5: warning: secret-name in [Global] is dropped: the external provider reads its credentials from a file",
+		"0 errors, 1 warning in cloud.yaml, checked for platform openstack",
+	)}, f.run())
+}
+
+func TestFindingsPointIntoTheFile(t *testing.T) {
+	// The mistake is in the second line of the text, at column 3.
+	const text = "[Global]\n  regoin = one\n"
+	for name, test := range map[string]struct{ file, place string }{
+		"in a literal block":            {configMap + "  config: |\n    [Global]\n      regoin = one\n", "cloud.yaml:9:7"},
+		"in a block without a last end": {configMap + "  config: |-\n    [Global]\n      regoin = one", "cloud.yaml:9:7"},
+		"in a block with its indent":    {configMap + "  config: |2\n    [Global]\n      regoin = one\n", "cloud.yaml:9:7"},
+		"in a file from Windows":        {strings.ReplaceAll(configMap+"  config: |\n    [Global]\n      regoin = one\n", "\n", "\r\n"), "cloud.yaml:9:7"},
+		"in a folded block":             {configMap + "  config: >\n    [Global]\n\n      regoin = one\n", "cloud.yaml:10:7"},
+		"in double quotes":              {configMap + `  config: "[Global]\n  regoin = one\n"` + "\n", "cloud.yaml:7:24"},
+		"in single quotes":              {configMap + "  config: '[Global]\n\n    regoin = one'\n", "cloud.yaml:9:5"},
+		"in a second document":          {"# of the cluster\n---\n# only comments\n---\n" + configMap + "  config: |\n    [Global]\n      regoin = one\n", "cloud.yaml:13:7"},
+		"in JSON":                       {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"config":` + fmt.Sprintf("%q", text) + `}}`, "cloud.yaml:1:93"},
+		"in JSON on several lines":      {"{\n\t\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"a\"},\n\t\"data\": {\n\t\t\"config\": " + fmt.Sprintf("%q", text) + "\n\t}\n}\n", "cloud.yaml:4:26"},
+		"behind a document's start":     {"--- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {config: " + fmt.Sprintf("%q", text) + "}}\n", "cloud.yaml:1:88"},
+		"behind an anchor": {strings.Replace(configMap, "metadata:\n", "metadata:\n  annotations:\n    a: &a |\n      [Global]\n        regoin = one\n", 1) +
+			"  config: *a\n", "cloud.yaml:7:9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolder(t)
+			f.write("cloud.yaml", test.file)
+			require.Equal(t, result{code: 1, stdout: lines(test.place+": error: "+typo, oneError)}, f.run())
+		})
+	}
+}
+
+func TestWhichKeyIsTheCloudConfiguration(t *testing.T) {
+	const (
+		good = ": |\n    [Global]\n"
+		bad  = ": |\n    [Global]\n    regoin = one\n"
+	)
+	managed := strings.NewReplacer("cloud-provider-config", "kube-cloud-config", "openshift-config", "openshift-config-managed").Replace(configMap)
+	for name, test := range map[string]struct{ infra, file, place string }{
+		"the one that the Infrastructure names":      {"key: mine", configMap + "  config" + good + "  mine" + bad, "cloud.yaml:11:5"},
+		"the installer's where none is named":        {"other: a", configMap + "  cloud.conf" + good + "  config" + bad, "cloud.yaml:11:5"},
+		"the operator's where the installer's lacks": {"key: mine", configMap + "  a" + good + "  cloud.conf" + bad, "cloud.yaml:11:5"},
+		"the operator's in the managed ConfigMap":    {"key: config", managed + "  config" + good + "  cloud.conf" + bad, "cloud.yaml:11:5"},
+		"the only one beside the CA bundle":          {"key: config", configMap + "  my-config" + bad, "cloud.yaml:9:5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolder(t)
+			f.write("infra.yaml", strings.Replace(infrastructure("OpenStack"), "key: config", test.infra, 1))
+			f.write("cloud.yaml", test.file)
+			require.Equal(t, result{code: 1, stdout: lines(test.place+": error: "+typo, oneError)}, f.run())
+		})
+	}
+}
+
+func TestWhatStandsInTheConfigMapInsteadOfAConfiguration(t *testing.T) {
+	for name, test := range map[string]struct{ file, finding string }{
+		"no data": {
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+			"cloud.yaml:1:1: error: the key is missing, there is no key at all: write the cloud configuration under it",
+		},
+		"two keys, none of which is it": {
+			configMap + "  a: one\n  b: two\n",
+			"cloud.yaml:6:1: error: the key is missing, there is only a, b: write the cloud configuration under it",
+		},
+		"binary data": {
+			strings.Replace(configMap, "\ndata:", "\nbinaryData:", 1) + "  config: W0dsb2JhbF0K\n",
+			"cloud.yaml:7:3: error: it is binary data: write it as text under data",
+		},
+		"nothing under the key": {
+			configMap + "  config: \"\"\n",
+			"cloud.yaml:7:3: error: there is no cloud configuration: it is empty; write at least the line [Global]",
+		},
+		"a CA bundle that is none": {
+			configMap + "  config: |\n    [Global]\n  ca-bundle.pem: |\n    -----BEGIN CERTIFICATE-----\n    AAAA\n    -----END CERTIFICATE-----\n",
+			"cloud.yaml:10:5: error: this certificate cannot be parsed, and the cloud-controller-manager would exit: replace or remove it",
+		},
+		"a text that the installation on a node replaces": {
+			configMap + "  config: |\n    [Global]\n    region = REVISION\n",
+			"cloud.yaml:9:14: error: this has the text REVISION in it, which the installation on a node replaces in every file: write another value",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolder(t)
+			f.write("cloud.yaml", test.file)
+			got := f.run()
+			require.Equal(t, 1, got.code)
+			require.Contains(t, strings.Split(got.stdout, "\n"), test.finding)
+			require.Empty(t, got.stderr)
+		})
+	}
+}
+
+func TestAConfigurationAsLargeAsAConfigMapCanBe(t *testing.T) {
+	f := newFolder(t)
+	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n"+strings.Repeat("    regoin = one\n", 1<<20/16))
+	got := f.run()
+	require.Equal(t, 1, got.code)
+	require.Len(t, strings.Split(got.stdout, "\n"), 102)
+	require.True(t, strings.HasSuffix(got.stdout, "100 errors, 0 warnings in cloud.yaml, checked for platform openstack\n"), got.stdout[len(got.stdout)-200:])
+}
+
+func TestAPlatformWhereNothingRunsIsClean(t *testing.T) {
+	for platform, infra := range map[string]string{
+		"None": infrastructure("None"), "BareMetal": infrastructure("BareMetal"), "External": infrastructure("External"), "Moonbase": infrastructure("Moonbase"),
+	} {
+		t.Run(platform, func(t *testing.T) {
+			f := newFolder(t)
+			f.write("infra.yaml", infra)
+			const remark = " has no cloud-controller-manager here: nothing is checked"
+			require.Equal(t, result{stdout: "platform " + platform + remark + "\n"}, f.run())
+			require.Equal(t, result{stdout: lines(`{`, `  "findings": [],`, `  "errors": 0,`, `  "warnings": 0,`, `  "platform": "none",`,
+				`  "remarks": [`, `    "platform `+platform+remark+`"`, `  ]`, `}`)}, f.run("-o", "json"))
+		})
+	}
+}
+
+func TestAnInfrastructureThatLacksWhatTheOperandNeeds(t *testing.T) {
+	f := newFolder(t)
+	f.write("infra.yaml", strings.NewReplacer("  apiServerInternalURI: https://api-int.ostest.example.com:6443\n", "", "  infrastructureName: ostest-x7k2p\n", "").
+		Replace(infrastructure("OpenStack")))
+	require.Equal(t, result{code: 1, stdout: lines(
+		"infra.yaml:11:1: error: infrastructureName is not observed yet: infrastructure.config.openshift.io/cluster has no status.infrastructureName",
+		"infra.yaml:11:1: error: apiServerInternalURI is not observed yet: infrastructure.config.openshift.io/cluster has no status.apiServerInternalURI",
+		"2 errors, 0 warnings in cloud.yaml, checked for platform openstack",
+	)}, f.run())
+}
+
+func TestManifests(t *testing.T) {
+	const summary = " in cloud.yaml and manifests, checked for platform openstack"
+	const proxy = "apiVersion: config.openshift.io/v1\nkind: Proxy\nmetadata: {name: cluster}\nspec: {trustedCA: {name: user-ca-bundle}}\n"
+	broken := strings.Replace(clouds, "password: b", "passwort: b", 1)
+	const noPassword = "auth has neither an application_credential_secret, nor a password, nor a token"
+	for name, test := range map[string]struct {
+		files map[string]string
+		code  int
+		want  []string
+	}{
+		"without credentials": {
+			map[string]string{"other.yaml": configMap}, 0, []string{
+				"neither secret/openstack-cloud-credentials in openshift-cloud-controller-manager nor secret/openstack-credentials in kube-system " +
+					"is among the manifests: credentials are not checked",
+				"0 errors, 0 warnings" + summary,
+			},
+		},
+		"with credentials": {
+			map[string]string{"secret.yaml": secret + "data:\n  clouds.yaml: " + base64.StdEncoding.EncodeToString([]byte(clouds)) + "\n"}, 0,
+			[]string{"0 errors, 0 warnings" + summary},
+		},
+		"with a mistake in text": {
+			map[string]string{"secret.yaml": secret + "stringData:\n  clouds.yaml: |\n" + indent(broken)}, 1,
+			[]string{"manifests/secret.yaml:11:11: error: " + noPassword, "1 error, 0 warnings" + summary},
+		},
+		"with a mistake in base64": {
+			map[string]string{"secret.yaml": secret + "data:\n  clouds.yaml: " + base64.StdEncoding.EncodeToString([]byte(broken)) + "\n"}, 1,
+			[]string{"manifests/secret.yaml:7:3: error: " + noPassword, "1 error, 0 warnings" + summary},
+		},
+		"with a CA that is not there": {
+			map[string]string{"proxy.yaml": proxy, "secret.yaml": secret + "stringData:\n  clouds.yaml: |\n" + indent(clouds)}, 0, []string{
+				"infra.yaml:1:1: warning: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: " +
+					"it is not among the manifests, but the Proxy names it in spec.trustedCA: add it, or its CAs are not trusted",
+				"0 errors, 1 warning" + summary,
+			},
+		},
+		"with a CA that is none": {
+			map[string]string{
+				"proxy.yaml": proxy, "secret.yaml": secret + "stringData:\n  clouds.yaml: |\n" + indent(clouds),
+				"user-ca.yaml": strings.Replace(configMap, "cloud-provider-config", "user-ca-bundle", 1) + "  ca-bundle.crt: |\n    # ours\n    -----BEGIN CERTIFICATE-----\n",
+			}, 0, []string{
+				"manifests/user-ca.yaml:9:5: warning: this is not a complete PEM block, it is left out; paste the whole certificate",
+				"0 errors, 1 warning" + summary,
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolder(t)
+			for name, data := range test.files {
+				if data == configMap { // Not the cloud configuration.
+					data = strings.Replace(data, "cloud-provider-config", "other", 1)
+				}
+				f.write("manifests/"+name, data)
+			}
+			require.Equal(t, result{code: test.code, stdout: lines(test.want...)}, f.run("--rendered-manifest-files=manifests"))
+		})
+	}
+}
+
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
+}
+
+func TestManifestsAloneAreEnough(t *testing.T) {
+	f := newFolder(t)
+	f.write("manifests/infra.yaml", infrastructure("OpenStack"))
+	f.write("manifests/gate.yaml", featureGate)
+	f.write("manifests/secret.yaml", secret+"stringData:\n  clouds.yaml: |\n"+indent(clouds))
+	f.write("manifests/cloud.yaml", configMap+"  config: |\n    [Global]\n    regoin = one\n")
+	require.Equal(t, result{code: 1, stdout: lines("manifests/cloud.yaml:9:5: error: "+typo, "1 error, 0 warnings in manifests, checked for platform openstack")},
+		f.command("--rendered-manifest-files=manifests"))
+	require.Equal(t, result{stdout: lines("0 errors, 0 warnings in cloud.yaml and manifests, checked for platform openstack")},
+		f.command("--rendered-manifest-files=manifests", "--cloud-config-file=cloud.yaml"), "the given file counts")
+}
+
+func TestTheCloudsCAStandsBesideTheUsersConfigurationOnly(t *testing.T) {
+	f := newFolder(t)
+	const config = "  config: |\n    [Global]\n    ca-file = /etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\n"
+	f.write("manifests/cloud.yaml", configMap+config+"  ca-bundle.pem: none\n")
+	f.write("cloud.yaml", strings.NewReplacer("cloud-provider-config", "kube-cloud-config", "openshift-config", "openshift-config-managed").Replace(configMap)+
+		strings.Replace(config, "config:", "cloud.conf:", 1))
+	got := f.run("--rendered-manifest-files=manifests")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.stdout, "there is no PEM certificate in it")
+}

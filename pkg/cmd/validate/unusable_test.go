@@ -1,0 +1,152 @@
+package validate_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// wanted is added where the file does not even look like an object.
+const wanted = "; give the ConfigMap that holds the cloud configuration, not the text in it"
+
+func TestInputThatCannotBeUsed(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare func(folder)
+		flags   []string
+		message string
+	}{
+		"no flag at all": {
+			flags:   []string{"--infra-config-file=", "--cloud-config-file="},
+			message: "--infra-config-file is required: the Infrastructure tells the platform",
+		},
+		"no cloud configuration although one is named": {
+			flags: []string{"--cloud-config-file="},
+			message: "--cloud-config-file is required: infra.yaml: infrastructure.config.openshift.io/cluster names " +
+				"configmap/cloud-provider-config in spec.cloudConfig",
+		},
+		"an unknown flag":             {flags: []string{"--colour"}, message: "unknown flag: --colour"},
+		"a flag without its value":    {flags: []string{"--output"}, message: "flag needs an argument: --output"},
+		"an argument":                 {flags: []string{"cloud.yaml"}, message: `unexpected argument "cloud.yaml": every input is given by a flag`},
+		"a format that nobody knows":  {flags: []string{"-o", "yaml"}, message: `--output is "yaml": give text or json`},
+		"a file that is missing":      {flags: []string{"--cloud-config-file=a.yaml"}, message: "a.yaml cannot be read: no such file or directory"},
+		"a folder instead of a file":  {flags: []string{"--cloud-config-file=."}, message: ". cannot be read: is a directory"},
+		"an infrastructure's folder":  {flags: []string{"--infra-config-file=."}, message: ". cannot be read: is a directory"},
+		"manifests that are missing":  {flags: []string{"--rendered-manifest-files=nowhere"}, message: "nowhere cannot be read: no such file or directory"},
+		"the two files interchanged":  {flags: []string{"--infra-config-file=cloud.yaml", "--cloud-config-file=infra.yaml"}, message: "cloud.yaml has to hold exactly infrastructure.config.openshift.io/cluster, but holds configmap/cloud-provider-config in openshift-config"},
+		"the infrastructure for both": {flags: []string{"--cloud-config-file=infra.yaml"}, message: "infra.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds infrastructure.config.openshift.io/cluster"},
+		"an empty file": {
+			prepare: func(f folder) { f.write("cloud.yaml", "") },
+			message: "cloud.yaml: there is no object in it: fill or remove it",
+		},
+		"a file with comments only": {
+			prepare: func(f folder) { f.write("cloud.yaml", "---\n# nothing\n") },
+			message: "cloud.yaml: there is no object in it: fill or remove it",
+		},
+		"the cloud configuration itself": {
+			prepare: func(f folder) { f.write("cloud.yaml", "[Global]\nregion = one\n") },
+			message: "cloud.yaml:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name" + wanted,
+		},
+		"a cloud configuration that is no YAML": {
+			prepare: func(f folder) { f.write("cloud.yaml", "region = one\n[Global]\n# a: b: c\n") },
+			message: "cloud.yaml:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name" + wanted,
+		},
+		"two ConfigMaps": {
+			prepare: func(f folder) {
+				f.write("cloud.yaml", configMap+"  a: b\n---\n"+strings.Replace(configMap, "name: cloud", "name: other", 1))
+			},
+			message: "cloud.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds " +
+				"configmap/cloud-provider-config in openshift-config and configmap/other-provider-config in openshift-config",
+		},
+		"a list of ConfigMaps": {
+			prepare: func(f folder) { f.write("cloud.yaml", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n") },
+			message: "cloud.yaml:1: this is a List: write each of its items as a document of its own, between lines of ---",
+		},
+		"a Secret": {
+			prepare: func(f folder) {
+				f.write("cloud.yaml", strings.Replace(configMap, "ConfigMap", "Secret", 1)+"  config: c2VjcmV0\n")
+			},
+			message: "cloud.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds secret/cloud-provider-config in openshift-config",
+		},
+		"another group's ConfigMap": {
+			prepare: func(f folder) { f.write("cloud.yaml", strings.Replace(configMap, "v1", "example.com/v1", 1)) },
+			message: "cloud.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds configmap.example.com/cloud-provider-config in openshift-config",
+		},
+		"a value that is no text": {
+			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config: {region: one}\n") },
+			message: "cloud.yaml: configmap/cloud-provider-config in openshift-config: json: cannot unmarshal object into Go struct field ConfigMap.data of type string",
+		},
+		"a tab in YAML": {
+			prepare: func(f folder) { f.write("cloud.yaml", configMap+"\tconfig: a\n") },
+			message: "cloud.yaml:7: this is not valid YAML: found character that cannot start any token",
+		},
+		"a key twice": {
+			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config: a\n  config: b\n") },
+			message: `cloud.yaml:8: this is not valid YAML: key "config" already set in map`,
+		},
+		"a NUL": {
+			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config: a\x00b\n") },
+			message: "cloud.yaml:1: this is not valid YAML: control characters are not allowed",
+		},
+		"a binary file": {
+			prepare: func(f folder) { f.write("cloud.yaml", "\x7fELF\x02\x01\x01\x00\xff\xfe") },
+			message: "cloud.yaml:1: this is not valid YAML: control characters are not allowed",
+		},
+		"JSON that ends too early": {
+			prepare: func(f folder) { f.write("cloud.yaml", `{"apiVersion": "v1", "kind": "ConfigMap"`) },
+			message: "cloud.yaml:1: this is not valid YAML: did not find expected ',' or '}'",
+		},
+		"an alias of itself": {
+			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config: &a [*a]\n") },
+			message: "cloud.yaml:1: this is not valid YAML: anchor 'a' value contains itself",
+		},
+		"a file that nobody may read": {
+			prepare: func(f folder) {
+				require.NoError(f.t, os.Remove(filepath.Join(f.dir, "cloud.yaml")))
+				require.NoError(f.t, os.Symlink("cloud.yaml", filepath.Join(f.dir, "cloud.yaml")))
+			},
+			message: "cloud.yaml cannot be read: too many levels of symbolic links",
+		},
+		"no Infrastructure among the manifests": {
+			prepare: func(f folder) { f.write("manifests/a.yaml", configMap) },
+			flags:   []string{"--infra-config-file=", "--rendered-manifest-files=manifests"},
+			message: "infrastructure.config.openshift.io/cluster is not among the manifests: give its file with --infra-config-file",
+		},
+		"an Infrastructure without status": {
+			prepare: func(f folder) { f.write("infra.yaml", strings.Split(infrastructure("OpenStack"), "status:")[0]) },
+			message: "infra.yaml: infrastructure.config.openshift.io/cluster has no status.platformStatus.type; " +
+				"the installer writes it, restore it from the cluster's installation or a backup",
+		},
+		"a release that the FeatureGate does not have": {
+			prepare: func(f folder) { f.write("manifests/gate.yaml", featureGate) },
+			flags:   []string{"--rendered-manifest-files=manifests", "--payload-version=4.99.0"},
+			message: "manifests/gate.yaml: featuregate.config.openshift.io/cluster: status.featureGates has no entry for --payload-version 4.99.0: " +
+				"render it for this release first",
+		},
+		"a Secret that is not base64": {
+			prepare: func(f folder) { f.write("manifests/secret.yaml", secret+"data: {clouds.yaml: 'a secret'}\n") },
+			flags:   []string{"--rendered-manifest-files=manifests"},
+			message: "manifests/secret.yaml: secret/openstack-credentials in kube-system: illegal base64 data at input byte 1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolder(t)
+			if test.prepare != nil {
+				test.prepare(f)
+			}
+			require.Equal(t, result{code: 2, stderr: "validate: " + test.message + "\n"}, f.run(test.flags...))
+		})
+	}
+}
+
+func TestAnOutputThatCannotBeWrittenIsAnError(t *testing.T) {
+	for _, format := range []string{"text", "json"} {
+		f := newFolder(t)
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		require.NoError(t, err)
+		require.Equal(t, result{code: 2, stderr: "validate: the output cannot be written: no space left on device\n"}, f.runTo(full, "--infra-config-file=infra.yaml", "--cloud-config-file=cloud.yaml", "-o", format))
+		require.NoError(t, full.Close())
+	}
+}

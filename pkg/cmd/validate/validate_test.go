@@ -1,0 +1,114 @@
+package validate_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/validate"
+)
+
+// asCommand makes the test's own executable the command, so that exit codes and streams are the real ones.
+const asCommand = "VALIDATE_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) == "" {
+		os.Exit(m.Run())
+	}
+	if err := validate.NewCommand().Execute(); err != nil {
+		os.Exit(3) // the command is to exit by itself
+	}
+}
+
+// result is what a run leaves behind.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// folder is where a run takes place.
+type folder struct {
+	t   *testing.T
+	dir string
+}
+
+// newFolder has a cluster on OpenStack.
+func newFolder(t *testing.T) folder {
+	t.Helper()
+	f := folder{t, t.TempDir()}
+	f.write("infra.yaml", infrastructure("OpenStack"))
+	f.write("cloud.yaml", configMap+`  config: |
+    [Global]
+    region = one
+    [LoadBalancer]
+    enabled = true
+`)
+	return f
+}
+
+const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: cloud-provider-config\n  namespace: openshift-config\ndata:\n"
+
+func infrastructure(platform string) string {
+	return `apiVersion: config.openshift.io/v1
+kind: Infrastructure
+metadata:
+  name: cluster
+spec:
+  cloudConfig:
+    name: cloud-provider-config
+    key: config
+  platformSpec:
+    type: ` + platform + `
+status:
+  apiServerInternalURI: https://api-int.ostest.example.com:6443
+  infrastructureName: ostest-x7k2p
+  platformStatus:
+    type: ` + platform + "\n"
+}
+
+func (f folder) write(name, data string) {
+	f.t.Helper()
+	path := filepath.Join(f.dir, name)
+	require.NoError(f.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(f.t, os.WriteFile(path, []byte(data), 0o644))
+}
+
+// run validates infra.yaml and cloud.yaml.
+func (f folder) run(more ...string) result {
+	f.t.Helper()
+	return f.command(append([]string{"--infra-config-file=infra.yaml", "--cloud-config-file=cloud.yaml"}, more...)...)
+}
+
+func (f folder) command(args ...string) result {
+	f.t.Helper()
+	var stdout bytes.Buffer
+	got := f.runTo(&stdout, args...)
+	got.stdout = stdout.String()
+	return got
+}
+
+// runTo has its output written elsewhere.
+func (f folder) runTo(stdout io.Writer, args ...string) result {
+	f.t.Helper()
+	cmd := exec.CommandContext(f.t.Context(), os.Args[0], args...)
+	cmd.Dir = f.dir
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		require.NoError(f.t, err)
+	}
+	return result{code: cmd.ProcessState.ExitCode(), stderr: stderr.String()}
+}
+
+// lines joins what is printed.
+func lines(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
