@@ -1,0 +1,459 @@
+package operand_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// plainHTTP are the platforms whose cloud-controller-manager serves nothing but its health, and that without TLS.
+var plainHTTP = []string{"alibabacloud"}
+
+// invariants hold for every platform in every phase. That every image and every Secret named is in manifests/ is
+// test/architecture's to check.
+var invariants = map[string]func(*testing.T, rendering){
+	"it needs neither a scheduler nor a pod network":          requireNoCluster,
+	"it needs no service network":                             requireNoServiceNetwork,
+	"it refers to no object of the API":                       requireNoAPIReferences,
+	"no container has a shell, a right, a limit or a port":    requireLockedDown,
+	"its probes ask for its health":                           requireProbes,
+	"one of them leads, under our lease":                      requireLeaderElection,
+	"its clients' CAs and its certificate are files":          requireServingFiles,
+	"it trusts the bundle":                                    requireTrust,
+	"no secret is in the pod or in a ConfigMap":               requireNoSecrets,
+	"every file that anything names is delivered":             requireDelivered,
+	"the first container is the operand's, whose image it is": requireOperandFirst,
+}
+
+// rendering is one platform in one phase.
+type rendering struct {
+	platform platform.Platform
+	phase    operand.Phase
+	in       operand.Inputs
+	*operand.Resources
+}
+
+// installed tells whether library-go's installer brings the pod to a node of the cluster.
+func (r rendering) installed() bool { return r.phase.Files == nil }
+
+// operand is the cloud-controller-manager's own container.
+func (r rendering) operand() corev1.Container { return r.Pod.Spec.Containers[0] }
+
+// flags are the arguments of the form --name=value.
+func (r rendering) flags() map[string]string {
+	flags := map[string]string{}
+	for _, arg := range r.operand().Args {
+		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		flags[name] = value
+	}
+	return flags
+}
+
+// containers are all of the pod's, those that run first included.
+func (r rendering) containers() []corev1.Container {
+	return slices.Concat(r.Pod.Spec.InitContainers, r.Pod.Spec.Containers)
+}
+
+// everyRendering renders every platform in every phase.
+func everyRendering(t *testing.T, check func(*testing.T, rendering)) {
+	t.Helper()
+	for _, p := range managed() {
+		for _, phase := range phases() {
+			t.Run(p.Name+" in phase "+phase.Name, func(t *testing.T) {
+				in := inputs(t, p, phase)
+				resources, err := operand.Render(in)
+				require.NoError(t, err)
+				check(t, rendering{p, phase, in, resources})
+			})
+		}
+	}
+}
+
+func TestInvariants(t *testing.T) {
+	for name, invariant := range invariants {
+		t.Run(name, func(t *testing.T) { everyRendering(t, invariant) })
+	}
+}
+
+func requireOperandFirst(t *testing.T, r rendering) {
+	require.Equal(t, "cloud-controller-manager", r.operand().Name, "library-go reads the operand's image from the first container")
+	want := r.in.Images.Operand
+	if r.platform.Image == "" {
+		require.Empty(t, want, "no release has an image")
+		want = "registry.example.com/clouds/"
+	}
+	require.True(t, strings.HasPrefix(r.operand().Image, want), "%s does not start with %s", r.operand().Image, want)
+	for _, c := range r.containers()[1:] {
+		require.Contains(t, []string{r.operand().Image, r.in.Images.Operator}, c.Image, c.Name)
+	}
+}
+
+func requireNoCluster(t *testing.T, r rendering) {
+	spec := r.Pod.Spec
+	require.True(t, spec.HostNetwork, "it starts before there is a pod network")
+	require.Empty(t, spec.NodeName)
+	require.Empty(t, spec.NodeSelector)
+	require.Nil(t, spec.Affinity)
+	require.Equal(t, []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, spec.Tolerations)
+	require.Equal(t, "system-node-critical", spec.PriorityClassName)
+	require.Equal(t, int32(2000001000), *spec.Priority, "a kubelet without an API resolves no class")
+	require.NotEmpty(t, r.Pod.Annotations["target.workload.openshift.io/management"])
+}
+
+func requireNoServiceNetwork(t *testing.T, r rendering) {
+	require.Equal(t, corev1.DNSDefault, r.Pod.Spec.DNSPolicy, "the cluster's DNS is a Service")
+	require.False(t, *r.Pod.Spec.EnableServiceLinks)
+	require.Equal(t, kubeconfigs+"/cloud-controller-manager.kubeconfig", r.flags()["kubeconfig"], "without a kubeconfig it would ask the Service kubernetes")
+	for _, c := range r.containers() {
+		for _, e := range c.Env {
+			require.NotContains(t, e.Name, "KUBERNETES_SERVICE", c.Name)
+		}
+	}
+	if r.installed() {
+		require.Contains(t, r.delivered()[kubeconfigs+"/cloud-controller-manager.kubeconfig"], "server: https://api-int.demo.example.com:6443\n")
+	}
+}
+
+func requireNoAPIReferences(t *testing.T, r rendering) {
+	require.Empty(t, r.Pod.Spec.ServiceAccountName)
+	require.Empty(t, r.Pod.Spec.ImagePullSecrets)
+	inMemory := map[string]bool{}
+	for _, v := range r.Pod.Spec.Volumes {
+		require.True(t, v.HostPath != nil || v.EmptyDir != nil, "volume %s", v.Name)
+		if v.EmptyDir != nil {
+			require.Equal(t, corev1.StorageMediumMemory, v.EmptyDir.Medium, "volume %s: what is written there may be secret", v.Name)
+			inMemory[v.Name] = true
+		}
+	}
+	for _, c := range r.containers() {
+		require.Empty(t, c.EnvFrom)
+		for _, e := range c.Env {
+			switch {
+			case e.ValueFrom == nil:
+			case e.ValueFrom.FileKeyRef != nil:
+				require.True(t, inMemory[e.ValueFrom.FileKeyRef.VolumeName], "variable %s", e.Name)
+			default:
+				require.NotNil(t, e.ValueFrom.FieldRef, "variable %s", e.Name)
+				require.True(t, strings.HasPrefix(e.ValueFrom.FieldRef.FieldPath, "metadata."),
+					"variable %s: a node without addresses has no status fields", e.Name)
+			}
+		}
+	}
+}
+
+func requireLockedDown(t *testing.T, r rendering) {
+	require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, r.Pod.Spec.SecurityContext.SeccompProfile.Type)
+	for _, c := range r.containers() {
+		requireHardened(t, c)
+	}
+}
+
+// requireHardened holds for every container that we run, of whatever kind of pod.
+func requireHardened(t *testing.T, c corev1.Container) {
+	t.Helper()
+	require.True(t, *c.SecurityContext.ReadOnlyRootFilesystem, c.Name)
+	require.False(t, *c.SecurityContext.AllowPrivilegeEscalation, c.Name)
+	require.Equal(t, []corev1.Capability{"ALL"}, c.SecurityContext.Capabilities.Drop, c.Name)
+	require.Contains(t, c.Resources.Requests, corev1.ResourceCPU, c.Name)
+	require.Contains(t, c.Resources.Requests, corev1.ResourceMemory, c.Name)
+	require.Empty(t, c.Resources.Limits, c.Name)
+	require.Empty(t, c.Ports, "%s: a declared port would collide with a leftover pod of the predecessor", c.Name)
+	require.Equal(t, corev1.TerminationMessageFallbackToLogsOnError, c.TerminationMessagePolicy, c.Name)
+	require.NotEmpty(t, c.Command, "%s: the entrypoint of an image can be a shell", c.Name)
+	for _, word := range slices.Concat(c.Command, c.Args) {
+		require.NotRegexp(t, `(^|/)(ba|da|z|k)?sh$`, word, c.Name)
+		require.NotContains(t, word, "\n", c.Name)
+	}
+}
+
+func requireProbes(t *testing.T, r rendering) {
+	c, scheme := r.operand(), corev1.URISchemeHTTPS
+	if slices.Contains(plainHTTP, r.platform.Name) {
+		scheme = corev1.URISchemeHTTP
+		require.Equal(t, ":10258", r.flags()["health-probe-bind-addr"])
+	} else {
+		require.Equal(t, "10258", r.flags()["secure-port"])
+	}
+	for name, probe := range map[string]*corev1.Probe{"startup": c.StartupProbe, "readiness": c.ReadinessProbe, "liveness": c.LivenessProbe} {
+		require.NotNil(t, probe, name)
+		require.Equal(t, "/healthz", probe.HTTPGet.Path, name)
+		require.Equal(t, 10258, probe.HTTPGet.Port.IntValue(), name)
+		require.Equal(t, scheme, probe.HTTPGet.Scheme, name)
+		require.Empty(t, probe.HTTPGet.Host, name)
+	}
+}
+
+func requireLeaderElection(t *testing.T, r rendering) {
+	flags := r.flags()
+	if !r.installed() {
+		require.Equal(t, "false", flags["leader-elect"], "the bootstrap node waits for nobody's lease")
+		return
+	}
+	for flag, want := range map[string]string{
+		"leader-elect":                    "true",
+		"leader-elect-resource-name":      "cloud-controller-manager",
+		"leader-elect-resource-namespace": "openshift-cloud-controller-manager",
+		"leader-elect-lease-duration":     "137s",
+		"leader-elect-renew-deadline":     "107s",
+		"leader-elect-retry-period":       "26s",
+	} {
+		require.Equal(t, want, flags[flag], flag)
+	}
+}
+
+func requireServingFiles(t *testing.T, r rendering) {
+	flags := r.flags()
+	files := []string{"client-ca-file", "requestheader-client-ca-file", "tls-cert-file", "tls-private-key-file"}
+	for _, flag := range files {
+		if !r.installed() || slices.Contains(plainHTTP, r.platform.Name) {
+			require.NotContains(t, flags, flag)
+			continue
+		}
+		require.True(t, strings.HasPrefix(flags[flag], certs+"/"), "%s is reloaded, so it is synced: %s", flag, flags[flag])
+	}
+	switch {
+	case slices.Contains(plainHTTP, r.platform.Name):
+	case r.installed():
+		require.Contains(t, r.delivered()[kubeconfigs+"/cloud-controller-manager.kubeconfig"], "certificate-authority: "+kubeconfigs+"/ca-bundle.crt\n")
+		require.Contains(t, r.delivered()[kubeconfigs+"/ca-bundle.crt"], "BEGIN CERTIFICATE")
+	default:
+		require.Equal(t, "true", flags["authentication-skip-lookup"], "a start may not need the API")
+	}
+}
+
+func requireTrust(t *testing.T, r rendering) {
+	file := resourceDir + "/configmaps/trusted-ca/ca-bundle.crt"
+	require.Contains(t, r.operand().Env, corev1.EnvVar{Name: "SSL_CERT_FILE", Value: file})
+	require.Equal(t, 3, strings.Count(r.delivered()[file], "BEGIN CERTIFICATE"), "the proxy's, the system's and the cloud's, each once")
+}
+
+// secretMark is in every secret of the fixtures and nowhere else.
+const secretMark = "correct-horse"
+
+func requireNoSecrets(t *testing.T, r rendering) {
+	pod, err := r.PodYAML()
+	require.NoError(t, err)
+	public := string(pod)
+	for _, o := range r.ConfigMaps {
+		public += fmt.Sprint(o.Annotations) + strings.Join(slices.Collect(maps.Values(o.Data)), "\n")
+	}
+	for _, f := range r.Files {
+		if !f.Secret {
+			public += string(f.Data)
+		}
+	}
+	if r.NodeManager != nil {
+		daemonSet, err := yaml.Marshal(r.NodeManager)
+		require.NoError(t, err)
+		public += string(daemonSet)
+	}
+	require.NotContains(t, public, secretMark)
+	require.NotContains(t, public, "cert-syncer-token\n")
+	marked := 0
+	for key, value := range r.in.Credentials.Data {
+		if strings.Contains(string(value), secretMark) {
+			marked++
+			require.NotContains(t, public, base64.StdEncoding.EncodeToString(value), "credentials key %s", key)
+		}
+	}
+	require.Equal(t, r.in.Credentials.Data != nil, marked > 0, "a fixture has a secret that can be looked for")
+}
+
+// Where the files are for the containers.
+const (
+	resourceDir = "/etc/kubernetes/static-pod-resources"
+	certs       = "/etc/kubernetes/static-pod-certs"
+	kubeconfigs = resourceDir + "/configmaps/kubeconfigs"
+)
+
+// delivered is the content of every revisioned file by its path in the container.
+func (r rendering) delivered() map[string]string {
+	files := map[string]string{}
+	for _, o := range r.ConfigMaps {
+		for key, value := range o.Data {
+			files[resourceDir+"/configmaps/"+o.Name+"/"+key] = value
+		}
+	}
+	for _, o := range r.Secrets {
+		for key, value := range o.Data {
+			files[resourceDir+"/secrets/"+o.Name+"/"+key] = string(value)
+		}
+	}
+	for _, f := range r.Files {
+		files[r.mountOf(f)] = string(f.Data)
+	}
+	return files
+}
+
+// mountOf is where a single file of the host is in the container.
+func (r rendering) mountOf(f operand.File) string {
+	folder := r.phase.Files.ConfigDir
+	if f.Secret {
+		folder = r.phase.Files.SecretsDir
+	}
+	for _, v := range r.Pod.Spec.Volumes {
+		if v.HostPath == nil || v.HostPath.Path != folder+"/"+f.Name {
+			continue
+		}
+		for _, m := range r.operand().VolumeMounts {
+			if m.Name == v.Name {
+				return m.MountPath
+			}
+		}
+	}
+	return ""
+}
+
+var pathOfOurs = regexp.MustCompile(`/etc/kubernetes/static-pod-(resources|certs)[A-Za-z0-9_./-]*[A-Za-z0-9_-]`)
+
+// requireDelivered follows every path that a flag, a variable or a delivered file names.
+func requireDelivered(t *testing.T, r rendering) {
+	files := r.delivered()
+	text := strings.Join(slices.Collect(maps.Values(r.flags())), "\n")
+	for _, c := range r.containers() {
+		text += "\n" + strings.Join(slices.Concat(c.Command, c.Args), "\n")
+		for _, e := range c.Env {
+			text += "\n" + e.Value
+		}
+	}
+	for name, content := range files {
+		if path.Base(name) != "pod.yaml" {
+			text += "\n" + content
+		}
+	}
+	for _, named := range pathOfOurs.FindAllString(text, -1) {
+		if r.synced(named) || slices.ContainsFunc(r.operand().VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == named }) {
+			continue
+		}
+		require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(files)), func(f string) bool { return f == named || strings.HasPrefix(f, named+"/") }),
+			"%s is named and not delivered", named)
+	}
+}
+
+// synced tells whether a path is a file that the cert-syncer keeps fresh.
+func (r rendering) synced(named string) bool {
+	object, isSynced := strings.CutPrefix(named, certs+"/")
+	if !isSynced {
+		return false
+	}
+	kind, rest, _ := strings.Cut(object, "/")
+	name, key, _ := strings.Cut(rest, "/")
+	if name == operand.CloudTokensSecret {
+		for _, token := range r.Tokens {
+			if token.Key == key {
+				return true
+			}
+		}
+		return false
+	}
+	kinds := map[string]operand.Kind{"secrets": operand.Secret, "configmaps": operand.ConfigMap}
+	return slices.Contains(operand.DeliveredBy(kinds[kind], operand.Synced), name)
+}
+
+// mayDiffer are the places of the pod in which the phases differ. Everything else is the same.
+var mayDiffer = []*regexp.Regexp{
+	regexp.MustCompile(`^metadata\.labels\.revision$`),
+	// On the bootstrap node nobody asks it anything, it initialises nodes and it leads alone.
+	regexp.MustCompile(`^spec\.containers\[cloud-controller-manager\]\.args\[--(authentication-kubeconfig|authorization-kubeconfig|client-ca-file|requestheader-client-ca-file)\]$`),
+	regexp.MustCompile(`^spec\.containers\[cloud-controller-manager\]\.args\[--(tls-cert-file|tls-private-key-file|authentication-skip-lookup|controllers)\]$`),
+	regexp.MustCompile(`^spec\.containers\[cloud-controller-manager\]\.args\[--leader-elect(-resource-name|-resource-namespace|-lease-duration|-renew-deadline|-retry-period)?\]$`),
+	regexp.MustCompile(`^spec\.containers\[cert-syncer\]`),
+	// Folders of revisions on one, single files on the other.
+	regexp.MustCompile(`^spec\.(initContainers|containers)\[[a-z-]+\]\.volumeMounts\[/etc/kubernetes/static-pod-`),
+	regexp.MustCompile(`^spec\.volumes\[(resource-dir|cert-dir|kubeconfig|file-\d+)\]`),
+}
+
+// TestParity allows the pods of the two phases to differ in nothing but what is listed.
+func TestParity(t *testing.T) {
+	for _, p := range managed() {
+		t.Run(p.Name, func(t *testing.T) {
+			var pods []map[string]string
+			for _, phase := range phases() {
+				resources, err := operand.Render(inputs(t, p, phase))
+				require.NoError(t, err)
+				object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(resources.Pod)
+				require.NoError(t, err)
+				leaves := map[string]string{}
+				flatten("", object, leaves)
+				pods = append(pods, leaves)
+			}
+			for place := range merged(pods[0], pods[1]) {
+				if pods[0][place] != pods[1][place] && !slices.ContainsFunc(mayDiffer, func(r *regexp.Regexp) bool { return r.MatchString(place) }) {
+					t.Errorf("%s is %q in phase %s and %q in phase %s", place, pods[0][place], phases()[0].Name, pods[1][place], phases()[1].Name)
+				}
+			}
+		})
+	}
+}
+
+func merged(a, b map[string]string) map[string]string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
+}
+
+// flatten lists the leaves of an object by their place. A member of a list is called by what it is merged by.
+func flatten(place string, value any, into map[string]string) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, v := range value {
+			flatten(strings.TrimPrefix(place+"."+key, "."), v, into)
+		}
+	case []any:
+		for i, v := range value {
+			flatten(fmt.Sprintf("%s[%s]", place, nameOf(i, v)), v, into)
+		}
+	default:
+		into[place] = fmt.Sprint(value)
+	}
+}
+
+func nameOf(i int, member any) string {
+	switch member := member.(type) {
+	case map[string]any:
+		for _, key := range []string{"mountPath", "name"} {
+			if name, ok := member[key]; ok {
+				return fmt.Sprint(name)
+			}
+		}
+	case string:
+		if name, _, isFlag := strings.Cut(member, "="); isFlag && strings.HasPrefix(name, "--") && name != "--set" {
+			return name
+		}
+	}
+	return fmt.Sprint(i)
+}
+
+// TestBothPhasesDeliverTheSame compares what the operand reads; how it reaches the API is the phase's.
+func TestBothPhasesDeliverTheSame(t *testing.T) {
+	for _, p := range managed() {
+		t.Run(p.Name, func(t *testing.T) {
+			var contents []map[string]string
+			for _, phase := range phases() {
+				in := inputs(t, p, phase)
+				resources, err := operand.Render(in)
+				require.NoError(t, err)
+				files := rendering{p, phase, in, resources}.delivered()
+				maps.DeleteFunc(files, func(name, _ string) bool {
+					return slices.ContainsFunc([]string{"/configmaps/kubeconfigs/", "/configmaps/cloud-controller-manager-pod/", "/secrets/cert-syncer-token/"},
+						func(ours string) bool { return strings.Contains(name, ours) })
+				})
+				contents = append(contents, files)
+			}
+			require.Equal(t, contents[0], contents[1])
+		})
+	}
+}
