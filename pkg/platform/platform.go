@@ -53,14 +53,18 @@ type Lease struct {
 
 // Credentials names the Secrets that hold a platform's cloud credentials.
 type Credentials struct {
-	// Secret is the Secret in the operand's namespace that the platform's CredentialsRequest asks for. It is
-	// empty where the instance's own identity serves.
+	// Secret is the Secret in the operand's namespace that the platform's CredentialsRequest asks for. It is empty where
+	// spec.external names the Secrets.
 	Secret string
 
 	// RootSecret is the Secret in kube-system that the installer writes for the cloud-credential-operator.
 	// It is all there is on the bootstrap node before that operator has run. It is empty where nothing is derived
 	// from a root Secret.
 	RootSecret string
+
+	// ByHand tells that an administrator makes Secret: the cloud-credential-operator does not know the cloud, so no
+	// CredentialsRequest asks for it.
+	ByHand bool
 
 	// Optional tells that without any Secret the instance's own identity serves.
 	Optional bool

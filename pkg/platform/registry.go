@@ -20,6 +20,19 @@ var ErrNoStatus = errors.New("infrastructure.config.openshift.io/cluster has no 
 // registry holds every platform but the fallback. Their matches exclude each other, so order has no meaning.
 var registry = []Platform{
 	{
+		Name: "alibabacloud",
+		Credentials: Credentials{
+			Secret: "alibabacloud-cloud-credentials",
+			ByHand: true,
+			// The RAM role of the instances serves.
+			Optional: true,
+		},
+		Rewrite: cloudconfig.AlibabaCloud,
+		matches: func(s *configv1.PlatformStatus, e *operatorv1.External) bool {
+			return s.Type == configv1.AlibabaCloudPlatformType || externallyManaged(s) && builtIn(e) == operatorv1.ExternalAlibabaCloud
+		},
+	},
+	{
 		Name:  "aws",
 		Image: "aws-cloud-controller-manager",
 		Credentials: Credentials{
@@ -151,6 +164,15 @@ func Of(infrastructure *configv1.Infrastructure, external *operatorv1.External) 
 
 func ofType(t configv1.PlatformType) func(*configv1.PlatformStatus, *operatorv1.External) bool {
 	return func(s *configv1.PlatformStatus, _ *operatorv1.External) bool { return s.Type == t }
+}
+
+// builtIn is the platform that spec.external names; empty where it brings a cloud-controller-manager of its own, or where there is
+// no spec.external.
+func builtIn(e *operatorv1.External) operatorv1.ExternalPlatform {
+	if e == nil {
+		return ""
+	}
+	return e.Platform
 }
 
 // onAzureStack tells an installation on Azure Stack Hub from one on a cloud of Microsoft's; an Azure without a status of its own
