@@ -69,6 +69,17 @@ var registry = []Platform{
 		},
 	},
 	{
+		Name: "digitalocean",
+		Credentials: Credentials{
+			Secret: "digitalocean-cloud-credentials",
+			ByHand: true,
+		},
+		Rewrite: cloudconfig.DigitalOcean,
+		matches: func(s *configv1.PlatformStatus, e *operatorv1.External) bool {
+			return externallyManaged(s) && builtIn(e) == operatorv1.ExternalDigitalOcean
+		},
+	},
+	{
 		Name:  "gcp",
 		Image: "gcp-cloud-controller-manager",
 		Credentials: Credentials{
