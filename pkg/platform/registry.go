@@ -80,6 +80,14 @@ var registry = []Platform{
 		},
 	},
 	{
+		// Everything that differs is in spec.external: image, command, Secrets.
+		Name:    "external",
+		Rewrite: cloudconfig.External,
+		matches: func(s *configv1.PlatformStatus, e *operatorv1.External) bool {
+			return externallyManaged(s) && e != nil && builtIn(e) == ""
+		},
+	},
+	{
 		Name:  "gcp",
 		Image: "gcp-cloud-controller-manager",
 		Credentials: Credentials{
