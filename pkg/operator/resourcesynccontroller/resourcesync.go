@@ -109,20 +109,28 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return nil
 	}
 	return errors.Join(
-		c.syncCloudConfig(ctx, syncCtx.Recorder(), observed.CloudConfig.Name),
+		c.syncCloudConfig(ctx, syncCtx.Recorder(), observed),
 		c.syncTrustedCA(ctx, syncCtx.Recorder(), observed.TrustedCA),
-		c.syncCredentials(ctx, syncCtx.Recorder(), current.Credentials.Secret),
+		c.syncSecrets(ctx, syncCtx.Recorder(), current, observed),
 	)
 }
 
-// syncCloudConfig prefers what cluster-config-operator made of the user's configuration.
-func (c *controller) syncCloudConfig(ctx context.Context, recorder events.Recorder, name string) error {
+// syncCloudConfig prefers what cluster-config-operator made of the user's configuration, but for one that spec.external names:
+// of that it makes nothing.
+func (c *controller) syncCloudConfig(ctx context.Context, recorder events.Recorder, observed *operandconfig.Config) error {
+	if observed.External != nil && observed.External.CloudConfig != nil {
+		source, err := getConfigMap(c.userConfig, operatorclient.UserConfigNamespace, observed.CloudConfig.Name)
+		if err != nil {
+			return err
+		}
+		return c.copyConfigMap(ctx, recorder, source, RawCloudConfig)
+	}
 	source, err := getConfigMap(c.managedConfig, operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig)
 	if err != nil {
 		return err
 	}
 	if source == nil || source.Data[operatorclient.ManagedCloudConfigKey] == "" {
-		if source, err = getConfigMap(c.userConfig, operatorclient.UserConfigNamespace, name); err != nil {
+		if source, err = getConfigMap(c.userConfig, operatorclient.UserConfigNamespace, observed.CloudConfig.Name); err != nil {
 			return err
 		}
 	}
@@ -135,6 +143,14 @@ func (c *controller) syncTrustedCA(ctx context.Context, recorder events.Recorder
 		return err
 	}
 	return c.copyConfigMap(ctx, recorder, source, RawTrustedCA)
+}
+
+// syncSecrets copies the Secret of the platform, or the Secrets that spec.external names where the platform has none.
+func (c *controller) syncSecrets(ctx context.Context, recorder events.Recorder, current platform.Platform, observed *operandconfig.Config) error {
+	if current.Credentials.Secret == "" && observed.External != nil && len(observed.External.Secrets) > 0 {
+		return c.syncExternal(ctx, recorder, observed.External)
+	}
+	return c.syncCredentials(ctx, recorder, current.Credentials.Secret)
 }
 
 func (c *controller) syncCredentials(ctx context.Context, recorder events.Recorder, name string) error {

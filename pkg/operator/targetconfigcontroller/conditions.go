@@ -59,7 +59,7 @@ func (c *controller) report(ctx context.Context, recorder events.Recorder, statu
 		add(string(cause)+"Degraded", "Refused", textsOf(problems, cause))
 	}
 	if len(problems) == 0 {
-		add(noticesCondition, "Accepted", textsOf(warnings, operand.CloudConfigCause, operand.CredentialsCause))
+		add(noticesCondition, "Accepted", textsOf(warnings, operand.CloudConfigCause, operand.CredentialsCause, operand.ConfigurationCause))
 	} else if kept := v1helpers.FindOperatorCondition(status.Conditions, noticesCondition); kept != nil {
 		// They are about what was accepted last.
 		conditions = append(conditions, applyoperatorv1.OperatorCondition().

@@ -117,6 +117,10 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return err
 	}
+	if in.copying {
+		// The copy brings us back here.
+		return nil
+	}
 	if wait := c.patience(in, live); wait > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 		return nil

@@ -40,6 +40,9 @@ type gathered struct {
 
 	// missing tells that an input which somebody else has to write is not there.
 	missing bool
+
+	// copying tells that the raw copies do not have yet what their sources have.
+	copying bool
 }
 
 // gatherer collects the inputs from the listers and remembers what is not there.
@@ -48,6 +51,7 @@ type gatherer struct {
 	observed *operandconfig.Config
 	problems []operand.Problem
 	missing  bool
+	copying  bool
 	err      error
 }
 
@@ -58,6 +62,7 @@ func (c *controller) gather(spec *operatorv1.StaticPodOperatorSpec, p platform.P
 		return nil, fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
 	}
 	g := &gatherer{controller: c, observed: observed}
+	external, credentials := g.secretsOf(p)
 	inputs := operand.Inputs{
 		Phase:                   operand.OperatorPhase(),
 		Platform:                p,
@@ -65,7 +70,8 @@ func (c *controller) gather(spec *operatorv1.StaticPodOperatorSpec, p platform.P
 		Overrides:               spec.UnsupportedConfigOverrides.Raw,
 		Images:                  c.images(p),
 		CloudConfig:             g.cloudConfig(),
-		Credentials:             g.credentials(p.Credentials.Secret),
+		Credentials:             credentials,
+		External:                external,
 		Trust:                   g.trust(),
 		Identity:                g.identity(),
 		ForceRedeploymentReason: spec.ForceRedeploymentReason,
@@ -74,7 +80,12 @@ func (c *controller) gather(spec *operatorv1.StaticPodOperatorSpec, p platform.P
 		return nil, g.err
 	}
 	inputs.Policy = policy(inputs, live)
-	return &gathered{Inputs: inputs, problems: g.problems, missing: g.missing || operandconfig.Required(observed) != nil}, nil
+	return &gathered{
+		Inputs:   inputs,
+		problems: g.problems,
+		missing:  g.missing || operandconfig.Required(observed) != nil,
+		copying:  g.copying,
+	}, nil
 }
 
 func (g *gatherer) cloudConfig() operand.CloudConfig {
@@ -90,7 +101,7 @@ func (g *gatherer) cloudConfig() operand.CloudConfig {
 	if raw == nil {
 		if g.observed.CloudConfig.Name != "" {
 			g.missing = true
-			found.Problem = "it does not exist; create it, or correct spec.cloudConfig of infrastructure.config.openshift.io/cluster"
+			found.Problem = "it does not exist; create it, or " + g.correctReference()
 		}
 		return found
 	}
@@ -98,7 +109,7 @@ func (g *gatherer) cloudConfig() operand.CloudConfig {
 	if strings.HasPrefix(raw.Annotations[resourcesynccontroller.SourceAnnotation], operatorclient.ManagedConfigNamespace+"/") {
 		key = operatorclient.ManagedCloudConfigKey
 	}
-	found.Data, found.Problem = value(raw, key, "correct spec.cloudConfig of infrastructure.config.openshift.io/cluster")
+	found.Data, found.Problem = value(raw, key, g.correctReference())
 	for other, text := range raw.Data {
 		if other != key && other != cloudCAKey {
 			if found.Keys == nil {
@@ -116,6 +127,14 @@ func (g *gatherer) cloudConfig() operand.CloudConfig {
 	return found
 }
 
+// correctReference says where it is told which ConfigMap has the cloud configuration.
+func (g *gatherer) correctReference() string {
+	if g.observed.External != nil && g.observed.External.CloudConfig != nil {
+		return "correct spec.external.cloudConfig of cloudcontrollermanager/cluster"
+	}
+	return "correct spec.cloudConfig of infrastructure.config.openshift.io/cluster"
+}
+
 const binaryProblem = "it holds binary data, which no file on a node is made from; store it as plain text in UTF-8"
 
 // value returns the text under key, or why there is none.
@@ -131,6 +150,42 @@ func value(configMap *corev1.ConfigMap, key, alternative string) (data []byte, p
 		return nil, fmt.Sprintf("there is no such key, the object has no data; add the key, or %s", alternative)
 	}
 	return nil, fmt.Sprintf("there is no such key, the object has %s; add the key, or %s", strings.Join(keys, ", "), alternative)
+}
+
+// secretsOf are the credentials: those of the platform's Secret or, where the platform has none, of the Secrets that
+// spec.external names.
+func (g *gatherer) secretsOf(p platform.Platform) (operand.ExternalSecrets, operand.Credentials) {
+	if p.Credentials.Secret != "" {
+		return operand.ExternalSecrets{}, g.credentials(p.Credentials.Secret)
+	}
+	if g.observed.External == nil || len(g.observed.External.Secrets) == 0 {
+		return operand.ExternalSecrets{}, operand.Credentials{}
+	}
+	external, err := resourcesynccontroller.ExternalSecrets(g.observed.External, g.secrets)
+	if err != nil {
+		g.err = cmp.Or(g.err, err)
+		return external, external.ReadOnce
+	}
+	g.missing = g.missing || external.Missing
+	if len(external.Problems) > 0 {
+		return external, external.ReadOnce
+	}
+	// A candidate of which the files are not there yet would be another revision a moment later, or crash.
+	raw, tokens := g.secret(resourcesynccontroller.RawCloudCredentials), g.secret(operand.CloudTokensSecret)
+	g.copying = raw == nil || !resourcesynccontroller.SameData(raw.Data, external.ReadOnce.Data) || !hasKeys(tokens, external.Reloaded)
+	return external, external.ReadOnce
+}
+
+func hasKeys(secret *corev1.Secret, wanted map[string][]byte) bool {
+	if secret == nil {
+		return false
+	}
+	for key := range wanted {
+		if _, exists := secret.Data[key]; !exists {
+			return false
+		}
+	}
+	return true
 }
 
 // credentials leaves it to Render to say what a platform misses.
