@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// vSphereMultiVCenterDay2 is the feature gate that lets Infrastructure gain and lose vCenters after the installation.
-	vSphereMultiVCenterDay2 = "VSphereMultiVCenterDay2"
+	// VSphereMultiVCenterDay2 is the feature gate that lets Infrastructure gain and lose vCenters after the installation.
+	VSphereMultiVCenterDay2 = "VSphereMultiVCenterDay2"
 
 	vSpherePlatformSpec = "spec.platformSpec.vsphere"
 	vSphereVCenters     = vSpherePlatformSpec + ".vcenters of " + infrastructure
@@ -183,7 +183,7 @@ func (v *vSphere) checkPorts() {
 // contradictsInfrastructure reports a configuration and an Infrastructure that have no vCenter in common: one of them is
 // wrong, and nothing tells which. Behind the feature gate Infrastructure is the one that is edited, so there it is right.
 func (v *vSphere) contradictsInfrastructure(users []*treeEntry, wanted []vSphereVCenter) bool {
-	if len(users) == 0 || len(wanted) == 0 || slices.Contains(v.src.Cluster.FeatureGates, vSphereMultiVCenterDay2) ||
+	if len(users) == 0 || len(wanted) == 0 || slices.Contains(v.src.Cluster.FeatureGates, VSphereMultiVCenterDay2) ||
 		slices.ContainsFunc(wanted, func(w vSphereVCenter) bool { return slices.ContainsFunc(users, w.is) }) {
 		return false
 	}

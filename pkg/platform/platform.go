@@ -34,9 +34,9 @@ type Platform struct {
 	// reads. It is nil on a platform that runs nothing.
 	Rewrite cloudconfig.Rewrite
 
-	// WritesManagedConfig tells that, behind a feature gate, this operator writes the kube-cloud-config that
-	// elsewhere is cluster-config-operator's: it is no source here.
-	WritesManagedConfig bool
+	// ManagedConfig tells what this operator writes into the kube-cloud-config that elsewhere is cluster-config-operator's,
+	// which then is no source here. It is empty where it writes none.
+	ManagedConfig ManagedConfig
 
 	// Lease is the lease that the leading cloud-controller-manager renews. It is empty where the flags of
 	// bindata's defaults decide.
@@ -44,6 +44,15 @@ type Platform struct {
 
 	// matches tells whether a cluster is on this platform. The fallback has none.
 	matches func(*configv1.PlatformStatus, *operatorv1.External) bool
+}
+
+// ManagedConfig is the cloud configuration for the other components of the cluster.
+type ManagedConfig struct {
+	// FeatureGate is the gate behind which this operator writes it. While it is off, cluster-config-operator does.
+	FeatureGate string
+
+	// Rewrite makes it out of the user's configuration.
+	Rewrite cloudconfig.Rewrite
 }
 
 // Lease names a Lease.
@@ -72,6 +81,9 @@ type Credentials struct {
 
 // Managed tells whether a cloud-controller-manager runs on this platform.
 func (p Platform) Managed() bool { return p.Rewrite != nil }
+
+// WritesManagedConfig tells that this operator can be the one that writes the cluster's kube-cloud-config.
+func (p Platform) WritesManagedConfig() bool { return p.ManagedConfig.Rewrite != nil }
 
 // Images are the tags in the release payload of everything that runs on this platform.
 func (p Platform) Images() []string {

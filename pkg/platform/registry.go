@@ -141,9 +141,9 @@ var registry = []Platform{
 			Secret:     "vsphere-cloud-credentials",
 			RootSecret: "vsphere-creds",
 		},
-		Rewrite:             cloudconfig.VSphere,
-		WritesManagedConfig: true,
-		matches:             ofType(configv1.VSpherePlatformType),
+		Rewrite:       cloudconfig.VSphere,
+		ManagedConfig: ManagedConfig{FeatureGate: cloudconfig.VSphereMultiVCenterDay2, Rewrite: cloudconfig.VSphereManaged},
+		matches:       ofType(configv1.VSpherePlatformType),
 	},
 }
 
