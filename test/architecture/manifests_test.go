@@ -103,7 +103,7 @@ const nodeManagerPatch = "node-manager-patch.yaml"
 // isFragment tells whether a file holds a part that rendering merges into an object.
 func isFragment(file string) bool {
 	name := path.Base(file)
-	return strings.HasSuffix(name, "-patch.yaml") || path.Dir(file) == "bindata/assets/config" || name == "config.yaml"
+	return strings.HasSuffix(name, "-patch.yaml") || path.Dir(file) == "bindata/assets/config" || name == "config.yaml" || strings.HasSuffix(name, "-config.yaml")
 }
 
 func decodeFile(t *testing.T, file string) []manifest {

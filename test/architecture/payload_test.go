@@ -12,9 +12,12 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clusteroperatorstatus"
@@ -117,11 +120,55 @@ func TestEveryPlatformsSecretIsAskedFor(t *testing.T) {
 	}
 	want := map[string]string{}
 	for _, p := range platform.All() {
+		if p.Credentials.ByHand {
+			require.Empty(t, p.Image, "platform %s: a cloud of the release is one that the cloud-credential-operator knows", p.Name)
+			require.NotEmpty(t, p.Credentials.Secret, p.Name)
+			continue
+		}
 		if p.Credentials.Secret != "" {
 			want[p.Credentials.Secret] = operandNamespace
 		}
 	}
 	require.Equal(t, want, asked)
+}
+
+// A CredentialsRequest is fulfilled on the clouds of its kind only, so two platforms may share a Secret and not a request.
+func TestNoTwoCredentialsRequestsAreOfOneKind(t *testing.T) {
+	kinds := map[string]string{}
+	for _, m := range payload(t) {
+		request, ok := m.object.(*credentialsRequest)
+		if !ok {
+			continue
+		}
+		var spec metav1.TypeMeta
+		require.NoError(t, yaml.Unmarshal(request.Spec.ProviderSpec.Raw, &spec), m.name(t))
+		require.Equal(t, "cloudcredential.openshift.io/v1", spec.APIVersion, m.name(t))
+		require.Empty(t, kinds[spec.Kind], "%s asks for the same kind", m.name(t))
+		kinds[spec.Kind] = m.name(t)
+	}
+}
+
+// The cluster-version-operator brings the policies to every cluster; without its binding a policy does nothing.
+func TestEveryAdmissionPolicyIsBoundByThePlatformThatNeedsIt(t *testing.T) {
+	policies := map[string]bool{}
+	for _, m := range payload(t) {
+		if policy, ok := m.object.(*admissionv1.ValidatingAdmissionPolicy); ok {
+			policies[policy.Name] = false
+			require.Equal(t, admissionv1.Fail, ptr.Deref(policy.Spec.FailurePolicy, ""), m.name(t))
+		}
+		_, isBinding := m.object.(*admissionv1.ValidatingAdmissionPolicyBinding)
+		require.False(t, isBinding, "%s: the payload is the same on every platform", m.name(t))
+	}
+	for _, m := range objectsIn(t, "bindata") {
+		if binding, ok := m.object.(*admissionv1.ValidatingAdmissionPolicyBinding); ok {
+			require.Contains(t, policies, binding.Spec.PolicyName, m.name(t))
+			policies[binding.Spec.PolicyName] = true
+			require.Equal(t, []admissionv1.ValidationAction{admissionv1.Deny}, binding.Spec.ValidationActions, m.name(t))
+		}
+	}
+	for policy, bound := range policies {
+		require.True(t, bound, "nobody binds policy %s", policy)
+	}
 }
 
 // Before the operator runs, must-gather reads the manifest; afterwards what the operator wrote.

@@ -85,6 +85,48 @@ func TestTheOperatorMayBindWhatItsAssetsBind(t *testing.T) {
 	}
 }
 
+// What one platform binds is removed on every other one, so a binding that is only created would stay for ever.
+func TestTheOperatorMayChangeAndRemoveWhatPlatformsBind(t *testing.T) {
+	rights := operatorRights(t)
+	for _, m := range objectsIn(t, "bindata/assets/platforms") {
+		resource, known := map[string]string{
+			"ClusterRoleBinding":               "clusterrolebindings",
+			"RoleBinding":                      "rolebindings",
+			"ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
+		}[m.object.GetObjectKind().GroupVersionKind().Kind]
+		require.True(t, known, "%s: what is bound is in the payload, the operator only binds it", m.name(t))
+		require.Equal(t, "cloud-controller-manager-operator", m.meta(t).GetLabels()["app.kubernetes.io/managed-by"], m.name(t))
+		namespace, name := m.meta(t).GetNamespace(), m.meta(t).GetName()
+		for _, verb := range []string{"create", "update", "delete"} {
+			require.True(t, allows(rights[namespace], verb, resource, name) || allows(rights[""], verb, resource, name),
+				"%s: the operator may not %s %s/%s in %q", m.name(t), verb, resource, name, namespace)
+		}
+	}
+}
+
+// operatorRights are the operator's rules by namespace; those of the whole cluster are under the empty one.
+func operatorRights(t *testing.T) map[string][]rbacv1.PolicyRule {
+	t.Helper()
+	rights := map[string][]rbacv1.PolicyRule{}
+	for _, m := range payload(t) {
+		switch object := m.object.(type) {
+		case *rbacv1.ClusterRole:
+			if object.Name == "system:openshift:operator:cloud-controller-manager" {
+				rights[""] = append(rights[""], object.Rules...)
+			}
+		case *rbacv1.Role:
+			rights[object.Namespace] = append(rights[object.Namespace], object.Rules...)
+		}
+	}
+	return rights
+}
+
+func allows(rules []rbacv1.PolicyRule, verb, resource, name string) bool {
+	return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
+		return slices.Contains(r.Verbs, verb) && slices.Contains(r.Resources, resource) && (len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, name))
+	})
+}
+
 func TestSecurityContextConstraintsAreNamed(t *testing.T) {
 	for _, r := range roles(t) {
 		for _, rule := range r.rules {
