@@ -14,15 +14,22 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-const (
-	name    = "Unmanaged"
-	reason  = "PlatformWithoutCloudControllerManager"
-	message = "The platform that infrastructure.config.openshift.io/cluster names in status.platformStatus.type " +
-		"needs no cloud-controller-manager of this operator"
-)
+const name = "Unmanaged"
+
+// messages say for each reason what that means and what can be done.
+var messages = map[platform.Absence]string{
+	platform.NotNeeded: "The platform that infrastructure.config.openshift.io/cluster names in status.platformStatus.type " +
+		"needs no cloud-controller-manager of this operator",
+	platform.NotAsked: "The platform is External, and status.platformStatus.external.cloudControllerManager.state of " +
+		"infrastructure.config.openshift.io/cluster is not External: the nodes wait for no cloud-controller-manager",
+	platform.NotDeclared: "The platform is External and its nodes wait for a cloud-controller-manager. The administrator runs one; " +
+		"to let this operator run it, set spec.external of cloudcontrollermanager/cluster",
+}
 
 // Options are the dependencies of New; all are required.
 type Options struct {
@@ -61,12 +68,16 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	if err != nil || !known || managed {
 		return err
 	}
+	reason, err := c.reason()
+	if err != nil {
+		return err
+	}
 	conditions := applyoperatorv1.OperatorStatus().WithConditions(
-		condition("CloudControllerManagerAvailable", operatorv1.ConditionTrue),
-		condition("CloudControllerManagerProgressing", operatorv1.ConditionFalse),
-		condition("CloudControllerManagerDegraded", operatorv1.ConditionFalse),
+		condition("CloudControllerManagerAvailable", operatorv1.ConditionTrue, reason),
+		condition("CloudControllerManagerProgressing", operatorv1.ConditionFalse, reason),
+		condition("CloudControllerManagerDegraded", operatorv1.ConditionFalse, reason),
 		// Where static pods run, library-go's controllers have a say in this one.
-		condition("CloudControllerManagerUpgradeable", operatorv1.ConditionTrue),
+		condition("CloudControllerManagerUpgradeable", operatorv1.ConditionTrue, reason),
 	)
 	if err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "conditions"), conditions); err != nil {
 		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
@@ -81,6 +92,19 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	return nil
 }
 
-func condition(conditionType string, value operatorv1.ConditionStatus) *applyoperatorv1.OperatorConditionApplyConfiguration {
-	return applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(value).WithReason(reason).WithMessage(message)
+// reason is why nothing runs, by what was observed together with the platform.
+func (c *controller) reason() (platform.Absence, error) {
+	spec, _, _, err := c.operator.GetOperatorState()
+	if err != nil {
+		return "", fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	observed, err := operandconfig.Decode(spec.ObservedConfig.Raw)
+	if err != nil {
+		return "", fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+	}
+	return platform.AbsenceOf(&observed.Cluster.Status), nil
+}
+
+func condition(conditionType string, value operatorv1.ConditionStatus, reason platform.Absence) *applyoperatorv1.OperatorConditionApplyConfiguration {
+	return applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(value).WithReason(string(reason)).WithMessage(messages[reason])
 }

@@ -25,11 +25,17 @@ func (v *countingVersions) SetVersion(operand, version string) {
 	v.VersionGetter.SetVersion(operand, version)
 }
 
-func TestSync(t *testing.T) {
-	const reason = "PlatformWithoutCloudControllerManager"
-	const message = "The platform that infrastructure.config.openshift.io/cluster names in status.platformStatus.type " +
-		"needs no cloud-controller-manager of this operator"
+func conditions(reason, message string) []operatorv1.OperatorCondition {
+	return []operatorv1.OperatorCondition{
+		{Type: "CloudControllerManagerAvailable", Status: "True", Reason: reason, Message: message},
+		{Type: "CloudControllerManagerProgressing", Status: "False", Reason: reason, Message: message},
+		{Type: "CloudControllerManagerDegraded", Status: "False", Reason: reason, Message: message},
+		{Type: "CloudControllerManagerUpgradeable", Status: "True", Reason: reason, Message: message},
+	}
+}
 
+func TestSync(t *testing.T) {
+	versionsOfBoth := map[string]string{"operator": "4.23.0", "cloud-controller-manager": "4.23.1"}
 	for name, tc := range map[string]struct {
 		observed     string
 		want         []operatorv1.OperatorCondition
@@ -38,13 +44,23 @@ func TestSync(t *testing.T) {
 	}{
 		"on a platform without an operand it is available at its versions": {
 			observed: `{"platform":"none"}`,
-			want: []operatorv1.OperatorCondition{
-				{Type: "CloudControllerManagerAvailable", Status: "True", Reason: reason, Message: message},
-				{Type: "CloudControllerManagerProgressing", Status: "False", Reason: reason, Message: message},
-				{Type: "CloudControllerManagerDegraded", Status: "False", Reason: reason, Message: message},
-				{Type: "CloudControllerManagerUpgradeable", Status: "True", Reason: reason, Message: message},
-			},
-			wantVersions: map[string]string{"operator": "4.23.0", "cloud-controller-manager": "4.23.1"},
+			want: conditions("PlatformWithoutCloudControllerManager", "The platform that infrastructure.config.openshift.io/cluster names in "+
+				"status.platformStatus.type needs no cloud-controller-manager of this operator"),
+			wantVersions: versionsOfBoth,
+			wantSet:      2,
+		},
+		"on an External platform whose nodes wait for nothing too": {
+			observed: `{"platform":"none","cluster":{"status":{"type":"External","external":{"cloudControllerManager":{"state":"None"}}}}}`,
+			want: conditions("ExternalWithoutCloudControllerManager", "The platform is External, and status.platformStatus.external.cloudControllerManager.state "+
+				"of infrastructure.config.openshift.io/cluster is not External: the nodes wait for no cloud-controller-manager"),
+			wantVersions: versionsOfBoth,
+			wantSet:      2,
+		},
+		"where the administrator runs one, it says how the operator would": {
+			observed: `{"platform":"none","cluster":{"status":{"type":"External","external":{"cloudControllerManager":{"state":"External"}}}}}`,
+			want: conditions("CloudControllerManagerOfTheAdministrator", "The platform is External and its nodes wait for a cloud-controller-manager. "+
+				"The administrator runs one; to let this operator run it, set spec.external of cloudcontrollermanager/cluster"),
+			wantVersions: versionsOfBoth,
 			wantSet:      2,
 		},
 		"where an operand is to run, versions are for those who see it run": {
