@@ -5,6 +5,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
+
+	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 )
 
 // allTypes are the values of PlatformType in openshift/api, and one that is not.
@@ -37,18 +39,107 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestEveryTypeMatchesAtMostOneEntry(t *testing.T) {
+// simple are the types that are one platform, whatever else an Infrastructure says.
+var simple = map[configv1.PlatformType]string{
+	configv1.AlibabaCloudPlatformType: "alibabacloud",
+	configv1.AWSPlatformType:          "aws",
+	configv1.GCPPlatformType:          "gcp",
+	configv1.IBMCloudPlatformType:     "ibmcloud",
+	configv1.NutanixPlatformType:      "nutanix",
+	configv1.OpenStackPlatformType:    "openstack",
+	configv1.PowerVSPlatformType:      "powervs",
+	configv1.VSpherePlatformType:      "vsphere",
+}
+
+// The sub-statuses that decide, and every value that the API allows there; nil where it is missing.
+var (
+	azureStatuses = []*configv1.AzurePlatformStatus{
+		nil, {}, {CloudName: configv1.AzurePublicCloud}, {CloudName: configv1.AzureUSGovernmentCloud}, {CloudName: configv1.AzureChinaCloud},
+		{CloudName: configv1.AzureGermanCloud}, {CloudName: configv1.AzureStackCloud},
+	}
+	externalStatuses = []*configv1.ExternalPlatformStatus{
+		nil, {}, {CloudControllerManager: configv1.CloudControllerManagerStatus{State: configv1.CloudControllerManagerNone}},
+		{CloudControllerManager: configv1.CloudControllerManagerStatus{State: configv1.CloudControllerManagerExternal}},
+	}
+	externalSpecs = []*operatorv1.External{
+		nil, {Image: "registry.example.com/ccm"}, {Platform: operatorv1.ExternalAlibabaCloud, Image: "registry.example.com/ccm"},
+		{Platform: operatorv1.ExternalDigitalOcean, Image: "registry.example.com/ccm"}, {Platform: "SomethingNew", Image: "registry.example.com/ccm"},
+	}
+)
+
+// expected says in words of its own what the registry says in its matches.
+func expected(status *configv1.PlatformStatus, external *operatorv1.External) string {
+	if name, ok := simple[status.Type]; ok {
+		return name
+	}
+	switch {
+	case status.Type == configv1.AzurePlatformType && status.Azure != nil && status.Azure.CloudName == "AzureStackCloud":
+		return "azurestack"
+	case status.Type == configv1.AzurePlatformType:
+		return "azure"
+	case status.Type != configv1.ExternalPlatformType || status.External == nil || external == nil:
+		return "none"
+	case status.External.CloudControllerManager.State != "External":
+		return "none"
+	}
+	switch external.Platform {
+	case "":
+		return "external"
+	case "AlibabaCloud":
+		return "alibabacloud"
+	case "DigitalOcean":
+		return "digitalocean"
+	}
+	return "none"
+}
+
+// TestExactlyOneEntryMatches goes through every combination of type and sub-types. What a type does not have is set too: the API
+// server keeps it out, nobody keeps it out of a file.
+func TestExactlyOneEntryMatches(t *testing.T) {
+	found := map[string]bool{}
 	for _, platformType := range allTypes {
-		t.Run(string(platformType), func(t *testing.T) {
-			var matching []string
-			for _, p := range registry {
-				if p.matches(&configv1.PlatformStatus{Type: platformType}, nil) {
-					matching = append(matching, p.Name)
+		for _, azure := range azureStatuses {
+			for _, externalStatus := range externalStatuses {
+				for _, external := range externalSpecs {
+					status := &configv1.PlatformStatus{Type: platformType, Azure: azure, External: externalStatus}
+					var matching []string
+					for _, p := range registry {
+						if p.matches(status, external) {
+							matching = append(matching, p.Name)
+						}
+					}
+					want := expected(status, external)
+					found[want] = true
+					if want == None {
+						require.Empty(t, matching, "%+v %+v %+v %+v", platformType, azure, externalStatus, external)
+					} else {
+						require.Equal(t, []string{want}, matching, "%+v %+v %+v %+v", platformType, azure, externalStatus, external)
+					}
+					got, err := Of(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: status}}, external)
+					require.NoError(t, err)
+					require.Equal(t, want, got.Name)
 				}
 			}
-			require.LessOrEqual(t, len(matching), 1, "matched by %v", matching)
-		})
+		}
 	}
+	require.Len(t, found, len(All()), "every platform is somebody's")
+}
+
+// A platform's entry says all that the operator has to know before it looks at an asset.
+func TestEntriesAreComplete(t *testing.T) {
+	for _, p := range registry {
+		require.NotNil(t, p.Rewrite, p.Name)
+		require.NotNil(t, p.matches, p.Name)
+		require.Regexp(t, "^[a-z]+$", p.Name)
+		if p.Credentials.Secret == "" {
+			require.Equal(t, "external", p.Name, "spec.external names the Secrets, and on no other platform")
+		}
+		if p.NodeManagerImage != "" {
+			require.NotEmpty(t, p.Image, p.Name)
+		}
+	}
+	_, ok := ByName(None)
+	require.True(t, ok)
 }
 
 func TestNamesAreUniqueAndFound(t *testing.T) {
