@@ -27,6 +27,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configobservation"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/kubetoken"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodeinitialization"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodemanager"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resourcesynccontroller"
@@ -141,6 +142,7 @@ func (w *wiring) controllers() []factory.Controller {
 		w.cloudTokens(),
 		w.servingCertificate(),
 		w.trustedCA(),
+		w.nodeManager(),
 		w.nodeInitialization(),
 		w.availability(),
 		w.unmanaged(),
@@ -269,6 +271,16 @@ func (w *wiring) trustedCA() factory.Controller {
 	return trustedca.New(trustedca.Options{
 		Operator:   w.client,
 		ConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
+		Clock:      w.Clock,
+		Recorder:   w.EventRecorder,
+	})
+}
+
+func (w *wiring) nodeManager() factory.Controller {
+	return nodemanager.New(nodemanager.Options{
+		Operator:   w.client,
+		DaemonSets: w.informers.nodeManager.Apps().V1().DaemonSets(),
+		Pods:       w.informers.target.Core().V1().Pods(),
 		Clock:      w.Clock,
 		Recorder:   w.EventRecorder,
 	})
