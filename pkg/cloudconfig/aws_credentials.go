@@ -11,12 +11,14 @@ import (
 
 const (
 	// awsCredentialsFile is the file that AWS_SHARED_CREDENTIALS_FILE names, and the key of the Secret that holds such a file.
-	awsCredentialsFile = "credentials"
-	awsKeyID           = "aws_access_key_id"
-	awsSecretKey       = "aws_secret_access_key"
-	awsTokenFile       = "web_identity_token_file"
-	awsProfileInUse    = "default"
-	awsTokenAudience   = "sts.amazonaws.com"
+	awsCredentialsFile  = "credentials"
+	awsKeyID            = "aws_access_key_id"
+	awsSecretKey        = "aws_secret_access_key"
+	awsTokenFile        = "web_identity_token_file"
+	awsCredentialSource = "credential_source"
+	awsProcess          = "credential_process"
+	awsProfileInUse     = "default"
+	awsTokenAudience    = "sts.amazonaws.com"
 
 	// mintedToken is the file with the token of the cloud-controller-manager's ServiceAccount.
 	mintedToken = "token"
@@ -97,6 +99,11 @@ func (a *aws) sharedFile(text string) (map[string][]byte, []Token) {
 	}
 	var tokens []Token
 	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if isLoneQuote(line) {
+			a.reportCredentials(awsCredentialsFile, i+1, 1, Invalid, "the value is one quote and nothing else, on which the cloud-controller-manager would crash: remove the quote")
+		}
+	}
 	ours := path.Join(a.src.Paths.Tokens, mintedToken)
 	for _, p := range profiles {
 		s, ok := p.settings[awsTokenFile]
@@ -175,47 +182,57 @@ func awsProfileHeaders(profiles []*awsProfile) []string {
 
 // awsProfileProblem says what is wrong with one profile, and at which key.
 func awsProfileProblem(p *awsProfile) (problem, key string) {
-	var ways []string
-	for _, way := range []string{"source_profile", "credential_source", "credential_process", awsTokenFile} {
-		if p.value(way) != "" {
-			ways = append(ways, way)
-		}
-	}
 	for _, key := range []string{awsKeyID, awsSecretKey, "role_arn", "source_profile", awsTokenFile} {
 		if strings.Contains(p.value(key), "\n") {
 			return "has " + key + " with more in the next line, because that one is indented: remove the blanks before it", key
 		}
 	}
+	if problem, key = awsPairProblem(p); problem != "" {
+		return problem, key
+	}
+	return awsWayProblem(p)
+}
+
+// awsWayProblem says what is wrong with the way in which a profile logs in.
+func awsWayProblem(p *awsProfile) (problem, key string) {
+	var ways []string
+	for _, way := range []string{"source_profile", awsCredentialSource, awsProcess, awsTokenFile} {
+		if p.value(way) != "" {
+			ways = append(ways, way)
+		}
+	}
+	switch {
+	case len(ways) > 1:
+		return "has both " + strings.Join(ways, " and ") + ": only one of them is allowed; remove the others", ways[1]
+	case len(ways) == 0 && !p.has(awsKeyID) && (p.name != awsProfileInUse || p.value("role_arn") == ""): // else the instance takes the role
+		return "has neither " + awsKeyID + " and " + awsSecretKey + " nor role_arn and " + awsTokenFile + ": add them", ""
+	case len(ways) == 0:
+		return "", ""
+	case ways[0] == awsProcess:
+		return "has " + awsProcess + ", but the program will not exist for the cloud-controller-manager: write keys, or a role_arn with " + awsTokenFile, awsProcess
+	case p.value("role_arn") == "":
+		return "has " + ways[0] + " but no role_arn: add the role", ways[0]
+	case ways[0] == awsCredentialSource && !slices.Contains([]string{"Environment", "Ec2InstanceMetadata", "EcsContainer"}, p.value(awsCredentialSource)):
+		return "has an unknown " + awsCredentialSource + ": write Ec2InstanceMetadata", awsCredentialSource
+	}
+	return "", ""
+}
+
+// awsPairProblem says what is wrong with a key pair, if there is one.
+func awsPairProblem(p *awsProfile) (problem, key string) {
 	hasID, hasKey := p.has(awsKeyID), p.has(awsSecretKey)
 	switch {
 	case hasID && !hasKey:
 		return "has " + awsKeyID + " but no " + awsSecretKey + ": add it", awsKeyID
 	case hasKey && !hasID:
 		return "has " + awsSecretKey + " but no " + awsKeyID + ": add it", awsSecretKey
-	case len(ways) > 1:
-		return "has both " + strings.Join(ways, " and ") + ": only one of them is allowed; remove the others", ways[1]
-	case len(ways) == 1 && ways[0] == "credential_process":
-		return "has credential_process, but the program will not exist for the cloud-controller-manager: write keys, or a role_arn with " + awsTokenFile, ways[0]
-	case len(ways) == 1 && p.value("role_arn") == "":
-		return "has " + ways[0] + " but no role_arn: add the role", ways[0]
-	case len(ways) == 0 && !hasID:
-		return "has neither " + awsKeyID + " and " + awsSecretKey + " nor role_arn and " + awsTokenFile + ": add them", ""
+	case !hasID:
+		return "", ""
 	}
-	return awsPairProblem(p)
-}
-
-// awsPairProblem says what is wrong with a key pair that is complete, if there is one.
-func awsPairProblem(p *awsProfile) (problem, key string) {
 	for _, key := range []string{awsKeyID, awsSecretKey} {
-		if !p.has(key) {
-			continue
-		}
 		if problem := awsKeyProblem(p.value(key)); problem != "" {
 			return "has a wrong " + key + ": " + problem, key
 		}
-	}
-	if source := p.settings["credential_source"]; source.value != "" && !slices.Contains([]string{"Environment", "Ec2InstanceMetadata", "EcsContainer"}, source.value) {
-		return "has an unknown credential_source: write Ec2InstanceMetadata", "credential_source"
 	}
 	return "", ""
 }

@@ -83,16 +83,18 @@ func (p *awsProfile) add(text string, indented bool, line, column int) {
 	case at < 0 || indented && within && before.value == "":
 		return
 	}
-	key := strings.ToLower(strings.TrimSpace(text[:at]))
-	value := strings.TrimSpace(withoutComment(text)[at+1:])
+	p.last = strings.ToLower(strings.TrimSpace(text[:at]))
+	value := withoutQuotes(strings.TrimSpace(withoutComment(text)[at+1:]))
+	p.settings[p.last] = awsSetting{value: value, line: line, column: column}
+}
+
+func withoutQuotes(text string) string {
 	for _, quote := range []string{`"`, `'`} {
-		if len(value) > 1 && strings.HasPrefix(value, quote) && strings.HasSuffix(value, quote) {
-			value = value[1 : len(value)-1]
-			break
+		if len(text) > 1 && strings.HasPrefix(text, quote) && strings.HasSuffix(text, quote) {
+			return text[1 : len(text)-1]
 		}
 	}
-	p.last = key
-	p.settings[key] = awsSetting{value: value, line: line, column: column}
+	return text
 }
 
 func withoutComment(text string) string {
@@ -100,4 +102,18 @@ func withoutComment(text string) string {
 		text, _, _ = strings.Cut(text, comment)
 	}
 	return text
+}
+
+// isLoneQuote tells whether the value of a line is one quote and nothing else: that SDK panics on it, wherever the line is.
+func isLoneQuote(line string) bool {
+	if !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "\t") {
+		line = withoutComment(line)
+	}
+	trimmed := strings.TrimSpace(line)
+	at := strings.IndexAny(line, "=:")
+	if at < 0 || strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
+		return false
+	}
+	value := strings.TrimSpace(line[at+1:])
+	return value == `"` || value == `'`
 }

@@ -3,9 +3,8 @@ package cloudconfig_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
 )
@@ -69,6 +68,8 @@ func TestAWSRefusesCredentialsThatCannotServe(t *testing.T) {
 			"credentials credentials:3:1: profile [default] has an unknown credential_source: write Ec2InstanceMetadata"},
 		"an unknown profile": {map[string]string{"credentials": "[default]\nrole_arn = r\nsource_profile = bsae\n[base]\n" + id + key},
 			"credentials credentials:3:1: source_profile names a profile that is not in this file: add the section or correct the name; there is [default], [base]"},
+		"one quote anywhere": {map[string]string{"credentials": "[default]\n" + id + key + "[x]\n region = \"\n"},
+			"credentials credentials:5:1: the value is one quote and nothing else, on which the cloud-controller-manager would crash: remove the quote"},
 		"profiles in a circle": {map[string]string{"credentials": "[default]\nrole_arn = r\nsource_profile = a\n[a]\nrole_arn = r\nsource_profile = default\n"},
 			"credentials credentials:3:1: profile [default] is its own source_profile and has no key pair: add one, or name another profile"},
 		"a source profile with half a pair": {map[string]string{"credentials": "[default]\nrole_arn = r\nsource_profile = a\n[a]\n" + id},
@@ -92,6 +93,7 @@ func TestAWSTakesWhatTheSDKTakes(t *testing.T) {
 		"a profile in two parts":               "[default]\naws_access_key_id = A\n[x]\n[default]\naws_secret_access_key = k\n",
 		"the last of equal keys":               "[default]\naws_access_key_id =\naws_access_key_id = A\naws_secret_access_key = k\n",
 		"the identity of the instance":         "[default]\nrole_arn = r\ncredential_source = Ec2InstanceMetadata\n",
+		"a role that the instance takes":       "[default]\nrole_arn = r\n",
 		"a profile that is its own source":     "[default]\nrole_arn = r\nsource_profile = default\naws_access_key_id = A\naws_secret_access_key = k\n",
 		"another profile that cannot be used":  "[default]\naws_access_key_id = A\naws_secret_access_key = k\n[x]\naws_access_key_id = A\n",
 		"a line that is nothing":               "[default]\nhello\naws_access_key_id = A\naws_secret_access_key = k\n",

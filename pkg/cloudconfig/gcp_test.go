@@ -11,9 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
 )
@@ -127,7 +126,7 @@ func TestGCPRefusesASecretWithoutTheFile(t *testing.T) {
 
 // FuzzGCP proves the promises of a Rewrite for whatever configuration and credentials there are.
 func FuzzGCP(f *testing.F) {
-	for _, config := range []string{"[global]\nproject-id = p\nregional\n", "[global]\ntoken-url\ntoken-url = https://a\nlocal-zone=r-a\n", "[Global \"x\"]\n", "[x]\n[global]\nnode-tags\n"} {
+	for _, config := range []string{"[global]\nproject-id = p\nregional\n", "[global]\ntoken-url\nlocal-zone=r-a\ntoken-url = https://a\n", "[Global \"x\"]\n", "[x]\n[global]\nnode-tags\n"} {
 		f.Add(config, federation)
 		f.Add(config, `{"TYPE": "external_account", "type": null, "credential_source": {"File": "a", "file": "b"}, "credential_source.file": 1}`)
 	}

@@ -6,7 +6,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig/gcfg"
 )
@@ -157,9 +156,9 @@ func (i *ibm) useKubeconfig() {
 		return
 	}
 	for _, e := range was {
-		switch {
-		case e.Value == ours:
-		case e.Value == ibmInstallersKubeconfig:
+		switch e.Value {
+		case ours:
+		case ibmInstallersKubeconfig:
 			i.config.report(e.Pos, Adapted, message+"without it the provider exits in a static pod")
 		default:
 			i.config.report(e.Pos, Rewritten, message+"no other file exists for it")
@@ -182,7 +181,7 @@ func (i *ibm) useKeyFile() {
 	i.config.report(was.Pos, kind, fmt.Sprintf("g2Credentials is set to %q, where the API key of the credentials Secret is delivered", ours))
 }
 
-var ibmVersionSuffix = regexp.MustCompile(`(/v[0-9]+)+/?$`)
+var ibmVersionSuffix = regexp.MustCompile(`(/v\d+)+/?$`)
 
 // useEndpoint compares one endpoint with Infrastructure, or takes it from there.
 func (i *ibm) useEndpoint(endpoint ibmEndpoint) {
@@ -218,7 +217,7 @@ func (i *ibm) credentials() map[string][]byte {
 	if !ok {
 		return nil
 	}
-	if strings.ContainsAny(string(bytes.TrimSpace(text)), " \t\r\n\x00") {
+	if bytes.ContainsAny(bytes.TrimSpace(text), " \t\r\n\x00") {
 		i.findings.add(Finding{Input: CredentialsInput, DataKey: ibmKeyFile, Kind: Invalid,
 			Message: "it has a blank or a line break in it, and the cloud-controller-manager would write it into its log: write the API key alone"})
 		return nil

@@ -4,9 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
 )
@@ -66,7 +65,7 @@ func FuzzIBMCloud(f *testing.F) {
 		config, err := os.ReadFile("testdata/" + platform + "/installer.conf")
 		require.NoError(f, err)
 		f.Add(string(config), "key")
-		f.Add(string(config)+"[kubernetes]\nconfig-file\nconfig-file = x\n[provider]\ng2EndpointOverride = https://a/v1/v2\n", "key\n")
+		f.Add(string(config)+"[kubernetes]\nconfig-file\ncniProvider = Calico\nconfig-file = x\n[provider]\ng2EndpointOverride = https://a/v1/v2\n", "key\n")
 	}
 	cluster := cloudconfig.Cluster{Status: configv1.PlatformStatus{
 		IBMCloud: &configv1.IBMCloudPlatformStatus{ServiceEndpoints: []configv1.IBMCloudServiceEndpoint{{Name: "IAM", URL: "https://iam"}}},
