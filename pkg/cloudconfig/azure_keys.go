@@ -35,7 +35,8 @@ const legacyLimit = "the external provider has no limits of its own per kind of 
 var azureFields = slices.Concat(
 	[]treeField{
 		{name: "cloud"},
-		{name: "tenantId"},
+		{name: "tenantId", secret: true}, // it may come from a Secret, as aadClientId may
+		{name: "aadClientId", secret: true},
 		{name: "subscriptionId", required: "write the ID of the cluster's subscription"},
 		{name: "resourceGroup", required: "write the name of the cluster's resource group"},
 		{name: "aadClientSecret", secret: true},
@@ -58,7 +59,7 @@ var azureFields = slices.Concat(
 			treeFieldsOf(anyTree, "activeServices", "activeNodes"),
 		)}},
 	},
-	treeFieldsOf(textTree, "userAgent", "resourceManagerEndpoint", "networkResourceTenantID", "aadClientId", "aadClientCertPath",
+	treeFieldsOf(textTree, "userAgent", "resourceManagerEndpoint", "networkResourceTenantID", "aadClientCertPath",
 		"userAssignedIdentityID", "aadFederatedTokenFile", "aadMSIDataPlaneIdentityPath", "identitySystem",
 		"networkResourceSubscriptionID", "location", "extendedLocationName", "extendedLocationType", "vnetName",
 		"vnetResourceGroup", "subnetName", "securityGroupName", "securityGroupResourceGroup", "routeTableName",

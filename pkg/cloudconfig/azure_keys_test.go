@@ -8,13 +8,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	configv1 "github.com/openshift/api/config/v1"
 )
 
 // The files are what test/conformance compares with the types of the real providers, which this module cannot import, and
 // what a reviewer compares with their sources where no module exists.
 func TestTreeSchemaGoldens(t *testing.T) {
 	for name, fields := range map[string][]treeField{
-		"azure": azureFields, "azure-endpoints": azureEndpointsFields,
+		"azure": azureFields, "azure-endpoints": azureEndpointsFields, "nutanix": nutanixFields,
+		"nutanix-credentials": nutanixLogin, "alibabacloud": alibabaFields,
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join("testdata", name+"-keys.golden")
@@ -57,6 +60,38 @@ func fieldText(path string, f treeField) string {
 		kind += fmt.Sprint(f.bits)
 	}
 	return path + ": " + kind + "\n"
+}
+
+// For these clouds there is no module whose types could be compared: what we write for the largest and the smallest
+// configurations has nothing but what the tables above know.
+func TestRewrittenTreesHaveNothingUnknown(t *testing.T) {
+	for name, c := range map[string]struct {
+		format  treeFormat
+		fields  []treeField
+		rewrite Rewrite
+		small   string
+	}{
+		"azure":        {yamlAsJSONTree, azureFields, Azure, `{"subscriptionId": "s", "resourceGroup": "r"}`},
+		"nutanix":      {jsonTree, nutanixFields, Nutanix, `{"prismCentral": {"address": "a", "port": 1}}`},
+		"alibabacloud": {yamlAsJSONTree, alibabaFields, AlibabaCloud, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everything, err := os.ReadFile(filepath.Join("testdata", name, "everything.conf"))
+			require.NoError(t, err)
+			for _, config := range []string{string(everything), c.small} {
+				src := Source{Config: []byte(config), Credentials: map[string][]byte{
+					"azure_client_id": []byte("id"), "azure_federated_token_file": []byte("x"), "azure_tenant_id": []byte("t"),
+					"credentials":           []byte(`[{"type": "basic_auth", "data": {"prismCentral": {"username": "u", "password": "p"}}}]`),
+					"alibaba_access_key_id": []byte("i"), "alibaba_access_key_secret": []byte("s"),
+				}}
+				src.Cluster.Status = configv1.PlatformStatus{
+					Azure: &configv1.AzurePlatformStatus{}, AlibabaCloud: &configv1.AlibabaCloudPlatformStatus{Region: "cn-hangzhou"}}
+				result := c.rewrite(src)
+				require.Empty(t, result.Errors(Strict))
+				requireKnownTree(t, c.format, c.fields, result.Config)
+			}
+		})
+	}
 }
 
 // requireKnownTree checks that a configuration has nothing but what the provider reads, spelt as it does.

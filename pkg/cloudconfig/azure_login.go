@@ -23,6 +23,8 @@ const (
 	openshiftAudience = "openshift"
 )
 
+const noCredentialsSecret = "there is no credentials Secret: see whether the cloud-credential-operator makes it, or create it where credentials are managed by hand"
+
 const azureLoginReason = "the cloud-controller-manager logs in with the credentials of its own Secret"
 
 // secretTexts are the values of a credentials Secret that are used, without the blanks and line breaks around them, which
@@ -89,16 +91,19 @@ func (a *azure) hasOwnLogin() bool {
 }
 
 func (a *azure) missingLogin(login map[string]string) string {
-	message := "there are no credentials"
-	if login[azureClientIDKey] != "" {
-		message = "there is " + azureClientIDKey + ", but nothing to log in with"
+	message := "there are no credentials in the credentials Secret"
+	switch {
+	case a.src.Credentials == nil:
+		message = noCredentialsSecret
+	case login[azureClientIDKey] != "":
+		message = "there is " + azureClientIDKey + " in the credentials Secret, but nothing to log in with"
 	}
-	message += ": write " + azureClientIDKey + " and " + azureClientSecretKey
+	message += "; it needs " + azureClientIDKey + " and " + azureClientSecretKey
 	if !a.stack {
 		message += ", or " + azureTokenFileKey + " for workload identity"
 	}
 	if a.config.isTrue("useManagedIdentityExtension") {
-		message += "; to use a managed identity, name it in userAssignedIdentityID of the cloud configuration"
+		message += ". To use a managed identity instead, name it in userAssignedIdentityID of the cloud configuration"
 	}
 	return message
 }

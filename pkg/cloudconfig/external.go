@@ -1,7 +1,27 @@
 package cloudconfig
 
-// External checks and rewrites the configuration of external.
+import (
+	"maps"
+	"slices"
+)
+
+// External delivers the configuration and the credentials of a cloud-controller-manager that nothing is known of as they
+// are, and finds only what would not reach a node as it is. No configuration is an empty file.
 func External(src Source) Result {
 	var fs findings
-	return fs.finish(Result{Config: src.Config, Credentials: src.Credentials})
+	check := func(f Finding, data []byte, advice string) {
+		if line, column, name, found := Placeholders(data); found {
+			f.Line, f.Column, f.Kind, f.Message = line, column, Invalid, placeholderMessage(name)+": "+advice
+			fs.add(f)
+		}
+	}
+	check(Finding{Input: ConfigInput}, src.Config, "write another value")
+	for _, key := range slices.Sorted(maps.Keys(src.Credentials)) {
+		check(Finding{Input: CredentialsInput, DataKey: key}, src.Credentials[key], "rotate the credential or change the value")
+	}
+	config := src.Config
+	if config == nil {
+		config = []byte{}
+	}
+	return fs.finish(Result{Config: config, Credentials: src.Credentials})
 }

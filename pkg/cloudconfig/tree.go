@@ -65,6 +65,8 @@ type treeField struct {
 type treeReader struct {
 	format treeFormat
 	fields []treeField
+	// list tells that the text is a list of such objects. It stands under the empty name then.
+	list bool
 	// input and dataKey are where the findings are.
 	input   Input
 	dataKey string
@@ -193,7 +195,11 @@ func (r treeReader) read(text []byte, fs *findings) *treeDocument {
 	case root == nil: // reported
 	case root.kind == nullNode:
 		d.reportEmpty("empty")
-	case root.kind != mapNode:
+	case d.list && root.kind == listNode:
+		d.root.set("", root)
+		d.readable = true
+		d.checkList(treeField{is: listTree, of: &treeField{is: objectTree, fields: r.fields}}, "", root)
+	case d.list || root.kind != mapNode:
 		d.report(root.line, root.column, Invalid, d.wrongFormat(text))
 	default:
 		d.root, d.readable = root, true
@@ -217,11 +223,17 @@ func (d *treeDocument) wrongFormat(text []byte) string {
 		yamlTree:       "YAML with lines of key: value",
 		yamlAsJSONTree: `JSON of the form {"key": "value"}, or YAML with lines of key: value`,
 	}[d.format]
+	if d.list {
+		wanted = `JSON of the form [{"key": "value"}]`
+	}
 	if looksLikeINI(text) {
 		return "this looks like INI, but here belongs " + wanted
 	}
 	if d.format == jsonTree && looksLikeYAML(text) {
 		return "this looks like YAML, but here belongs " + wanted
+	}
+	if d.list {
+		return "this is no list: write " + wanted
 	}
 	return "this is no mapping of keys to values: write " + wanted
 }

@@ -324,7 +324,7 @@ func shown(field treeField, n *treeNode) string {
 	case mapNode:
 		return "a mapping"
 	case textNode:
-		if field.secret {
+		if field.secret || strings.Contains(n.text, "\n") {
 			return "a text"
 		}
 		return quoted(n.text)

@@ -23,6 +23,10 @@ func (d *treeDocument) parseJSON(text []byte) *treeNode {
 	if b.failed {
 		return nil
 	}
+	if offset, what := unprintable(text); offset >= 0 && !utf8.Valid(text) {
+		line, column := position(text, offset)
+		d.report(line, column, Typo, what) // encoding/json puts U+FFFD in its place
+	}
 	return root
 }
 
@@ -44,7 +48,11 @@ func (d *treeDocument) reportJSONError(text []byte) bool {
 		at = len(text)
 	}
 	line, column := position(text, at)
-	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+	start := "{"
+	if d.list {
+		start = "["
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte(start)) {
 		d.report(line, column, Invalid, d.wrongFormat(text))
 		return true
 	}
