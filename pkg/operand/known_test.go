@@ -1,0 +1,98 @@
+package operand_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+)
+
+// known is testdata/known.yaml: what each platform's cloud-controller-manager understands, and where that is written.
+type known struct {
+	Sources   map[string]string        `json:"sources"`
+	Common    []string                 `json:"common"`
+	Platforms map[string]knownPlatform `json:"platforms"`
+}
+
+type knownPlatform struct {
+	// Common tells that it has the common flags but for those in Without.
+	Common  bool     `json:"common"`
+	Without []string `json:"without"`
+	// Flags and Environment are its own, with the source of each.
+	Flags       map[string]string `json:"flags"`
+	Environment map[string]string `json:"environment"`
+}
+
+func readKnown(t *testing.T) known {
+	t.Helper()
+	var k known
+	require.NoError(t, yaml.UnmarshalStrict(read(t, "known.yaml"), &k))
+	return k
+}
+
+// flags are all that a platform's cloud-controller-manager knows.
+func (k known) flags(platform string) []string {
+	p := k.Platforms[platform]
+	flags := slices.Collect(maps.Keys(p.Flags))
+	for _, name := range k.Common {
+		if p.Common && !slices.Contains(p.Without, name) {
+			flags = append(flags, name)
+		}
+	}
+	return flags
+}
+
+func TestNothingIsUsedThatIsNotKnown(t *testing.T) {
+	k := readKnown(t)
+	everyRendering(t, func(t *testing.T, r rendering) {
+		require.Contains(t, k.Platforms, r.platform.Name)
+		allowed := k.flags(r.platform.Name)
+		for name := range r.flags() {
+			require.Contains(t, allowed, name, "the cloud-controller-manager of %s would not start", r.platform.Name)
+		}
+		if r.platform.Name == "external" {
+			return // the variables are spec.external's
+		}
+		// Every Go program knows these.
+		environment := []string{"SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}
+		for _, variable := range r.operand().Env {
+			if !slices.Contains(environment, variable.Name) {
+				require.Contains(t, k.Platforms[r.platform.Name].Environment, variable.Name, "nobody would read it")
+			}
+		}
+	})
+}
+
+// Only these two are known to have every gate that is passed on. Others are built on an older k8s.io/cloud-provider, and a gate that
+// is not known is fatal.
+func TestFeatureGatesAreGivenOnlyWhereTheyAreKnown(t *testing.T) {
+	everyRendering(t, func(t *testing.T, r rendering) {
+		if !slices.Contains([]string{"openstack", "vsphere", "external"}, r.platform.Name) {
+			require.NotContains(t, r.flags(), "feature-gates")
+		}
+	})
+}
+
+func TestWhatIsKnownHasASource(t *testing.T) {
+	k := readKnown(t)
+	var platforms []string
+	for _, p := range managed() {
+		platforms = append(platforms, p.Name)
+	}
+	require.ElementsMatch(t, platforms, slices.Collect(maps.Keys(k.Platforms)))
+	used := map[string]bool{"cloud-provider": true}
+	for name, p := range k.Platforms {
+		for _, sources := range []map[string]string{p.Flags, p.Environment} {
+			for entry, source := range sources {
+				require.Contains(t, k.Sources, source, "%s of %s", entry, name)
+				used[source] = true
+			}
+		}
+		for _, flag := range p.Without {
+			require.Contains(t, k.Common, flag, name)
+		}
+	}
+	require.Len(t, used, len(k.Sources), "a source that nothing comes from")
+}
