@@ -27,7 +27,7 @@ type aws struct {
 //
 // The text is what k8s.io/cloud-provider-aws v1.36.1 reads: nothing passes that it would refuse. No configuration is one
 // with defaults only. The rewriting gives services in ServiceOverride the names that the provider looks for, adds the
-// endpoints of Infrastructure that are missing, and sets OpenShift's defaults. Credentials are optional: without them the
+// region and endpoints of Infrastructure that are missing, and sets OpenShift's defaults. Credentials are optional: without them the
 // identity of the instance serves. With them, one file "credentials" is delivered in the form that AWS's tools share. What
 // is unknown is kept: a newer provider may know it. Comments are not kept.
 func AWS(src Source) Result {
@@ -128,6 +128,9 @@ func (a *aws) region() string {
 func (a *aws) setDefaults() {
 	a.setDefault("ClusterServiceLoadBalancerHealthProbeMode", "Shared",
 		"one probe of kube-proxy for all Services lets a node that shuts down finish its connections")
+	if region := a.region(); region != "" && a.config.value("Global", "Zone").Name == "" {
+		a.setDefault("Region", region, "without it the cloud-controller-manager asks the instance's metadata service at every start, and exits when that does not answer")
+	}
 	if slices.Contains(a.src.Cluster.FeatureGates, awsNLBGate) {
 		a.setDefault("NLBSecurityGroupMode", "Managed", "the feature gate "+awsNLBGate+" is on")
 	}

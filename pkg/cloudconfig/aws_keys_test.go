@@ -62,7 +62,7 @@ func TestRewritingWritesOnlyKeysThatTheProviderReads(t *testing.T) {
 		written int // how many lines the result has more than the source
 	}{
 		"aws": {AWS, awsSchema, "", configv1.PlatformStatus{AWS: &configv1.AWSPlatformStatus{Region: "r", ServiceEndpoints: []configv1.AWSServiceEndpoint{
-			{Name: "ec2", URL: "https://e"}, {Name: "elasticloadbalancing", URL: "https://l"}, {Name: "kms", URL: "https://k"}}}}, 2 + 4*4},
+			{Name: "ec2", URL: "https://e"}, {Name: "elasticloadbalancing", URL: "https://l"}, {Name: "kms", URL: "https://k"}}}}, 3 + 4*4},
 		"gcp":      {GCP, gcpSchema, "[x]\n", configv1.PlatformStatus{}, 1},
 		"ibmcloud": {IBMCloud, ibmSchema, ibmConfig, configv1.PlatformStatus{IBMCloud: &configv1.IBMCloudPlatformStatus{ServiceEndpoints: ibmEndpoints}}, 2 + 3 - 1},
 		"powervs": {PowerVS, powerVSSchema, ibmConfig + "powerVSRegion=r\npowerVSZone=z\npowerVSCloudInstanceID=i\n",
