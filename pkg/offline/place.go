@@ -2,6 +2,7 @@ package offline
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -61,6 +62,10 @@ func (p *places) finding(severity Severity, problem operand.Problem) Finding {
 			Object: problem.Source, Key: problem.Key, Message: object.String(),
 		}
 	}
+	if problem.Key != "" && !p.document(m).Has(path...) {
+		// No place shows which key is meant.
+		message = fmt.Sprintf("key %s: %s", problem.Key, message)
+	}
 	place := p.place(m, path, problem)
 	return Finding{
 		File: m.File, Line: place.Line, Column: place.Column, Severity: severity,
@@ -84,7 +89,7 @@ func (p *places) locate(problem operand.Problem) (m Manifest, path []string, fou
 	}
 	m = p.manifests[i]
 	if m.GVK.Group != "" {
-		return m, strings.FieldsFunc(field+"."+problem.Key, func(r rune) bool { return r == '.' }), true
+		return m, fieldPath(field + "." + problem.Key), true
 	}
 	// A Secret's stringData wins over its data.
 	for _, field := range []string{"stringData", "data", "binaryData"} {
@@ -92,8 +97,20 @@ func (p *places) locate(problem operand.Problem) (m Manifest, path []string, fou
 			return m, []string{field, problem.Key}, true
 		}
 	}
-	return m, []string{"data"}, true
+	return m, []string{"data", problem.Key}, true
 }
+
+// fieldPath is the path in the name of a field as messages have it, for example "spec.external.secrets[acme].delivery".
+func fieldPath(field string) []string {
+	var path []string
+	for _, part := range fieldParts.FindAllString(field, -1) {
+		path = append(path, strings.Trim(part, "[]"))
+	}
+	return path
+}
+
+// fieldParts are the parts of a field's name: what stands in brackets is one, with all its dots.
+var fieldParts = regexp.MustCompile(`\[[^\]]*\]|[^.\[\]]+`)
 
 // place is that of a problem below the path, in the file.
 func (p *places) place(m Manifest, path []string, problem operand.Problem) document.Place {

@@ -97,11 +97,11 @@ func TestWhatStandsInTheConfigMapInsteadOfAConfiguration(t *testing.T) {
 	for name, test := range map[string]struct{ file, finding string }{
 		"no data": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
-			"cloud.yaml:1:1: error: the key is missing, there is no key at all: write the cloud configuration under it",
+			"cloud.yaml:1:1: error: key config: the key is missing, there is no key at all: write the cloud configuration under it",
 		},
 		"two keys, none of which is it": {
 			configMap + "  a: one\n  b: two\n",
-			"cloud.yaml:6:1: error: the key is missing, there is only a, b: write the cloud configuration under it",
+			"cloud.yaml:6:1: error: key config: the key is missing, there is only a, b: write the cloud configuration under it",
 		},
 		"binary data": {
 			strings.Replace(configMap, "\ndata:", "\nbinaryData:", 1) + "  config: W0dsb2JhbF0K\n",

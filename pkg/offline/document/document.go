@@ -8,6 +8,7 @@ package document
 
 import (
 	"encoding/json"
+	"strconv"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -27,7 +28,8 @@ type Document struct {
 type value struct {
 	// place is that of the key, or of the element itself in a list or at the top.
 	place Place
-	// members are the values of a mapping by key; nil for anything else.
+	// members are the values of a mapping by key, and of a list by index; nil for anything else. An
+	// item of a list is found by its member name too.
 	members map[string]value
 	// text reads a string; nil for anything else.
 	text func() (Text, bool)
@@ -95,11 +97,26 @@ func valueOf(source []rune, node *yaml.Node, place Place, indent int) value {
 			key := node.Content[i]
 			v.members[key.Value] = valueOf(source, node.Content[i+1], Place{key.Line, key.Column}, node.Column-1)
 		}
+	case yaml.SequenceNode:
+		v.members = map[string]value{}
+		for i, item := range node.Content {
+			v.addItem(i, valueOf(source, item, Place{item.Line, item.Column}, node.Column-1))
+		}
 	case yaml.ScalarNode:
 		v.text = func() (Text, bool) { return readScalar(source, node, indent) }
 	default:
 	}
 	return v
+}
+
+// addItem adds the item of a list.
+func (v *value) addItem(i int, item value) {
+	v.members[strconv.Itoa(i)] = item
+	if name := item.members["name"]; name.text != nil {
+		if text, known := name.text(); known {
+			v.members[string(text.characters)] = item
+		}
+	}
 }
 
 // Text is a string with the place of each of its characters in the document.

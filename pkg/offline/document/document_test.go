@@ -108,6 +108,7 @@ func TestWhatIsNoTextHasThePlaceOfItsKey(t *testing.T) {
 	require.Equal(t, document.Place{Line: 2, Column: 1}, d.Place("data", "missing"))
 	require.Equal(t, document.Place{Line: 1, Column: 1}, d.Place("stringData", "missing"))
 	require.Equal(t, document.Place{Line: 5, Column: 3}, d.Place("data", "list", "deeper"))
+	require.Equal(t, document.Place{Line: 5, Column: 10}, d.Place("data", "list", "0"))
 	require.True(t, d.Has("data", "list"))
 	require.False(t, d.Has("data", "missing"))
 	_, known := d.Text("data", "list")
@@ -117,6 +118,23 @@ func TestWhatIsNoTextHasThePlaceOfItsKey(t *testing.T) {
 	text, known := d.Text("data", "empty")
 	require.True(t, known)
 	require.Equal(t, document.Place{}, text.Place(1, 1), "there is no character")
+}
+
+func TestAnItemOfAListIsFoundByIndexAndName(t *testing.T) {
+	for _, test := range []struct {
+		source       string
+		first, named document.Place
+	}{
+		{"spec:\n  secrets:\n  - name: a.b\n  -\n    delivery: x\n    name: c\n", document.Place{Line: 3, Column: 5}, document.Place{Line: 5, Column: 5}},
+		{`{"spec": {"secrets": [{"name": "a.b"}, {"name": "c", "delivery": "x"}, 7, [8]]}}`, document.Place{Line: 1, Column: 23}, document.Place{Line: 1, Column: 54}},
+	} {
+		d := document.Parse([]byte(test.source))
+		require.Equal(t, test.first, d.Place("spec", "secrets", "0"))
+		require.Equal(t, test.first, d.Place("spec", "secrets", "a.b", "delivery"))
+		require.Equal(t, test.named, d.Place("spec", "secrets", "c", "delivery"))
+		require.Equal(t, test.named, d.Place("spec", "secrets", "1", "delivery"))
+		require.False(t, d.Has("spec", "secrets", "d"))
+	}
 }
 
 func TestWhatCannotBeReadHasAStart(t *testing.T) {

@@ -41,8 +41,9 @@ func (r *jsonReader) value(key Place) value {
 		}
 		r.token()
 	case json.Delim('['):
-		for r.decoder.More() {
-			r.value(Place{})
+		v.members = map[string]value{}
+		for i := 0; r.decoder.More(); i++ {
+			v.addItem(i, r.value(Place{}))
 		}
 		r.token()
 	}
