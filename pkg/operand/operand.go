@@ -25,7 +25,7 @@ const (
 	// ClusterOperator. The mirror pods are called Name-<node>.
 	Name = "cloud-controller-manager"
 
-	// Lease is the Lease in Namespace that the leading cloud-controller-manager renews.
+	// Lease is the Lease in Namespace that the leading cloud-controller-manager renews, where the platform names no other.
 	Lease = "cloud-controller-manager"
 
 	// TokensAnnotation on the pod ConfigMap holds Resources.Tokens as JSON: what has to be in the Secret cloud-tokens before
@@ -39,6 +39,11 @@ const (
 	// AcceptedInputAnnotation on the pod ConfigMap records InputDigest of the inputs that were accepted.
 	AcceptedInputAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
 )
+
+// LeaseOf is the Lease that the leading cloud-controller-manager of a platform renews.
+func LeaseOf(p platform.Platform) platform.Lease {
+	return cmp.Or(p.Lease, platform.Lease{Namespace: Namespace, Name: Lease})
+}
 
 // Inputs is everything that Render reads. It is not modified.
 type Inputs struct {

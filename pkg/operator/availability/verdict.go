@@ -29,7 +29,7 @@ type verdict struct {
 
 func (v verdict) troubled() bool { return v.reason != asExpected }
 
-// judge looks at the operand's pods and its lease. Messages hold nothing that changes with the clock: each of them is
+// judge looks at the operand's pods and its lease, which has at least a name. Messages hold nothing that changes with the clock: each of them is
 // written to the API.
 func judge(pods []*corev1.Pod, lease *coordinationv1.Lease, nodes int, now time.Time) verdict {
 	ready := readyNodes(pods)
@@ -44,15 +44,15 @@ func judge(pods []*corev1.Pod, lease *coordinationv1.Lease, nodes int, now time.
 	case holder == "":
 		v.reason, v.message = "NoLeader", fmt.Sprintf(
 			"Nobody holds lease/%s in %s though %s; look at the logs of the container %s for what keeps it from writing there",
-			operand.Lease, operand.Namespace, readyText(ready, nodes), operand.Name)
+			lease.Name, lease.Namespace, readyText(ready, nodes), operand.Name)
 	case v.holdsFor == 0:
 		v.reason, v.message = "LeaseExpired", fmt.Sprintf(
 			"%q has stopped renewing lease/%s in %s and nobody has taken over though %s; look at the logs of the container %s for errors of its leader election",
-			holder, operand.Lease, operand.Namespace, readyText(ready, nodes), operand.Name)
+			holder, lease.Name, lease.Namespace, readyText(ready, nodes), operand.Name)
 	case leader == "":
 		v.reason, v.message = "ForeignLeader", fmt.Sprintf(
 			"lease/%s in %s is held by %q, which is none of the pods %s of this operator; stop that cloud-controller-manager",
-			operand.Lease, operand.Namespace, holder, operand.Name)
+			lease.Name, lease.Namespace, holder, operand.Name)
 	default:
 		v.reason, v.message = asExpected, fmt.Sprintf("%s; the one on node/%s leads", readyText(ready, nodes), leader)
 	}

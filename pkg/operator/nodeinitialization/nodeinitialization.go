@@ -19,6 +19,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 const (
@@ -90,8 +91,8 @@ func (c *controller) Run(ctx context.Context, workers int) {
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	managed, known, err := observedplatform.Managed(c.operator)
-	if err != nil || !known || !managed {
+	observed, known, err := observedplatform.Get(c.operator)
+	if err != nil || !known || !observed.Managed() {
 		return err
 	}
 	waiting, synced := c.store.snapshot()
@@ -102,7 +103,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
-	status := applyoperatorv1.OperatorStatus().WithConditions(condition(overdue, waiting))
+	status := applyoperatorv1.OperatorStatus().WithConditions(condition(observed, overdue, waiting))
 	if err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "condition"), status); err != nil {
 		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
 	}
@@ -130,7 +131,7 @@ func (c *controller) judge(waiting map[string]time.Time) (overdue []string, next
 	return overdue, next
 }
 
-func condition(overdue []string, since map[string]time.Time) *applyoperatorv1.OperatorConditionApplyConfiguration {
+func condition(p platform.Platform, overdue []string, since map[string]time.Time) *applyoperatorv1.OperatorConditionApplyConfiguration {
 	c := applyoperatorv1.OperatorCondition().WithType(ConditionType)
 	if len(overdue) == 0 {
 		return c.WithStatus(operatorv1.ConditionFalse).WithReason("AsExpected")
@@ -145,8 +146,18 @@ func condition(overdue []string, since map[string]time.Time) *applyoperatorv1.Op
 		more = fmt.Sprintf(" and %d more", rest)
 	}
 	return c.WithStatus(operatorv1.ConditionTrue).WithReason("NodesUninitialized").WithMessage(fmt.Sprintf(
-		"Not initialized by the cloud-controller-manager: %s%s. "+
-			"Look at the log of the pod in %s that holds the lease %s; check that the cloud has an instance of the node's name, "+
-			"that its API is reachable from the control plane, and that the credentials may read instances and their networks",
-		strings.Join(named, ", "), more, operand.Namespace, operand.Lease))
+		"Not initialized by the %s: %s%s. Look at the log of %s; check that the cloud has an instance of the node's name, "+
+			"that its API is reachable from %s, and that the credentials may read instances and their networks",
+		initialiser(p).name, strings.Join(named, ", "), more, initialiser(p).log, initialiser(p).place))
+}
+
+// who initialises nodes, which log tells of it, and from where it asks the cloud.
+type who struct{ name, log, place string }
+
+// initialiser is the cloud-node-manager where the platform has one.
+func initialiser(p platform.Platform) who {
+	if p.NodeManagerImage != "" {
+		return who{operand.NodeManager, fmt.Sprintf("the pod of daemonset/%s in %s on that node", operand.NodeManager, operand.Namespace), "the node"}
+	}
+	return who{operand.Name, fmt.Sprintf("the pod in %s that holds the lease %s", operand.Namespace, operand.LeaseOf(p).Name), "the control plane"}
 }

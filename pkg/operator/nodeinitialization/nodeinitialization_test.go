@@ -244,6 +244,17 @@ func TestSync(t *testing.T) {
 					"node/c (since 2026-11-21T08:00:00Z), node/d (since 2026-11-21T08:00:00Z), node/e (since 2026-11-21T08:00:00Z) and 2 more." + advice,
 			}},
 		},
+		"where there is a node manager, it is the one to look at": {
+			observed: `{"platform":"azure"}`,
+			waiting:  map[string]time.Time{"a": now.Add(-time.Hour)},
+			want: []operatorv1.OperatorCondition{{
+				Type: "NodeInitializationDegraded", Status: "True", Reason: "NodesUninitialized",
+				Message: "Not initialized by the cloud-node-manager: node/a (since 2026-11-21T08:00:00Z). " +
+					"Look at the log of the pod of daemonset/cloud-node-manager in openshift-cloud-controller-manager on that node; " +
+					"check that the cloud has an instance of the node's name, that its API is reachable from the node, " +
+					"and that the credentials may read instances and their networks",
+			}},
+		},
 		"before all nodes were seen nothing is said": {unsynced: true},
 		"on a platform that runs nothing, nothing":   {observed: `{"platform":"none"}`, waiting: map[string]time.Time{"a": now.Add(-time.Hour)}},
 	} {
