@@ -69,10 +69,8 @@ func (s *suite) reportsTheImage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(
-		s.reported(ctx, configv1.OperatorAvailable, configv1.ConditionFalse),
-		s.reported(ctx, configv1.OperatorDegraded, configv1.ConditionTrue, `container "cloud-controller-manager" is waiting: `, pod.Spec.Containers[0].Image),
-	)
+	return s.reported(ctx, configv1.OperatorAvailable, configv1.ConditionFalse,
+		"container cloud-controller-manager of pod/"+pod.Name+" with image "+pod.Spec.Containers[0].Image+" is in ", "ImagePull")
 }
 
 // staticPod returns the one mirror pod of the operand.

@@ -104,6 +104,17 @@ func TestJudge(t *testing.T) {
 			want: verdict{reason: "NoReadyPod", holdsFor: 137 * time.Second, patience: 137 * time.Second, message: "None of the 1 cloud-controller-manager pods in " +
 				"openshift-cloud-controller-manager is Ready; look at their state and at the logs of their container cloud-controller-manager"},
 		},
+		"an image that cannot be pulled is named": {
+			pods: []*corev1.Pod{
+				waiting(pod("master-1", false), "ImagePullBackOff"), waiting(pod("master-0", false), "ImagePullBackOff"),
+				waiting(pod("master-2", false), "ContainerCreating"),
+			},
+			lease: &coordinationv1.Lease{ObjectMeta: lease("", 0).ObjectMeta},
+			want: verdict{reason: "NoReadyPod", patience: 2 * time.Minute, message: "None of the 3 cloud-controller-manager pods in openshift-cloud-controller-manager " +
+				"is Ready: container cloud-controller-manager of pod/cloud-controller-manager-master-0 with image registry/ccm:1 is in ImagePullBackOff, " +
+				"container cloud-controller-manager of pod/cloud-controller-manager-master-1 with image registry/ccm:1 is in ImagePullBackOff; " +
+				"look at their state and at the logs of their container cloud-controller-manager"},
+		},
 		"nobody ever held the lease": {
 			pods:  []*corev1.Pod{pod("master-0", true)},
 			lease: &coordinationv1.Lease{ObjectMeta: lease("", 0).ObjectMeta},
@@ -351,4 +362,12 @@ func TestAPlatformsOwnLeaseIsAskedFor(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, asExpected, seen.reason, "others are asked for the operand's")
 	require.NotNil(t, leases)
+}
+
+// waiting makes the pod's container wait for a reason.
+func waiting(pod *corev1.Pod, reason string) *corev1.Pod {
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "cloud-controller-manager", Image: "registry/ccm:1", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}},
+	}}
+	return pod
 }

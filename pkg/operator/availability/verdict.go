@@ -39,8 +39,8 @@ func judge(pods []*corev1.Pod, lease *coordinationv1.Lease, nodes int, now time.
 	switch {
 	case len(ready) == 0:
 		v.reason, v.message = "NoReadyPod", fmt.Sprintf(
-			"None of the %d cloud-controller-manager pods in %s is Ready; look at their state and at the logs of their container %s",
-			len(pods), operand.Namespace, operand.Name)
+			"None of the %d cloud-controller-manager pods in %s is Ready%s; look at their state and at the logs of their container %s",
+			len(pods), operand.Namespace, waitingText(pods), operand.Name)
 	case holder == "":
 		v.reason, v.message = "NoLeader", fmt.Sprintf(
 			"Nobody holds lease/%s in %s though %s; look at the logs of the container %s for what keeps it from writing there",
@@ -57,6 +57,25 @@ func judge(pods []*corev1.Pod, lease *coordinationv1.Lease, nodes int, now time.
 		v.reason, v.message = asExpected, fmt.Sprintf("%s; the one on node/%s leads", readyText(ready, nodes), leader)
 	}
 	return v
+}
+
+// waitingText says what the containers of the pods wait for, but for their start.
+func waitingText(pods []*corev1.Pod) string {
+	var waiting []string
+	for _, pod := range pods {
+		for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+			state := status.State.Waiting
+			if state == nil || state.Reason == "" || state.Reason == "PodInitializing" || state.Reason == "ContainerCreating" {
+				continue
+			}
+			waiting = append(waiting, fmt.Sprintf("container %s of pod/%s with image %s is in %s", status.Name, pod.Name, status.Image, state.Reason))
+		}
+	}
+	if len(waiting) == 0 {
+		return ""
+	}
+	slices.Sort(waiting)
+	return ": " + strings.Join(waiting, ", ")
 }
 
 func readyText(ready []string, nodes int) string {

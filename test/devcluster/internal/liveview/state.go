@@ -233,8 +233,8 @@ func (s State) missingToReportAnImage() []string {
 	}) {
 		missing = append(missing, "no static pod waits for its image")
 	}
-	if condition := s.condition(configv1.OperatorDegraded); condition.Status != configv1.ConditionTrue || !imagePull.MatchString(condition.Message) {
-		missing = append(missing, "ClusterOperator "+clusterOperator+" does not report the image as Degraded: "+describeCondition(condition))
+	if condition := s.condition(configv1.OperatorAvailable); condition.Status != configv1.ConditionFalse || !imagePull.MatchString(condition.Message) {
+		missing = append(missing, "ClusterOperator "+clusterOperator+" does not report the image: "+describeCondition(condition))
 	}
 	return missing
 }
