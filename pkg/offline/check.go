@@ -162,7 +162,7 @@ func (k *check) run(request Request, observed []byte) error {
 		return nil
 	}
 	in := operand.Inputs{Phase: operand.OperatorPhase(), Platform: k.platform, Config: observed, Policy: cloudconfig.Strict}
-	if k.platform.Image != "" {
+	if k.platform.Image != "" || len(request.Manifests) == 0 {
 		// Which image a release has is no matter of the cluster's configuration.
 		in.Images = operand.Images{Operand: "in the release", NodeManager: "in the release", Operator: "in the release"}
 	}
@@ -205,7 +205,7 @@ func (k *check) cloudConfig(request Request) (operand.CloudConfig, error) {
 		return operand.CloudConfig{}, fmt.Errorf("--cloud-config-file is required: %s names configmap/%s in spec.cloudConfig",
 			k.cluster.Infrastructure.Source(), ref.Name)
 	default:
-		return k.cluster.CloudConfig(ref)
+		return k.cluster.ObservedCloudConfig(k.platform, k.config)
 	}
 }
 

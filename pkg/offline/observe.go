@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configobservation"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
@@ -75,19 +74,6 @@ func (c *Cluster) featureGates(payloadVersion string) (cache.Indexer, error) {
 		return nil, fmt.Errorf("%s: status.featureGates has no entry for --payload-version %s: render it for this release first", found.Source(), payloadVersion)
 	}
 	return c.index("FeatureGate", &configv1.FeatureGate{})
-}
-
-// external is spec.external of the operator's resource, nil where no manifest sets it.
-func (c *Cluster) external() (*ccmv1.External, error) {
-	found := c.objects.find(ccmv1.GroupVersion.Group, ccmv1.Kind.Kind, "", operatorclient.Instance)
-	if found == nil {
-		return nil, nil
-	}
-	resource := &ccmv1.CloudControllerManager{}
-	if err := found.Decode(resource); err != nil {
-		return nil, err
-	}
-	return resource.Spec.External, nil
 }
 
 func newIndex() cache.Indexer {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
@@ -37,19 +36,20 @@ func (c *Cluster) configMap(namespace, name string) (*corev1.ConfigMap, string, 
 	return configMap, found.Source(), found.Decode(configMap)
 }
 
-// CloudConfig prefers what cluster-config-operator made of the user's configuration, as the operator does.
-func (c *Cluster) CloudConfig(ref operandconfig.CloudConfigReference) (operand.CloudConfig, error) {
+// CloudConfig prefers what cluster-config-operator made of the user's configuration, as the operator does. Where the operator
+// can be the one that writes it, out of the user's, it is no source.
+func (c *Cluster) CloudConfig(p platform.Platform, ref operandconfig.CloudConfigReference) (operand.CloudConfig, error) {
 	managed, managedSource, err := c.configMap(operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig)
 	if err != nil {
 		return operand.CloudConfig{}, err
 	}
 	var user operand.CloudConfig
 	if ref.Name != "" {
-		if user, err = c.userCloudConfig(ref); err != nil {
+		if user, err = c.userCloudConfig(ref, c.infrastructuresReference()); err != nil {
 			return operand.CloudConfig{}, err
 		}
 	}
-	if managed == nil || managed.Data[operatorclient.ManagedCloudConfigKey] == "" {
+	if managed == nil || managed.Data[operatorclient.ManagedCloudConfigKey] == "" || p.WritesManagedConfig() {
 		if ref.Name == "" {
 			user.Source = c.Infrastructure.Source() + ", spec.cloudConfig"
 		}
@@ -66,8 +66,13 @@ func (c *Cluster) CloudConfig(ref operandconfig.CloudConfigReference) (operand.C
 	return derived, nil
 }
 
-// userCloudConfig reads the ConfigMap that the Infrastructure names.
-func (c *Cluster) userCloudConfig(ref operandconfig.CloudConfigReference) (operand.CloudConfig, error) {
+// infrastructuresReference is where the Infrastructure names the cloud configuration.
+func (c *Cluster) infrastructuresReference() string {
+	return "spec.cloudConfig in " + c.Infrastructure.File
+}
+
+// userCloudConfig reads the ConfigMap that somebody names.
+func (c *Cluster) userCloudConfig(ref operandconfig.CloudConfigReference, namedBy string) (operand.CloudConfig, error) {
 	if ref.Key == "" {
 		ref.Key = defaultCloudConfigKey
 	}
@@ -77,7 +82,7 @@ func (c *Cluster) userCloudConfig(ref operandconfig.CloudConfigReference) (opera
 	}
 	if configMap == nil {
 		return operand.CloudConfig{Source: source, Key: ref.Key,
-			Problem: fmt.Sprintf("it is not among the manifests, but spec.cloudConfig in %s names it: add it", c.Infrastructure.File)}, nil
+			Problem: fmt.Sprintf("it is not among the manifests, but %s names it: add it", namedBy)}, nil
 	}
 	return cloudConfigOf(configMap, source, ref.Key), nil
 }
@@ -125,7 +130,7 @@ func (c *Cluster) GivenCloudConfig(given Manifest, ref operandconfig.CloudConfig
 	}
 	config := cloudConfigOf(configMap, given.Source(), givenKey(configMap, preferred))
 	if isManaged && config.CABundle == nil && ref.Name != "" {
-		user, err := c.userCloudConfig(ref)
+		user, err := c.userCloudConfig(ref, c.infrastructuresReference())
 		if err != nil {
 			return operand.CloudConfig{}, err
 		}
@@ -171,20 +176,9 @@ func (c *Cluster) Credentials(names platform.Credentials) (operand.Credentials, 
 		if found == nil {
 			continue
 		}
-		secret := &corev1.Secret{}
-		if err := found.Decode(secret); err != nil {
+		data, err := secretData(found)
+		if err != nil {
 			return operand.Credentials{}, err
-		}
-		data := map[string][]byte{}
-		maps.Copy(data, secret.Data)
-		for key, value := range secret.StringData {
-			data[key] = []byte(value)
-		}
-		for _, key := range slices.Sorted(maps.Keys(data)) {
-			// Keys become file names, and no API has checked this one.
-			if faults := validation.IsConfigMapKey(key); len(faults) > 0 {
-				return operand.Credentials{}, fmt.Errorf("%s, key %q: %s", found.Source(), key, strings.Join(faults, ", "))
-			}
 		}
 		return operand.Credentials{Source: found.Source(), Data: data}, nil
 	}

@@ -26,8 +26,8 @@ type ExternalSecrets struct {
 	// Problems say why what there is may not be delivered: then neither of the two replaces what was delivered before.
 	Problems []Problem
 
-	// Missing tells that one of the Secrets does not exist.
-	Missing bool
+	// Missing are those of the Secrets that do not exist. There is a problem for each.
+	Missing []string
 }
 
 // SourceSecret is a Secret that spec.external names.
@@ -82,7 +82,7 @@ func (s *ExternalSecrets) add(secret SourceSecret, into map[string][]byte, sourc
 	problem := Problem{Cause: CredentialsCause, Source: secret.Source}
 	switch {
 	case secret.Data == nil:
-		s.Missing = true
+		s.Missing = append(s.Missing, secret.Source)
 		problem.Message = "it does not exist, but spec.external.secrets of cloudcontrollermanager/cluster names it; create it, or remove it there"
 		s.Problems = append(s.Problems, problem)
 	case len(secret.Data) == 0:

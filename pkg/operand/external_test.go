@@ -311,8 +311,8 @@ func TestWhatIsRefusedOfExternal(t *testing.T) {
 		},
 		"a Secret with a text that the installer replaces, read once": {
 			external: `{image: registry/ccm:1, secrets: [{name: placeholder}]}`,
-			want: []string{"secret/placeholder in openshift-cloud-controller-manager, key x, line 2:5: the value contains the text REVISION, which the installer " +
-				"replaces on each node; change the value, or rotate the credential, so that it does not"},
+			want: []string{"secret/placeholder in openshift-cloud-controller-manager, key x, line 2:5: this has the text REVISION in it, which the installation " +
+				"on a node replaces in every file: rotate the credential or change the value"},
 		},
 		"and reloaded": {
 			external: `{image: registry/ccm:1, secrets: [{name: placeholder, delivery: Reloaded}]}`,

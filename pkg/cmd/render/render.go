@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bootstrap"
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -40,7 +41,7 @@ func (o *options) render() ([]output, error) {
 	}
 	resources, err := o.renderOperand(in, observed)
 	if err != nil {
-		return nil, o.explain(err)
+		return nil, o.explain(in, err)
 	}
 	if resources == nil {
 		// Nothing runs, but what was observed is still worth a look.
@@ -51,7 +52,7 @@ func (o *options) render() ([]output, error) {
 		resources = &operand.Resources{Config: config}
 	}
 	for _, warning := range resources.Warnings {
-		o.notice("%s", text(warning))
+		o.notice("%s", text(in.Located(warning)))
 	}
 	return o.outputs(resources)
 }
@@ -67,24 +68,63 @@ func (o *options) renderOperand(in *inputs, observed []byte) (*operand.Resources
 		return nil, fmt.Errorf("platform %q is not in the registry", config.Platform)
 	}
 	if !p.Managed() {
+		if platform.AbsenceOf(&config.Cluster.Status) == platform.NotDeclared {
+			o.notice("platform %s has a cloud-controller-manager that the administrator runs: no pod is written; to have one, "+
+				"add the manifest of cloudcontrollermanager/cluster with spec.external", in.PlatformName)
+			return nil, nil
+		}
 		o.notice("platform %s has no cloud-controller-manager: no pod is written", in.PlatformName)
 		return nil, nil
 	}
-	credentials, err := in.Credentials(p.Credentials)
-	if err != nil {
-		return nil, err
-	}
-	if p.Credentials.Secret != "" && !p.Credentials.Optional && credentials.Data == nil {
-		o.notice("%s is among the manifests, so no identity can serve on the bootstrap node: "+
-			"no pod is written, and nodes stay uninitialized until the cluster's own cloud-controller-manager runs", offline.NoneOf(p.Credentials))
+	if config.External != nil && config.External.ArgsPolicy == ccmv1.ReplaceArgs {
+		o.notice("spec.external.argsPolicy is Replace, so nobody can keep the cloud-controller-manager from doing more on the bootstrap node "+
+			"than to initialise nodes: %s", noPod)
 		return nil, nil
+	}
+	external, credentials, err := o.secrets(in, p, config)
+	if err != nil || external == nil {
+		return nil, err
 	}
 	candidate, err := o.candidate(in, p, config)
 	if err != nil {
 		return nil, err
 	}
-	candidate.Config, candidate.Credentials = observed, credentials
-	return operand.Render(candidate)
+	candidate.Config, candidate.Credentials, candidate.External = observed, credentials, *external
+	resources, err := operand.Render(candidate)
+	if err == nil && len(resources.Tokens) > 0 {
+		o.notice("%s asks for a login with tokens of a ServiceAccount, and before the API runs nobody can issue one: %s", credentials.Source, noPod)
+		return nil, nil
+	}
+	return resources, err
+}
+
+// noPod is what becomes of an installation without a pod on the bootstrap node.
+const noPod = "no pod is written, and nodes stay uninitialized until the cluster's own cloud-controller-manager runs"
+
+// secrets are the credentials: those of the platform, or those that spec.external names. It returns nil and leaves a notice
+// where there are none.
+func (o *options) secrets(in *inputs, p platform.Platform, config *operandconfig.Config) (*operand.ExternalSecrets, operand.Credentials, error) {
+	if p.Credentials.Secret == "" && config.External != nil && len(config.External.Secrets) > 0 {
+		external, err := in.ExternalSecrets(config.External)
+		if err != nil {
+			return nil, operand.Credentials{}, err
+		}
+		if missing := external.Missing; len(missing) > 0 && len(missing) == len(external.Problems) {
+			o.notice("spec.external names %s, but not every one of them is among the manifests, so no identity can serve on the bootstrap node: %s",
+				strings.Join(missing, " and "), noPod)
+			return nil, operand.Credentials{}, nil
+		}
+		return &external, external.ReadOnce, nil
+	}
+	credentials, err := in.Credentials(p.Credentials)
+	if err != nil {
+		return nil, operand.Credentials{}, err
+	}
+	if p.Credentials.Secret != "" && !p.Credentials.Optional && credentials.Data == nil {
+		o.notice("%s is among the manifests, so no identity can serve on the bootstrap node: %s", offline.NoneOf(p.Credentials), noPod)
+		return nil, operand.Credentials{}, nil
+	}
+	return &operand.ExternalSecrets{}, credentials, nil
 }
 
 // candidate gathers what operand.Render reads, but for the configuration and the credentials.
@@ -92,11 +132,11 @@ func (o *options) candidate(in *inputs, p platform.Platform, config *operandconf
 	if err := operandconfig.Required(config); err != nil {
 		return operand.Inputs{}, fmt.Errorf("%s: %w", in.Infrastructure.Source(), err)
 	}
-	images, err := o.images(in, p)
+	images, err := o.images(in, p, config.External)
 	if err != nil {
 		return operand.Inputs{}, err
 	}
-	cloudConfig, err := in.CloudConfig(config.CloudConfig)
+	cloudConfig, err := in.ObservedCloudConfig(p, config)
 	if err != nil {
 		return operand.Inputs{}, err
 	}
@@ -107,13 +147,10 @@ func (o *options) candidate(in *inputs, p platform.Platform, config *operandconf
 	if err != nil {
 		return operand.Inputs{}, err
 	}
+	phase := operand.BootstrapPhase()
+	phase.Files = &operand.FileLayout{SecretsDir: o.secretsHostPath, ConfigDir: o.configHostPath, Prefix: filePrefix}
 	return operand.Inputs{
-		Phase: operand.Phase{
-			Name:     "bootstrap",
-			Config:   bootstrap.Config(),
-			PodPatch: bootstrap.PodPatch(),
-			Files:    &operand.FileLayout{SecretsDir: o.secretsHostPath, ConfigDir: o.configHostPath, Prefix: filePrefix},
-		},
+		Phase:       phase,
 		Platform:    p,
 		Overrides:   in.overrides,
 		Images:      images,
@@ -125,7 +162,11 @@ func (o *options) candidate(in *inputs, p platform.Platform, config *operandconf
 }
 
 // images finds the operand's image. Two sources that differ are a mistake that would be found on the node otherwise.
-func (o *options) images(in *inputs, p platform.Platform) (operand.Images, error) {
+func (o *options) images(in *inputs, p platform.Platform, external *ccmv1.External) (operand.Images, error) {
+	if external != nil && external.Image != "" && o.image != "" && o.image != external.Image {
+		return operand.Images{}, fmt.Errorf("--manifest-image is %s, but spec.external of cloudcontrollermanager/cluster has %s: give one of them, or the same",
+			o.image, external.Image)
+	}
 	referenced := in.images[p.Image]
 	if o.image != "" && referenced != "" && o.image != referenced {
 		return operand.Images{}, fmt.Errorf("--manifest-image is %s, but %s has %s for %s: give one of them, or the same",
@@ -178,18 +219,19 @@ func (o *options) notice(format string, args ...any) {
 }
 
 // explain puts every problem of refused inputs on one line.
-func (o *options) explain(err error) error {
+func (o *options) explain(in *inputs, err error) error {
 	var refused *operand.InputError
 	if !errors.As(err, &refused) {
 		return err
 	}
 	problems := make([]string, 0, len(refused.Problems))
 	for _, p := range refused.Problems {
-		if p.Cause == operand.ConfigurationCause && len(o.configOverrideFiles) > 0 {
+		located := in.Located(p)
+		if located.Source == p.Source && p.Cause == operand.ConfigurationCause && len(o.configOverrideFiles) > 0 {
 			// There is no resource of the operator yet: this is what overrides its configuration here.
-			p.Source = strings.Join(o.configOverrideFiles, " or ")
+			located.Source = strings.Join(o.configOverrideFiles, " or ")
 		}
-		problems = append(problems, text(p))
+		problems = append(problems, text(located))
 	}
 	return errors.New(strings.Join(problems, "; "))
 }

@@ -166,7 +166,7 @@ func (g *gatherer) secretsOf(p platform.Platform) (operand.ExternalSecrets, oper
 		g.err = cmp.Or(g.err, err)
 		return external, external.ReadOnce
 	}
-	g.missing = g.missing || external.Missing
+	g.missing = g.missing || len(external.Missing) > 0
 	if len(external.Problems) > 0 {
 		return external, external.ReadOnce
 	}
