@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
 )
 
 // The files are what test/conformance compares with the types of the real providers, which this module cannot import, and

@@ -5,7 +5,10 @@ import (
 	"encoding/pem"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
 )
 
 const (
@@ -81,36 +84,34 @@ func Nutanix(src Source) Result {
 
 // checkPrismCentral finds an endpoint that cannot be asked, or is not the one of Infrastructure.
 func (n *nutanix) checkPrismCentral() {
-	address, port := n.config.value("prismCentral", "address"), n.config.value("prismCentral", "port")
-	if address != nil && strings.ContainsAny(address.text, "/ ") {
-		n.config.reportAt(address, Invalid, fmt.Sprintf("prismCentral.address is %s, but wants a name or address alone, such as prism.example.com", quoted(address.text)))
+	var fact configv1.NutanixPrismEndpoint
+	if spec := n.src.Cluster.Spec.Nutanix; spec != nil {
+		fact = spec.PrismCentral
 	}
-	if port != nil && port.kind == intNode {
+	const differs = "prismCentral.%[1]s is %[2]s, but spec.platformSpec.nutanix.prismCentral.%[1]s of infrastructure.config.openshift.io/cluster is %[3]s: write that, or correct it there"
+	if address := n.config.value("prismCentral", "address"); address != nil {
+		if strings.ContainsAny(address.text, "/ ") {
+			n.config.reportAt(address, Invalid, fmt.Sprintf("prismCentral.address is %s, but wants a name or address alone, such as prism.example.com", quoted(address.text)))
+		}
+		if fact.Address != "" && !strings.EqualFold(strings.Trim(address.text, "[]"), strings.Trim(fact.Address, "[]")) {
+			n.config.reportAt(address, Invalid, fmt.Sprintf(differs, "address", quoted(address.text), quoted(fact.Address)))
+		}
+	}
+	if port := n.config.value("prismCentral", "port"); port != nil && port.kind == intNode {
 		if number := portOf(port); number < 1 || number > 65535 {
 			n.config.reportAt(port, Invalid, fmt.Sprintf("prismCentral.port is %s, but wants a number from 1 to 65535", cut(port.text)))
 		}
-	}
-	if n.src.Cluster.Spec.Nutanix == nil {
-		return
-	}
-	fact := n.src.Cluster.Spec.Nutanix.PrismCentral
-	const differs = "prismCentral.%[1]s is %[2]s, but spec.platformSpec.nutanix.prismCentral.%[1]s of infrastructure.config.openshift.io/cluster is %[3]s: write that, or correct it there"
-	if address != nil && fact.Address != "" && !strings.EqualFold(strings.Trim(address.text, "[]"), strings.Trim(fact.Address, "[]")) {
-		n.config.reportAt(address, Invalid, fmt.Sprintf(differs, "address", quoted(address.text), quoted(fact.Address)))
-	}
-	if port != nil && fact.Port != 0 && portOf(port) != int(fact.Port) {
-		n.config.reportAt(port, Invalid, fmt.Sprintf(differs, "port", cut(port.text), fmt.Sprint(fact.Port)))
+		if fact.Port != 0 && portOf(port) != int(fact.Port) {
+			n.config.reportAt(port, Invalid, fmt.Sprintf(differs, "port", cut(port.text), fmt.Sprint(fact.Port)))
+		}
 	}
 }
 
 // portOf is the number of a port; 0 when it is none.
 func portOf(n *treeNode) int {
-	number := 0
-	for _, digit := range n.text {
-		if digit < '0' || digit > '9' || number > 65535 {
-			return 0
-		}
-		number = 10*number + int(digit-'0')
+	number, err := strconv.Atoi(n.text)
+	if err != nil {
+		return 0
 	}
 	return number
 }

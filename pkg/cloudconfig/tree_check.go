@@ -228,29 +228,38 @@ func oneOf(values []string) string {
 }
 
 func (d *treeDocument) checkInt(field treeField, path string, n *treeNode) *treeNode {
-	wanted := "a whole number"
-	if field.unsigned {
-		wanted = "a whole number that is not negative"
-	}
 	text := n.text
 	if n.kind == floatNode && d.format != jsonTree {
-		if value, err := strconv.ParseFloat(text, 64); err == nil && value == math.Trunc(value) && math.Abs(value) < 1<<53 {
-			text = strconv.FormatInt(int64(value), 10) // 1.0 and 1e3 are whole numbers in YAML
-		}
+		text = wholeNumber(text)
 	}
 	bits := field.bits
 	if bits == 0 {
 		bits = 64
 	}
 	value, err := strconv.ParseInt(text, 10, bits)
-	if n.kind != intNode && n.kind != floatNode || err != nil || field.unsigned && value < 0 {
-		if n.kind == intNode && err != nil && bits < 64 {
-			wanted += fmt.Sprintf(" of at most %d bits", bits)
-		}
-		d.wrongType(field, path, n, wanted)
-		return n
+	isNumber := n.kind == intNode || n.kind == floatNode
+	if isNumber && err == nil && (value >= 0 || !field.unsigned) {
+		return &treeNode{kind: intNode, text: text, written: n.written, line: n.line, column: n.column}
 	}
-	return &treeNode{kind: intNode, text: text, written: n.written, line: n.line, column: n.column}
+	wanted := "a whole number"
+	if field.unsigned {
+		wanted += " that is not negative"
+	}
+	if n.kind == intNode && err != nil && bits < 64 {
+		wanted += fmt.Sprintf(" of at most %d bits", bits)
+	}
+	d.wrongType(field, path, n, wanted)
+	return n
+}
+
+// wholeNumber is a whole number that is written as a fraction or with an exponent, such as 1.0 and 1e3, in its usual form:
+// YAML takes them. Any other text is returned as it is.
+func wholeNumber(text string) string {
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil || value != math.Trunc(value) || math.Abs(value) >= 1<<53 {
+		return text
+	}
+	return strconv.FormatInt(int64(value), 10)
 }
 
 func (d *treeDocument) checkList(field treeField, path string, n *treeNode) {

@@ -66,29 +66,31 @@ func jsonProblem(text []byte, at int, problem string) string {
 		return "it ends in the middle: a quote or a bracket is not closed"
 	}
 	before := bytes.TrimRight(text[:at], " \t\r\n")
-	switch c := text[at]; {
-	case strings.Contains(problem, "max depth"):
-		return "there are too many mappings and lists in each other here"
-	case strings.Contains(problem, "after top-level value"):
-		return "there is more text after the end of the document: remove it"
-	case strings.Contains(problem, "in string literal"):
-		return "a text may not have a line break, a tab or another control character in it: a quote may be missing, or write \\n"
-	case strings.Contains(problem, "in string escape code") || strings.Contains(problem, `in \u`):
-		return `there is no such escape: write \\ for one backslash`
-	case c == '/' || c == '#':
-		return "it has no comments: remove this one"
-	case c == '\'':
-		return `names and texts stand in double quotes ("), not in single ones`
-	case (c == '}' || c == ']') && bytes.HasSuffix(before, []byte(",")):
-		return "the comma before this bracket is one too many: remove it"
-	case strings.Contains(problem, "after object key:value pair") || strings.Contains(problem, "after array element"):
-		return "a comma is missing before this"
-	case strings.Contains(problem, "after object key"):
-		return "a colon is missing before this"
-	case c == '\t' || c >= ' ' && c < 0x7f:
+	for _, p := range jsonProblems {
+		if strings.Contains(problem, p.part) && (p.at == "" || strings.IndexByte(p.at, text[at]) >= 0) && bytes.HasSuffix(before, []byte(p.after)) {
+			return p.message
+		}
+	}
+	if c := text[at]; c == '\t' || c >= ' ' && c < 0x7f {
 		return "names and texts stand in double quotes, and the only bare words are true, false and null"
 	}
 	return "there is a character here that has no place outside of a text: remove it"
+}
+
+// jsonProblems are what a part of the message of encoding/json, the character that it is about and what stands before that
+// mean together. The first one that fits counts.
+var jsonProblems = []struct{ part, at, after, message string }{
+	{part: "max depth", message: "there are too many mappings and lists in each other here"},
+	{part: "after top-level value", message: "there is more text after the end of the document: remove it"},
+	{part: "in string literal", message: "a text may not have a line break, a tab or another control character in it: a quote may be missing, or write \\n"},
+	{part: "in string escape code", message: `there is no such escape: write \\ for one backslash`},
+	{part: `in \u`, message: `there is no such escape: write \\ for one backslash`},
+	{at: "/#", message: "it has no comments: remove this one"},
+	{at: "'", message: `names and texts stand in double quotes ("), not in single ones`},
+	{at: "}]", after: ",", message: "the comma before this bracket is one too many: remove it"},
+	{part: "after object key:value pair", message: "a comma is missing before this"},
+	{part: "after array element", message: "a comma is missing before this"},
+	{part: "after object key", message: "a colon is missing before this"},
 }
 
 // jsonTreeBuilder makes nodes out of a text that is JSON.

@@ -252,7 +252,8 @@ networks:
   - "a b"
 anything: {}
 `, string(d.formatYAML()))
-	require.Equal(t, `{
+	require.Equal(t, strings.TrimPrefix(`
+{
   "name": "a",
   "server": {
     "address": "c",
@@ -269,7 +270,7 @@ anything: {}
   ],
   "anything": {}
 }
-`, string(d.formatJSON()))
+`, "\n"), string(d.formatJSON()))
 	requireSameMeaning(t, d)
 }
 
@@ -315,7 +316,7 @@ func TestPlainWordsMeanTheSameToTheProviders(t *testing.T) {
 				require.NoError(t, err)
 				theirs, err := value.Float64()
 				require.NoError(t, err)
-				require.Equal(t, theirs, ours)
+				require.InDelta(t, theirs, ours, 0)
 			}
 		})
 	}

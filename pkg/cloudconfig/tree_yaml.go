@@ -145,6 +145,7 @@ func (b *yamlTreeBuilder) node(n *yaml.Node, depth int) *treeNode {
 		return out
 	}
 	switch n.Kind {
+	case yaml.DocumentNode: // is never inside of another
 	case yaml.AliasNode:
 		b.inAlias++
 		defer func() { b.inAlias-- }()
@@ -264,19 +265,9 @@ func (b *yamlTreeBuilder) scalar(n *yaml.Node, out *treeNode) {
 }
 
 var (
-	yamlBooleans = map[string]string{}
-	yamlFloat    = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	yamlBoolean = regexp.MustCompile(`^(?:[yY]|yes|Yes|YES|true|True|TRUE|on|On|ON)$|^([nN]|no|No|NO|false|False|FALSE|off|Off|OFF)$`)
+	yamlFloat   = regexp.MustCompile(`^[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?$`)
 )
-
-func init() {
-	for value, words := range map[string][]string{"true": {"y", "yes", "true", "on"}, "false": {"n", "no", "false", "off"}} {
-		for _, word := range words {
-			yamlBooleans[word] = value
-			yamlBooleans[strings.ToUpper(word)] = value
-			yamlBooleans[strings.ToUpper(word[:1])+word[1:]] = value
-		}
-	}
-}
 
 // resolvePlain tells what a word without quotes is for gopkg.in/yaml.v2 and go.yaml.in/yaml/v2, which read YAML 1.1: yes
 // is a boolean and 010 is eight. The text is a boolean or number in its usual form.
@@ -287,8 +278,8 @@ func resolvePlain(word string) (treeKind, string) {
 	case ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF", ".nan", ".NaN", ".NAN":
 		return floatNode, word
 	}
-	if value, ok := yamlBooleans[word]; ok {
-		return boolNode, value
+	if negative := yamlBoolean.FindStringSubmatch(word); negative != nil {
+		return boolNode, strconv.FormatBool(negative[1] == "")
 	}
 	digits := strings.ReplaceAll(word, "_", "")
 	if !strings.ContainsRune("+-.0123456789", rune(word[0])) || digits == "" {
