@@ -1,0 +1,38 @@
+package operand_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+func TestFederatedCredentialsAskForATokenWhereItIsDelivered(t *testing.T) {
+	for name, audience := range map[string]string{"aws": "sts.amazonaws.com", "azure": "openshift", "gcp": "openshift"} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := platform.ByName(name)
+			in := inputs(t, p, operand.OperatorPhase())
+			static, err := operand.Render(in)
+			require.NoError(t, err)
+			require.Empty(t, static.Tokens)
+
+			in.Credentials.Data = readFolder(t, name, "credentials-federated")
+			federated, err := operand.Render(in)
+			require.NoError(t, err)
+			want := []cloudconfig.Token{{Key: "token", Audience: audience}}
+			require.Equal(t, want, federated.Tokens)
+			pod := federated.ConfigMaps[len(federated.ConfigMaps)-1]
+			fromPod, err := operand.TokensOf(pod)
+			require.NoError(t, err)
+			require.Equal(t, want, fromPod)
+
+			// The path that other tools wrote into the Secret is nowhere in a static pod.
+			files := string(dump(t, federated))
+			require.Contains(t, files, "/etc/kubernetes/static-pod-certs/secrets/cloud-tokens/token")
+			require.NotContains(t, files, "/var/run/secrets/openshift")
+		})
+	}
+}
