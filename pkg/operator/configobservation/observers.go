@@ -101,8 +101,9 @@ func mergeMaps(into, from map[string]any) {
 	}
 }
 
-// observePlatform decides the platform once: a running cluster never changes it. On an External cluster an administrator may
-// say later what runs, and may say something else; to say nothing again is no way to stop it.
+// observePlatform decides the platform once: a running cluster never changes it. Where nothing ran something may, because this
+// version knows a platform that an older one did not, or because on an External cluster an administrator says so. There he may
+// say something else later; to say nothing again is no way to stop what runs.
 func observePlatform(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
 	path := operandconfig.PlatformPath
 	previous := configobserver.Pruned(existing, path)
@@ -116,7 +117,7 @@ func observePlatform(genericListers configobserver.Listers, recorder events.Reco
 	}
 	formerly, _ := platform.ByName(previousName)
 	switch {
-	case previousName == "" || previousName == current.Name || external && (current.Managed() || !formerly.Managed()):
+	case previousName == "" || previousName == current.Name || !formerly.Managed() || external && current.Managed():
 		return set(recorder, existing, current.Name, path)
 	case external:
 		return previous, []error{fmt.Errorf("spec.external of cloudcontrollermanager/%s is gone, but its cloud-controller-manager runs on the control plane: "+

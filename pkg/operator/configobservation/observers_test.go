@@ -142,6 +142,11 @@ func TestWhatIsObserved(t *testing.T) {
 			wantErr: `infrastructure.config.openshift.io/cluster changed its platform from "openstack" to "none" in status.platformStatus.type: ` +
 				`changing the platform of a running cluster is not supported, restore the former value`,
 		},
+		"a platform that an older version did not know is started": {
+			world:    world{infrastructure: openStack()},
+			existing: `{"platform": "none"}`,
+			want:     `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
+		},
 		"a FeatureGate that does not know the version leaves the previous gates": {
 			world:    world{infrastructure: openStack(), featureGate: gates("4.98.0", nil, nil)},
 			existing: `{"extendedArguments": {"feature-gates": ["CloudControllerManagerWebhook=true"]}}`,
