@@ -2,6 +2,7 @@ package offline
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,7 +44,12 @@ func (c *Cluster) external() (*ccmv1.External, error) {
 	decoder := json.NewDecoder(strings.NewReader(string(resource.Spec.External)))
 	decoder.DisallowUnknownFields()
 	external := &ccmv1.External{}
-	if err := decoder.Decode(external); err != nil {
+	err := decoder.Decode(external)
+	var wrongType *json.UnmarshalTypeError
+	if errors.As(err, &wrongType) {
+		return nil, fmt.Errorf("%s, spec.external.%s: it cannot be a %s", found.Source(), wrongType.Field, wrongType.Value)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s, spec.external: %s", found.Source(), strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return external, nil

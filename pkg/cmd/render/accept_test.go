@@ -246,6 +246,21 @@ func TestTheGeneratedCloudConfigWinsWhereItHasData(t *testing.T) {
 	require.Contains(t, n.read("out/tls/cloud-controller-manager-cloud-config-cloud.conf"), "region = regionOne\n")
 }
 
+func TestTheGeneratedCloudConfigIsNoSourceWhereTheOperatorWritesIt(t *testing.T) {
+	n := newNode(t)
+	n.edit(infraFile, "    type: OpenStack", "    type: VSphere")
+	n.edit(infraFile, "    openstack:\n      apiServerInternalIPs: []\n      ingressIPs: []\n      machineNetworks: []\n",
+		"    vsphere:\n      vcenters: [{server: vcenter.example.com, datacenters: [DC1]}]\n")
+	n.write("manifests/cloud-provider-config.yaml", "apiVersion: v1\nkind: ConfigMap\n"+
+		"metadata: {name: cloud-provider-config, namespace: openshift-config}\ndata: {config: \"global: {insecureFlag: true}\"}\n")
+	n.write("manifests/99_cloud-creds-secret.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: vsphere-creds, namespace: kube-system}\n"+
+		"stringData: {vcenter.example.com.username: a, vcenter.example.com.password: b}\n")
+	r := n.run("--manifest-image=example.com/ccm:1")
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, n.read("out/tls/cloud-controller-manager-cloud-config-cloud.conf"), "insecureFlag: true\n")
+	require.FileExists(t, n.path("out/tls/cloud-controller-manager-cloud-credentials-vcenter.example.com.username"))
+}
+
 func TestTheCloudsCAMayStandBesideTheUsersConfigurationOnly(t *testing.T) {
 	n := newNode(t)
 	n.edit(generatedFile, "ca-bundle.pem: |", "other.pem: |")

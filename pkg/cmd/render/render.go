@@ -204,8 +204,10 @@ func (o *options) outputs(r *operand.Resources) ([]output, error) {
 		return outputs, nil
 	}
 	r.Pod.Namespace = o.namespace
-	for i := range r.Pod.Spec.Containers {
-		r.Pod.Spec.Containers[i].ImagePullPolicy = corev1.PullPolicy(o.imagePullPolicy)
+	for _, containers := range [][]corev1.Container{r.Pod.Spec.InitContainers, r.Pod.Spec.Containers} {
+		for i := range containers {
+			containers[i].ImagePullPolicy = corev1.PullPolicy(o.imagePullPolicy)
+		}
 	}
 	pod, err := r.PodYAML()
 	if err != nil {
