@@ -192,8 +192,9 @@ func (w *wiring) staticPods() factory.Controller {
 		ConfigMaps:      v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
 		Secrets:         v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
 		Versions:        w.versions,
-		OnManaged: func(p platform.Platform) error {
-			if err := os.Setenv(imageVariable, w.OperandImages[p.Image]); err != nil {
+		OperandImages:   w.OperandImages,
+		OnImage: func(image string) error {
+			if err := os.Setenv(imageVariable, image); err != nil {
 				return fmt.Errorf("setting the variable %s: %w", imageVariable, err)
 			}
 			return nil

@@ -57,8 +57,11 @@ type Options struct {
 	// Versions is told the versions once every pod runs the image in the variable IMAGE.
 	Versions status.VersionGetter
 
-	// OnManaged is called once, with the platform, before the first of the controllers starts.
-	OnManaged func(platform.Platform) error
+	// OperandImages are the pull specifications by tag in the release payload. Where spec.external names an image, that runs.
+	OperandImages map[string]string
+
+	// OnImage is told which image the pods are to run, before the first of the controllers starts and whenever it changes.
+	OnImage func(image string) error
 
 	Recorder events.Recorder
 }
@@ -78,20 +81,28 @@ func New(o Options) factory.Controller {
 type starter struct {
 	Options
 	controllers []factory.Controller
+	image       string
 	started     bool
 	running     sync.WaitGroup
 }
 
 func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {
-	if s.started {
-		return nil
-	}
 	observed, known, err := observedplatform.Get(s.Operator)
 	if err != nil || !known || !observed.Managed() {
 		return err
 	}
-	if err := s.OnManaged(observed); err != nil {
+	image, err := s.operandImage(observed)
+	if err != nil {
 		return err
+	}
+	if !s.started || image != s.image {
+		if err := s.OnImage(image); err != nil {
+			return err
+		}
+		s.image = image
+	}
+	if s.started {
+		return nil
 	}
 	s.started = true
 	klog.InfoS("Starting the static-pod controllers", "platform", observed.Name)
@@ -99,6 +110,18 @@ func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {
 		s.running.Go(func() { controller.Run(ctx, 1) })
 	}
 	return nil
+}
+
+// operandImage is what the pods are to run.
+func (s *starter) operandImage(p platform.Platform) (string, error) {
+	observed, err := observedConfig(s.Operator)
+	if err != nil {
+		return "", err
+	}
+	if observed.External != nil && observed.External.Image != "" {
+		return observed.External.Image, nil
+	}
+	return s.OperandImages[p.Image], nil
 }
 
 // wait keeps this controller from ending before those that it started.
@@ -166,14 +189,22 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 // apiServer returns a function that reads from observedConfig where the control plane reaches the API server.
 func apiServer(operator v1helpers.OperatorClient) func() (*url.URL, error) {
 	return func() (*url.URL, error) {
-		spec, _, _, err := operator.GetOperatorState()
+		observed, err := observedConfig(operator)
 		if err != nil {
-			return nil, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
-		}
-		observed, err := operandconfig.Decode(spec.ObservedConfig.Raw)
-		if err != nil {
-			return nil, fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+			return nil, err
 		}
 		return observed.APIServer()
 	}
+}
+
+func observedConfig(operator v1helpers.OperatorClient) (*operandconfig.Config, error) {
+	spec, _, _, err := operator.GetOperatorState()
+	if err != nil {
+		return nil, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	observed, err := operandconfig.Decode(spec.ObservedConfig.Raw)
+	if err != nil {
+		return nil, fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+	}
+	return observed, nil
 }
