@@ -207,7 +207,8 @@ func (c *checkedInputs) pathsOnNode(in Inputs) []string {
 	for key := range in.External.Reloaded {
 		paths = append(paths, deliveredFile{kind: Secret, object: CloudTokensSecret, key: key}.path())
 	}
-	if in.Identity != nil {
+	if in.Phase.Files == nil {
+		// The cert-syncer brings these.
 		for _, f := range []deliveredFile{
 			{kind: ConfigMap, object: ClientCAConfigMap, key: "ca-bundle.crt"},
 			{kind: ConfigMap, object: RequestHeaderClientCAConfigMap, key: "ca-bundle.crt"},
