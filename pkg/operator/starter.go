@@ -27,6 +27,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clusteroperatorstatus"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configobservation"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/kubetoken"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/managedcloudconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodeinitialization"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodemanager"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
@@ -134,6 +135,7 @@ func (w *wiring) controllers() []factory.Controller {
 	return []factory.Controller{
 		configobservation.New(w.client, operatorclient.External(w.resource), w.informers.config.Config().V1(), w.OperatorVersion, w.EventRecorder),
 		w.resourceSync(),
+		w.managedCloudConfig(),
 		w.targetConfig(),
 		w.staticPods(),
 		w.staticResources(),
@@ -162,6 +164,16 @@ func (w *wiring) resourceSync() factory.Controller {
 		ConfigMaps:       v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
 		Secrets:          v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
 		Recorder:         w.EventRecorder,
+	})
+}
+
+func (w *wiring) managedCloudConfig() factory.Controller {
+	return managedcloudconfig.New(managedcloudconfig.Options{
+		Operator:      w.client,
+		UserConfig:    w.informers.userConfig.Core().V1().ConfigMaps(),
+		ManagedConfig: w.informers.managedConfig.Core().V1().ConfigMaps(),
+		Client:        w.kube.CoreV1(),
+		Recorder:      w.EventRecorder,
 	})
 }
 

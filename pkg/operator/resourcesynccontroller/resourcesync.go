@@ -109,16 +109,16 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return nil
 	}
 	return errors.Join(
-		c.syncCloudConfig(ctx, syncCtx.Recorder(), observed),
+		c.syncCloudConfig(ctx, syncCtx.Recorder(), current, observed),
 		c.syncTrustedCA(ctx, syncCtx.Recorder(), observed.TrustedCA),
 		c.syncSecrets(ctx, syncCtx.Recorder(), current, observed),
 	)
 }
 
-// syncCloudConfig prefers what cluster-config-operator made of the user's configuration, but for one that spec.external names:
-// of that it makes nothing.
-func (c *controller) syncCloudConfig(ctx context.Context, recorder events.Recorder, observed *operandconfig.Config) error {
-	if observed.External != nil && observed.External.CloudConfig != nil {
+// syncCloudConfig prefers what cluster-config-operator made of the user's configuration, but for one that spec.external names,
+// of which it makes nothing, and where this operator can be the one that writes it, out of the user's.
+func (c *controller) syncCloudConfig(ctx context.Context, recorder events.Recorder, current platform.Platform, observed *operandconfig.Config) error {
+	if observed.External != nil && observed.External.CloudConfig != nil || current.WritesManagedConfig() {
 		source, err := getConfigMap(c.userConfig, operatorclient.UserConfigNamespace, observed.CloudConfig.Name)
 		if err != nil {
 			return err

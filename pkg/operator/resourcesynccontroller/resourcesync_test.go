@@ -68,6 +68,13 @@ func TestRawCopies(t *testing.T) {
 				"configmap/raw-cloud-config": {"openshift-config-managed/kube-cloud-config", map[string]string{"cloud.conf": "managed"}},
 			},
 		},
+		"a managed cloud config that this operator writes is no source": {
+			observed: `{"platform": "vsphere", "cloudConfig": {"name": "cloud-provider-config", "key": "config"}}`,
+			objects: []runtime.Object{
+				configMap(user, "cloud-provider-config", text), configMap(managed, "kube-cloud-config", map[string]string{"cloud.conf": "managed"}),
+			},
+			want: map[string]copied{"configmap/raw-cloud-config": {"openshift-config/cloud-provider-config", text}},
+		},
 		"an empty managed cloud config counts for nothing": {
 			observed: observed,
 			objects:  []runtime.Object{configMap(user, "cloud-provider-config", text), configMap(managed, "kube-cloud-config", nil)},

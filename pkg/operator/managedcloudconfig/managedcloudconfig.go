@@ -1,0 +1,261 @@
+// Package managedcloudconfig writes the cloud configuration that the cluster's other components read, on the platforms where
+// a feature gate makes that this operator's matter. cluster-config-operator steps back there.
+package managedcloudconfig
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+const (
+	// acceptedAnnotation is the digest of the user's configuration that the ConfigMap was made from: what was accepted once is
+	// not refused later for what only looks like a mistake.
+	acceptedAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
+
+	// defaultKey is the installer's, where Infrastructure names a ConfigMap but no key.
+	defaultKey = "config"
+
+	// mostProblems is how many problems the condition lists.
+	mostProblems = 5
+)
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.OperatorClient
+
+	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed; of the
+	// latter only operatorclient.ManagedCloudConfig is needed.
+	UserConfig, ManagedConfig coreinformers.ConfigMapInformer
+
+	Client   corev1client.ConfigMapsGetter
+	Recorder events.Recorder
+}
+
+type controller struct {
+	operator      v1helpers.OperatorClient
+	userConfig    corelisters.ConfigMapNamespaceLister
+	managedConfig corelisters.ConfigMapNamespaceLister
+	client        corev1client.ConfigMapsGetter
+}
+
+// New returns the controller that keeps configmap/kube-cloud-config in openshift-config-managed equal to what the platform's
+// ManagedConfig makes of the user's configuration, with the keys that stand beside it. It does nothing on a platform that has
+// no ManagedConfig and while the feature gate is off. A configuration that is refused, or that is gone, leaves the ConfigMap
+// as it is; where there never was one, Infrastructure says enough. Errors become ManagedCloudConfigDegraded.
+func New(o Options) factory.Controller {
+	return newController(o).factory(o).ToController("ManagedCloudConfig", o.Recorder.WithComponentSuffix("managed-cloud-config"))
+}
+
+func newController(o Options) *controller {
+	return &controller{
+		operator:      o.Operator,
+		userConfig:    o.UserConfig.Lister().ConfigMaps(operatorclient.UserConfigNamespace),
+		managedConfig: o.ManagedConfig.Lister().ConfigMaps(operatorclient.ManagedConfigNamespace),
+		client:        o.Client,
+	}
+}
+
+func (c *controller) factory(o Options) *factory.Factory {
+	return factory.New().
+		WithInformers(o.Operator.Informer(), o.UserConfig.Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.ManagedCloudConfig), o.ManagedConfig.Informer()).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(o.Operator)
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	spec, _, _, err := c.operator.GetOperatorState()
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	observed, managed, err := observe(spec)
+	if err != nil || managed.Rewrite == nil {
+		return err
+	}
+	current, err := get(c.managedConfig, operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig)
+	if err != nil {
+		return err
+	}
+	source, err := c.source(observed.CloudConfig, current)
+	if err != nil {
+		return err
+	}
+	wanted, err := render(managed.Rewrite, observed, source, current)
+	if err != nil {
+		return err
+	}
+	return c.apply(ctx, syncCtx.Recorder(), current, wanted)
+}
+
+// observe returns the observed configuration and what to write; Rewrite is nil where that is nothing, or not known.
+func observe(spec *operatorv1.OperatorSpec) (*operandconfig.Config, platform.ManagedConfig, error) {
+	current, known, err := observedplatform.Of(spec)
+	if err != nil || !known || !current.WritesManagedConfig() {
+		return nil, platform.ManagedConfig{}, err
+	}
+	observed, err := operandconfig.Decode(spec.ObservedConfig.Raw)
+	if err != nil {
+		return nil, platform.ManagedConfig{}, fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+	}
+	if !slices.Contains(observed.Cluster.FeatureGates, current.ManagedConfig.FeatureGate) {
+		return nil, platform.ManagedConfig{}, nil
+	}
+	observed.Cluster.Name = observed.InfrastructureName
+	return observed, current.ManagedConfig, nil
+}
+
+// get returns nil for a ConfigMap that does not exist.
+func get(lister corelisters.ConfigMapNamespaceLister, namespace, name string) (*corev1.ConfigMap, error) {
+	found, err := lister.Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("configmap/%s in %s: %w", name, namespace, err)
+	}
+	return found, nil
+}
+
+// source is the user's configuration.
+type source struct {
+	name, key string
+	config    []byte // nil where there is none
+	data      map[string]string
+	binary    map[string][]byte
+}
+
+// source reads the ConfigMap that Infrastructure names. One that is named but gone is a mistake where it was there before; in a
+// new cluster nobody may have needed it.
+func (c *controller) source(reference operandconfig.CloudConfigReference, current *corev1.ConfigMap) (source, error) {
+	s := source{name: reference.Name, key: cmp.Or(reference.Key, defaultKey)}
+	if reference.Name == "" {
+		return s, nil
+	}
+	found, err := get(c.userConfig, operatorclient.UserConfigNamespace, reference.Name)
+	if err != nil {
+		return source{}, err
+	}
+	if found == nil {
+		if current == nil {
+			return s, nil
+		}
+		return source{}, keptBecause(operand.Problem{Source: s.object(),
+			Message: "it does not exist; create it, or correct spec.cloudConfig of infrastructure.config.openshift.io/cluster"})
+	}
+	text, exists := found.Data[s.key]
+	if !exists {
+		return source{}, keptBecause(operand.Problem{Source: s.object(), Key: s.key,
+			Message: "there is no such key with text; add it, or correct spec.cloudConfig of infrastructure.config.openshift.io/cluster"})
+	}
+	s.config, s.data, s.binary = []byte(text), maps.Clone(found.Data), found.BinaryData
+	delete(s.data, s.key)
+	return s, nil
+}
+
+func (s source) object() string {
+	if s.name == "" {
+		return "infrastructure.config.openshift.io/cluster"
+	}
+	return "configmap/" + s.name + " in " + operatorclient.UserConfigNamespace
+}
+
+// render makes the ConfigMap, or says why the source is refused.
+func render(rewrite cloudconfig.Rewrite, observed *operandconfig.Config, s source, current *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	result := rewrite(cloudconfig.Source{
+		Config:             s.config,
+		CredentialsUnknown: true, // each component has its own
+		Cluster:            observed.Cluster,
+	})
+	accepted := digest(s.config)
+	policy := cloudconfig.Lenient
+	if current != nil && current.Annotations[acceptedAnnotation] != "" && current.Annotations[acceptedAnnotation] != accepted {
+		policy = cloudconfig.Strict
+	}
+	var problems []operand.Problem
+	for _, f := range result.Errors(policy) {
+		p := operand.Problem{Source: s.object(), Line: f.Line, Column: f.Column, Message: f.Message}
+		if s.name != "" {
+			p.Key = s.key
+		}
+		problems = append(problems, p)
+	}
+	if len(problems) > 0 {
+		return nil, keptBecause(problems...)
+	}
+	data := maps.Clone(s.data)
+	if data == nil {
+		data = map[string]string{}
+	}
+	data[operatorclient.ManagedCloudConfigKey] = string(result.Config)
+	binary := maps.Clone(s.binary)
+	delete(binary, operatorclient.ManagedCloudConfigKey)
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   operatorclient.ManagedConfigNamespace,
+			Name:        operatorclient.ManagedCloudConfig,
+			Annotations: map[string]string{acceptedAnnotation: accepted},
+		},
+		Data:       data,
+		BinaryData: binary,
+	}, nil
+}
+
+// keptBecause says why the ConfigMap is left as it is.
+func keptBecause(problems ...operand.Problem) error {
+	var lines []string
+	for i, p := range problems {
+		if i == mostProblems {
+			lines = append(lines, fmt.Sprintf("and %d more", len(problems)-i))
+			break
+		}
+		lines = append(lines, p.String())
+	}
+	return fmt.Errorf("configmap/%s in %s is left as it is, for all who read it: %s",
+		operatorclient.ManagedCloudConfig, operatorclient.ManagedConfigNamespace, strings.Join(lines, "\n"))
+}
+
+func digest(config []byte) string {
+	sum := sha256.Sum256(config)
+	return hex.EncodeToString(sum[:])
+}
+
+// apply writes the ConfigMap where it differs. Nothing is asked of the API server while it does not.
+func (c *controller) apply(ctx context.Context, recorder events.Recorder, current, wanted *corev1.ConfigMap) error {
+	if current != nil && equality.Semantic.DeepEqual(current.Data, wanted.Data) && equality.Semantic.DeepEqual(current.BinaryData, wanted.BinaryData) &&
+		current.Annotations[acceptedAnnotation] == wanted.Annotations[acceptedAnnotation] {
+		return nil
+	}
+	if _, _, err := resourceapply.ApplyConfigMap(ctx, c.client, recorder, wanted); err != nil {
+		return fmt.Errorf("configmap/%s in %s: %w", wanted.Name, wanted.Namespace, err)
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package managedcloudconfig
+
+import (
+	"errors"
+	"testing"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// observed has one vCenter, and the gate is on.
+	observed = `{"platform": "vsphere", "infrastructureName": "ci-x7k2p", "cloudConfig": {"name": "cloud-provider-config", "key": "config"},
+		"cluster": {"featureGates": ["VSphereMultiVCenterDay2"],
+			"spec": {"type": "VSphere", "vsphere": {"vcenters": [{"server": "vcenter1.example.com", "datacenters": ["DC1"]}]}}}}`
+	gateOff = `{"platform": "vsphere", "cloudConfig": {"name": "cloud-provider-config", "key": "config"},
+		"cluster": {"featureGates": ["VSphereMixedNodeEnv"],
+			"spec": {"type": "VSphere", "vsphere": {"vcenters": [{"server": "vcenter1.example.com", "datacenters": ["DC1"]}]}}}}`
+	otherPlatform = `{"platform": "openstack", "cloudConfig": {"name": "cloud-provider-config", "key": "config"},
+		"cluster": {"featureGates": ["VSphereMultiVCenterDay2"]}}`
+	noReference = `{"platform": "vsphere",
+		"cluster": {"featureGates": ["VSphereMultiVCenterDay2"],
+			"spec": {"type": "VSphere", "vsphere": {"vcenters": [{"server": "vcenter1.example.com", "datacenters": ["DC1"]}]}}}}`
+	nothingKnown = `{"platform": "vsphere", "cluster": {"featureGates": ["VSphereMultiVCenterDay2"]}}`
+
+	ini = `[Global]
+secret-name = "vsphere-creds"
+secret-namespace = "kube-system"
+insecure-flag = "1"
+
+[VirtualCenter "vcenter1.example.com"]
+datacenters = "DC1"
+
+[VirtualCenter "gone.example.com"]
+datacenters = "DC9"
+`
+
+	rewritten = `global:
+  insecureFlag: true
+  secretName: vsphere-creds
+  secretNamespace: kube-system
+vcenter:
+  vcenter1.example.com:
+    server: vcenter1.example.com
+    datacenters:
+      - DC1
+`
+	stub = `global:
+  secretName: vsphere-creds
+  secretNamespace: kube-system
+vcenter:
+  vcenter1.example.com:
+    server: vcenter1.example.com
+    datacenters:
+      - DC1
+`
+	emptyDigest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	kept        = "configmap/kube-cloud-config in openshift-config-managed is left as it is, for all who read it: "
+	typo        = "[Global]\ninsecure-flga = 1\n\n[VirtualCenter \"vcenter1.example.com\"]\ndatacenters = \"DC1\"\n"
+)
+
+func user(data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "cloud-provider-config"}, Data: data}
+}
+
+// managed is kube-cloud-config; without a digest it is as cluster-config-operator leaves it.
+func managed(digest string, data map[string]string) *corev1.ConfigMap {
+	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config-managed", Name: "kube-cloud-config"}, Data: data}
+	if digest != "" {
+		configMap.Annotations = map[string]string{"cloud-controller-manager.openshift.io/accepted-input": digest}
+	}
+	return configMap
+}
+
+func TestSync(t *testing.T) {
+	update := []string{"get configmaps", "update configmaps"}
+	create := []string{"get configmaps", "create configmaps"}
+	for name, tc := range map[string]struct {
+		observed string
+		objects  []runtime.Object
+		refused  error
+		verbs    []string
+		want     map[string]string
+		digest   string
+		wantErr  string
+	}{
+		"the user's configuration is rewritten, and what stands beside it is kept": {
+			observed: observed, objects: []runtime.Object{user(map[string]string{"config": ini, "ca-bundle.pem": "a CA"})},
+			verbs: create, want: map[string]string{"cloud.conf": rewritten, "ca-bundle.pem": "a CA"}, digest: digest([]byte(ini)),
+		},
+		"what another operator wrote is replaced": {
+			observed: observed, objects: []runtime.Object{user(map[string]string{"config": ini}), managed("", map[string]string{"cloud.conf": ini, "old": "x"})},
+			verbs: update, want: map[string]string{"cloud.conf": rewritten}, digest: digest([]byte(ini)),
+		},
+		"what is right is not even read again": {
+			observed: observed, objects: []runtime.Object{user(map[string]string{"config": ini}), managed(digest([]byte(ini)), map[string]string{"cloud.conf": rewritten})},
+			want: map[string]string{"cloud.conf": rewritten}, digest: digest([]byte(ini)),
+		},
+		"where Infrastructure names no configuration it says enough itself": {
+			observed: noReference, verbs: create, want: map[string]string{"cloud.conf": stub}, digest: emptyDigest,
+		},
+		"a configuration that never was is none": {
+			observed: observed, verbs: create, want: map[string]string{"cloud.conf": stub}, digest: emptyDigest,
+		},
+		"a configuration that is gone is a mistake": {
+			observed: observed, objects: []runtime.Object{managed(digest([]byte(ini)), map[string]string{"cloud.conf": rewritten})},
+			want: map[string]string{"cloud.conf": rewritten}, digest: digest([]byte(ini)),
+			wantErr: kept + "configmap/cloud-provider-config in openshift-config: it does not exist; create it, or correct spec.cloudConfig of infrastructure.config.openshift.io/cluster",
+		},
+		"a key that is gone is a mistake": {
+			observed: observed, objects: []runtime.Object{user(map[string]string{"cloud.conf": ini})},
+			wantErr: kept + "configmap/cloud-provider-config in openshift-config, key config: there is no such key with text; add it, or correct spec.cloudConfig of infrastructure.config.openshift.io/cluster",
+		},
+		"nothing is known of any vCenter": {
+			observed: nothingKnown,
+			wantErr: kept + "infrastructure.config.openshift.io/cluster: there is no vCenter: write the key vcenter with an entry, " +
+				"or add it to spec.platformSpec.vsphere.vcenters of infrastructure.config.openshift.io/cluster",
+		},
+		"a broken configuration leaves what is there": {
+			observed: observed,
+			objects: []runtime.Object{
+				user(map[string]string{"config": "[Global]\ninsecure-flag = ture\nport = x\n"}), managed(digest([]byte(ini)), map[string]string{"cloud.conf": rewritten}),
+			},
+			want: map[string]string{"cloud.conf": rewritten}, digest: digest([]byte(ini)),
+			wantErr: kept + "configmap/cloud-provider-config in openshift-config, key config, line 2:17: insecure-flag is \"ture\", but wants true or false\n" +
+				"configmap/cloud-provider-config in openshift-config, key config, line 3:8: port is \"x\", but wants a whole number that is not negative",
+		},
+		"of many problems a few are named": {
+			observed: observed,
+			objects:  []runtime.Object{user(map[string]string{"config": "[Global]\n=\n=\n=\n=\n=\n=\n=\n"})},
+			wantErr: kept + "configmap/cloud-provider-config in openshift-config, key config, line 2:1: this line is neither a section header, nor \"key = value\", nor a comment\n" +
+				"configmap/cloud-provider-config in openshift-config, key config, line 3:1: this line is neither a section header, nor \"key = value\", nor a comment\n" +
+				"configmap/cloud-provider-config in openshift-config, key config, line 4:1: this line is neither a section header, nor \"key = value\", nor a comment\n" +
+				"configmap/cloud-provider-config in openshift-config, key config, line 5:1: this line is neither a section header, nor \"key = value\", nor a comment\n" +
+				"configmap/cloud-provider-config in openshift-config, key config, line 6:1: this line is neither a section header, nor \"key = value\", nor a comment\n" +
+				"and 2 more",
+		},
+		"a likely typo is refused in a change": {
+			observed: observed, objects: []runtime.Object{user(map[string]string{"config": typo}), managed(digest([]byte(ini)), map[string]string{"cloud.conf": rewritten})},
+			want: map[string]string{"cloud.conf": rewritten}, digest: digest([]byte(ini)),
+			wantErr: kept + `configmap/cloud-provider-config in openshift-config, key config, line 2:1: unknown key "insecure-flga" in [Global]; did you mean "insecure-flag"?`,
+		},
+		"a likely typo that was there before is not": {
+			observed: observed, objects: []runtime.Object{user(map[string]string{"config": typo}), managed(digest([]byte(typo)), map[string]string{"cloud.conf": "old"})},
+			verbs: update, want: map[string]string{"cloud.conf": stub}, digest: digest([]byte(typo)),
+		},
+		"a refusal of the API is reported": {
+			observed: noReference, refused: errors.New("forbidden"), verbs: create,
+			wantErr: "configmap/kube-cloud-config in openshift-config-managed: forbidden",
+		},
+		"while the gate is off, nothing":               {observed: gateOff, objects: []runtime.Object{user(map[string]string{"config": ini})}},
+		"on a platform without, nothing":               {observed: otherPlatform, objects: []runtime.Object{user(map[string]string{"config": ini})}},
+		"while the platform is not known, nothing":     {objects: []runtime.Object{user(map[string]string{"config": ini})}},
+		"an observation that fits no schema, an error": {observed: `{"platform": "vsphere", "x": 1}`, wantErr: `spec.observedConfig of cloudcontrollermanager/cluster: the operand's configuration does not fit its schema: json: unknown field "x"; if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kube := fake.NewClientset(tc.objects...)
+			if tc.refused != nil {
+				kube.PrependReactor("create", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.refused })
+			}
+			c, recorder := newTestController(t, kube, tc.observed, tc.objects)
+			err := c.sync(t.Context(), factory.NewSyncContext("test", recorder))
+			if tc.wantErr == "" {
+				require.NoError(t, err)
+			} else {
+				require.EqualError(t, err, tc.wantErr)
+			}
+			require.Equal(t, tc.verbs, verbs(kube))
+			got, err := kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("configmaps"), "openshift-config-managed", "kube-cloud-config")
+			if tc.want == nil {
+				require.Error(t, err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tc.want, got.(*corev1.ConfigMap).Data)
+			require.Equal(t, tc.digest, got.(*corev1.ConfigMap).Annotations["cloud-controller-manager.openshift.io/accepted-input"])
+		})
+	}
+}
+
+func newTestController(t *testing.T, kube *fake.Clientset, observed string, objects []runtime.Object) (*controller, events.Recorder) {
+	t.Helper()
+	configMaps := informers.NewSharedInformerFactory(kube, 0).Core().V1().ConfigMaps()
+	for _, object := range objects {
+		require.NoError(t, configMaps.Informer().GetStore().Add(object))
+	}
+	recorder := events.NewInMemoryRecorder("test", clock.RealClock{})
+	return newController(Options{
+		Operator: v1helpers.NewFakeOperatorClient(
+			&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}}, &operatorv1.OperatorStatus{}, nil),
+		UserConfig:    configMaps,
+		ManagedConfig: configMaps,
+		Client:        kube.CoreV1(),
+		Recorder:      recorder,
+	}), recorder
+}
+
+// verbs are all requests in their order.
+func verbs(kube *fake.Clientset) []string {
+	var all []string
+	for _, action := range kube.Actions() {
+		all = append(all, action.GetVerb()+" "+action.GetResource().Resource)
+	}
+	return all
+}
