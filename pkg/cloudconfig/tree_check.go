@@ -1,6 +1,7 @@
 package cloudconfig
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -208,15 +209,24 @@ func (d *treeDocument) checkText(field treeField, path string, n *treeNode) *tre
 // textOf is the text that a YAML reader makes of a number or boolean that stands without quotes where a text belongs.
 func (d *treeDocument) textOf(field treeField, path string, n *treeNode) *treeNode {
 	text := &treeNode{kind: textNode, text: n.written, line: n.line, column: n.column}
-	if d.format == yamlAsJSONTree && n.text != n.written {
-		text.text = n.text
-		as := "another text"
-		if !field.secret {
-			as = quoted(n.text)
+	if as := madeText(n); d.format == yamlAsJSONTree && as != n.written {
+		text.text = as
+		if as = quoted(as); field.secret {
+			as = "another text"
 		}
 		d.reportAt(n, Typo, fmt.Sprintf("%s has no quotes, so the cloud-controller-manager reads it as %s: put it in quotes", path, as))
 	}
 	return text
+}
+
+// madeText is the text that sigs.k8s.io/yaml makes of a boolean or number.
+func madeText(n *treeNode) string {
+	if n.kind == floatNode {
+		if value, err := strconv.ParseFloat(n.text, 64); err == nil {
+			return strconv.FormatFloat(value, 'g', -1, 32)
+		}
+	}
+	return n.text
 }
 
 // oneOf lists what a value may be.
@@ -232,10 +242,7 @@ func (d *treeDocument) checkInt(field treeField, path string, n *treeNode) *tree
 	if n.kind == floatNode && d.format != jsonTree {
 		text = wholeNumber(text)
 	}
-	bits := field.bits
-	if bits == 0 {
-		bits = 64
-	}
+	bits := cmp.Or(field.bits, 64)
 	value, err := strconv.ParseInt(text, 10, bits)
 	isNumber := n.kind == intNode || n.kind == floatNode
 	if isNumber && err == nil && (value >= 0 || !field.unsigned) {

@@ -181,21 +181,10 @@ func (b *yamlTreeBuilder) mapping(n *yaml.Node, out *treeNode, depth int) {
 			merged = append(merged, b.merge(value, depth)...)
 			continue
 		}
-		entry := &treeEntry{line: name.Line, column: name.Column}
-		if name.Kind == yaml.AliasNode {
-			name = name.Alias
+		if entry := b.name(name); entry != nil {
+			entry.value = b.node(value, depth+1)
+			out.entries = append(out.entries, entry)
 		}
-		entry.name = name.Value
-		switch {
-		case name.Kind != yaml.ScalarNode:
-			b.report(entry.line, entry.column, Invalid, "a key has to be one word or text, not a mapping or a list")
-			continue
-		case len(entry.name) > longestName:
-			b.report(entry.line, entry.column, Invalid, fmt.Sprintf("this key is longer than %d characters: a quote or a colon may be missing", longestName))
-			continue
-		}
-		entry.value = b.node(value, depth+1)
-		out.entries = append(out.entries, entry)
 	}
 	if len(merged) == 0 {
 		return
@@ -210,6 +199,34 @@ func (b *yamlTreeBuilder) mapping(n *yaml.Node, out *treeNode, depth int) {
 			out.entries = append(out.entries, e)
 		}
 	}
+}
+
+// name is the entry for a name, without its value; nil when it is none, which is reported.
+func (b *yamlTreeBuilder) name(n *yaml.Node) *treeEntry {
+	entry := &treeEntry{line: n.Line, column: n.Column}
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	word := &treeNode{line: entry.line, column: entry.column}
+	if n.Kind == yaml.ScalarNode {
+		b.scalar(n, word)
+	}
+	switch entry.name = n.Value; {
+	case n.Kind != yaml.ScalarNode:
+		b.reportAt(word, Invalid, "a key has to be one word or text, not a mapping or a list")
+		return nil
+	case len(entry.name) > longestName:
+		b.reportAt(word, Invalid, fmt.Sprintf("this key is longer than %d characters: a quote or a colon may be missing", longestName))
+		return nil
+	case word.kind == nullNode:
+		b.reportAt(word, Invalid, "a key is missing before the colon: write one, or put it in quotes")
+		return nil
+	case word.kind != textNode && b.format == yamlAsJSONTree:
+		if entry.name = madeText(word); entry.name != word.written {
+			b.reportAt(word, Typo, fmt.Sprintf("this key has no quotes, so the cloud-controller-manager reads it as %s: put it in quotes", quoted(entry.name)))
+		}
+	}
+	return entry
 }
 
 func isMerge(name *yaml.Node) bool {
