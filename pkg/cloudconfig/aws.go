@@ -20,6 +20,7 @@ const (
 type aws struct {
 	src      Source
 	config   *iniDocument
+	index    awsIndex
 	findings findings
 }
 

@@ -122,18 +122,16 @@ func (a *aws) sharedFile(text string) (map[string][]byte, []Token) {
 
 // profileInUse is the one that the provider asks for.
 func (a *aws) profileInUse(profiles []*awsProfile) *awsProfile {
-	var names []string
 	for _, p := range profiles {
 		if p.name == awsProfileInUse {
 			return p
 		}
-		names = append(names, "["+cut(p.name)+"]")
 	}
 	message := "there is no profile [" + awsProfileInUse + "], which is the one that the cloud-controller-manager uses: "
-	if len(names) == 0 {
+	if len(profiles) == 0 {
 		message += "write that line above the keys"
 	} else {
-		message += fmt.Sprintf("there is only %s; rename the right one", strings.Join(names, ", "))
+		message += fmt.Sprintf("there is only %s; rename the right one", awsHeaders(profiles))
 	}
 	a.reportCredentials(awsCredentialsFile, 0, 0, Invalid, message)
 	return nil
@@ -142,7 +140,10 @@ func (a *aws) profileInUse(profiles []*awsProfile) *awsProfile {
 // checkProfile follows source_profile and reports what keeps the provider from logging in. The rules are those of
 // github.com/aws/aws-sdk-go-v2/config v1.29.14 (setFromIniSections in shared_config.go).
 func (a *aws) checkProfile(profiles []*awsProfile, p *awsProfile) {
-	seen := map[string]bool{}
+	seen, byName := map[string]bool{}, map[string]*awsProfile{}
+	for _, p := range profiles {
+		byName[p.name] = p
+	}
 	for {
 		if problem, key := awsProfileProblem(p); problem != "" {
 			at := awsSetting{line: p.line, column: p.column}
@@ -162,22 +163,25 @@ func (a *aws) checkProfile(profiles []*awsProfile, p *awsProfile) {
 			return
 		}
 		seen[p.name] = true
-		i := slices.IndexFunc(profiles, func(other *awsProfile) bool { return other.name == source.value })
-		if i < 0 {
-			a.reportCredentials(awsCredentialsFile, source.line, source.column, Invalid, fmt.Sprintf("source_profile names a profile that is not in this file: add the section or correct the name; there is %s",
-				strings.Join(awsProfileHeaders(profiles), ", ")))
+		if p = byName[source.value]; p == nil {
+			a.reportCredentials(awsCredentialsFile, source.line, source.column, Invalid, fmt.Sprintf(
+				"source_profile names a profile that is not in this file: add the section or correct the name; there is %s", awsHeaders(profiles)))
 			return
 		}
-		p = profiles[i]
 	}
 }
 
-func awsProfileHeaders(profiles []*awsProfile) []string {
-	headers := make([]string, len(profiles))
-	for i, p := range profiles {
-		headers[i] = "[" + cut(p.name) + "]"
+// awsHeaders are the profiles as messages show them, but not too many.
+func awsHeaders(profiles []*awsProfile) string {
+	const most = 10
+	var headers []string
+	for _, p := range profiles[:min(most, len(profiles))] {
+		headers = append(headers, "["+cut(p.name)+"]")
 	}
-	return headers
+	if len(profiles) > most {
+		headers = append(headers, "…")
+	}
+	return strings.Join(headers, ", ")
 }
 
 // awsProfileProblem says what is wrong with one profile, and at which key.
@@ -195,24 +199,21 @@ func awsProfileProblem(p *awsProfile) (problem, key string) {
 
 // awsWayProblem says what is wrong with the way in which a profile logs in.
 func awsWayProblem(p *awsProfile) (problem, key string) {
-	var ways []string
-	for _, way := range []string{"source_profile", awsCredentialSource, awsProcess, awsTokenFile} {
-		if p.value(way) != "" {
-			ways = append(ways, way)
-		}
-	}
+	ways := slices.DeleteFunc([]string{"source_profile", awsCredentialSource, awsProcess, awsTokenFile}, func(way string) bool { return p.value(way) == "" })
+	role := p.value("role_arn") != ""
 	switch {
 	case len(ways) > 1:
 		return "has both " + strings.Join(ways, " and ") + ": only one of them is allowed; remove the others", ways[1]
-	case len(ways) == 0 && !p.has(awsKeyID) && (p.name != awsProfileInUse || p.value("role_arn") == ""): // else the instance takes the role
-		return "has neither " + awsKeyID + " and " + awsSecretKey + " nor role_arn and " + awsTokenFile + ": add them", ""
-	case len(ways) == 0:
+	case len(ways) == 0 && (p.has(awsKeyID) || role && p.name == awsProfileInUse): // without a pair the instance takes the role
 		return "", ""
+	case len(ways) == 0:
+		return "has neither " + awsKeyID + " and " + awsSecretKey + " nor role_arn and " + awsTokenFile + ": add them", ""
 	case ways[0] == awsProcess:
 		return "has " + awsProcess + ", but the program will not exist for the cloud-controller-manager: write keys, or a role_arn with " + awsTokenFile, awsProcess
-	case p.value("role_arn") == "":
+	case !role:
 		return "has " + ways[0] + " but no role_arn: add the role", ways[0]
-	case ways[0] == awsCredentialSource && !slices.Contains([]string{"Environment", "Ec2InstanceMetadata", "EcsContainer"}, p.value(awsCredentialSource)):
+	}
+	if source := p.value(awsCredentialSource); source != "" && !slices.Contains([]string{"Environment", "Ec2InstanceMetadata", "EcsContainer"}, source) {
 		return "has an unknown " + awsCredentialSource + ": write Ec2InstanceMetadata", awsCredentialSource
 	}
 	return "", ""

@@ -30,14 +30,26 @@ func (a *aws) overrides() []*iniGroup {
 	return groups
 }
 
-// override is the override with which the provider asks the service; nil when there is none.
-func (a *aws) override(o awsOverride) *iniGroup {
-	for _, g := range a.overrides() {
-		if overrideOf(g) == o {
-			return g
-		}
+// awsIndex finds overrides by what they are for, and knows the names of all. A configuration may have thousands.
+type awsIndex struct {
+	groups map[awsOverride]*iniGroup
+	names  map[string]bool
+}
+
+func (i awsIndex) add(g *iniGroup) {
+	if o := overrideOf(g); i.groups[o] == nil {
+		i.groups[o] = g
 	}
-	return nil
+	i.names[g.Subsection] = true
+}
+
+// freeName is a name that no override has.
+func (i awsIndex) freeName(name string) string {
+	free := name
+	for n := 2; i.names[free]; n++ {
+		free = fmt.Sprintf("%s-%d", name, n)
+	}
+	return free
 }
 
 // checkOverrides finds overrides with which the provider exits, cannot make a request, or which it never uses.
@@ -120,6 +132,10 @@ func awsServiceIDs(name string) []string {
 // nameServices gives every override the name that the provider looks for. An override that has such a name already wins over
 // one that stands for the same service.
 func (a *aws) nameServices() {
+	a.index = awsIndex{groups: map[awsOverride]*iniGroup{}, names: map[string]bool{}}
+	for _, g := range a.overrides() {
+		a.index.add(g)
+	}
 	for _, g := range a.overrides() {
 		o := overrideOf(g)
 		if o.service == "" || slices.Contains(awsServices, o.service) {
@@ -130,7 +146,7 @@ func (a *aws) nameServices() {
 			a.unknownService(g, o.service)
 			continue
 		}
-		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return a.override(awsOverride{id, o.region}) != nil })
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return a.index.groups[awsOverride{id, o.region}] != nil })
 		if len(ids) == 0 {
 			a.config.remove(g)
 			a.config.report(g.Pos, Rewritten, fmt.Sprintf("%s is dropped: there is another override for the same service, by the name that the cloud-controller-manager looks for", awsHeader(g)))
@@ -144,12 +160,14 @@ func (a *aws) nameService(g *iniGroup, ids []string) {
 	service := g.entry("Service")
 	reason := "the cloud-controller-manager ignores an override by any other name"
 	if len(ids) > 1 {
-		second := a.config.insertAfter(g, "ServiceOverride", a.freeName(g.Subsection+"-v2"))
+		second := a.config.insertAfter(g, "ServiceOverride", a.index.freeName(g.Subsection+"-v2"))
 		second.Entries, second.single = slices.Clone(g.Entries), maps.Clone(g.single)
 		second.set("Service", ids[1])
+		a.index.add(second)
 		reason = fmt.Sprintf("the cloud-controller-manager ignores an override by any other name; %s is added for %q", awsHeader(second), ids[1])
 	}
 	g.set("Service", ids[0])
+	a.index.add(g)
 	a.config.report(service.Pos, Adapted, fmt.Sprintf("Service is set to %q: %s", ids[0], reason))
 }
 
@@ -164,15 +182,6 @@ func (a *aws) unknownService(g *iniGroup, name string) {
 	}
 	a.config.report(g.entry("Service").ValuePos, Unknown, fmt.Sprintf("Service is %s, which the cloud-controller-manager does not ask: it knows %s",
 		quoted(name), strings.Join(quotedAll(awsServices), ", ")))
-}
-
-// freeName is a name that no override has.
-func (a *aws) freeName(name string) string {
-	free := name
-	for i := 2; slices.ContainsFunc(a.overrides(), func(g *iniGroup) bool { return g.Subsection == free }); i++ {
-		free = fmt.Sprintf("%s-%d", name, i)
-	}
-	return free
 }
 
 // addEndpoints makes sure that every endpoint of Infrastructure for a service that the provider asks has an override.
@@ -190,7 +199,7 @@ func (a *aws) addEndpoints() {
 }
 
 func (a *aws) addEndpoint(o awsOverride, name, address string) {
-	if g := a.override(o); g != nil {
+	if g := a.index.groups[o]; g != nil {
 		e := g.entry("URL")
 		f := Finding{Input: ConfigInput, Line: e.ValuePos.Line, Column: e.ValuePos.Column, Kind: Invalid, Message: fmt.Sprintf(
 			"URL is %s, but %s of infrastructure.config.openshift.io/cluster has %s for %s: write the same URL, or remove the section",
@@ -203,10 +212,11 @@ func (a *aws) addEndpoint(o awsOverride, name, address string) {
 	if o.service == awsELBv2 && !strings.HasSuffix(name, "v2") {
 		name += "-v2"
 	}
-	g := a.config.insertAfter(nil, "ServiceOverride", a.freeName(name))
+	g := a.config.insertAfter(nil, "ServiceOverride", a.index.freeName(name))
 	g.set("Service", o.service)
 	g.set("Region", o.region)
 	g.set("URL", address)
 	g.set("SigningRegion", o.region)
+	a.index.add(g)
 	a.config.report(gcfg.Position{}, Adapted, fmt.Sprintf("%s is added for %q: %s has this endpoint", awsHeader(g), o.service, awsEndpointsField))
 }

@@ -32,6 +32,7 @@ func (p *awsProfile) value(key string) string { return p.settings[key].value }
 func readAWSProfiles(text string) []*awsProfile {
 	var profiles []*awsProfile
 	var current *awsProfile
+	byName := map[string]*awsProfile{}
 	for i, line := range strings.Split(text, "\n") {
 		trimmed := strings.TrimLeft(line, " \t")
 		column := utf8.RuneCountInString(line[:len(line)-len(trimmed)]) + 1
@@ -39,14 +40,9 @@ func readAWSProfiles(text string) []*awsProfile {
 			continue
 		}
 		if name, ok := awsProfileName(line); ok {
-			current = nil
-			for _, p := range profiles {
-				if p.name == name {
-					current = p
-				}
-			}
-			if current == nil {
+			if current = byName[name]; current == nil {
 				current = &awsProfile{name: name, line: i + 1, column: column, settings: map[string]awsSetting{}}
+				byName[name] = current
 				profiles = append(profiles, current)
 			}
 			current.last = ""
@@ -77,7 +73,9 @@ func (p *awsProfile) add(text string, indented bool, line, column int) {
 	before, within := p.settings[p.last]
 	switch {
 	case at < 0 && indented && within && before.value != "":
-		before.value += "\n" + text
+		if !strings.Contains(before.value, "\n") { // that there is more is enough to know
+			before.value += "\n" + text
+		}
 		p.settings[p.last] = before
 		return
 	case at < 0 || indented && within && before.value == "":

@@ -1,6 +1,8 @@
 package cloudconfig_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -114,6 +116,37 @@ func TestAWSLeavesAPathToTheTokenThatIsRight(t *testing.T) {
 	result := cloudconfig.AWS(cloudconfig.Source{Credentials: secretOf(map[string]string{"credentials": file}), Paths: staticPodPaths})
 	require.Equal(t, file, string(result.Credentials["credentials"]))
 	require.Equal(t, []cloudconfig.Token{{Key: "token", Audience: "sts.amazonaws.com"}}, result.Tokens)
+}
+
+// A ConfigMap or Secret has at most a mebibyte.
+func TestAMebibyteIsCheckedAndItsFindingsAreCut(t *testing.T) {
+	const size = 1 << 20
+	overrides := &strings.Builder{}
+	for i := 0; overrides.Len() < size; i++ {
+		fmt.Fprintf(overrides, "[ServiceOverride \"%d\"]\nService = elasticloadbalancing\nRegion = r%d\n", i, i)
+	}
+	for name, c := range map[string]struct {
+		rewrite cloudconfig.Rewrite
+		config  string
+		last    string
+	}{
+		"overrides": {cloudconfig.AWS, overrides.String(), fmt.Sprintf("%d more findings from here on are not listed: correct the others first", 2*strings.Count(overrides.String(), "[")-99)},
+		"keys":      {cloudconfig.GCP, "[global]\n" + strings.Repeat("somewhat-unknown = 1\n", size/21), fmt.Sprintf("%d more findings from here on are not listed: correct the others first", size/21-99)},
+		"sections":  {cloudconfig.PowerVS, strings.Repeat("[s]\n", size/4), "262056 more findings from here on are not listed: correct the others first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := c.rewrite(cloudconfig.Source{Config: []byte(c.config), CredentialsUnknown: true})
+			require.Len(t, result.Findings, 100)
+			var all []string
+			for _, f := range result.Findings {
+				all = append(all, f.Message)
+			}
+			require.Contains(t, all, c.last)
+		})
+	}
+	file := "[default]\naws_access_key_id = A\n" + strings.Repeat("  b\n", size/4)
+	require.Equal(t, []string{"credentials credentials:2:1: profile [default] has aws_access_key_id with more in the next line, because that one is indented: remove the blanks before it"},
+		messages(cloudconfig.AWS(cloudconfig.Source{Credentials: secretOf(map[string]string{"credentials": file})}), cloudconfig.Invalid))
 }
 
 // FuzzAWS proves the promises of a Rewrite for whatever configuration and credentials there are.
