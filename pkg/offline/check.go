@@ -76,6 +76,10 @@ func Check(request Request) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	misspelt, err := c.dropMisspelt()
+	if err != nil {
+		return nil, err
+	}
 	observed, config, err := c.observed(request.PayloadVersion)
 	if err != nil {
 		return nil, err
@@ -84,13 +88,29 @@ func Check(request Request) (*Report, error) {
 	if !known {
 		return nil, fmt.Errorf("platform %q is not in the registry", config.Platform)
 	}
-	report := &Report{Platform: p.Name, Managed: p.Managed()}
-	if !p.Managed() {
-		report.Remarks = []string{fmt.Sprintf("platform %s has no cloud-controller-manager here: nothing is checked", c.PlatformName)}
-		return report, nil
+	k := &check{cluster: c, platform: p, config: config, given: given, places: places{otherwise: c.Infrastructure}}
+	k.report = &Report{Platform: p.Name, Managed: p.Managed()}
+	if given != nil {
+		k.places.manifests = append(k.places.manifests, *given)
 	}
-	check := &check{cluster: c, platform: p, config: config, given: given, report: report, places: places{otherwise: c.Infrastructure}}
-	return report, check.run(request, observed)
+	k.places.manifests = append(k.places.manifests, c.objects...)
+	k.find(Error, misspelt)
+	if !p.Managed() {
+		k.remark(nothingToCheck(c.PlatformName, platform.AbsenceOf(&config.Cluster.Status)))
+		return k.report, nil
+	}
+	return k.report, k.run(request, observed)
+}
+
+// nothingToCheck says why there is nothing to check.
+func nothingToCheck(platformName string, reason platform.Absence) string {
+	switch reason {
+	case platform.NotDeclared:
+		return "platform " + platformName + " has a cloud-controller-manager that the administrator runs: nothing is checked; to have this operator run it, " +
+			"give the manifest of cloudcontrollermanager/cluster with spec.external"
+	default:
+		return "platform " + platformName + " has no cloud-controller-manager: nothing is checked"
+	}
 }
 
 // readGiven reads the one ConfigMap of a file; nil without a file.
@@ -153,24 +173,21 @@ type check struct {
 }
 
 func (k *check) run(request Request, observed []byte) error {
-	if k.given != nil {
-		k.places.manifests = append(k.places.manifests, *k.given)
-	}
-	k.places.manifests = append(k.places.manifests, k.cluster.objects...)
 	if err := operandconfig.Required(k.config); err != nil {
 		k.findUnobserved(err)
 		return nil
 	}
 	in := operand.Inputs{Phase: operand.OperatorPhase(), Platform: k.platform, Config: observed, Policy: cloudconfig.Strict}
-	if k.platform.Image != "" || len(request.Manifests) == 0 {
-		// Which image a release has is no matter of the cluster's configuration.
-		in.Images = operand.Images{Operand: "in the release", NodeManager: "in the release", Operator: "in the release"}
+	// Which images a release has is no matter of the cluster's configuration.
+	in.Images = operand.Images{Operand: "in the release", NodeManager: "in the release", Operator: "in the release"}
+	if k.platform.Image == "" && len(request.Manifests) > 0 {
+		in.Images.Operand = ""
 	}
 	var err error
 	if in.CloudConfig, err = k.cloudConfig(request); err != nil {
 		return err
 	}
-	if in.Credentials, err = k.credentials(request); err != nil {
+	if in.External, in.Credentials, err = k.secrets(request); err != nil {
 		return err
 	}
 	if in.Trust, err = k.cluster.Trust(k.config.TrustedCA); err != nil {
@@ -192,7 +209,7 @@ func (k *check) findUnobserved(err error) {
 	}
 	for _, err := range missing {
 		k.report.Findings = append(k.report.Findings, k.places.finding(Error, operand.Problem{
-			Source: k.cluster.Infrastructure.Source(), Key: "status", Message: err.Error(),
+			Source: k.cluster.Infrastructure.Source() + ", status", Message: err.Error(),
 		}))
 	}
 }
@@ -209,40 +226,92 @@ func (k *check) cloudConfig(request Request) (operand.CloudConfig, error) {
 	}
 }
 
-// credentials are unknown without manifests, and where the manifests have none: the cloud-credential-operator or the
+// secrets are unknown without manifests, and where the manifests have none: the cloud-credential-operator or the
 // administrator may bring them later.
-func (k *check) credentials(request Request) (operand.Credentials, error) {
+func (k *check) secrets(request Request) (operand.ExternalSecrets, operand.Credentials, error) {
 	unknown := operand.Credentials{Source: "the credentials Secret", Unknown: true}
-	if len(request.Manifests) == 0 {
-		return unknown, nil
+	switch {
+	case len(request.Manifests) == 0:
+		return operand.ExternalSecrets{}, unknown, nil
+	case k.platform.Credentials.Secret == "" && k.config.External != nil:
+		external, err := k.cluster.ExternalSecrets(k.config.External)
+		k.leaveOutMissing(&external)
+		return external, external.ReadOnce, err
 	}
 	found, err := k.cluster.Credentials(k.platform.Credentials)
 	if err != nil || found.Data != nil || k.platform.Credentials.Optional {
-		return found, err
+		return operand.ExternalSecrets{}, found, err
 	}
 	if none := NoneOf(k.platform.Credentials); none != "" {
-		k.report.Remarks = append(k.report.Remarks, none+" is among the manifests: credentials are not checked")
-		return unknown, nil
+		k.remark(none + " is among the manifests: credentials are not checked")
+		found = unknown
 	}
-	return found, nil
+	return operand.ExternalSecrets{}, found, nil
 }
+
+// leaveOutMissing makes remarks of the problems with Secrets that are not among the manifests: nobody keeps them in one
+// place with the rest.
+func (k *check) leaveOutMissing(external *operand.ExternalSecrets) {
+	external.Problems = slices.DeleteFunc(external.Problems, func(p operand.Problem) bool {
+		return p.Key == "" && slices.Contains(external.Missing, p.Source)
+	})
+	for _, missing := range external.Missing {
+		k.remark("no " + missing + " is among the manifests: it is not checked")
+	}
+}
+
+func (k *check) remark(text string) { k.report.Remarks = append(k.report.Remarks, text) }
 
 // fill puts what was found at its places.
 func (k *check) fill(in operand.Inputs, checked *operand.Checked) {
 	k.report.CloudConfig, k.report.Credentials = in.CloudConfig, in.Credentials
-	for _, p := range checked.Problems {
-		k.report.Findings = append(k.report.Findings, k.places.finding(Error, p))
-	}
-	for _, p := range checked.Warnings {
-		k.report.Findings = append(k.report.Findings, k.places.finding(Warning, p))
+	k.find(Error, checked.Problems)
+	k.find(Warning, checked.Warnings)
+	if isWrittenAnew(in.CloudConfig.Data, checked.Cloud.Config) {
+		checked.Changes = append(checked.Changes, operand.Problem{
+			Source: in.CloudConfig.Source, Key: in.CloudConfig.Key,
+			Message: "the text is written anew: comments, quotes that are not needed, and blanks are not kept",
+		})
 	}
 	for _, p := range checked.Changes {
 		k.report.Changes = append(k.report.Changes, k.places.finding(Change, p))
 	}
 	k.sort(k.report.Findings)
 	k.sort(k.report.Changes)
-	if len(checked.Problems) == 0 {
+	if k.report.Count(Error) == 0 {
 		k.report.Cloud = checked.Cloud
+	}
+}
+
+// isWrittenAnew tells whether lines differ in nothing that has a meaning.
+func isWrittenAnew(before, after []byte) bool {
+	const comments, meaningless = "#;", " \t\r\"'"
+	bare := func(line string) string {
+		return strings.Map(func(r rune) rune {
+			if strings.ContainsRune(meaningless, r) {
+				return -1
+			}
+			return r
+		}, line)
+	}
+	kept, keptBare := map[string]bool{}, map[string]bool{}
+	for line := range strings.SplitSeq(string(after), "\n") {
+		kept[line], keptBare[bare(line)] = true, true
+	}
+	for line := range strings.SplitSeq(string(before), "\n") {
+		text := bare(line)
+		comment := strings.IndexAny(text, comments)
+		if !kept[line] && (keptBare[text] || comment == 0 || comment > 0 && keptBare[text[:comment]]) {
+			return true
+		}
+	}
+	return false
+}
+
+// find adds findings for problems.
+func (k *check) find(severity Severity, problems []operand.Problem) {
+	for _, p := range problems {
+		k.report.Findings = append(k.report.Findings, k.places.finding(severity, p))
 	}
 }
 

@@ -62,7 +62,12 @@ func (p *places) finding(severity Severity, problem operand.Problem) Finding {
 			Object: problem.Source, Key: problem.Key, Message: object.String(),
 		}
 	}
-	if problem.Key != "" && !p.document(m).Has(path...) {
+	switch {
+	case problem.Key == "":
+	case m.GVK.Group != "":
+		// What the API has fields for is named by them.
+		message = fmt.Sprintf("%s: %s", problem.Key, message)
+	case !p.document(m).Has(path...):
 		// No place shows which key is meant.
 		message = fmt.Sprintf("key %s: %s", problem.Key, message)
 	}

@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -22,6 +23,12 @@ var (
 	line       = regexp.MustCompile(`(?m)^([ \t#;-]*["']?[\w.-]+["']?[ \t]*[=:][ \t]*)([^\s{\[|>][^\r\n]*)`)
 )
 
+// hidden is what stands in the place of a secret.
+var hidden = regexp.MustCompile(`^<[\w.-]+>$`)
+
+// switches are values that say nothing, under whatever key.
+var switches = []string{"true", "false", "yes", "no", "on", "off", "null", "nil"}
+
 // shortestHidden is how long a value has to be to be hidden wherever it stands: a shorter one may be part of any word.
 const shortestHidden = 8
 
@@ -32,6 +39,8 @@ func redactor(credentials map[string][]byte) func([]byte) string {
 	for _, key := range slices.Sorted(maps.Keys(credentials)) {
 		if value := string(bytes.TrimSpace(credentials[key])); value != "" && !plainKey.MatchString(key) {
 			names[value] = cmp.Or(names[value], key)
+			// Some providers want it so.
+			names[base64.StdEncoding.EncodeToString([]byte(value))] = names[value]
 		}
 	}
 	return func(data []byte) string {
@@ -55,10 +64,13 @@ func redactor(credentials map[string][]byte) func([]byte) string {
 func replaceValues(pattern *regexp.Regexp, text string, names map[string]string) string {
 	return pattern.ReplaceAllStringFunc(text, func(found string) string {
 		parts := pattern.FindStringSubmatch(found)
-		key := strings.Trim(parts[1], " \t\r\n=:\"'-")
+		key := strings.Trim(parts[1], " \t\r\n=:\"'-#;")
 		value, quote, rest := unquoted(parts[2])
+		if hidden.MatchString(value) {
+			return found
+		}
 		name := names[value]
-		if name == "" && value != "" && secretKey.MatchString(key) {
+		if name == "" && value != "" && secretKey.MatchString(key) && !slices.Contains(switches, strings.ToLower(value)) {
 			name = key
 		}
 		if name == "" {

@@ -147,7 +147,7 @@ func TestAPlatformWhereNothingRunsIsClean(t *testing.T) {
 		t.Run(platform, func(t *testing.T) {
 			f := newFolder(t)
 			f.write("infra.yaml", infra)
-			const remark = " has no cloud-controller-manager here: nothing is checked"
+			const remark = " has no cloud-controller-manager: nothing is checked"
 			require.Equal(t, result{stdout: "platform " + platform + remark + "\n"}, f.run())
 			require.Equal(t, result{stdout: lines(`{`, `  "findings": [],`, `  "errors": 0,`, `  "warnings": 0,`, `  "platform": "none",`,
 				`  "remarks": [`, `    "platform `+platform+remark+`"`, `  ]`, `}`)}, f.run("-o", "json"))

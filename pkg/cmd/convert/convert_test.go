@@ -1,0 +1,190 @@
+package convert_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/convert"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// asCommand makes the test's own executable the command, so that exit codes and streams are the real ones.
+const asCommand = "CONVERT_TEST_AS_COMMAND"
+
+// examples are the good and the broken configurations of every platform.
+const examples = "../validate/testdata"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) == "" {
+		os.Exit(m.Run())
+	}
+	if err := convert.NewCommand().Execute(); err != nil {
+		os.Exit(3) // the command is to exit by itself
+	}
+}
+
+// result is what a run leaves behind.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+func run(t *testing.T, dir string, args ...string) result {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// flags are those for an example.
+func flags(t *testing.T, platformName, name string) (dir string, flags []string) {
+	t.Helper()
+	dir = filepath.Join(examples, platformName)
+	flags = []string{"--infra-config-file=infrastructure.yaml"}
+	if _, err := os.Stat(filepath.Join(dir, name+".yaml")); err == nil {
+		flags = append(flags, "--cloud-config-file="+name+".yaml")
+	}
+	if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+		flags = append(flags, "--rendered-manifest-files="+name)
+	}
+	return dir, flags
+}
+
+func TestEveryPlatform(t *testing.T) {
+	for _, p := range platform.All() {
+		if !p.Managed() {
+			continue
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			dir, flags := flags(t, p.Name, "good")
+			whole := run(t, dir, flags...)
+			require.Zero(t, whole.code, whole.stderr)
+			requireGolden(t, p.Name+".golden", whole.stdout)
+			diff := run(t, dir, append(flags, "--diff")...)
+			require.Zero(t, diff.code, diff.stderr)
+			requireGolden(t, p.Name+".diff.golden", diff.stdout)
+			for _, output := range []string{whole.stdout, whole.stderr, diff.stdout, diff.stderr} {
+				require.NotContains(t, output, "correct-horse")
+			}
+			requireReasons(t, diff.stdout)
+		})
+	}
+}
+
+// requireReasons checks that what differs has a reason, and that there is no reason where nothing differs. Credentials are
+// delivered as files of their own, which no diff shows.
+func requireReasons(t *testing.T, diff string) {
+	t.Helper()
+	changes, reasons, credentials := 0, 0, 0
+	for _, line := range strings.Split(diff, "\n") {
+		switch {
+		case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
+		case strings.HasPrefix(line, "-"), strings.HasPrefix(line, "+"):
+			changes++
+		case strings.HasPrefix(line, "good/") && strings.Contains(line, ": change: "):
+			credentials++
+		case strings.Contains(line, ": change: "):
+			reasons++
+		}
+	}
+	if changes > 0 {
+		require.Positive(t, reasons+credentials, diff)
+	} else {
+		require.Zero(t, reasons, diff)
+	}
+}
+
+func TestWhatIsRefusedIsNotConverted(t *testing.T) {
+	dir, flags := flags(t, "openstack", "section-not-closed")
+	want := result{code: 1, stderr: "section-not-closed.yaml:11:5: error: the header of section [LoadBalancer] is not closed: write \"]\" behind the name\n"}
+	require.Equal(t, want, run(t, dir, flags...))
+	require.Equal(t, want, run(t, dir, append(flags, "--diff")...))
+}
+
+func TestWarningsDoNotGetIntoTheResult(t *testing.T) {
+	dir, flags := flags(t, "openstack", "good")
+	const dropped = "is dropped: the external provider reads its credentials from a file\n"
+	got := run(t, dir, flags...)
+	require.Equal(t, "good.yaml:9:5: warning: secret-name in [Global] "+dropped+"good.yaml:10:5: warning: secret-namespace in [Global] "+dropped, got.stderr)
+	require.NotContains(t, got.stdout, "warning")
+	// A diff tells of them by itself.
+	got = run(t, dir, append(flags, "--diff")...)
+	require.Empty(t, got.stderr)
+	require.Contains(t, got.stdout, "good.yaml:9:5: change: secret-name in [Global] "+dropped)
+}
+
+func TestALayoutThatIsNotKeptHasItsReason(t *testing.T) {
+	dir, _ := flags(t, "openstack", "good")
+	config := filepath.Join(t.TempDir(), "cloud.yaml")
+	write := func(text string) {
+		require.NoError(t, os.WriteFile(config, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  config: |\n"+text), 0o600))
+	}
+	const reason = ":5:3: change: the text is written anew: comments, quotes that are not needed, and blanks are not kept\n"
+	for text, want := range map[string]bool{
+		"    [Global]\n    region = one\n":                 false,
+		"    # ours\n    [Global]\n    region = one\n":     true,
+		"    [Global]\n    region = \"one\"\n":             true,
+		"    [Global]\n      region=one\n":                 true,
+		"    [Global]\n    region = one\n    ; the end\n":  true,
+		"    [Global]\n    region = one # the first one\n": true,
+	} {
+		write(text)
+		got := run(t, dir, "--infra-config-file=infrastructure.yaml", "--cloud-config-file="+config, "--diff")
+		require.Zero(t, got.code, got.stderr)
+		require.Equal(t, want, strings.Contains(got.stdout, reason), "%s\n%s", text, got.stdout)
+	}
+}
+
+func TestAPlatformWhereNothingRunsHasNothingToConvert(t *testing.T) {
+	dir := t.TempDir()
+	data, err := os.ReadFile(filepath.Join(examples, "openstack", "infrastructure.yaml"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "infra.yaml"), bytes.ReplaceAll(data, []byte("type: OpenStack"), []byte("type: BareMetal")), 0o600))
+	require.Equal(t, result{stderr: "platform BareMetal has no cloud-controller-manager: nothing is checked\n"}, run(t, dir, "--infra-config-file=infra.yaml"))
+}
+
+func TestInputThatCannotBeUsed(t *testing.T) {
+	for name, test := range map[string]struct {
+		flags   []string
+		message string
+	}{
+		"an unknown flag": {[]string{"--output=json"}, "unknown flag: --output"},
+		"an argument":     {[]string{"good.yaml"}, `unexpected argument "good.yaml": every input is given by a flag`},
+		"no file":         {nil, "--infra-config-file is required: the Infrastructure tells the platform"},
+		"a missing file":  {[]string{"--infra-config-file=a.yaml"}, "a.yaml cannot be read: no such file or directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, result{code: 2, stderr: "convert: " + test.message + "\n"}, run(t, t.TempDir(), test.flags...))
+		})
+	}
+}
+
+func requireGolden(t *testing.T, name, got string) {
+	t.Helper()
+	golden := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+		assert.Fail(t, "the golden file is rewritten, look at the difference and run again without UPDATE_GOLDEN")
+		return
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}

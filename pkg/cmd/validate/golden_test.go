@@ -1,0 +1,126 @@
+package validate_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// brokenPerPlatform is how many configurations with the mistakes of real administrators every platform has at least.
+const brokenPerPlatform = 3
+
+// caseFlags are the flags for one case in testdata/<platform>: a file of its name is the ConfigMap, a folder of its name has
+// the manifests.
+func caseFlags(dir, name string) []string {
+	flags := []string{"--infra-config-file=infrastructure.yaml"}
+	if _, err := os.Stat(filepath.Join(dir, name+".yaml")); err == nil {
+		flags = append(flags, "--cloud-config-file="+name+".yaml")
+	}
+	if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+		flags = append(flags, "--rendered-manifest-files="+name)
+	}
+	return flags
+}
+
+// cases lists the cases of a platform.
+func cases(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, entry := range entries {
+		if name := strings.TrimSuffix(entry.Name(), ".yaml"); name != "infrastructure" && filepath.Ext(name) != ".golden" {
+			names = append(names, name)
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(names)))
+}
+
+func TestEveryPlatform(t *testing.T) {
+	for _, p := range platform.All() {
+		if !p.Managed() {
+			continue
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			names := cases(t, filepath.Join("testdata", p.Name))
+			require.Contains(t, names, "good")
+			require.Greater(t, len(names), brokenPerPlatform)
+			for _, name := range names {
+				t.Run(name, func(t *testing.T) { testCase(t, p.Name, name) })
+			}
+		})
+	}
+}
+
+func testCase(t *testing.T, platformName, name string) {
+	t.Helper()
+	dir := filepath.Join("testdata", platformName)
+	f := folder{t, dir}
+	text := f.command(caseFlags(dir, name)...)
+	require.Equal(t, name != "good", text.code == 1, text.stdout)
+	require.Empty(t, text.stderr)
+	require.Contains(t, text.stdout, "checked for platform "+platformName+"\n")
+	asJSON := f.command(append(caseFlags(dir, name), "-o", "json")...)
+	require.Equal(t, text.code, asJSON.code)
+	requireSameFindings(t, text.stdout, asJSON.stdout)
+	requireGolden(t, filepath.Join(dir, name+".golden"), text.stdout)
+	if name == "keys-and-values" {
+		requireGolden(t, filepath.Join(dir, name+".json.golden"), asJSON.stdout)
+	}
+}
+
+// requireSameFindings checks that both formats say the same.
+func requireSameFindings(t *testing.T, text, asJSON string) {
+	t.Helper()
+	var parsed struct {
+		Findings []struct {
+			File, Severity, Object, Message string
+			Line, Column                    int
+		}
+		Errors, Warnings int
+	}
+	require.NoError(t, json.Unmarshal([]byte(asJSON), &parsed))
+	require.Len(t, parsed.Findings, parsed.Errors+parsed.Warnings)
+	lines := strings.Split(text, "\n")
+	for _, f := range parsed.Findings {
+		require.NotEmpty(t, f.Object)
+		require.Positive(t, f.Line)
+		require.Positive(t, f.Column)
+		require.True(t, slices.ContainsFunc(lines, func(line string) bool {
+			return strings.HasPrefix(line, f.File+":") && strings.HasSuffix(line, ": "+f.Severity+": "+f.Message)
+		}), f.Message)
+	}
+}
+
+// TestNoSecretIsPrinted looks for the values that the examples have as secrets.
+func TestNoSecretIsPrinted(t *testing.T) {
+	goldens, err := filepath.Glob("testdata/*/*.golden")
+	require.NoError(t, err)
+	require.NotEmpty(t, goldens)
+	for _, golden := range goldens {
+		data, err := os.ReadFile(golden)
+		require.NoError(t, err)
+		require.NotContains(t, string(data), "correct-horse", golden)
+		require.NotContains(t, string(data), "MIICdgIBADANBg", golden)
+	}
+}
+
+func requireGolden(t *testing.T, golden, got string) {
+	t.Helper()
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+		assert.Fail(t, "the golden file is rewritten, look at the difference and run again without UPDATE_GOLDEN")
+		return
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}

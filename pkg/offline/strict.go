@@ -1,0 +1,48 @@
+package offline
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// unknownField finds the field in a strict error.
+var unknownField = regexp.MustCompile(`^unknown field "(spec\.external\..*)"$`)
+
+// dropMisspelt drops what spec.external has no field for, as the API server would, and returns a problem for each. With them
+// observing would fail, and nothing else would be found.
+func (c *Cluster) dropMisspelt() ([]operand.Problem, error) {
+	found := c.resource()
+	if found == nil {
+		return nil, nil
+	}
+	resource := &ccmv1.CloudControllerManager{}
+	strict, err := kjson.UnmarshalStrict(found.json, resource, kjson.DisallowUnknownFields)
+	if err != nil {
+		// To say what is wrong is for those who observe.
+		return nil, nil //nolint:nilerr // Said above.
+	}
+	var problems []operand.Problem
+	for _, mistake := range strict {
+		if field := unknownField.FindStringSubmatch(mistake.Error()); field != nil {
+			name := field[1][strings.LastIndex(field[1], ".")+1:]
+			problems = append(problems, operand.Problem{
+				Source: found.Source(), Key: field[1],
+				Message: fmt.Sprintf("there is no field %s: correct its name or remove it", name),
+			})
+		}
+	}
+	if len(problems) == 0 {
+		return nil, nil
+	}
+	if found.json, err = json.Marshal(resource); err != nil {
+		return nil, fmt.Errorf("%s: %w", found.Source(), err)
+	}
+	return problems, nil
+}
