@@ -67,18 +67,64 @@ func (r rendering) containers() []corev1.Container {
 	return slices.Concat(r.Pod.Spec.InitContainers, r.Pod.Spec.Containers)
 }
 
-// everyRendering renders every platform in every phase.
+// everyRendering renders every platform in every phase, with federated credentials too where its fixture has some.
 func everyRendering(t *testing.T, check func(*testing.T, rendering)) {
 	t.Helper()
 	for _, p := range managed() {
 		for _, phase := range phases() {
+			in := inputs(t, p, phase)
+			t.Run(p.Name+" in phase "+phase.Name, func(t *testing.T) { check(t, rendered(t, in)) })
+			if in.Credentials.Data = readFolder(t, p.Name, "federated"); in.Credentials.Data != nil {
+				t.Run(p.Name+" with federated credentials in phase "+phase.Name, func(t *testing.T) {
+					r := rendered(t, in)
+					require.NotEmpty(t, r.Tokens)
+					check(t, r)
+				})
+			}
+		}
+	}
+}
+
+func rendered(t *testing.T, in operand.Inputs) rendering {
+	t.Helper()
+	resources, err := operand.Render(in)
+	require.NoError(t, err)
+	return rendering{in.Platform, in.Phase, in, resources}
+}
+
+// TestOnlyAnOptionalSecretMayBeMissing compares what the registry says with what a platform's check does.
+func TestOnlyAnOptionalSecretMayBeMissing(t *testing.T) {
+	for _, p := range managed() {
+		for _, phase := range phases() {
 			t.Run(p.Name+" in phase "+phase.Name, func(t *testing.T) {
 				in := inputs(t, p, phase)
-				resources, err := operand.Render(in)
-				require.NoError(t, err)
-				check(t, rendering{p, phase, in, resources})
+				in.Credentials.Data = nil
+				_, err := operand.Render(in)
+				if p.Credentials.Optional || p.Credentials.Secret == "" {
+					require.NoError(t, err)
+					return
+				}
+				var refused *operand.InputError
+				require.ErrorAs(t, err, &refused)
+				for _, problem := range refused.Problems {
+					require.Equal(t, operand.CredentialsCause, problem.Cause, problem)
+				}
 			})
 		}
+	}
+}
+
+func TestAnInitContainerNeedsTheOperatorsImage(t *testing.T) {
+	digitalocean, _ := platform.ByName("digitalocean")
+	for phase, container := range map[string]string{"operator": "cloud-env, cert-syncer", "bootstrap": "cloud-env"} {
+		t.Run("in phase "+phase, func(t *testing.T) {
+			all := phases()
+			in := inputs(t, digitalocean, all[slices.IndexFunc(all, func(p operand.Phase) bool { return p.Name == phase })])
+			in.Images.Operator = ""
+			_, err := operand.Render(in)
+			require.EqualError(t, err, "the release payload, key cluster-cloud-controller-manager-operator: there is no image of the operator, "+
+				"which container "+container+" runs from; the release must name it")
+		})
 	}
 }
 
@@ -269,7 +315,7 @@ func requireNoSecrets(t *testing.T, r rendering) {
 			require.NotContains(t, public, base64.StdEncoding.EncodeToString(value), "credentials key %s", key)
 		}
 	}
-	require.Equal(t, r.in.Credentials.Data != nil, marked > 0, "a fixture has a secret that can be looked for")
+	require.Equal(t, r.in.Credentials.Data != nil && len(r.Tokens) == 0, marked > 0, "a fixture has a secret that can be looked for")
 }
 
 // Where the files are for the containers.

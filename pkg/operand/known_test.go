@@ -1,12 +1,17 @@
 package operand_test
 
 import (
+	"errors"
+	"io/fs"
 	"maps"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
 // known is testdata/known.yaml: what each platform's cloud-controller-manager understands, and where that is written.
@@ -95,4 +100,26 @@ func TestWhatIsKnownHasASource(t *testing.T) {
 		}
 	}
 	require.Len(t, used, len(k.Sources), "a source that nothing comes from")
+}
+
+// A flag that is taken away without anybody giving it is a leftover or a misspelt one.
+func TestWhatIsTakenAwayIsGivenElsewhere(t *testing.T) {
+	given := map[string]bool{}
+	everyRendering(t, func(_ *testing.T, r rendering) {
+		for name := range r.flags() {
+			given[name] = true
+		}
+	})
+	for _, p := range managed() {
+		config, err := bindata.Read("assets/platforms/" + p.Name + "/config.yaml")
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		require.NoError(t, err)
+		decoded, err := operandconfig.Decode(config)
+		require.NoError(t, err)
+		for _, name := range decoded.WithoutArguments {
+			require.True(t, given[name], "platform %s is without %s, which no platform has", p.Name, name)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package architecture
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clusteroperatorstatus"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -88,6 +90,26 @@ func TestRegistryFoldersAndPayloadAgree(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, environment, inDeployment, "image variables of the operator's Deployment")
+}
+
+// A platform may do without any of its files, so one with a misspelt name would be passed over in silence.
+func TestEveryFileOfAPlatformIsOneThatIsRead(t *testing.T) {
+	names := []string{"config.yaml", "pod-patch.yaml", "node-manager-patch.yaml"}
+	for _, phase := range []operand.Phase{operand.OperatorPhase(), operand.BootstrapPhase()} {
+		names = append(names, phase.Name+"-config.yaml")
+	}
+	for _, p := range platform.All() {
+		folder := "bindata/assets/platforms/" + p.Name
+		for _, file := range filesUnder(t, folder, "") {
+			name := strings.TrimPrefix(file, folder+"/")
+			if strings.HasPrefix(name, "resources/") {
+				require.Equal(t, "resources", path.Dir(name), "%s: no folder below is read", file)
+				continue
+			}
+			require.Contains(t, names, name, file)
+			require.False(t, name == "node-manager-patch.yaml" && p.NodeManagerImage == "", "%s: this platform has no node manager", file)
+		}
+	}
 }
 
 func TestEveryPlatformsImageVariableHoldsItsImage(t *testing.T) {
