@@ -134,7 +134,7 @@ func (v *vSphere) shown(scope []string, name string) string {
 // dropSetting removes a setting with the reason.
 func (v *vSphere) dropSetting(scope []string, name string, kind Kind, reason string) {
 	if e := v.drop(append(slices.Clone(scope), name)...); e != nil {
-		v.treeDocument.report(e.line, e.column, kind, v.shown(scope, name)+" is dropped: "+reason)
+		v.report(e.line, e.column, kind, v.shown(scope, name)+" is dropped: "+reason)
 	}
 }
 

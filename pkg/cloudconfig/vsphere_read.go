@@ -266,8 +266,8 @@ func (v *vSphere) refuseOtherCloud(d *treeDocument) *treeDocument {
 	own := d.value("vcenter") != nil || d.value("labels") != nil || d.value("nodes") != nil
 	for _, f := range v.findings {
 		switch {
-		case f.Kind == Typo || f.Kind == Unknown:
-			strange = append(strange, f)
+		case f.Kind == Unknown, f.Kind == Typo && !strings.Contains(f.Message, "did you mean"):
+			strange = append(strange, f) // a name close to one of vSphere's is no sign of another cloud
 		case f.Kind == Invalid:
 			return d
 		case f.Kind == Legacy && !strings.Contains(f.Message, legacyVSphereNSXT): // other clouds have load balancers too

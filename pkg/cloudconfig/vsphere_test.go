@@ -146,6 +146,29 @@ func TestVSphereFailureDomainsNeedNoVCenters(t *testing.T) {
 	require.Contains(t, string(result.Config), "vcenter:\n  vcenter1.example.com:\n    server: vcenter1.example.com\n    datacenters:\n      - DC1\n")
 }
 
+func TestVSphereKnowsAConfigurationOfAnotherCloud(t *testing.T) {
+	const refusal = "this is no configuration of vSphere, but perhaps one of another cloud: none of its settings is one of vSphere's"
+	for name, c := range map[string]struct {
+		config  string
+		refused []string
+	}{
+		"AWS":                             {"[Global]\nZone = us-east-1a\nVPC = vpc-1\n", []string{"cloud config:2:1: " + refusal}},
+		"Google Cloud":                    {"[global]\nproject-id = p\nregional = true\nmultizone = true\n", []string{"cloud config:2:1: " + refusal}},
+		"IBM Cloud":                       {"[global]\nversion = 1.1.0\n[kubernetes]\nconfig-file = \n[provider]\nregion = r\n", []string{"cloud config:2:1: " + refusal}},
+		"Nutanix":                         {`{"prismCentral": {"address": "a"}, "topologyDiscovery": {"type": "Prism"}}`, []string{"cloud config:1:2: " + refusal}},
+		"a ConfigMap":                     {"apiVersion: v1\nkind: ConfigMap\ndata: {config: x}\n", []string{"cloud config:1:1: " + refusal}},
+		"vSphere's in upper case":         {"Global:\n  insecureFlag: true\nVcenter:\n  vcenter1.example.com: {}\n", nil},
+		"one strange key":                 {"[Global]\nsecret-name = vsphere-creds\nnew-key = 1\n", nil},
+		"vSphere's own with strange keys": {"[Global]\ninsecure-flag = 1\nnew-key = 1\nother = 2\n", nil},
+		"what only the in-tree one knew":  {"[Global]\nnew-key = 1\nother = 2\n[Workspace]\nfolder = f\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := cloudconfig.VSphere(vSphereSource(c.config, "vcenter1.example.com"))
+			require.Equal(t, c.refused, messages(result, cloudconfig.Invalid))
+		})
+	}
+}
+
 func TestVSphereIPFamilies(t *testing.T) {
 	v4, v6 := "172.30.0.0/16", "fd65:172:16::/112"
 	for name, c := range map[string]struct {
