@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -67,13 +68,32 @@ func (a *azure) useCredentials() {
 		a.noLogin(fmt.Sprintf("there are %s and %s, but only one of them can count: remove the other", azureClientSecretKey, azureTokenFileKey))
 	case tokenFile != "" && a.stack:
 		a.noLogin(azureTokenFileKey + " is set, but an Azure Stack Hub has no workload identity: write " + azureClientSecretKey + " instead")
-	case secret == "" && tokenFile == "":
-		if a.config.readable && !a.hasOwnLogin() {
-			a.noLogin(a.missingLogin(login))
-		}
 	case !a.config.readable:
-	default:
+		return
+	case secret != "" || tokenFile != "":
 		a.merge(login)
+	case !a.hasOwnLogin():
+		a.noLogin(a.missingLogin(login))
+	}
+	a.checkTenant()
+}
+
+// tenantID is what the SDK takes for one.
+var tenantID = regexp.MustCompile(`^[A-Za-z0-9.-]*$`)
+
+// checkTenant finds a tenant with which the provider exits.
+func (a *azure) checkTenant() {
+	d := a.config
+	tenant, network := d.text("tenantId"), d.text("networkResourceTenantID")
+	if !tenantID.MatchString(tenant) {
+		a.invalid("tenantId", `tenantId has other characters in it than letters, digits, "." and "-": write the ID of the tenant`)
+	}
+	managed := d.isTrue("useManagedIdentityExtension")
+	if tenant == "" && !managed && d.text("aadClientId") != "" && len(a.src.Credentials) == 0 {
+		a.invalid("tenantId", "there is no tenantId, which a login with aadClientId needs: write the ID of the tenant")
+	}
+	if managed && network != "" && !strings.EqualFold(network, tenant) && d.value("auxiliaryTokenProvider") == nil {
+		a.invalid("networkResourceTenantID", "networkResourceTenantID is not tenantId, which a managed identity needs auxiliaryTokenProvider for: add it, or remove networkResourceTenantID")
 	}
 }
 
