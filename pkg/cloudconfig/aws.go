@@ -129,7 +129,7 @@ func (a *aws) region() string {
 func (a *aws) setDefaults() {
 	a.setDefault("ClusterServiceLoadBalancerHealthProbeMode", "Shared",
 		"one probe of kube-proxy for all Services lets a node that shuts down finish its connections")
-	if region := a.region(); region != "" && a.config.value("Global", "Zone").Name == "" {
+	if region := a.region(); region != "" && a.config.value("Global", "Zone").Value == "" {
 		a.setDefault("Region", region, "without it the cloud-controller-manager asks the instance's metadata service at every start, and exits when that does not answer")
 	}
 	if slices.Contains(a.src.Cluster.FeatureGates, awsNLBGate) {
