@@ -15,6 +15,13 @@ modules() { git ls-files --cached --others --exclude-standard -- 'go.mod' '**/go
 # code_modules prints the modules with code of ours. The others only pin the versions of commands built elsewhere.
 code_modules() { modules | grep -v -e '^test/devcluster/build/' -e '^hack/tools$'; }
 
+# enter goes to a module. Tests with the real cloud-controller-managers are compiled as those are: so the clouds' SDKs, which
+# take minutes, are compiled once.
+enter() {
+	cd "$1"
+	[[ "$1" != test/conformance ]] || export CGO_ENABLED=0 GOFLAGS="$(go env GOFLAGS) -trimpath"
+}
+
 # tool builds a command that hack/tools pins, once per version, and prints its path.
 tool() {
 	local name="$1" package="$2" stamp

@@ -42,7 +42,7 @@ for_each() {
 	shift
 	while read -r module; do
 		printf '    %s: %s\n' "$module" "$*"
-		(cd "$module" && "$@") || status=1
+		(enter "$module" && "$@") || status=1
 	done < <("$list")
 	return "$status"
 }
