@@ -34,3 +34,27 @@ func TestTheVersion(t *testing.T) {
 	require.NoError(t, root.Execute())
 	require.Regexp(t, `^\S+ \(commit \S+, go1\.\S+, \S+/\S+\)\n$`, out.String())
 }
+
+func TestCompletion(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"of subcommands":       {[]string{"vali"}, "validate\tCheck a cloud configuration without a cluster\n:4\n"},
+		"of flags":             {[]string{"convert", "--di"}, "--diff\tPrint the changes and their reasons instead of the result.\n:4\n"},
+		"of a flag's values":   {[]string{"validate", "--output", ""}, "text\njson\n:4\n"},
+		"of files":             {[]string{"validate", "--cloud-config-file", ""}, "yaml\nyml\njson\n:8\n"},
+		"of no arguments":      {[]string{"validate", ""}, ":4\n"},
+		"of no arguments, too": {[]string{"convert", ""}, ":4\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := newCommand(t.Context())
+			var out bytes.Buffer
+			root.SetArgs(append([]string{"__complete"}, test.args...))
+			root.SetOut(&out)
+			root.SetErr(&bytes.Buffer{})
+			require.NoError(t, root.Execute())
+			require.Equal(t, test.want, out.String())
+		})
+	}
+}
