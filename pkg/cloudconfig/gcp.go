@@ -27,6 +27,9 @@ type gcp struct {
 func GCP(src Source) Result {
 	g := &gcp{src: src}
 	g.config = readINI(src.Config, gcpSchema, &g.findings)
+	if g.config.group("global") == nil {
+		g.config.addFirst("global") // what is written is never empty
+	}
 	g.checkValues()
 	g.checkCluster()
 	credentials, tokens := g.credentials()
@@ -97,9 +100,6 @@ func (g *gcp) useCredentials() {
 	was := g.config.value("global", "token-url")
 	if was.Value == "nil" {
 		return
-	}
-	if g.config.group("global") == nil {
-		g.config.addFirst("global")
 	}
 	g.config.group("global").set("token-url", "nil")
 	const reason = `token-url is set to "nil": the cloud-controller-manager logs in with the service_account.json of its own credentials Secret`
