@@ -1,0 +1,122 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
+)
+
+const (
+	lbType      = "service.beta.kubernetes.io/aws-load-balancer-type"
+	idleTimeout = "service.beta.kubernetes.io/azure-load-balancer-tcp-idle-timeout"
+	networkTier = "cloud.google.com/network-tier"
+)
+
+// TestAdmissionPolicies asks the API server, which alone knows what an expression of a policy means. The policies are the payload's;
+// they are bound here as the operator binds them on their platforms.
+func TestAdmissionPolicies(t *testing.T) {
+	c := startCluster(t, configv1.NonePlatformType)
+	// It has each of these from a time before the policies.
+	old := c.createService(t, map[string]string{lbType: "nlb", idleTimeout: "999", networkTier: "Gold"})
+	c.bindServicePolicies(t)
+	await(t, "the policies to count", func(ctx context.Context) error {
+		_, err := c.kube.CoreV1().Services("default").Create(ctx, service(map[string]string{idleTimeout: "x"}), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil {
+			return errors.New("a Service is admitted that they forbid")
+		}
+		return nil
+	})
+
+	for name, tc := range map[string]struct {
+		annotation, value string
+		refused           bool
+	}{
+		"a new Service may have any type of load balancer":  {lbType, "external", false},
+		"four minutes are enough":                           {idleTimeout, "4", false},
+		"a hundred minutes are not too many":                {idleTimeout, "100", false},
+		"three minutes are too few":                         {idleTimeout, "3", true},
+		"a hundred and one minutes are too many":            {idleTimeout, "101", true},
+		"a number that no integer can hold is refused":      {idleTimeout, "99999999999999999999", true},
+		"a duration is no number of minutes":                {idleTimeout, "10m", true},
+		"an empty text is no number of minutes":             {idleTimeout, "", true},
+		"the standard tier is one":                          {networkTier, "Standard", false},
+		"the premium tier is one":                           {networkTier, "Premium", false},
+		"a tier in small letters is none":                   {networkTier, "premium", true},
+		"an annotation of somebody else's is theirs to say": {"example.com/x", "y", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := c.kube.CoreV1().Services("default").Create(t.Context(), service(map[string]string{tc.annotation: tc.value}), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			requireRefused(t, err, tc.refused, tc.annotation)
+		})
+	}
+	for name, tc := range map[string]struct {
+		change     func(annotations map[string]string)
+		refused    bool
+		annotation string
+	}{
+		"what a Service has already is left alone":         {change: func(a map[string]string) { a["example.com/x"] = "y" }},
+		"a wrong tier may be removed":                      {change: func(a map[string]string) { delete(a, networkTier) }},
+		"a wrong timeout may not be made another":          {change: func(a map[string]string) { a[idleTimeout] = "998" }, refused: true, annotation: idleTimeout},
+		"a wrong timeout may be made a right one":          {change: func(a map[string]string) { a[idleTimeout] = "30" }},
+		"the type of a load balancer may not be changed":   {change: func(a map[string]string) { a[lbType] = "clb" }, refused: true, annotation: lbType},
+		"the type of a load balancer may not be forgotten": {change: func(a map[string]string) { delete(a, lbType) }, refused: true, annotation: lbType},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := old.DeepCopy()
+			tc.change(changed.Annotations)
+			_, err := c.kube.CoreV1().Services("default").Update(t.Context(), changed, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+			requireRefused(t, err, tc.refused, tc.annotation)
+		})
+	}
+}
+
+func requireRefused(t *testing.T, err error, refused bool, annotation string) {
+	t.Helper()
+	if !refused {
+		require.NoError(t, err)
+		return
+	}
+	require.True(t, apierrors.IsInvalid(err), "%v", err)
+	require.ErrorContains(t, err, "the annotation "+annotation+" ")
+}
+
+func service(annotations map[string]string) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "s-", Annotations: annotations},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+}
+
+func (c *cluster) createService(t *testing.T, annotations map[string]string) *corev1.Service {
+	t.Helper()
+	created, err := c.kube.CoreV1().Services("default").Create(t.Context(), service(annotations), metav1.CreateOptions{})
+	require.NoError(t, err)
+	return created
+}
+
+// bindServicePolicies binds every policy that a platform's folder binds.
+func (c *cluster) bindServicePolicies(t *testing.T) {
+	t.Helper()
+	files, err := fs.Glob(bindata.FS(), "assets/platforms/*/resources/validatingadmissionpolicybinding*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	bindings := c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	for _, file := range files {
+		binding := &admissionv1.ValidatingAdmissionPolicyBinding{}
+		require.NoError(t, yaml.UnmarshalStrict(bindata.MustRead(file), binding), file)
+		if _, err := bindings.Create(t.Context(), binding, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+			require.NoError(t, err, file)
+		}
+	}
+}
