@@ -74,7 +74,7 @@ type controller struct {
 // changed it, and when the ServiceAccount was made anew; a key that nothing asks for is removed.
 //
 // It leaves the Secret alone while there is no candidate, and where spec.external delivers Secrets: the resource sync
-// fills it then. Errors become CloudTokensDegraded.
+// fills it then, and what it delivered stays for as long as a revision reads it. Errors become CloudTokensDegraded.
 func New(o Options) factory.Controller {
 	c := &controller{
 		operator:        o.Operator,
@@ -105,8 +105,8 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil || !ours {
 		return err
 	}
-	wanted, known, err := c.wanted()
-	if err != nil || !known {
+	wanted, err := c.wanted()
+	if err != nil || !wanted.known {
 		return err
 	}
 	current, err := c.secrets.Secrets(operand.Namespace).Get(operand.CloudTokensSecret)
@@ -117,7 +117,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return fmt.Errorf("secret/%s in %s: %w", operand.CloudTokensSecret, operand.Namespace, err)
 	}
-	if len(wanted) == 0 && len(current.Data) == 0 {
+	if len(wanted.audiences) == 0 && len(current.Data) == 0 {
 		return nil
 	}
 	account, err := c.serviceAccounts.ServiceAccounts(operand.Namespace).Get(tokenissuer.ServiceAccount)
@@ -151,14 +151,22 @@ func (c *controller) ours() (bool, error) {
 	return observed.External == nil || len(observed.External.Secrets) == 0, nil
 }
 
-// wanted returns the audience of each token by key. Where a revision differs from the candidate, the candidate has its
-// way. Without a candidate nothing is known.
-func (c *controller) wanted() (audiences map[string]string, known bool, err error) {
+// wanted is what the candidate and the revisions read from the Secret.
+type wanted struct {
+	// known tells that there is a candidate.
+	known bool
+	// audiences are those of the tokens by key. Where a revision differs from the candidate, the candidate has its way.
+	audiences map[string]string
+	// theirs are keys that spec.external delivered once.
+	theirs []string
+}
+
+func (c *controller) wanted() (wanted, error) {
 	all, err := c.configMaps.ConfigMaps(operand.Namespace).List(labels.Everything())
 	if err != nil {
-		return nil, false, fmt.Errorf("configmaps in %s: %w", operand.Namespace, err)
+		return wanted{}, fmt.Errorf("configmaps in %s: %w", operand.Namespace, err)
 	}
-	audiences = map[string]string{}
+	found := wanted{audiences: map[string]string{}}
 	candidate := map[string]string{}
 	for _, configMap := range all {
 		if !isPodConfigMap(configMap) {
@@ -166,44 +174,51 @@ func (c *controller) wanted() (audiences map[string]string, known bool, err erro
 		}
 		tokens, err := operand.TokensOf(configMap)
 		if err != nil {
-			return nil, false, err
+			return wanted{}, err
 		}
-		into := audiences
+		into := found.audiences
 		if configMap.Name == operand.PodConfigMap {
-			into, known = candidate, true
+			into, found.known = candidate, true
 		}
 		for _, token := range tokens {
 			// Revisions come in any order; if two of them differ, one has to be chosen always the same.
 			into[token.Key] = max(into[token.Key], token.Audience)
 		}
+		found.theirs = append(found.theirs, strings.Split(configMap.Annotations[operand.ReloadedAnnotation], ",")...)
 	}
-	maps.Copy(audiences, candidate)
-	return audiences, known, nil
+	maps.Copy(found.audiences, candidate)
+	return found, nil
 }
 
 // update writes the Secret if anything in it has to change, and tells in how long it will have to the next time; 0 if
 // never. A token that cannot be had stays as it is.
-func (c *controller) update(ctx context.Context, recorder events.Recorder, current *corev1.Secret, account *corev1.ServiceAccount, wanted map[string]string) (time.Duration, error) {
+func (c *controller) update(ctx context.Context, recorder events.Recorder, current *corev1.Secret, account *corev1.ServiceAccount, wanted wanted) (time.Duration, error) {
 	data, records := map[string][]byte{}, tokenissuer.Records{}
 	old := tokenissuer.RecordsOf(current)
 	var next time.Duration
 	var errs []error
 	var issued []string
-	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+	for _, key := range wanted.theirs {
+		if value, exists := current.Data[key]; exists {
+			data[key] = value
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(wanted.audiences)) {
+		audience := wanted.audiences[key]
 		if token, exists := current.Data[key]; exists {
 			data[key], records[key] = token, old[key]
 		}
-		wait, reason := c.judge(data[key], old[key], account, wanted[key])
+		wait, reason := c.judge(data[key], old[key], account, audience)
 		if reason != "" {
-			token, record, err := c.issuer.Issue(ctx, account, wanted[key])
+			token, record, err := c.issuer.Issue(ctx, account, audience)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("key %s of secret/%s in %s: %w", key, current.Name, current.Namespace, err))
 				continue
 			}
 			data[key], records[key] = token, record
-			wait, _ = c.judge(token, record, account, wanted[key])
+			wait, _ = c.judge(token, record, account, audience)
 			issued = append(issued, fmt.Sprintf("key %s of secret/%s in %s has a new token for the audience %q, valid until %s, because %s",
-				key, current.Name, current.Namespace, wanted[key], record.ExpiresAt, reason))
+				key, current.Name, current.Namespace, audience, record.ExpiresAt, reason))
 		}
 		if next == 0 || wait < next {
 			next = wait

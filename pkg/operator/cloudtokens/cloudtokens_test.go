@@ -265,6 +265,29 @@ func TestOnlyWhatNothingAsksForIsRemoved(t *testing.T) {
 	require.Empty(t, writes)
 }
 
+func TestWhatSpecExternalDeliveredStaysWhileARevisionReadsIt(t *testing.T) {
+	w := newWorld(t, managed)
+	w.candidate(t, "", "null")
+	w.candidate(t, "-1", "null")
+	revisions := w.informers.Core().V1().ConfigMaps().Informer().GetStore()
+	for _, object := range revisions.List() {
+		if configMap := object.(*corev1.ConfigMap); configMap.Name == "cloud-controller-manager-pod-1" {
+			configMap.Annotations["cloud-controller-manager.openshift.io/reloaded-secrets"] = "key,session"
+		}
+	}
+	w.setSecret(t, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-tokens"}, Data: map[string][]byte{"session": []byte("theirs"), "old": []byte("old")},
+	})
+	data, _, err := w.syncOnce(t)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"session": "theirs"}, data)
+
+	w.candidate(t, "-1", "null")
+	data, _, err = w.syncOnce(t)
+	require.NoError(t, err)
+	require.Empty(t, data)
+}
+
 func TestTheCandidateHasItsWay(t *testing.T) {
 	w := newWorld(t, managed)
 	w.candidate(t, "-1", `[{"key":"token","audience":"sts.amazonaws.com"}]`)

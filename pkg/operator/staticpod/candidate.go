@@ -3,6 +3,7 @@ package staticpod
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/openshift/library-go/pkg/operator/revisioncontroller"
 	corev1 "k8s.io/api/core/v1"
@@ -37,8 +38,8 @@ func wholeCandidate(configMaps corelisters.ConfigMapNamespaceLister, secrets cor
 	}
 }
 
-// tokensAreThere returns a precondition that holds while the federated tokens that the candidate asks for are there for the
-// cert-syncer to carry. A pod without them would fail to log in, and the revision would be taken for a bad one.
+// tokensAreThere returns a precondition that holds while what the candidate reads from the Secret cloud-tokens is there for
+// the cert-syncer to carry. A pod without it would fail to log in, and the revision would be taken for a bad one.
 func tokensAreThere(configMaps corelisters.ConfigMapNamespaceLister, secrets corelisters.SecretNamespaceLister) revisioncontroller.PreconditionFunc {
 	return func(context.Context) (bool, error) {
 		candidate, err := configMaps.Get(operand.PodConfigMap)
@@ -46,8 +47,8 @@ func tokensAreThere(configMaps corelisters.ConfigMapNamespaceLister, secrets cor
 			return false, fmt.Errorf("configmap/%s in %s: %w", operand.PodConfigMap, operand.Namespace, err)
 		}
 		tokens, err := operand.TokensOf(candidate)
-		if err != nil || len(tokens) == 0 {
-			return err == nil, err
+		if err != nil {
+			return false, err
 		}
 		secret, err := secrets.Get(operand.CloudTokensSecret)
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -56,8 +57,14 @@ func tokensAreThere(configMaps corelisters.ConfigMapNamespaceLister, secrets cor
 		if secret == nil {
 			secret = &corev1.Secret{}
 		}
-		if missing := tokenissuer.Missing(secret, tokens); len(missing) > 0 {
-			klog.V(2).InfoS("No revision is made yet", "reason", "the operand's cloud tokens are not issued yet",
+		missing := tokenissuer.Missing(secret, tokens)
+		for key := range strings.SplitSeq(candidate.Annotations[operand.ReloadedAnnotation], ",") {
+			if _, exists := secret.Data[key]; key != "" && !exists {
+				missing = append(missing, key)
+			}
+		}
+		if len(missing) > 0 {
+			klog.V(2).InfoS("No revision is made yet", "reason", "the operand reads tokens that are not there yet",
 				"secret", operand.CloudTokensSecret, "namespace", operand.Namespace, "missingKeys", missing)
 			return false, nil
 		}

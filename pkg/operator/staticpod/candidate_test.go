@@ -93,15 +93,18 @@ func TestACandidateWaitsForItsTokens(t *testing.T) {
 	const asked = `[{"key":"token","audience":"openshift"}]`
 	for name, tc := range map[string]struct {
 		asked   string
+		theirs  string
 		secret  *corev1.Secret
 		want    bool
 		wantErr string
 	}{
-		"it asks for none":                    {asked: "null", want: true},
-		"there is no secret":                  {asked: asked},
-		"the secret is empty":                 {asked: asked, secret: holding(nil, nil)},
-		"the token is for another audience":   {asked: `[{"key":"token","audience":"sts.amazonaws.com"}]`, secret: holding(issued, map[string][]byte{"token": []byte("t")})},
-		"the token is there for its audience": {asked: asked, secret: holding(issued, map[string][]byte{"token": []byte("t")}), want: true},
+		"it asks for none":                         {asked: "null", want: true},
+		"there is no secret":                       {asked: asked},
+		"the secret is empty":                      {asked: asked, secret: holding(nil, nil)},
+		"the token is for another audience":        {asked: `[{"key":"token","audience":"sts.amazonaws.com"}]`, secret: holding(issued, map[string][]byte{"token": []byte("t")})},
+		"the token is there for its audience":      {asked: asked, secret: holding(issued, map[string][]byte{"token": []byte("t")}), want: true},
+		"what spec.external delivers is not there": {theirs: "session,key", secret: holding(nil, map[string][]byte{"key": nil})},
+		"what spec.external delivers is there":     {theirs: "session,key", secret: holding(nil, map[string][]byte{"key": nil, "session": nil}), want: true},
 		"what it asks for cannot be read": {
 			asked: "{",
 			wantErr: "annotation cloud-controller-manager.openshift.io/cloud-tokens of configmap/cloud-controller-manager-pod in " +
@@ -114,6 +117,7 @@ func TestACandidateWaitsForItsTokens(t *testing.T) {
 			for _, object := range configMaps {
 				if object.Name == "cloud-controller-manager-pod" {
 					object.Annotations[operand.TokensAnnotation] = tc.asked
+					object.Annotations[operand.ReloadedAnnotation] = tc.theirs
 				}
 				require.NoError(t, core.ConfigMaps().Informer().GetStore().Add(object))
 			}
