@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -268,11 +269,21 @@ func (d yamlDocument) json() ([]byte, error) {
 	return nil, fmt.Errorf("%d: this is not valid YAML: %s", d.line, strings.TrimPrefix(err.Error(), "yaml: "))
 }
 
-// ReadFile reads a file that has to exist and to be readable.
-func ReadFile(file string) ([]byte, error) {
-	data, err := os.ReadFile(file)
+// maxFileBytes is more than any manifest has: the API server takes objects of a few megabytes.
+const maxFileBytes = 64 << 20
+
+// ReadFile reads a file that has to exist, to be readable and to have an end.
+func ReadFile(name string) ([]byte, error) {
+	file, err := os.Open(name)
 	if err != nil {
-		return nil, ReadError(file, err)
+		return nil, ReadError(name, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, ReadError(name, err)
+	}
+	if len(data) > maxFileBytes {
+		return nil, fmt.Errorf("%s is larger than %d MiB: this is no manifest", name, maxFileBytes>>20)
 	}
 	return data, nil
 }

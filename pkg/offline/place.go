@@ -2,7 +2,6 @@ package offline
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -105,17 +104,26 @@ func (p *places) locate(problem operand.Problem) (m Manifest, path []string, fou
 	return m, []string{"data", problem.Key}, true
 }
 
-// fieldPath is the path in the name of a field as messages have it, for example "spec.external.secrets[acme].delivery".
+// fieldPath is the path in the name of a field as messages have it, for example "spec.external.secrets[acme].delivery". What
+// stands in brackets is one part with all its dots.
 func fieldPath(field string) []string {
 	var path []string
-	for _, part := range fieldParts.FindAllString(field, -1) {
-		path = append(path, strings.Trim(part, "[]"))
+	for field != "" {
+		separators := ".["
+		if field[0] == '[' {
+			field, separators = field[1:], "]"
+		}
+		part, rest := field, ""
+		if i := strings.IndexAny(field, separators); i >= 0 {
+			part, rest = field[:i], strings.TrimLeft(field[i:], ".]")
+		}
+		if part != "" {
+			path = append(path, part)
+		}
+		field = rest
 	}
 	return path
 }
-
-// fieldParts are the parts of a field's name: what stands in brackets is one, with all its dots.
-var fieldParts = regexp.MustCompile(`\[[^\]]*\]|[^.\[\]]+`)
 
 // place is that of a problem below the path, in the file.
 func (p *places) place(m Manifest, path []string, problem operand.Problem) document.Place {

@@ -3,7 +3,6 @@ package offline
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	kjson "sigs.k8s.io/json"
@@ -11,9 +10,6 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
-
-// unknownField finds the field in a strict error.
-var unknownField = regexp.MustCompile(`^unknown field "(spec\.external\..*)"$`)
 
 // dropMisspelt drops what spec.external has no field for, as the API server would, and returns a problem for each. With them
 // observing would fail, and nothing else would be found.
@@ -30,13 +26,16 @@ func (c *Cluster) dropMisspelt() ([]operand.Problem, error) {
 	}
 	var problems []operand.Problem
 	for _, mistake := range strict {
-		if field := unknownField.FindStringSubmatch(mistake.Error()); field != nil {
-			name := field[1][strings.LastIndex(field[1], ".")+1:]
-			problems = append(problems, operand.Problem{
-				Source: found.Source(), Key: field[1],
-				Message: fmt.Sprintf("there is no field %s: correct its name or remove it", name),
-			})
+		// As in: unknown field "spec.external.secrets[0].nam".
+		_, field, _ := strings.Cut(mistake.Error(), `"`)
+		field = strings.TrimSuffix(field, `"`)
+		if !strings.HasPrefix(field, "spec.external.") {
+			continue
 		}
+		problems = append(problems, operand.Problem{
+			Source: found.Source(), Key: field,
+			Message: fmt.Sprintf("there is no field %s: correct its name or remove it", field[strings.LastIndex(field, ".")+1:]),
+		})
 	}
 	if len(problems) == 0 {
 		return nil, nil

@@ -9,22 +9,28 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
+
+// lazily compiles a pattern when it is needed first: every subcommand would wait for it otherwise.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 var (
 	// secretKey is the name of a value of a cloud configuration that nobody may see, in the spelling of any of the clouds.
-	secretKey = regexp.MustCompile(`(?i)(password|passwd|passphrase|secret|secret[-_]?key|api[-_]?key|private[-_]?key|access[-_]?key|token|access[-_]?key[-_]?secret)$`)
+	secretKey = lazily(`(?i)(password|passwd|passphrase|secret|secret[-_]?key|api[-_]?key|private[-_]?key|access[-_]?key|token|access[-_]?key[-_]?secret)$`)
 
 	// plainKey is the name of a key of a credentials Secret whose value tells where the cloud is and not how to enter it.
-	plainKey = regexp.MustCompile(`(?i)(region|resource_?group|resource_prefix|tenant_id|subscription_id|client_id|token_file)$`)
+	plainKey = lazily(`(?i)(region|resource_?group|resource_prefix|tenant_id|subscription_id|client_id|token_file)$`)
 
 	// jsonMember and line are a key with its value: several on a line of JSON, one on a line of INI or YAML.
-	jsonMember = regexp.MustCompile(`("(?:[^"\\]|\\.)*"\s*:\s*)("(?:[^"\\]|\\.)*")`)
-	line       = regexp.MustCompile(`(?m)^([ \t#;-]*["']?[\w.-]+["']?[ \t]*[=:][ \t]*)([^\s{\[|>][^\r\n]*)`)
+	jsonMember = lazily(`("(?:[^"\\]|\\.)*"\s*:\s*)("(?:[^"\\]|\\.)*")`)
+	line       = lazily(`(?m)^([ \t#;-]*["']?[\w.-]+["']?[ \t]*[=:][ \t]*)([^\s{\[|>][^\r\n]*)`)
 )
 
 // hidden is what stands in the place of a secret.
-var hidden = regexp.MustCompile(`^<[\w.-]+>$`)
+var hidden = lazily(`^<[\w.-]+>$`)
 
 // switches are values that say nothing, under whatever key.
 var switches = []string{"true", "false", "yes", "no", "on", "off", "null", "nil"}
@@ -37,15 +43,15 @@ const shortestHidden = 8
 func redactor(credentials map[string][]byte) func([]byte) string {
 	names := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(credentials)) {
-		if value := string(bytes.TrimSpace(credentials[key])); value != "" && !plainKey.MatchString(key) {
+		if value := string(bytes.TrimSpace(credentials[key])); value != "" && !plainKey().MatchString(key) {
 			names[value] = cmp.Or(names[value], key)
 			// Some providers want it so.
 			names[base64.StdEncoding.EncodeToString([]byte(value))] = names[value]
 		}
 	}
 	return func(data []byte) string {
-		text := replaceValues(jsonMember, string(data), names)
-		text = replaceValues(line, text, names)
+		text := replaceValues(jsonMember(), string(data), names)
+		text = replaceValues(line(), text, names)
 		// The longest first: one secret may be part of another.
 		values := slices.SortedFunc(maps.Keys(names), func(a, b string) int {
 			return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
@@ -66,11 +72,11 @@ func replaceValues(pattern *regexp.Regexp, text string, names map[string]string)
 		parts := pattern.FindStringSubmatch(found)
 		key := strings.Trim(parts[1], " \t\r\n=:\"'-#;")
 		value, quote, rest := unquoted(parts[2])
-		if hidden.MatchString(value) {
+		if hidden().MatchString(value) {
 			return found
 		}
 		name := names[value]
-		if name == "" && value != "" && secretKey.MatchString(key) && !slices.Contains(switches, strings.ToLower(value)) {
+		if name == "" && value != "" && secretKey().MatchString(key) && !slices.Contains(switches, strings.ToLower(value)) {
 			name = key
 		}
 		if name == "" {

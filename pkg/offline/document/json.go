@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -99,14 +100,17 @@ func readJSONString(quoted []byte, place Place) Text {
 	return text
 }
 
-// jsonEscapes are the characters after a backslash that do not stand for themselves.
-var jsonEscapes = map[rune]rune{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+// Each of jsonEscapeNames after a backslash stands for the character at the same place of jsonEscaped, any other for itself.
+const (
+	jsonEscapeNames = "bfnrt"
+	jsonEscaped     = "\b\f\n\r\t"
+)
 
 // jsonEscape returns the character that an escape sequence stands for and how long the sequence is.
 func jsonEscape(rest []rune) (character rune, length int) {
 	if rest[1] != 'u' {
-		if character, known := jsonEscapes[rest[1]]; known {
-			return character, 2
+		if i := strings.IndexRune(jsonEscapeNames, rest[1]); i >= 0 {
+			return rune(jsonEscaped[i]), 2
 		}
 		return rest[1], 2
 	}

@@ -228,11 +228,11 @@ func (c *cursor) fold(text *Text, escaped bool) {
 	}
 }
 
-// escapes are the characters after a backslash between double quotes that stand for one character.
-var escapes = map[rune]rune{
-	'0': 0, 'a': '\a', 'b': '\b', 't': '\t', '\t': '\t', 'n': '\n', 'v': '\v', 'f': '\f', 'r': '\r', 'e': '\x1b',
-	' ': ' ', '"': '"', '/': '/', '\\': '\\', 'N': '\u0085', '_': '\u00a0', 'L': '\u2028', 'P': '\u2029',
-}
+// Each of escapeNames after a backslash between double quotes stands for the character at the same place of escaped.
+const (
+	escapeNames = "0abt\tnvfre \"/\\N_LP"
+	escaped     = "\x00\a\b\t\t\n\v\f\r\x1b \"/\\\u0085\u00a0\u2028\u2029"
+)
 
 // escape reads a backslash and what follows it. A sequence that means nothing adds nothing: the library has refused it.
 func (c *cursor) escape(text *Text) {
@@ -243,8 +243,8 @@ func (c *cursor) escape(text *Text) {
 		return
 	}
 	kind, _ := c.read()
-	if character, known := escapes[kind]; known {
-		text.add(place, character)
+	if i := strings.IndexRune(escapeNames, kind); i >= 0 {
+		text.add(place, []rune(escaped)[i])
 		return
 	}
 	digits := make([]rune, map[rune]int{'x': 2, 'u': 4, 'U': 8}[kind])
