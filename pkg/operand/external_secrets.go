@@ -119,7 +119,7 @@ func (s *ExternalSecrets) checkSize() {
 }
 
 // revisionSuffix ends the name of a revision's copy.
-var revisionSuffix = regexp.MustCompile(`-[0-9]+$`)
+var revisionSuffix = regexp.MustCompile(`-\d+$`)
 
 // ownSecret tells whether the operator itself, or one of its pods, uses a Secret of this name in the operand's namespace.
 func ownSecret(name string) bool {

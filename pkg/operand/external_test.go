@@ -1,7 +1,6 @@
 package operand_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -323,7 +322,7 @@ func TestWhatIsRefusedOfExternal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := operand.Render(ownInputs(t, operand.OperatorPhase(), tc.external, secrets))
 			var refused *operand.InputError
-			require.True(t, errors.As(err, &refused), "%v", err)
+			require.ErrorAs(t, err, &refused)
 			var got []string
 			for _, p := range refused.Problems {
 				got = append(got, p.String())

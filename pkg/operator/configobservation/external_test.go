@@ -114,6 +114,13 @@ func TestWhatIsPassedOnOfExternal(t *testing.T) {
 			}},
 			want: map[string]any{"image": "i", "env": []any{map[string]any{"name": "A", "value": ""}}},
 		},
+		"where it is gone and its platform is not, what was": {
+			world:    world{infrastructure: onExternal(configv1.CloudControllerManagerExternal)},
+			existing: before,
+			want:     map[string]any{"image": "registry/before:1"},
+			wantErr: "spec.external of cloudcontrollermanager/cluster is gone, but its cloud-controller-manager runs on the control plane: " +
+				"to stop it is not supported, restore the former value",
+		},
 		"nothing where nobody waits for it": {
 			world: world{infrastructure: onExternal(configv1.CloudControllerManagerNone), external: own},
 		},
@@ -174,7 +181,11 @@ func TestWhichCloudConfigCounts(t *testing.T) {
 			require.Equal(t, tc.want, got)
 		})
 	}
-	got, err := observePart(t, world{infrastructure: onExternal(configv1.CloudControllerManagerExternal), externalErr: errors.New("no cache")},
+	got, err := observePart(t, world{infrastructure: onExternal(configv1.CloudControllerManagerExternal)},
+		`{"platform": "external", "cloudConfig": {"name": "acme"}}`, "cloudConfig")
+	require.ErrorContains(t, err, "is gone")
+	require.Equal(t, map[string]any{"name": "acme"}, got)
+	got, err = observePart(t, world{infrastructure: onExternal(configv1.CloudControllerManagerExternal), externalErr: errors.New("no cache")},
 		`{"platform": "external", "cloudConfig": {"name": "acme"}}`, "cloudConfig")
 	require.Error(t, err)
 	require.Equal(t, map[string]any{"name": "acme"}, got)

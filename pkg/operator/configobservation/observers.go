@@ -115,9 +115,8 @@ func observePlatform(genericListers configobserver.Listers, recorder events.Reco
 	if err != nil {
 		return previous, []error{err}
 	}
-	formerly, _ := platform.ByName(previousName)
 	switch {
-	case previousName == "" || previousName == current.Name || !formerly.Managed() || external && current.Managed():
+	case !refused(previousName, current, external):
 		return set(recorder, existing, current.Name, path)
 	case external:
 		return previous, []error{fmt.Errorf("spec.external of cloudcontrollermanager/%s is gone, but its cloud-controller-manager runs on the control plane: "+
@@ -125,6 +124,24 @@ func observePlatform(genericListers configobserver.Listers, recorder events.Reco
 	}
 	return previous, []error{fmt.Errorf("infrastructure.config.openshift.io/cluster changed its platform from %q to %q in status.platformStatus.type: "+
 		"changing the platform of a running cluster is not supported, restore the former value", previousName, current.Name)}
+}
+
+// refused tells whether what runs keeps the platform from becoming the current one. external tells whether it is for
+// spec.external to say what runs.
+func refused(previousName string, current platform.Platform, external bool) bool {
+	formerly, _ := platform.ByName(previousName)
+	return previousName != current.Name && formerly.Managed() && (!external || !current.Managed())
+}
+
+// acceptedPlatform returns the platform, or false while it is not known or refused: what depends on it then stays as it is.
+// The reason is observePlatform's to report.
+func acceptedPlatform(genericListers configobserver.Listers, existing map[string]any) (platform.Platform, bool) {
+	current, external, err := getPlatform(genericListers)
+	if err != nil {
+		return platform.Platform{}, false
+	}
+	previousName, _, err := unstructured.NestedString(existing, operandconfig.PlatformPath...)
+	return current, err == nil && !refused(previousName, current, external)
 }
 
 // getPlatform returns the platform, and whether it is one that depends on spec.external.
@@ -141,11 +158,11 @@ func getPlatform(genericListers configobserver.Listers) (current platform.Platfo
 	return current, platform.DependsOnExternal(infrastructure), err
 }
 
-// observeExternal passes on spec.external where the platform takes it. What cannot be read is observePlatform's to report.
+// observeExternal passes on spec.external where the platform takes it.
 func observeExternal(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
 	path := operandconfig.ExternalPath
-	current, _, err := getPlatform(genericListers)
-	if err != nil {
+	current, accepted := acceptedPlatform(genericListers, existing)
+	if !accepted {
 		return configobserver.Pruned(existing, path), nil
 	}
 	external, err := genericListers.(Listers).External()
@@ -215,8 +232,8 @@ func cloudConfigKey(i *configv1.Infrastructure, e *apisv1.External) string {
 // observeCloudConfig observes which ConfigMap holds the cloud configuration. spec.external comes first, where it counts.
 func observeCloudConfig(field func(*configv1.Infrastructure, *apisv1.External) string, path []string) configobserver.ObserveConfigFunc {
 	return func(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
-		current, _, err := getPlatform(genericListers)
-		if err != nil {
+		current, accepted := acceptedPlatform(genericListers, existing)
+		if !accepted {
 			return configobserver.Pruned(existing, path), nil
 		}
 		external, err := genericListers.(Listers).External()

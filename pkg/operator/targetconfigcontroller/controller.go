@@ -117,12 +117,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return err
 	}
-	if in.copying {
-		// The copy brings us back here.
-		return nil
-	}
-	if wait := c.patience(in, live); wait > 0 {
-		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
+	if c.waits(syncCtx, in, live) {
 		return nil
 	}
 
@@ -140,6 +135,15 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	return c.report(ctx, syncCtx.Recorder(), status, nil, resources.Warnings)
+}
+
+// waits tells whether somebody else has to go first, who or a timer brings us back.
+func (c *controller) waits(syncCtx factory.SyncContext, in *gathered, live *corev1.ConfigMap) bool {
+	wait := c.patience(in, live)
+	if wait > 0 {
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
+	}
+	return wait > 0 || in.copying
 }
 
 // patience is how long a new cluster still has to bring what is missing.

@@ -19,7 +19,13 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-const name = "Unmanaged"
+const (
+	name        = "Unmanaged"
+	upgradeable = "CloudControllerManagerUpgradeable"
+)
+
+// fieldManager owns the conditions of this controller, and only them.
+var fieldManager = factory.ControllerFieldManager(name, "conditions")
 
 // messages say for each reason what that means and what can be done.
 var messages = map[platform.Absence]string{
@@ -65,8 +71,11 @@ func New(o Options) factory.Controller {
 
 func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	managed, known, err := observedplatform.Managed(c.operator)
-	if err != nil || !known || managed {
+	if err != nil || !known {
 		return err
+	}
+	if managed {
+		return c.release(ctx)
 	}
 	reason, err := c.reason()
 	if err != nil {
@@ -77,9 +86,9 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 		condition("CloudControllerManagerProgressing", operatorv1.ConditionFalse, reason),
 		condition("CloudControllerManagerDegraded", operatorv1.ConditionFalse, reason),
 		// Where static pods run, library-go's controllers have a say in this one.
-		condition("CloudControllerManagerUpgradeable", operatorv1.ConditionTrue, reason),
+		condition(upgradeable, operatorv1.ConditionTrue, reason),
 	)
-	if err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "conditions"), conditions); err != nil {
+	if err := c.operator.ApplyOperatorStatus(ctx, fieldManager, conditions); err != nil {
 		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
 	}
 	current := c.versions.GetVersions()
@@ -88,6 +97,22 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 		if current[of] != version {
 			c.versions.SetVersion(of, version)
 		}
+	}
+	return nil
+}
+
+// release gives back what was said while nothing ran: whoever says it now may say less, and the rest would stay.
+func (c *controller) release(ctx context.Context) error {
+	_, status, _, err := c.operator.GetOperatorState()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	said := v1helpers.FindOperatorCondition(status.Conditions, upgradeable)
+	if said == nil || messages[platform.Absence(said.Reason)] == "" {
+		return nil
+	}
+	if err := c.operator.ApplyOperatorStatus(ctx, fieldManager, applyoperatorv1.OperatorStatus()); err != nil {
+		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
 	}
 	return nil
 }

@@ -1,10 +1,12 @@
 package unmanaged
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/status"
@@ -31,6 +33,40 @@ func conditions(reason, message string) []operatorv1.OperatorCondition {
 		{Type: "CloudControllerManagerProgressing", Status: "False", Reason: reason, Message: message},
 		{Type: "CloudControllerManagerDegraded", Status: "False", Reason: reason, Message: message},
 		{Type: "CloudControllerManagerUpgradeable", Status: "True", Reason: reason, Message: message},
+	}
+}
+
+// releases counts the times that a field manager gave everything back.
+type releases struct {
+	v1helpers.OperatorClient
+	count int
+}
+
+func (r *releases) ApplyOperatorStatus(ctx context.Context, manager string, status *applyoperatorv1.OperatorStatusApplyConfiguration) error {
+	if len(status.Conditions) == 0 {
+		r.count++
+	}
+	return r.OperatorClient.ApplyOperatorStatus(ctx, manager, status)
+}
+
+func TestWhatWasSaidIsTakenBackWhenSomethingIsToRun(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status []operatorv1.OperatorCondition
+		want   int
+	}{
+		"nothing was said":    {},
+		"something was":       {status: conditions("CloudControllerManagerOfTheAdministrator", "The administrator runs one"), want: 1},
+		"somebody else spoke": {status: conditions("AsExpected", "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := &releases{OperatorClient: v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
+				ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
+			}, &operatorv1.OperatorStatus{Conditions: tc.status}, nil)}
+			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			c := New(Options{Operator: client, Versions: status.NewVersionGetter(), Recorder: recorder})
+			require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
+			require.Equal(t, tc.want, client.count)
+		})
 	}
 }
 
