@@ -1,0 +1,238 @@
+// Package azure checks pkg/cloudconfig against the code of the Azure provider. It has tests only.
+package azure
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/cloud-provider-azure/pkg/azclient"
+	"sigs.k8s.io/cloud-provider-azure/pkg/consts"
+	"sigs.k8s.io/cloud-provider-azure/pkg/provider/config"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+)
+
+const examples = "../../../pkg/operand/testdata"
+
+func paths(t testing.TB) cloudconfig.Paths {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "token"), []byte("a.b.c"), 0o600))
+	return cloudconfig.Paths{Config: dir, Credentials: dir, Tokens: dir}
+}
+
+// secrets are the credentials Secrets that there are.
+var secrets = map[string]map[string][]byte{
+	"secret": {"azure_client_id": []byte("id"), "azure_client_secret": []byte(`s"\e#c`), "azure_tenant_id": []byte("tenant-of-the-secret"), "azure_region": []byte("x")},
+	"token":  {"azure_client_id": []byte("id"), "azure_federated_token_file": []byte("/var/run/secrets/openshift/serviceaccount/token"), "azure_tenant_id": []byte("tenant-of-the-secret")},
+}
+
+func read(t testing.TB, file ...string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(append([]string{examples}, file...)...))
+	require.NoError(t, err)
+	return data
+}
+
+func parse(t testing.TB, text []byte) *config.Config {
+	t.Helper()
+	cfg, err := config.ParseConfig(bytes.NewReader(text))
+	require.NoError(t, err, "the provider refuses:\n%s", text)
+	return cfg
+}
+
+func TestTheProviderReadsTheRewriteOfTheExample(t *testing.T) {
+	text := read(t, "azure", "cloud.conf")
+	want := parse(t, text)
+	want.VMType = consts.VMTypeStandard
+	want.ClusterServiceLoadBalancerHealthProbeMode = consts.ClusterServiceLoadBalancerHealthProbeModeShared
+	want.UseManagedIdentityExtension = false
+	want.AADClientID = "id"
+	for name, secret := range secrets {
+		t.Run("with a "+name, func(t *testing.T) {
+			src := cloudconfig.Source{Config: text, Credentials: secret, Paths: paths(t)}
+			src.Cluster.Status.Azure = &configv1.AzurePlatformStatus{CloudName: configv1.AzurePublicCloud}
+			result := cloudconfig.Azure(src)
+			require.Empty(t, result.Errors(cloudconfig.Strict))
+			want := *want
+			if name == "token" {
+				want.TenantID = "tenant-of-the-secret"
+				want.AADFederatedTokenFile = src.Paths.Tokens + "/token"
+				want.UseFederatedWorkloadIdentityExtension = true
+				require.Equal(t, []cloudconfig.Token{{Key: "token", Audience: "openshift"}}, result.Tokens)
+			} else {
+				want.AADClientSecret = `s"\e#c`
+			}
+			require.Equal(t, &want, parse(t, result.Config))
+		})
+	}
+}
+
+func TestTheProviderReadsTheRewriteOfTheExampleOfAzureStackHub(t *testing.T) {
+	text := read(t, "azurestack", "cloud.conf")
+	src := cloudconfig.Source{
+		Config: text, Keys: map[string][]byte{"endpoints": read(t, "azurestack", "endpoints")}, Credentials: secrets["secret"], Paths: paths(t),
+	}
+	result := cloudconfig.AzureStack(src)
+	require.Empty(t, result.Errors(cloudconfig.Strict))
+	got := parse(t, result.Config)
+	want := parse(t, text)
+	want.VMType = consts.VMTypeStandard
+	want.AADClientID, want.AADClientSecret = "id", `s"\e#c`
+	require.Equal(t, want, got)
+	require.True(t, got.IsStackCloud())
+
+	file := filepath.Join(src.Paths.Config, "endpoints")
+	require.NoError(t, os.WriteFile(file, result.Files["endpoints"], 0o600))
+	t.Setenv(azclient.EnvironmentFilepathName, file)
+	got.ResourceManagerEndpoint = "" // it would be asked
+	cloud, env, err := azclient.GetAzureCloudConfigAndEnvConfig(&got.ARMClientConfig)
+	require.NoError(t, err)
+	require.Equal(t, "https://management.local.azurestack.example.com/", env.ResourceManagerEndpoint)
+	require.Equal(t, "local.azurestack.example.com", env.StorageEndpointSuffix)
+	require.Equal(t, "https://login.microsoftonline.com/", cloud.ActiveDirectoryAuthorityHost)
+}
+
+// login tells how the provider would log in.
+func login(t testing.TB, cfg *config.Config) any {
+	t.Helper()
+	provider, err := azclient.NewAuthProvider(&cfg.ARMClientConfig, &cfg.AzureAuthConfig)
+	require.NoError(t, err)
+	return provider.GetAzIdentity()
+}
+
+func TestTheProviderLogsInAsTheSecretSays(t *testing.T) {
+	installer := string(read(t, "azure", "cloud.conf"))
+	own := strings.Replace(installer, `"userAssignedIdentityID": ""`, `"userAssignedIdentityID": "identity"`, 1)
+	workload := strings.Replace(installer, `"useManagedIdentityExtension": true`, `"useFederatedWorkloadIdentityExtension": true, "aadFederatedTokenFile": "/x"`, 1)
+	for name, c := range map[string]struct {
+		text   string
+		secret string
+		want   any
+	}{
+		"a client secret":                        {installer, "secret", &azidentity.ClientSecretCredential{}},
+		"a token":                                {installer, "token", &azidentity.WorkloadIdentityCredential{}},
+		"a client secret, though it has a token": {workload, "secret", &azidentity.ClientSecretCredential{}},
+		"a token, though it has an identity":     {own, "token", &azidentity.WorkloadIdentityCredential{}},
+		"its own identity, without a Secret":     {own, "", &azidentity.ManagedIdentityCredential{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := cloudconfig.Azure(cloudconfig.Source{Config: []byte(c.text), Credentials: secrets[c.secret], Paths: paths(t)})
+			require.Empty(t, result.Errors(cloudconfig.Strict))
+			require.IsType(t, c.want, login(t, parse(t, result.Config)))
+		})
+	}
+}
+
+// What the merging is for: the installer's managed identity wins over a client secret.
+func TestTheProviderPrefersTheInstallersManagedIdentity(t *testing.T) {
+	cfg := parse(t, read(t, "azure", "cloud.conf"))
+	cfg.AADClientID, cfg.AADClientSecret = "id", "secret"
+	require.IsType(t, &azidentity.ManagedIdentityCredential{}, login(t, cfg))
+}
+
+// theirKeys are the keys of the provider's JSON with their types. anyKeys are of no type that a file has.
+func theirKeys(path string, of reflect.Type) []string {
+	for of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	kinds := map[reflect.Kind]string{
+		reflect.String: "text", reflect.Bool: "bool", reflect.Int: "int", reflect.Int32: "int32", reflect.Float32: "float", reflect.Float64: "float",
+	}
+	switch of.Kind() {
+	case reflect.Slice:
+		return theirKeys(path+"[]", of.Elem())
+	case reflect.Map:
+		return theirKeys(path+"{}", of.Elem())
+	case reflect.Struct:
+	default:
+		return []string{path + ": " + kinds[of.Kind()]}
+	}
+	var keys []string
+	for _, field := range reflect.VisibleFields(of) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "-" || !field.IsExported() || field.Anonymous && name == "" {
+			continue // what is embedded is visible itself
+		}
+		if name == "" {
+			name = field.Name
+		}
+		inner := strings.TrimPrefix(path+"."+name, ".")
+		if slices.Contains(anyKeys, inner) {
+			keys = append(keys, inner+": any")
+			continue
+		}
+		keys = append(keys, theirKeys(inner, field.Type)...)
+	}
+	return keys
+}
+
+var anyKeys = []string{"multipleStandardLoadBalancerConfigurations[].activeServices", "multipleStandardLoadBalancerConfigurations[].activeNodes"}
+
+func TestWeKnowTheKeysOfTheProviderAndNoOthers(t *testing.T) {
+	data, err := os.ReadFile("../../../pkg/cloudconfig/testdata/azure-keys.golden")
+	require.NoError(t, err)
+	ours := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(data)), "\n"), func(line string) bool { return strings.HasSuffix(line, ": legacy") })
+	theirs := theirKeys("", reflect.TypeFor[config.Config]())
+	slices.Sort(ours)
+	slices.Sort(theirs)
+	require.Equal(t, slices.Compact(theirs), ours)
+}
+
+// FuzzAzure holds that the provider reads what we accept and what we make of it; that the rewriting changes the meaning as
+// documented and in no other way; and that the provider logs in as the Secret says.
+func FuzzAzure(f *testing.F) {
+	f.Add(string(read(f, "azure", "cloud.conf")), "")
+	files, err := filepath.Glob("../../../pkg/cloudconfig/testdata/azure/*.conf")
+	require.NoError(f, err)
+	require.NotEmpty(f, files)
+	for i, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(string(text), []string{"", "secret", "token"}[i%3])
+	}
+	at := paths(f)
+	f.Fuzz(func(t *testing.T, text, secret string) {
+		src := cloudconfig.Source{Config: []byte(text), Credentials: secrets[secret], CredentialsUnknown: secrets[secret] == nil, Paths: at}
+		result := cloudconfig.Azure(src)
+		if len(result.Errors(cloudconfig.Lenient)) > 0 {
+			return
+		}
+		want, got := parse(t, src.Config), parse(t, result.Config)
+		if want.VMType == "" {
+			want.VMType = consts.VMTypeStandard
+		}
+		if want.ClusterServiceLoadBalancerHealthProbeMode == "" {
+			want.ClusterServiceLoadBalancerHealthProbeMode = consts.ClusterServiceLoadBalancerHealthProbeModeShared
+		}
+		if !src.CredentialsUnknown {
+			want.UseManagedIdentityExtension = false
+			want.AADClientID = "id"
+			switch {
+			case secret == "token":
+				want.TenantID, want.AADFederatedTokenFile = "tenant-of-the-secret", at.Tokens+"/token"
+				want.UseFederatedWorkloadIdentityExtension = true
+			default:
+				want.AADClientSecret, want.UseFederatedWorkloadIdentityExtension = `s"\e#c`, false
+				if want.TenantID == "" {
+					want.TenantID = "tenant-of-the-secret"
+				}
+			}
+		}
+		require.Equal(t, want, got, "rewritten to:\n%s", result.Config)
+		if src.CredentialsUnknown || got.ResourceManagerEndpoint != "" { // that would be asked
+			return
+		}
+		kind := map[string]string{"secret": "*azidentity.ClientSecretCredential", "token": "*azidentity.WorkloadIdentityCredential"}[secret]
+		require.Equal(t, kind, fmt.Sprintf("%T", login(t, got)))
+	})
+}
