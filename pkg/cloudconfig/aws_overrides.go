@@ -54,7 +54,7 @@ func (i awsIndex) freeName(name string) string {
 
 // checkOverrides finds overrides with which the provider exits, cannot make a request, or which it never uses.
 func (a *aws) checkOverrides() {
-	first := map[awsOverride]*iniGroup{}
+	first := map[string]*iniGroup{}
 	for _, g := range a.overrides() {
 		complete := a.checkComplete(g)
 		address := g.entry("URL")
@@ -62,11 +62,12 @@ func (a *aws) checkOverrides() {
 			a.config.report(address.ValuePos, Invalid, "URL is not of the form https://host or https://host/path")
 		}
 		o := overrideOf(g)
-		if other := first[o]; other != nil && complete {
+		id := o.service + "_" + o.region // the provider makes them one text too
+		if other := first[id]; other != nil && complete {
 			a.config.report(g.Pos, Invalid, fmt.Sprintf("there are two overrides for %s, %s and %s: remove one of them",
 				quoted(o.String()), awsHeader(other), awsHeader(g)))
 		} else if complete {
-			first[o] = g
+			first[id] = g
 		}
 		if region := a.region(); o.region != "" && region != "" && o.region != region && !slices.Contains(awsServiceIDs(o.service), awsIMDS) {
 			a.config.report(g.entry("Region").ValuePos, Typo, fmt.Sprintf("%s is for the region %s and never used: %s is %s",
