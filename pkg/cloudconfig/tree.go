@@ -105,6 +105,8 @@ type treeEntry struct {
 	name         string
 	value        *treeNode
 	line, column int
+	// merged tells that a merge key of YAML brought it in.
+	merged bool
 }
 
 // newText is a text that does not come from the file; newBool, newInt, newList and newMap are likewise.

@@ -19,32 +19,23 @@ func inside(path, name string) string {
 
 // checkObject checks a mapping with the names of known.fields and brings it into the form that treeDocument promises.
 func (d *treeDocument) checkObject(known treeField, path string, n *treeNode) {
-	var kept []*treeEntry
-	at := map[string]int{}
-	for _, e := range n.entries {
+	n.entries = slices.DeleteFunc(n.entries, func(e *treeEntry) bool {
 		field, ok := d.field(known.fields, e.name)
 		switch {
 		case !ok:
 			d.unknownName(known.fields, path, e)
 		case field.legacy != "":
 			d.report(e.line, e.column, Legacy, fmt.Sprintf("%s is dropped: %s", inside(path, field.name), field.legacy))
-			continue
-		case e.value.kind == nullNode:
-			continue // the provider takes it as not set
+			return true
 		}
-		id := e.name
-		if ok {
-			id = field.name
+		return false
+	})
+	n.entries = d.onePerName(path, n.entries, func(name string) (string, bool) {
+		if field, ok := d.field(known.fields, name); ok {
+			return field.name, true
 		}
-		first, again := at[id]
-		if !again {
-			at[id] = len(kept)
-			kept = append(kept, e)
-			continue
-		}
-		kept[first] = d.duplicate(inside(path, id), kept[first], e)
-	}
-	n.entries = kept
+		return name, false
+	})
 	for _, e := range n.entries {
 		if field, ok := d.field(known.fields, e.name); ok {
 			e.name = field.name
@@ -52,6 +43,32 @@ func (d *treeDocument) checkObject(known treeField, path string, n *treeNode) {
 		}
 	}
 	d.checkRequired(known.fields, path, n)
+}
+
+// onePerName lets each name stand once. spelling is a name as the provider spells it, and whether it knows it: a null value
+// of a known name means that it is not set.
+func (d *treeDocument) onePerName(path string, entries []*treeEntry, spelling func(string) (string, bool)) []*treeEntry {
+	at := map[string]int{}
+	var kept []*treeEntry
+	for _, e := range entries {
+		name, known := spelling(e.name)
+		first, again := at[name]
+		unset := known && e.value.kind == nullNode
+		switch {
+		case !again && unset:
+		case !again:
+			at[name] = len(kept)
+			kept = append(kept, e)
+		case !unset:
+			kept[first] = d.duplicate(inside(path, cut(name)), kept[first], e)
+		case d.format != jsonTree && kept[first].name == e.name: // encoding/json leaves a value as it is where null follows
+			d.report(kept[first].line, kept[first].column, Rewritten,
+				fmt.Sprintf("this %s is dropped: line %d sets it to nothing, and the last one counts", inside(path, cut(name)), e.line))
+			kept[first] = nil
+			delete(at, name)
+		}
+	}
+	return slices.DeleteFunc(kept, func(e *treeEntry) bool { return e == nil })
 }
 
 // field is the known field of that name, as the provider's reader finds it.
@@ -288,28 +305,13 @@ func (d *treeDocument) checkMap(field treeField, path string, n *treeNode) {
 	case field.is == objectTree:
 		d.checkObject(field, path, n)
 	default:
-		d.dropDuplicates(path, n)
+		n.entries = d.onePerName(path, n.entries, func(name string) (string, bool) { return name, false }) // no reader folds these
 		for _, e := range n.entries {
 			if e.value.kind != nullNode {
 				e.value = d.checkValue(*field.of, inside(path, cut(e.name)), e.value)
 			}
 		}
 	}
-}
-
-// dropDuplicates lets each name of a mapping stand once. Such names are not folded by any reader.
-func (d *treeDocument) dropDuplicates(path string, n *treeNode) {
-	at := map[string]int{}
-	var kept []*treeEntry
-	for _, e := range n.entries {
-		if first, again := at[e.name]; again {
-			kept[first] = d.duplicate(inside(path, cut(e.name)), kept[first], e)
-			continue
-		}
-		at[e.name] = len(kept)
-		kept = append(kept, e)
-	}
-	n.entries = kept
 }
 
 // wrongType reports a value that the provider's reader refuses.

@@ -172,33 +172,41 @@ func (b *yamlTreeBuilder) checkTag(n *yaml.Node, out *treeNode, allowed ...strin
 	}
 }
 
-// mapping fills a mapping. What a merge key brings in stands behind the mapping's own names, and these count.
+// mapping fills a mapping. What a merge key brings in counts over what stands before it, and what stands behind it counts
+// over that: so gopkg.in/yaml.v2 has it, against the standard, by which a mapping's own names count wherever they stand.
 func (b *yamlTreeBuilder) mapping(n *yaml.Node, out *treeNode, depth int) {
-	var merged []*treeEntry
+	at := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, value := n.Content[i], n.Content[i+1]
-		if isMerge(name) {
-			merged = append(merged, b.merge(value, depth)...)
+		if !isMerge(name) {
+			if entry := b.name(name); entry != nil {
+				entry.value = b.node(value, depth+1)
+				out.place(entry, at)
+			}
 			continue
 		}
-		if entry := b.name(name); entry != nil {
-			entry.value = b.node(value, depth+1)
-			out.entries = append(out.entries, entry)
+		for _, e := range b.merge(value, depth) {
+			if before, again := at[e.name]; again && !out.entries[before].merged {
+				own := out.entries[before]
+				b.report(own.line, own.column, Rewritten,
+					fmt.Sprintf("this %s is dropped: the << in line %d sets it too, and the last one counts", quoted(own.name), name.Line))
+				own.merged = true
+			}
+			e.merged = true
+			out.place(e, at)
 		}
 	}
-	if len(merged) == 0 {
+}
+
+// place adds an entry, in the place of one of that name that a merge key brought in. at is where the last entry of each
+// name is.
+func (n *treeNode) place(e *treeEntry, at map[string]int) {
+	if before, again := at[e.name]; again && n.entries[before].merged {
+		n.entries[before] = e
 		return
 	}
-	own := map[string]bool{}
-	for _, e := range out.entries {
-		own[e.name] = true
-	}
-	for _, e := range merged {
-		if !own[e.name] {
-			own[e.name] = true
-			out.entries = append(out.entries, e)
-		}
-	}
+	at[e.name] = len(n.entries)
+	n.entries = append(n.entries, e)
 }
 
 // name is the entry for a name, without its value; nil when it is none, which is reported.
@@ -237,22 +245,26 @@ func isMerge(name *yaml.Node) bool {
 // merge is what a merge key brings in: of several mappings the first one counts.
 func (b *yamlTreeBuilder) merge(value *yaml.Node, depth int) []*treeEntry {
 	n := b.node(value, depth+1)
-	switch n.kind {
-	case mapNode:
-		return n.entries
-	case listNode:
-		var all []*treeEntry
-		for _, item := range n.items {
-			if item.kind != mapNode {
-				b.reportAt(item, Invalid, "<< takes mappings only: write an alias of a mapping")
-			}
-			all = append(all, item.entries...)
-		}
-		return all
-	case nullNode, textNode, boolNode, intNode, floatNode:
-		b.reportAt(n, Invalid, "<< takes mappings only: write an alias of a mapping")
+	mappings := n.items
+	if n.kind != listNode {
+		mappings = []*treeNode{n}
 	}
-	return nil
+	var all []*treeEntry
+	seen := map[string]bool{}
+	for _, mapping := range mappings {
+		if mapping.kind != mapNode {
+			b.reportAt(mapping, Invalid, "<< takes mappings only: write an alias of a mapping")
+		}
+		for _, e := range mapping.entries {
+			if !seen[e.name] {
+				all = append(all, e)
+			}
+		}
+		for _, e := range mapping.entries {
+			seen[e.name] = true
+		}
+	}
+	return all
 }
 
 // scalar fills a value that is neither a list nor a mapping.
