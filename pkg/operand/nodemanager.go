@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	// NodeManager is the name of the cloud-node-manager's DaemonSet, of its container, and of its pods' label app.
-	NodeManager = "cloud-node-manager"
+	// NodeManager is the name of the cloud-node-manager's DaemonSet and the value of its pods' label app, both the
+	// predecessor's; NodeManagerContainer is that of its container.
+	NodeManager          = "azure-cloud-node-manager"
+	NodeManagerContainer = "cloud-node-manager"
 
 	// NodeManagerDigestAnnotation on the pods of the DaemonSet covers all that they were made from: their specification and
 	// what they read. It tells pods of an earlier candidate from those of the present one.
@@ -60,8 +62,8 @@ func buildNodeManager(in Inputs, c *config, r *Resources) (*appsv1.DaemonSet, er
 
 // setImage replaces the one word that the asset uses for its image.
 func setImage(pod *corev1.PodSpec, images Images) error {
-	if len(pod.Containers) != 1 || pod.Containers[0].Name != NodeManager || pod.Containers[0].Image != "node-manager" {
-		return fmt.Errorf("the one container has to be %s with the image node-manager", NodeManager)
+	if len(pod.Containers) != 1 || pod.Containers[0].Name != NodeManagerContainer || pod.Containers[0].Image != "node-manager" {
+		return fmt.Errorf("the one container has to be %s with the image node-manager", NodeManagerContainer)
 	}
 	pod.Containers[0].Image = images.NodeManager
 	return nil

@@ -17,7 +17,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-const nodeManager = "cloud-node-manager"
+// The node manager's ServiceAccount, and its DaemonSet.
+const (
+	nodeManager  = "cloud-node-manager"
+	nodeManagers = "azure-cloud-node-manager"
+)
 
 func TestAzureHasANodeManagerAndFederatedTokens(t *testing.T) {
 	c := startCluster(t, configv1.AzurePlatformType)
@@ -28,18 +32,18 @@ func TestAzureHasANodeManagerAndFederatedTokens(t *testing.T) {
 	t.Run("its node manager is there and without trouble", func(t *testing.T) {
 		c.awaitCondition(t, "NodeManagerProgressing", operatorv1.ConditionFalse, "")
 		c.awaitCondition(t, "NodeManagerDegraded", operatorv1.ConditionFalse, "")
-		daemonSet, err := daemonSets.Get(t.Context(), nodeManager, metav1.GetOptions{})
+		daemonSet, err := daemonSets.Get(t.Context(), nodeManagers, metav1.GetOptions{})
 		require.NoError(t, err)
 		require.Equal(t, "localhost/azure-node-manager:new", daemonSet.Spec.Template.Spec.Containers[0].Image)
 	})
 	t.Run("a changed node manager is corrected", func(t *testing.T) {
-		daemonSet, err := daemonSets.Get(t.Context(), nodeManager, metav1.GetOptions{})
+		daemonSet, err := daemonSets.Get(t.Context(), nodeManagers, metav1.GetOptions{})
 		require.NoError(t, err)
 		daemonSet.Spec.Template.Spec.NodeSelector = map[string]string{"none": "at-all"}
 		_, err = daemonSets.Update(t.Context(), daemonSet, metav1.UpdateOptions{})
 		require.NoError(t, err)
 		await(t, "the node manager's selector", func(ctx context.Context) error {
-			daemonSet, err := daemonSets.Get(ctx, nodeManager, metav1.GetOptions{})
+			daemonSet, err := daemonSets.Get(ctx, nodeManagers, metav1.GetOptions{})
 			if err == nil && daemonSet.Spec.Template.Spec.NodeSelector["kubernetes.io/os"] != "linux" {
 				return fmt.Errorf("it is %v", daemonSet.Spec.Template.Spec.NodeSelector)
 			}

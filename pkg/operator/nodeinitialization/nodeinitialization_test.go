@@ -250,7 +250,7 @@ func TestSync(t *testing.T) {
 			want: []operatorv1.OperatorCondition{{
 				Type: "NodeInitializationDegraded", Status: "True", Reason: "NodesUninitialized",
 				Message: "Not initialized by the cloud-node-manager: node/a (since 2026-11-21T08:00:00Z). " +
-					"Look at the log of the pod of daemonset/cloud-node-manager in openshift-cloud-controller-manager on that node; " +
+					"Look at the log of the pod of daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager on that node; " +
 					"check that the cloud has an instance of the node's name, that its API is reachable from the node, " +
 					"and that the credentials may read instances and their networks",
 			}},

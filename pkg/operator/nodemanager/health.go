@@ -36,7 +36,7 @@ type trouble struct {
 // What to do about a pod.
 const (
 	checkRegistry = "check that the nodes reach the registry of the image"
-	readLog       = "look at the log of the container " + operand.NodeManager
+	readLog       = "look at the log of the container " + operand.NodeManagerContainer
 	describe      = "look at the events of the pods"
 )
 

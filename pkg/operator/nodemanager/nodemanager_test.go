@@ -26,7 +26,7 @@ var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
 func daemonSet(change func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 	d := &appsv1.DaemonSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-node-manager", Generation: 2},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "azure-cloud-node-manager", Generation: 2},
 		Status:     appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, CurrentNumberScheduled: 2},
 	}
 	d.Spec.Template.Annotations = map[string]string{"cloud-controller-manager.openshift.io/candidate": "new"}
@@ -38,7 +38,7 @@ func daemonSet(change func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 func pod(node string, change func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: "cloud-node-manager-" + node, Labels: map[string]string{"app": "cloud-node-manager"},
+			Namespace: namespace, Name: "azure-cloud-node-manager-" + node, Labels: map[string]string{"app": "azure-cloud-node-manager"},
 			Annotations:       map[string]string{"cloud-controller-manager.openshift.io/candidate": "new"},
 			CreationTimestamp: metav1.NewTime(now.Add(-time.Hour)),
 		},
@@ -133,8 +133,8 @@ func (f fixture) run(t *testing.T) (conditions []string, after []time.Duration) 
 const (
 	healthy     = "NodeManagerDegraded=False AsExpected: "
 	settled     = "NodeManagerProgressing=False AsExpected: "
-	rollingOut  = "NodeManagerProgressing=True RollingOut: daemonset/cloud-node-manager in openshift-cloud-controller-manager is being rolled out to the Linux nodes"
-	doNotRun    = "NodeManagerDegraded=True NotRunning: The pods of daemonset/cloud-node-manager in openshift-cloud-controller-manager do not run on "
+	rollingOut  = "NodeManagerProgressing=True RollingOut: daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager is being rolled out to the Linux nodes"
+	doNotRun    = "NodeManagerDegraded=True NotRunning: The pods of daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager do not run on "
 	consequence = ". Nodes that join the cluster stay uninitialized without it"
 )
 
@@ -150,7 +150,7 @@ func TestConditions(t *testing.T) {
 			want:    []string{settled, healthy},
 		},
 		"there is no daemonset yet": {
-			want: []string{"NodeManagerProgressing=True Missing: daemonset/cloud-node-manager in openshift-cloud-controller-manager does not exist yet; " +
+			want: []string{"NodeManagerProgressing=True Missing: daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager does not exist yet; " +
 				"conditions that are Degraded tell what holds it up", healthy},
 		},
 		"a change has not been seen by the daemonset controller": {
@@ -248,7 +248,7 @@ func TestConditions(t *testing.T) {
 				daemonSet:  daemonSet(func(d *appsv1.DaemonSet) { d.Status.CurrentNumberScheduled = 0 }),
 				shortSince: now.Add(-5 * time.Minute),
 			},
-			want: []string{settled, "NodeManagerDegraded=True NotRunning: 2 nodes have no pod of daemonset/cloud-node-manager in " +
+			want: []string{settled, "NodeManagerDegraded=True NotRunning: 2 nodes have no pod of daemonset/azure-cloud-node-manager in " +
 				"openshift-cloud-controller-manager; look at its events for why none can be made" + consequence},
 		},
 		"pods of others are not asked": {

@@ -275,7 +275,7 @@ func leftBehind(ours bool) []runtime.Object {
 		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{
 			Name: "openshift-cloud-controller-manager-node-manager", Labels: labelled(ours),
 		}},
-		&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-node-manager", Labels: labelled(ours)}},
+		&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "azure-cloud-node-manager", Labels: labelled(ours)}},
 	}
 }
 
@@ -303,7 +303,7 @@ func TestWhatBelongsToOtherPlatformsIsRemovedOnce(t *testing.T) {
 		"delete validatingadmissionpolicybindings openshift-cloud-controller-manager-node-manager",
 		"delete rolebindings system:openshift:cloud-controller-manager:node-manager-admission",
 		"delete clusterrolebindings system:openshift:cloud-controller-manager:node-manager",
-		"delete daemonsets cloud-node-manager",
+		"delete daemonsets azure-cloud-node-manager",
 	}, slices.DeleteFunc(writes, func(w string) bool { return strings.HasPrefix(w, "create ") }))
 	require.Contains(t, w.events, "RoleBindingDeleted: Deleted RoleBinding.rbac.authorization.k8s.io/"+
 		"system:openshift:cloud-controller-manager:node-manager-admission -n openshift-cloud-controller-manager")

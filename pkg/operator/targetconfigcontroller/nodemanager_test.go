@@ -48,7 +48,7 @@ func newAzureFixture(t *testing.T) *fixture {
 // daemonSet is what the API has; see makes the cache show it.
 func (f *fixture) daemonSet(t *testing.T) *appsv1.DaemonSet {
 	t.Helper()
-	found, err := f.kube.AppsV1().DaemonSets(target).Get(t.Context(), "cloud-node-manager", metav1.GetOptions{})
+	found, err := f.kube.AppsV1().DaemonSets(target).Get(t.Context(), "azure-cloud-node-manager", metav1.GetOptions{})
 	require.NoError(t, err)
 	return found.DeepCopy()
 }
@@ -63,7 +63,7 @@ func TestTheNodeManagerComesAfterTheCandidate(t *testing.T) {
 	f := newAzureFixture(t)
 	require.NoError(t, f.run(t))
 	writes := f.writes()
-	require.Equal(t, []string{"create configmaps/cloud-controller-manager-pod", "create daemonsets/cloud-node-manager"}, writes[len(writes)-2:])
+	require.Equal(t, []string{"create configmaps/cloud-controller-manager-pod", "create daemonsets/azure-cloud-node-manager"}, writes[len(writes)-2:])
 	require.Equal(t, "registry/node@sha256:1", f.daemonSet(t).Spec.Template.Spec.Containers[0].Image)
 
 	f.refresh(t)
@@ -82,7 +82,7 @@ func TestTheNodeManagerFollowsTheCandidate(t *testing.T) {
 
 	f.OperandImages["azure-cloud-node-manager"] = "registry/node@sha256:2"
 	require.NoError(t, f.run(t))
-	require.Equal(t, []string{"update daemonsets/cloud-node-manager"}, f.writes())
+	require.Equal(t, []string{"update daemonsets/azure-cloud-node-manager"}, f.writes())
 	require.Equal(t, "registry/node@sha256:2", f.daemonSet(t).Spec.Template.Spec.Containers[0].Image)
 }
 
@@ -98,12 +98,12 @@ func TestAChangeOfTheNodeManagerByOthersIsUndone(t *testing.T) {
 	f.see(t, changed)
 
 	require.NoError(t, f.run(t))
-	require.Equal(t, []string{"update daemonsets/cloud-node-manager"}, f.writes())
+	require.Equal(t, []string{"update daemonsets/azure-cloud-node-manager"}, f.writes())
 	require.Equal(t, map[string]string{"kubernetes.io/os": "linux"}, f.daemonSet(t).Spec.Template.Spec.NodeSelector)
 	_, status, _, err := f.operator.GetStaticPodOperatorState()
 	require.NoError(t, err)
 	require.Equal(t, []operatorv1.GenerationStatus{{
-		Group: "apps", Resource: "daemonsets", Namespace: target, Name: "cloud-node-manager", LastGeneration: 1,
+		Group: "apps", Resource: "daemonsets", Namespace: target, Name: "azure-cloud-node-manager", LastGeneration: 1,
 	}}, status.Generations)
 }
 
@@ -125,7 +125,7 @@ func TestANodeManagerThatCannotBeWrittenIsReported(t *testing.T) {
 	f.kube.PrependReactor("create", "daemonsets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("no quota")
 	})
-	require.EqualError(t, f.run(t), "daemonset/cloud-node-manager in openshift-cloud-controller-manager: no quota")
+	require.EqualError(t, f.run(t), "daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager: no quota")
 	require.Contains(t, f.writes(), "create configmaps/cloud-controller-manager-pod")
 }
 
