@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-const nodeManagerUser = "system:serviceaccount:" + operand.Namespace + ":" + operand.NodeManager
+const nodeManagerUser = "system:serviceaccount:" + operand.Namespace + ":cloud-node-manager"
 
 // nodeManager renders the platform's DaemonSet with the files that its pods mount.
 func nodeManager(t *testing.T, name string) (*appsv1.DaemonSet, objects) {
