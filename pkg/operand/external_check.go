@@ -178,7 +178,7 @@ func (c *checkedInputs) checkProbe(e external, ours []string) {
 
 // checkPaths refuses the name of a file that will not be on the node, which would end in a crash loop there.
 func (c *checkedInputs) checkPaths(in Inputs, e external) {
-	if len(c.problems) > 0 || in.Credentials.Unknown {
+	if len(c.problems) > 0 || in.Credentials.Unknown || len(in.External.Missing) > 0 {
 		return
 	}
 	files := c.pathsOnNode(in)

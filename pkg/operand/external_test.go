@@ -332,6 +332,15 @@ func TestWhatIsRefusedOfExternal(t *testing.T) {
 	}
 }
 
+func TestNobodyJudgesPathsWithoutTheSecrets(t *testing.T) {
+	in := ownInputs(t, operand.OperatorPhase(), `{image: registry/ccm:1, secrets: [{name: gone}],
+		args: [--key=/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/key]}`, nil)
+	in.External.Problems = nil
+	checked, err := operand.Check(in)
+	require.NoError(t, err)
+	require.Empty(t, checked.Problems)
+}
+
 func TestThatTheLeaseOfArgumentsInsteadOfOursIsUnknownIsTold(t *testing.T) {
 	resources := renderOwn(t, operand.OperatorPhase(), `{image: registry/ccm:1, argsPolicy: Replace, args: [--leader-election-id=x]}`, nil)
 	require.Len(t, resources.Warnings, 2)
