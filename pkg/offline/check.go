@@ -1,11 +1,13 @@
 package offline
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -270,7 +272,7 @@ func (k *check) fill(in operand.Inputs, checked *operand.Checked) {
 	if isWrittenAnew(in.CloudConfig.Data, checked.Cloud.Config) {
 		checked.Changes = append(checked.Changes, operand.Problem{
 			Source: in.CloudConfig.Source, Key: in.CloudConfig.Key,
-			Message: "the text is written anew: comments, quotes that are not needed, and blanks are not kept",
+			Message: "the text is written anew: its format, comments, blanks, the case of names and keys without a value are not kept",
 		})
 	}
 	for _, p := range checked.Changes {
@@ -283,15 +285,15 @@ func (k *check) fill(in operand.Inputs, checked *operand.Checked) {
 	}
 }
 
-// isWrittenAnew tells whether lines differ in nothing that has a meaning.
+// isWrittenAnew tells whether lines differ in nothing that has a meaning, or the whole text does.
 func isWrittenAnew(before, after []byte) bool {
-	const comments, meaningless = "#;", " \t\r\"'"
+	const comments, meaningless = "#;", "\ufeff \t\r\"'"
 	bare := func(line string) string {
 		return strings.Map(func(r rune) rune {
 			if strings.ContainsRune(meaningless, r) {
 				return -1
 			}
-			return r
+			return unicode.ToLower(r)
 		}, line)
 	}
 	kept, keptBare := map[string]bool{}, map[string]bool{}
@@ -301,11 +303,22 @@ func isWrittenAnew(before, after []byte) bool {
 	for line := range strings.SplitSeq(string(before), "\n") {
 		text := bare(line)
 		comment := strings.IndexAny(text, comments)
-		if !kept[line] && (keptBare[text] || comment == 0 || comment > 0 && keptBare[text[:comment]]) {
+		hasNoValue := strings.HasSuffix(strings.TrimRight(text, ","), ":null")
+		if !kept[line] && (hasNoValue || keptBare[text] || comment == 0 || comment > 0 && keptBare[text[:comment]]) {
 			return true
 		}
 	}
-	return false
+	return !bytes.Equal(before, after) && slices.Equal(words(before), words(after))
+}
+
+// words are the names and values of a text in whichever format, in no order.
+func words(text []byte) []string {
+	found := strings.FieldsFunc(strings.ToLower(string(text)), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_./@%+-", r)
+	})
+	found = slices.DeleteFunc(found, func(word string) bool { return strings.Trim(word, "-") == "" })
+	slices.Sort(found)
+	return found
 }
 
 // find adds findings for problems.

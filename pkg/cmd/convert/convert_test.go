@@ -135,7 +135,7 @@ func TestALayoutThatIsNotKeptHasItsReason(t *testing.T) {
 	write := func(text string) {
 		require.NoError(t, os.WriteFile(config, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  config: |\n"+text), 0o600))
 	}
-	const reason = ":5:3: change: the text is written anew: comments, quotes that are not needed, and blanks are not kept\n"
+	const reason = ":5:3: change: the text is written anew: its format, comments, blanks, the case of names and keys without a value are not kept\n"
 	for text, want := range map[string]bool{
 		"    [Global]\n    region = one\n":                 false,
 		"    # ours\n    [Global]\n    region = one\n":     true,

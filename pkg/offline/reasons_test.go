@@ -1,0 +1,127 @@
+package offline
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// paths are where a pod has its files; what exactly they are is no matter here.
+var paths = cloudconfig.Paths{Config: "/config", Credentials: "/credentials", Tokens: "/tokens", CABundle: "/ca/ca-bundle.pem", Kubeconfig: "/kubeconfig"}
+
+// reasons are the findings that tell why the configuration that was given is not the one that is delivered.
+func reasons(r cloudconfig.Result) []string {
+	var found []string
+	for _, f := range r.Findings {
+		isChange := slices.Contains([]cloudconfig.Kind{cloudconfig.Rewritten, cloudconfig.Legacy, cloudconfig.Adapted}, f.Kind)
+		if isChange && f.Input == cloudconfig.ConfigInput && f.DataKey == "" {
+			found = append(found, f.String())
+		}
+	}
+	return found
+}
+
+// TestEveryChangeHasAReasonAndEveryReasonAChange takes the examples that the platforms' own tests have.
+func TestEveryChangeHasAReasonAndEveryReasonAChange(t *testing.T) {
+	converted := 0
+	for _, p := range platform.All() {
+		configs, err := filepath.Glob(filepath.Join("..", "cloudconfig", "testdata", p.Name, "*.conf"))
+		require.NoError(t, err)
+		for _, config := range configs {
+			for _, unknown := range []bool{true, false} {
+				source := sourceOf(t, config)
+				source.CredentialsUnknown = unknown
+				result := p.Rewrite(source)
+				if len(result.Errors(cloudconfig.Strict)) > 0 {
+					continue
+				}
+				converted++
+				why := reasons(result)
+				switch {
+				case bytes.Equal(source.Config, result.Config):
+					assert.Empty(t, why, config)
+				case len(why) == 0:
+					assert.True(t, isWrittenAnew(source.Config, result.Config), "%s has no reason for what becomes of it:\n%s", config, result.Config)
+				}
+			}
+		}
+	}
+	require.Greater(t, converted, 50)
+}
+
+// sourceOf reads an example with what stands beside it.
+func sourceOf(t *testing.T, config string) cloudconfig.Source {
+	t.Helper()
+	beside := strings.TrimSuffix(config, ".conf")
+	source := cloudconfig.Source{Config: mustRead(t, config), Paths: paths}
+	if data := mustRead(t, beside+".cluster.yaml"); data != nil {
+		require.NoError(t, yaml.Unmarshal(data, &source.Cluster), beside)
+	}
+	var secret map[string]string
+	if data := mustRead(t, beside+".secret.yaml"); data != nil && yaml.Unmarshal(data, &secret) == nil {
+		source.Credentials = map[string][]byte{}
+		for key, value := range secret {
+			source.Credentials[key] = []byte(value)
+		}
+	}
+	return source
+}
+
+// mustRead returns nil where there is no file.
+func mustRead(t *testing.T, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if !os.IsNotExist(err) {
+		require.NoError(t, err)
+	}
+	return data
+}
+
+func TestWhatDiffersInNothingThatHasAMeaningIsWrittenAnew(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, after string
+		want          bool
+	}{
+		"nothing differs":         {"a = b\n", "a = b\n", false},
+		"a value differs":         {"a = b\n", "a = c\n", false},
+		"a line is added":         {"a = b\n", "a = b\nc = d\n", false},
+		"a line is gone":          {"a = b\nc = d\n", "a = b\n", false},
+		"quotes are gone":         {"a = \"b\"\n", "a = b\n", true},
+		"indentation is gone":     {"  a = b\n", "a = b\n", true},
+		"blanks are gone":         {"a=b\n", "a = b\n", true},
+		"a comment is gone":       {"# c\na = b\n", "a = b\n", true},
+		"an end's comment is":     {"a = b ; c\n", "a = b\n", true},
+		"line ends are not kept":  {"a = b\r\n", "a = b\n", true},
+		"a name's case differs":   {"Key = a\nb = c\n", "key = a\nd = e\n", true},
+		"a null is gone":          {"\"a\": null,\n\"b\": 1\n", "\"b\": 2\n", true},
+		"another format":          {"{\"a\": [\"b\", 1]}\n", "a:\n  - b\n  - 1\n", true},
+		"a comment with its line": {"a = b # c\n", "d = e\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, test.want, isWrittenAnew([]byte(test.before), []byte(test.after)))
+		})
+	}
+}
+
+func TestThePartsOfAFieldsName(t *testing.T) {
+	for field, want := range map[string][]string{
+		"":                                   nil,
+		".spec.external.image":               {"spec", "external", "image"},
+		"spec.external.args[2]":              {"spec", "external", "args", "2"},
+		"spec.external.secrets[a.b].deliver": {"spec", "external", "secrets", "a.b", "deliver"},
+		"status.":                            {"status"},
+		"a[b":                                {"a", "b"},
+	} {
+		require.Equal(t, want, fieldPath(field), field)
+	}
+}
