@@ -92,7 +92,7 @@ func Operands() map[string]Target {
 	return map[string]Target{
 		"openstack-cloud-controller-manager": OpenStack(),
 		"aws-cloud-controller-manager": provider("aws-cloud-controller-manager",
-			"k8s.io/cloud-provider-aws/cmd/aws-cloud-controller-manager", AWSVersion, "2 minutes"),
+			"k8s.io/cloud-provider-aws/cmd/aws-cloud-controller-manager", AWSVersion, "4 minutes"),
 		"azure-cloud-controller-manager": provider("azure-cloud-controller-manager",
 			"sigs.k8s.io/cloud-provider-azure/cmd/cloud-controller-manager", AzureVersion, "1 minute"),
 		"azure-cloud-node-manager": provider("azure-cloud-node-manager",

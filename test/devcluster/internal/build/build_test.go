@@ -98,3 +98,30 @@ func TestTheVersionsAreThoseOfTheBuildModules(t *testing.T) {
 		}
 	}
 }
+
+// What the binaries have in common with the tests that import the same code is then compiled once.
+func TestTheCloudsAreBuiltOfWhatTheConformanceTestsImport(t *testing.T) {
+	tested := versions(t, filepath.Join("..", "..", "..", "conformance", "go.mod"))
+	for module, version := range versions(t, filepath.Join("..", "..", "build", "clouds", "go.mod")) {
+		if other, shared := tested[module]; shared {
+			require.Equal(t, other, version, "%s in test/conformance and in test/devcluster/build/clouds: "+
+				"write the same version with go mod edit -require, and run go mod tidy in both", module)
+		}
+	}
+}
+
+// versions are the modules that a go.mod requires.
+func versions(t *testing.T, file string) map[string]string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	found := map[string]string{}
+	for line := range strings.Lines(string(content)) {
+		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
+		if len(fields) >= 2 && strings.HasPrefix(fields[1], "v") {
+			found[fields[0]] = fields[1]
+		}
+	}
+	require.NotEmpty(t, found)
+	return found
+}
