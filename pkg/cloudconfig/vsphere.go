@@ -121,7 +121,7 @@ func (v *vSphere) shown(scope []string, name string) string {
 	}
 	section := map[string]string{"global": "[Global]", "labels": "[Labels]", "nodes": "[Nodes]"}[scope[0]]
 	if scope[0] == "vcenter" {
-		section = "[VirtualCenter " + quoted(scope[1]) + "]"
+		section = "[VirtualCenter " + quoted(strings.Join(scope[1:], ".")) + "]"
 	}
 	for _, f := range slices.Concat(vSphereGlobalFields, vSphereLabelFields, vSphereNodeFields) {
 		if f.yaml == name {

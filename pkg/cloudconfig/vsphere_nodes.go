@@ -71,18 +71,24 @@ type nodeNetwork struct {
 	isList bool
 }
 
+// textsOf are the elements of the user's value.
+func (n nodeNetwork) textsOf(user *treeNode) []string {
+	switch {
+	case user == nil:
+		return nil
+	case !n.isList:
+		return nonEmptyTexts(user.text)
+	}
+	var texts []string
+	for network := range strings.SplitSeq(user.text, ",") {
+		texts = append(texts, nonEmptyTexts(strings.TrimSpace(network))...)
+	}
+	return texts
+}
+
 func (v *vSphere) useNodeNetwork(n nodeNetwork) {
 	user := v.value("nodes", n.name)
-	var was []string
-	if user != nil {
-		was = nonEmptyTexts(user.text)
-	}
-	if n.isList && user != nil {
-		was = nil
-		for network := range strings.SplitSeq(user.text, ",") {
-			was = append(was, nonEmptyTexts(strings.TrimSpace(network))...)
-		}
-	}
+	was := n.textsOf(user)
 	wanted := slices.Clone(n.wanted)
 	if !n.decides {
 		wanted = slices.Clone(was)

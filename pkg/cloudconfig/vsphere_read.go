@@ -86,7 +86,8 @@ func (v *vSphere) read() *treeDocument {
 	} else {
 		d = vSphereTree.read(text, &v.findings)
 	}
-	if vcenters := d.value("vcenter"); vcenters != nil && len(vcenters.entries) > mostVCenters {
+	if tooMany(d) {
+		vcenters := d.value("vcenter")
 		first := vcenters.entries[mostVCenters]
 		vcenters.entries = vcenters.entries[:mostVCenters]
 		d.report(first.line, first.column, Invalid, fmt.Sprintf("there are more than %d vCenters: remove what is not used", mostVCenters))
@@ -141,33 +142,44 @@ func (v *vSphere) fromINI(ini *iniDocument) *treeDocument {
 	v.adaptedFormat()
 	d := v.emptyDocument()
 	for _, g := range ini.sections {
-		fields, where := vSphereGlobalFields, []string{"global"}
-		switch {
-		case g.Name == "VirtualCenter" && g.Subsection == "":
-			v.findings.add(Finding{Input: ConfigInput, Line: g.Pos.Line, Column: g.Pos.Column, Kind: Invalid,
-				Message: `section [VirtualCenter] names no vCenter: write [VirtualCenter "server"]`})
+		fields, where := v.placeOf(g)
+		if where == nil || len(where) > 1 && tooMany(d) {
 			continue
-		case g.Name == "VirtualCenter":
-			fields, where = vSphereConnectionFields, []string{"vcenter", g.Subsection}
-		case g.Subsection != "":
-			continue // reported
-		case g.Name == "Labels":
-			fields, where = vSphereLabelFields, []string{"labels"}
-		case g.Name == "Nodes":
-			fields, where = vSphereNodeFields, []string{"nodes"}
-		case g.Name != "Global":
-			continue // reported
-		}
-		if vcenters := d.value("vcenter"); g.Name == "VirtualCenter" && vcenters != nil && len(vcenters.entries) > mostVCenters {
-			continue // enough to be refused
 		}
 		d.set(v.fromGroup(g, fields), where...)
-		if g.Name == "VirtualCenter" {
+		if len(where) > 1 {
 			e := d.value("vcenter").entry(g.Subsection)
 			e.line, e.column = g.Pos.Line, g.Pos.Column
 		}
 	}
 	return d
+}
+
+// tooMany tells whether there are enough vCenters to be refused.
+func tooMany(d *treeDocument) bool {
+	vcenters := d.value("vcenter")
+	return vcenters != nil && len(vcenters.entries) > mostVCenters
+}
+
+// placeOf is where the settings of a section stand in the YAML form; nil for a section that has no place there.
+func (v *vSphere) placeOf(g *iniGroup) ([]vSphereField, []string) {
+	switch {
+	case g.Name == "VirtualCenter" && g.Subsection == "":
+		v.findings.add(Finding{Input: ConfigInput, Line: g.Pos.Line, Column: g.Pos.Column, Kind: Invalid,
+			Message: `section [VirtualCenter] names no vCenter: write [VirtualCenter "server"]`})
+		return nil, nil
+	case g.Name == "VirtualCenter":
+		return vSphereConnectionFields, []string{"vcenter", g.Subsection}
+	case g.Subsection != "":
+		return nil, nil // reported
+	case g.Name == "Global":
+		return vSphereGlobalFields, []string{"global"}
+	case g.Name == "Labels":
+		return vSphereLabelFields, []string{"labels"}
+	case g.Name == "Nodes":
+		return vSphereNodeFields, []string{"nodes"}
+	}
+	return nil, nil // reported
 }
 
 func (v *vSphere) adaptedFormat() {
@@ -197,22 +209,10 @@ func (v *vSphere) fromEntry(f vSphereField, e gcfg.Entry) *treeNode {
 		n.kind = boolNode
 		n.text = strconv.FormatBool(e.Blank || slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(e.Value)))
 	case vSphereNumber:
-		text, base := strings.TrimSpace(e.Value), 10
-		if rest, found := strings.CutPrefix(text, "0x"); found {
-			text, base = rest, 16
-		}
-		number, err := strconv.ParseUint(text, base, 32)
-		switch {
-		case text == "":
-			return nil
-		case err != nil && f.iniKind() == textValue: // otherwise it was reported
-			v.findings.add(Finding{Input: ConfigInput, Line: n.line, Column: n.column, Kind: Invalid,
-				Message: fmt.Sprintf("%s is %s, but wants %s", f.ini, quoted(e.Value), wanted[uintValue])})
-			return nil
-		case err != nil:
+		if n.text = v.numberOf(f, e); n.text == "" {
 			return nil
 		}
-		n.kind, n.text = intNode, strconv.FormatUint(number, 10)
+		n.kind = intNode
 	case vSphereList:
 		n.kind = listNode
 		for item := range strings.SplitSeq(e.Value, ",") {
@@ -224,6 +224,23 @@ func (v *vSphere) fromEntry(f vSphereField, e gcfg.Entry) *treeNode {
 		n.kind, n.text = textNode, e.Value
 	}
 	return n
+}
+
+// numberOf is a number in its usual form; empty for none.
+func (v *vSphere) numberOf(f vSphereField, e gcfg.Entry) string {
+	text, base := strings.TrimSpace(e.Value), 10
+	if rest, found := strings.CutPrefix(text, "0x"); found {
+		text, base = rest, 16
+	}
+	number, err := strconv.ParseUint(text, base, 32)
+	if err == nil {
+		return strconv.FormatUint(number, 10)
+	}
+	if text != "" && f.iniKind() == textValue { // otherwise it was reported
+		v.findings.add(Finding{Input: ConfigInput, Line: e.ValuePos.Line, Column: e.ValuePos.Column, Kind: Invalid,
+			Message: fmt.Sprintf("%s is %s, but wants %s", f.ini, quoted(e.Value), wanted[uintValue])})
+	}
+	return ""
 }
 
 // dropUnreadable removes known settings of the wrong type, which are reported, and those that say nothing.
@@ -238,52 +255,80 @@ func dropUnreadable(field treeField, parent *treeNode) {
 			dropUnreadable(f, n)
 		}
 	case mapTree:
-		for _, e := range n.entries {
-			if e.value.kind == nullNode {
-				e.value = &treeNode{kind: mapNode, line: e.line, column: e.column}
-			}
-			for _, f := range field.of.fields {
-				dropUnreadable(f, e.value)
-			}
-		}
-		n.entries = slices.DeleteFunc(n.entries, func(e *treeEntry) bool { return e.value.kind != mapNode })
+		dropUnreadableValues(field, n)
 	case listTree:
 		n.items = slices.DeleteFunc(n.items, func(item *treeNode) bool { return item.kind != textNode || item.text == "" })
 	default:
 	}
 	kinds := map[treeType]treeKind{textTree: textNode, boolTree: boolNode, intTree: intNode, listTree: listNode, mapTree: mapNode, objectTree: mapNode}
-	empty := n.kind == textNode && n.text == "" || n.kind == listNode && len(n.items) == 0 ||
-		n.kind == intNode && n.text == "0" || n.kind == mapNode && len(n.entries) == 0
-	if n.kind != kinds[field.is] || empty {
+	if n.kind != kinds[field.is] || saysNothing(n) {
 		parent.drop(field.name)
+	}
+}
+
+// dropUnreadableValues does that for every value of a mapping. One that is null is an empty mapping.
+func dropUnreadableValues(field treeField, n *treeNode) {
+	for _, e := range n.entries {
+		if e.value.kind == nullNode {
+			e.value = &treeNode{kind: mapNode, line: e.line, column: e.column}
+		}
+		for _, f := range field.of.fields {
+			dropUnreadable(f, e.value)
+		}
+	}
+	n.entries = slices.DeleteFunc(n.entries, func(e *treeEntry) bool { return e.value.kind != mapNode })
+}
+
+// saysNothing tells whether a value means the same to the provider as none.
+func saysNothing(n *treeNode) bool {
+	switch n.kind {
+	case textNode:
+		return n.text == ""
+	case intNode:
+		return n.text == "0"
+	case listNode:
+		return len(n.items) == 0
+	case mapNode:
+		return len(n.entries) == 0
+	default:
+		return false
 	}
 }
 
 // refuseOtherCloud refuses a configuration of which nothing is vSphere's. Infrastructure would fill all of it, and nobody
 // would see the mistake.
 func (v *vSphere) refuseOtherCloud(d *treeDocument) *treeDocument {
-	var strange []Finding
-	own := d.value("vcenter") != nil || d.value("labels") != nil || d.value("nodes") != nil
-	for _, f := range v.findings {
-		switch {
-		case f.Kind == Unknown, f.Kind == Typo && !strings.Contains(f.Message, "did you mean"):
-			strange = append(strange, f) // a name close to one of vSphere's is no sign of another cloud
-		case f.Kind == Invalid:
-			return d
-		case f.Kind == Legacy && !strings.Contains(f.Message, legacyVSphereNSXT): // other clouds have load balancers too
-			own = true
-		}
-	}
-	for _, f := range vSphereGlobalFields {
-		if !strings.HasPrefix(f.yaml, "secret") && d.value("global", f.yaml) != nil { // other clouds have Secrets too
-			own = true
-		}
-	}
-	if own || len(strange) < 2 {
+	strange := v.strangeSettings()
+	if len(strange) < 2 || hasOwnSettings(d) || slices.ContainsFunc(v.findings, func(f Finding) bool {
+		// Other clouds have load balancers too.
+		return f.Kind == Invalid || f.Kind == Legacy && !strings.Contains(f.Message, legacyVSphereNSXT)
+	}) {
 		return d
 	}
 	v.findings = findings{{Input: ConfigInput, Line: strange[0].Line, Column: strange[0].Column, Kind: Invalid,
 		Message: "this is no configuration of vSphere, but perhaps one of another cloud: none of its settings is one of vSphere's"}}
 	v.unread = true
 	return v.emptyDocument()
+}
+
+// strangeSettings are remarks about settings that vSphere does not have. A name close to one of vSphere's is no sign of
+// another cloud.
+func (v *vSphere) strangeSettings() []Finding {
+	var strange []Finding
+	for _, f := range v.findings {
+		if f.Kind == Unknown || f.Kind == Typo && !strings.Contains(f.Message, "did you mean") {
+			strange = append(strange, f)
+		}
+	}
+	return strange
+}
+
+// hasOwnSettings tells whether anything is there that only vSphere has: every cloud of OpenShift may name a Secret.
+func hasOwnSettings(d *treeDocument) bool {
+	for _, f := range vSphereGlobalFields {
+		if !strings.HasPrefix(f.yaml, "secret") && d.value("global", f.yaml) != nil {
+			return true
+		}
+	}
+	return d.value("vcenter") != nil || d.value("labels") != nil || d.value("nodes") != nil
 }
