@@ -22,8 +22,9 @@ type gcp struct {
 // GCP checks and rewrites a Google cloud.conf, and checks the key or the federation that it is used with.
 //
 // The text is what openshift/cloud-provider-gcp reads. The rewriting makes the provider log in with service_account.json:
-// without token-url = nil it takes its tokens from the metadata server of the instance, whatever file there is. Without a
-// credentials Secret it does just that. An api-endpoint gets the slash that it needs. What is unknown is kept: a newer provider may know it. Comments are not kept.
+// without token-url = nil it takes its tokens from the metadata server of the instance, whatever file there is. It exits when
+// GOOGLE_APPLICATION_CREDENTIALS names a file that does not exist, so the Secret is required. An api-endpoint gets the slash that
+// it needs. What is unknown is kept: a newer provider may know it. Comments are not kept.
 func GCP(src Source) Result {
 	g := &gcp{src: src}
 	g.config = readINI(src.Config, gcpSchema, &g.findings)
@@ -91,12 +92,8 @@ func (g *gcp) checkCluster() {
 	}
 }
 
-// useCredentials makes the provider log in with the delivered file. Where nobody knows whether there is one, there is:
-// the cloud-credential-operator makes it for every cluster.
+// useCredentials makes the provider log in with the delivered file, which the cloud-credential-operator makes for every cluster.
 func (g *gcp) useCredentials() {
-	if g.src.Credentials == nil && !g.src.CredentialsUnknown {
-		return
-	}
 	was := g.config.value("global", "token-url")
 	if was.Value == "nil" {
 		return

@@ -87,9 +87,6 @@ func secretKey(src Source, key string, fs *findings) ([]byte, bool) {
 
 // credentials are the files that the provider gets, and the tokens that they ask for.
 func (g *gcp) credentials() (map[string][]byte, []Token) {
-	if g.src.Credentials == nil {
-		return nil, nil
-	}
 	text, ok := secretKey(g.src, gcpCredentialsFile, &g.findings)
 	if !ok {
 		return nil, nil

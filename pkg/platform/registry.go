@@ -93,9 +93,6 @@ var registry = []Platform{
 		Credentials: Credentials{
 			Secret:     "gcp-ccm-cloud-credentials",
 			RootSecret: "gcp-credentials",
-			// The service account of the control plane's instances serves, as in every cluster of the predecessor's: its provider
-			// passed over the Secret.
-			Optional: true,
 		},
 		Rewrite: cloudconfig.GCP,
 		matches: ofType(configv1.GCPPlatformType),
