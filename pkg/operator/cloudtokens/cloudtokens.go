@@ -193,16 +193,11 @@ func (c *controller) wanted() (wanted, error) {
 // update writes the Secret if anything in it has to change, and tells in how long it will have to the next time; 0 if
 // never. A token that cannot be had stays as it is.
 func (c *controller) update(ctx context.Context, recorder events.Recorder, current *corev1.Secret, account *corev1.ServiceAccount, wanted wanted) (time.Duration, error) {
-	data, records := map[string][]byte{}, tokenissuer.Records{}
+	data, records := kept(current, wanted.theirs), tokenissuer.Records{}
 	old := tokenissuer.RecordsOf(current)
 	var next time.Duration
 	var errs []error
 	var issued []string
-	for _, key := range wanted.theirs {
-		if value, exists := current.Data[key]; exists {
-			data[key] = value
-		}
-	}
 	for _, key := range slices.Sorted(maps.Keys(wanted.audiences)) {
 		audience := wanted.audiences[key]
 		if token, exists := current.Data[key]; exists {
@@ -233,6 +228,17 @@ func (c *controller) update(ctx context.Context, recorder events.Recorder, curre
 		}
 	}
 	return next, errors.Join(errs...)
+}
+
+// kept are the keys of the Secret that are not this controller's to change.
+func kept(current *corev1.Secret, keys []string) map[string][]byte {
+	data := map[string][]byte{}
+	for _, key := range keys {
+		if value, exists := current.Data[key]; exists {
+			data[key] = value
+		}
+	}
+	return data
 }
 
 // judge returns for how long a token is left alone, or why it is replaced.

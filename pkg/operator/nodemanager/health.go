@@ -105,10 +105,10 @@ func troubleOf(pod *corev1.Pod, now time.Time) (found *trouble, until time.Durat
 			return &trouble{node: node, reason: waiting.Reason, advice: adviceFor(waiting.Reason), in: left(pod, now)}, 0
 		}
 	}
-	switch {
-	case pod.Status.Phase == corev1.PodFailed:
+	switch pod.Status.Phase {
+	case corev1.PodFailed:
 		return &trouble{node: node, reason: pod.Status.Reason, advice: describe, in: left(pod, now)}, 0
-	case pod.Status.Phase == corev1.PodPending:
+	case corev1.PodPending:
 		return &trouble{node: node, reason: "Pending", advice: describe, in: left(pod, now)}, 0
 	}
 	return nil, 0
