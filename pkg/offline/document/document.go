@@ -142,7 +142,7 @@ func (t *Text) append(more Text) {
 
 // Place is where the character at a line and column of the string stands in the document. What is past the end of a line or
 // of the string has the place of that end.
-func (t Text) Place(line, column int) Place {
+func (t *Text) Place(line, column int) Place {
 	i := 0
 	for ; line > 1 && i < len(t.characters); i++ {
 		if t.characters[i] == '\n' {

@@ -145,7 +145,7 @@ func TestWhatCannotBeReadHasAStart(t *testing.T) {
 }
 
 func TestWhateverStyleTheLibraryWritesIsRead(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // The same texts on every run.
+	random := rand.New(rand.NewPCG(1, 2)) // The same texts on every run.
 	pieces := []string{"a", "bc", " ", "  ", "\n", "\n\n", "\t", ":", ": ", "#", " #", "'", "\"", "\\", "{", "ü", "\U0001f600", "[x]", "= ", "-", "\r\n", "\u0085"}
 	styles := []yaml.Style{0, yaml.LiteralStyle, yaml.FoldedStyle, yaml.SingleQuotedStyle, yaml.DoubleQuotedStyle}
 	for i := range 4000 {

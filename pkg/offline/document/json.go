@@ -63,7 +63,7 @@ func (r *jsonReader) token() (json.Token, Place) {
 	if err != nil {
 		return nil, r.place
 	}
-	for begin < len(r.data) && bytes.IndexByte([]byte(" \t\r\n,:"), r.data[begin]) >= 0 {
+	for begin < len(r.data) && strings.IndexByte(" \t\r\n,:", r.data[begin]) >= 0 {
 		begin++
 	}
 	r.place = advance(r.place, r.data[r.at:begin])

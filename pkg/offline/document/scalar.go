@@ -109,14 +109,7 @@ func (c *cursor) block(parentIndent int) Text {
 	indent = c.blockBreaks(indent, parentIndent, &trailing)
 	leadingBlank := false
 	for c.place.Column-1 == indent && c.peek() != end {
-		trailingBlank := c.isBlank()
-		switch {
-		case indicator != '>' || leadingBlank || trailingBlank || len(leading.characters) == 0 || leading.characters[0] != '\n':
-			text.append(leading)
-		case len(trailing.characters) == 0:
-			text.add(leading.places[0], ' ')
-		}
-		text.append(trailing)
+		text.join(leading, trailing, indicator == '>' && !leadingBlank && !c.isBlank())
 		leading, trailing = Text{}, Text{}
 		leadingBlank = c.isBlank()
 		for !c.isBreakOrEnd() {
@@ -136,6 +129,18 @@ func (c *cursor) block(parentIndent int) Text {
 		text.append(trailing)
 	}
 	return text
+}
+
+// join adds the end of the line before and the empty lines after it. Where lines are folded the end becomes a blank, or nothing
+// before empty lines.
+func (t *Text) join(leading, trailing Text, folds bool) {
+	switch {
+	case !folds || len(leading.characters) == 0 || leading.characters[0] != '\n':
+		t.append(leading)
+	case len(trailing.characters) == 0:
+		t.add(leading.places[0], ' ')
+	}
+	t.append(trailing)
 }
 
 // blockHeader reads what follows the indicator on its line. An indentation of 0 is to be found out.
@@ -159,7 +164,7 @@ func (c *cursor) blockHeader(parentIndent int) (indent int, chomping rune) {
 func (c *cursor) blockBreaks(indent, parentIndent int, breaks *Text) int {
 	deepest := 0
 	for {
-		c.skipWhile(func() bool { return (indent == 0 || c.place.Column-1 < indent) && c.peek() == ' ' })
+		c.skipWhile(func() bool { return (indent == 0 || c.place.Column <= indent) && c.peek() == ' ' })
 		deepest = max(deepest, c.place.Column-1)
 		if !c.isBreak() {
 			break
@@ -174,7 +179,7 @@ func (c *cursor) blockBreaks(indent, parentIndent int, breaks *Text) int {
 }
 
 // flow reads a scalar that is no block, until its quote or until it has the wanted length in bytes: where a plain one ends
-// is for the library to say. A plain one has no quote.
+// is for the library to say. A plain one has the quote 0, which no document has.
 func (c *cursor) flow(quote rune, wanted int) Text {
 	var text Text
 	for text.size < wanted && c.peek() != end {
@@ -187,7 +192,7 @@ func (c *cursor) flow(quote rune, wanted int) Text {
 			character, place := c.read()
 			c.read()
 			text.add(place, character)
-		case quote != 0 && c.peek() == quote:
+		case c.peek() == quote:
 			return text
 		default:
 			character, place := c.read()
