@@ -110,6 +110,7 @@ func troubleOf(pod *corev1.Pod, now time.Time) (found *trouble, until time.Durat
 		return &trouble{node: node, reason: pod.Status.Reason, advice: describe, in: left(pod, now)}, 0
 	case corev1.PodPending:
 		return &trouble{node: node, reason: "Pending", advice: describe, in: left(pod, now)}, 0
+	case corev1.PodRunning, corev1.PodSucceeded, corev1.PodUnknown:
 	}
 	return nil, 0
 }
