@@ -40,11 +40,6 @@ const (
 	AcceptedInputAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
 )
 
-// LeaseOf is the Lease that the leading cloud-controller-manager of a platform renews.
-func LeaseOf(p platform.Platform) platform.Lease {
-	return cmp.Or(p.Lease, platform.Lease{Namespace: Namespace, Name: Lease})
-}
-
 // Inputs is everything that Render reads. It is not modified.
 type Inputs struct {
 	// Phase is the overlay for the place where the pod will run.

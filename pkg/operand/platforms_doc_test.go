@@ -210,9 +210,6 @@ func describePlatform(t *testing.T, out *bytes.Buffer, p platform.Platform) {
 	} else if p.Credentials.Secret != "" {
 		out.WriteString("- no files of credentials: they are in `cloud.conf`, or read through the API\n")
 	}
-	if p.Lease != (platform.Lease{}) {
-		fmt.Fprintf(out, "- its lease is `%s` in `%s`\n", p.Lease.Name, p.Lease.Namespace)
-	}
 	var reasons []string
 	for _, f := range result.Findings {
 		reasons = append(reasons, "  - "+f.Message)

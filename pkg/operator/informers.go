@@ -18,7 +18,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticresources"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 const (
@@ -45,7 +44,6 @@ type informerSet struct {
 	// These run only where the platform needs them.
 	policies    informers.SharedInformerFactory
 	nodeManager informers.SharedInformerFactory
-	leases      map[platform.Lease]informers.SharedInformerFactory
 
 	config          configinformers.SharedInformerFactory
 	clusterOperator configinformers.SharedInformerFactory
@@ -63,23 +61,11 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 		bindings:    staticresources.NewInformers(kube, longWatch),
 		policies:    staticresources.NewInformers(kube, longWatch),
 		nodeManager: namespaced(kube, operatorclient.TargetNamespace, named(operand.NodeManager)),
-		leases:      platformLeases(kube),
 		config: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
 			configinformers.WithTweakListOptions(longWatch), configinformers.WithTransform(stripManagedFields)),
 		clusterOperator: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
 			configinformers.WithTweakListOptions(named(operatorclient.ClusterOperator)), configinformers.WithTransform(stripManagedFields)),
 	}
-}
-
-// platformLeases watch the leases that platforms name.
-func platformLeases(kube kubernetes.Interface) map[platform.Lease]informers.SharedInformerFactory {
-	leases := map[platform.Lease]informers.SharedInformerFactory{}
-	for _, p := range platform.All() {
-		if p.Lease != (platform.Lease{}) {
-			leases[p.Lease] = namespaced(kube, p.Lease.Namespace, named(p.Lease.Name))
-		}
-	}
-	return leases
 }
 
 func namespaced(kube kubernetes.Interface, namespace string, tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {

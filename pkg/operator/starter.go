@@ -16,7 +16,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/status"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"k8s.io/client-go/dynamic/dynamicinformer"
-	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -228,14 +227,10 @@ func (w *wiring) staticResources() factory.Controller {
 
 // platformInformers starts what the platform needs beyond the others.
 func (w *wiring) platformInformers() factory.Controller {
-	demands := []ondemand.Demand{
-		{Informers: w.informers.policies, Needed: staticresources.NeedsPolicies},
-		{Informers: w.informers.nodeManager, Needed: func(p platform.Platform) bool { return p.NodeManagerImage != "" }},
-	}
-	for lease, informers := range w.informers.leases {
-		demands = append(demands, ondemand.Demand{Informers: informers, Needed: func(p platform.Platform) bool { return p.Lease == lease }})
-	}
-	return ondemand.New(w.client, w.EventRecorder, demands...)
+	return ondemand.New(w.client, w.EventRecorder,
+		ondemand.Demand{Informers: w.informers.policies, Needed: staticresources.NeedsPolicies},
+		ondemand.Demand{Informers: w.informers.nodeManager, Needed: func(p platform.Platform) bool { return p.NodeManagerImage != "" }},
+	)
 }
 
 func (w *wiring) clientCA() factory.Controller {
@@ -315,17 +310,12 @@ func (w *wiring) nodeInitialization() factory.Controller {
 }
 
 func (w *wiring) availability() factory.Controller {
-	platformLeases := map[platform.Lease]coordinationinformers.LeaseInformer{}
-	for lease, informers := range w.informers.leases {
-		platformLeases[lease] = informers.Coordination().V1().Leases()
-	}
 	return availability.New(availability.Options{
-		Operator:       w.client,
-		Pods:           w.informers.target.Core().V1().Pods(),
-		Leases:         w.informers.target.Coordination().V1().Leases(),
-		PlatformLeases: platformLeases,
-		Clock:          w.Clock,
-		Recorder:       w.EventRecorder,
+		Operator: w.client,
+		Pods:     w.informers.target.Core().V1().Pods(),
+		Leases:   w.informers.target.Coordination().V1().Leases(),
+		Clock:    w.Clock,
+		Recorder: w.EventRecorder,
 	})
 }
 

@@ -38,10 +38,6 @@ type Platform struct {
 	// which then is no source here. It is empty where it writes none.
 	ManagedConfig ManagedConfig
 
-	// Lease is the lease that the leading cloud-controller-manager renews. It is empty where the flags of
-	// bindata's defaults decide.
-	Lease Lease
-
 	// matches tells whether a cluster is on this platform. The fallback has none.
 	matches func(*configv1.PlatformStatus, *operatorv1.External) bool
 }
@@ -53,11 +49,6 @@ type ManagedConfig struct {
 
 	// Rewrite makes it out of the user's configuration.
 	Rewrite cloudconfig.Rewrite
-}
-
-// Lease names a Lease.
-type Lease struct {
-	Namespace, Name string
 }
 
 // Credentials names the Secrets that hold a platform's cloud credentials.

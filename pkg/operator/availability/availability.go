@@ -26,8 +26,6 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 // The conditions that this package writes.
@@ -46,9 +44,6 @@ const (
 
 	// degradedAfter is for how long Available must be False before that is also Degraded.
 	degradedAfter = 2 * time.Minute
-
-	// untilSynced is when to look again for an informer that has only just been started.
-	untilSynced = 5 * time.Second
 )
 
 // operandPods selects the mirror pods of the operand.
@@ -58,48 +53,30 @@ var operandPods = labels.SelectorFromSet(labels.Set{"app": operand.Name})
 type Options struct {
 	Operator v1helpers.StaticPodOperatorClient
 	// Pods and Leases watch the operand's namespace.
-	Pods   corev1informers.PodInformer
-	Leases coordinationinformers.LeaseInformer
-	// PlatformLeases watch the leases that platforms name; each runs where its platform is.
-	PlatformLeases map[platform.Lease]coordinationinformers.LeaseInformer
-	Clock          clock.PassiveClock
-	Recorder       events.Recorder
+	Pods     corev1informers.PodInformer
+	Leases   coordinationinformers.LeaseInformer
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
 }
 
 type controller struct {
 	operator v1helpers.StaticPodOperatorClient
 	pods     corev1listers.PodLister
 	leases   coordinationlisters.LeaseLister
-	// platformLeases are where leases does not reach.
-	platformLeases map[platform.Lease]watchedLease
-	clock          clock.PassiveClock
+	clock    clock.PassiveClock
 
 	// troubledSince is when this process first saw the present trouble, zero without one. What an earlier process
 	// reported is in the condition.
 	troubledSince time.Time
 }
 
-// watchedLease is a lease outside the operand's namespace.
-type watchedLease struct {
-	coordinationlisters.LeaseLister
-	synced func() bool
-}
-
 // New returns the controller that writes the summary conditions CloudControllerManagerAvailable, -Progressing and
 // -Degraded on managed platforms. It reacts to pods and to the lease, and sets a timer for the moment at which the
 // lease runs out; it does not poll. Sync must not run concurrently with itself, which its single queue key ensures.
 func New(o Options) factory.Controller {
-	c := &controller{
-		operator: o.Operator, pods: o.Pods.Lister(), leases: o.Leases.Lister(),
-		platformLeases: map[platform.Lease]watchedLease{}, clock: o.Clock,
-	}
-	informers := []factory.Informer{o.Operator.Informer()}
-	for lease, informer := range o.PlatformLeases {
-		c.platformLeases[lease] = watchedLease{informer.Lister(), informer.Informer().HasSynced}
-		informers = append(informers, ondemand.Informer{SharedIndexInformer: informer.Informer()})
-	}
+	c := &controller{operator: o.Operator, pods: o.Pods.Lister(), leases: o.Leases.Lister(), clock: o.Clock}
 	return factory.New().
-		WithInformers(informers...).
+		WithInformers(o.Operator.Informer()).
 		WithFilteredEventsInformers(isOperandPod, o.Pods.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(operand.Lease), o.Leases.Informer()).
 		WithSync(c.sync).
@@ -113,20 +90,15 @@ func isOperandPod(obj any) bool {
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	observed, known, err := observedplatform.Get(c.operator)
-	if err != nil || !known || !observed.Managed() {
+	managed, known, err := observedplatform.Managed(c.operator)
+	if err != nil || !known || !managed {
 		return err
-	}
-	leases, synced := c.leasesOf(observed)
-	if !synced {
-		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, untilSynced)
-		return nil
 	}
 	_, status, _, err := c.operator.GetStaticPodOperatorState()
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	seen, err := c.observe(leases, operand.LeaseOf(observed), len(status.NodeStatuses))
+	seen, err := c.observe(len(status.NodeStatuses))
 	if err != nil {
 		return err
 	}
@@ -141,26 +113,18 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return nil
 }
 
-// leasesOf returns where the platform's lease is to be found, and whether it can be already.
-func (c *controller) leasesOf(p platform.Platform) (coordinationlisters.LeaseLister, bool) {
-	if watched, ok := c.platformLeases[p.Lease]; ok {
-		return watched.LeaseLister, watched.synced()
-	}
-	return c.leases, true
-}
-
 // observe looks at pods and lease; nodes is on how many nodes a pod is to run.
-func (c *controller) observe(leases coordinationlisters.LeaseLister, name platform.Lease, nodes int) (verdict, error) {
+func (c *controller) observe(nodes int) (verdict, error) {
 	pods, err := c.pods.Pods(operand.Namespace).List(operandPods)
 	if err != nil {
 		return verdict{}, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
 	}
-	lease, err := leases.Leases(name.Namespace).Get(name.Name)
+	lease, err := c.leases.Leases(operand.Namespace).Get(operand.Lease)
 	if apierrors.IsNotFound(err) {
-		lease, err = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}, nil
+		lease, err = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: operand.Lease}}, nil
 	}
 	if err != nil {
-		return verdict{}, fmt.Errorf("lease/%s in %s: %w", name.Name, name.Namespace, err)
+		return verdict{}, fmt.Errorf("lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
 	}
 	return judge(pods, lease, nodes, c.clock.Now()), nil
 }

@@ -17,9 +17,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
-
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -329,39 +326,6 @@ func TestTimers(t *testing.T) {
 			require.Equal(t, tc.want, next)
 		})
 	}
-}
-
-func TestAPlatformsOwnLeaseIsAskedFor(t *testing.T) {
-	named := platform.Platform{Name: "own", Lease: platform.Lease{Namespace: "kube-system", Name: "ccm"}}
-	w := newWorld(t, "openstack", installed(), pod("master-0", true), lease("master-0"+uuid, 0))
-	own := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Coordination().V1().Leases()
-	synced := false
-	w.platformLeases = map[platform.Lease]watchedLease{named.Lease: {own.Lister(), func() bool { return synced }}}
-
-	_, ready := w.leasesOf(named)
-	require.False(t, ready, "its watch has only just begun")
-	synced = true
-	leases, ready := w.leasesOf(named)
-	require.True(t, ready)
-	seen, err := w.observe(leases, operand.LeaseOf(named), 1)
-	require.NoError(t, err)
-	require.Equal(t, "NoLeader", seen.reason)
-	require.Equal(t, "Nobody holds lease/ccm in kube-system though 1 of 1 cloud-controller-managers are Ready; "+
-		"look at the logs of the container cloud-controller-manager for what keeps it from writing there", seen.message)
-
-	held := lease("master-0"+uuid, 0)
-	held.Namespace, held.Name = "kube-system", "ccm"
-	require.NoError(t, own.Informer().GetStore().Add(held))
-	seen, err = w.observe(leases, operand.LeaseOf(named), 1)
-	require.NoError(t, err)
-	require.Equal(t, "1 of 1 cloud-controller-managers are Ready; the one on node/master-0 leads", seen.message)
-
-	leases, ready = w.leasesOf(platform.Platform{Name: "openstack"})
-	require.True(t, ready)
-	seen, err = w.observe(leases, operand.LeaseOf(platform.Platform{Name: "openstack"}), 1)
-	require.NoError(t, err)
-	require.Equal(t, asExpected, seen.reason, "others are asked for the operand's")
-	require.NotNil(t, leases)
 }
 
 // waiting makes the pod's container wait for a reason.

@@ -159,5 +159,5 @@ func initialiser(p platform.Platform) who {
 	if p.NodeManagerImage != "" {
 		return who{operand.NodeManagerContainer, fmt.Sprintf("the pod of daemonset/%s in %s on that node", operand.NodeManager, operand.Namespace), "the node"}
 	}
-	return who{operand.Name, fmt.Sprintf("the pod in %s that holds the lease %s", operand.Namespace, operand.LeaseOf(p).Name), "the control plane"}
+	return who{operand.Name, fmt.Sprintf("the pod in %s that holds the lease %s", operand.Namespace, operand.Lease), "the control plane"}
 }
