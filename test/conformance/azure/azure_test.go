@@ -217,8 +217,8 @@ func FuzzAzure(f *testing.F) {
 		if !src.CredentialsUnknown {
 			want.UseManagedIdentityExtension = false
 			want.AADClientID = "id"
-			switch {
-			case secret == "token":
+			switch secret {
+			case "token":
 				want.TenantID, want.AADFederatedTokenFile = "tenant-of-the-secret", at.Tokens+"/token"
 				want.UseFederatedWorkloadIdentityExtension = true
 			default:

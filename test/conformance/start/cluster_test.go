@@ -88,6 +88,29 @@ func token(t *testing.T, serviceAccount string, audiences ...string) []byte {
 	return []byte(request.Status.Token)
 }
 
+// boundToken mints a token as the kubelet does for a pod on the node: it names the pod and its node.
+func boundToken(t *testing.T, serviceAccount string) []byte {
+	t.Helper()
+	pods := kube.CoreV1().Pods(operand.Namespace)
+	pod, err := pods.Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "bound-"},
+		Spec: corev1.PodSpec{
+			NodeName: nodeName, ServiceAccountName: serviceAccount, Containers: []corev1.Container{{Name: "nothing", Image: "nothing"}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		now := int64(0)
+		require.NoError(t, pods.Delete(context.WithoutCancel(t.Context()), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}))
+	})
+	request, err := kube.CoreV1().ServiceAccounts(operand.Namespace).CreateToken(t.Context(), serviceAccount,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+			BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
+		}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return []byte(request.Status.Token)
+}
+
 // lease is the operand's, nil while nobody has taken it.
 func lease(ctx context.Context) (*coordinationv1.Lease, error) {
 	found, err := kube.CoordinationV1().Leases(operand.Namespace).Get(ctx, operand.Lease, metav1.GetOptions{})

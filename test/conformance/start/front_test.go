@@ -98,7 +98,7 @@ func (f *front) serve(connection net.Conn, host string) {
 		r.Host = host
 		recorder := &reply{header: http.Header{}, status: http.StatusOK}
 		f.answer(recorder, r)
-		if err := recorder.response(r).Write(connection); err != nil {
+		if err := recorder.send(connection, r); err != nil {
 			return
 		}
 	}
@@ -210,11 +210,14 @@ func (r *reply) Header() http.Header            { return r.header }
 func (r *reply) WriteHeader(status int)         { r.status = status }
 func (r *reply) Write(data []byte) (int, error) { return r.body.Write(data) }
 
-func (r *reply) response(request *http.Request) *http.Response {
-	return &http.Response{
+// send writes the response to the request.
+func (r *reply) send(w io.Writer, request *http.Request) error {
+	response := &http.Response{
 		StatusCode: r.status, ProtoMajor: 1, ProtoMinor: 1, Header: r.header, Request: request,
 		ContentLength: int64(r.body.Len()), Body: io.NopCloser(strings.NewReader(r.body.String())),
 	}
+	defer response.Body.Close()
+	return response.Write(w)
 }
 
 const instanceID = "i-0123456789abcdef0"

@@ -155,7 +155,7 @@ func folder(t *testing.T, objects objects, name string, items []corev1.KeyToPath
 func serviceAccount(t *testing.T, name string) string {
 	t.Helper()
 	dir := host{t.TempDir()}
-	dir.write(t, "token", token(t, name), false)
+	dir.write(t, "token", boundToken(t, name), false)
 	dir.write(t, "ca.crt", serverCA(t), false)
 	dir.write(t, "namespace", []byte(operand.Namespace), false)
 	return dir.dir

@@ -58,6 +58,7 @@ func TestAzureStacksNodeManagerAsksTheResourceManager(t *testing.T) {
 
 func TestTheNodeManagerRefusesAFlagThatItDoesNotKnow(t *testing.T) {
 	fresh(t)
+	register(t)
 	daemonSet, mounted := nodeManager(t, "azure")
 	p := newHost(t).newContainer(t, daemonSet.Spec.Template.Spec, mounted).start(t, "--no-such-flag")
 	require.Contains(t, p.awaitEnd(t), "unknown flag: --no-such-flag")
