@@ -17,8 +17,10 @@ import (
 
 const (
 	// NodeManager is the name of the cloud-node-manager's DaemonSet and the value of its pods' label app, both the
-	// predecessor's; NodeManagerContainer is that of its container.
-	NodeManager          = "azure-cloud-node-manager"
+	// predecessor's.
+	NodeManager = "azure-cloud-node-manager"
+
+	// NodeManagerContainer is the name of its container.
 	NodeManagerContainer = "cloud-node-manager"
 
 	// NodeManagerDigestAnnotation on the pods of the DaemonSet covers all that they were made from: their specification and

@@ -168,7 +168,7 @@ func cloudConfigText(edit func(string) string) func(*testing.T, *cluster) func()
 
 func credentialsSecret(edit func(*corev1.Secret)) func(*testing.T, *cluster) func() {
 	return func(t *testing.T, c *cluster) func() {
-		return c.editSecret(t, targetNamespace, "openstack-cloud-credentials", edit)
+		return c.editSecret(t, "openstack-cloud-credentials", edit)
 	}
 }
 

@@ -167,9 +167,9 @@ func (c *cluster) editConfigMap(t *testing.T, namespace, name string, edit func(
 }
 
 // editSecret changes a Secret and returns what changes it back.
-func (c *cluster) editSecret(t *testing.T, namespace, name string, edit func(*corev1.Secret)) (restore func()) {
+func (c *cluster) editSecret(t *testing.T, name string, edit func(*corev1.Secret)) (restore func()) {
 	t.Helper()
-	client := c.kube.CoreV1().Secrets(namespace)
+	client := c.kube.CoreV1().Secrets(targetNamespace)
 	before, err := client.Get(t.Context(), name, metav1.GetOptions{})
 	require.NoError(t, err)
 	set := func(from *corev1.Secret) {

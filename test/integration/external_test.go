@@ -58,7 +58,7 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 	good := c.delivered(t)
 
 	t.Run("what is reloaded makes no revision", func(t *testing.T) {
-		c.editSecret(t, targetNamespace, "acme-token", func(s *corev1.Secret) { s.Data["token"] = []byte("second") })
+		c.editSecret(t, "acme-token", func(s *corev1.Secret) { s.Data["token"] = []byte("second") })
 		c.awaitKey(t, "cloud-tokens", "token", "second")
 		require.Equal(t, good, c.delivered(t))
 		require.Equal(t, int32(1), c.awaitRevision(t, 1))
@@ -77,7 +77,7 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 		})
 	}
 	t.Run("what is read once makes a revision", func(t *testing.T) {
-		c.editSecret(t, targetNamespace, "acme-key", func(s *corev1.Secret) { s.Data["key"] = []byte("second") })
+		c.editSecret(t, "acme-key", func(s *corev1.Secret) { s.Data["key"] = []byte("second") })
 		require.Equal(t, int32(2), c.awaitRevision(t, 2))
 		c.awaitKey(t, "cloud-credentials-2", "key", "second")
 		c.awaitKey(t, "cloud-credentials-1", "key", "first")
@@ -139,7 +139,7 @@ var badExternals = map[string]badInput{
 	},
 	"a Secret that is reloaded and empty": {
 		makeBad: func(t *testing.T, c *cluster) func() {
-			return c.editSecret(t, targetNamespace, "acme-token", func(s *corev1.Secret) { s.Data = nil })
+			return c.editSecret(t, "acme-token", func(s *corev1.Secret) { s.Data = nil })
 		},
 		condition: "CredentialsDegraded",
 		message:   acmeToken + ": it has no keys, so it delivers no file; add one, or remove it from spec.external.secrets of cloudcontrollermanager/cluster",

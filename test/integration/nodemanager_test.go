@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -58,7 +59,7 @@ func TestAzureHasANodeManagerAndFederatedTokens(t *testing.T) {
 		})
 	})
 	t.Run("a federated identity gets a token before its revision is made", func(t *testing.T) {
-		c.editSecret(t, targetNamespace, "azure-cloud-credentials", func(s *corev1.Secret) {
+		c.editSecret(t, "azure-cloud-credentials", func(s *corev1.Secret) {
 			delete(s.Data, "azure_client_secret")
 			s.Data["azure_federated_token_file"] = []byte("/var/run/secrets/openshift/serviceaccount/token")
 		})
@@ -108,7 +109,7 @@ func (c *cluster) testNodesOfOthers(t *testing.T) {
 	// The API server needs a moment to see the binding of the policy.
 	await(t, "a refusal", func(ctx context.Context) error {
 		if err := patch(ctx, "other"); !apierrors.IsForbidden(err) {
-			return fmt.Errorf("another node: %v", err)
+			return errors.Join(errors.New("another node is not refused"), err)
 		}
 		return nil
 	})
