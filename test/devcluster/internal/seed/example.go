@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -81,6 +82,16 @@ func readFolder(folder string) (map[string][]byte, error) {
 		}
 	}
 	return files, nil
+}
+
+// cloudConfigMap is the ConfigMap that Infrastructure or spec.external names.
+func (e *Example) cloudConfigMap() *corev1.ConfigMap {
+	if e.External == nil || e.External.CloudConfig == nil {
+		return cloudConfigMap(e.CloudConfig)
+	}
+	named := cloudConfigMap(map[string]string{cmp.Or(e.External.CloudConfig.Key, CloudConfigKey): e.CloudConfig[CloudConfigKey]})
+	named.Name = e.External.CloudConfig.Name
+	return named
 }
 
 // Secret returns a Secret in the namespace that the payload makes.

@@ -93,7 +93,7 @@ func (c Cluster) Objects() ([]runtime.Object, error) {
 	case c.Platform == configv1.OpenStackPlatformType:
 		seeded = append(seeded, cloudConfigMap(map[string]string{CloudConfigKey: cloudConfig, CABundleKey: string(c.CloudCA)}))
 	case c.Example != nil && c.Example.CloudConfig != nil:
-		seeded = append(seeded, cloudConfigMap(c.Example.CloudConfig))
+		seeded = append(seeded, c.Example.cloudConfigMap())
 	}
 	return seeded, nil
 }
@@ -141,7 +141,7 @@ func (c Cluster) infrastructure() *configv1.Infrastructure {
 		infrastructure.Status.PlatformStatus = &c.Example.Status
 		infrastructure.Status.Platform = c.Example.Status.Type //nolint:staticcheck // deprecated, but every cluster still has it
 	}
-	if c.Platform == configv1.OpenStackPlatformType || c.Example != nil && c.Example.CloudConfig != nil {
+	if c.Platform == configv1.OpenStackPlatformType || c.Example != nil && c.Example.CloudConfig != nil && c.Example.External == nil {
 		infrastructure.Spec.CloudConfig = configv1.ConfigMapFileReference{Name: CloudConfigName, Key: CloudConfigKey}
 	}
 	if c.Platform == configv1.OpenStackPlatformType {

@@ -1,6 +1,7 @@
 package seed_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -76,6 +77,38 @@ func TestOtherPlatformsHaveNoCloudConfig(t *testing.T) {
 		_, ok := object.(*corev1.ConfigMap)
 		return ok
 	}))
+}
+
+func TestAnExampleIsWhatTheOperatorsRenderingIsTestedWith(t *testing.T) {
+	for name, want := range map[string]struct {
+		platform  configv1.PlatformType
+		configMap string
+		keys      []string
+		named     string
+		secret    string
+	}{
+		"azurestack": {configv1.AzurePlatformType, "cloud-provider-config", []string{"config", "endpoints"}, "cloud-provider-config", "azure_client_secret"},
+		"external":   {configv1.ExternalPlatformType, "example-cloud", []string{"example.conf"}, "", "key"},
+		"gcp":        {configv1.GCPPlatformType, "cloud-provider-config", []string{"config"}, "cloud-provider-config", "service_account.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			example, err := seed.ReadExample("../../../../pkg/operand/testdata/" + name)
+			require.NoError(t, err)
+			require.Contains(t, example.Credentials, want.secret)
+			installed := cluster(configv1.PlatformType(name))
+			installed.Example = example
+			objects, err := installed.Objects()
+			require.NoError(t, err)
+			infrastructure := find[*configv1.Infrastructure](t, objects)
+			require.Equal(t, want.platform, infrastructure.Status.PlatformStatus.Type)
+			require.Equal(t, want.named, infrastructure.Spec.CloudConfig.Name)
+			configMap := find[*corev1.ConfigMap](t, objects)
+			require.Equal(t, want.configMap, configMap.Name)
+			require.Equal(t, want.keys, slices.Sorted(maps.Keys(configMap.Data)))
+		})
+	}
+	_, err := seed.ReadExample("nowhere")
+	require.EqualError(t, err, "example: open nowhere/observed.yaml: no such file or directory")
 }
 
 func TestASingleNodeIsASingleReplica(t *testing.T) {
