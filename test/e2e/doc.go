@@ -3,6 +3,6 @@
 // cloud. It needs root.
 //
 // The subtests of TestOpenStack run in order on one cluster, each from the state that the one before left: every node at the
-// latest revision and the ClusterOperator clean. The environment variable E2E_LONG adds those that take long. TestNone has a
-// cluster of its own.
+// latest revision and the ClusterOperator clean. The environment variable E2E_LONG adds those that take long. TestNone,
+// TestPlatforms and TestDigitalOceansToken have clusters of their own.
 package e2e

@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
+)
+
+// TestDigitalOceansToken starts a cluster of one node where a stand-in takes the place of DigitalOcean's
+// cloud-controller-manager, and follows the token from its Secret into the environment of that process.
+func TestDigitalOceansToken(t *testing.T) {
+	s := startSuite(t, devcluster.Options{Name: "e2e-digitalocean", Platform: "DigitalOcean", Nodes: 1, Progress: os.Stderr})
+	token, err := os.ReadFile(filepath.Join(s.Repository(), "pkg/operand/testdata/digitalocean/credentials/access-token"))
+	require.NoError(t, err)
+	var pod *corev1.Pod
+	s.await(t, "a static pod without an image", rolloutLimit, func(ctx context.Context) error {
+		if err := s.reportsTheImage(ctx); err != nil {
+			return err
+		}
+		pod, err = s.staticPod(ctx)
+		return err
+	})
+	s.loadStandIn(t, pod.Spec.Containers[0].Image)
+	s.await(t, "a Ready pod", rolloutLimit, func(ctx context.Context) error {
+		if pod, err = s.staticPod(ctx); err == nil && !isReady(pod) {
+			err = fmt.Errorf("pod %s is not ready", pod.Name)
+		}
+		return err
+	})
+
+	logs, err := s.kube.CoreV1().Pods(targetNamespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: operand}).DoRaw(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("token sha256:%x region fra1\n", sha256.Sum256(token)), string(logs))
+	initLogs, err := s.kube.CoreV1().Pods(targetNamespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: "cloud-env"}).DoRaw(t.Context())
+	require.NoError(t, err)
+	specification, err := yaml.Marshal(pod)
+	require.NoError(t, err)
+	require.NotContains(t, string(initLogs)+string(specification), string(token))
+	require.Empty(t, s.denied(t))
+}
+
+// loadStandIn puts the stand-in under the name of the image on the node.
+func (s *suite) loadStandIn(t *testing.T, image string) {
+	t.Helper()
+	folder := t.TempDir()
+	program, archive := filepath.Join(folder, "tokenreader"), filepath.Join(folder, "image.tar")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./tokenreader")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	output, err := build.CombinedOutput()
+	require.NoError(t, err, string(output))
+	const place = "/bin/digitalocean-cloud-controller-manager"
+	require.NoError(t, node.WriteImage(archive, node.ImageSpec{Ref: image, Files: map[string]string{place: program}, Entrypoint: []string{place}}))
+	require.NoError(t, s.Nodes()[0].LoadImages(t.Context(), archive))
+}
