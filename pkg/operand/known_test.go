@@ -25,6 +25,9 @@ type knownPlatform struct {
 	// Common tells that it has the common flags but for those in Without.
 	Common  bool     `json:"common"`
 	Without []string `json:"without"`
+	// FeatureGates tells that it has every gate that is passed on: that it is built on a k8s.io/cloud-provider that is new
+	// enough. A gate that is not known is fatal.
+	FeatureGates bool `json:"featureGates"`
 	// Flags and Environment are its own, with the source of each.
 	Flags       map[string]string `json:"flags"`
 	Environment map[string]string `json:"environment"`
@@ -52,7 +55,8 @@ func (k known) flags(platform string) []string {
 func TestNothingIsUsedThatIsNotKnown(t *testing.T) {
 	k := readKnown(t)
 	everyRendering(t, func(t *testing.T, r rendering) {
-		require.Contains(t, k.Platforms, r.platform.Name)
+		_, is := k.Platforms[r.platform.Name]
+		require.True(t, is, "platform %s is not in testdata/known.yaml: say there which flags and variables it knows", r.platform.Name)
 		allowed := k.flags(r.platform.Name)
 		for name := range r.flags() {
 			require.Contains(t, allowed, name, "the cloud-controller-manager of %s would not start", r.platform.Name)
@@ -70,13 +74,13 @@ func TestNothingIsUsedThatIsNotKnown(t *testing.T) {
 	})
 }
 
-// Only these two are known to have every gate that is passed on. Others are built on an older k8s.io/cloud-provider, and a gate that
-// is not known is fatal.
 func TestFeatureGatesAreGivenOnlyWhereTheyAreKnown(t *testing.T) {
+	k := readKnown(t)
 	everyRendering(t, func(t *testing.T, r rendering) {
-		if !slices.Contains([]string{"openstack", "vsphere", "external"}, r.platform.Name) {
-			require.NotContains(t, r.flags(), "feature-gates")
-		}
+		_, given := r.flags()["feature-gates"]
+		require.False(t, given && !k.Platforms[r.platform.Name].FeatureGates,
+			"a gate that is not known is fatal: write withoutArguments: [feature-gates] in bindata/assets/platforms/%[1]s/config.yaml, "+
+				"or featureGates: true for %[1]s in testdata/known.yaml if its cloud-controller-manager has all of them", r.platform.Name)
 	})
 }
 

@@ -176,11 +176,11 @@ func fixture(t *testing.T, p platform.Platform, credentials string) cloudconfig.
 
 func tokensOf(t *testing.T, p platform.Platform) string {
 	t.Helper()
-	if readFolder(t, p.Name, "credentials-federated") == nil {
+	if readFolder(t, p.Name, "federated") == nil {
 		return "–"
 	}
 	var audiences []string
-	for _, token := range fixture(t, p, "credentials-federated").Tokens {
+	for _, token := range fixture(t, p, "federated").Tokens {
 		audiences = append(audiences, "for `"+token.Audience+"`")
 	}
 	require.NotEmpty(t, audiences, "the federated credentials of %s ask for no token", p.Name)

@@ -19,7 +19,7 @@ func TestFederatedCredentialsAskForATokenWhereItIsDelivered(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, static.Tokens)
 
-			in.Credentials.Data = readFolder(t, name, "credentials-federated")
+			in.Credentials.Data = readFolder(t, name, "federated")
 			federated, err := operand.Render(in)
 			require.NoError(t, err)
 			want := []cloudconfig.Token{{Key: "token", Audience: audience}}

@@ -143,7 +143,7 @@ func TestEveryPlatformsSecretIsAskedFor(t *testing.T) {
 	want := map[string]string{}
 	for _, p := range platform.All() {
 		if p.Credentials.ByHand {
-			require.Empty(t, p.Image, "platform %s: a cloud of the release is one that the cloud-credential-operator knows", p.Name)
+			require.Empty(t, p.Image, "platform %s: a cloud of the release is one that the cloud-credential-operator knows; write a CredentialsRequest instead of ByHand, or take the image out of the payload", p.Name)
 			require.NotEmpty(t, p.Credentials.Secret, p.Name)
 			continue
 		}

@@ -1,0 +1,30 @@
+package architecture
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// The other tests of a platform complain of whatever follows from a missing part; this one names the part.
+func TestEveryPlatformHasItsParts(t *testing.T) {
+	for _, p := range platform.All() {
+		if !p.Managed() {
+			continue
+		}
+		for _, folder := range []string{
+			"bindata/assets/platforms/" + p.Name,
+			"pkg/operand/testdata/" + p.Name,
+			"pkg/cmd/validate/testdata/" + p.Name,
+		} {
+			_, err := os.Stat(filepath.Join(root, folder))
+			assert.False(t, errors.Is(err, fs.ErrNotExist), "platform %s has no %s: docs/adding-a-platform.md tells what belongs there", p.Name, folder)
+		}
+	}
+}
