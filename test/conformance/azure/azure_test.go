@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -188,6 +189,16 @@ func TestWeKnowTheKeysOfTheProviderAndNoOthers(t *testing.T) {
 	require.Equal(t, slices.Compact(theirs), ours)
 }
 
+// bareForText is what encoding/json says of a number or a truth value where a text is wanted.
+var bareForText = regexp.MustCompile(`json: cannot unmarshal (number|bool) into Go struct field [A-Za-z.]+ of type string$`)
+
+// barely tells whether the provider refuses a text for a bare value only. Its library makes a text of one in some fields, but not
+// in those of embedded structs; we write a text for all of them.
+func barely(text []byte) bool {
+	_, err := config.ParseConfig(bytes.NewReader(text))
+	return err != nil && bareForText.MatchString(err.Error())
+}
+
 // FuzzAzure holds that the provider reads what we accept and what we make of it; that the rewriting changes the meaning as
 // documented and in no other way; and that the provider logs in as the Secret says.
 func FuzzAzure(f *testing.F) {
@@ -207,7 +218,11 @@ func FuzzAzure(f *testing.F) {
 		if len(result.Errors(cloudconfig.Lenient)) > 0 {
 			return
 		}
-		want, got := parse(t, src.Config), parse(t, result.Config)
+		got := parse(t, result.Config)
+		if barely(src.Config) {
+			return
+		}
+		want := parse(t, src.Config)
 		if want.VMType == "" {
 			want.VMType = consts.VMTypeStandard
 		}
