@@ -243,6 +243,11 @@ func FuzzAzure(f *testing.F) {
 				}
 			}
 		}
+		for _, c := range []*config.Config{want, got} {
+			if len(c.Entries) == 0 {
+				c.Entries = nil // one that is empty means no more than none
+			}
+		}
 		require.Equal(t, want, got, "rewritten to:\n%s", result.Config)
 		if src.CredentialsUnknown || got.ResourceManagerEndpoint != "" { // that would be asked
 			return
