@@ -48,6 +48,7 @@ func (d *treeDocument) checkObject(known treeField, path string, n *treeNode) {
 // onePerName lets each name stand once. spelling is a name as the provider spells it, and whether it knows it: a null value
 // of a known name means that it is not set.
 func (d *treeDocument) onePerName(path string, entries []*treeEntry, spelling func(string) (string, bool)) []*treeEntry {
+	d.refuseNullBeside(path, entries, spelling)
 	at := map[string]int{}
 	var kept []*treeEntry
 	for _, e := range entries {
@@ -69,6 +70,25 @@ func (d *treeDocument) onePerName(path string, entries []*treeEntry, spelling fu
 		}
 	}
 	return slices.DeleteFunc(kept, func(e *treeEntry) bool { return e == nil })
+}
+
+// refuseNullBeside reports a null beside a map or a list of the same name: which of them counts depends on the order in which the
+// provider's reader comes to them.
+func (d *treeDocument) refuseNullBeside(path string, entries []*treeEntry, spelling func(string) (string, bool)) {
+	seen := map[string]*treeEntry{}
+	for _, e := range entries {
+		name, known := spelling(e.name)
+		other := seen[name]
+		seen[name] = e
+		if !known || other == nil || other.name == e.name && d.format != jsonTree {
+			continue // of names that are spelt alike, YAML's readers take the last one
+		}
+		for _, pair := range [][2]*treeNode{{e.value, other.value}, {other.value, e.value}} {
+			if pair[0].kind == nullNode && isCollection(pair[1]) {
+				d.duplicate(inside(path, cut(name)), other, e)
+			}
+		}
+	}
 }
 
 // field is the known field of that name, as the provider's reader finds it.
