@@ -35,6 +35,8 @@ type store[T object] interface {
 type kind struct {
 	// name starts the names of its files, and says in messages what an object is.
 	name string
+	// restrains is set for what limits rights, grants for what gives them. Rights are applied only after every restraint.
+	restrains, grants bool
 	// watched tells whether the cache has every object with our label.
 	watched func() bool
 
@@ -92,7 +94,7 @@ func (c cachedClient) kinds() []kind {
 		func(string) store[*admissionv1.ValidatingAdmissionPolicyBinding] {
 			return c.ValidatingAdmissionPolicyBindings()
 		})
-	policies.watched = c.policiesWatched
+	policies.watched, policies.restrains = c.policiesWatched, true
 	return []kind{
 		newKind("serviceaccount", resourceread.ReadServiceAccountV1OrDie, with[corev1client.ServiceAccountsGetter](c, resourceapply.ApplyServiceAccount),
 			func(namespace, name string) (*corev1.ServiceAccount, error) {
@@ -103,18 +105,24 @@ func (c cachedClient) kinds() []kind {
 			func(namespace, name string) (*corev1.Secret, error) { return c.secrets.Secrets(namespace).Get(name) },
 			func(namespace string) store[*corev1.Secret] { return c.Secrets(namespace) }),
 		policies,
-		newKind("rolebinding", resourceread.ReadRoleBindingV1OrDie, with[rbacv1client.RoleBindingsGetter](c, resourceapply.ApplyRoleBinding),
+		granting(newKind("rolebinding", resourceread.ReadRoleBindingV1OrDie, with[rbacv1client.RoleBindingsGetter](c, resourceapply.ApplyRoleBinding),
 			func(namespace, name string) (*rbacv1.RoleBinding, error) {
 				return c.roleBindings.RoleBindings(namespace).Get(name)
 			},
-			func(namespace string) store[*rbacv1.RoleBinding] { return c.RoleBindings(namespace) }),
-		newKind("clusterrolebinding", resourceread.ReadClusterRoleBindingV1OrDie, with[rbacv1client.ClusterRoleBindingsGetter](c, resourceapply.ApplyClusterRoleBinding),
+			func(namespace string) store[*rbacv1.RoleBinding] { return c.RoleBindings(namespace) })),
+		granting(newKind("clusterrolebinding", resourceread.ReadClusterRoleBindingV1OrDie, with[rbacv1client.ClusterRoleBindingsGetter](c, resourceapply.ApplyClusterRoleBinding),
 			func(_, name string) (*rbacv1.ClusterRoleBinding, error) { return c.clusterRoleBindings.Get(name) },
-			func(string) store[*rbacv1.ClusterRoleBinding] { return c.ClusterRoleBindings() }),
+			func(string) store[*rbacv1.ClusterRoleBinding] { return c.ClusterRoleBindings() })),
 		newKind("service", resourceread.ReadServiceV1OrDie, with[corev1client.ServicesGetter](c, resourceapply.ApplyService),
 			func(namespace, name string) (*corev1.Service, error) { return c.services.Services(namespace).Get(name) },
 			func(namespace string) store[*corev1.Service] { return c.Services(namespace) }),
 	}
+}
+
+// granting marks a kind that gives rights.
+func granting(k kind) kind {
+	k.grants = true
+	return k
 }
 
 // daemonSets is the kind of the node manager. It is rendered and applied with the candidate, so here it is only removed.

@@ -110,16 +110,34 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, r := range resources {
-		if err := r.kind.apply(ctx, syncCtx.Recorder(), r.object); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", r, err))
-		}
-	}
-	return errors.Join(append(errs, c.sweep(ctx, syncCtx.Recorder(), observed, resources))...)
+	return errors.Join(apply(ctx, syncCtx.Recorder(), resources), c.sweep(ctx, syncCtx.Recorder(), observed, resources))
 }
 
-// sweep removes what belongs to other platforms than the observed one, once.
+// errUnrestrained is what becomes of the rights while a restraint is missing.
+var errUnrestrained = errors.New("roles are not bound until every admission policy is")
+
+// apply applies resources in their order. It grants no right once a restraint has failed: only the policy's expression
+// says which right it restrains, so all of them wait. What is bound already stays.
+func apply(ctx context.Context, recorder events.Recorder, resources []resource) error {
+	var errs []error
+	unrestrained := false
+	for _, r := range resources {
+		if r.kind.grants && unrestrained {
+			continue
+		}
+		if err := r.kind.apply(ctx, recorder, r.object); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", r, err))
+			unrestrained = unrestrained || r.kind.restrains
+		}
+	}
+	if unrestrained {
+		errs = append(errs, errUnrestrained)
+	}
+	return errors.Join(errs...)
+}
+
+// sweep removes what belongs to other platforms than the observed one, once. A restraint stays while a right could not
+// be removed.
 func (c *controller) sweep(ctx context.Context, recorder events.Recorder, observed platform.Platform, current []resource) error {
 	if c.swept == observed.Name {
 		return nil
@@ -129,9 +147,14 @@ func (c *controller) sweep(ctx context.Context, recorder events.Recorder, observ
 		return err
 	}
 	var errs []error
+	granted := false
 	for _, r := range stale {
+		if r.kind.restrains && granted {
+			continue
+		}
 		if err := r.kind.removeOurs(ctx, recorder, r.object); err != nil {
 			errs = append(errs, fmt.Errorf("removing %s, which belongs to another platform than %s: %w", r, observed.Name, err))
+			granted = granted || r.kind.grants
 		}
 	}
 	if len(errs) == 0 {
@@ -163,8 +186,9 @@ func (c *controller) resources(p platform.Platform) ([]resource, error) {
 	return c.read(found)
 }
 
-// stale are the resources of all other platforms that are not among the current ones. The list is made of the assets alone,
-// so nothing is removed that this version does not know.
+// stale returns the resources of all other platforms that are not among the current ones, in the order in which they
+// are removed: the reverse of apply's. The list is made of the assets alone, so nothing is removed that this version
+// does not know.
 func (c *controller) stale(p platform.Platform, current []resource) ([]resource, error) {
 	folders, err := fs.ReadDir(bindata.FS(), platformFolders)
 	if err != nil {
@@ -189,6 +213,7 @@ func (c *controller) stale(p platform.Platform, current []resource) ([]resource,
 		}
 		stale = append(stale, resource{c.removable, c.removable.read(asset)})
 	}
+	slices.Reverse(stale)
 	listed := map[string]bool{}
 	for _, r := range current {
 		listed[r.String()] = true

@@ -299,11 +299,11 @@ func TestWhatBelongsToOtherPlatformsIsRemovedOnce(t *testing.T) {
 	w.see(t, leftBehind(true))
 	writes, _ := w.syncOnce(t)
 	require.Equal(t, []string{
-		"delete serviceaccounts cloud-node-manager",
-		"delete validatingadmissionpolicybindings openshift-cloud-controller-manager-node-manager",
-		"delete rolebindings system:openshift:cloud-controller-manager:node-manager-admission",
-		"delete clusterrolebindings system:openshift:cloud-controller-manager:node-manager",
 		"delete daemonsets azure-cloud-node-manager",
+		"delete clusterrolebindings system:openshift:cloud-controller-manager:node-manager",
+		"delete rolebindings system:openshift:cloud-controller-manager:node-manager-admission",
+		"delete validatingadmissionpolicybindings openshift-cloud-controller-manager-node-manager",
+		"delete serviceaccounts cloud-node-manager",
 	}, slices.DeleteFunc(writes, func(w string) bool { return strings.HasPrefix(w, "create ") }))
 	require.Contains(t, w.events, "RoleBindingDeleted: Deleted RoleBinding.rbac.authorization.k8s.io/"+
 		"system:openshift:cloud-controller-manager:node-manager-admission -n openshift-cloud-controller-manager")
