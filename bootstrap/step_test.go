@@ -9,22 +9,28 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/render"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/dockerfile"
 )
 
-// asCommand makes the test's own executable the operator's binary.
-const asCommand = "BOOTSTRAP_TEST_AS_COMMAND"
+const (
+	// asCommand makes the test's own executable the operator's binary.
+	asCommand = "BOOTSTRAP_TEST_AS_COMMAND"
+	// operator is that binary in the product's image.
+	operator = "/usr/bin/cluster-cloud-controller-manager-operator"
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) == "" {
 		os.Exit(m.Run())
 	}
-	root := render.NewCommand()
-	root.SetArgs(os.Args[2:]) // after the name of the command
+	root := &cobra.Command{Use: filepath.Base(operator)}
+	root.AddCommand(render.NewCommand())
 	if err := root.Execute(); err != nil {
-		os.Exit(3) // the command is to exit by itself
+		os.Exit(3) // render exits by itself, so this is the root command's error
 	}
 }
 
@@ -40,11 +46,11 @@ bootkube_podman_run() {
 	echo "$*" >>containers
 	while [ "$1" != "${CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE}" ]; do shift; done
 	shift
-	[ "$1" = /usr/bin/cluster-cloud-controller-manager-operator ]
-	shift
-	local assets="$PWD"
-	BOOTSTRAP_TEST_AS_COMMAND=1 "$BINARY" "${@//\/assets\//$assets/}" --system-trust-bundle="$PWD/trust/tls-ca-bundle.pem"
+	podman_run_image "$@"
 	after_render
+}
+run_program() {
+	BOOTSTRAP_TEST_AS_COMMAND=1 "$BINARY" "${@//\/assets\//$PWD/}" --system-trust-bundle="$PWD/trust/tls-ca-bundle.pem"
 }
 after_render() { :; }
 `
@@ -75,7 +81,9 @@ func (n node) step(more string) (code int, stderr string) {
 	require.NoError(n.t, err)
 	step, err := filepath.Abs("bootkube-step.sh")
 	require.NoError(n.t, err)
-	cmd := exec.CommandContext(n.t.Context(), "bash", "-c", surroundings+more+"\nsource "+step)
+	image, err := dockerfile.Read(filepath.Join("..", dockerfile.Name))
+	require.NoError(n.t, err)
+	cmd := exec.CommandContext(n.t.Context(), "bash", "-c", image.Shell(operator)+surroundings+more+"\nsource "+step)
 	cmd.Dir = n.dir
 	cmd.Env = append(os.Environ(), "BINARY="+binary, "BOOTSTRAP_CONFIGS_DIR="+filepath.Join(n.dir, "bootstrap-configs"))
 	var output bytes.Buffer

@@ -54,6 +54,7 @@ var layers = []layer{
 	{folder: "pkg/cmd/convert", ours: []string{"pkg/cmd/findings", "pkg/offline"}},
 	{folder: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/apis", "bootstrap"}},
 	{folder: "cmd", ours: []string{"pkg/cmd", "pkg/operator/staticpod", "pkg/operand", "pkg/version"}},
+	{folder: "test/dockerfile"},
 	{folder: "test/architecture", ours: []string{"pkg", "bindata", "bootstrap"}},
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/build"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/dockerfile"
 )
 
 const (
@@ -76,9 +77,15 @@ func (c *Cluster) imagesInto(dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("folder of images: %w", err)
 	}
+	product, err := dockerfile.Read(filepath.Join(c.options.Repository, dockerfile.Name))
+	if err != nil {
+		return nil, err
+	}
 	programs := map[string]string{operatorTag: "/usr/bin/" + operatorTag}
+	entrypoints := map[string][]string{operatorTag: product.Entrypoint}
 	for tag, target := range c.operands() {
 		programs[tag] = target.Path
+		entrypoints[tag] = []string{target.Path}
 	}
 	paths := make([]string, 0, len(programs))
 	for _, tag := range slices.Sorted(maps.Keys(programs)) {
@@ -91,7 +98,7 @@ func (c *Cluster) imagesInto(dir string) ([]string, error) {
 		}
 		path := filepath.Join(dir, tag+".tar")
 		fmt.Fprintf(c.progress, "writing the image %s\n", ImageRef(tag))
-		if err := node.WriteImage(path, node.ImageSpec{Ref: ImageRef(tag), Files: files, Entrypoint: []string{program}}); err != nil {
+		if err := node.WriteImage(path, node.ImageSpec{Ref: ImageRef(tag), Files: files, Entrypoint: entrypoints[tag]}); err != nil {
 			return nil, err
 		}
 		paths = append(paths, path)

@@ -24,6 +24,7 @@ import (
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/dockerfile"
 )
 
 const (
@@ -159,15 +160,17 @@ record_service_stage_start() { :; }
 record_service_stage_success() { :; }
 bootkube_podman_run() {
 	while [ "$1" != "${CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE}" ]; do shift; done
-	shift 2
-	"$BINARY" "${@//\/assets\//$PWD/}"
+	podman_run_image "${@:2}"
 }
+run_program() { "$BINARY" "${@//\/assets\//$PWD/}"; }
 source "$STEP"
 `
 
 func (s *suite) runBootkubeStep(t *testing.T, dir string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "bash", "-c", bootkube)
+	image, err := dockerfile.Read(filepath.Join(s.Repository(), dockerfile.Name))
+	require.NoError(t, err)
+	command := exec.CommandContext(t.Context(), "bash", "-c", image.Shell("/usr/bin/"+operatorName)+bootkube)
 	command.Dir = dir
 	command.Env = append(os.Environ(),
 		"BINARY="+filepath.Join(s.BinDir(), operatorName),
