@@ -43,7 +43,7 @@ type Cluster struct {
 	Status configv1.PlatformStatus `json:"status,omitzero"`
 	// ServiceNetworks are the CIDRs of Network's serviceNetwork.
 	ServiceNetworks []string `json:"serviceNetworks,omitempty"`
-	// FeatureGates are the enabled ones that have a say in a cloud's configuration, sorted.
+	// FeatureGates are the enabled ones that matter to a cloud's configuration or cloud-controller-manager, sorted.
 	FeatureGates []string `json:"featureGates,omitempty"`
 }
 

@@ -2,9 +2,11 @@ package operand_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,9 +27,9 @@ type knownPlatform struct {
 	// Common tells that it has the common flags but for those in Without.
 	Common  bool     `json:"common"`
 	Without []string `json:"without"`
-	// FeatureGates tells that it has every gate that is passed on: that it is built on a k8s.io/cloud-provider that is new
-	// enough. A gate that is not known is fatal.
-	FeatureGates bool `json:"featureGates"`
+	// FeatureGates are the gates that it has in the release that ships it, with the source of each. Another one would end
+	// the process.
+	FeatureGates map[string]string `json:"featureGates"`
 	// Flags and Environment are its own, with the source of each.
 	Flags       map[string]string `json:"flags"`
 	Environment map[string]string `json:"environment"`
@@ -74,14 +76,35 @@ func TestNothingIsUsedThatIsNotKnown(t *testing.T) {
 	})
 }
 
-func TestFeatureGatesAreGivenOnlyWhereTheyAreKnown(t *testing.T) {
+// allGates are the cloud-controller-managers' feature gates of k8s.io/controller-manager 0.36, enabled all of them.
+var allGates = []string{
+	"CloudControllerManagerWatchBasedRoutesReconciliation", "CloudControllerManagerWebhook", "ControllerManagerReleaseLeaderElectionLockOnExit",
+}
+
+func TestOnlyEnabledAndKnownFeatureGatesArePassedOn(t *testing.T) {
 	k := readKnown(t)
-	everyRendering(t, func(t *testing.T, r rendering) {
-		_, given := r.flags()["feature-gates"]
-		require.False(t, given && !k.Platforms[r.platform.Name].FeatureGates,
-			"a gate that is not known is fatal: write withoutArguments: [feature-gates] in bindata/assets/platforms/%[1]s/config.yaml, "+
-				"or featureGates: true for %[1]s in testdata/known.yaml if its cloud-controller-manager has all of them", r.platform.Name)
-	})
+	for _, p := range managed() {
+		for _, phase := range phases() {
+			for name, enabled := range map[string][]string{"no gate": nil, "all gates": allGates, "the webhooks' gate": {"CloudControllerManagerWebhook"}} {
+				t.Run(fmt.Sprintf("%s with %s enabled in phase %s", p.Name, name, phase.Name), func(t *testing.T) {
+					in := inputs(t, p, phase)
+					gates, err := yaml.Marshal(map[string]any{"cluster": map[string]any{"featureGates": enabled}})
+					require.NoError(t, err)
+					in.Config, err = operandconfig.Merge(in.Config, gates)
+					require.NoError(t, err)
+					var want []string
+					for _, gate := range slices.Sorted(maps.Keys(k.Platforms[p.Name].FeatureGates)) {
+						if slices.Contains(enabled, gate) {
+							want = append(want, gate+"=true")
+						}
+					}
+					got, given := rendered(t, in).flags()["feature-gates"]
+					require.Equal(t, len(want) > 0, given, "a flag without a gate is refused")
+					require.Equal(t, strings.Join(want, ","), got)
+				})
+			}
+		}
+	}
 }
 
 func TestWhatIsKnownHasASource(t *testing.T) {
@@ -93,7 +116,7 @@ func TestWhatIsKnownHasASource(t *testing.T) {
 	require.ElementsMatch(t, platforms, slices.Collect(maps.Keys(k.Platforms)))
 	used := map[string]bool{"cloud-provider": true}
 	for name, p := range k.Platforms {
-		for _, sources := range []map[string]string{p.Flags, p.Environment} {
+		for _, sources := range []map[string]string{p.Flags, p.Environment, p.FeatureGates} {
 			for entry, source := range sources {
 				require.Contains(t, k.Sources, source, "%s of %s", entry, name)
 				used[source] = true

@@ -148,6 +148,9 @@ func arguments(c *config) []string {
 	if len(c.ServingInfo.CipherSuites) > 0 && c.ServingInfo.MinTLSVersion != "VersionTLS13" {
 		flags["tls-cipher-suites"] = c.ServingInfo.CipherSuites
 	}
+	if _, overridden := flags["feature-gates"]; !overridden {
+		flags["feature-gates"] = enabledGates(c)
+	}
 	for gate, gated := range c.GatedArguments {
 		if slices.Contains(c.Cluster.FeatureGates, gate) {
 			maps.Copy(flags, gated)
@@ -163,4 +166,16 @@ func arguments(c *config) []string {
 		}
 	}
 	return args
+}
+
+// enabledGates are the enabled feature gates that the platform's cloud-controller-manager knows. One that is off is not
+// named: that is its default.
+func enabledGates(c *config) []string {
+	var gates []string
+	for _, gate := range c.FeatureGates {
+		if slices.Contains(c.Cluster.FeatureGates, gate) {
+			gates = append(gates, gate+"=true")
+		}
+	}
+	return gates
 }

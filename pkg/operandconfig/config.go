@@ -54,6 +54,10 @@ type Config struct {
 	// GatedArguments are ExtendedArguments that count while the feature gate that they stand under is enabled.
 	GatedArguments map[string]map[string][]string `json:"gatedArguments,omitempty"`
 
+	// FeatureGates are the gates that the platform's cloud-controller-manager knows, in the release that ships it. Those
+	// that are enabled are passed on; one that it does not know would end the process.
+	FeatureGates []string `json:"featureGates,omitempty"`
+
 	// WithoutArguments are flags of other layers that the platform's cloud-controller-manager does not know or must not be
 	// given.
 	WithoutArguments []string `json:"withoutArguments,omitempty"`
@@ -82,14 +86,13 @@ var (
 	PlatformSpecPath         = []string{"cluster", "spec"}
 	PlatformStatusPath       = []string{"cluster", "status"}
 	ServiceNetworksPath      = []string{"cluster", "serviceNetworks"}
-	CloudFeatureGatesPath    = []string{"cluster", "featureGates"}
+	FeatureGatesPath         = []string{"cluster", "featureGates"}
 	ExternalPath             = []string{"external"}
 	TrustedCAPath            = []string{"trustedCA"}
 	ProxyPath                = []string{"proxy"}
 	MinTLSVersionPath        = []string{"servingInfo", "minTLSVersion"}
 	CipherSuitesPath         = []string{"servingInfo", "cipherSuites"}
 	ClusterNamePath          = []string{"extendedArguments", "cluster-name"}
-	FeatureGatesPath         = []string{"extendedArguments", "feature-gates"}
 	VerbosityPath            = []string{"extendedArguments", "v"}
 	LeaseDurationPath        = []string{"extendedArguments", "leader-elect-lease-duration"}
 	LeaseRenewDeadlinePath   = []string{"extendedArguments", "leader-elect-renew-deadline"}

@@ -26,17 +26,14 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// operandFeatureGates are the gates that a cloud-controller-manager built on k8s.io/cloud-provider 0.36 knows
-// (k8s.io/controller-manager/pkg/features). It refuses to start with any other.
-var operandFeatureGates = sets.New[configv1.FeatureGateName](
+// clusterFeatureGates are the gates that have a say in the operand: the alpha ones of k8s.io/controller-manager 0.36, of
+// which a platform's configuration lists those that its cloud-controller-manager knows, and those of OpenShift that matter
+// to a cloud's configuration or flags (github.com/openshift/api/features, whose import would slow down every start).
+var clusterFeatureGates = sets.New[configv1.FeatureGateName](
 	"CloudControllerManagerWatchBasedRoutesReconciliation",
 	"CloudControllerManagerWebhook",
 	"ControllerManagerReleaseLeaderElectionLockOnExit",
-)
 
-// cloudFeatureGates are the gates of OpenShift that have a say in a cloud's configuration or in its flags.
-// (github.com/openshift/api/features, which would cost every start the making of all gates).
-var cloudFeatureGates = sets.New[configv1.FeatureGateName](
 	"AWSServiceLBNetworkSecurityGroup",
 	"VSphereMixedNodeEnv",
 	"VSphereMultiVCenterDay2",
@@ -69,8 +66,7 @@ func Observers() []configobserver.ObserveConfigFunc {
 		observeTrustedCA,
 		proxy.NewProxyObserveFunc(operandconfig.ProxyPath),
 		observeTLSProfile,
-		observeFeatureGates(operandGates, operandconfig.FeatureGatesPath),
-		observeFeatureGates(cloudGates, operandconfig.CloudFeatureGatesPath),
+		observeFeatureGates,
 		observeVerbosity,
 	}
 }
@@ -313,62 +309,42 @@ func observeTLSProfile(genericListers configobserver.Listers, recorder events.Re
 		operandconfig.MinTLSVersionPath, operandconfig.CipherSuitesPath)
 }
 
-// observeFeatureGates passes on what values makes of the gates. It reads the FeatureGate on every run, so unlike
+// observeFeatureGates observes which of clusterFeatureGates are enabled. It reads the FeatureGate on every run, so unlike
 // library-go's FeatureGateAccess it needs no restart when a gate changes. A missing FeatureGate leaves the previous
 // value.
-func observeFeatureGates(values func(featuregates.FeatureGate) []any, path []string) configobserver.ObserveConfigFunc {
-	return func(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
-		previous := configobserver.Pruned(existing, path)
-		listers := genericListers.(Listers)
-		gate, err := listers.FeatureGates.Get(operatorclient.Instance)
-		if apierrors.IsNotFound(err) {
-			return previous, nil
+func observeFeatureGates(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
+	path := operandconfig.FeatureGatesPath
+	previous := configobserver.Pruned(existing, path)
+	listers := genericListers.(Listers)
+	gate, err := listers.FeatureGates.Get(operatorclient.Instance)
+	if apierrors.IsNotFound(err) {
+		return previous, nil
+	}
+	if err != nil {
+		return previous, []error{fmt.Errorf("featuregate.config.openshift.io/%s: %w", operatorclient.Instance, err)}
+	}
+	access, err := featuregates.NewHardcodedFeatureGateAccessFromFeatureGate(gate, listers.Version)
+	if err != nil {
+		return previous, []error{fmt.Errorf("featuregate.config.openshift.io/%s: %w; cluster-config-operator writes it", operatorclient.Instance, err)}
+	}
+	gates, err := access.CurrentFeatureGates()
+	if err != nil {
+		return previous, []error{fmt.Errorf("featuregate.config.openshift.io/%s: %w", operatorclient.Instance, err)}
+	}
+	enabled := sets.New[string]()
+	for _, name := range gates.KnownFeatures() {
+		if clusterFeatureGates.Has(name) && gates.Enabled(name) {
+			enabled.Insert(string(name))
 		}
-		if err != nil {
-			return previous, []error{fmt.Errorf("featuregate.config.openshift.io/%s: %w", operatorclient.Instance, err)}
-		}
-		access, err := featuregates.NewHardcodedFeatureGateAccessFromFeatureGate(gate, listers.Version)
-		if err != nil {
-			return previous, []error{fmt.Errorf("featuregate.config.openshift.io/%s: %w; cluster-config-operator writes it", operatorclient.Instance, err)}
-		}
-		gates, err := access.CurrentFeatureGates()
-		if err != nil {
-			return previous, []error{fmt.Errorf("featuregate.config.openshift.io/%s: %w", operatorclient.Instance, err)}
-		}
-		if found := values(gates); len(found) > 0 {
-			return set(recorder, existing, found, path)
-		}
+	}
+	if len(enabled) == 0 {
 		return set(recorder, existing, nil, path)
 	}
-}
-
-// operandGates are the gates for the operand's flag.
-func operandGates(gates featuregates.FeatureGate) []any {
-	values := sets.New[string]()
-	for _, name := range gates.KnownFeatures() {
-		if operandFeatureGates.Has(name) {
-			values.Insert(fmt.Sprintf("%s=%t", name, gates.Enabled(name)))
-		}
-	}
-	if len(values) == 0 {
-		return nil
-	}
-	return []any{strings.Join(sets.List(values), ",")}
-}
-
-// cloudGates are the enabled gates that have a say in a cloud's configuration.
-func cloudGates(gates featuregates.FeatureGate) []any {
-	values := sets.New[string]()
-	for _, name := range gates.KnownFeatures() {
-		if cloudFeatureGates.Has(name) && gates.Enabled(name) {
-			values.Insert(string(name))
-		}
-	}
 	var list []any
-	for _, name := range sets.List(values) {
+	for _, name := range sets.List(enabled) {
 		list = append(list, name)
 	}
-	return list
+	return set(recorder, existing, list, path)
 }
 
 func observeVerbosity(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {

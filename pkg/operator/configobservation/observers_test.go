@@ -113,11 +113,10 @@ func TestWhatIsObserved(t *testing.T) {
 					[]string{"AnotherThing", "CloudControllerManagerWatchBasedRoutesReconciliation"}),
 				logLevel: operatorv1.Debug,
 			},
-			want: `{` + fromOpenStack + `, "trustedCA": "user-ca-bundle",
+			want: `{` + withGate(fromOpenStack) + `, "trustedCA": "user-ca-bundle",
 				"proxy": {"HTTP_PROXY": "http://proxy:3128", "HTTPS_PROXY": "http://proxy:3129", "NO_PROXY": ".svc"},
 				"servingInfo": {"minTLSVersion": "VersionTLS10", "cipherSuites": ` + oldSuites + `},
-				"extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["4"],
-					"feature-gates": ["CloudControllerManagerWatchBasedRoutesReconciliation=false,CloudControllerManagerWebhook=true"]}}`,
+				"extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["4"]}}`,
 		},
 		"without an Infrastructure the previous values stay": {
 			existing: `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
@@ -149,9 +148,8 @@ func TestWhatIsObserved(t *testing.T) {
 		},
 		"a FeatureGate that does not know the version leaves the previous gates": {
 			world:    world{infrastructure: openStack(), featureGate: gates("4.98.0", nil, nil)},
-			existing: `{"extendedArguments": {"feature-gates": ["CloudControllerManagerWebhook=true"]}}`,
-			want: `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"],
-				"feature-gates": ["CloudControllerManagerWebhook=true"]}}`,
+			existing: `{"cluster": {"featureGates": ["CloudControllerManagerWebhook"]}}`,
+			want:     `{` + withGate(fromOpenStack) + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
 			wantErr: `featuregate.config.openshift.io/cluster: unable to determine features: ` +
 				`missing desired version "4.99.0" in featuregates.config.openshift.io/cluster; cluster-config-operator writes it`,
 		},
@@ -272,4 +270,9 @@ func gates(version string, enabled, disabled []string) *configv1.FeatureGate {
 
 func recorder() events.InMemoryRecorder {
 	return events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(metav1.Now().Time))
+}
+
+// withGate adds an enabled feature gate to what is observed of the cluster.
+func withGate(observed string) string {
+	return strings.Replace(observed, `"cluster": {`, `"cluster": {"featureGates": ["CloudControllerManagerWebhook"], `, 1)
 }
