@@ -1,0 +1,204 @@
+package architecture
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// parityRow is one row of a table of docs/parity.md. The predecessor's side cannot be checked here, ours is.
+type parityRow struct {
+	line                           string
+	where, what, theirs, ours, why string
+}
+
+// absent is the cell of a side that does not have the thing.
+const absent = "–"
+
+// parityTable returns the rows of the table under a heading of docs/parity.md.
+func parityTable(t *testing.T, heading string) []parityRow {
+	t.Helper()
+	_, section, found := strings.Cut(string(read(t, "docs/parity.md")), "\n## "+heading+"\n")
+	require.True(t, found, "docs/parity.md has no section %q", heading)
+	section, _, _ = strings.Cut(section, "\n## ")
+	var rows []parityRow
+	for line := range strings.Lines(section) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| platform |") {
+			continue
+		}
+		cells := strings.Split(strings.Trim(line, "|"), " | ")
+		require.Len(t, cells, 5, line)
+		for i := range cells {
+			cells[i] = strings.Trim(strings.TrimSpace(cells[i]), "`")
+		}
+		row := parityRow{line: line, where: cells[0], what: cells[1], theirs: cells[2], ours: cells[3], why: cells[4]}
+		require.True(t, row.theirs != "" && row.ours != "", "%s: write %s for a side that does not have it", line, absent)
+		require.True(t, row.theirs == row.ours || row.why != "", "%s: say why the two differ", line)
+		rows = append(rows, row)
+	}
+	require.NotEmpty(t, rows, heading)
+	return rows
+}
+
+// alternatives expands "a.{b,c}" to "a.b" and "a.c".
+func alternatives(pattern string) []string {
+	prefix, rest, found := strings.Cut(pattern, "{")
+	if !found {
+		return []string{pattern}
+	}
+	list, suffix, _ := strings.Cut(rest, "}")
+	var all []string
+	for alternative := range strings.SplitSeq(list, ",") {
+		all = append(all, prefix+alternative+suffix)
+	}
+	return all
+}
+
+// compareParity requires that exactly the rows of a table that say so are ours, where the key of both is "<where> <what>".
+func compareParity(t *testing.T, rows []parityRow, actual map[string]bool) {
+	t.Helper()
+	listed := map[string]bool{}
+	for _, row := range rows {
+		for _, what := range alternatives(row.what) {
+			key := row.where + " " + what
+			require.NotContains(t, listed, key, "docs/parity.md has two rows for %s", key)
+			listed[key] = row.ours != absent
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(actual)) {
+		require.True(t, listed[key], "docs/parity.md has no row that says that %s is ours: add one, with what the predecessor has", key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(listed)) {
+		require.True(t, !listed[key] || actual[key], "docs/parity.md says that %s is ours, and it is not: write %s and why", key, absent)
+	}
+}
+
+// permissions are the entries of a CredentialsRequest's providerSpec, of whichever cloud.
+type permissions struct {
+	Permissions      []string `json:"permissions"`
+	StatementEntries []struct {
+		Action []string `json:"action"`
+	} `json:"statementEntries"`
+	Policies []struct {
+		Attributes []struct {
+			Name  string `json:"name"`
+			Value string `json:"value"`
+		} `json:"attributes"`
+		Roles []string `json:"roles"`
+	} `json:"policies"`
+}
+
+func (p permissions) names() []string {
+	names := slices.Clone(p.Permissions)
+	for _, entry := range p.StatementEntries {
+		names = append(names, entry.Action...)
+	}
+	for _, policy := range p.Policies {
+		var on []string
+		for _, attribute := range policy.Attributes {
+			on = append(on, attribute.Name+"="+attribute.Value)
+		}
+		for _, role := range policy.Roles {
+			names = append(names, strings.Join(on, " ")+" "+strings.TrimPrefix(role, "crn:v1:bluemix:public:iam::::"))
+		}
+	}
+	return names
+}
+
+func TestThePermissionsAreThoseOfTheParityTable(t *testing.T) {
+	actual := map[string]bool{}
+	for _, m := range payload(t) {
+		request, ok := m.object.(*credentialsRequest)
+		if !ok {
+			continue
+		}
+		_, file, _ := strings.Cut(m.file, "_08_")
+		var spec permissions
+		require.NoError(t, yaml.Unmarshal(request.Spec.ProviderSpec.Raw, &spec))
+		for _, name := range spec.names() {
+			actual[strings.TrimSuffix(file, ".credentialsrequest.yaml")+" "+name] = true
+		}
+	}
+	compareParity(t, parityTable(t, "Permissions"), actual)
+}
+
+// The rows of "every" hold for each platform that has a predecessor and no row of its own for the flag.
+func TestTheFlagsAreThoseOfTheParityTable(t *testing.T) {
+	rows := parityTable(t, "Flags")
+	for _, p := range platform.All() {
+		if p.Image == "" {
+			continue // no release has run one
+		}
+		want := map[string]string{}
+		for _, scope := range []string{"every", p.Name} {
+			for _, row := range rows {
+				if slices.Contains(strings.Split(row.where, ", "), scope) {
+					want[row.what] = row.ours
+				}
+			}
+		}
+		maps.DeleteFunc(want, func(_, value string) bool { return value == absent })
+		actual := flagsOfGolden(t, p.Name)
+		for flag, value := range actual {
+			require.Contains(t, want, flag, "docs/parity.md has no row for --%s of %s: add one, with what the predecessor passes", flag, p.Name)
+			suffix, short := strings.CutPrefix(want[flag], "…")
+			require.True(t, want[flag] == value || short && strings.HasSuffix(value, suffix),
+				"docs/parity.md says that --%s of %s is %q, and it is %q", flag, p.Name, want[flag], value)
+		}
+		for flag := range want {
+			require.Contains(t, actual, flag, "docs/parity.md says that %s has --%s, and it has not: write %s and why", p.Name, flag, absent)
+		}
+	}
+}
+
+// flagsOfGolden are the flags that the platform's cloud-controller-manager is given in the example of pkg/operand.
+func flagsOfGolden(t *testing.T, name string) map[string]string {
+	t.Helper()
+	first, _, _ := strings.Cut(string(read(t, "pkg/operand/testdata/"+name+"/operator.golden.yaml")), "\n---\n")
+	var pod corev1.Pod
+	require.NoError(t, yaml.Unmarshal([]byte(first), &pod))
+	flags := map[string]string{}
+	for _, container := range pod.Spec.Containers {
+		if container.Name != operand.Name {
+			continue
+		}
+		for _, arg := range container.Args {
+			flag, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+			flags[flag] = value
+		}
+	}
+	require.NotEmpty(t, flags, name)
+	return flags
+}
+
+func TestTheResourcesAreThoseOfTheParityTable(t *testing.T) {
+	actual := map[string]bool{}
+	add := func(where string, m manifest) {
+		actual[fmt.Sprintf("%s %s/%s", where, m.object.GetObjectKind().GroupVersionKind().Kind, m.meta(t).GetName())] = true
+	}
+	for _, m := range payload(t) {
+		add("payload", m)
+	}
+	for _, m := range objectsIn(t, "bindata") {
+		where := "every"
+		if folder, ok := strings.CutPrefix(m.file, "bindata/assets/platforms/"); ok {
+			where, _, _ = strings.Cut(folder, "/")
+		} else if strings.HasPrefix(m.file, "bindata/assets/node-manager/") {
+			where = "with a node manager"
+		}
+		if m.object.GetObjectKind().GroupVersionKind().Kind != "Pod" {
+			add(where, m)
+		}
+	}
+	compareParity(t, parityTable(t, "Resources"), actual)
+}
