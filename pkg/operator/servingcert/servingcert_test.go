@@ -1,6 +1,7 @@
 package servingcert
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"testing"
@@ -20,6 +21,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	certutil "k8s.io/client-go/util/cert"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
 )
 
 const (
@@ -62,6 +65,13 @@ func newWorld(t *testing.T, observed string, validity Validity) *world {
 func (w *world) syncOnce(t *testing.T) []string {
 	t.Helper()
 	requests := w.syncBehind(t)
+	w.catchUp(t)
+	return requests
+}
+
+// catchUp makes the caches show what the API has, without an event.
+func (w *world) catchUp(t *testing.T) {
+	t.Helper()
 	for _, namespace := range []string{operatorNamespace, targetNamespace} {
 		secrets, err := w.client.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
@@ -74,7 +84,6 @@ func (w *world) syncOnce(t *testing.T) []string {
 	for i := range configMaps.Items {
 		require.NoError(t, w.kube.Core().V1().ConfigMaps().Informer().GetIndexer().Add(&configMaps.Items[i]))
 	}
-	return requests
 }
 
 // syncBehind returns every request of one sync and leaves the informers where they were.
@@ -382,4 +391,23 @@ func TestTheNextRotationIsKnown(t *testing.T) {
 			require.Equal(t, start.Add(tc.want-time.Second), next)
 		})
 	}
+}
+
+func TestItComesBackByItselfForEachRotation(t *testing.T) {
+	const day = 24 * time.Hour
+	w := newWorld(t, `{"platform":"openstack"}`, Validity{})
+	sync := func(ctx context.Context, syncCtx factory.SyncContext) error {
+		defer w.catchUp(t)
+		return w.sync(ctx, syncCtx)
+	}
+	calls, err := controllertest.NewTimer(w.clock, w.recorder).Run(t.Context(), sync, 40*day)
+	require.NoError(t, err)
+	// Certificates are valid from a second before their issue.
+	require.Equal(t, []time.Duration{0, 15*day - time.Second, 30*day - 2*time.Second, 30*day - time.Second}, calls)
+	require.Equal(t, []string{
+		signerMessage + "there is none", leafMessage + "there is none",
+		leafMessage + "half of its life has passed",
+		leafMessage + "half of its life has passed",
+		signerMessage + "half of its life has passed",
+	}, w.reasons())
 }

@@ -23,6 +23,8 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
 )
 
 var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -143,4 +145,30 @@ func TestTheTimerIsSetForTheNextChange(t *testing.T) {
 			require.Equal(t, tc.want, next)
 		})
 	}
+}
+
+func TestItComesBackByItselfWhenACertificateAges(t *testing.T) {
+	kube := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	require.NoError(t, kube.Core().V1().ConfigMaps().Informer().GetIndexer().Add(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-controller-manager", Name: "raw-trusted-ca"},
+		Data:       map[string]string{"ca-bundle.crt": ca(t, "aging", 100*day)},
+	}))
+	operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{
+		Raw: []byte(`{"platform":"openstack","trustedCA":"user-ca-bundle"}`),
+	}}, &operatorv1.OperatorStatus{}, nil)
+	clock := clocktesting.NewFakePassiveClock(now)
+	c := &controller{operator: operator, configMaps: kube.Core().V1().ConfigMaps().Lister(), clock: clock}
+	recorder := events.NewInMemoryRecorder("test", clock)
+
+	calls, err := controllertest.NewTimer(clock, recorder).Run(t.Context(), c.sync, 200*day)
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{0, 70 * day, 100 * day}, calls)
+	var warned []string
+	for _, event := range recorder.Events() {
+		warned = append(warned, event.Message)
+	}
+	const certificate = "configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: the certificate \"CN=aging\" "
+	require.Equal(t, []string{
+		certificate + "expires on 2027-03-01; replace it", certificate + "expired on 2027-03-01; replace it",
+	}, warned)
 }

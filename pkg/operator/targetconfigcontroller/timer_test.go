@@ -1,0 +1,18 @@
+package targetconfigcontroller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
+)
+
+func TestItComesBackByItselfWhenANewClusterHadItsTime(t *testing.T) {
+	f := newFixture(t, inputs(without(secret("raw-cloud-credentials", nil)))...)
+	calls, err := controllertest.NewTimer(f.clock, f.recorder).Run(t.Context(), f.sync, time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{0, time.Minute}, calls)
+	require.Len(t, f.problems(t), 1)
+}
