@@ -102,8 +102,11 @@ type Finding struct {
 	Line, Column int
 	// Kind tells what the finding means.
 	Kind Kind
-	// Message says what is wrong and what to do. It holds neither the position nor secret bytes.
+	// Message says what is wrong and what to do. It holds neither a position nor secret bytes.
 	Message string
+	// SeeLine is another line of the same input that explains the message, such as the first of two duplicate keys; 0 when there
+	// is none. It is not part of Message because an offline check translates it to a line of the file.
+	SeeLine int
 }
 
 // String is the finding as one line: input, key, position and message.
@@ -116,8 +119,16 @@ func (f Finding) String() string {
 	if f.Line > 0 {
 		fmt.Fprintf(&b, ":%d:%d", f.Line, f.Column)
 	}
-	fmt.Fprintf(&b, ": %s", f.Message)
+	fmt.Fprintf(&b, ": %s", f.Text())
 	return b.String()
+}
+
+// Text is the message with the other line that explains it, which counts as Line does.
+func (f Finding) Text() string {
+	if f.SeeLine == 0 {
+		return f.Message
+	}
+	return fmt.Sprintf("%s (see line %d)", f.Message, f.SeeLine)
 }
 
 // Result is what a Rewrite makes of a Source. When any finding is Invalid there are findings and nothing else.
@@ -201,6 +212,7 @@ func (fs *findings) finish(r Result) Result {
 			cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column),
 			cmp.Compare(a.Message, b.Message),
+			cmp.Compare(a.SeeLine, b.SeeLine),
 		)
 	}
 	slices.SortStableFunc(all, byPlace)

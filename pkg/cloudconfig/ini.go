@@ -240,8 +240,9 @@ func (d *iniDocument) addEntry(known iniSection, group *iniGroup, e gcfg.Entry) 
 		return
 	}
 	if at, again := group.single[key.name]; again {
-		d.report(group.Entries[at].Pos, Rewritten, fmt.Sprintf("this %s is dropped: line %d sets it again, and the last one counts",
-			key.name, e.Pos.Line))
+		dropped := group.Entries[at].Pos
+		d.findings.add(Finding{Input: ConfigInput, Line: dropped.Line, Column: dropped.Column, Kind: Rewritten, SeeLine: e.Pos.Line,
+			Message: fmt.Sprintf("this %s is dropped: it is set again, and the last value counts", key.name)})
 		group.Entries[at] = e
 		return
 	}

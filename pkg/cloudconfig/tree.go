@@ -272,6 +272,13 @@ func (d *treeDocument) report(line, column int, kind Kind, message string) {
 	d.findings.add(Finding{Input: d.input, DataKey: d.dataKey, Line: line, Column: column, Kind: kind, Message: message})
 }
 
+// reportPair reports something about a name that another line explains.
+func (d *treeDocument) reportPair(at *treeEntry, seeLine int, kind Kind, message string) {
+	d.findings.add(Finding{
+		Input: d.input, DataKey: d.dataKey, Line: at.line, Column: at.column, Kind: kind, Message: message, SeeLine: seeLine,
+	})
+}
+
 // reportAt reports something about a value, or about the whole input where the value is nil.
 func (d *treeDocument) reportAt(n *treeNode, kind Kind, message string) {
 	if n == nil {

@@ -63,8 +63,8 @@ func (d *treeDocument) onePerName(path string, entries []*treeEntry, spelling fu
 		case !unset:
 			kept[first] = d.duplicate(inside(path, cut(name)), kept[first], e)
 		case d.format != jsonTree && kept[first].name == e.name: // encoding/json leaves a value as it is where null follows
-			d.report(kept[first].line, kept[first].column, Rewritten,
-				fmt.Sprintf("this %s is dropped: line %d sets it to nothing, and the last one counts", inside(path, cut(name)), e.line))
+			d.reportPair(kept[first], e.line, Rewritten,
+				fmt.Sprintf("this %s is dropped: it is set to null again, and the last value counts", inside(path, cut(name))))
 			kept[first] = nil
 			delete(at, name)
 		}
@@ -113,18 +113,18 @@ func (d *treeDocument) field(fields []treeField, name string) (treeField, bool) 
 // sigs.k8s.io/yaml sorts different spellings of a name.
 func (d *treeDocument) duplicate(name string, first, second *treeEntry) *treeEntry {
 	if isCollection(first.value) || isCollection(second.value) {
-		d.report(second.line, second.column, Invalid, fmt.Sprintf("%s stands twice, here and in line %d: make one of them", name, first.line))
+		d.reportPair(second, first.line, Invalid, fmt.Sprintf("duplicate key %s: keep one", name))
 		return first
 	}
 	counts, dropped := second, first
 	if d.format == yamlAsJSONTree && first.name > second.name {
 		counts, dropped = first, second
 	}
-	reason := "the last one counts"
+	reason := "the last value counts"
 	if counts == first {
-		reason = "that one counts"
+		reason = "the other value counts"
 	}
-	d.report(dropped.line, dropped.column, Rewritten, fmt.Sprintf("this %s is dropped: line %d sets it too, and %s", name, counts.line, reason))
+	d.reportPair(dropped, counts.line, Rewritten, fmt.Sprintf("this %s is dropped: duplicate key, and %s", name, reason))
 	return counts
 }
 

@@ -34,7 +34,7 @@ func readTree(format treeFormat, text string) (*treeDocument, []string) {
 	d := treeReader{format: format, fields: treeFields, input: ConfigInput, empty: "write at least a name"}.read([]byte(text), &fs)
 	var out []string
 	for _, f := range fs.finish(Result{}).Findings {
-		out = append(out, fmt.Sprintf("%s %d:%d %s", f.Kind, f.Line, f.Column, f.Message))
+		out = append(out, fmt.Sprintf("%s %d:%d %s", f.Kind, f.Line, f.Column, f.Text()))
 	}
 	return d, out
 }
@@ -84,11 +84,11 @@ func TestTreeFindings(t *testing.T) {
 		"a secret of the wrong type":   {yamlTree, "name: a\npassword: {s3cr3t: s3cr3t}\nsecretNumber: s3cr3t\n", []string{"Invalid 2:11 password is a mapping, but wants a text", "Invalid 3:15 secretNumber is a text, but wants a whole number"}},
 		"a bare number for a text":     {jsonTree, `{"name": 1}`, []string{"Invalid 1:10 name is the bare 1, but wants a text"}},
 		"a bare octal for a text":      {yamlAsJSONTree, "name: 010\npassword: 0x10\n", []string{`Typo 1:7 name has no quotes, so the cloud-controller-manager reads it as "8": put it in quotes`, "Typo 2:11 password has no quotes, so the cloud-controller-manager reads it as another text: put it in quotes"}},
-		"the same text twice":          {jsonTree, "{\"name\": \"a\",\n\"Name\": \"b\"}", []string{"Rewritten 1:2 this name is dropped: line 2 sets it too, and the last one counts"}},
-		"the same text in two cases":   {yamlAsJSONTree, "name: a\nName: b\n", []string{"Rewritten 2:1 this name is dropped: line 1 sets it too, and that one counts"}},
+		"the same text twice":          {jsonTree, "{\"name\": \"a\",\n\"Name\": \"b\"}", []string{"Rewritten 1:2 this name is dropped: duplicate key, and the last value counts (see line 2)"}},
+		"the same text in two cases":   {yamlAsJSONTree, "name: a\nName: b\n", []string{"Rewritten 2:1 this name is dropped: duplicate key, and the other value counts (see line 1)"}},
 		"another case where it counts": {yamlTree, "name: a\nName: b\n", []string{`Typo 2:1 unknown key "Name"; did you mean "name"?`}},
-		"the same mapping twice":       {yamlTree, "name: a\nlabels: {a: b}\nlabels: {c: d}\n", []string{"Invalid 3:1 labels stands twice, here and in line 2: make one of them"}},
-		"the same label twice":         {yamlTree, "name: a\nlabels:\n  a: b\n  a: c\n", []string{"Rewritten 3:3 this labels.a is dropped: line 4 sets it too, and the last one counts"}},
+		"the same mapping twice":       {yamlTree, "name: a\nlabels: {a: b}\nlabels: {c: d}\n", []string{"Invalid 3:1 duplicate key labels: keep one (see line 2)"}},
+		"the same label twice":         {yamlTree, "name: a\nlabels:\n  a: b\n  a: c\n", []string{"Rewritten 3:3 this labels.a is dropped: duplicate key, and the last value counts (see line 4)"}},
 		"a tab in front":               {yamlTree, "name: a\nlabels:\n\ta: b\n", []string{"Invalid 3:2 this is not YAML: a tab is in front of the text; use blanks"}},
 		"wrong indentation":            {yamlTree, "name: a\nlabels:\n   a: b\n  c: d\n", []string{"Invalid 4:3 this is not YAML: did not find expected key"}},
 		"open quotes":                  {yamlTree, "name: \"a\npassword: s3cr3t\n", []string{"Invalid 1:1 this is not YAML: found unexpected end of stream"}},
@@ -103,10 +103,10 @@ func TestTreeFindings(t *testing.T) {
 		"a number without an end":      {yamlAsJSONTree, "name: a\nother: .inf\n", []string{"Invalid 2:8 this is not a number that can be calculated with: write another one"}},
 		"a key that is a list":         {yamlTree, "name: a\n[a]: b\n", []string{"Invalid 2:1 a key has to be one word or text, not a mapping or a list"}},
 		"a key without quotes":         {yamlAsJSONTree, "name: a\nlabels: {yes: a, 010: b, 1: c, ~: d}\n", []string{`Typo 2:10 this key has no quotes, so the cloud-controller-manager reads it as "true": put it in quotes`, `Typo 2:18 this key has no quotes, so the cloud-controller-manager reads it as "8": put it in quotes`, "Invalid 2:32 a key is missing before the colon: write one, or put it in quotes"}},
-		"a merge over a name before":   {yamlTree, "name: a\nx: &x {color: red}\ncolor: green\n<<: *x\n", []string{`Unknown 2:1 unknown key "x": the cloud-controller-manager ignores it; remove it or correct its name`, `Rewritten 3:1 this "color" is dropped: the << in line 4 sets it too, and the last one counts`}},
-		"null beside a mapping":        {jsonTree, "{\"name\": \"a\",\n\"labels\": {\"a\": \"b\"},\n\"labels\": null}", []string{"Invalid 3:1 labels stands twice, here and in line 2: make one of them"}},
-		"a mapping beside null":        {yamlAsJSONTree, "name: a\nlabels:\nLabels: {a: b}\n", []string{"Invalid 3:1 labels stands twice, here and in line 2: make one of them"}},
-		"null over a value":            {yamlAsJSONTree, "name: a\ncolor: red\ncolor: null\n", []string{"Rewritten 2:1 this color is dropped: line 3 sets it to nothing, and the last one counts"}},
+		"a merge over a name before":   {yamlTree, "name: a\nx: &x {color: red}\ncolor: green\n<<: *x\n", []string{`Unknown 2:1 unknown key "x": the cloud-controller-manager ignores it; remove it or correct its name`, `Rewritten 3:1 this "color" is dropped: a merge key (<<) sets it too, and the last value counts (see line 4)`}},
+		"null beside a mapping":        {jsonTree, "{\"name\": \"a\",\n\"labels\": {\"a\": \"b\"},\n\"labels\": null}", []string{"Invalid 3:1 duplicate key labels: keep one (see line 2)"}},
+		"a mapping beside null":        {yamlAsJSONTree, "name: a\nlabels:\nLabels: {a: b}\n", []string{"Invalid 3:1 duplicate key labels: keep one (see line 2)"}},
+		"null over a value":            {yamlAsJSONTree, "name: a\ncolor: red\ncolor: null\n", []string{"Rewritten 2:1 this color is dropped: it is set to null again, and the last value counts (see line 3)"}},
 		"a merge of a text":            {yamlTree, "name: a\n<<: b\n", []string{"Invalid 2:5 << takes mappings only: write an alias of a mapping"}},
 		"a byte order mark in JSON":    {jsonTree, "\ufeff{\"name\": \"a\"}", []string{"Invalid 1:1 there is a byte order mark at the start, which JSON does not allow: save the text as UTF-8 without it"}},
 		"a comment in JSON":            {jsonTree, "{\"name\": \"a\" // no\n}", []string{"Invalid 1:14 this is not JSON: it has no comments: remove this one"}},

@@ -188,8 +188,8 @@ func (b *yamlTreeBuilder) mapping(n *yaml.Node, out *treeNode, depth int) {
 		for _, e := range b.merge(value, depth) {
 			if before, again := at[e.name]; again && !out.entries[before].merged {
 				own := out.entries[before]
-				b.report(own.line, own.column, Rewritten,
-					fmt.Sprintf("this %s is dropped: the << in line %d sets it too, and the last one counts", quoted(own.name), name.Line))
+				b.reportPair(own, name.Line, Rewritten,
+					fmt.Sprintf("this %s is dropped: a merge key (<<) sets it too, and the last value counts", quoted(own.name)))
 				own.merged = true
 			}
 			e.merged = true

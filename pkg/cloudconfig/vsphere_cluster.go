@@ -160,7 +160,7 @@ func (v *vSphere) checkServers(users []*treeEntry, wanted []vSphereVCenter) bool
 			good = false
 		}
 		if twin := slices.IndexFunc(users[:i], vSphereVCenter{server: server}.is); twin >= 0 {
-			v.report(e.line, e.column, Invalid, fmt.Sprintf("vCenter %s stands twice, here and in line %d: make one of them", quoted(server), users[twin].line))
+			v.reportPair(e, users[twin].line, Invalid, fmt.Sprintf("duplicate vCenter %s: keep one", quoted(server)))
 			good = false
 		}
 	}

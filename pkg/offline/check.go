@@ -97,6 +97,12 @@ func Check(request Request) (*Report, error) {
 	}
 	k.places.manifests = append(k.places.manifests, c.objects...)
 	k.find(Error, misspelt)
+	if c.UnknownPlatform != "" {
+		k.find(Error, []operand.Problem{{
+			Source: c.Infrastructure.Source(), Key: "status.platformStatus.type", Message: c.UnknownPlatform,
+		}})
+		return k.report, nil
+	}
 	if !p.Managed() {
 		k.remark(nothingToCheck(c.PlatformName, platform.AbsenceOf(&config.Cluster.Status)))
 		return k.report, nil
@@ -234,6 +240,9 @@ func (k *check) secrets(request Request) (operand.ExternalSecrets, operand.Crede
 	unknown := operand.Credentials{Source: "the credentials Secret", Unknown: true}
 	switch {
 	case len(request.Manifests) == 0:
+		if k.platform.Credentials.Secret != "" {
+			k.remark("no Secret was given: credentials are not checked; give the manifests of the Secrets with --rendered-manifest-files")
+		}
 		return operand.ExternalSecrets{}, unknown, nil
 	case k.platform.Credentials.Secret == "" && k.config.External != nil:
 		external, err := k.cluster.ExternalSecrets(k.config.External)

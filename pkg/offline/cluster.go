@@ -37,6 +37,8 @@ type Cluster struct {
 	Infrastructure Manifest
 	// PlatformName is the platform as the Infrastructure has it.
 	PlatformName string
+	// UnknownPlatform says that the Infrastructure's platform type is none of its API; empty otherwise.
+	UnknownPlatform string
 	// SystemTrust is the system's bundle; empty where it has none.
 	SystemTrust []operand.TrustSource
 
@@ -86,6 +88,9 @@ func (c *Cluster) addFile(file, group, kind, namespace, name string) error {
 
 // held names the objects of a file.
 func held(objects []Manifest) string {
+	if len(objects) == 0 {
+		return "no object"
+	}
 	names := make([]string, 0, len(objects))
 	for _, m := range objects {
 		names = append(names, m.String())
@@ -109,6 +114,12 @@ func (c *Cluster) checkInfrastructure() error {
 		return fmt.Errorf("%s: %w", found.File, err)
 	}
 	c.PlatformName = string(infrastructure.Status.PlatformStatus.Type)
+	if unknown, meant, known := platform.UnknownType(infrastructure); !known {
+		c.UnknownPlatform = fmt.Sprintf("unknown platform type %q", unknown)
+		if meant != "" {
+			c.UnknownPlatform += fmt.Sprintf("; did you mean %q?", meant)
+		}
+	}
 	return nil
 }
 

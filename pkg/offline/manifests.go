@@ -2,7 +2,6 @@ package offline
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,14 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 )
 
 // Manifest is one object of one file.
@@ -28,6 +23,8 @@ type Manifest struct {
 
 	json     []byte
 	document yamlDocument
+	// item is the path of an item of a list in the document; empty for an object of its own.
+	item []string
 }
 
 // String names the object as messages do, for example "configmap/cloud-provider-config in openshift-config".
@@ -45,14 +42,6 @@ func (m Manifest) String() string {
 
 // Source is the object with the file that the user edits.
 func (m Manifest) Source() string { return m.File + ": " + m.String() }
-
-// Decode reads the object into its type. What a newer installer knows more is passed over.
-func (m Manifest) Decode(into any) error {
-	if err := utiljson.Unmarshal(m.json, into); err != nil {
-		return fmt.Errorf("%s: %w", m.Source(), err)
-	}
-	return nil
-}
 
 // manifests are all objects that were read, each once.
 type manifests []Manifest
@@ -155,12 +144,9 @@ func ReadObjects(file string) ([]Manifest, error) {
 			// Most of what the installer renders is schemas, by size, and none of them is an input.
 			continue
 		}
-		object, err := readObject(file, document)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		objects = append(objects, object)
+		found, err := readDocument(file, document)
+		errs = append(errs, err)
+		objects = append(objects, found...)
 	}
 	if empty {
 		errs = append(errs, fmt.Errorf("%s: there is no object in it: fill or remove it", file))
@@ -168,44 +154,19 @@ func ReadObjects(file string) ([]Manifest, error) {
 	return objects, errors.Join(errs...)
 }
 
-func readObject(file string, d yamlDocument) (Manifest, error) {
-	asJSON, err := d.json()
-	if err != nil {
-		return Manifest{}, fmt.Errorf("%s:%w", file, err)
-	}
-	var header struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Metadata   struct {
-			Name      string `json:"name"`
-			Namespace string `json:"namespace"`
-		} `json:"metadata"`
-	}
-	err = utiljson.Unmarshal(asJSON, &header)
-	if err == nil && strings.HasSuffix(header.Kind, "List") && header.Metadata.Name == "" {
-		return Manifest{}, fmt.Errorf("%s:%d: this is a %s: write each of its items as a document of its own, between lines of ---", file, d.line, header.Kind)
-	}
-	if err != nil || header.Kind == "" || header.APIVersion == "" || header.Metadata.Name == "" {
-		return Manifest{}, &noObjectError{file: file, line: d.line}
-	}
-	version, err := schema.ParseGroupVersion(header.APIVersion)
-	if err != nil {
-		return Manifest{}, fmt.Errorf("%s:%d: %w", file, d.line, err)
-	}
-	return Manifest{
-		File: file, GVK: version.WithKind(header.Kind),
-		Namespace: header.Metadata.Namespace, Name: header.Metadata.Name, json: asJSON, document: d,
-	}, nil
-}
-
-// noObjectError says that a document is YAML but no object.
+// noObjectError reports a document or an item of a list that is YAML but not an object.
 type noObjectError struct {
 	file string
 	line int
+	item string
 }
 
 func (e *noObjectError) Error() string {
-	return fmt.Sprintf("%s:%d: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name", e.file, e.line)
+	this := "this"
+	if e.item != "" {
+		this = e.item
+	}
+	return fmt.Sprintf("%s:%d: %s is not a Kubernetes object: it needs apiVersion, kind and metadata.name", e.file, e.line, this)
 }
 
 // yamlDocument is one YAML document of a file.
@@ -248,25 +209,6 @@ func isBlank(data []byte) bool {
 		}
 	}
 	return true
-}
-
-// yamlLine finds the place in an error of the YAML library.
-var yamlLine = regexp.MustCompile(`(?s)^.*?line (\d+): (.*)$`)
-
-// json converts the document. An error starts with the line in the file.
-func (d yamlDocument) json() ([]byte, error) {
-	if trimmed := bytes.TrimSpace(d.data); trimmed[0] == '{' && json.Valid(trimmed) {
-		return trimmed, nil
-	}
-	converted, err := yaml.YAMLToJSONStrict(d.data)
-	if err == nil {
-		return converted, nil
-	}
-	if found := yamlLine.FindStringSubmatch(err.Error()); found != nil {
-		line, _ := strconv.Atoi(found[1]) // the pattern has digits only
-		return nil, fmt.Errorf("%d: this is not valid YAML: %s", d.line-1+line, found[2])
-	}
-	return nil, fmt.Errorf("%d: this is not valid YAML: %s", d.line, strings.TrimPrefix(err.Error(), "yaml: "))
 }
 
 // maxFileBytes is more than any manifest has: the API server takes objects of a few megabytes.

@@ -52,12 +52,13 @@ type places struct {
 // finding puts a problem at its place. The problem's own line and column are those of the text under its key: where the
 // document says the text in another way, such as base64, the place is the key's.
 func (p *places) finding(severity Severity, problem operand.Problem) Finding {
-	message := strings.ReplaceAll(strings.TrimSpace(problem.Message), "\n", "; ")
 	m, path, found := p.locate(problem)
+	message := strings.ReplaceAll(strings.TrimSpace(problem.Message), "\n", "; ") + p.see(m, path, problem)
 	if !found {
 		object := operand.Problem{Source: problem.Source, Key: problem.Key, Message: message}
+		start := p.place(m, nil, operand.Problem{})
 		return Finding{
-			File: m.File, Line: m.document.line, Column: 1, Severity: severity,
+			File: m.File, Line: start.Line, Column: start.Column, Severity: severity,
 			Object: problem.Source, Key: problem.Key, Message: object.String(),
 		}
 	}
@@ -66,7 +67,7 @@ func (p *places) finding(severity Severity, problem operand.Problem) Finding {
 	case m.GVK.Group != "":
 		// What the API has fields for is named by them.
 		message = fmt.Sprintf("%s: %s", problem.Key, message)
-	case !p.document(m).Has(path...):
+	case !p.document(m).Has(m.inDocument(path)...):
 		// No place shows which key is meant.
 		message = fmt.Sprintf("key %s: %s", problem.Key, message)
 	}
@@ -97,7 +98,7 @@ func (p *places) locate(problem operand.Problem) (m Manifest, path []string, fou
 	}
 	// A Secret's stringData wins over its data.
 	for _, field := range []string{"stringData", "data", "binaryData"} {
-		if p.document(m).Has(field, problem.Key) {
+		if p.document(m).Has(m.inDocument([]string{field, problem.Key})...) {
 			return m, []string{field, problem.Key}, true
 		}
 	}
@@ -125,22 +126,36 @@ func fieldPath(field string) []string {
 	return path
 }
 
-// place is that of a problem below the path, in the file.
+// place is the place of a problem below the path, in the file.
 func (p *places) place(m Manifest, path []string, problem operand.Problem) document.Place {
-	d := p.document(m)
-	place := d.Place(path...)
-	if problem.Line > 0 && !isBase64(m, path) {
-		if text, known := p.text(m, path); known {
-			if inner := text.Place(problem.Line, problem.Column); inner.Line > 0 {
-				place = inner
-			}
-		}
+	if inner, known := p.inText(m, path, problem.Line, problem.Column); known {
+		return m.inFile(inner)
 	}
-	if place.Line == 1 {
-		place.Column += m.document.column
+	return m.place(p.document(m), path)
+}
+
+// inText is the place in the document of a place in the text at the path.
+func (p *places) inText(m Manifest, path []string, line, column int) (document.Place, bool) {
+	if line == 0 || isBase64(m, path) {
+		return document.Place{}, false
 	}
-	place.Line += m.document.line - 1
-	return place
+	text, known := p.text(m, path)
+	if !known {
+		return document.Place{}, false
+	}
+	inner := text.Place(line, column)
+	return inner, inner.Line > 0
+}
+
+// see names the other line that explains a problem, which is one of the file where the document tells.
+func (p *places) see(m Manifest, path []string, problem operand.Problem) string {
+	if problem.SeeLine == 0 {
+		return ""
+	}
+	if inner, known := p.inText(m, path, problem.SeeLine, 1); known {
+		return fmt.Sprintf(" (see line %d)", m.inFile(inner).Line)
+	}
+	return fmt.Sprintf(" (see line %d of the value)", problem.SeeLine)
 }
 
 // isBase64 tells whether a Kubernetes object has the value at the path in base64.
@@ -148,14 +163,19 @@ func isBase64(m Manifest, path []string) bool {
 	return m.GVK.Group == "" && len(path) > 0 && (path[0] == "binaryData" || m.GVK.Kind == "Secret" && path[0] == "data")
 }
 
+// inDocument is a path of the object in its document.
+func (m Manifest) inDocument(path []string) []string { return slices.Concat(m.item, path) }
+
 func (p *places) document(m Manifest) *document.Document {
 	if p.documents == nil {
 		p.documents = map[string]*document.Document{}
 	}
-	if p.documents[m.Source()] == nil {
-		p.documents[m.Source()] = document.Parse(m.document.data)
+	// All items of a list are in one document.
+	key := fmt.Sprintf("%s:%d", m.File, m.document.line)
+	if p.documents[key] == nil {
+		p.documents[key] = document.Parse(m.document.data)
 	}
-	return p.documents[m.Source()]
+	return p.documents[key]
 }
 
 func (p *places) text(m Manifest, path []string) (document.Text, bool) {
@@ -163,7 +183,7 @@ func (p *places) text(m Manifest, path []string) (document.Text, bool) {
 	if text, read := p.texts[key]; read {
 		return text, true
 	}
-	text, known := p.document(m).Text(path...)
+	text, known := p.document(m).Text(m.inDocument(path)...)
 	if known {
 		if p.texts == nil {
 			p.texts = map[string]document.Text{}

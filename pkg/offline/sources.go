@@ -2,6 +2,7 @@ package offline
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -116,19 +117,27 @@ func cloudConfigOf(configMap *corev1.ConfigMap, source, key string) operand.Clou
 	return c
 }
 
-// GivenCloudConfig is a cloud configuration that somebody has in a ConfigMap of any name. Its key is the one that ref names,
-// one of those that the installer and cluster-config-operator use, or the only one.
+// GivenCloudConfig is a cloud configuration in a ConfigMap of any name. It is under the key that the operator would read: the one of
+// cluster-config-operator's ConfigMap, or the one that ref names.
 func (c *Cluster) GivenCloudConfig(given Manifest, ref operandconfig.CloudConfigReference) (operand.CloudConfig, error) {
 	configMap := &corev1.ConfigMap{}
 	if err := given.Decode(configMap); err != nil {
 		return operand.CloudConfig{}, err
 	}
-	preferred := []string{ref.Key, defaultCloudConfigKey, operatorclient.ManagedCloudConfigKey}
 	isManaged := given.Namespace == operatorclient.ManagedConfigNamespace && given.Name == operatorclient.ManagedCloudConfig
-	if isManaged {
-		preferred = []string{operatorclient.ManagedCloudConfigKey, ref.Key, defaultCloudConfigKey}
+	key := cmp.Or(ref.Key, defaultCloudConfigKey)
+	switch {
+	case isManaged:
+		key = operatorclient.ManagedCloudConfigKey
+	case ref.Name == "":
+		key = guessedKey(configMap)
 	}
-	config := cloudConfigOf(configMap, given.Source(), givenKey(configMap, preferred))
+	config := cloudConfigOf(configMap, given.Source(), key)
+	_, isText := configMap.Data[key]
+	_, isBinary := configMap.BinaryData[key]
+	if key == ref.Key && !isText && !isBinary {
+		config.Problem += fmt.Sprintf(", or correct spec.cloudConfig.key in %s", c.Infrastructure.File)
+	}
 	if isManaged && config.CABundle == nil && ref.Name != "" {
 		user, err := c.userCloudConfig(ref, c.infrastructuresReference())
 		if err != nil {
@@ -139,18 +148,10 @@ func (c *Cluster) GivenCloudConfig(given Manifest, ref operandconfig.CloudConfig
 	return config, nil
 }
 
-// givenKey is the first of the preferred keys that exists, the only key, or the first preferred one where that cannot be
-// told.
-func givenKey(configMap *corev1.ConfigMap, preferred []string) string {
-	preferred = slices.DeleteFunc(preferred, func(key string) bool { return key == "" })
-	var keys []string
-	for key := range configMap.Data {
-		keys = append(keys, key)
-	}
-	for key := range configMap.BinaryData {
-		keys = append(keys, key)
-	}
-	for _, key := range preferred {
+// guessedKey is for a ConfigMap that no Infrastructure names yet: the installer's key, cluster-config-operator's, or the only one.
+func guessedKey(configMap *corev1.ConfigMap) string {
+	keys := slices.Concat(slices.Collect(maps.Keys(configMap.Data)), slices.Collect(maps.Keys(configMap.BinaryData)))
+	for _, key := range []string{defaultCloudConfigKey, operatorclient.ManagedCloudConfigKey} {
 		if slices.Contains(keys, key) {
 			return key
 		}
@@ -158,7 +159,7 @@ func givenKey(configMap *corev1.ConfigMap, preferred []string) string {
 	if keys = slices.DeleteFunc(keys, func(key string) bool { return key == cloudCAKey }); len(keys) == 1 {
 		return keys[0]
 	}
-	return preferred[0]
+	return defaultCloudConfigKey
 }
 
 func listed(data map[string]string) string {

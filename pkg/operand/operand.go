@@ -206,6 +206,8 @@ type Problem struct {
 	Line, Column int
 	// Message says what is wrong and what to do.
 	Message string
+	// SeeLine is another line of the same input that explains the message; 0 when there is none.
+	SeeLine int
 }
 
 // Checked is what Check found.

@@ -3,6 +3,8 @@ package operand
 import (
 	"fmt"
 	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
 )
 
 // Error lists the problems, one to a line.
@@ -27,6 +29,11 @@ func (p Problem) String() string {
 	if b.Len() > 0 {
 		b.WriteString(": ")
 	}
-	b.WriteString(p.Message)
+	b.WriteString(p.Text())
 	return b.String()
+}
+
+// Text is the message with the other line that explains it, which counts as Line does.
+func (p Problem) Text() string {
+	return cloudconfig.Finding{Message: p.Message, SeeLine: p.SeeLine}.Text()
 }

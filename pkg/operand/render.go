@@ -226,7 +226,7 @@ func (c *checkedInputs) checkCloudConfig(in Inputs, cluster cloudconfig.Cluster)
 
 // problemOf says of a finding which object the user has to look at.
 func problemOf(f cloudconfig.Finding, in Inputs) Problem {
-	p := Problem{Line: f.Line, Column: f.Column, Message: f.Message}
+	p := Problem{Line: f.Line, Column: f.Column, Message: f.Message, SeeLine: f.SeeLine}
 	switch f.Input {
 	case cloudconfig.CredentialsInput:
 		p.Cause, p.Source, p.Key = CredentialsCause, in.Credentials.sourceOf(f.DataKey), f.DataKey

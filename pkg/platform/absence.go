@@ -1,6 +1,11 @@
 package platform
 
-import configv1 "github.com/openshift/api/config/v1"
+import (
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
 
 // Absence is why nothing runs on a cluster whose platform is the fallback.
 type Absence string
@@ -25,4 +30,28 @@ func AbsenceOf(s *configv1.PlatformStatus) Absence {
 		return NotAsked
 	}
 	return NotNeeded
+}
+
+// apiTypes are the platform types of the Infrastructure API.
+var apiTypes = []configv1.PlatformType{
+	configv1.AWSPlatformType, configv1.AlibabaCloudPlatformType, configv1.AzurePlatformType, configv1.BareMetalPlatformType,
+	configv1.EquinixMetalPlatformType, configv1.ExternalPlatformType, configv1.GCPPlatformType, configv1.IBMCloudPlatformType,
+	configv1.KubevirtPlatformType, configv1.LibvirtPlatformType, configv1.NonePlatformType, configv1.NutanixPlatformType,
+	configv1.OpenStackPlatformType, configv1.OvirtPlatformType, configv1.PowerVSPlatformType, configv1.VSpherePlatformType,
+}
+
+// UnknownType returns the platform type of an Infrastructure that its API does not have, and the one that was probably meant. known
+// is true for every other Infrastructure. The API server rejects such a type; a file can have it.
+func UnknownType(infrastructure *configv1.Infrastructure) (unknown, meant string, known bool) {
+	status := infrastructure.Status.PlatformStatus
+	if status == nil || status.Type == "" || slices.Contains(apiTypes, status.Type) {
+		return "", "", true
+	}
+	bare := strings.NewReplacer("-", "", "_", "", " ", "")
+	for _, t := range apiTypes {
+		if strings.EqualFold(bare.Replace(string(status.Type)), string(t)) {
+			meant = string(t)
+		}
+	}
+	return string(status.Type), meant, false
 }

@@ -1,6 +1,11 @@
 package platform
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -26,6 +31,38 @@ func TestWhyNothingRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, tc.want, AbsenceOf(&tc.status))
+		})
+	}
+}
+
+func TestEveryTypeOfTheAPIIsKnown(t *testing.T) {
+	output, err := exec.CommandContext(t.Context(), "go", "list", "-mod=mod", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
+	require.NoError(t, err)
+	source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(output)), "config", "v1", "types_infrastructure.go"))
+	require.NoError(t, err)
+	var types []configv1.PlatformType
+	for _, found := range regexp.MustCompile(`PlatformType PlatformType = "(\w+)"`).FindAllSubmatch(source, -1) {
+		types = append(types, configv1.PlatformType(found[1]))
+	}
+	require.ElementsMatch(t, types, apiTypes)
+}
+
+func TestATypeThatTheAPIDoesNotHaveIsUnknown(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status         *configv1.PlatformStatus
+		unknown, meant string
+		known          bool
+	}{
+		"no status":                  {known: true},
+		"no type yet":                {status: &configv1.PlatformStatus{}, known: true},
+		"a type of the API":          {status: &configv1.PlatformStatus{Type: "oVirt"}, known: true},
+		"another case":               {status: &configv1.PlatformStatus{Type: "Openstack"}, unknown: "Openstack", meant: "OpenStack"},
+		"a dash":                     {status: &configv1.PlatformStatus{Type: "alibaba-cloud"}, unknown: "alibaba-cloud", meant: "AlibabaCloud"},
+		"nothing that the API knows": {status: &configv1.PlatformStatus{Type: "Moonbase"}, unknown: "Moonbase"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			unknown, meant, known := UnknownType(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: tc.status}})
+			require.Equal(t, []any{tc.unknown, tc.meant, tc.known}, []any{unknown, meant, known})
 		})
 	}
 }

@@ -110,9 +110,11 @@ func requireReasons(t *testing.T, diff string) {
 	}
 }
 
+const noSecret = "no Secret was given: credentials are not checked; give the manifests of the Secrets with --rendered-manifest-files\n"
+
 func TestWhatIsRefusedIsNotConverted(t *testing.T) {
 	dir, flags := flags(t, "openstack", "section-not-closed")
-	want := result{code: 1, stderr: "section-not-closed.yaml:11:5: error: the header of section [LoadBalancer] is not closed: write \"]\" behind the name\n"}
+	want := result{code: 1, stderr: "section-not-closed.yaml:11:5: error: the header of section [LoadBalancer] is not closed: write \"]\" behind the name\n" + noSecret}
 	require.Equal(t, want, run(t, dir, flags...))
 	require.Equal(t, want, run(t, dir, append(flags, "--diff")...))
 }

@@ -124,8 +124,22 @@ func TestFoldersThatAreEmptyAfterwardsAreRemoved(t *testing.T) {
 	require.NoDirExists(t, n.path("out/bootstrap-manifests"))
 }
 
+func TestAPlatformTypeThatTheAPIDoesNotHaveHasNoPodAndIsNamed(t *testing.T) {
+	for platform, message := range map[string]string{
+		"Moonbase":  `unknown platform type "Moonbase"`,
+		"Openstack": `unknown platform type "Openstack"; did you mean "OpenStack"?`,
+	} {
+		n := newNode(t)
+		asNone(n)
+		n.edit(infraFile, "type: None\n", "type: "+platform+"\n")
+		require.Equal(t, result{stderr: "render: status.platformStatus.type of " + infraFile + ": infrastructure.config.openshift.io/cluster: " +
+			message + ": no pod is written\n"}, n.run())
+		require.Equal(t, []string{configOutput, namespaceOutput}, n.outputFiles())
+	}
+}
+
 func TestAPlatformWithoutACloudControllerManagerHasNoPod(t *testing.T) {
-	for _, platform := range []string{"None", "BareMetal", "Moonbase"} {
+	for _, platform := range []string{"None", "BareMetal", "oVirt"} {
 		t.Run(platform, func(t *testing.T) {
 			n := newNode(t)
 			asNone(n)

@@ -100,7 +100,7 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"an infrastructure of the wrong shape": {
 			prepare: func(n node) { n.edit(infraFile, "    type: OpenStack\nstatus", "    type: [OpenStack]\nstatus") },
-			message: "manifests/cluster-infrastructure-02-config.yml: infrastructure.config.openshift.io/cluster: json: cannot unmarshal array into Go struct field PlatformSpec.spec.platformSpec.type of type v1.PlatformType",
+			message: "manifests/cluster-infrastructure-02-config.yml:15:5: spec.platformSpec.type in infrastructure.config.openshift.io/cluster is a list, but must be a string: correct it",
 		},
 		"no infrastructure among the manifests": {
 			prepare: func(n node) { n.remove(infraFile) },

@@ -67,6 +67,11 @@ func (o *options) renderOperand(in *inputs, observed []byte) (*operand.Resources
 	if !known {
 		return nil, fmt.Errorf("platform %q is not in the registry", config.Platform)
 	}
+	if in.UnknownPlatform != "" {
+		// A newer release may know it. The API server rejects a misspelled one.
+		o.notice("status.platformStatus.type of %s: %s: no pod is written", in.Infrastructure.Source(), in.UnknownPlatform)
+		return nil, nil
+	}
 	if !p.Managed() {
 		if platform.AbsenceOf(&config.Cluster.Status) == platform.NotDeclared {
 			o.notice("platform %s has a cloud-controller-manager that the administrator runs: no pod is written; to have one, "+
@@ -243,5 +248,5 @@ func text(p operand.Problem) string {
 	if p.Key == "" || p.Line == 0 {
 		return p.String()
 	}
-	return fmt.Sprintf("%s, line %d:%d of the value of key %s: %s", p.Source, p.Line, p.Column, p.Key, p.Message)
+	return fmt.Sprintf("%s, line %d:%d of the value of key %s: %s", p.Source, p.Line, p.Column, p.Key, p.Text())
 }

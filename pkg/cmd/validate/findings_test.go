@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -26,13 +27,14 @@ const (
 		"status: {featureGates: [{version: 4.22.0, enabled: [], disabled: []}]}\n"
 
 	typo     = `unknown key "regoin" in [Global]; did you mean "region"?`
-	clean    = "0 errors, 0 warnings in cloud.yaml, checked for platform openstack"
-	oneError = "1 error, 0 warnings in cloud.yaml, checked for platform openstack"
+	noSecret = "no Secret was given: credentials are not checked; give the manifests of the Secrets with --rendered-manifest-files"
+	clean    = noSecret + "\n0 errors, 0 warnings in cloud.yaml, checked for platform openstack"
+	oneError = noSecret + "\n1 error, 0 warnings in cloud.yaml, checked for platform openstack"
 )
 
 func TestACleanConfiguration(t *testing.T) {
 	require.Equal(t, result{stdout: clean + "\n"}, newFolder(t).run())
-	require.Equal(t, result{stdout: lines(`{`, `  "findings": [],`, `  "errors": 0,`, `  "warnings": 0,`, `  "platform": "openstack"`, `}`)},
+	require.Equal(t, result{stdout: lines(`{`, `  "findings": [],`, `  "errors": 0,`, `  "warnings": 0,`, `  "platform": "openstack",`, `  "remarks": [`, `    "`+noSecret+`"`, `  ]`, `}`)},
 		newFolder(t).run("--output=json"))
 }
 
@@ -41,7 +43,7 @@ func TestWarningsAloneRefuseNothing(t *testing.T) {
 	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n    secret-name = openstack-credentials\n")
 	require.Equal(t, result{stdout: lines(
 		"cloud.yaml:9:5: warning: secret-name in [Global] is dropped: the external provider reads its credentials from a file",
-		"0 errors, 1 warning in cloud.yaml, checked for platform openstack",
+		noSecret, "0 errors, 1 warning in cloud.yaml, checked for platform openstack",
 	)}, f.run())
 }
 
@@ -78,11 +80,9 @@ func TestWhichKeyIsTheCloudConfiguration(t *testing.T) {
 	)
 	managed := strings.NewReplacer("cloud-provider-config", "kube-cloud-config", "openshift-config", "openshift-config-managed").Replace(configMap)
 	for name, test := range map[string]struct{ infra, file, place string }{
-		"the one that the Infrastructure names":      {"key: mine", configMap + "  config" + good + "  mine" + bad, "cloud.yaml:11:5"},
-		"the installer's where none is named":        {"other: a", configMap + "  cloud.conf" + good + "  config" + bad, "cloud.yaml:11:5"},
-		"the operator's where the installer's lacks": {"key: mine", configMap + "  a" + good + "  cloud.conf" + bad, "cloud.yaml:11:5"},
-		"the operator's in the managed ConfigMap":    {"key: config", managed + "  config" + good + "  cloud.conf" + bad, "cloud.yaml:11:5"},
-		"the only one beside the CA bundle":          {"key: config", configMap + "  my-config" + bad, "cloud.yaml:9:5"},
+		"the one that the Infrastructure names":   {"key: mine", configMap + "  config" + good + "  mine" + bad, "cloud.yaml:11:5"},
+		"the installer's where none is named":     {"other: a", configMap + "  cloud.conf" + good + "  config" + bad, "cloud.yaml:11:5"},
+		"the operator's in the managed ConfigMap": {"key: config", managed + "  config" + good + "  cloud.conf" + bad, "cloud.yaml:11:5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFolder(t)
@@ -93,15 +93,169 @@ func TestWhichKeyIsTheCloudConfiguration(t *testing.T) {
 	}
 }
 
+func TestAKeyThatTheInfrastructureDoesNotNameIsNotRead(t *testing.T) {
+	for name, test := range map[string]struct{ infra, file, key, keys string }{
+		"the operator's key beside another":   {"key: mine", "  a: b\n  cloud.conf: |\n    [Global]\n", "mine", "a, cloud.conf"},
+		"the operator's key alone":            {"key: mine", "  cloud.conf: |\n    [Global]\n", "mine", "cloud.conf"},
+		"the only key beside the CA bundle":   {"key: config", "  my-config: |\n    [Global]\n  ca-bundle.pem: a\n", "config", "ca-bundle.pem, my-config"},
+		"another than the default one":        {"other: a", "  cloud.conf: |\n    [Global]\n", "config", "cloud.conf"},
+		"another case of the name of the key": {"key: config", "  Config: |\n    [Global]\n", "config", "Config"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolder(t)
+			f.write("infra.yaml", strings.Replace(infrastructure("OpenStack"), "key: config", test.infra, 1))
+			f.write("cloud.yaml", configMap+test.file)
+			got := f.run()
+			require.Equal(t, 1, got.code, got.stdout)
+			message := "cloud.yaml:6:1: error: key " + test.key + ": the key is missing, there is only " + test.keys + ": write the cloud configuration under it"
+			if test.infra != "other: a" {
+				message += ", or correct spec.cloudConfig.key in infra.yaml"
+			}
+			require.Contains(t, strings.Split(got.stdout, "\n"), message)
+		})
+	}
+}
+
+func TestAConfigMapThatNoInfrastructureNamesIsReadUnderItsLikelyKey(t *testing.T) {
+	for name, file := range map[string]string{
+		"the installer's key":               "  cloud.conf: a\n  config: |\n    [Global]\n    regoin = one\n",
+		"the operator's key":                "  other: a\n  cloud.conf: |\n    [Global]\n    regoin = one\n",
+		"the only key beside the CA bundle": "  ca-bundle.pem: \"\"\n  my-config: |\n    [Global]\n    regoin = one\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolder(t)
+			f.write("infra.yaml", strings.Replace(infrastructure("OpenStack"), "  cloudConfig:\n    name: cloud-provider-config\n    key: config\n", "", 1))
+			f.write("cloud.yaml", configMap+file)
+			got := f.run()
+			require.Equal(t, 1, got.code, got.stdout)
+			require.Contains(t, got.stdout, "cloud.yaml:10:5: error: "+typo)
+		})
+	}
+}
+
+// Two duplicate keys, of which the first is reported with the line of the second.
+func TestALineInAMessageIsOneOfTheFile(t *testing.T) {
+	const twice = "[Global]\nregion = one\nregion = two\n"
+	infra := func(p string) string { return infrastructure(p) }
+	for name, test := range map[string]struct{ platform, file, finding string }{
+		"in a literal block": {
+			"OpenStack", configMap + "  config: |\n" + indent(twice),
+			"cloud.yaml:9:5: warning: this region is dropped: it is set again, and the last value counts (see line 10)",
+		},
+		"in a second document": {
+			"OpenStack", "# ours\n---\n" + configMap + "  config: |\n" + indent(twice),
+			"cloud.yaml:11:5: warning: this region is dropped: it is set again, and the last value counts (see line 12)",
+		},
+		"in a folded block, where lines of the text are lines of the file no more": {
+			"OpenStack", configMap + "  config: >\n    [Global]\n\n    region = one\n\n    region = two\n",
+			"cloud.yaml:10:5: warning: this region is dropped: it is set again, and the last value counts (see line 12)",
+		},
+		"in double quotes": {
+			"OpenStack", configMap + "  config: \"[Global]\\nregion = one\\nregion = two\\n\"\n",
+			"cloud.yaml:7:22: warning: this region is dropped: it is set again, and the last value counts (see line 7)",
+		},
+		"in JSON": {
+			"Azure", configMap + "  config: |\n" + indent("{\"location\": \"a\",\n \"location\": \"b\"}\n"),
+			"cloud.yaml:8:6: warning: this location is dropped: duplicate key, and the last value counts (see line 9)",
+		},
+		"in YAML": {
+			"VSphere", configMap + "  config: |\n" + indent("global:\n  port: 1\nvcenter:\n  a: {server: a, datacenters: [a]}\nglobal:\n  port: 2\n"),
+			"cloud.yaml:12:5: error: duplicate key global: keep one (see line 8)",
+		},
+		"in an item of a list": {
+			"OpenStack", list(configMap + "  config: |\n" + indent(twice)),
+			"cloud.yaml:11:7: warning: this region is dropped: it is set again, and the last value counts (see line 12)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolder(t)
+			f.write("infra.yaml", infra(test.platform))
+			f.write("cloud.yaml", test.file)
+			got := f.run()
+			require.Contains(t, strings.Split(got.stdout, "\n"), test.finding, got.stdout+got.stderr)
+		})
+	}
+}
+
+// list is the List that oc prints for several objects.
+func list(objects ...string) string {
+	text := "apiVersion: v1\nitems:\n"
+	for _, object := range objects {
+		text += "-" + strings.TrimPrefix(strings.ReplaceAll("  "+strings.TrimSuffix(object, "\n"), "\n", "\n  "), " ") + "\n"
+	}
+	return text + "kind: List\nmetadata:\n  resourceVersion: \"\"\n"
+}
+
+func TestAListIsReadWithThePlacesOfItsItems(t *testing.T) {
+	broken := configMap + "  config: |\n    [Global]\n    regoin = one\n"
+	both := list(infrastructure("OpenStack"), broken)
+	const place = "all.yaml:26:7"
+	asJSON, err := yaml.YAMLToJSON([]byte(both))
+	require.NoError(t, err)
+	column := strings.Index(string(asJSON), "regoin") + 1
+	typed := "apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: cloud-provider-config, namespace: openshift-config}\n" +
+		"  data:\n    config: |\n      [Global]\n      regoin = one\n"
+	for name, test := range map[string]struct {
+		files map[string]string
+		flags []string
+		place string
+	}{
+		"both objects in one file": {
+			map[string]string{"all.yaml": both}, []string{"--rendered-manifest-files=all.yaml"}, place,
+		},
+		"behind another document": {
+			map[string]string{"all.yaml": "# oc get\n---\n" + both}, []string{"--rendered-manifest-files=all.yaml"}, "all.yaml:28:7",
+		},
+		"as JSON": {
+			map[string]string{"all.json": string(asJSON)}, []string{"--rendered-manifest-files=all.json"}, fmt.Sprintf("all.json:1:%d", column),
+		},
+		"a list of one, for the flag that takes one object": {
+			map[string]string{"all.yaml": list(broken), "infra.yaml": list(infrastructure("OpenStack"))},
+			[]string{"--infra-config-file=infra.yaml", "--cloud-config-file=all.yaml"}, "all.yaml:11:7",
+		},
+		"a list of one kind, whose items leave it out": {
+			map[string]string{"all.yaml": typed}, []string{"--infra-config-file=infra.yaml", "--cloud-config-file=all.yaml"}, "all.yaml:8:7",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolder(t)
+			for file, data := range test.files {
+				f.write(file, data)
+			}
+			got := f.command(test.flags...)
+			require.Equal(t, 1, got.code, got.stdout+got.stderr)
+			require.Contains(t, strings.Split(got.stdout, "\n"), test.place+": error: "+typo)
+		})
+	}
+}
+
+func TestAPlatformTypeThatTheAPIDoesNotHaveIsAnError(t *testing.T) {
+	for platform, message := range map[string]string{
+		"Openstack":  `unknown platform type "Openstack"; did you mean "OpenStack"?`,
+		"open-stack": `unknown platform type "open-stack"; did you mean "OpenStack"?`,
+		"ovirt":      `unknown platform type "ovirt"; did you mean "oVirt"?`,
+		"Moonbase":   `unknown platform type "Moonbase"`,
+	} {
+		t.Run(platform, func(t *testing.T) {
+			f := newFolder(t)
+			f.write("infra.yaml", infrastructure(platform))
+			require.Equal(t, result{code: 1, stdout: lines(
+				"infra.yaml:15:5: error: status.platformStatus.type: "+message,
+				"1 error, 0 warnings in cloud.yaml, checked for platform none",
+			)}, f.run())
+		})
+	}
+}
+
 func TestWhatStandsInTheConfigMapInsteadOfAConfiguration(t *testing.T) {
 	for name, test := range map[string]struct{ file, finding string }{
 		"no data": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
-			"cloud.yaml:1:1: error: key config: the key is missing, there is no key at all: write the cloud configuration under it",
+			"cloud.yaml:1:1: error: key config: the key is missing, there is no key at all: write the cloud configuration under it, or correct spec.cloudConfig.key in infra.yaml",
 		},
 		"two keys, none of which is it": {
 			configMap + "  a: one\n  b: two\n",
-			"cloud.yaml:6:1: error: key config: the key is missing, there is only a, b: write the cloud configuration under it",
+			"cloud.yaml:6:1: error: key config: the key is missing, there is only a, b: write the cloud configuration under it, or correct spec.cloudConfig.key in infra.yaml",
 		},
 		"binary data": {
 			strings.Replace(configMap, "\ndata:", "\nbinaryData:", 1) + "  config: W0dsb2JhbF0K\n",
@@ -136,13 +290,13 @@ func TestAConfigurationAsLargeAsAConfigMapCanBe(t *testing.T) {
 	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n"+strings.Repeat("    regoin = one\n", 1<<20/16))
 	got := f.run()
 	require.Equal(t, 1, got.code)
-	require.Len(t, strings.Split(got.stdout, "\n"), 102)
+	require.Len(t, strings.Split(got.stdout, "\n"), 103)
 	require.True(t, strings.HasSuffix(got.stdout, "100 errors, 0 warnings in cloud.yaml, checked for platform openstack\n"), got.stdout[len(got.stdout)-200:])
 }
 
 func TestAPlatformWhereNothingRunsIsClean(t *testing.T) {
 	for platform, infra := range map[string]string{
-		"None": infrastructure("None"), "BareMetal": infrastructure("BareMetal"), "External": infrastructure("External"), "Moonbase": infrastructure("Moonbase"),
+		"None": infrastructure("None"), "BareMetal": infrastructure("BareMetal"), "External": infrastructure("External"), "oVirt": infrastructure("oVirt"),
 	} {
 		t.Run(platform, func(t *testing.T) {
 			f := newFolder(t)

@@ -61,9 +61,24 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 			message: "cloud.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds " +
 				"configmap/cloud-provider-config in openshift-config and configmap/other-provider-config in openshift-config",
 		},
-		"a list of ConfigMaps": {
+		"a list of something else": {
 			prepare: func(f folder) { f.write("cloud.yaml", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n") },
-			message: "cloud.yaml:1: this is a List: write each of its items as a document of its own, between lines of ---",
+			message: "cloud.yaml:4: items[0] is not a Kubernetes object: it needs apiVersion, kind and metadata.name" + wanted,
+		},
+		"a list of two ConfigMaps": {
+			prepare: func(f folder) {
+				f.write("cloud.yaml", list(configMap+"  a: b\n", strings.Replace(configMap, "name: cloud", "name: other", 1)+"  a: b\n"))
+			},
+			message: "cloud.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds " +
+				"configmap/cloud-provider-config in openshift-config and configmap/other-provider-config in openshift-config",
+		},
+		"an empty list": {
+			prepare: func(f folder) { f.write("cloud.yaml", "apiVersion: v1\nkind: List\nitems: []\n") },
+			message: "cloud.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds no object",
+		},
+		"a list whose items are none": {
+			prepare: func(f folder) { f.write("cloud.yaml", "apiVersion: v1\nkind: List\nitems: {}\n") },
+			message: "cloud.yaml:1: the items of this List are not a list: write each of them behind a dash",
 		},
 		"a Secret": {
 			prepare: func(f folder) {
@@ -77,11 +92,44 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"a value that is no text": {
 			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config: {region: one}\n") },
-			message: "cloud.yaml: configmap/cloud-provider-config in openshift-config: json: cannot unmarshal object into Go struct field ConfigMap.data of type string",
+			message: "cloud.yaml:7:3: data.config in configmap/cloud-provider-config in openshift-config is a mapping, but must be a string: " +
+				`write "config: |" and indent the text below it`,
+		},
+		"a value whose bar is forgotten": {
+			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config:\n    Global:\n      region: one\n") },
+			message: "cloud.yaml:7:3: data.config in configmap/cloud-provider-config in openshift-config is a mapping, but must be a string: " +
+				`write "config: |" and indent the text below it`,
+		},
+		"a section header whose bar is forgotten": {
+			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config:\n    [Global]\n") },
+			message: "cloud.yaml:7:3: data.config in configmap/cloud-provider-config in openshift-config is a list, but must be a string: " +
+				`write "config: |" and indent the text below it`,
+		},
+		"a number where a text belongs": {
+			prepare: func(f folder) { f.write("cloud.yaml", list(configMap+"  a: b\n  config: 5\n")) },
+			message: "cloud.yaml:10:5: data.config in configmap/cloud-provider-config in openshift-config is a number, but must be a string: put it in quotes",
+		},
+		"a text where a mapping belongs": {
+			prepare: func(f folder) { f.write("cloud.yaml", strings.TrimSuffix(configMap, "\n")+" a\n") },
+			message: "cloud.yaml:6:1: data in configmap/cloud-provider-config in openshift-config is a string, but must be a mapping: correct it",
 		},
 		"a tab in YAML": {
 			prepare: func(f folder) { f.write("cloud.yaml", configMap+"\tconfig: a\n") },
-			message: "cloud.yaml:7: this is not valid YAML: found character that cannot start any token",
+			message: "cloud.yaml:7:1: this is not valid YAML: a tab in the indentation: indent with spaces",
+		},
+		"a tab behind blanks in YAML": {
+			prepare: func(f folder) { f.write("cloud.yaml", "---\n"+configMap+"  a: b\n  \tconfig: a\n") },
+			message: "cloud.yaml:9:3: this is not valid YAML: a tab in the indentation: indent with spaces",
+		},
+		"a second document in JSON": {
+			prepare: func(f folder) {
+				f.write("cloud.yaml", "{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"a\"}}\n{\"kind\": \"Secret\"}\n")
+			},
+			message: "cloud.yaml:2: there is more text after the end of the document: write --- on a line of its own before another document",
+		},
+		"a second document behind the end of the first": {
+			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config: a\n...\nkind: Secret\n") },
+			message: "cloud.yaml:9: there is more text after the end of the document: write --- on a line of its own before another document",
 		},
 		"a key twice": {
 			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config: a\n  config: b\n") },

@@ -71,7 +71,7 @@ func printText(out io.Writer, request offline.Request, report *offline.Report) e
 			return findings.WriteError(err)
 		}
 	}
-	if !report.Managed {
+	if !report.Managed && len(report.Findings) == 0 {
 		return nil
 	}
 	_, err := fmt.Fprintf(out, "%s, %s in %s, checked for platform %s\n",

@@ -202,7 +202,7 @@ func render(rewrite cloudconfig.Rewrite, observed *operandconfig.Config, s sourc
 	}
 	var problems []operand.Problem
 	for _, f := range result.Errors(policy) {
-		p := operand.Problem{Source: s.object(), Line: f.Line, Column: f.Column, Message: f.Message}
+		p := operand.Problem{Source: s.object(), Line: f.Line, Column: f.Column, Message: f.Message, SeeLine: f.SeeLine}
 		if s.name != "" {
 			p.Key = s.key
 		}

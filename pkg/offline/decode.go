@@ -1,0 +1,175 @@
+package offline
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline/document"
+)
+
+// Decode reads the object into its type and ignores unknown fields, which a newer installer may write.
+func (m Manifest) Decode(into any) error {
+	err := utiljson.Unmarshal(m.json, into)
+	var wrongType *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrongType):
+		return m.wrongType(wrongType)
+	}
+	return fmt.Errorf("%s: %w", m.Source(), err)
+}
+
+// wrongType reports a value of another type than its field, with its place in the file.
+func (m Manifest) wrongType(wrong *json.UnmarshalTypeError) error {
+	path := pathAt(m.json, wrong.Offset)
+	place := m.place(document.Parse(m.document.data), path)
+	is, _, _ := strings.Cut(wrong.Value, " ") // a number comes with its digits
+	is = map[string]string{"object": "a mapping", "array": "a list", "bool": "a boolean"}[is]
+	if is == "" {
+		is = "a " + strings.Fields(wrong.Value)[0]
+	}
+	wants, action := "a "+wrong.Type.String(), "correct it"
+	switch wrong.Type.Kind() {
+	case reflect.String:
+		wants = "a string"
+		if is != "a mapping" && is != "a list" {
+			action = "put it in quotes"
+		} else if m.GVK.Group == "" {
+			action = fmt.Sprintf("write %q and indent the text below it", path[len(path)-1]+": |")
+		}
+	case reflect.Struct, reflect.Map:
+		wants = "a mapping"
+	case reflect.Slice:
+		wants = "a list"
+		if wrong.Type.Elem().Kind() == reflect.Uint8 {
+			wants = "a string in base64"
+		}
+	case reflect.Bool:
+		wants = "true or false"
+	default:
+	}
+	return fmt.Errorf("%s:%d:%d: %s in %s is %s, but must be %s: %s",
+		m.File, place.Line, place.Column, strings.Join(path, "."), m, is, wants, action)
+}
+
+// pathAt is the path to the value that a JSON reader has begun or read when it stands at the offset.
+func pathAt(data []byte, offset int64) []string {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	var path []string
+	var visit func() bool
+	visit = func() bool {
+		token, err := decoder.Token()
+		if err != nil || decoder.InputOffset() >= offset {
+			return true
+		}
+		for i := 0; (token == json.Delim('{') || token == json.Delim('[')) && decoder.More(); i++ {
+			name := strconv.Itoa(i)
+			if token == json.Delim('{') {
+				key, _ := decoder.Token()
+				name, _ = key.(string)
+			}
+			path = append(path, name)
+			if visit() {
+				return true
+			}
+			path = path[:len(path)-1]
+		}
+		if token == json.Delim('{') || token == json.Delim('[') {
+			_, err = decoder.Token() // the closing bracket
+		}
+		return err != nil
+	}
+	visit()
+	return path
+}
+
+// json converts the document. An error starts with its line in the file, and the column where it is known.
+func (d yamlDocument) json() ([]byte, error) {
+	if trimmed := bytes.TrimSpace(d.data); trimmed[0] == '{' && json.Valid(trimmed) {
+		return trimmed, nil
+	}
+	converted, err := sigsyaml.YAMLToJSONStrict(d.data)
+	if err == nil {
+		return converted, nil
+	}
+	line, message := yamlProblem(err)
+	if tabLine, column := d.tabNear(line); tabLine > 0 {
+		return nil, fmt.Errorf("%d:%d: this is not valid YAML: a tab in the indentation: indent with spaces", d.line-1+tabLine, column)
+	}
+	return nil, fmt.Errorf("%d: this is not valid YAML: %s", d.line-1+line, message)
+}
+
+// yamlLine finds the place in an error of the YAML library.
+var yamlLine = regexp.MustCompile(`(?s)^.*?line (\d+): (.*)$`)
+
+// yamlProblem is the line in an error of the YAML library, and what is wrong there.
+func yamlProblem(err error) (line int, message string) {
+	found := yamlLine.FindStringSubmatch(err.Error())
+	if found == nil {
+		return 1, strings.TrimPrefix(err.Error(), "yaml: ")
+	}
+	line, _ = strconv.Atoi(found[1]) // the pattern has digits only
+	return line, found[2]
+}
+
+// atEnd reports a second document. The YAML library ignores whatever follows the first one.
+func (d yamlDocument) atEnd() error {
+	decoder := yaml.NewDecoder(bytes.NewReader(d.data))
+	var first, second yaml.Node
+	if err := decoder.Decode(&first); err != nil {
+		return nil //nolint:nilerr // The converter has read it, as YAML 1.1.
+	}
+	switch err := decoder.Decode(&second); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		line, message := yamlProblem(err)
+		if strings.Contains(message, "document start") {
+			line++ // this error of the library counts lines from 0
+		}
+		return fmt.Errorf("%d: there is more text after the end of the document: write --- on a line of its own before another document", d.line-1+line)
+	}
+	return fmt.Errorf("%d: a second document starts here: write --- on a line of its own before it", d.line-1+second.Line)
+}
+
+// tabNear finds a line that a tab indents. The YAML library's line may be one off.
+func (d yamlDocument) tabNear(line int) (tabLine, column int) {
+	number := 0
+	for text := range bytes.Lines(d.data) {
+		number++
+		if number < line-1 || number > line+1 {
+			continue
+		}
+		indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+		if tab := bytes.IndexByte(indent, '\t'); tab >= 0 {
+			return number, tab + 1
+		}
+	}
+	return 0, 0
+}
+
+// place is the place of a value in the file.
+func (m Manifest) place(parsed *document.Document, path []string) document.Place {
+	return m.inFile(parsed.Place(m.inDocument(path)...))
+}
+
+// inFile translates a place in the document to one in the file.
+func (m Manifest) inFile(place document.Place) document.Place {
+	if place.Line == 1 {
+		place.Column += m.document.column
+	}
+	place.Line += m.document.line - 1
+	return place
+}

@@ -1,0 +1,114 @@
+package offline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline/document"
+)
+
+// header is what every object has.
+type header struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
+	} `json:"metadata"`
+}
+
+// isList reports whether it is a list, such as the one that "oc get a b -o yaml" prints.
+func (h header) isList() bool { return strings.HasSuffix(h.Kind, "List") && h.Metadata.Name == "" }
+
+// readDocument reads the object of a document, or those of the list that it is.
+func readDocument(file string, d yamlDocument) ([]Manifest, error) {
+	asJSON, err := d.json()
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", file, err)
+	}
+	objects, err := objectsOf(Manifest{File: file, json: asJSON, document: d})
+	if err != nil {
+		return nil, err
+	}
+	if err := d.atEnd(); err != nil {
+		return nil, fmt.Errorf("%s:%w", file, err)
+	}
+	return objects, nil
+}
+
+// objectsOf returns the object that m holds, or the items of the list. An item has its place in the list's document.
+func objectsOf(m Manifest) ([]Manifest, error) {
+	var h header
+	err := utiljson.Unmarshal(m.json, &h)
+	if err == nil && h.isList() {
+		return itemsOf(m, h)
+	}
+	if err != nil || h.Kind == "" || h.APIVersion == "" || h.Metadata.Name == "" {
+		place := m.start()
+		return nil, &noObjectError{file: m.File, line: place.Line, item: m.itemName()}
+	}
+	version, err := schema.ParseGroupVersion(h.APIVersion)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", m.File, m.start().Line, err)
+	}
+	m.GVK, m.Namespace, m.Name = version.WithKind(h.Kind), h.Metadata.Namespace, h.Metadata.Name
+	return []Manifest{m}, nil
+}
+
+func itemsOf(m Manifest, h header) ([]Manifest, error) {
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := utiljson.Unmarshal(m.json, &list); err != nil {
+		return nil, fmt.Errorf("%s:%d: the items of this %s are not a list: write each of them behind a dash", m.File, m.start().Line, h.Kind)
+	}
+	var objects []Manifest
+	var errs []error
+	for i, item := range list.Items {
+		member := m
+		member.item = append(m.item[:len(m.item):len(m.item)], "items", strconv.Itoa(i))
+		member.json = withKind(item, h)
+		found, err := objectsOf(member)
+		errs = append(errs, err)
+		objects = append(objects, found...)
+	}
+	return objects, errors.Join(errs...)
+}
+
+// withKind adds the kind that the items of a typed list, such as ConfigMapList, leave to the list.
+func withKind(item json.RawMessage, list header) []byte {
+	var own map[string]json.RawMessage
+	kind := strings.TrimSuffix(list.Kind, "List")
+	if err := json.Unmarshal(item, &own); err != nil || own == nil || kind == "" || own["kind"] != nil {
+		return item
+	}
+	own["apiVersion"], own["kind"] = json.RawMessage(strconv.Quote(list.APIVersion)), json.RawMessage(strconv.Quote(kind))
+	completed, err := json.Marshal(own)
+	if err != nil {
+		return item
+	}
+	return completed
+}
+
+// start is where the object starts in its file.
+func (m Manifest) start() document.Place {
+	if len(m.item) == 0 {
+		return document.Place{Line: m.document.line, Column: 1}
+	}
+	return m.place(document.Parse(m.document.data), nil)
+}
+
+// itemName is the object's field in the list; empty for one that is not in a list.
+func (m Manifest) itemName() string {
+	var name strings.Builder
+	for i := 0; i+1 < len(m.item); i += 2 {
+		fmt.Fprintf(&name, "%s[%s].", m.item[i], m.item[i+1])
+	}
+	return strings.TrimSuffix(name.String(), ".")
+}
