@@ -1,0 +1,173 @@
+// Package monitor records what an administrator would see of a cluster while a test runs: each change of the
+// ClusterOperator's conditions, of the Ready cloud-controller-managers, of the holder of their lease, of the latest
+// revision and of node taints. A change for the worse that the running step did not announce is a violation, as
+// with the monitors of OpenShift's own tests.
+//
+// It watches and never polls, so that a condition that is True for a second is seen. A watch that lost events is a
+// violation too.
+package monitor
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// kind is what a step may announce.
+type kind string
+
+const (
+	unavailable   kind = "Available is not True"
+	degraded      kind = "Degraded is True"
+	noneReady     kind = "no cloud-controller-manager is Ready"
+	newLeader     kind = "another holder of the lease"
+	rollout       kind = "a new revision"
+	uninitialized kind = "a node is uninitialized again"
+	gap           kind = "a watch lost events"
+)
+
+// Expectation announces a transition that a step causes.
+type Expectation struct {
+	kind  kind
+	text  string
+	times int
+	why   string
+}
+
+// Unavailable announces that the ClusterOperator's Available stops being True, with text in its message.
+func Unavailable(text, why string) Expectation {
+	return Expectation{kind: unavailable, text: text, times: 1, why: why}
+}
+
+// Degraded announces that the ClusterOperator's Degraded turns True, with text in its message.
+func Degraded(text, why string) Expectation {
+	return Expectation{kind: degraded, text: text, times: 1, why: why}
+}
+
+// NoneReady announces a moment without any Ready cloud-controller-manager.
+func NoneReady(why string) Expectation { return Expectation{kind: noneReady, times: 1, why: why} }
+
+// NewLeader announces that another process takes the operand's lease.
+func NewLeader(why string) Expectation { return Expectation{kind: newLeader, times: 1, why: why} }
+
+// Rollout announces one new revision.
+func Rollout(why string) Expectation { return Expectation{kind: rollout, times: 1, why: why} }
+
+// Uninitialized announces that the node, which was initialized, is tainted as uninitialized once more.
+func Uninitialized(node, why string) Expectation {
+	return Expectation{kind: uninitialized, text: "node/" + node, times: 1, why: why}
+}
+
+// Gap announces that a watch may lose events, such as while etcd is compacted.
+func Gap(why string) Expectation { return Expectation{kind: gap, times: 1, why: why} }
+
+// Times returns the expectation for as many transitions at most.
+func (e Expectation) Times(most int) Expectation {
+	e.times = most
+	return e
+}
+
+// entry is a line of the timeline.
+type entry struct {
+	at        time.Time
+	subject   string
+	text      string
+	announced string
+	violation bool
+}
+
+// Monitor keeps the timeline and judges transitions by what the running step announced. Its methods may be called
+// concurrently.
+type Monitor struct {
+	now func() time.Time
+
+	mutex      sync.Mutex
+	start      time.Time
+	state      state
+	timeline   []entry
+	step       string
+	announced  []Expectation
+	violations []string
+}
+
+// New returns a Monitor that has seen nothing.
+func New(now func() time.Time) *Monitor {
+	return &Monitor{now: now, start: now(), step: "start", state: newState()}
+}
+
+// Begin ends the announcements of the step before and starts another step.
+func (m *Monitor) Begin(step string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.step, m.announced = step, nil
+	m.timeline = append(m.timeline, entry{at: m.now(), subject: "step", text: step})
+}
+
+// Expect announces what the running step is about to cause. What was not announced before it happens is a violation.
+func (m *Monitor) Expect(expected ...Expectation) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.announced = append(m.announced, expected...)
+}
+
+// Violations returns what was not announced since the last call, and forgets it.
+func (m *Monitor) Violations() []string {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	violations := m.violations
+	m.violations = nil
+	return violations
+}
+
+// WriteTimeline prints everything that was recorded, with the time since the start.
+func (m *Monitor) WriteTimeline(out io.Writer) error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for _, e := range m.timeline {
+		mark := " "
+		if e.violation {
+			mark = "!"
+		}
+		since := e.at.Sub(m.start)
+		at := fmt.Sprintf("%3d:%04.1f", int(since.Minutes()), (since % time.Minute).Seconds())
+		line := fmt.Sprintf("%s %s  %-32s %s", mark, at, e.subject, e.text)
+		switch {
+		case e.subject == "step":
+			line = fmt.Sprintf("= %s  %s", at, e.text)
+		case e.announced != "":
+			line += "  [announced: " + e.announced + "]"
+		case e.violation:
+			line += "  [not announced]"
+		}
+		if _, err := fmt.Fprintln(out, line); err != nil {
+			return fmt.Errorf("timeline: %w", err)
+		}
+	}
+	return nil
+}
+
+// record notes a change that is neither good nor bad.
+func (m *Monitor) record(subject, text string) {
+	m.timeline = append(m.timeline, entry{at: m.now(), subject: subject, text: text})
+}
+
+// require notes a change for the worse. It is a violation unless the step announced it.
+func (m *Monitor) require(k kind, subject, text string) {
+	e := entry{at: m.now(), subject: subject, text: text}
+	for i := range m.announced {
+		expected := &m.announced[i]
+		if expected.kind == k && expected.times > 0 && strings.Contains(subject+" "+text, expected.text) {
+			expected.times--
+			e.announced = expected.why
+			break
+		}
+	}
+	if e.announced == "" {
+		e.violation = true
+		m.violations = append(m.violations,
+			fmt.Sprintf("%s, which the step %q did not announce: %s %s", k, m.step, subject, text))
+	}
+	m.timeline = append(m.timeline, e)
+}
