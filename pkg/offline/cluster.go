@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -125,12 +124,12 @@ func (c *Cluster) checkInfrastructure() error {
 
 // readSystemTrust reads the system's CAs. An image without them is no error: the cluster's own CAs may be enough.
 func readSystemTrust(file string) ([]operand.TrustSource, error) {
-	data, err := os.ReadFile(file)
+	data, err := ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, ReadError(file, err)
+		return nil, err
 	}
 	return []operand.TrustSource{{Source: file, Data: data}}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
 
 // Manifest is one object of one file.
@@ -214,18 +215,11 @@ func isBlank(data []byte) bool {
 // maxFileBytes is more than any manifest has: the API server takes objects of a few megabytes.
 const maxFileBytes = 64 << 20
 
-// ReadFile reads a file that has to exist, to be readable and to have an end.
+// ReadFile reads a regular file, which has to exist.
 func ReadFile(name string) ([]byte, error) {
-	file, err := os.Open(name)
+	data, err := regularfile.Read(name, maxFileBytes)
 	if err != nil {
 		return nil, ReadError(name, err)
-	}
-	data, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
-	if err := errors.Join(err, file.Close()); err != nil {
-		return nil, ReadError(name, err)
-	}
-	if len(data) > maxFileBytes {
-		return nil, fmt.Errorf("%s is larger than %d MiB: this is no manifest", name, maxFileBytes>>20)
 	}
 	return data, nil
 }

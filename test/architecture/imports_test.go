@@ -44,10 +44,12 @@ var layers = []layer{
 	// The wiring knows everybody. Its sub-folders, the controllers, are in the layers that layerOf gives them.
 	{folder: "pkg/operator", ours: []string{"pkg", "bindata"}},
 	{folder: "pkg/cmd/operator", ours: []string{"pkg/operator", "pkg/operand", "pkg/platform", "pkg/version"}},
-	{folder: "pkg/cmd/envfile"},
+	{folder: "pkg/regularfile"},
+	{folder: "pkg/cmd/envfile", ours: []string{"pkg/regularfile"}},
 	// What the commands without a cluster share.
 	{folder: "pkg/offline", ours: []string{
 		"pkg/operator/configobservation", "pkg/operator/operatorclient", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/apis",
+		"pkg/regularfile",
 	}},
 	{folder: "pkg/cmd/findings", ours: []string{"pkg/offline"}},
 	{folder: "pkg/cmd/validate", ours: []string{"pkg/cmd/findings", "pkg/offline"}},

@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
 
 // mode is for the kubelet, which is root, as the writer is.
@@ -23,6 +25,9 @@ const mode fs.FileMode = 0o600
 
 // maxLine is the longest line that the kubelet reads, without its end.
 const maxLine = bufio.MaxScanTokenSize - 2
+
+// maxFile is what a Secret can hold.
+const maxFile = 1 << 20
 
 // variableName is what a shell and every C library take for a variable's name.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -95,7 +100,7 @@ func read(assignment string) (variable, error) {
 	if !found || file == "" || !variableName.MatchString(name) {
 		return variable{}, fmt.Errorf("%q is not NAME=FILE with a name of letters, digits and underscores", assignment)
 	}
-	data, err := os.ReadFile(file)
+	data, err := regularfile.Read(file, maxFile)
 	if err != nil {
 		return variable{}, fmt.Errorf("%s: reading the value: %w", name, err)
 	}

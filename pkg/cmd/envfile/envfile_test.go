@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -97,6 +98,7 @@ func TestWhatIsRefused(t *testing.T) {
 	const secret = "hidden"
 	for name, tc := range map[string]struct {
 		files map[string]string
+		pipe  string
 		args  []string
 		want  string
 	}{
@@ -124,6 +126,20 @@ func TestWhatIsRefused(t *testing.T) {
 		"a file that is missing": {
 			args: []string{"--set=TOKEN=token"},
 			want: "--set: TOKEN: reading the value: open token: no such file or directory",
+		},
+		"a device without an end": {
+			args: []string{"--set=TOKEN=/dev/zero"},
+			want: "--set: TOKEN: reading the value: read /dev/zero: it is a device; give a regular file",
+		},
+		"a pipe that nobody writes to": {
+			pipe: "token",
+			args: []string{"--set-if-exists=TOKEN=token"},
+			want: "--set-if-exists: TOKEN: reading the value: read token: it is a named pipe; give a regular file",
+		},
+		"more than a Secret can hold": {
+			files: map[string]string{"token": strings.Repeat("x", 1<<20+1)},
+			args:  []string{"--set=TOKEN=token"},
+			want:  "--set: TOKEN: reading the value: read token: it is larger than 1048576 bytes",
 		},
 		"a folder": {
 			args: []string{"--set-if-exists=TOKEN=."},
@@ -173,6 +189,9 @@ func TestWhatIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := folder(t, tc.files)
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "out"), []byte("former"), 0o600))
+			if tc.pipe != "" {
+				require.NoError(t, syscall.Mkfifo(filepath.Join(dir, tc.pipe), 0o600))
+			}
 			printed, err := run(t, dir, append([]string{"--output=out"}, tc.args...)...)
 			require.EqualError(t, err, tc.want)
 			require.NotContains(t, printed+err.Error(), secret)

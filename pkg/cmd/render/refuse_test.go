@@ -3,6 +3,7 @@ package render_test
 import (
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -260,6 +261,19 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 			prepare: func(n node) { n.write("override.yaml", "platform: none\n") },
 			flags:   []string{"--config-override-files=override.yaml"},
 			message: "override.yaml: the configuration is for platform \"none\", the candidate for \"openstack\"",
+		},
+		"a named pipe among the manifests": {
+			prepare: func(n node) { require.NoError(n.t, syscall.Mkfifo(n.path("manifests/pipe.yaml"), 0o600)) },
+			message: "manifests/pipe.yaml cannot be read: it is a named pipe; give a regular file",
+		},
+		"a named pipe as override": {
+			prepare: func(n node) { require.NoError(n.t, syscall.Mkfifo(n.path("override.yaml"), 0o600)) },
+			flags:   []string{"--config-override-files=override.yaml"},
+			message: "override.yaml cannot be read: it is a named pipe; give a regular file",
+		},
+		"a system trust bundle without an end": {
+			flags:   []string{"--system-trust-bundle=/dev/zero"},
+			message: "/dev/zero cannot be read: it is a device; give a regular file",
 		},
 		"a system trust bundle that cannot be read": {
 			flags:   []string{"--system-trust-bundle=trust"},

@@ -33,7 +33,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		"a format that nobody knows":  {flags: []string{"-o", "yaml"}, message: `--output is "yaml": give text or json`},
 		"a file that is missing":      {flags: []string{"--cloud-config-file=a.yaml"}, message: "a.yaml cannot be read: no such file or directory"},
 		"a folder instead of a file":  {flags: []string{"--cloud-config-file=."}, message: ". cannot be read: is a directory"},
-		"a file without an end":       {flags: []string{"--cloud-config-file=/dev/zero"}, message: "/dev/zero is larger than 64 MiB: this is no manifest"},
+		"a file without an end":       {flags: []string{"--cloud-config-file=/dev/zero"}, message: "/dev/zero cannot be read: it is a device; give a regular file"},
 		"an infrastructure's folder":  {flags: []string{"--infra-config-file=."}, message: ". cannot be read: is a directory"},
 		"manifests that are missing":  {flags: []string{"--rendered-manifest-files=nowhere"}, message: "nowhere cannot be read: no such file or directory"},
 		"the two files interchanged":  {flags: []string{"--infra-config-file=cloud.yaml", "--cloud-config-file=infra.yaml"}, message: "cloud.yaml has to hold exactly infrastructure.config.openshift.io/cluster, but holds configmap/cloud-provider-config in openshift-config"},
