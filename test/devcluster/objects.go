@@ -87,6 +87,9 @@ func (c *Cluster) applyPayload(ctx context.Context) error {
 	if err := payload.Apply(ctx, client, manifests, c.progress); err != nil {
 		return err
 	}
+	if err := c.override(ctx, client); err != nil {
+		return err
+	}
 	return c.deliverCredentials(ctx, client)
 }
 

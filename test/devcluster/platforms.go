@@ -88,6 +88,26 @@ func (c *Cluster) HasOperand() bool {
 	return known
 }
 
+// Overrides returns spec.unsupportedConfigOverrides for a platform, by its name in the registry. The cloud-controller-managers
+// that are built here are upstream's, and upstream's refuse some of what OpenShift's forks take; nil where there is nothing to
+// override. Another image is no supported one, and the operator says so in its status.
+func Overrides(platform string) map[string]any {
+	if platform != "azure" {
+		return nil
+	}
+	// "--concurrent-service-syncs is limited to 1 only": the fork removes this check.
+	return map[string]any{"extendedArguments": map[string]any{"concurrent-service-syncs": []any{"1"}}}
+}
+
+// override writes the platform's Overrides into the operator's resource.
+func (c *Cluster) override(ctx context.Context, client *objects.Client) error {
+	overrides := Overrides(c.registered().Name)
+	if overrides == nil || !c.HasOperand() {
+		return nil
+	}
+	return client.Merge(ctx, ccmv1.Kind, "cluster", map[string]any{"spec": map[string]any{"unsupportedConfigOverrides": overrides}})
+}
+
 // deliverCredentials makes the Secrets that the payload's CredentialsRequest and spec.external ask for.
 func (c *Cluster) deliverCredentials(ctx context.Context, client *objects.Client) error {
 	switch {

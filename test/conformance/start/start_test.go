@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +20,9 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 )
 
 // startLimit is how long a start may take on a busy machine.
@@ -72,6 +75,7 @@ func inputs(t *testing.T, name string, phase operand.Phase) operand.Inputs {
 			Data: readIfExists(t, filepath.Join(dir, "cloud.conf")), CABundle: cloud.authority.pem,
 		},
 		Credentials: operand.Credentials{Source: "secret/" + p.Credentials.Secret, Data: readFolder(t, filepath.Join(dir, "credentials"))},
+		Overrides:   overrides(t, name),
 		Policy:      cloudconfig.Strict,
 	}
 	if endpoints := readIfExists(t, filepath.Join(dir, "endpoints")); endpoints != nil {
@@ -81,6 +85,18 @@ func inputs(t *testing.T, name string, phase operand.Phase) operand.Inputs {
 		in.Identity = &operand.Identity{CABundle: serverCA(t), CertSyncerToken: []byte("not used here")}
 	}
 	return in
+}
+
+// overrides is what upstream's cloud-controller-managers need otherwise than OpenShift's forks.
+func overrides(t *testing.T, name string) []byte {
+	t.Helper()
+	found := devcluster.Overrides(name)
+	if found == nil {
+		return nil
+	}
+	data, err := yaml.Marshal(found)
+	require.NoError(t, err)
+	return data
 }
 
 // observed is what an example says was observed, with what is different here.
@@ -220,6 +236,37 @@ func TestEachProviderRefusesAFlagThatItDoesNotKnow(t *testing.T) {
 			p := h.newContainer(t, resources.Pod.Spec, nil).start(t, "--no-such-flag")
 			require.Contains(t, p.awaitEnd(t), "unknown flag: --no-such-flag")
 			require.Empty(t, cloud.lines())
+		})
+	}
+}
+
+// When this fails, upstream has lifted its limit: take the override away.
+func TestUpstreamsAzureStillRefusesTheForksConcurrency(t *testing.T) {
+	fresh(t)
+	in := inputs(t, "azure", operand.OperatorPhase())
+	in.Overrides = nil
+	h, resources := install(t, in)
+	p := h.newContainer(t, resources.Pod.Spec, nil).start(t)
+	require.Contains(t, p.awaitEnd(t), "--concurrent-service-syncs is limited to 1 only")
+}
+
+func TestEachProviderKnowsItsFeatureGates(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(providers)) {
+		t.Run(name, func(t *testing.T) {
+			fresh(t)
+			in := inputs(t, name, operand.OperatorPhase())
+			gates := []byte("cluster: {featureGates: [CloudControllerManagerWatchBasedRoutesReconciliation, CloudControllerManagerWebhook, " +
+				"ControllerManagerReleaseLeaderElectionLockOnExit]}")
+			var err error
+			in.Config, err = operandconfig.Merge(in.Config, gates)
+			require.NoError(t, err)
+			h, resources := install(t, in)
+			require.Contains(t, strings.Join(resources.Pod.Spec.Containers[0].Args, " "), "--feature-gates=")
+			// It reads all of its flags before it refuses one.
+			p := h.newContainer(t, resources.Pod.Spec, nil).start(t, "--no-such-flag")
+			end := p.awaitEnd(t)
+			require.NotContains(t, end, "unrecognized feature gate")
+			require.Contains(t, end, "unknown flag: --no-such-flag")
 		})
 	}
 }
