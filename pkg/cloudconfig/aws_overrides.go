@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	configv1 "github.com/openshift/api/config/v1"
+
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig/gcfg"
 )
 
@@ -62,6 +64,11 @@ func (a *aws) checkOverrides() {
 			a.config.report(address.ValuePos, Invalid, "URL is not of the form https://host or https://host/path")
 		}
 		o := overrideOf(g)
+		if a.isForeign(o, address.Value) {
+			a.config.report(address.ValuePos, Redirected, fmt.Sprintf("URL is %s, which is neither Amazon's nor in %s of %s: "+
+				"the cloud-controller-manager would send its signed requests to it; remove the section, or add it to Infrastructure",
+				shownEndpoint(address.Value), awsEndpointsField, infrastructure))
+		}
 		id := o.service + "_" + o.region // the provider makes them one text too
 		if other := first[id]; other != nil && complete {
 			a.config.report(g.Pos, Invalid, fmt.Sprintf("there are two overrides for %s, %s and %s: remove one of them",
@@ -74,6 +81,23 @@ func (a *aws) checkOverrides() {
 				awsHeader(g), quoted(o.region), awsRegionField, quoted(region)))
 		}
 	}
+}
+
+// awsDomains are those of the endpoints of every partition.
+var awsDomains = []string{"amazonaws.com", "amazonaws.com.cn", "amazonaws.eu", "api.aws", "api.amazonwebservices.com.cn",
+	"c2s.ic.gov", "sc2s.sgov.gov", "csp.hci.ic.gov", "cloud.adc-e.uk"}
+
+// isForeign reports whether an endpoint of a service that the provider asks is neither Amazon's nor, by its service, one of
+// Infrastructure. The metadata service gets no credentials.
+func (a *aws) isForeign(o awsOverride, address string) bool {
+	status := a.src.Cluster.Status.AWS
+	ids := awsServiceIDs(o.service)
+	if status == nil || !isEndpoint(address) || isUnder(hostOf(address), awsDomains...) || len(ids) == 0 || slices.Contains(ids, awsIMDS) {
+		return false
+	}
+	return !slices.ContainsFunc(status.ServiceEndpoints, func(endpoint configv1.AWSServiceEndpoint) bool {
+		return slices.ContainsFunc(awsServiceIDs(endpoint.Name), func(id string) bool { return slices.Contains(ids, id) })
+	})
 }
 
 // checkComplete tells whether the override has everything that the provider demands.

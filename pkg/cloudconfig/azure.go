@@ -74,6 +74,7 @@ func readAzure(src Source, stack bool) *azure {
 	a.setDefault("vmType", "standard", "OpenShift's nodes are virtual machines, and the cloud-controller-manager's own default is scale sets")
 	a.checkTolerated()
 	checkEndpointURL(a.config, "resourceManagerEndpoint", "http", "https")
+	a.checkResourceManager()
 	a.checkLoadBalancers()
 	a.checkServiceGateway()
 	return a
@@ -248,4 +249,55 @@ func (a *azure) checkEndpoints() {
 	endpoints.checkPlaceholders()
 	checkEndpointURL(endpoints, "resourceManagerEndpoint", "https") // the SDK sends no token without TLS
 	checkEndpointURL(endpoints, "activeDirectoryEndpoint", "https")
+	a.checkStack(endpoints)
+}
+
+// Microsoft's own endpoints in every cloud.
+var (
+	azureResourceManagers = []string{"management.azure.com", "management.core.windows.net", "management.usgovcloudapi.net",
+		"management.chinacloudapi.cn", "management.microsoftazure.de"}
+	azureLogins = []string{"login.microsoftonline.com", "login.windows.net", "login.microsoftonline.us",
+		"login.chinacloudapi.cn", "login.partner.microsoftonline.cn", "login.microsoftonline.de"}
+)
+
+// checkResourceManager finds a resource manager that is nobody's: the provider asks it where to log in, and sends the secret
+// there. One that differs from Infrastructure's has been reported.
+func (a *azure) checkResourceManager() {
+	named, status := a.config.text("resourceManagerEndpoint"), a.src.Cluster.Status.Azure
+	if a.stack || status == nil || status.ARMEndpoint != "" || hostOf(named) == "" {
+		return
+	}
+	if isUnder(hostOf(named), azureResourceManagers...) && isTLS(named) {
+		return
+	}
+	a.config.reportAt(a.config.value("resourceManagerEndpoint"), Redirected, fmt.Sprintf(
+		"resourceManagerEndpoint is %s, which is not Microsoft's, and %s names none: "+
+			"the cloud-controller-manager would send its credentials where it says; remove the line",
+		shownEndpoint(named), infrastructure))
+}
+
+// checkStack compares the endpoints of an Azure Stack Hub with the resource manager that Infrastructure names: what is not
+// Microsoft's is beside it.
+func (a *azure) checkStack(endpoints *treeDocument) {
+	status := a.src.Cluster.Status.Azure
+	if status == nil || hostOf(status.ARMEndpoint) == "" {
+		return
+	}
+	fact := hostOf(status.ARMEndpoint)
+	for _, endpoint := range []struct {
+		key     string
+		domains []string
+	}{
+		{"resourceManagerEndpoint", []string{fact}},
+		{"activeDirectoryEndpoint", append([]string{domainOf(fact)}, azureLogins...)},
+	} {
+		named := endpoints.text(endpoint.key)
+		if host := hostOf(named); host == "" || isUnder(host, endpoint.domains...) {
+			continue
+		}
+		endpoints.reportAt(endpoints.value(endpoint.key), Redirected, fmt.Sprintf(
+			"%s is %s, which does not belong to status.platformStatus.azure.armEndpoint of %s, %s: "+
+				"the cloud-controller-manager would send its credentials there; correct it",
+			endpoint.key, shownEndpoint(named), infrastructure, shownEndpoint(status.ARMEndpoint)))
+	}
 }

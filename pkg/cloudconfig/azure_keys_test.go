@@ -84,7 +84,7 @@ func TestRewrittenTreesHaveNothingUnknown(t *testing.T) {
 					"alibaba_access_key_id": []byte("i"), "alibaba_access_key_secret": []byte("s"),
 				}}
 				src.Cluster.Status = configv1.PlatformStatus{
-					Azure: &configv1.AzurePlatformStatus{}, AlibabaCloud: &configv1.AlibabaCloudPlatformStatus{Region: "cn-hangzhou"}}
+					Azure: &configv1.AzurePlatformStatus{ARMEndpoint: "https://management.example.com/"}, AlibabaCloud: &configv1.AlibabaCloudPlatformStatus{Region: "cn-hangzhou"}}
 				result := c.rewrite(src)
 				require.Empty(t, result.Errors(Strict))
 				requireKnownTree(t, c.format, c.fields, result.Config)

@@ -140,6 +140,9 @@ func (a *azure) merge(login map[string]string) {
 	switch tenant := login[azureTenantIDKey]; {
 	case tenant != "" && (federated || d.text("tenantId") == ""):
 		d.put(newText(tenant), Rewritten, azureLoginReason, "tenantId")
+	case tenant != "" && !strings.EqualFold(d.text("tenantId"), tenant):
+		d.reportAt(d.value("tenantId"), Redirected, "tenantId differs from "+azureTenantIDKey+" of the credentials Secret: "+
+			"the cloud-controller-manager would log in to another tenant; remove it, or write the same one")
 	case d.text("tenantId") == "":
 		a.noLogin("there is no " + azureTenantIDKey + ", and no tenantId in the cloud configuration: write the ID of the tenant")
 	}

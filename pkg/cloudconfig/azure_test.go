@@ -33,7 +33,7 @@ const azureStackEndpoints = `{
 }
 `
 
-const smallAzureConfig = `{"subscriptionId": "s", "resourceGroup": "r", "tenantId": "t"}`
+const smallAzureConfig = `{"subscriptionId": "s", "resourceGroup": "r", "tenantId": "11111111-2222-3333-4444-555555555555"}`
 
 func azureStack(src cloudconfig.Source) cloudconfig.Result {
 	if src.Keys == nil {

@@ -79,6 +79,10 @@ const (
 	Invalid Kind = "Invalid"
 	// Typo is an unknown name close to a known one.
 	Typo Kind = "Typo"
+	// Redirected is an endpoint that would receive the credentials, and that neither they nor Infrastructure name.
+	Redirected Kind = "Redirected"
+	// Insecure is what weakens the protection of the credentials; the user may want it.
+	Insecure Kind = "Insecure"
 	// Unknown is another unknown name; a newer installer may know it.
 	Unknown Kind = "Unknown"
 	// Legacy is known to the in-tree provider only and was dropped.
@@ -156,13 +160,13 @@ type Token struct {
 // Rewrite is the one function that a platform with a configuration brings. It is pure and deterministic.
 type Rewrite func(Source) Result
 
-// Policy tells what a likely typo means.
+// Policy tells what a likely typo and a redirected endpoint mean.
 type Policy int
 
 const (
-	// Lenient reports a likely typo: the policy of a first install and of render.
+	// Lenient reports a likely typo and a redirected endpoint: the policy of a first install and of render.
 	Lenient Policy = iota
-	// Strict refuses a likely typo: the policy of a change while a good revision runs, and of offline validation.
+	// Strict refuses both: the policy of a change while a good revision runs, and of offline validation.
 	Strict
 )
 
@@ -180,7 +184,8 @@ func (r Result) Warnings(p Policy) []Finding {
 func (r Result) filter(p Policy, refused bool) []Finding {
 	var out []Finding
 	for _, f := range r.Findings {
-		if f.Kind != Adapted && (f.Kind == Invalid || f.Kind == Typo && p == Strict) == refused {
+		strict := f.Kind == Typo || f.Kind == Redirected
+		if f.Kind != Adapted && (f.Kind == Invalid || strict && p == Strict) == refused {
 			out = append(out, f)
 		}
 	}
@@ -217,7 +222,7 @@ func (fs *findings) finish(r Result) Result {
 	}
 	slices.SortStableFunc(all, byPlace)
 	if len(all) > mostFindings {
-		kinds := map[Kind]int{Invalid: 0, Typo: 1, Unknown: 2, Rewritten: 3, Legacy: 4}
+		kinds := map[Kind]int{Invalid: 0, Redirected: 1, Typo: 2, Insecure: 3, Unknown: 4, Rewritten: 5, Legacy: 6}
 		slices.SortStableFunc(all, func(a, b Finding) int {
 			return cmp.Compare(kinds[a.Kind], kinds[b.Kind])
 		})

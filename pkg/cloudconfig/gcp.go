@@ -17,6 +17,8 @@ type gcp struct {
 	src      Source
 	config   *iniDocument
 	findings findings
+	// universe is the domain of the APIs that the credentials are for; empty where it is not known.
+	universe string
 }
 
 // GCP checks and rewrites a Google cloud.conf, and checks the key or the federation that it is used with.
@@ -34,6 +36,7 @@ func GCP(src Source) Result {
 	g.checkValues()
 	g.checkCluster()
 	credentials, tokens := g.credentials()
+	g.checkEndpoints()
 	g.useCredentials()
 	g.endEndpoint()
 	g.config.checkPlaceholders()
@@ -89,6 +92,21 @@ func (g *gcp) checkCluster() {
 		subnetwork.Name = "the region of subnetwork-name"
 		subnetwork.Value, _, _ = strings.Cut(after, "/")
 		g.config.contradicts(subnetwork, gcpRegionField, status.Region)
+	}
+}
+
+// checkEndpoints finds an API that is not of the universe that the credentials are for: it would get their tokens.
+func (g *gcp) checkEndpoints() {
+	if g.universe == "" {
+		return
+	}
+	for _, key := range []string{"api-endpoint", "container-api-endpoint"} {
+		e := g.config.value("global", key)
+		if !isEndpoint(e.Value) || isTLS(e.Value) && isUnder(hostOf(e.Value), g.universe) {
+			continue
+		}
+		g.config.report(e.ValuePos, Redirected, fmt.Sprintf("%s is %s, which is not of the API that the %s of the credentials Secret is for: "+
+			"the cloud-controller-manager would send its tokens there; remove the line", key, shownEndpoint(e.Value), gcpCredentialsFile))
 	}
 }
 

@@ -2,6 +2,7 @@ package cloudconfig
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
@@ -92,6 +93,7 @@ func (g *gcp) credentials() (map[string][]byte, []Token) {
 		return nil, nil
 	}
 	account := gcpCredentials.read(text, &g.findings)
+	g.universe = cmp.Or(strings.ToLower(account.text("universe_domain")), "googleapis.com")
 	switch kind := account.text("type"); {
 	case kind == gcpKeyType:
 		checkGCPKey(account)

@@ -29,7 +29,8 @@ type ibm struct {
 	unreadable bool
 	// field is where Infrastructure has the facts about the cloud.
 	field string
-	// overrides are the endpoints that Infrastructure has, by service.
+	// known tells whether Infrastructure tells of its endpoints; overrides are those that it has, by service.
+	known     bool
 	overrides map[string]string
 }
 
@@ -43,6 +44,7 @@ func IBMCloud(src Source) Result {
 	i := &ibm{src: src, endpoints: ibmEndpoints, field: "status.platformStatus.ibmcloud.", overrides: map[string]string{}}
 	i.read(ibmSchema)
 	if status := src.Cluster.Status.IBMCloud; status != nil {
+		i.known = true
 		i.config.contradicts(i.config.value("provider", "region"), i.field+"location", status.Location)
 		i.config.contradicts(i.config.value("provider", "g2ResourceGroupName"), i.field+"resourceGroupName", status.ResourceGroupName)
 		for _, endpoint := range status.ServiceEndpoints {
@@ -60,6 +62,7 @@ func PowerVS(src Source) Result {
 	i.read(powerVSSchema)
 	i.checkPowerVS()
 	if status := src.Cluster.Status.PowerVS; status != nil {
+		i.known = true
 		i.config.contradicts(i.config.value("provider", "powerVSRegion"), i.field+"region", status.Region)
 		i.config.contradicts(i.config.value("provider", "powerVSZone"), i.field+"zone", status.Zone)
 		for _, endpoint := range status.ServiceEndpoints {
@@ -200,6 +203,10 @@ func (i *ibm) useEndpoint(endpoint ibmEndpoint) {
 		}
 	}
 	switch {
+	case fact == "" && i.known && e.Value != "" && !(isTLS(e.Value) && isUnder(hostOf(e.Value), ibmDomains...)):
+		i.config.report(e.ValuePos, Redirected, fmt.Sprintf("%s is %s, which is neither IBM Cloud's nor in %sserviceEndpoints of %s: "+
+			"the cloud-controller-manager would send its API key or a token to it; remove the line, or add it to Infrastructure",
+			endpoint.key, shownEndpoint(e.Value), i.field, infrastructure))
 	case fact == "" || e.Blank:
 	case e.Value == "":
 		i.config.section("provider").set(endpoint.key, fact)

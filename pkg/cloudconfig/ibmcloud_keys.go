@@ -57,6 +57,9 @@ var powerVSEndpoints = slices.Concat(ibmEndpoints, []ibmEndpoint{
 	{"ResourceController", "rcEndpointOverride"},
 })
 
+// ibmDomains are those of IBM Cloud's own endpoints, private ones included.
+var ibmDomains = []string{"cloud.ibm.com", "appdomain.cloud"}
+
 // ibmVPCEndpoint is the service to whose endpoint the provider adds the version.
 const ibmVPCEndpoint = "VPC"
 

@@ -38,6 +38,7 @@ func OpenStack(src Source) Result {
 	}
 	o.checkValues()
 	o.checkLogin()
+	o.checkKeystone()
 	o.checkClientCertificate()
 	o.useClouds()
 	o.useCABundle()
@@ -65,6 +66,28 @@ func (o *openStack) checkValues() {
 
 func (o *openStack) loadBalancersOff() bool {
 	return slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(o.config.value("LoadBalancer", "enabled").Value))
+}
+
+// checkKeystone finds an auth-url that would send the login of clouds.yaml elsewhere: the provider takes the address from
+// cloud.conf and the secret from clouds.yaml. Values of clouds.yaml stay out of the messages.
+func (o *openStack) checkKeystone() {
+	if insecure := o.config.value("Global", "tls-insecure"); insecure.Value == "true" {
+		o.config.report(insecure.ValuePos, Insecure, "tls-insecure is true: "+
+			"anyone between the nodes and Keystone can read the credentials; put the CA certificates under the key ca-bundle.pem beside the cloud configuration instead")
+	}
+	e, auth := o.config.value("Global", "auth-url"), o.clouds.entry.Auth
+	if e.Value == "" || auth == nil || hostOf(auth.AuthURL) == "" {
+		return
+	}
+	const action = "the cloud-controller-manager would send its credentials there; remove the line"
+	switch {
+	case hostOf(e.Value) != hostOf(auth.AuthURL):
+		o.config.report(e.ValuePos, Redirected, fmt.Sprintf("auth-url is %s, but auth.auth_url of clouds.yaml "+
+			"in the credentials Secret names another host: %s", shownEndpoint(e.Value), action))
+	case isTLS(auth.AuthURL) && !isTLS(e.Value):
+		o.config.report(e.ValuePos, Redirected, fmt.Sprintf("auth-url is %s, without TLS, but auth.auth_url of clouds.yaml "+
+			"in the credentials Secret has it: %s", shownEndpoint(e.Value), action))
+	}
 }
 
 // checkLogin finds credentials with which no login is possible. The login reads them from clouds.yaml even where cloud.conf

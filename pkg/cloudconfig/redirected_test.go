@@ -1,0 +1,145 @@
+package cloudconfig_test
+
+import (
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+)
+
+// redirection is a configuration and what is said about where it sends the credentials.
+type redirection struct {
+	rewrite     cloudconfig.Rewrite
+	config      string
+	keys        map[string][]byte
+	credentials map[string]string
+	status      configv1.PlatformStatus
+	want        string // the finding; empty when there is none
+}
+
+func awsStatus(endpoints ...configv1.AWSServiceEndpoint) configv1.PlatformStatus {
+	return configv1.PlatformStatus{AWS: &configv1.AWSPlatformStatus{Region: "us-east-1", ServiceEndpoints: endpoints}}
+}
+
+func awsOverride(url string) string {
+	return "[ServiceOverride \"1\"]\nService = EC2\nRegion = us-east-1\nURL = " + url + "\nSigningRegion = us-east-1\n"
+}
+
+func azureStatus(arm string) configv1.PlatformStatus {
+	return configv1.PlatformStatus{Azure: &configv1.AzurePlatformStatus{ARMEndpoint: arm}}
+}
+
+func azureConfig(more string) string {
+	return `{"subscriptionId": "s", "resourceGroup": "r", "tenantId": "11111111-2222-3333-4444-555555555555"` + more + `}`
+}
+
+func ibmConfig(more string) string {
+	return "[global]\nversion = 1.1.0\n[provider]\naccountID = a\nclusterID = c\ncluster-default-provider = g2\nregion = r\n" +
+		"g2ResourceGroupName = g\ng2VpcName = v\ng2VpcSubnetNames = n\n" + more
+}
+
+func stackEndpoints(arm, login string) map[string][]byte {
+	return map[string][]byte{"endpoints": []byte(`{"resourceManagerEndpoint": "` + arm + `", "activeDirectoryEndpoint": "` + login + `", "tokenAudience": "a"}`)}
+}
+
+var (
+	keystone = map[string]string{"clouds.yaml": "clouds:\n  openstack:\n    auth: {auth_url: 'https://Keystone.example.com:5000/v3', application_credential_id: a, application_credential_secret: b}\n"}
+	onIBM    = configv1.PlatformStatus{IBMCloud: &configv1.IBMCloudPlatformStatus{}}
+)
+
+var redirections = map[string]redirection{
+	"OpenStack: the host of clouds.yaml": {rewrite: cloudconfig.OpenStack, credentials: keystone,
+		config: "[Global]\nauth-url = https://keystone.EXAMPLE.com:13000/v3\n"},
+	"OpenStack: another host": {rewrite: cloudconfig.OpenStack, credentials: keystone,
+		config: "[Global]\nauth-url = https://user:word@elsewhere.example.net:5000/v3\n",
+		want: `cloud config:2:12: auth-url is "https://user:xxxxx@elsewhere.example.net:5000/v3", but auth.auth_url of clouds.yaml in the credentials Secret names another host: ` +
+			"the cloud-controller-manager would send its credentials there; remove the line"},
+	"OpenStack: the host without TLS": {rewrite: cloudconfig.OpenStack, credentials: keystone,
+		config: "[Global]\nauth-url = http://keystone.example.com:5000/v3\n",
+		want: `cloud config:2:12: auth-url is "http://keystone.example.com:5000/v3", without TLS, but auth.auth_url of clouds.yaml in the credentials Secret has it: ` +
+			"the cloud-controller-manager would send its credentials there; remove the line"},
+	"AWS: an endpoint of Amazon's": {rewrite: cloudconfig.AWS, status: awsStatus(),
+		config: awsOverride("https://vpce-0123.ec2.us-east-1.vpce.amazonaws.com")},
+	"AWS: an endpoint of Infrastructure": {rewrite: cloudconfig.AWS, config: awsOverride("https://ec2.example.com"),
+		status: awsStatus(configv1.AWSServiceEndpoint{Name: "ec2", URL: "https://ec2.example.com"})},
+	"AWS: an endpoint of nobody's": {rewrite: cloudconfig.AWS, status: awsStatus(), config: awsOverride("https://ec2.amazonaws.com.example.net"),
+		want: `cloud config:4:7: URL is "https://ec2.amazonaws.com.example.net", which is neither Amazon's nor in status.platformStatus.aws.serviceEndpoints of ` +
+			"infrastructure.config.openshift.io/cluster: the cloud-controller-manager would send its signed requests to it; remove the section, or add it to Infrastructure"},
+	"AWS: an endpoint, and nothing is known of the cluster": {rewrite: cloudconfig.AWS, config: awsOverride("https://ec2.example.com")},
+	"Azure: Microsoft's resource manager": {rewrite: cloudconfig.Azure, credentials: azureLogin, status: azureStatus(""),
+		config: azureConfig(`, "resourceManagerEndpoint": "https://management.usgovcloudapi.net"`)},
+	"Azure: another resource manager": {rewrite: cloudconfig.Azure, credentials: azureLogin, status: azureStatus(""),
+		config: azureConfig(`, "resourceManagerEndpoint": "https://management.example.net"`),
+		want: `cloud config:1:126: resourceManagerEndpoint is "https://management.example.net", which is not Microsoft's, and infrastructure.config.openshift.io/cluster names none: ` +
+			"the cloud-controller-manager would send its credentials where it says; remove the line"},
+	"Azure: another tenant": {rewrite: cloudconfig.Azure, credentials: azureLogin,
+		config: `{"subscriptionId": "s", "resourceGroup": "r", "tenantId": "t"}`,
+		want: "cloud config:1:59: tenantId differs from azure_tenant_id of the credentials Secret: the cloud-controller-manager would log in to another tenant; " +
+			"remove it, or write the same one"},
+	"Azure Stack Hub: a login beside the resource manager": {rewrite: cloudconfig.AzureStack, credentials: azureLogin, config: azureConfig(""),
+		status: azureStatus("https://management.local.hub.example.com"),
+		keys:   stackEndpoints("https://management.local.hub.example.com/", "https://adfs.local.hub.example.com/adfs")},
+	"Azure Stack Hub: a login at Microsoft's": {rewrite: cloudconfig.AzureStack, credentials: azureLogin, config: azureConfig(""),
+		status: azureStatus("https://management.local.hub.example.com"),
+		keys:   stackEndpoints("https://management.local.hub.example.com/", "https://login.microsoftonline.com/")},
+	"Azure Stack Hub: a login elsewhere": {rewrite: cloudconfig.AzureStack, credentials: azureLogin, config: azureConfig(""),
+		status: azureStatus("https://management.local.hub.example.com"),
+		keys:   stackEndpoints("https://management.local.hub.example.com/", "https://login.example.net/"),
+		want: `cloud config endpoints:1:101: activeDirectoryEndpoint is "https://login.example.net/", which does not belong to status.platformStatus.azure.armEndpoint of ` +
+			`infrastructure.config.openshift.io/cluster, "https://management.local.hub.example.com": the cloud-controller-manager would send its credentials there; correct it`},
+	"Google Cloud: an endpoint of Google's": {rewrite: cloudconfig.GCP, credentials: map[string]string{"service_account.json": federation},
+		config: "[global]\napi-endpoint = https://compute-mine.p.googleapis.com/compute/v1/\n"},
+	"Google Cloud: another endpoint": {rewrite: cloudconfig.GCP, credentials: map[string]string{"service_account.json": federation},
+		config: "[global]\napi-endpoint = https://compute.example.net/compute/v1/\n",
+		want: `cloud config:2:16: api-endpoint is "https://compute.example.net/compute/v1/", which is not of the API that the service_account.json of the credentials Secret is for: ` +
+			"the cloud-controller-manager would send its tokens there; remove the line"},
+	"IBM Cloud: a private endpoint of IBM's": {rewrite: cloudconfig.IBMCloud, credentials: apiKey, status: onIBM,
+		config: ibmConfig("iamEndpointOverride = https://private.iam.cloud.ibm.com\n")},
+	"IBM Cloud: another endpoint": {rewrite: cloudconfig.IBMCloud, credentials: apiKey, status: onIBM,
+		config: ibmConfig("iamEndpointOverride = https://iam.example.net\n"),
+		want: `cloud config:11:23: iamEndpointOverride is "https://iam.example.net", which is neither IBM Cloud's nor in status.platformStatus.ibmcloud.serviceEndpoints of ` +
+			"infrastructure.config.openshift.io/cluster: the cloud-controller-manager would send its API key or a token to it; remove the line, or add it to Infrastructure"},
+	"IBM Cloud: IBM's endpoint without TLS": {rewrite: cloudconfig.IBMCloud, credentials: apiKey, status: onIBM,
+		config: ibmConfig("rmEndpointOverride = http://resource-controller.cloud.ibm.com\n"),
+		want: `cloud config:11:22: rmEndpointOverride is "http://resource-controller.cloud.ibm.com", which is neither IBM Cloud's nor in status.platformStatus.ibmcloud.serviceEndpoints of ` +
+			"infrastructure.config.openshift.io/cluster: the cloud-controller-manager would send its API key or a token to it; remove the line, or add it to Infrastructure"},
+}
+
+// Whoever may write the cloud configuration must not get credentials that he may not read.
+func TestNoEndpointGetsCredentialsThatTheirSourceDoesNotName(t *testing.T) {
+	for name, c := range redirections {
+		t.Run(name, func(t *testing.T) {
+			result := c.rewrite(cloudconfig.Source{Config: []byte(c.config), Keys: c.keys, Credentials: secretOf(c.credentials),
+				Cluster: cloudconfig.Cluster{Status: c.status}})
+			require.Empty(t, messages(result, cloudconfig.Invalid), "something else is wrong")
+			var want []string
+			if c.want != "" {
+				want = []string{c.want}
+			}
+			require.Equal(t, want, messages(result, cloudconfig.Redirected))
+			require.Empty(t, result.Errors(cloudconfig.Lenient), "a first install is not held up")
+			require.Len(t, result.Errors(cloudconfig.Strict), len(want), "a change is refused")
+		})
+	}
+}
+
+func TestOpenStackWarnsOfTLSThatNobodyChecks(t *testing.T) {
+	for name, want := range map[string]string{
+		"true": "cloud config:2:16: tls-insecure is true: anyone between the nodes and Keystone can read the credentials; " +
+			"put the CA certificates under the key ca-bundle.pem beside the cloud configuration instead",
+		"false": "",
+		"yes":   "", // the provider compares with true
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := cloudconfig.OpenStack(source("[Global]\ntls-insecure = " + name + "\n"))
+			var wanted []string
+			if want != "" {
+				wanted = []string{want}
+			}
+			require.Equal(t, wanted, messages(result, cloudconfig.Insecure))
+			require.Empty(t, result.Errors(cloudconfig.Strict))
+		})
+	}
+}
