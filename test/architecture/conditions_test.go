@@ -1,0 +1,135 @@
+package architecture
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/openshift/library-go/pkg/operator/condition"
+	"github.com/stretchr/testify/require"
+)
+
+// Names of conditions are API: alerts, runbooks and must-gather tools read them.
+
+// conditionName matches the conditions of the operator's resource.
+var conditionName = regexp.MustCompile(`^[A-Z][A-Za-z]+(Degraded|Available|Progressing|Upgradeable|Notices)$`)
+
+// documentedCondition matches a condition in a document. An ellipsis stands for any letters.
+var documentedCondition = regexp.MustCompile("`([A-Z][A-Za-z…]+(?:Degraded|Available|Progressing|Upgradeable|Notices))`")
+
+// conditionsOfLibraryGo are those that the documents name and library-go's controllers write.
+var conditionsOfLibraryGo = []string{
+	condition.StaticPodsDegradedConditionType,
+	condition.NodeInstallerDegradedConditionType,
+	condition.NodeControllerDegradedConditionType,
+	condition.ConfigObservationDegradedConditionType,
+	condition.UnsupportedConfigOverridesUpgradeableConditionType,
+	"MissingStaticPodControllerDegraded",
+	"InstallerPodPendingDegraded",
+}
+
+func TestEveryDocumentedConditionIsOneThatIsWritten(t *testing.T) {
+	explicit, ofControllers := ownConditions(t)
+	written := slices.Concat(explicit, ofControllers, conditionsOfLibraryGo)
+	for _, file := range filesUnder(t, "docs", ".md") {
+		for _, match := range documentedCondition.FindAllStringSubmatch(string(read(t, file)), -1) {
+			pattern := regexp.MustCompile("^" + strings.ReplaceAll(match[1], "…", "[A-Za-z]*") + "$")
+			// The last row of the table of conditions is about all others.
+			if match[1] != "…Degraded" && !slices.ContainsFunc(written, pattern.MatchString) {
+				t.Errorf("%s: no controller writes a condition %s", file, match[1])
+			}
+		}
+	}
+}
+
+func TestEveryConditionOfItsOwnIsDocumented(t *testing.T) {
+	text := string(read(t, "docs/operations.md"))
+	explicit, _ := ownConditions(t)
+	for _, name := range explicit {
+		// A rollout explains itself, and CloudControllerManagerUpgradeable is always True.
+		if strings.HasSuffix(name, "Progressing") || name == "CloudControllerManagerUpgradeable" {
+			continue
+		}
+		if !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("docs/operations.md does not say what %s means", name)
+		}
+	}
+}
+
+// ownConditions returns the conditions that packages of pkg write: explicit ones by a literal or by the cause of a
+// rejected input, and those in which controllers report their errors.
+func ownConditions(t *testing.T) (explicit, ofControllers []string) {
+	t.Helper()
+	for _, p := range packages(t) {
+		if !within(p.relative(), "pkg") {
+			continue
+		}
+		for _, file := range p.GoFiles {
+			parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, file), nil, 0)
+			require.NoError(t, err)
+			ast.Inspect(parsed, func(node ast.Node) bool {
+				if name := conditionOf(node); name != "" {
+					explicit = append(explicit, name)
+				}
+				if name := controllerOf(node); name != "" {
+					ofControllers = append(ofControllers, name+"Degraded")
+				}
+				return true
+			})
+		}
+	}
+	slices.Sort(explicit)
+	explicit = slices.Compact(explicit)
+	require.Contains(t, explicit, "CloudConfigDegraded")
+	require.Contains(t, ofControllers, "CloudTokensDegraded")
+	return explicit, ofControllers
+}
+
+// conditionOf returns the condition that a node of a source file names.
+func conditionOf(node ast.Node) string {
+	switch n := node.(type) {
+	case *ast.BasicLit:
+		if value := textOf(n); conditionName.MatchString(value) {
+			return value
+		}
+	case *ast.ValueSpec:
+		if kind, ok := n.Type.(*ast.Ident); ok && kind.Name == "Cause" && len(n.Values) == 1 {
+			return textOf(n.Values[0]) + "Degraded"
+		}
+	}
+	return ""
+}
+
+// controllerOf returns the name of a controller that a node of a source file gives.
+func controllerOf(node ast.Node) string {
+	switch n := node.(type) {
+	case *ast.ValueSpec:
+		if len(n.Names) == 1 && n.Names[0].Name == "name" && len(n.Values) == 1 {
+			return textOf(n.Values[0])
+		}
+	case *ast.CallExpr:
+		if function, ok := n.Fun.(*ast.SelectorExpr); ok && function.Sel.Name == "ToController" {
+			return textOf(n.Args[0])
+		}
+	}
+	return ""
+}
+
+// textOf returns the value of a string literal, and nothing for anything else.
+func textOf(expression ast.Expr) string {
+	literal, ok := expression.(*ast.BasicLit)
+	if !ok || literal.Kind != token.STRING {
+		return ""
+	}
+	value, err := strconv.Unquote(literal.Value)
+	if err != nil {
+		return ""
+	}
+	return value
+}
