@@ -121,7 +121,8 @@ func stripManagedFields(obj any) (any, error) {
 	return obj, nil
 }
 
-// stripNode keeps of a Node what the static-pod controllers read: its name, its labels and its conditions.
+// stripNode keeps of a Node what the static-pod controllers and availability read: its name, its labels, its conditions and
+// whether it is cordoned.
 func stripNode(obj any) (any, error) {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
@@ -134,6 +135,7 @@ func stripNode(obj any) (any, error) {
 			ResourceVersion: node.ResourceVersion,
 			Labels:          node.Labels,
 		},
+		Spec:   corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable},
 		Status: corev1.NodeStatus{Conditions: node.Status.Conditions},
 	}, nil
 }

@@ -311,11 +311,13 @@ func (w *wiring) nodeInitialization() factory.Controller {
 
 func (w *wiring) availability() factory.Controller {
 	return availability.New(availability.Options{
-		Operator: w.client,
-		Pods:     w.informers.target.Core().V1().Pods(),
-		Leases:   w.informers.target.Coordination().V1().Leases(),
-		Clock:    w.Clock,
-		Recorder: w.EventRecorder,
+		Operator:        w.client,
+		Pods:            w.informers.target.Core().V1().Pods(),
+		Leases:          w.informers.target.Coordination().V1().Leases(),
+		Nodes:           w.informers.nodes.Core().V1().Nodes(),
+		Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+		Clock:           w.Clock,
+		Recorder:        w.EventRecorder,
 	})
 }
 

@@ -63,7 +63,8 @@ var layers = []layer{
 // controllerMayImport are the contracts between the stages, and what several controllers do alike. A controller never knows
 // another one.
 var controllerMayImport = []string{
-	"pkg/operator/operatorclient", "pkg/operator/observedplatform", "pkg/operator/ondemand", "pkg/operator/tokenissuer",
+	"pkg/operator/operatorclient", "pkg/operator/observedplatform", "pkg/operator/ondemand", "pkg/operator/terminationmessage",
+	"pkg/operator/tokenissuer",
 	"pkg/operand", "pkg/operandconfig", "pkg/cloudconfig", "pkg/platform", "pkg/apis", "bindata",
 }
 

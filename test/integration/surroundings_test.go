@@ -11,14 +11,10 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 // podName is what the Deployment gives the operator; without it, it would look for its pod among all of them.
@@ -97,43 +93,6 @@ func TestWhatSurroundsTheStaticPodsIsMadeAndMadeAgain(t *testing.T) {
 	require.NoError(t, secrets.Delete(t.Context(), "cert-syncer-identity", metav1.DeleteOptions{}))
 	require.Equal(t, int32(2), c.awaitRevision(t, 2), "the cert-syncer's token is")
 	c.noRequestDenied(t)
-}
-
-func TestAvailableMeansAReadyPodAndALeaseThatIsRenewed(t *testing.T) {
-	c := startCluster(t, configv1.OpenStackPlatformType)
-	c.startOperator(t)
-	c.awaitCondition(t, "CloudControllerManagerAvailable", operatorv1.ConditionFalse,
-		"None of the 0 cloud-controller-manager pods in openshift-cloud-controller-manager is Ready; "+
-			"look at their state and at the logs of their container cloud-controller-manager")
-
-	pods := c.kube.CoreV1().Pods(targetNamespace)
-	pod, err := pods.Create(t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "cloud-controller-manager-master-0", Labels: map[string]string{"app": "cloud-controller-manager"}},
-		Spec: corev1.PodSpec{
-			NodeName:                     "master-0",
-			AutomountServiceAccountToken: ptr.To(false),
-			Containers:                   []corev1.Container{{Name: "cloud-controller-manager", Image: "localhost/openstack:new"}},
-		},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	_, err = pods.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
-	require.NoError(t, err)
-	c.awaitCondition(t, "CloudControllerManagerAvailable", operatorv1.ConditionFalse,
-		"Nobody holds lease/cloud-controller-manager in openshift-cloud-controller-manager though 1 of 1 cloud-controller-managers are Ready; "+
-			"look at the logs of the container cloud-controller-manager for what keeps it from writing there")
-
-	_, err = c.kube.CoordinationV1().Leases(targetNamespace).Create(t.Context(), &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Name: "cloud-controller-manager"},
-		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity:       ptr.To("master-0_2d2f5e9e-55e7-4c65-b8a1-6a2d4f3d9a11"),
-			LeaseDurationSeconds: ptr.To(int32(137)),
-			RenewTime:            &metav1.MicroTime{Time: time.Now()},
-		},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	c.awaitCondition(t, "CloudControllerManagerAvailable", operatorv1.ConditionTrue,
-		"1 of 1 cloud-controller-managers are Ready; the one on node/master-0 leads")
 }
 
 func TestAPlatformWithoutAnOperandGetsNoneOfItsObjects(t *testing.T) {

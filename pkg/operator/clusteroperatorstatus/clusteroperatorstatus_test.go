@@ -39,6 +39,8 @@ func TestInertia(t *testing.T) {
 		"ConfigurationDegraded":              0,
 		"ConfigObservationDegraded":          0,
 		"CloudControllerManagerDegraded":     0,
+		"CrashLoopDegraded":                  0,
+		"ControlPlaneNodesDegraded":          2 * time.Minute,
 		"NodeInitializationDegraded":         0,
 		"NodeManagerDegraded":                0,
 		"NodeManagerControllerDegraded":      2 * time.Minute,

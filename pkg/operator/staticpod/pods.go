@@ -13,6 +13,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/terminationmessage"
 )
 
 // nodePods are the pods of one namespace as library-go's static-pod controllers get to see and to make them.
@@ -21,7 +22,7 @@ import (
 // no requests. Only installer pods are read live, because the installer controller takes one that it has just made and does
 // not find for one that has failed.
 //
-// It adapts the pods that they create, see adapt.
+// It adapts the pods that they create, see adapt, and shortens what containers left behind, see summarized.
 type nodePods struct {
 	corev1client.PodsGetter
 	lister corelisters.PodLister
@@ -47,7 +48,33 @@ func (p namespacedNodePods) Get(ctx context.Context, name string, options metav1
 	if err != nil {
 		return nil, err
 	}
-	return pod.DeepCopy(), nil
+	return summarized(pod), nil
+}
+
+// summarized returns a copy of the pod in which each termination message is its one line that matters. library-go
+// copies messages into conditions: the tail of a log is mostly noise and may quote secrets. A container that waits for
+// the end of a back-off reports why it exited, instead of how long it waits.
+func summarized(pod *corev1.Pod) *corev1.Pod {
+	pod = pod.DeepCopy()
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			summarize(&statuses[i])
+		}
+	}
+	return pod
+}
+
+func summarize(status *corev1.ContainerStatus) {
+	last := status.LastTerminationState.Terminated
+	for _, terminated := range []*corev1.ContainerStateTerminated{status.State.Terminated, last} {
+		if terminated != nil {
+			terminated.Message = terminationmessage.Summary(terminated.Message)
+		}
+	}
+	waiting := status.State.Waiting
+	if waiting != nil && waiting.Reason == "CrashLoopBackOff" && last != nil && last.Message != "" {
+		waiting.Message = last.Message
+	}
 }
 
 func (p namespacedNodePods) List(_ context.Context, options metav1.ListOptions) (*corev1.PodList, error) {
@@ -61,7 +88,7 @@ func (p namespacedNodePods) List(_ context.Context, options metav1.ListOptions) 
 	}
 	list := &corev1.PodList{}
 	for _, pod := range pods {
-		list.Items = append(list.Items, *pod.DeepCopy())
+		list.Items = append(list.Items, *summarized(pod))
 	}
 	return list, nil
 }

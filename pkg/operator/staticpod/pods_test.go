@@ -54,6 +54,33 @@ func TestOnlyInstallerPodsAreReadLive(t *testing.T) {
 	require.Len(t, kube.Actions(), 1)
 }
 
+func TestOfATerminationMessageTheLineThatMattersIsLeft(t *testing.T) {
+	const message = "I1121 09:00:00.000001       1 flags.go:64] FLAG: --vmodule=\"\"\n" +
+		"F1121 09:00:01.123457       1 main.go:72] Post \"https://ccm:hunter2@keystone/v3\": connection refused\n"
+	const summary = `Post "https://<redacted>@keystone/v3": connection refused`
+	crashing := pod("cloud-controller-manager-master-0", nil)
+	crashing.Status.ContainerStatuses = []corev1.ContainerStatus{
+		{
+			State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 5m0s"}},
+			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: message}},
+		},
+		{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: message}}},
+		{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}},
+	}
+	pods := newNodePods(t, fake.NewClientset(), crashing).Pods(target)
+	found, err := pods.Get(t.Context(), crashing.Name, metav1.GetOptions{})
+	require.NoError(t, err)
+	list, err := pods.List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for _, statuses := range [][]corev1.ContainerStatus{found.Status.ContainerStatuses, list.Items[0].Status.ContainerStatuses} {
+		require.Equal(t, summary, statuses[0].State.Waiting.Message)
+		require.Equal(t, summary, statuses[0].LastTerminationState.Terminated.Message)
+		require.Equal(t, summary, statuses[1].State.Terminated.Message)
+		require.Equal(t, "no such image", statuses[2].State.Waiting.Message)
+	}
+	require.Equal(t, "back-off 5m0s", crashing.Status.ContainerStatuses[0].State.Waiting.Message, "the cache is not touched")
+}
+
 func TestPodsOnNodesAreFitForUninitialisedNodes(t *testing.T) {
 	kube := fake.NewClientset()
 	limited := pod("installer-1-master-0", nil)

@@ -19,6 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.status.latestAvailableRevision`
 // +kubebuilder:printcolumn:name="Platform",type=string,JSONPath=`.spec.observedConfig.platform`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="CloudControllerManagerProgressing")].message`
 // +kubebuilder:metadata:annotations="include.release.openshift.io/self-managed-high-availability=true"
 // +kubebuilder:metadata:annotations="include.release.openshift.io/single-node-developer=true"
 // +kubebuilder:metadata:annotations="capability.openshift.io/name=CloudControllerManager"

@@ -1,0 +1,146 @@
+package availability
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// degradedAfter is how long Available must be False before that is also Degraded.
+const degradedAfter = 2 * time.Minute
+
+// condition is what is written of a condition.
+type condition = applyoperatorv1.OperatorConditionApplyConfiguration
+
+// snapshot is what the caches hold at one moment.
+type snapshot struct {
+	now time.Time
+	// pods are those of the operand, nodes those of the control plane.
+	pods     []*corev1.Pod
+	nodes    []*corev1.Node
+	lease    *coordinationv1.Lease
+	topology configv1.TopologyMode
+	status   *operatorv1.StaticPodOperatorStatus
+}
+
+// assessor turns snapshots into conditions. It remembers what a snapshot cannot show, and has no clock.
+type assessor struct {
+	patience patience
+	roster   roster
+	loops    crashLoops
+}
+
+func newAssessor() *assessor { return &assessor{loops: crashLoops{}} }
+
+// assess returns the conditions, and after what time to look again, 0 for not before something happens.
+func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
+	plane := a.roster.observe(s)
+	pods := plane.on(s.pods)
+	v := judge(pods, s.lease, plane, s.now)
+	next := sooner(v.leader.runsFor, v.leader.settlesIn)
+	next = sooner(next, a.loops.observe(pods, plane, s.now))
+
+	available, wait := a.available(v, s)
+	next = sooner(next, wait)
+	degraded, wait := degraded(v, available, s)
+	next = sooner(next, wait)
+	crashing, wait := a.loops.condition(s)
+	next = sooner(next, wait)
+	nodes, wait := a.roster.condition(plane, s)
+	next = sooner(next, wait)
+	return []*condition{available, progressing(s.status, plane), degraded, crashing, nodes}, next
+}
+
+// available stays True until a trouble is an outage, and returns how long that takes.
+func (a *assessor) available(v verdict, s snapshot) (*condition, time.Duration) {
+	outage := a.patience.observe(v, s.now)
+	if v.reason == asExpected {
+		return newCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
+	}
+	left := outage.Sub(s.now)
+	if left > 0 && v1helpers.IsOperatorConditionTrue(s.status.Conditions, AvailableCondition) {
+		return newCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason,
+			fmt.Sprintf("tolerated until %s: %s", outage.UTC().Format(time.RFC3339), v.message)), left
+	}
+	return newCondition(AvailableCondition, operatorv1.ConditionFalse, v.reason, v.message), 0
+}
+
+// degraded follows an Available that has been False for long enough, and returns how long that takes. Before the first
+// revision runs, being unavailable is no defect.
+func degraded(v verdict, available *condition, s snapshot) (*condition, time.Duration) {
+	healthy := newCondition(DegradedCondition, operatorv1.ConditionFalse, asExpected, "")
+	if !installedOnce(s.status) || *available.Status != operatorv1.ConditionFalse {
+		return healthy, 0
+	}
+	left := degradedAfter
+	previous := v1helpers.FindOperatorCondition(s.status.Conditions, AvailableCondition)
+	if previous != nil && previous.Status == operatorv1.ConditionFalse {
+		left -= s.now.Sub(previous.LastTransitionTime.Time)
+	}
+	if left > 0 {
+		return healthy, left
+	}
+	return newCondition(DegradedCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
+}
+
+// progressing reports which revision runs and which is wanted. library-go's NodeInstallerProgressing counts the nodes
+// of each revision; this one names those that are not at the latest.
+func progressing(status *operatorv1.StaticPodOperatorStatus, plane controlPlane) *condition {
+	if !installedOnce(status) {
+		return newCondition(ProgressingCondition, operatorv1.ConditionTrue, "FirstRollout",
+			"no control-plane node runs a revision yet; look at the conditions that are Degraded for the cause")
+	}
+	latest, current := status.LatestAvailableRevision, 0
+	var behind []string
+	for _, node := range status.NodeStatuses {
+		switch node.CurrentRevision {
+		case latest:
+			current++
+		case 0:
+			behind = append(behind, fmt.Sprintf("node/%s runs none", node.NodeName))
+		default:
+			behind = append(behind, fmt.Sprintf("node/%s runs revision %d", node.NodeName, node.CurrentRevision))
+		}
+	}
+	message := fmt.Sprintf("%d of %d control-plane nodes run revision %d", current, plane.installed, latest)
+	if len(behind) == 0 {
+		return newCondition(ProgressingCondition, operatorv1.ConditionFalse, asExpected, message)
+	}
+	slices.Sort(behind)
+	if rest := len(behind) - maxNames; rest > 0 {
+		behind = append(behind[:maxNames], fmt.Sprintf("%d more", rest))
+	}
+	message += ", " + strings.Join(behind, ", ")
+	return newCondition(ProgressingCondition, operatorv1.ConditionTrue, "RollingOut", message)
+}
+
+func installedOnce(status *operatorv1.StaticPodOperatorStatus) bool {
+	return slices.ContainsFunc(status.NodeStatuses, func(node operatorv1.NodeStatus) bool {
+		return node.CurrentRevision > 0
+	})
+}
+
+// sooner is the smaller of two durations of which 0 means never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// newCondition omits an empty message: the API drops it, and what was applied would never equal what is there.
+func newCondition(conditionType string, status operatorv1.ConditionStatus, reason, message string) *condition {
+	c := applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(status).WithReason(reason)
+	if message != "" {
+		c = c.WithMessage(message)
+	}
+	return c
+}

@@ -1,0 +1,176 @@
+package availability
+
+import (
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/stretchr/testify/require"
+)
+
+func (c *cluster) message(conditionType string) string {
+	return v1helpers.FindOperatorCondition(c.status.Conditions, conditionType).Message
+}
+
+// Two kubelets stall, the leader finds their instances gone and deletes their Nodes.
+func TestDeadNodesAreNoHealth(t *testing.T) {
+	events := timeline{}
+	events.renews(26, 2400)
+	for _, node := range []string{"m1", "m2"} {
+		events.at(40, func(c *cluster, _ int) { c.ready(node, false) })
+		events.at(100, func(c *cluster, _ int) { c.leave(node) })
+		events.at(120, func(c *cluster, _ int) { delete(c.pods, node) })
+	}
+	events.at(300, func(c *cluster, _ int) {
+		require.Equal(t, "1 of 3 cloud-controller-managers are Ready; the one on node/m0 leads", c.message(AvailableCondition))
+		require.Equal(t, "node/m1, node/m2 vanished while the static pod cloud-controller-manager ran there, 1 of 3 control-plane Nodes exist; "+
+			"restart the kubelet so that the Node registers again, or replace the machine", c.message(ControlPlaneNodesCondition))
+		require.Equal(t, "1 of 3 control-plane nodes run revision 3", c.message(ProgressingCondition))
+	})
+	events.at(1000, func(c *cluster, second int) { c.join("m1"); c.install("m1", second) })
+	events.at(1001, func(c *cluster, _ int) {
+		require.Contains(t, c.message(ControlPlaneNodesCondition), "node/m2 vanished")
+		require.Contains(t, c.message(AvailableCondition), "2 of 3")
+	})
+	// A replacement completes the control plane as well as a return.
+	events.at(2000, func(c *cluster, second int) { c.join("m3"); c.install("m3", second) })
+	require.Equal(t, []string{
+		"100s ControlPlaneNodesDegraded=True NodesVanished",
+		"2000s ControlPlaneNodesDegraded=False AsExpected",
+	}, events.run(t, threeMasters, 2400))
+}
+
+func TestARemovalOnPurposeIsNoTrouble(t *testing.T) {
+	events := timeline{}
+	events.renews(26, 400)
+	// A machine is replaced: the new one joins, the old one is drained and deleted.
+	events.at(50, func(c *cluster, second int) { c.join("m3"); c.install("m3", second) })
+	events.at(100, func(c *cluster, _ int) {
+		node := c.nodes["m2"].DeepCopy()
+		node.Spec.Unschedulable = true
+		c.nodes["m2"] = node
+	})
+	events.at(200, func(c *cluster, _ int) { c.leave("m2"); delete(c.pods, "m2") })
+	events.at(300, func(c *cluster, _ int) {
+		require.Equal(t, "3 of 3 cloud-controller-managers are Ready; the one on node/m0 leads", c.message(AvailableCondition))
+	})
+	require.Empty(t, events.run(t, threeMasters, 400))
+}
+
+func TestACordonedNodeThatTheTopologyNeedsIsMissed(t *testing.T) {
+	events := timeline{}
+	events.renews(26, 400)
+	events.at(100, func(c *cluster, _ int) { c.nodes["m2"].Spec.Unschedulable = true })
+	events.at(200, func(c *cluster, _ int) { c.leave("m2"); delete(c.pods, "m2") })
+	require.Equal(t, []string{"200s ControlPlaneNodesDegraded=True NodesVanished"}, events.run(t, threeMasters, 400))
+}
+
+func TestMoreNodesThanTheTopologyNeedsAreRemembered(t *testing.T) {
+	five := func() *cluster {
+		c := newCluster("m0", "m1", "m2", "m3", "m4")
+		c.topology = configv1.HighlyAvailableTopologyMode
+		return c
+	}
+	events := timeline{}
+	events.renews(26, 400)
+	events.at(200, func(c *cluster, _ int) { c.leave("m4"); delete(c.pods, "m4") })
+	events.at(300, func(c *cluster, _ int) {
+		require.Equal(t, "4 of 5 cloud-controller-managers are Ready; the one on node/m0 leads", c.message(AvailableCondition))
+	})
+	require.Equal(t, []string{"200s ControlPlaneNodesDegraded=True NodesVanished"}, events.run(t, five, 400))
+}
+
+func TestANodeWithoutARevisionMayLeave(t *testing.T) {
+	events := timeline{}
+	events.renews(26, 400)
+	events.at(100, func(c *cluster, _ int) { c.join("m3"); c.status.NodeStatuses[3].CurrentRevision = 0 })
+	events.at(200, func(c *cluster, _ int) { c.leave("m3") })
+	require.Equal(t, []string{
+		"100s CloudControllerManagerProgressing=True RollingOut",
+		"200s CloudControllerManagerProgressing=False AsExpected",
+	}, events.run(t, threeMasters, 400))
+}
+
+func TestAnOperatorThatStartsLateFindsTheVanishedNode(t *testing.T) {
+	t.Run("library-go's entry is still there", func(t *testing.T) {
+		start := func() *cluster { c := threeMasters(); delete(c.nodes, "m2"); delete(c.pods, "m2"); return c }
+		events := timeline{}
+		events.renews(26, 2400)
+		events.at(10, func(c *cluster, _ int) { c.leave("m2") })
+		events.at(20, func(c *cluster, _ int) {
+			require.Contains(t, c.message(ControlPlaneNodesCondition), "node/m2 vanished")
+		})
+		require.Empty(t, events.run(t, start, 2400))
+	})
+	t.Run("an earlier process reported it", func(t *testing.T) {
+		start := func() *cluster {
+			c := threeMasters()
+			c.leave("m2")
+			delete(c.pods, "m2")
+			c.status.Conditions = append(c.status.Conditions, operatorv1.OperatorCondition{
+				Type: ControlPlaneNodesCondition, Status: operatorv1.ConditionTrue, Reason: "NodesVanished", Message: "node/m2 vanished",
+			})
+			return c
+		}
+		events := timeline{}
+		events.renews(26, 2400)
+		events.at(20, func(c *cluster, _ int) { require.Equal(t, "node/m2 vanished", c.message(ControlPlaneNodesCondition)) })
+		events.at(100, func(c *cluster, second int) { c.join("m2"); c.install("m2", second) })
+		require.Equal(t, []string{"100s ControlPlaneNodesDegraded=False AsExpected"}, events.run(t, start, 2400))
+	})
+	t.Run("nothing but the topology tells", func(t *testing.T) {
+		start := func() *cluster { c := threeMasters(); c.leave("m2"); delete(c.pods, "m2"); return c }
+		events := timeline{}
+		events.renews(26, 2400)
+		events.at(2000, func(c *cluster, _ int) {
+			require.Equal(t, "2 of 3 control-plane Nodes exist, infrastructure/cluster has the topology HighlyAvailable; "+
+				"look at the machines and kubelets of those that are missing", c.message(ControlPlaneNodesCondition))
+		})
+		require.Equal(t, []string{"1800s ControlPlaneNodesDegraded=True NodesMissing"}, events.run(t, start, 2400))
+	})
+}
+
+func TestTopologiesHaveAMinimum(t *testing.T) {
+	for topology, want := range map[configv1.TopologyMode]int{
+		"HighlyAvailable": 3, "HighlyAvailableArbiter": 2, "DualReplica": 2, "SingleReplica": 1, "External": 0, "": 0,
+	} {
+		require.Equal(t, want, minimumOf(topology), topology)
+	}
+}
+
+func TestProgressingNamesTheNodesThatAreBehind(t *testing.T) {
+	for name, tc := range map[string]struct {
+		revisions []int32
+		reason    string
+		message   string
+	}{
+		"none runs anything": {
+			revisions: []int32{0, 0}, reason: "FirstRollout",
+			message: "no control-plane node runs a revision yet; look at the conditions that are Degraded for the cause",
+		},
+		"all are at the latest": {
+			revisions: []int32{5, 5, 5}, reason: "AsExpected", message: "3 of 3 control-plane nodes run revision 5",
+		},
+		"two are not": {
+			revisions: []int32{5, 4, 0}, reason: "RollingOut", message: "1 of 3 control-plane nodes run revision 5, node/m1 runs revision 4, node/m2 runs none",
+		},
+		"many are not": {
+			revisions: []int32{4, 4, 4, 4, 4, 4, 4}, reason: "RollingOut", message: "0 of 7 control-plane nodes run revision 5, node/m0 runs revision 4, " +
+				"node/m1 runs revision 4, node/m2 runs revision 4, node/m3 runs revision 4, node/m4 runs revision 4, 2 more",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster("m0", "m1", "m2", "m3", "m4", "m5", "m6")
+			c.status.LatestAvailableRevision = 5
+			c.status.NodeStatuses = c.status.NodeStatuses[:len(tc.revisions)]
+			for i, revision := range tc.revisions {
+				c.status.NodeStatuses[i].CurrentRevision = revision
+			}
+			got := progressing(c.status, controlPlane{installed: len(tc.revisions)})
+			require.Equal(t, tc.reason, *got.Reason)
+			require.Equal(t, tc.message, *got.Message)
+			require.Equal(t, tc.reason != "AsExpected", *got.Status == operatorv1.ConditionTrue)
+		})
+	}
+}

@@ -1,0 +1,184 @@
+package availability
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// lastWords is a termination message as a CCM leaves it: the tail of its log.
+const lastWords = `I1121 09:00:00.000001       1 flags.go:64] FLAG: --cloud-config="/etc/kubernetes/static-pod-resources/secrets/cloud-config/cloud.conf"
+I1121 09:00:00.000002       1 flags.go:64] FLAG: --vmodule=""
+F1121 09:00:01.123457       1 main.go:72] Cloud provider could not be initialized: Post "https://ccm:hunter2@keystone:1/v3": connection refused
+`
+
+const crashLoopMessage = `container cloud-controller-manager of pod/cloud-controller-manager-m1 keeps exiting, last with code 255 and ` +
+	`"Cloud provider could not be initialized: Post \"https://<redacted>@keystone:1/v3\": connection refused"; ` +
+	`correct what the message names, else look at the log of the container`
+
+// crashes lets the container of node exit after each run of so many seconds, from the given second on and until the end. The
+// kubelet waits 10 s at first, twice as long each time, and 5 minutes at most.
+func (l timeline) crashes(node string, from, runs, end int) {
+	backOff := 10
+	for second := from; second < end; {
+		l.at(second, func(c *cluster, second int) { c.exit(node, second, lastWords) })
+		second += backOff
+		if second >= end {
+			return
+		}
+		l.at(second, func(c *cluster, second int) { c.start(node, second) })
+		second += runs
+		backOff = min(2*backOff, 300)
+	}
+}
+
+func TestACrashLoopIsOneTrouble(t *testing.T) {
+	for _, runs := range []int{1, 20, 100} {
+		t.Run(fmt.Sprintf("of runs of %d s", runs), func(t *testing.T) {
+			start := func() *cluster { c := threeMasters(); c.start("m1", -runs); return c }
+			events := timeline{}
+			events.renews(26, 5000)
+			events.crashes("m1", 1, runs, 3600)
+			events.at(3000, func(c *cluster, _ int) { require.Equal(t, crashLoopMessage, c.message(CrashLoopCondition)) })
+			// What kept it from starting is gone.
+			events.at(3600, func(c *cluster, second int) { c.start("m1", second) })
+			stable := 3600 + max(120, 2*runs)
+			require.Equal(t, []string{
+				fmt.Sprintf("%ds CrashLoopDegraded=True CrashLooping", 300-runs),
+				fmt.Sprintf("%ds CrashLoopDegraded=False AsExpected", stable),
+			}, of(events.run(t, start, 5000), CrashLoopCondition))
+		})
+	}
+}
+
+func TestAllCrashLoopingIsAnOutageWithoutAnEnd(t *testing.T) {
+	start := func() *cluster {
+		c := threeMasters()
+		for node := range c.pods {
+			c.start(node, -3600)
+		}
+		return c
+	}
+	events := timeline{}
+	for i, node := range []string{"m0", "m1", "m2"} {
+		events.crashes(node, 5+i, 3, 3600)
+	}
+	require.Equal(t, []string{
+		"274s CloudControllerManagerAvailable=False",
+		"315s CrashLoopDegraded=True",
+		"394s CloudControllerManagerDegraded=True",
+	}, transitions(events.run(t, start, 3600)))
+}
+
+func TestAFailureThatPassesIsNoCrashLoop(t *testing.T) {
+	for name, events := range map[string]func(timeline){
+		"a leader that lost its lease after a long run": func(l timeline) {
+			l.at(10, func(c *cluster, second int) { c.exit("m1", second, lastWords); c.start("m1", second) })
+		},
+		"a container that fails twice and then runs": func(l timeline) { l.crashes("m1", 10, 1, 42) },
+		"a short run, hours after the last": func(l timeline) {
+			l.crashes("m1", 10, 1, 42)
+			l.at(3000, func(c *cluster, second int) { c.exit("m1", second, lastWords); c.start("m1", second) })
+			l.at(3003, func(c *cluster, second int) { c.exit("m1", second, lastWords); c.start("m1", second) })
+		},
+		"revisions that replace each other": func(l timeline) {
+			for second := 100; second < 2000; second += 100 {
+				l.at(second, func(c *cluster, second int) {
+					container := c.container("m1")
+					container.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+						ExitCode: 2, StartedAt: container.State.Running.StartedAt, FinishedAt: stamp(at(second)),
+					}}
+				})
+				l.at(second+14, func(c *cluster, second int) { c.install("m1", second) })
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := timeline{}
+			l.renews(26, 4000)
+			events(l)
+			require.Empty(t, of(l.run(t, threeMasters, 4000), CrashLoopCondition))
+		})
+	}
+}
+
+func TestARevisionThatFailsLikeTheOneBeforeIsTheSameTrouble(t *testing.T) {
+	events := timeline{}
+	events.renews(26, 2000)
+	start := func() *cluster { c := threeMasters(); c.start("m1", -1); return c }
+	events.crashes("m1", 0, 1, 700)
+	events.at(700, func(c *cluster, _ int) { delete(c.pods, "m1") })
+	events.at(715, func(c *cluster, second int) { c.install("m1", second) })
+	events.crashes("m1", 717, 1, 1200)
+	events.at(1200, func(c *cluster, _ int) { delete(c.pods, "m1") })
+	events.at(1215, func(c *cluster, second int) { c.install("m1", second) })
+	require.Equal(t, []string{
+		"299s CrashLoopDegraded=True CrashLooping",
+		"1335s CrashLoopDegraded=False AsExpected",
+	}, of(events.run(t, start, 2000), CrashLoopCondition))
+}
+
+func TestARestartedOperatorGoesOnReportingACrashLoop(t *testing.T) {
+	start := func() *cluster {
+		c := threeMasters()
+		c.start("m1", -2)
+		c.exit("m1", -1, lastWords)
+		c.status.Conditions = append(c.status.Conditions, operatorv1.OperatorCondition{
+			Type: CrashLoopCondition, Status: operatorv1.ConditionTrue, Reason: "CrashLooping", Message: crashLoopMessage,
+		})
+		return c
+	}
+	events := timeline{}
+	events.renews(26, 1000)
+	events.at(250, func(c *cluster, second int) { c.start("m1", second) })
+	require.Equal(t, []string{"370s CrashLoopDegraded=False AsExpected"}, of(events.run(t, start, 1000), CrashLoopCondition))
+}
+
+func TestACrashLoopEndsWithItsNode(t *testing.T) {
+	start := func() *cluster { c := threeMasters(); c.start("m1", -1); return c }
+	events := timeline{}
+	events.renews(26, 1000)
+	events.crashes("m1", 0, 1, 600)
+	events.at(600, func(c *cluster, _ int) { c.leave("m1") })
+	require.Equal(t, []string{
+		"299s CrashLoopDegraded=True CrashLooping",
+		"600s CrashLoopDegraded=False AsExpected",
+	}, of(events.run(t, start, 1000), CrashLoopCondition))
+}
+
+func TestAnInitContainerThatSucceedsInTheEndIsNoCrashLoop(t *testing.T) {
+	run := func(code int32) *corev1.ContainerStateTerminated {
+		return &corev1.ContainerStateTerminated{ExitCode: code, StartedAt: stamp(at(-5)), FinishedAt: stamp(at(-4))}
+	}
+	c := threeMasters()
+	c.pods["m1"].Status.InitContainerStatuses = []corev1.ContainerStatus{{
+		Name: "init", Ready: true, LastTerminationState: corev1.ContainerState{Terminated: run(1)}, State: corev1.ContainerState{Terminated: run(0)},
+	}}
+	loops := crashLoops{}
+	require.Zero(t, loops.observe([]*corev1.Pod{c.pods["m1"]}, controlPlane{present: []string{"m1"}}, begin.Add(time.Hour)))
+	require.Empty(t, loops)
+}
+
+// transitions keeps the changes of a status, without their reasons.
+func transitions(series []string) []string {
+	last := map[string]string{AvailableCondition: "True", DegradedCondition: "False", CrashLoopCondition: "False"}
+	var kept []string
+	for _, change := range series {
+		var second int
+		var condition string
+		if _, err := fmt.Sscanf(change, "%ds %s", &second, &condition); err != nil {
+			continue
+		}
+		for name, status := range last {
+			if condition == name+"=True" && status != "True" || condition == name+"=False" && status != "False" {
+				last[name] = condition[len(name)+1:]
+				kept = append(kept, fmt.Sprintf("%ds %s", second, condition))
+			}
+		}
+	}
+	return kept
+}

@@ -1,0 +1,299 @@
+package availability
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestTheProcessBehindALease(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(c *cluster)
+		want   tenure
+		node   string
+	}{
+		"a container that acquired after it started and has stayed up leads": {
+			change: func(*cluster) {}, want: leading, node: "m0",
+		},
+		"one that acquired within the second in which it started leads": {
+			change: func(c *cluster) {
+				c.start("m0", -60)
+				c.acquire("m0", "b", -60)
+				c.lease.Spec.AcquireTime = &metav1.MicroTime{Time: at(-60).Add(time.Microsecond)}
+				c.renew(0)
+			},
+			want: leading, node: "m0",
+		},
+		"one that acquired a moment ago has to stay up first": {
+			change: func(c *cluster) { c.acquire("m0", "b", -29) }, want: starting, node: "m0",
+		},
+		"after half a minute it has": {
+			change: func(c *cluster) { c.acquire("m0", "b", -31) }, want: leading, node: "m0",
+		},
+		"a process that acquired before our container started and still renews is foreign": {
+			change: func(c *cluster) { c.start("m0", -60) }, want: foreign, node: "m0",
+		},
+		"one that has not renewed since our container started has ended": {
+			change: func(c *cluster) { c.renew(-70); c.start("m0", -60) }, want: ended, node: "m0",
+		},
+		"a renewal within the second in which our container started proves nothing": {
+			change: func(c *cluster) {
+				c.start("m0", -60)
+				c.lease.Spec.RenewTime = &metav1.MicroTime{Time: at(-60).Add(999 * time.Millisecond)}
+			},
+			want: ended, node: "m0",
+		},
+		"a container that is not running does not lead": {
+			change: func(c *cluster) { c.exit("m0", 0, "") }, want: ended, node: "m0",
+		},
+		"a renewal after our container ended is a foreign one": {
+			change: func(c *cluster) { c.exit("m0", -20, "") }, want: foreign, node: "m0",
+		},
+		"the lease of a container before the last has ended too": {
+			change: func(c *cluster) {
+				c.renew(-100)
+				c.exit("m0", -90, "")
+				c.start("m0", -80)
+				c.exit("m0", -78, "")
+				c.start("m0", -60)
+			},
+			want: ended, node: "m0",
+		},
+		"a host without a pod of ours is foreign": {
+			change: func(c *cluster) { c.acquire("laptop", "x", -100); c.renew(0) }, want: foreign,
+		},
+		"a lease without a time of acquisition is nobody's of ours": {
+			change: func(c *cluster) { c.lease.Spec.AcquireTime = nil }, want: foreign, node: "m0",
+		},
+		"a lease that has run out": {
+			change: func(c *cluster) { c.renew(-137) }, want: expired,
+		},
+		"a lease that was released": {
+			change: func(c *cluster) { c.acquire("m0", "b", 0); *c.lease.Spec.HolderIdentity = "" }, want: vacant,
+		},
+		"the host of a Node that vanished": {
+			change: func(c *cluster) { delete(c.pods, "m0") }, want: cutOff, node: "m0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster("m0", "m1")
+			tc.change(c)
+			s := c.snapshot(0)
+			got := leadershipOf(s.lease, s.pods, map[bool][]string{true: {"m0"}}[tc.want == cutOff], s.now)
+			require.Equal(t, tc.want, got.tenure)
+			require.Equal(t, tc.node, got.node)
+		})
+	}
+}
+
+// The predecessor's pod has the host's name too. It leads until somebody stops it.
+func TestAForeignLeaderOfTheSameHostIsNotOurs(t *testing.T) {
+	start := func() *cluster {
+		c := newCluster("m0", "m1", "m2")
+		c.status.Conditions = nil
+		c.renew(-10)
+		for _, node := range []string{"m0", "m1", "m2"} {
+			c.start(node, -5)
+		}
+		return c
+	}
+	events := timeline{}
+	events.renews(16, 300)
+	// It is stopped; its last renewal was in second 276.
+	events.at(420, func(c *cluster, second int) { c.acquire("m1", "ours", second) })
+	events.renews(446, 700)
+	require.Equal(t, []string{
+		"16s CloudControllerManagerAvailable=False ForeignLeader",
+		"413s CloudControllerManagerAvailable=False LeaseExpired",
+		"420s CloudControllerManagerAvailable=False LeaderStarting",
+		"450s CloudControllerManagerAvailable=True AsExpected",
+	}, of(events.run(t, start, 700), AvailableCondition))
+}
+
+func TestAForeignLeaderThatTakesOverIsAnOutageAfterTheLeaseOfOurs(t *testing.T) {
+	events := timeline{}
+	events.at(10, func(c *cluster, second int) { c.acquire("laptop", "x", second) })
+	events.renews(36, 500)
+	require.Equal(t, []string{
+		"10s CloudControllerManagerAvailable=True ForeignLeader",
+		// 137 s of our lease and as much patience, after our renewal in second 0.
+		"274s CloudControllerManagerAvailable=False ForeignLeader",
+	}, of(events.run(t, threeMasters, 500), AvailableCondition))
+}
+
+func threeMasters() *cluster { return newCluster("m0", "m1", "m2") }
+
+// A standby sees a renewal up to 57 s late, counts the lease's duration from then, and tries every 26 to 57 s.
+const (
+	firstTakeover = 137
+	lastTakeover  = 137 + 57 + 57
+)
+
+func TestTheDeathOfTheLeadersNodeIsNoOutage(t *testing.T) {
+	for _, takeover := range []int{firstTakeover, 163, 194, 220, lastTakeover} {
+		for _, death := range []int{1, 25} {
+			// The mirror pod and the Node vanish never, soon, around the expiry, or late.
+			for _, vanishes := range []int{0, 30, 60, 120, 136, 137, 138, 180, 250} {
+				t.Run(fmt.Sprintf("takeover after %d s, death after %d s, vanishes after %d s", takeover, death, vanishes), func(t *testing.T) {
+					series := nodeDeath(death, vanishes, takeover).run(t, threeMasters, 450)
+					for _, change := range of(series, AvailableCondition) {
+						require.NotContains(t, change, "=False", "%v", series)
+					}
+				})
+			}
+		}
+	}
+}
+
+// nodeDeath is the death of m0, whose last renewal was in second 0; m1 takes over.
+func nodeDeath(death, vanishes, takeover int) timeline {
+	events := timeline{}
+	events.at(death+45, func(c *cluster, _ int) {
+		// The node controller finds the Node NotReady.
+		if c.pods["m0"] != nil {
+			c.ready("m0", false)
+		}
+	})
+	if vanishes > 0 {
+		events.at(vanishes, func(c *cluster, _ int) { c.leave("m0") })
+		events.at(vanishes+20, func(c *cluster, _ int) { delete(c.pods, "m0") })
+	}
+	events.at(takeover, func(c *cluster, second int) { c.acquire("m1", "second", second) })
+	events.renews(takeover+26, 600)
+	return events
+}
+
+func TestTheDeathOfANodeFromSecondToSecond(t *testing.T) {
+	require.Equal(t, []string{
+		// The process may live: only its Node is gone.
+		"60s CloudControllerManagerAvailable=True LeaderCutOff",
+		"60s ControlPlaneNodesDegraded=True NodesVanished",
+		"137s CloudControllerManagerAvailable=True LeaseExpired",
+		"251s CloudControllerManagerAvailable=True LeaderStarting",
+		"281s CloudControllerManagerAvailable=True AsExpected",
+	}, nodeDeath(1, 60, lastTakeover).run(t, threeMasters, 600))
+}
+
+func TestALeaseThatNobodyTakesIsAnOutage(t *testing.T) {
+	require.Equal(t, []string{
+		"137s CloudControllerManagerAvailable=True LeaseExpired",
+		"274s CloudControllerManagerAvailable=False LeaseExpired",
+		"394s CloudControllerManagerDegraded=True LeaseExpired",
+	}, timeline{}.run(t, threeMasters, 600))
+}
+
+// A process that renews though its Node and its mirror pod are gone is not under our control.
+func TestALeaderWhoseNodeVanishedButRenewsIsAnOutageInTheEnd(t *testing.T) {
+	events := timeline{}
+	events.renews(26, 600)
+	events.at(60, func(c *cluster, _ int) { c.leave("m0"); delete(c.pods, "m0") })
+	require.Equal(t, []string{
+		"60s CloudControllerManagerAvailable=True LeaderCutOff",
+		"60s ControlPlaneNodesDegraded=True NodesVanished",
+		// The last renewal before that was in second 52.
+		"326s CloudControllerManagerAvailable=False LeaderCutOff",
+		"446s CloudControllerManagerDegraded=True LeaderCutOff",
+	}, events.run(t, threeMasters, 600))
+}
+
+// With the cloud down each new holder acquires, skips its controllers and exits. The lease names a dead process for all of
+// its duration, again and again.
+func TestLeadersThatDieInStartUpAreOneOutage(t *testing.T) {
+	events := timeline{}
+	events.at(5, func(c *cluster, second int) { c.exit("m0", second, "") })
+	events.at(6, func(c *cluster, second int) { c.start("m0", second) })
+	for i, acquires := range []int{160, 320, 480, 640, 800} {
+		node := fmt.Sprintf("m%d", (i+1)%3)
+		events.at(acquires, func(c *cluster, second int) { c.acquire(node, fmt.Sprint(second), second) })
+		events.at(acquires+5, func(c *cluster, second int) { c.exit(node, second, "") })
+		events.at(acquires+20, func(c *cluster, second int) { c.start(node, second) })
+	}
+	series := of(events.run(t, threeMasters, 1000), AvailableCondition)
+	require.Equal(t, []string{
+		"5s CloudControllerManagerAvailable=True LeaderEnded",
+		"137s CloudControllerManagerAvailable=True LeaseExpired",
+		"160s CloudControllerManagerAvailable=True LeaderStarting",
+		"165s CloudControllerManagerAvailable=True LeaderEnded",
+		"274s CloudControllerManagerAvailable=False LeaderEnded",
+	}, series[:5])
+	for _, change := range series[5:] {
+		require.Contains(t, change, "=False", "%v", series)
+	}
+}
+
+// The same, where the kubelet starts the holder again at once: the pod is there and Ready, its lease is a dead one's.
+func TestALeaderThatRestartedDoesNotLead(t *testing.T) {
+	events := timeline{}
+	events.at(49, (*cluster).renew)
+	events.at(50, func(c *cluster, second int) { c.exit("m0", second, "") })
+	events.at(51, func(c *cluster, second int) { c.start("m0", second) })
+	require.Equal(t, []string{
+		"50s CloudControllerManagerAvailable=True LeaderEnded",
+		"186s CloudControllerManagerAvailable=True LeaseExpired",
+		"323s CloudControllerManagerAvailable=False LeaseExpired",
+	}, of(events.run(t, threeMasters, 400), AvailableCondition))
+}
+
+func TestAHolderThatSettlesAtTheLastMomentIsNoOutage(t *testing.T) {
+	events := timeline{}
+	events.at(273, func(c *cluster, second int) { c.acquire("m1", "second", second) })
+	events.renews(299, 500)
+	require.Equal(t, []string{
+		"137s CloudControllerManagerAvailable=True LeaseExpired",
+		"273s CloudControllerManagerAvailable=True LeaderStarting",
+		"303s CloudControllerManagerAvailable=True AsExpected",
+	}, of(events.run(t, threeMasters, 500), AvailableCondition))
+}
+
+func TestAHolderThatFailsAtTheLastMomentIsAnOutageAtOnce(t *testing.T) {
+	events := timeline{}
+	events.at(270, func(c *cluster, second int) { c.acquire("m1", "second", second) })
+	events.at(280, func(c *cluster, second int) { c.exit("m1", second, "") })
+	// The next one gets no time of its own.
+	events.at(290, func(c *cluster, second int) { c.acquire("m2", "third", second) })
+	events.renews(316, 500)
+	require.Equal(t, []string{
+		"137s CloudControllerManagerAvailable=True LeaseExpired",
+		"270s CloudControllerManagerAvailable=True LeaderStarting",
+		"280s CloudControllerManagerAvailable=False LeaderEnded",
+		"290s CloudControllerManagerAvailable=False LeaderStarting",
+		"320s CloudControllerManagerAvailable=True AsExpected",
+	}, of(events.run(t, threeMasters, 500), AvailableCondition))
+}
+
+func TestNoReadyPodIsAnOutageWhenItHasLasted(t *testing.T) {
+	events := timeline{}
+	events.renews(26, 600)
+	for _, node := range []string{"m0", "m1", "m2"} {
+		events.at(100, func(c *cluster, _ int) { c.ready(node, false) })
+	}
+	events.at(400, func(c *cluster, _ int) { c.ready("m2", true) })
+	require.Equal(t, []string{
+		"100s CloudControllerManagerAvailable=True NoReadyPod",
+		"237s CloudControllerManagerAvailable=False NoReadyPod",
+		"357s CloudControllerManagerDegraded=True NoReadyPod",
+		"400s CloudControllerManagerAvailable=True AsExpected",
+		"400s CloudControllerManagerDegraded=False AsExpected",
+	}, events.run(t, threeMasters, 600))
+}
+
+func TestARestartOfTheOperatorIsNoOutage(t *testing.T) {
+	// The node died just before; what the operator knew is lost.
+	restarted := func() *cluster { c := threeMasters(); c.exit("m0", 0, ""); return c }
+	events := timeline{}
+	events.at(lastTakeover, func(c *cluster, second int) { c.acquire("m1", "second", second) })
+	events.renews(lastTakeover+26, 600)
+	for _, change := range of(events.run(t, restarted, 600), AvailableCondition) {
+		require.Contains(t, change, "=True")
+	}
+	// An outage stays one until a leader has settled.
+	down := func() *cluster { c := restarted(); c.status.Conditions[0].Status = operatorv1.ConditionFalse; return c }
+	for _, change := range of(events.run(t, down, 600), AvailableCondition) {
+		require.Equal(t, strings.HasPrefix(change, "281s "), strings.Contains(change, "=True"), change)
+	}
+}

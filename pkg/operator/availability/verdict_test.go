@@ -1,0 +1,119 @@
+package availability
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestJudge(t *testing.T) {
+	const inNamespace = "lease/cloud-controller-manager in openshift-cloud-controller-manager"
+	for name, tc := range map[string]struct {
+		change          func(c *cluster)
+		reason, message string
+	}{
+		"all are Ready and one leads": {
+			change: func(*cluster) {},
+			reason: "AsExpected", message: "3 of 3 cloud-controller-managers are Ready; the one on node/m0 leads",
+		},
+		"one that is not Ready is counted": {
+			change: func(c *cluster) { c.ready("m1", false) },
+			reason: "AsExpected", message: "2 of 3 cloud-controller-managers are Ready; the one on node/m0 leads",
+		},
+		"a pod that outlives its Node is not counted": {
+			change: func(c *cluster) { c.leave("m1") },
+			reason: "AsExpected", message: "2 of 3 cloud-controller-managers are Ready; the one on node/m0 leads",
+		},
+		"a Node that is gone does not lead": {
+			change: func(c *cluster) { c.leave("m0"); c.leave("m1"); delete(c.pods, "m1") },
+			reason: "LeaderCutOff", message: inNamespace + ` is held by "m0_first" on node/m0, which is no longer a control-plane Node; ` +
+				"make sure that the machine is off, or that its kubelet registers the Node again",
+		},
+		"a full name prefers its own node to one with the same short name": {
+			change: func(c *cluster) {
+				c.join("m.a")
+				c.install("m.a", -60)
+				c.join("m.b")
+				c.install("m.b", -60)
+				c.acquire("m.b", "x", -50)
+				c.renew(0)
+			},
+			reason: "AsExpected", message: "5 of 5 cloud-controller-managers are Ready; the one on node/m.b leads",
+		},
+		"a host that calls itself by its short name is found": {
+			change: func(c *cluster) {
+				c.join("m3.example.com")
+				c.install("m3.example.com", -60)
+				c.acquire("m3", "x", -50)
+				c.renew(0)
+			},
+			reason: "AsExpected", message: "4 of 4 cloud-controller-managers are Ready; the one on node/m3.example.com leads",
+		},
+		"no pod at all": {
+			change: func(c *cluster) { clear(c.pods) },
+			reason: "NoReadyPod", message: "0 of 3 cloud-controller-managers are Ready; look at the pods in openshift-cloud-controller-manager " +
+				"and at the log of their container cloud-controller-manager",
+		},
+		"a Ready pod that is being deleted does not count": {
+			change: func(c *cluster) {
+				for _, pod := range c.pods {
+					pod.DeletionTimestamp = &metav1.Time{Time: begin}
+				}
+			},
+			reason: "NoReadyPod", message: "0 of 3 cloud-controller-managers are Ready; look at the pods in openshift-cloud-controller-manager " +
+				"and at the log of their container cloud-controller-manager",
+		},
+		"an image that cannot be pulled is named": {
+			change: func(c *cluster) {
+				for node, reason := range map[string]string{"m0": "ImagePullBackOff", "m1": "ImagePullBackOff", "m2": "ContainerCreating"} {
+					c.ready(node, false)
+					c.container(node).State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}
+				}
+			},
+			reason: "NoReadyPod", message: "0 of 3 cloud-controller-managers are Ready: " +
+				"container cloud-controller-manager of pod/cloud-controller-manager-m0 with image registry/ccm:1 is in ImagePullBackOff, " +
+				"container cloud-controller-manager of pod/cloud-controller-manager-m1 with image registry/ccm:1 is in ImagePullBackOff; " +
+				"look at the pods in openshift-cloud-controller-manager and at the log of their container cloud-controller-manager",
+		},
+		"nobody ever held the lease": {
+			change: func(c *cluster) { c.lease = &coordinationv1.Lease{} },
+			reason: "NoLeader", message: inNamespace + " has no holder although 3 of 3 cloud-controller-managers are Ready; " +
+				"look in the logs of the container cloud-controller-manager for why they cannot acquire it",
+		},
+		"the lease has run out": {
+			change: func(c *cluster) { c.renew(-137) },
+			reason: "LeaseExpired", message: `"m0_first" has stopped renewing ` + inNamespace + " and no standby has taken over although " +
+				"3 of 3 cloud-controller-managers are Ready; look in the logs of the container cloud-controller-manager for errors of leader election",
+		},
+		"somebody else holds it": {
+			change: func(c *cluster) { c.acquire("laptop", "x", -100); c.renew(0) },
+			reason: "ForeignLeader", message: inNamespace + ` is held by "laptop_x", which is no container of a pod cloud-controller-manager ` +
+				"of this operator; stop that cloud-controller-manager",
+		},
+		"its holder has ended": {
+			change: func(c *cluster) { c.renew(-20); c.start("m0", -10) },
+			reason: "LeaderEnded", message: inNamespace + ` is held by "m0_first", a container on node/m0 that has ended; ` +
+				"3 of 3 cloud-controller-managers are Ready and may take over when the lease expires; if none does, look at their logs",
+		},
+		"its holder has yet to stay up": {
+			change: func(c *cluster) { c.acquire("m1", "x", -10) },
+			reason: "LeaderStarting", message: inNamespace + ` is held by "m1_x" on node/m1, which has not yet held it for 30s; ` +
+				"3 of 3 cloud-controller-managers are Ready",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := threeMasters()
+			a := newAssessor()
+			a.roster.observe(c.snapshot(-1))
+			tc.change(c)
+			s := c.snapshot(0)
+			plane := a.roster.observe(s)
+			got := judge(plane.on(s.pods), s.lease, plane, s.now)
+			require.Equal(t, tc.reason, got.reason)
+			require.Equal(t, tc.message, got.message)
+		})
+	}
+}

@@ -1,0 +1,82 @@
+package terminationmessage
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const flags = `I1121 09:00:00.000001       1 flags.go:64] FLAG: --authentication-skip-lookup="true"
+I1121 09:00:00.000002       1 flags.go:64] FLAG: --cloud-config="/etc/kubernetes/static-pod-resources/secrets/cloud-config/cloud.conf"
+I1121 09:00:00.000003       1 flags.go:64] FLAG: --vmodule=""
+`
+
+func TestSummary(t *testing.T) {
+	for name, tc := range map[string]struct{ message, want string }{
+		"an empty message has none": {},
+		"the fatal line counts, not the flags before it": {
+			message: "=\"cut off\"\n" + flags +
+				"W1121 09:00:01.123456       1 openstack.go:173] New openstack client created failed with config\n" +
+				"F1121 09:00:01.123457       1 main.go:72] Cloud provider could not be initialized: could not init cloud provider \"openstack\": " +
+				"Post \"https://127.0.0.1:1/v3/auth/tokens\": dial tcp 127.0.0.1:1: connect: connection refused\n",
+			want: "Cloud provider could not be initialized: could not init cloud provider \"openstack\": " +
+				"Post \"https://127.0.0.1:1/v3/auth/tokens\": dial tcp 127.0.0.1:1: connect: connection refused",
+		},
+		"the last fatal line counts": {
+			message: "F1121 09:00:01.123457       1 a.go:1] first\nF1121 09:00:01.123458       1 a.go:2] second\nI1121 09:00:01.123459       1 a.go:3] flushed\n",
+			want:    "second",
+		},
+		"without a fatal line the error that the process returned counts": {
+			message: "E1121 09:00:01.123457       1 a.go:1] an error on the way\nError: unknown flag: --regoin\nUsage:\n  openstack-cloud-controller-manager [flags]\n",
+			want:    "Error: unknown flag: --regoin",
+		},
+		"else the last error that it logged": {
+			message: flags + "E1121 09:00:01.123457       1 a.go:1] Failed to update lock\nE1121 09:00:02.123457       1 app.go:225] \"leaderelection lost\"\n",
+			want:    `"leaderelection lost"`,
+		},
+		"else its last words": {
+			message: flags + "exec /bin/openstack-cloud-controller-manager: exec format error\n",
+			want:    "exec /bin/openstack-cloud-controller-manager: exec format error",
+		},
+		"flags alone are better than nothing": {message: flags, want: `FLAG: --vmodule=""`},
+		"a panic counts, not its stack": {
+			message: "E1121 09:00:01.123457       1 a.go:1] before\npanic: runtime error: invalid memory address or nil pointer dereference\n" +
+				"[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x1]\n\ngoroutine 1 [running]:\nmain.main()\n\t/src/main.go:42 +0x1d\nexit status 2\n",
+			want: "panic: runtime error: invalid memory address or nil pointer dereference",
+		},
+		"a fatal line after a stack counts": {
+			message: "goroutine 7 [select]:\nmain.wait()\n\t/src/main.go:7\nF1121 09:00:01.123457       1 a.go:1] after\n", want: "after",
+		},
+		"control characters, escape sequences and marks of direction become spaces": {
+			message: "F1121 09:00:01.123457       1 a.go:1] \x1b[31mred\x1b[0m \a\u202eevil\u202c \xff end\r\n", want: "[31mred [0m evil end",
+		},
+		"a long line is cut": {
+			message: "F1121 09:00:01.123457       1 a.go:1] " + strings.Repeat("ä", 400), want: strings.Repeat("ä", 299) + "…",
+		},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, Summary(tc.message)) })
+	}
+}
+
+func TestSummaryHidesSecrets(t *testing.T) {
+	for given, want := range map[string]string{
+		`Post "https://user:hunter2@proxy.example.com:3128/x": EOF`:      `Post "https://<redacted>@proxy.example.com:3128/x": EOF`,
+		`proxy http://user:p@ss@proxy.example.com refused`:               `proxy http://<redacted>@proxy.example.com refused`,
+		`cannot parse password = hunter2 in line 3`:                      `cannot parse password = <redacted> in line 3`,
+		`cannot parse "client_secret=hunter2"`:                           `cannot parse "client_secret=<redacted>"`,
+		`GET /?X-Amz-Security-Token=hunter2&Action=x: 403`:               `GET /?X-Amz-Security-Token=<redacted>&Action=x: 403`,
+		`GET /?X-Amz-Signature=hunter2: 403`:                             `GET /?X-Amz-Signature=<redacted> 403`,
+		`body {"auth":{"password":"hunter2","user":"ccm"}}`:              `body {"auth":{"password":<redacted>,"user":"ccm"}}`,
+		`err="body {\"aadClientSecret\":\"hunter 2\",\"user\":\"ccm\"}"`: `err="body {\"aadClientSecret\":<redacted>,\"user\":\"ccm\"}"`,
+		`password: hunter2`:                                          `password: <redacted>`,
+		`Authorization: Bearer hunter2hunter2`:                       `Authorization: Bearer <redacted>`,
+		`token eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJjY20ifQ.c2ln expired`: `token <redacted> expired`,
+		`getting the secret: secrets "x" not found`:                  `getting the secret: secrets "x" not found`,
+		`mail to ccm@example.com`:                                    `mail to ccm@example.com`,
+	} {
+		t.Run(given, func(t *testing.T) {
+			require.Equal(t, want, Summary("F1121 09:00:01.123457       1 a.go:1] "+given+"\n"))
+		})
+	}
+}
