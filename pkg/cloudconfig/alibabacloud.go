@@ -18,9 +18,10 @@ const (
 var alibabaFields = []treeField{{name: "Global", is: objectTree, fields: slices.Concat(
 	[]treeField{{name: "accessKeyID", secret: true}, {name: "accessKeySecret", secret: true}},
 	treeFieldsOf(textTree, "uid", "clusterID", "kubernetesClusterTag", "region", "vpcid", "zoneid", "vswitchid", "serviceBackendType",
-		"routeTableIDs", "privateZoneId", "featureGates"),
+		"routeTableIDs", "privateZoneId", "featureGates", "resourceGroupID"),
 	treeFieldsOf(boolTree, "disablePublicSLB"),
-	treeFieldsOf(intTree, "nodeMonitorPeriod", "nodeAddrSyncPeriod", "privateZoneRecordTTL"),
+	treeFieldsOf(intTree, "nodeMonitorPeriod", "nodeAddrSyncPeriod", "privateZoneRecordTTL",
+		"serviceMaxConcurrentReconciles", "nodeMaxConcurrentReconciles", "routeMaxConcurrentReconciles"),
 )}}
 
 // alibabaCloud is one run of the AlibabaCloud function.

@@ -202,3 +202,17 @@ func TestTheResourcesAreThoseOfTheParityTable(t *testing.T) {
 	}
 	compareParity(t, parityTable(t, "Resources"), actual)
 }
+
+// A load balancer among several may have a serviceNamespaceSelector: the provider then reads the namespace of each Service
+// (pkg/provider/azure_loadbalancer.go of sigs.k8s.io/cloud-provider-azure), and nothing more.
+func TestAzuresProviderMayReadANamespace(t *testing.T) {
+	for _, r := range roles(t) {
+		if r.role != "system:openshift:cloud-controller-manager:azure" {
+			continue
+		}
+		require.True(t, allows(r.rules, "get", "namespaces", "any"), "a Service of such a load balancer is never placed")
+		require.False(t, allows(r.rules, "list", "namespaces", ""))
+		return
+	}
+	t.Fatal("there is no role of Azure's provider")
+}
