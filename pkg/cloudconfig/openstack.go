@@ -29,10 +29,10 @@ type openStack struct {
 // The text is what k8s.io/cloud-provider-openstack v1.36.0 reads: nothing passes that it would refuse. The rewriting makes
 // it log in with clouds.yaml, drops what only the in-tree provider knew, sets the load balancer defaults of OpenShift
 // (max-shared-lb = 1, manage-security-groups = true) where the user set nothing, and points ca-file at the CA bundle that
-// is delivered. What is unknown is kept: a newer provider may know it. Comments are not kept.
+// is delivered. Without any text the defaults alone are the configuration. What is unknown is kept: a newer provider may know it. Comments are not kept.
 func OpenStack(src Source) Result {
 	o := &openStack{src: src}
-	o.config = readINI(src.Config, openStackSchema, &o.findings)
+	o.config = readINI(o.text(), openStackSchema, &o.findings)
 	if !src.CredentialsUnknown {
 		o.clouds = readClouds(src.Credentials, &o.findings)
 	}
@@ -45,6 +45,21 @@ func OpenStack(src Source) Result {
 	o.setDefaults()
 	o.config.checkPlaceholders()
 	return o.findings.finish(Result{Config: o.config.format(), Credentials: src.Credentials})
+}
+
+// text is the user's configuration, or one with defaults only. Clusters that were installed without one have clouds.yaml,
+// which is enough. In a running cluster a configuration that becomes empty is more likely a mistake.
+func (o *openStack) text() []byte {
+	if len(bytes.TrimSpace(o.src.Config)) > 0 {
+		return o.src.Config
+	}
+	state := "empty"
+	if o.src.Config == nil {
+		state = "missing"
+	}
+	o.findings.add(Finding{Input: ConfigInput, Kind: Typo, Message: "there is no cloud configuration: it is " + state +
+		"; write at least the line [Global] to have OpenShift's defaults, which a first installation gets without it"})
+	return []byte("[Global]\n")
 }
 
 // checkValues finds values that can be read, but with which the provider exits or does nothing.

@@ -107,8 +107,6 @@ func TestOpenStackRefusesWhatTheProviderRefuses(t *testing.T) {
 		config string
 		errors []string
 	}{
-		"an empty text": {" \n", []string{
-			"cloud config: there is no cloud configuration: it is empty; write at least the line [Global]"}},
 		"a boolean that is none": {"[LoadBalancer]\nenabled = ture\n", []string{
 			`cloud config:2:11: enabled is "ture", but wants true or false`}},
 		"an empty boolean": {"[LoadBalancer]\nenabled =\n", []string{
@@ -164,11 +162,30 @@ func TestOpenStackRefusesWhatTheProviderRefuses(t *testing.T) {
 	}
 }
 
-func TestOpenStackReportsAMissingConfiguration(t *testing.T) {
-	src := source("")
-	src.Config = nil
-	require.Equal(t, []string{"cloud config: there is no cloud configuration: it is missing; write at least the line [Global]"},
-		messages(cloudconfig.OpenStack(src), cloudconfig.Invalid))
+func TestOpenStackNeedsNoConfiguration(t *testing.T) {
+	want := string(cloudconfig.OpenStack(source("[Global]\n")).Config)
+	for state, config := range map[string][]byte{"missing": nil, "empty": []byte(" \n")} {
+		t.Run(state, func(t *testing.T) {
+			src := source("")
+			src.Config = config
+			result := cloudconfig.OpenStack(src)
+			require.Equal(t, want, string(result.Config))
+			require.Empty(t, result.Errors(cloudconfig.Lenient), "a first installation gets the defaults")
+			notice := "cloud config: there is no cloud configuration: it is " + state + "; write at least the line [Global] " +
+				"to have OpenShift's defaults, which a first installation gets without it"
+			require.Equal(t, []string{notice}, messages(result, cloudconfig.Typo))
+			require.Equal(t, []string{notice}, texts(result.Warnings(cloudconfig.Lenient)))
+			require.Equal(t, []string{notice}, texts(result.Errors(cloudconfig.Strict)), "in a running cluster it is a mistake")
+		})
+	}
+}
+
+func texts(findings []cloudconfig.Finding) []string {
+	var all []string
+	for _, f := range findings {
+		all = append(all, f.String())
+	}
+	return all
 }
 
 func TestOpenStackTakesWhatTheProviderTakes(t *testing.T) {

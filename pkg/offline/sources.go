@@ -74,9 +74,8 @@ func (c *Cluster) infrastructuresReference() string {
 
 // userCloudConfig reads the ConfigMap that somebody names.
 func (c *Cluster) userCloudConfig(ref operandconfig.CloudConfigReference, namedBy string) (operand.CloudConfig, error) {
-	if ref.Key == "" {
-		ref.Key = defaultCloudConfigKey
-	}
+	named := ref.Key != ""
+	ref.Key = cmp.Or(ref.Key, defaultCloudConfigKey)
 	configMap, source, err := c.configMap(operatorclient.UserConfigNamespace, ref.Name)
 	if err != nil {
 		return operand.CloudConfig{}, err
@@ -84,6 +83,10 @@ func (c *Cluster) userCloudConfig(ref operandconfig.CloudConfigReference, namedB
 	if configMap == nil {
 		return operand.CloudConfig{Source: source, Key: ref.Key,
 			Problem: fmt.Sprintf("it is not among the manifests, but %s names it: add it", namedBy)}, nil
+	}
+	if !named && len(configMap.Data)+len(configMap.BinaryData) == 0 {
+		// Clusters from before 4.14 may have such an object; the platform says whether it needs more.
+		return operand.CloudConfig{Source: source, Key: ref.Key}, nil
 	}
 	return cloudConfigOf(configMap, source, ref.Key), nil
 }

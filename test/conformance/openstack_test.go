@@ -324,7 +324,6 @@ func TestTheProviderReadsTheRewriteOfWhatInstallersWrite(t *testing.T) {
 // ownRules are the reasons for which we refuse what the provider would accept: it has the files of its container and none
 // other, and the values that are dropped have to be the ones that were honoured anyway.
 var ownRules = []string{
-	"there is no cloud configuration",
 	"will not exist for the cloud-controller-manager",
 	"is not a URL of the form",
 	"can be honoured",

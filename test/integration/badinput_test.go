@@ -75,7 +75,7 @@ var badInputs = map[string]badInput{
 	"an empty cloud config": {
 		makeBad:   cloudConfigText(func(string) string { return "" }),
 		condition: "CloudConfigDegraded",
-		message:   cloudConfig + ", key config: there is no cloud configuration: it is empty; write at least the line [Global]",
+		message:   cloudConfig + ", key config: there is no cloud configuration: it is empty; write at least the line [Global] to have OpenShift's defaults, which a first installation gets without it",
 	},
 	"a cloud config under another key": {
 		makeBad: cloudConfigMap(func(m *corev1.ConfigMap) {

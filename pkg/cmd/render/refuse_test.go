@@ -174,7 +174,7 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"a cloud config that is empty": {prepare: func(n node) {
 			n.write(cloudFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cloud-provider-config, namespace: openshift-config}\ndata: {config: ''}\n")
-		}, flags: []string{"--cloud-config-file="}, message: "manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, key config: there is no cloud configuration: it is empty; write at least the line [Global]; manifests/99_cloud-creds-secret.yaml: secret/openstack-credentials in kube-system, line 11:13 of the value of key clouds.yaml: cacert is \"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line"},
+		}, flags: []string{"--cloud-config-file="}, message: "manifests/99_cloud-creds-secret.yaml: secret/openstack-credentials in kube-system, line 11:13 of the value of key clouds.yaml: cacert is \"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line"},
 		"a cloud config without any key": {prepare: func(n node) {
 			n.write(cloudFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cloud-provider-config, namespace: openshift-config}\n")
 		}, flags: []string{"--cloud-config-file="}, message: "manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, key config: the key is missing, there is no key at all: write the cloud configuration under it"},
@@ -183,7 +183,7 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 		}, flags: []string{"--cloud-config-file="}, message: "manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, key config: it is binary data: write it as text under data"},
 		"a cloud config that nothing names": {prepare: func(n node) {
 			n.edit(infraFile, "  cloudConfig:\n    key: config\n    name: cloud-provider-config\n", "  cloudConfig: {}\n")
-		}, flags: []string{"--cloud-config-file="}, message: "manifests/cluster-infrastructure-02-config.yml: infrastructure.config.openshift.io/cluster, spec.cloudConfig: there is no cloud configuration: it is missing; write at least the line [Global]; manifests/99_cloud-creds-secret.yaml: secret/openstack-credentials in kube-system, line 11:13 of the value of key clouds.yaml: cacert is \"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line"},
+		}, flags: []string{"--cloud-config-file="}, message: "manifests/99_cloud-creds-secret.yaml: secret/openstack-credentials in kube-system, line 11:13 of the value of key clouds.yaml: cacert is \"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line"},
 		"a cloud CA that is binary": {
 			prepare: func(n node) {
 				n.edit(cloudFile, "data:\n  ca-bundle.pem: |\n", "binaryData: {ca-bundle.pem: AAE=}\ndata:\n  other: |\n")

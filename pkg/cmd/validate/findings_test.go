@@ -263,7 +263,7 @@ func TestWhatStandsInTheConfigMapInsteadOfAConfiguration(t *testing.T) {
 		},
 		"nothing under the key": {
 			configMap + "  config: \"\"\n",
-			"cloud.yaml:7:3: error: there is no cloud configuration: it is empty; write at least the line [Global]",
+			"cloud.yaml:7:3: error: there is no cloud configuration: it is empty; write at least the line [Global] to have OpenShift's defaults, which a first installation gets without it",
 		},
 		"a CA bundle that is none": {
 			configMap + "  config: |\n    [Global]\n  ca-bundle.pem: |\n    -----BEGIN CERTIFICATE-----\n    AAAA\n    -----END CERTIFICATE-----\n",

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -301,6 +302,33 @@ func TestALikelyTypoDoesNotStopAFirstInstallation(t *testing.T) {
 	require.NoError(t, f.run(t))
 	require.Equal(t, []string{"update configmaps/cloud-controller-manager-pod"}, f.writes())
 	require.Equal(t, want, f.problems(t))
+}
+
+func TestOpenStackIsInstalledWithoutACloudConfiguration(t *testing.T) {
+	const defaults = "; write at least the line [Global] to have OpenShift's defaults, which a first installation gets without it"
+	withoutKey := strings.Replace(observed, `, "key": "config"`, "", 1)
+	unnamed := strings.Replace(observed, `,
+		"cloudConfig": {"name": "cloud-provider-config", "key": "config"}`, "", 1)
+	for name, test := range map[string]struct {
+		observed string
+		raw      metav1.Object
+		state    string
+	}{
+		"the text is empty":                        {observed, configMap("raw-cloud-config", map[string]string{"config": ""}), "empty"},
+		"Infrastructure names no key, no data":     {withoutKey, configMap("raw-cloud-config", nil), "missing"},
+		"Infrastructure names no ConfigMap at all": {unnamed, without(configMap("raw-cloud-config", nil)), "missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixtureWith(t, operatorv1.StaticPodOperatorSpec{
+				OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed, ObservedConfig: runtime.RawExtension{Raw: []byte(test.observed)}},
+			}, inputs(test.raw)...)
+			f.clock.Step(time.Minute)
+			require.NoError(t, f.run(t))
+			require.Len(t, f.writes(), len(firstWrites))
+			require.Equal(t, []string{"CloudConfigNotices: configmap/cloud-provider-config in openshift-config, key config: " +
+				"there is no cloud configuration: it is " + test.state + defaults}, f.problems(t))
+		})
+	}
 }
 
 func TestANewClusterIsGivenTime(t *testing.T) {

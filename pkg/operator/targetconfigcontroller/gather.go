@@ -105,6 +105,9 @@ func (g *gatherer) cloudConfig() operand.CloudConfig {
 		}
 		return found
 	}
+	if g.observed.CloudConfig.Key == "" && len(raw.Data)+len(raw.BinaryData) == 0 {
+		return found // clusters from before 4.14 may have such an object; the platform says whether it needs more
+	}
 	key := found.Key
 	if strings.HasPrefix(raw.Annotations[resourcesynccontroller.SourceAnnotation], operatorclient.ManagedConfigNamespace+"/") {
 		key = operatorclient.ManagedCloudConfigKey
