@@ -15,10 +15,16 @@ const end rune = -1
 
 // Parse reads a text. The sections are what could be read; they are the whole of the text when there are no errors.
 func Parse(src []byte) ([]Section, []Error) {
-	if err := checkText(src); err != nil {
-		return nil, []Error{*err}
-	}
+	p := parse(src)
+	return p.sections, p.errors
+}
+
+func parse(src []byte) *parser {
 	p := &parser{src: src, pos: Position{Line: 1, Column: 1}}
+	if err := checkText(src); err != nil {
+		p.errors = []Error{*err}
+		return p
+	}
 	if p.peek() == byteOrderMark {
 		p.fail(p.pos, "", "the text starts with a byte-order mark, which the reader refuses: save it as UTF-8 without one")
 		p.offset += utf8.RuneLen(byteOrderMark)
@@ -26,7 +32,7 @@ func Parse(src []byte) ([]Section, []Error) {
 	for p.skipBlanks(); p.peek() != end; p.skipBlanks() {
 		p.line()
 	}
-	return p.sections, p.errors
+	return p
 }
 
 // checkText finds what is not text at all, of which a line by line report would be long and useless.
@@ -58,6 +64,8 @@ type parser struct {
 	pos      Position
 	sections []Section
 	errors   []Error
+	spans    []Span
+	headerAt int  // the offset of the last section's header
 	orphan   bool // a key before the first section was reported
 }
 
@@ -95,8 +103,12 @@ func (p *parser) skipBlanks() {
 
 // skipLine goes behind the end of the line.
 func (p *parser) skipLine() {
+	start, isComment := p.offset, p.peek() == ';' || p.peek() == '#'
 	for r := p.next(); r != '\n' && r != end; {
 		r = p.next()
+	}
+	if isComment {
+		p.addSpan(Span{Comment: true}, start)
 	}
 }
 
@@ -150,6 +162,7 @@ func (p *parser) line() {
 
 func (p *parser) header() {
 	s := Section{Pos: p.pos}
+	p.headerAt = p.offset
 	p.next()
 	message := p.headerName(&s)
 	if message == "" {
@@ -215,6 +228,7 @@ func (p *parser) subsection() (string, bool) {
 
 func (p *parser) entry() {
 	from, e := p.offset, Entry{Pos: p.pos}
+	valueFrom := from
 	e.Name = p.identifier()
 	if e.Name == "" || !p.atLineEnd() && !strings.ContainsRune(" \t\r=:[]\"", p.peek()) {
 		p.brokenName(from, e.Pos)
@@ -231,12 +245,14 @@ func (p *parser) entry() {
 		p.next()
 		p.skipBlanks()
 		e.ValuePos = p.pos
+		valueFrom = p.offset
 		var ok bool
 		if e.Value, ok = p.value(e.Name); !ok {
 			p.skipLine()
 			return
 		}
 	}
+	p.addEntrySpan(e, from, valueFrom)
 	p.skipLine()
 	if len(p.sections) == 0 {
 		if !p.orphan {

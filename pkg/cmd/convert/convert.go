@@ -26,8 +26,8 @@ func NewCommand() *cobra.Command {
 		Long: "Convert checks a cloud configuration as validate does and prints what the cloud-controller-manager gets on stdout:\n" +
 			"cloud.conf and, each behind a line with its name, the files beside it. With --diff it prints what differs from the\n" +
 			"configuration that was given, and then the reason of each change with the place that was changed.\n\n" +
-			"No secret is printed: in its place stands the name of its key in the credentials Secret, or in the configuration, as in\n" +
-			"<password>. Errors and warnings are written to stderr, and with an error nothing is converted. It uses neither the API\n" +
+			"No secret is printed, but the name of its key in the credentials Secret or in the configuration, as in <password>, and\n" +
+			"no comment. Errors and warnings are written to stderr, and with an error nothing is converted. It uses neither the API\n" +
 			"nor the network.\n\n" + findings.ExitCodes,
 		Example: "  cluster-cloud-controller-manager-operator convert --infra-config-file=infrastructure.yaml \\\n" +
 			"    --cloud-config-file=cloud-provider-config.yaml --diff",
@@ -91,7 +91,11 @@ type file struct {
 // files are cloud.conf and what stands beside it, without secrets.
 func files(report *offline.Report) []file {
 	c := report.CloudConfig
-	hide := redactor(report.Credentials.Data)
+	configs := [][]byte{c.Data, report.Cloud.Config}
+	for _, key := range slices.Sorted(maps.Keys(c.Keys)) {
+		configs = append(configs, c.Keys[key])
+	}
+	hide := newRedactor(report.Credentials.Data, configs...).hide
 	all := []file{{
 		title: fmt.Sprintf("%s, key %s", c.Source, c.Key), name: "cloud.conf",
 		before: hide(c.Data), after: hide(report.Cloud.Config),

@@ -85,6 +85,12 @@ func readScalar(source []rune, node *yaml.Node, indent int) (Text, bool) {
 	c := &cursor{source: source, place: Place{1, 1}}
 	c.goTo(Place{node.Line, node.Column})
 	c.skipProperties()
+	text := c.scalarText(node, indent)
+	return text, string(text.characters) == node.Value
+}
+
+// scalarText reads a scalar from its first character.
+func (c *cursor) scalarText(node *yaml.Node, indent int) Text {
 	var text Text
 	switch {
 	case node.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
@@ -98,7 +104,7 @@ func readScalar(source []rune, node *yaml.Node, indent int) (Text, bool) {
 	default:
 		text = c.flow(0, len(node.Value))
 	}
-	return text, string(text.characters) == node.Value
+	return text
 }
 
 // block reads a literal or folded block. Its rules for ends of lines are those of YAML's reference implementation.
