@@ -144,6 +144,23 @@ func (d yamlDocument) atEnd() error {
 	return fmt.Errorf("%d: a second document starts here: write --- on a line of its own before it", d.line-1+second.Line)
 }
 
+// CheckSingle reports a second document in a file that is to hold one.
+func CheckSingle(file string, data []byte) error {
+	found := 0
+	for _, d := range splitDocuments(data) {
+		if isBlank(d.data) {
+			continue
+		}
+		if found++; found > 1 {
+			return fmt.Errorf("%s:%d: a second document starts here: give it as a file of its own", file, d.line)
+		}
+		if err := d.atEnd(); err != nil {
+			return fmt.Errorf("%s:%w", file, err)
+		}
+	}
+	return nil
+}
+
 // tabNear finds a line that a tab indents. The YAML library's line may be one off.
 func (d yamlDocument) tabNear(line int) (tabLine, column int) {
 	number := 0

@@ -14,6 +14,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/findings"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 // NewCommand returns the convert command. It exits by itself, with the codes of package findings.
@@ -52,10 +53,8 @@ func run(stdout, stderr io.Writer, request offline.Request, diff bool) (code int
 	if err := findings.Print(stderr, remarks, findings.UseColor(stderr)); err != nil {
 		return 0, err
 	}
-	for _, remark := range report.Remarks {
-		if _, err := fmt.Fprintln(stderr, remark); err != nil {
-			return 0, findings.WriteError(err)
-		}
+	if err := findings.PrintRemarks(stderr, report.Remarks); err != nil {
+		return 0, err
 	}
 	code = findings.Code(report)
 	if code != findings.Accepted || !report.Managed {
@@ -69,7 +68,7 @@ func run(stdout, stderr io.Writer, request offline.Request, diff bool) (code int
 	if err := write(&out, report); err != nil {
 		return 0, err
 	}
-	_, err = stdout.Write(out.Bytes())
+	_, err = io.WriteString(stdout, printable.Text(out.String()))
 	return code, findings.WriteError(err)
 }
 
@@ -116,7 +115,7 @@ func files(report *offline.Report) []file {
 func writeFiles(out *bytes.Buffer, report *offline.Report) error {
 	for i, f := range files(report) {
 		if i > 0 {
-			fmt.Fprintf(out, "\n==> %s <==\n", f.name)
+			fmt.Fprintf(out, "\n==> %s <==\n", printable.Line(f.name))
 		}
 		out.WriteString(f.after)
 		if f.after != "" && !bytes.HasSuffix(out.Bytes(), []byte("\n")) {
@@ -135,7 +134,7 @@ func writeDiff(out *bytes.Buffer, report *offline.Report) error {
 		out.WriteByte('\n')
 	}
 	for _, change := range report.Changes {
-		fmt.Fprintln(out, change)
+		fmt.Fprintln(out, printable.Line(change.String()))
 	}
 	return errors.Join(errs...)
 }

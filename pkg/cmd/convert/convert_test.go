@@ -190,3 +190,22 @@ func requireGolden(t *testing.T, name, got string) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), got)
 }
+
+func TestControlCharactersDoNotReachTheTerminalRaw(t *testing.T) {
+	dir, _ := flags(t, "external", "good")
+	config := filepath.Join(t.TempDir(), "e\x1b[2J\u202evil.yaml")
+	const text = `"[a]\n\u009bb = \e[2J\u202e\rc\n"`
+	for name, data := range map[string]string{
+		"an error": "data: {config: {}}\n", "a configuration": "data:\n  config: " + strings.Replace(text, `\u009b`, "", 1) + "\n", "one that is not INI": "data:\n  config: " + text + "\n",
+	} {
+		require.NoError(t, os.WriteFile(config, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"\\e[2J\"}\n"+data), 0o600))
+		for _, diff := range []string{"--diff=false", "--diff"} {
+			got := run(t, dir, "--infra-config-file=infrastructure.yaml", "--rendered-manifest-files=good", "--cloud-config-file="+config, diff)
+			output := got.stdout + got.stderr
+			require.True(t, diff == "--diff" || output != "", name)
+			require.NotContains(t, output, "\x1b", name)
+			require.NotContains(t, output, "\u202e", name)
+			require.NotContains(t, output, "\u009b", name)
+		}
+	}
+}

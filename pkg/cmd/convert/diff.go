@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 // context is how many equal lines a diff shows around each change.
@@ -15,8 +17,8 @@ const context = 3
 // writeDiff writes a unified diff; nothing where both texts are equal.
 func (f file) writeDiff(out *bytes.Buffer) error {
 	if err := difflib.WriteUnifiedDiff(out, difflib.UnifiedDiff{
-		A: lines(f.before), FromFile: cmp.Or(f.title, "/dev/null"),
-		B: lines(f.after), ToFile: f.name + " of the cloud-controller-manager",
+		A: lines(f.before), FromFile: printable.Line(cmp.Or(f.title, "/dev/null")),
+		B: lines(f.after), ToFile: printable.Line(f.name) + " of the cloud-controller-manager",
 		Context: context,
 	}); err != nil {
 		return fmt.Errorf("comparing %s: %w", f.name, err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
 
@@ -49,7 +50,12 @@ func NewCommand() *cobra.Command {
 		Hidden:        true,
 		SilenceUsage:  true,
 		SilenceErrors: true, // the root command's caller prints it
-		RunE:          func(*cobra.Command, []string) error { return o.run() },
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.run(); err != nil {
+				return errors.New(printable.Text(err.Error())) // names of files come from the pod's specification
+			}
+			return nil
+		},
 	}
 	cmd.Flags().StringVar(&o.output, "output", "", "File to write. Required.")
 	cmd.Flags().StringArrayVar(&o.set, "set", nil, "NAME=FILE: the variable NAME gets the content of FILE without the newlines at its end. May be repeated.")

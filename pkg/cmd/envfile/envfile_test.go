@@ -216,3 +216,11 @@ func TestAFailedWriteLeavesNothing(t *testing.T) {
 	_, err = run(t, dir, "--output=missing/out", "--set=TOKEN=token")
 	require.ErrorContains(t, err, "writing missing/out: ")
 }
+
+func TestAFileNameWithControlCharactersIsEscaped(t *testing.T) {
+	cmd := envfile.NewCommand()
+	cmd.SetArgs([]string{"--output", filepath.Join(t.TempDir(), "out"), "--set", "A=/nowhere/\x1b[2J\u202ea"})
+	err := cmd.Execute()
+	require.ErrorContains(t, err, `/nowhere/\x1b[2J\u202ea`)
+	require.NotContains(t, err.Error(), "\x1b")
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 // The exit codes.
@@ -48,7 +49,7 @@ func AddFlags(cmd *cobra.Command, request *offline.Request) {
 // root command makes of errors, and makes the code Unusable; so does everything that is wrong with the flags.
 func Run(cmd *cobra.Command, run func() (code int, err error)) {
 	fail := func(err error) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.Name(), strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.Name(), printable.Line(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")))
 		os.Exit(Unusable)
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 // The sequences of a terminal that the colours are made of.
@@ -30,6 +31,7 @@ func UseColor(out io.Writer) bool {
 func Print(out io.Writer, findings []offline.Finding, color bool) error {
 	var errs []error
 	for _, f := range findings {
+		f.File, f.Message = printable.Line(f.File), printable.Line(f.Message)
 		line := f.String()
 		if color {
 			severity := map[offline.Severity]string{offline.Error: red, offline.Warning: yellow}[f.Severity]
@@ -39,6 +41,16 @@ func Print(out io.Writer, findings []offline.Finding, color bool) error {
 		errs = append(errs, err)
 	}
 	return WriteError(errors.Join(errs...))
+}
+
+// PrintRemarks writes what was not checked, a line each.
+func PrintRemarks(out io.Writer, remarks []string) error {
+	for _, remark := range remarks {
+		if _, err := fmt.Fprintln(out, printable.Line(remark)); err != nil {
+			return WriteError(err)
+		}
+	}
+	return nil
 }
 
 // WriteError says that the output is not complete; nil where err is.
@@ -62,11 +74,11 @@ func Inputs(request offline.Request) string {
 	var files []string
 	for _, file := range append([]string{request.CloudConfig}, request.Manifests...) {
 		if file != "" {
-			files = append(files, file)
+			files = append(files, printable.Line(file))
 		}
 	}
 	if len(files) == 0 {
-		return request.Infrastructure
+		return printable.Line(request.Infrastructure)
 	}
 	return strings.Join(files, " and ")
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 // options are the flags. Their names are those of the sibling operators' render commands.
@@ -78,7 +79,7 @@ func NewCommand() *cobra.Command {
 
 // exit ends the process with the error on one line: bootkube's failure report keeps the last lines only.
 func exit(stderr io.Writer, err error) {
-	fmt.Fprintf(stderr, "render: %s\n", strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
+	fmt.Fprintf(stderr, "render: %s\n", printable.Line(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")))
 	os.Exit(1)
 }
 
@@ -159,7 +160,7 @@ func (o *options) run(stderr io.Writer) error {
 	}
 	outputs, err := o.render()
 	for _, notice := range o.notices {
-		fmt.Fprintf(stderr, "render: %s\n", notice)
+		fmt.Fprintf(stderr, "render: %s\n", printable.Line(notice))
 	}
 	if err != nil {
 		return err

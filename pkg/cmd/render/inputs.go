@@ -77,6 +77,9 @@ func readOverrides(files []string) ([]byte, error) {
 		if _, err := operandconfig.Decode(data); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
+		if err := offline.CheckSingle(file, data); err != nil {
+			return nil, err
+		}
 		layers = append(layers, data)
 	}
 	if len(layers) == 0 {

@@ -247,6 +247,16 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 			flags:   []string{"--payload-version=4.23.0"},
 			message: "manifests/99_feature-gate.yaml: featuregate.config.openshift.io/cluster: status.featureGates has no entry for --payload-version 4.23.0: render it for this release first",
 		},
+		"an override with a second document": {
+			prepare: func(n node) { n.write("override.yaml", "{\"proxy\": {}}\n{\"platform\": \"none\"}\n") },
+			flags:   []string{"--config-override-files=override.yaml"},
+			message: "override.yaml:2: there is more text after the end of the document: write --- on a line of its own before another document",
+		},
+		"an override with two documents": {
+			prepare: func(n node) { n.write("override.yaml", "proxy: {}\n---\nplatform: none\n") },
+			flags:   []string{"--config-override-files=override.yaml"},
+			message: "override.yaml:2: a second document starts here: give it as a file of its own",
+		},
 		"an override that is not in the schema": {
 			prepare: func(n node) { n.write("override.yaml", "extendedArgument: {}\n") },
 			flags:   []string{"--config-override-files=override.yaml"},
@@ -310,4 +320,17 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 			require.Equal(t, before, n.snapshot("."))
 		})
 	}
+}
+
+func TestNamesWithControlCharactersDoNotReachTheTerminalRaw(t *testing.T) {
+	const name = "e\x1b[2J\u009b\u202evil.yaml"
+	n := newNode(t)
+	got := n.run("--infra-config-file=" + name)
+	require.Equal(t, result{code: 1, stderr: `render: e\x1b[2J\u009b\u202evil.yaml cannot be read: no such file or directory` + "\n"}, got)
+	asNone(n)
+	n.edit(infraFile, "type: None\n", "type: \"\\e[2J\\u202e\"\n")
+	got = n.run("--asset-input-dir=a")
+	require.Zero(t, got.code, got.stderr)
+	require.NotContains(t, got.stderr, "\x1b")
+	require.NotContains(t, got.stderr, "\u202e")
 }

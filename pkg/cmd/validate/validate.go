@@ -3,6 +3,7 @@
 package validate
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/findings"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 // The formats of the output.
@@ -66,10 +68,8 @@ func printText(out io.Writer, request offline.Request, report *offline.Report) e
 	if err := findings.Print(out, report.Findings, findings.UseColor(out)); err != nil {
 		return err
 	}
-	for _, remark := range report.Remarks {
-		if _, err := fmt.Fprintln(out, remark); err != nil {
-			return findings.WriteError(err)
-		}
+	if err := findings.PrintRemarks(out, report.Remarks); err != nil {
+		return err
 	}
 	if !report.Managed && len(report.Findings) == 0 {
 		return nil
@@ -90,15 +90,20 @@ type result struct {
 }
 
 func printJSON(out io.Writer, _ offline.Request, report *offline.Report) error {
-	encoder := json.NewEncoder(out)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return findings.WriteError(encoder.Encode(result{
+	if err := encoder.Encode(result{
 		// An empty list is a list too.
 		Findings: append([]offline.Finding{}, report.Findings...),
 		Errors:   report.Count(offline.Error),
 		Warnings: report.Count(offline.Warning),
 		Platform: report.Platform,
 		Remarks:  report.Remarks,
-	}))
+	}); err != nil {
+		return fmt.Errorf("writing the findings as JSON: %w", err)
+	}
+	_, err := io.WriteString(out, printable.JSON(text.String()))
+	return findings.WriteError(err)
 }

@@ -1,0 +1,71 @@
+// Package printable makes texts safe to write to a terminal.
+//
+// Names of files, objects and keys, and what a configuration contains, may hold escape sequences that make a terminal hide,
+// overwrite or execute text.
+package printable
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Line returns the text as one line: every control or formatting character is escaped as in a Go string.
+func Line(text string) string { return escape(text, "") }
+
+// Text keeps line breaks and tabs, and escapes every other control or formatting character as in a Go string.
+func Text(text string) string {
+	// A carriage return before the end of a line moves no text.
+	lines := strings.Split(text, "\r\n")
+	for i := range lines {
+		lines[i] = escape(lines[i], "\n\t")
+	}
+	return strings.Join(lines, "\r\n")
+}
+
+// JSON escapes what encoding/json leaves as it is in strings. The text has to be JSON.
+func JSON(text string) string {
+	return replace(text, "\n\t", func(r rune) string {
+		if r > 0xffff {
+			return "" // such a character has no effect on a terminal but to be invisible
+		}
+		return fmt.Sprintf(`\u%04x`, r)
+	})
+}
+
+func escape(text, kept string) string {
+	return replace(text, kept, func(r rune) string {
+		switch {
+		case r < utf8.RuneSelf && strings.ContainsRune("\n\r\t", r):
+			return map[rune]string{'\n': `\n`, '\r': `\r`, '\t': `\t`}[r]
+		case r < utf8.RuneSelf:
+			return fmt.Sprintf(`\x%02x`, r)
+		case r > 0xffff:
+			return fmt.Sprintf(`\U%08x`, r)
+		}
+		return fmt.Sprintf(`\u%04x`, r)
+	})
+}
+
+func replace(text, kept string, escaped func(rune) string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case isUnsafe(r) && !strings.ContainsRune(kept, r):
+			b.WriteString(escaped(r))
+		default:
+			b.WriteString(text[i : i+size])
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// isUnsafe reports whether a character is a control character, or one that reorders, hides or breaks the text around it.
+func isUnsafe(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
+}
