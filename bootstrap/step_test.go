@@ -201,6 +201,36 @@ func TestTheStepSucceedsWithoutACloud(t *testing.T) {
 	require.FileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap.done"))
 }
 
+// noCapability is what the installer makes of an install-config without the capability.
+const noCapability = `apiVersion: config.openshift.io/v1
+kind: ClusterVersion
+metadata:
+  namespace: openshift-cluster-version
+  name: version
+spec:
+  clusterID: 2a1b3c4d-0000-4000-8000-000000000000
+  capabilities:
+    baselineCapabilitySet: None
+    additionalEnabledCapabilities:
+    - MachineAPI
+`
+
+func TestTheStepCopiesNothingWithoutTheCapability(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.WriteFile(filepath.Join(n.dir, "manifests", "cvo-overrides.yaml"), []byte(noCapability), 0o644))
+	manifests := n.files("manifests")
+	code, stderr := n.step("")
+	require.Equal(t, 0, code, stderr)
+	require.Equal(t, "render: manifests/cvo-overrides.yaml: clusterversion.config.openshift.io/version in openshift-cluster-version "+
+		"disables the capability CloudControllerManager: nothing is written\n", strings.ReplaceAll(stderr, n.dir+"/", ""))
+	require.Equal(t, manifests, n.files("manifests"))
+	require.Equal(t, []string{"kube-apiserver-pod.yaml"}, n.files("bootstrap-manifests"))
+	require.Equal(t, []string{"root-ca.key"}, n.files("tls"))
+	require.Empty(t, n.files("bootstrap-configs"))
+	require.NoFileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap"))
+	require.FileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap.done"))
+}
+
 func TestTheStepFailsWithTheMessageLast(t *testing.T) {
 	n := newNode(t)
 	n.edit("manifests/cloud-provider-config.yaml", "[Global]", "[Global")

@@ -4,9 +4,11 @@
 package offline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -120,6 +122,38 @@ func (c *Cluster) checkInfrastructure() error {
 		}
 	}
 	return nil
+}
+
+// capability is what a cluster can do without.
+const capability = configv1.ClusterVersionCapabilityCloudControllerManager
+
+// WithoutCapability returns the ClusterVersion that disables the capability CloudControllerManager, or nil. Without a
+// ClusterVersion, and without spec.capabilities in it, every capability is enabled.
+func (c *Cluster) WithoutCapability() (*Manifest, error) {
+	// The installer gives the cluster-scoped object a namespace.
+	i := slices.IndexFunc(c.objects, func(m Manifest) bool { return m.GVK.Group == configv1.GroupName && m.GVK.Kind == "ClusterVersion" })
+	if i < 0 {
+		return nil, nil
+	}
+	found := &c.objects[i]
+	version := &configv1.ClusterVersion{}
+	if err := found.Decode(version); err != nil {
+		return nil, err
+	}
+	spec := version.Spec.Capabilities
+	if spec == nil || slices.Contains(spec.AdditionalEnabledCapabilities, capability) {
+		return nil, nil
+	}
+	baseline := cmp.Or(spec.BaselineCapabilitySet, configv1.ClusterVersionCapabilitySetCurrent)
+	enabled, known := configv1.ClusterVersionCapabilitySets[baseline]
+	switch {
+	case !known:
+		return nil, fmt.Errorf("%s: spec.capabilities.baselineCapabilitySet is %q, which this release does not know; use %s or %s",
+			found.Source(), baseline, configv1.ClusterVersionCapabilitySetCurrent, configv1.ClusterVersionCapabilitySetNone)
+	case slices.Contains(enabled, capability):
+		return nil, nil
+	}
+	return found, nil
 }
 
 // readSystemTrust reads the system's CAs. An image without them is no error: the cluster's own CAs may be enough.

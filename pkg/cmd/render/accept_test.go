@@ -115,6 +115,52 @@ func TestOutputsThatNoLongerApplyAreRemovedAndNothingElse(t *testing.T) {
 	require.Equal(t, []string{"out/bootstrap-manifests/kube-apiserver-pod.yaml", configOutput, namespaceOutput, "out/tls/root-ca.key"}, n.outputFiles())
 }
 
+// clusterVersion is what the installer writes, with the given spec.capabilities.
+func clusterVersion(capabilities string) string {
+	return "apiVersion: config.openshift.io/v1\nkind: ClusterVersion\nmetadata:\n  namespace: openshift-cluster-version\n  name: version\n" +
+		"spec:\n  clusterID: 2a1b3c4d-0000-4000-8000-000000000000\n" + capabilities
+}
+
+func TestTheCapabilityDecidesWhetherAnythingIsWritten(t *testing.T) {
+	for name, tc := range map[string]struct {
+		capabilities string
+		disabled     bool
+	}{
+		"no capabilities are chosen":            {},
+		"an empty choice is the default":        {capabilities: "  capabilities: {}\n"},
+		"the installer's empty baseline":        {capabilities: "  capabilities:\n    baselineCapabilitySet:\n    additionalEnabledCapabilities:\n    - Ingress\n"},
+		"the current baseline":                  {capabilities: "  capabilities: {baselineCapabilitySet: vCurrent}\n"},
+		"the first baseline that has it":        {capabilities: "  capabilities: {baselineCapabilitySet: v4.16}\n"},
+		"a baseline from before it":             {capabilities: "  capabilities: {baselineCapabilitySet: v4.14}\n", disabled: true},
+		"no baseline":                           {capabilities: "  capabilities: {baselineCapabilitySet: None}\n", disabled: true},
+		"no baseline, but others":               {capabilities: "  capabilities: {baselineCapabilitySet: None, additionalEnabledCapabilities: [Ingress]}\n", disabled: true},
+		"no baseline, but this one in addition": {capabilities: "  capabilities: {baselineCapabilitySet: None, additionalEnabledCapabilities: [Ingress, CloudControllerManager]}\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			n.write("manifests/cvo-overrides.yaml", clusterVersion(tc.capabilities))
+			got := n.run()
+			if !tc.disabled {
+				require.Equal(t, result{stderr: openStackNotices}, got)
+				require.Contains(t, n.outputFiles(), podOutput)
+				return
+			}
+			require.Equal(t, result{stderr: "render: manifests/cvo-overrides.yaml: clusterversion.config.openshift.io/version in openshift-cluster-version " +
+				"disables the capability CloudControllerManager: nothing is written\n"}, got)
+			require.NoDirExists(t, n.path("out"))
+		})
+	}
+}
+
+func TestADisabledCapabilityRemovesEarlierOutputs(t *testing.T) {
+	n := newNode(t)
+	require.Zero(t, n.run().code)
+	n.write("out/tls/root-ca.key", "not ours")
+	n.write("manifests/cvo-overrides.yaml", clusterVersion("  capabilities: {baselineCapabilitySet: None}\n"))
+	require.Zero(t, n.run().code)
+	require.Equal(t, []string{"out/tls/root-ca.key"}, n.outputFiles())
+}
+
 func TestFoldersThatAreEmptyAfterwardsAreRemoved(t *testing.T) {
 	n := newNode(t)
 	require.Zero(t, n.run().code)

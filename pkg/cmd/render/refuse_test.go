@@ -272,6 +272,13 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 			flags:   []string{"--config-override-files=override.yaml"},
 			message: "override.yaml: the configuration is for platform \"none\", the candidate for \"openstack\"",
 		},
+		"a baseline of capabilities that does not exist": {
+			prepare: func(n node) {
+				n.write("manifests/cvo-overrides.yaml", clusterVersion("  capabilities: {baselineCapabilitySet: v3.11}\n"))
+			},
+			message: "manifests/cvo-overrides.yaml: clusterversion.config.openshift.io/version in openshift-cluster-version: " +
+				"spec.capabilities.baselineCapabilitySet is \"v3.11\", which this release does not know; use vCurrent or None",
+		},
 		"a named pipe among the manifests": {
 			prepare: func(n node) { require.NoError(n.t, syscall.Mkfifo(n.path("manifests/pipe.yaml"), 0o600)) },
 			message: "manifests/pipe.yaml cannot be read: it is a named pipe; give a regular file",

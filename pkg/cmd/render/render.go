@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
@@ -33,6 +34,12 @@ const (
 func (o *options) render() ([]output, error) {
 	in, err := o.readInputs()
 	if err != nil {
+		return nil, err
+	}
+	if disabled, err := in.WithoutCapability(); err != nil || disabled != nil {
+		if disabled != nil {
+			o.notice("%s disables the capability %s: nothing is written", disabled.Source(), configv1.ClusterVersionCapabilityCloudControllerManager)
+		}
 		return nil, err
 	}
 	observed, err := in.Observe(o.payloadVersion)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/bootstrap"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 )
 
@@ -59,9 +60,11 @@ func writeNew(path string, data []byte, mode os.FileMode) error {
 // staleOutputs lists what an earlier run wrote and this one does not.
 func staleOutputs(assetOutputDir string, outputs []output) ([]string, error) {
 	var stale []string
-	for _, owned := range []string{
-		filepath.Join(podDir, podFile), filepath.Join(configDir, filePrefix+"*"), filepath.Join(secretDir, filePrefix+"*"),
-	} {
+	ours := []string{filepath.Join(podDir, podFile), filepath.Join(configDir, filePrefix+"*"), filepath.Join(secretDir, filePrefix+"*")}
+	for _, m := range bootstrap.Manifests() {
+		ours = append(ours, filepath.Join(manifestDir, m.Name))
+	}
+	for _, owned := range ours {
 		found, err := filepath.Glob(filepath.Join(escapeGlob(assetOutputDir), owned))
 		if err != nil {
 			return nil, fmt.Errorf("looking for earlier outputs in %s: %w", assetOutputDir, err)
