@@ -144,8 +144,13 @@ func (n node) requireDone() {
 			require.Equal(n.t, string(want), n.read(filepath.Join(to, entry.Name())), entry.Name())
 		}
 	}
+	// The pod and the configuration have the URLs of proxies, in which there may be a password.
+	private := []string{"bootstrap-manifests/cloud-controller-manager-pod.yaml", "bootstrap-configs/cloud-controller-manager-config.yaml"}
 	for _, name := range n.files("tls") {
-		info, err := os.Stat(filepath.Join(n.dir, "tls", name))
+		private = append(private, filepath.Join("tls", name))
+	}
+	for _, name := range private {
+		info, err := os.Stat(filepath.Join(n.dir, name))
 		require.NoError(n.t, err)
 		require.Equal(n.t, os.FileMode(0o600), info.Mode(), name)
 	}

@@ -63,8 +63,8 @@ func TestSecretsAreForTheirOwnerOnly(t *testing.T) {
 		modes[name] = info.Mode()
 	}
 	require.Equal(t, map[string]fs.FileMode{
-		podOutput:       0o644,
-		configOutput:    0o644,
+		podOutput:       0o600,
+		configOutput:    0o600,
 		namespaceOutput: 0o644,
 		trustOutput:     0o644,
 		cloudsOutput:    0o600,
@@ -72,6 +72,22 @@ func TestSecretsAreForTheirOwnerOnly(t *testing.T) {
 		"out/tls/cloud-controller-manager-cloud-config-cloud.conf":       0o600,
 		"out/tls/cloud-controller-manager-cloud-credentials-clouds.conf": 0o600,
 	}, modes)
+}
+
+func TestAPasswordOfAProxyIsForItsOwnerOnly(t *testing.T) {
+	n := newNode(t)
+	n.edit("manifests/cluster-proxy-01-config.yaml", "http://", "http://user:c4n4ry@")
+	require.Zero(t, n.run().code)
+	var holders []string
+	for _, name := range n.outputFiles() {
+		if strings.Contains(n.read(name), "c4n4ry") {
+			holders = append(holders, name)
+			info, err := os.Stat(n.path(name))
+			require.NoError(t, err)
+			require.Equal(t, fs.FileMode(0o600), info.Mode(), name)
+		}
+	}
+	require.Equal(t, []string{podOutput, configOutput}, holders)
 }
 
 func TestASecondRunTouchesNothing(t *testing.T) {

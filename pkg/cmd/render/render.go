@@ -194,7 +194,8 @@ func (o *options) images(in *inputs, p platform.Platform, external *ccmv1.Extern
 	return images, nil
 }
 
-// outputs lists every file with its content.
+// outputs lists every file with its content. The configuration and the pod have the URLs of proxies, in which there may be
+// a password.
 func (o *options) outputs(r *operand.Resources) ([]output, error) {
 	var outputs []output
 	for _, file := range r.Files {
@@ -208,7 +209,7 @@ func (o *options) outputs(r *operand.Resources) ([]output, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the operand's configuration: %w", err)
 	}
-	outputs = append(outputs, output{o.configOutputFile, publicMode, config})
+	outputs = append(outputs, output{o.configOutputFile, secretMode, config})
 	for _, m := range bootstrap.Manifests() {
 		outputs = append(outputs, output{filepath.Join(o.assetOutputDir, manifestDir, m.Name), publicMode, m.Data})
 	}
@@ -225,7 +226,7 @@ func (o *options) outputs(r *operand.Resources) ([]output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(outputs, output{filepath.Join(o.assetOutputDir, podDir, podFile), publicMode, pod}), nil
+	return append(outputs, output{filepath.Join(o.assetOutputDir, podDir, podFile), secretMode, pod}), nil
 }
 
 func (o *options) notice(format string, args ...any) {

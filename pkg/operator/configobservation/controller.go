@@ -38,7 +38,7 @@ func New(operatorClient v1helpers.OperatorClient, external func() (*apisv1.Exter
 		Version:         version,
 		Synced:          synced,
 	}
-	return configobserver.NewConfigObserver("cloud-controller-manager", operatorClient, recorder, listers, informers, Observers()...)
+	return configobserver.NewConfigObserver("cloud-controller-manager", operatorClient, redactingRecorder{recorder}, listers, informers, Observers()...)
 }
 
 func logLevel(operatorClient v1helpers.OperatorClient) func() (operatorv1.LogLevel, error) {

@@ -1,0 +1,101 @@
+package configobservation
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	configfake "github.com/openshift/client-go/config/clientset/versioned/fake"
+	configinformers "github.com/openshift/client-go/config/informers/externalversions"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	apisv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+)
+
+func TestPasswordsOfProxiesAreInNoEvent(t *testing.T) {
+	const secret = "c4n4ry"
+	instance := metav1.ObjectMeta{Name: "cluster"}
+	client := configfake.NewClientset(
+		&configv1.Infrastructure{ObjectMeta: instance, Status: configv1.InfrastructureStatus{
+			PlatformStatus: &configv1.PlatformStatus{Type: configv1.OpenStackPlatformType},
+		}},
+		&configv1.Proxy{ObjectMeta: instance, Status: configv1.ProxyStatus{
+			HTTPProxy:  "http://user:" + secret + "@proxy.example.com:3128",
+			HTTPSProxy: "https://user:&" + secret + "@" + secret + "@proxy.example.com:3129",
+			NoProxy:    ".cluster.local",
+		}},
+	)
+	informers := configinformers.NewSharedInformerFactory(client, 0)
+	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}, &operatorv1.OperatorStatus{}, nil)
+	controller := New(operator, func() (*apisv1.External, error) { return nil, nil }, informers.Config().V1(), "4.23.0", recorder)
+	ctx, stop := context.WithCancel(t.Context())
+	informers.Start(ctx.Done())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		controller.Run(ctx, 1)
+	}()
+	defer func() {
+		stop()
+		<-ended
+	}()
+
+	messages := func() string {
+		var all []string
+		for _, event := range recorder.Events() {
+			all = append(all, event.Reason+": "+event.Message)
+		}
+		return strings.Join(all, "\n")
+	}
+	require.NoError(t, wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return strings.Contains(messages(), "ObservedConfigChanged"), nil
+	}))
+	require.NotContains(t, messages(), secret)
+	require.Contains(t, messages(), `"HTTPS_PROXY":"https://REDACTED@proxy.example.com:3129"`)
+	require.Contains(t, messages(), `"HTTP_PROXY": "http://REDACTED@proxy.example.com:3128"`)
+}
+
+func TestEveryKindOfEventIsRedacted(t *testing.T) {
+	inner := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	var recorder events.Recorder = redactingRecorder{inner}
+	for _, r := range []events.Recorder{
+		recorder, recorder.ForComponent("a"), recorder.WithComponentSuffix("b"), recorder.WithContext(t.Context()),
+	} {
+		r.Event("Reason", "http://u:p@h and the rest")
+		r.Eventf("Reason", "%q and the rest", "http://u:p@h")
+		r.Warning("Reason", "http://u:p@h")
+		r.Warningf("Reason", "%v", fmt.Errorf("http://u:p/w@h"))
+	}
+	got := map[string]int{}
+	for _, event := range inner.Events() {
+		got[event.Type+" "+event.Message]++
+	}
+	require.Equal(t, map[string]int{
+		"Normal http://REDACTED@h and the rest": 4, `Normal "http://REDACTED@h" and the rest`: 4, "Warning http://REDACTED@h": 8,
+	}, got)
+}
+
+func TestRedact(t *testing.T) {
+	for name, tc := range map[string]struct{ message, want string }{
+		"no URL":                          {"mail me@example.com", "mail me@example.com"},
+		"a URL without a user":            {"http://proxy:3128/a", "http://proxy:3128/a"},
+		"a password with an at sign":      {"http://u:p@q@proxy", "http://REDACTED@proxy"},
+		"a password that is no valid URL": {`"http://u:p/ \"q\"@proxy"`, `"http://REDACTED@proxy"`},
+		"a password that JSON escapes":    {`"http://u:\u0026p@proxy"`, `"http://REDACTED@proxy"`},
+		"every string by itself":          {`"http://u:p@a" "b@c" "http://d"`, `"http://REDACTED@a" "b@c" "http://d"`},
+		"every line by itself":            {"- http://u:p@a\n+ http://u:q@b", "- http://REDACTED@a\n+ http://REDACTED@b"},
+		"rather too much than too little": {"http://a then u:p@b", "http://REDACTED@b"},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, redact(tc.message)) })
+	}
+}
