@@ -23,6 +23,7 @@ type azure struct {
 	stack    bool
 	config   *treeDocument
 	tokens   []Token
+	kept     map[string]string
 	findings findings
 }
 
@@ -42,9 +43,23 @@ type azure struct {
 func Azure(src Source) Result {
 	a := readAzure(src, false)
 	if a.config.readable {
-		a.setDefault("clusterServiceLoadBalancerHealthProbeMode", "shared", "in OpenShift the Services that every node can serve (externalTrafficPolicy Cluster) share one health probe")
+		a.useProbes()
 	}
 	return a.finish(nil)
+}
+
+// useProbes makes one health probe the default. The predecessor set it whatever the user wrote, so a value that was there
+// when this operator took over does not count until the user changes it: an upgrade changes no probes.
+func (a *azure) useProbes() {
+	const key, shared = "clusterServiceLoadBalancerHealthProbeMode", "shared"
+	a.setDefault(key, shared, "in OpenShift the Services that every node can serve (externalTrafficPolicy Cluster) share one health probe")
+	named := a.config.text(key)
+	if strings.EqualFold(named, shared) || !a.src.First && a.src.Kept[key] != named {
+		return
+	}
+	a.kept = map[string]string{key: named}
+	a.config.put(newText(shared), Rewritten, "the value was ignored before this operator took over, and an upgrade changes no health probes; "+
+		"to have it, remove the line, wait until that is rolled out, and add it again", key)
 }
 
 // AzureStack checks and rewrites a cloud.conf for an Azure Stack Hub, merges the credentials into it and checks the
@@ -81,7 +96,7 @@ func readAzure(src Source, stack bool) *azure {
 }
 
 func (a *azure) finish(files map[string][]byte) Result {
-	return a.findings.finish(Result{Config: a.config.formatJSON(), Files: files, Tokens: a.tokens})
+	return a.findings.finish(Result{Config: a.config.formatJSON(), Files: files, Tokens: a.tokens, Kept: a.kept})
 }
 
 // invalid reports that a key's value is refused; the whole configuration where the key is not set.

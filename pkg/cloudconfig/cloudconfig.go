@@ -31,6 +31,10 @@ type Source struct {
 	Cluster Cluster
 	// Paths tells where the files will be for the cloud-controller-manager.
 	Paths Paths
+	// First tells that nothing has been accepted in this cluster yet.
+	First bool
+	// Kept is Result.Kept of what was accepted last.
+	Kept map[string]string
 }
 
 // Cluster is what Infrastructure, Network and FeatureGate say about the cloud. All of it may be empty: a check that needs
@@ -145,6 +149,9 @@ type Result struct {
 	Credentials map[string][]byte
 	// Tokens are the federated tokens of the cloud-controller-manager's ServiceAccount that the cloud's login needs.
 	Tokens []Token
+	// Kept are the user's values that do not count yet, by key: the predecessor ignored them, and an upgrade changes nothing
+	// that the user did not change. Another value counts.
+	Kept map[string]string
 	// Findings are sorted by input, key, line and column.
 	Findings []Finding
 }

@@ -40,7 +40,13 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 	if err != nil {
 		return nil, fmt.Errorf("writing the annotation %s: %w", TokensAnnotation, err)
 	}
-	podConfigMap.Annotations = map[string]string{AcceptedInputAnnotation: InputDigest(in), TokensAnnotation: string(tokens)}
+	kept, err := json.Marshal(r.Kept)
+	if err != nil {
+		return nil, fmt.Errorf("writing the annotation %s: %w", KeptAnnotation, err)
+	}
+	podConfigMap.Annotations = map[string]string{
+		AcceptedInputAnnotation: InputDigest(in), KeptAnnotation: string(kept), TokensAnnotation: string(tokens),
+	}
 	if len(in.External.Reloaded) > 0 {
 		podConfigMap.Annotations[ReloadedAnnotation] = strings.Join(sortedKeys(in.External.Reloaded), ",")
 	}

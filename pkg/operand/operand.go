@@ -36,6 +36,10 @@ const (
 	// still read from the Secret cloud-tokens when spec.external no longer names them.
 	ReloadedAnnotation = "cloud-controller-manager.openshift.io/reloaded-secrets"
 
+	// KeptAnnotation on the pod ConfigMap holds Result.Kept of the cloud configuration as JSON. It is always written: an
+	// annotation that is missing from an update would stay.
+	KeptAnnotation = "cloud-controller-manager.openshift.io/kept-settings"
+
 	// AcceptedInputAnnotation on the pod ConfigMap records InputDigest of the inputs that were accepted.
 	AcceptedInputAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
 )
@@ -74,6 +78,12 @@ type Inputs struct {
 
 	// ForceRedeploymentReason is spec.forceRedeploymentReason: another text makes another revision.
 	ForceRedeploymentReason string
+
+	// First tells that nothing has been accepted in this cluster yet.
+	First bool
+
+	// Kept is what KeptAnnotation of the last accepted candidate says.
+	Kept map[string]string
 
 	// Policy tells whether a likely typo in the cloud configuration refuses the candidate.
 	Policy cloudconfig.Policy
@@ -166,6 +176,9 @@ type Resources struct {
 
 	// Tokens are the federated tokens that the pod needs. The pod's ConfigMap carries them in TokensAnnotation.
 	Tokens []cloudconfig.Token
+
+	// Kept are the user's values that do not count yet. The pod's ConfigMap carries them in KeptAnnotation.
+	Kept map[string]string
 
 	// Digest covers the data of every revisioned object; the pod's ConfigMap carries it.
 	Digest string

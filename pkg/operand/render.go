@@ -38,7 +38,7 @@ func Render(in Inputs) (*Resources, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
 	}
-	resources := &Resources{Pod: pod, Config: config.yaml, Tokens: checked.cloud.Tokens, Warnings: checked.warnings}
+	resources := &Resources{Pod: pod, Config: config.yaml, Tokens: checked.cloud.Tokens, Kept: checked.cloud.Kept, Warnings: checked.warnings}
 	if in.Phase.Files != nil {
 		resources.Files = in.Phase.Files.files(files)
 		return resources, nil
@@ -211,6 +211,8 @@ func (c *checkedInputs) checkCloudConfig(in Inputs, cluster cloudconfig.Cluster)
 		CredentialsUnknown: in.Credentials.Unknown,
 		CABundle:           in.CloudConfig.CABundle,
 		Cluster:            cluster,
+		First:              in.First,
+		Kept:               in.Kept,
 		Paths: cloudconfig.Paths{
 			Config: cloudConfigDir, Credentials: credentialsDir, Tokens: tokensDir, CABundle: cloudCAFile, Kubeconfig: kubeconfigFile,
 		},

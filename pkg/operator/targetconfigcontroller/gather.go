@@ -2,6 +2,7 @@ package targetconfigcontroller
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -80,12 +81,25 @@ func (c *controller) gather(spec *operatorv1.StaticPodOperatorSpec, p platform.P
 		return nil, g.err
 	}
 	inputs.Policy = policy(inputs, live)
+	inputs.First, inputs.Kept = live == nil, keptSettings(live)
 	return &gathered{
 		Inputs:   inputs,
 		problems: g.problems,
 		missing:  g.missing || operandconfig.Required(observed) != nil,
 		copying:  g.copying,
 	}, nil
+}
+
+// keptSettings are those of the last accepted candidate. What is not an annotation of ours says nothing.
+func keptSettings(live *corev1.ConfigMap) map[string]string {
+	if live == nil {
+		return nil
+	}
+	var kept map[string]string
+	if err := json.Unmarshal([]byte(live.Annotations[operand.KeptAnnotation]), &kept); err != nil {
+		return nil
+	}
+	return kept
 }
 
 func (g *gatherer) cloudConfig() operand.CloudConfig {

@@ -1,6 +1,7 @@
 package targetconfigcontroller
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -138,4 +139,57 @@ func TestWithoutANodeManagerNothingIsAskedFor(t *testing.T) {
 	_, status, _, err := f.operator.GetStaticPodOperatorState()
 	require.NoError(t, err)
 	require.Empty(t, status.Generations)
+}
+
+// probeMode is what the Azure cloud-controller-manager is told about health probes.
+func (f *fixture) probeMode(t *testing.T) string {
+	t.Helper()
+	delivered, err := f.kube.CoreV1().Secrets(target).Get(t.Context(), "cloud-config", metav1.GetOptions{})
+	require.NoError(t, err)
+	var config struct {
+		Mode string `json:"clusterServiceLoadBalancerHealthProbeMode"`
+	}
+	require.NoError(t, json.Unmarshal(delivered.Data["cloud.conf"], &config))
+	return config.Mode
+}
+
+// The predecessor forced shared, whatever the user wrote.
+func TestAnUpgradeChangesNoHealthProbesOnAzure(t *testing.T) {
+	const notice = `CloudConfigNotices: configmap/cloud-provider-config in openshift-config, key config, line 2:48: ` +
+		`clusterServiceLoadBalancerHealthProbeMode is set to "shared": the value was ignored before this operator took over, and an upgrade ` +
+		`changes no health probes; to have it, remove the line, wait until that is rolled out, and add it again`
+	f := newAzureFixture(t)
+	original, err := f.configMaps.Get("raw-cloud-config")
+	require.NoError(t, err)
+	without := original.Data["config"]
+	with := func(more string) string { return strings.Replace(without, "{\n", "{\n"+more, 1) }
+	const old = "  \"clusterServiceLoadBalancerHealthProbeMode\": \"servicenodeport\",\n"
+	for _, step := range []struct {
+		name, config, want string
+		notices            []string
+	}{
+		{"the first candidate keeps shared", with(old), "shared", []string{notice}},
+		{"the next one too", with(old), "shared", []string{notice}},
+		{"and so does one with another change", with(old + "  \"loadBalancerName\": \"another\",\n"), "shared", []string{notice}},
+		{"the line is removed", without, "shared", nil},
+		{"a value that is new counts", with(old), "servicenodeport", nil},
+		{"and goes on to count", with(old + "  \"loadBalancerName\": \"another\",\n"), "servicenodeport", nil},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			changed := original.DeepCopy()
+			changed.Data["config"] = step.config
+			_, err := f.kube.CoreV1().ConfigMaps(target).Update(t.Context(), changed, metav1.UpdateOptions{})
+			require.NoError(t, err)
+			f.refresh(t)
+			require.NoError(t, f.run(t))
+			require.Equal(t, step.want, f.probeMode(t))
+			var notices []string
+			for _, problem := range f.problems(t) {
+				if strings.Contains(problem, "HealthProbeMode") {
+					notices = append(notices, problem)
+				}
+			}
+			require.Equal(t, step.notices, notices)
+		})
+	}
 }
