@@ -24,6 +24,10 @@ func (c *checkedInputs) checkExternal(in Inputs, base *corev1.Pod, config *confi
 	for _, p := range in.External.Problems {
 		c.refuse(p)
 	}
+	if config.overridesExternal {
+		c.refuseOverridden(in)
+		return
+	}
 	if config.External == nil {
 		return
 	}
@@ -54,6 +58,19 @@ func (c *checkedInputs) refuseExternal(field, format string, args ...any) {
 	c.refuse(Problem{Cause: ConfigurationCause, Source: configurationSource, Key: field, Message: fmt.Sprintf(format, args...)})
 }
 
+// refuseOverridden rejects spec.external among the overrides: no API server checks it there, and it would replace the payload's image.
+func (c *checkedInputs) refuseOverridden(in Inputs) {
+	field := "spec.unsupportedConfigOverrides.external"
+	if in.Phase.Files != nil {
+		field = "external" // of a file that overrides the configuration at bootstrap
+	}
+	if in.Platform.Image != "" {
+		c.refuseExternal(field, "platform %s runs the cloud-controller-manager of the release payload, which nothing can replace; remove it", in.Platform.Name)
+		return
+	}
+	c.refuseExternal(field, "spec.external cannot be overridden; remove it and change spec.external")
+}
+
 // checkBuiltIn is for a platform that the operator knows how to run.
 func (c *checkedInputs) checkBuiltIn(in Inputs, e *operatorv1.External) {
 	if e.Platform != "" && !strings.EqualFold(string(e.Platform), in.Platform.Name) {
@@ -63,6 +80,7 @@ func (c *checkedInputs) checkBuiltIn(in Inputs, e *operatorv1.External) {
 		name string
 		set  bool
 	}{
+		{"image", e.Image != "" && in.Platform.Image != ""},
 		{"command", len(e.Command) > 0},
 		{"args", len(e.Args) > 0},
 		{"argsPolicy", e.ArgsPolicy != ""},

@@ -249,4 +249,6 @@ type InputError struct {
 type config struct {
 	*operandconfig.Config
 	yaml []byte
+	// overridesExternal says that the overrides change spec.external.
+	overridesExternal bool
 }

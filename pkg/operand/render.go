@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
@@ -76,7 +77,7 @@ func Check(in Inputs) (*Checked, error) {
 // configuration is nil when it is refused.
 func prepare(in *Inputs, base *corev1.Pod) (*config, *checkedInputs) {
 	config, err := mergeConfig(*in)
-	if err == nil && config.External != nil && config.External.Image != "" {
+	if err == nil && config.External != nil && config.External.Image != "" && in.Platform.Image == "" {
 		in.Images.Operand = config.External.Image
 	}
 	checked := check(*in, base, config)
@@ -100,7 +101,8 @@ func mergeConfig(in Inputs) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	merged, err := operandconfig.Merge(bindata.MustRead("assets/config/default.yaml"), platformConfig, in.Phase.Config, inPhase, in.Config, in.Overrides)
+	layers := [][]byte{bindata.MustRead("assets/config/default.yaml"), platformConfig, in.Phase.Config, inPhase, in.Config}
+	merged, err := operandconfig.Merge(append(layers, in.Overrides)...)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +124,19 @@ func mergeConfig(in Inputs) (*config, error) {
 			"look for it in Proxy and Infrastructure and in spec.unsupportedConfigOverrides, and change it there", name)
 	}
 	decoded.Cluster.Name = decoded.InfrastructureName
-	return &config{Config: decoded, yaml: merged}, nil
+	return &config{Config: decoded, yaml: merged, overridesExternal: overridesExternal(layers, decoded)}, nil
+}
+
+// overridesExternal reports whether the merge has another spec.external than the layers below the overrides. It compares what was
+// decoded, because the decoder accepts a field in any case.
+func overridesExternal(layers [][]byte, merged *operandconfig.Config) bool {
+	below := &operandconfig.Config{}
+	if data, err := operandconfig.Merge(layers...); err == nil {
+		if decoded, err := operandconfig.Decode(data); err == nil {
+			below = decoded
+		}
+	}
+	return !equality.Semantic.DeepEqual(below.External, merged.External)
 }
 
 // platformAsset reads a file of the platform's folder; a platform may do without it.

@@ -148,6 +148,15 @@ var badInputs = map[string]badInput{
 		condition: "CredentialsDegraded",
 		message:   credentials + `, key clouds.yaml, line 2:3: there is no cloud named openstack, only "mine": rename the entry to openstack`,
 	},
+	"an override that replaces the payload's image": {
+		makeBad: func(t *testing.T, c *cluster) func() {
+			c.patchSpec(t, `{"spec": {"unsupportedConfigOverrides": {"external": {"image": "registry.example.com/evil:1"}}}}`)
+			return func() { c.patchSpec(t, `{"spec": {"unsupportedConfigOverrides": null}}`) }
+		},
+		condition: "ConfigurationDegraded",
+		message: "cloudcontrollermanager.operator.openshift.io/cluster, key spec.unsupportedConfigOverrides.external: platform openstack runs the " +
+			"cloud-controller-manager of the release payload, which nothing can replace; remove it",
+	},
 	"a credential with a text that the installer replaces": {
 		makeBad:   credentialsSecret(func(s *corev1.Secret) { s.Data["extra"] = []byte("the REVISION") }),
 		condition: "CredentialsDegraded",

@@ -98,3 +98,34 @@ func TestOptionalCredentialsAreWaitedForAndThenDoneWithout(t *testing.T) {
 	require.Empty(t, f.problems(t))
 	require.Len(t, f.writes(), len(firstWrites))
 }
+
+func TestOverridesCannotReplaceThePayloadsImage(t *testing.T) {
+	const payload = "ConfigurationDegraded: cloudcontrollermanager.operator.openshift.io/cluster, key spec.unsupportedConfigOverrides.external: " +
+		"platform openstack runs the cloud-controller-manager of the release payload, which nothing can replace; remove it"
+	const own = "ConfigurationDegraded: cloudcontrollermanager.operator.openshift.io/cluster, key spec.unsupportedConfigOverrides.external: " +
+		"spec.external cannot be overridden; remove it and change spec.external"
+	const openstack = `{"platform": "openstack", "infrastructureName": "ci-x7k2p", "apiServerInternalURI": "https://api-int.example.com:6443"`
+	for name, tc := range map[string]struct {
+		observed, overrides, want string
+		objects                   []runtime.Object
+	}{
+		"an image":                    {observed: openstack + "}", overrides: `{"external": {"image": "evil:1"}}`, want: payload, objects: inputs()},
+		"an image under another case": {observed: openstack + "}", overrides: `{"EXTERNAL": {"Image": "evil:1"}}`, want: payload, objects: inputs()},
+		"a command":                   {observed: openstack + "}", overrides: `{"external": {"command": ["sh"]}}`, want: payload, objects: inputs()},
+		"an image that was observed otherwise": {observed: openstack + `, "external": {"image": "evil:1"}}`, objects: inputs(),
+			want: "ConfigurationDegraded: cloudcontrollermanager.operator.openshift.io/cluster, key spec.external.image: platform openstack has this built in; remove it"},
+		"another image on External":     {observed: externalBase + `"external": {"image": "registry/acme:1"}}`, overrides: `{"external": {"image": "evil:1"}}`, want: own, objects: withoutCloud()},
+		"no image on External":          {observed: externalBase + `"external": {"image": "registry/acme:1"}}`, overrides: `{"external": null}`, want: own, objects: withoutCloud()},
+		"one more argument on External": {observed: externalBase + `"external": {"image": "registry/acme:1"}}`, overrides: `{"external": {"args": ["--x"]}}`, want: own, objects: withoutCloud()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixtureWith(t, operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
+				ObservedConfig:             runtime.RawExtension{Raw: []byte(tc.observed)},
+				UnsupportedConfigOverrides: runtime.RawExtension{Raw: []byte(tc.overrides)},
+			}}, tc.objects...)
+			require.NoError(t, f.run(t))
+			require.Empty(t, f.writes(), "nothing is delivered")
+			require.Contains(t, f.problems(t), tc.want)
+		})
+	}
+}
