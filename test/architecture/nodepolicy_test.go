@@ -1,62 +1,158 @@
 package architecture
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	admissionapi "k8s.io/api/admission/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// The API server's own code compiles and runs the policy.
+const (
+	nodeManagerUser = "system:serviceaccount:openshift-cloud-controller-manager:cloud-node-manager"
+	nodeNameClaim   = "authentication.kubernetes.io/node-name"
+)
+
+// The API server's own code compiles and runs the policy. test/integration asks a real API server.
 func TestACloudNodeManagerChangesOnlyItsOwnNode(t *testing.T) {
-	const nodeManager = "system:serviceaccount:openshift-cloud-controller-manager:cloud-node-manager"
-	policy := nodeManagerPolicy(t)
+	const denied = "a cloud-node-manager may change only the node that it runs on"
 	for name, tc := range map[string]struct {
-		user    string
-		extra   map[string]authenticationv1.ExtraValue
-		applies bool
-		allowed bool
+		user   string
+		extra  map[string][]string
+		denied []string
 	}{
 		"its own node": {
-			user: nodeManager, applies: true, allowed: true,
-			extra: map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/node-name": {"worker-0"}},
+			user: nodeManagerUser, extra: map[string][]string{nodeNameClaim: {"worker-0"}},
 		},
 		"another node": {
-			user: nodeManager, applies: true,
-			extra: map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/node-name": {"worker-1"}},
+			user: nodeManagerUser, extra: map[string][]string{nodeNameClaim: {"worker-1"}}, denied: []string{denied},
 		},
 		"a token of two nodes": {
-			user: nodeManager, applies: true,
-			extra: map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/node-name": {"worker-1", "worker-0"}},
+			user: nodeManagerUser, extra: map[string][]string{nodeNameClaim: {"worker-1", "worker-0"}}, denied: []string{denied},
 		},
 		"a token of no node": {
-			user: nodeManager, applies: true,
-			extra: map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/pod-name": {"worker-0"}},
+			user: nodeManagerUser, extra: map[string][]string{"authentication.kubernetes.io/pod-name": {"worker-0"}}, denied: []string{denied},
 		},
-		"a token that tells nothing": {user: nodeManager, applies: true},
-		"somebody else":              {user: "system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager"},
+		"a token without claims": {user: nodeManagerUser, denied: []string{denied}},
+		"the cloud-controller-manager": {
+			user: "system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			request := &admissionapi.AdmissionRequest{
-				Name: "worker-0", Operation: admissionapi.Update,
-				UserInfo: authenticationv1.UserInfo{Username: tc.user, Extra: tc.extra},
-			}
-			require.Equal(t, tc.applies, evaluate(t, &matchconditions.MatchCondition{Expression: policy.MatchConditions[0].Expression}, request))
-			if tc.applies {
-				require.Equal(t, tc.allowed, evaluate(t, &validating.ValidationCondition{Expression: policy.Validations[0].Expression}, request))
-			}
+			require.Equal(t, tc.denied, denials(t, &user.DefaultInfo{Name: tc.user, Extra: tc.extra}, worker(), worker()))
 		})
+	}
+}
+
+func TestACloudNodeManagerChangesOnlyWhatTheCloudSaysOfItsNode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*corev1.Node)
+		denied []string
+	}{
+		"nothing": {change: func(*corev1.Node) {}},
+		"everything that it writes": {change: func(n *corev1.Node) {
+			for _, key := range []string{
+				"node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type",
+				"topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region",
+				"topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone",
+				"topology.kubernetes.azure.com/interconnect-group", "topology.kubernetes.azure.com/sub-fault-domain",
+			} {
+				n.Labels[key] = "x"
+			}
+			n.Spec.ProviderID = "azure:///x"
+			n.Spec.Taints = n.Spec.Taints[1:]
+			n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.5"}}
+			n.ResourceVersion, n.Generation, n.ManagedFields = "2", 2, []metav1.ManagedFieldsEntry{{Manager: "x"}}
+		}},
+		"a control-plane label": {
+			change: func(n *corev1.Node) { n.Labels["node-role.kubernetes.io/master"] = "" },
+			denied: []string{"a cloud-node-manager may not change these labels: node-role.kubernetes.io/master"},
+		},
+		"a changed and a removed label": {
+			change: func(n *corev1.Node) {
+				n.Labels["kubernetes.io/hostname"] = "x"
+				delete(n.Labels, "node-role.kubernetes.io/worker")
+			},
+			denied: []string{"a cloud-node-manager may not change these labels: kubernetes.io/hostname, node-role.kubernetes.io/worker"},
+		},
+		"another node's taint": {
+			change: func(n *corev1.Node) { n.Spec.Taints = n.Spec.Taints[:1] },
+			denied: []string{"a cloud-node-manager may change no taint but remove node.cloudprovider.kubernetes.io/uninitialized"},
+		},
+		"a new taint": {
+			change: func(n *corev1.Node) {
+				n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "x", Effect: "NoSchedule"})
+			},
+			denied: []string{"a cloud-node-manager may change no taint but remove node.cloudprovider.kubernetes.io/uninitialized"},
+		},
+		"the rest of metadata, spec and status": {
+			change: func(n *corev1.Node) {
+				n.Annotations = map[string]string{"x": "y"}
+				n.OwnerReferences, n.Finalizers = nil, []string{"example.com/x"}
+				n.Spec.Unschedulable, n.Spec.PodCIDR = true, ""
+				n.Status.Capacity = nil
+				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue}}
+			},
+			denied: []string{"a cloud-node-manager may not change these fields: metadata.annotations, metadata.finalizers, " +
+				"metadata.ownerReferences, spec.podCIDR, spec.unschedulable, status.capacity, status.conditions"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := worker()
+			tc.change(changed)
+			own := &user.DefaultInfo{Name: nodeManagerUser, Extra: map[string][]string{nodeNameClaim: {"worker-0"}}}
+			require.Equal(t, tc.denied, denials(t, own, worker(), changed))
+		})
+	}
+	t.Run("another provider ID", func(t *testing.T) {
+		old, changed := worker(), worker()
+		old.Spec.ProviderID, changed.Spec.ProviderID = "azure:///x", "azure:///y"
+		own := &user.DefaultInfo{Name: nodeManagerUser, Extra: map[string][]string{nodeNameClaim: {"worker-0"}}}
+		denied := []string{"a cloud-node-manager may set spec.providerID only where it is empty"}
+		require.Equal(t, denied, denials(t, own, old, changed))
+		changed.Spec.ProviderID = ""
+		require.Equal(t, denied, denials(t, own, old, changed))
+	})
+	t.Run("a node without labels, taints and a status", func(t *testing.T) {
+		own := &user.DefaultInfo{Name: nodeManagerUser, Extra: map[string][]string{nodeNameClaim: {"worker-0"}}}
+		empty := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-0"}}
+		changed := empty.DeepCopy()
+		changed.Labels = map[string]string{"topology.kubernetes.io/zone": "1"}
+		require.Empty(t, denials(t, own, empty, changed))
+	})
+}
+
+// worker returns a node that waits for its cloud-node-manager.
+func worker() *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "worker-0", ResourceVersion: "1", Generation: 1,
+			Labels:          map[string]string{"kubernetes.io/hostname": "worker-0", "node-role.kubernetes.io/worker": ""},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "x", UID: "y"}},
+		},
+		Spec: corev1.NodeSpec{
+			PodCIDR: "10.0.0.0/24",
+			Taints: []corev1.Taint{
+				{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule},
+				{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoSchedule},
+			},
+		},
+		Status: corev1.NodeStatus{
+			Capacity:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")},
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}},
+		},
 	}
 }
 
@@ -64,8 +160,6 @@ func nodeManagerPolicy(t *testing.T) admissionv1.ValidatingAdmissionPolicySpec {
 	t.Helper()
 	for _, m := range payload(t) {
 		if policy, ok := m.object.(*admissionv1.ValidatingAdmissionPolicy); ok && policy.Name == "openshift-cloud-controller-manager-node-manager" {
-			require.Len(t, policy.Spec.MatchConditions, 1)
-			require.Len(t, policy.Spec.Validations, 1)
 			require.Equal(t, admissionv1.Fail, *policy.Spec.FailurePolicy)
 			return policy.Spec
 		}
@@ -74,21 +168,63 @@ func nodeManagerPolicy(t *testing.T) admissionv1.ValidatingAdmissionPolicySpec {
 	return admissionv1.ValidatingAdmissionPolicySpec{}
 }
 
-// evaluate runs an expression for an update of a node.
-func evaluate(t *testing.T, expression cel.ExpressionAccessor, request *admissionapi.AdmissionRequest) bool {
+// denials returns the messages with which the policy denies an update of a node.
+func denials(t *testing.T, by user.Info, old, changed *corev1.Node) []string {
 	t.Helper()
-	compiler := cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
-	condition := compiler.CompileCondition([]cel.ExpressionAccessor{expression}, cel.OptionalVariableDeclarations{}, environment.StoredExpressions)
-	require.Empty(t, condition.CompilationErrors())
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: request.Name}}
+	validator := compile(t, nodeManagerPolicy(t))
 	kind := corev1.SchemeGroupVersion.WithKind("Node")
-	attributes := admission.NewAttributesRecord(node, node, kind, "", node.Name, schema.GroupVersionResource{Version: "v1", Resource: "nodes"},
-		"", admission.Update, &metav1.UpdateOptions{}, false, &user.DefaultInfo{Name: request.UserInfo.Username})
-	results, _, err := condition.ForInput(t.Context(), &admission.VersionedAttributes{
-		Attributes: attributes, VersionedKind: kind, VersionedObject: node, VersionedOldObject: node,
-	}, request, cel.OptionalVariableBindings{}, nil, 1_000_000)
+	nodes := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+	attributes := admission.NewAttributesRecord(changed, old, kind, "", old.Name, nodes, "", admission.Update, &metav1.UpdateOptions{}, false, by)
+	result := validator.Validate(t.Context(), nodes, &admission.VersionedAttributes{
+		Attributes: attributes, VersionedKind: kind, VersionedObject: changed, VersionedOldObject: old,
+	}, nil, nil, celconfig.RuntimeCELCostBudget, nil)
+	var messages []string
+	for _, decision := range result.Decisions {
+		require.NotEqual(t, validating.EvalError, decision.Evaluation, decision.Message)
+		if decision.Action == validating.ActionDeny {
+			require.Equal(t, metav1.StatusReasonForbidden, decision.Reason)
+			messages = append(messages, sortNames(decision.Message))
+		}
+	}
+	return messages
+}
+
+// sortNames sorts what a message lists: CEL iterates over maps in random order.
+func sortNames(message string) string {
+	text, list, _ := strings.Cut(message, ": ")
+	names := strings.Split(list, ", ")
+	slices.Sort(names)
+	return strings.TrimSuffix(text+": "+strings.Join(names, ", "), ": ")
+}
+
+// compile compiles a policy as the API server's plugin does.
+func compile(t *testing.T, policy admissionv1.ValidatingAdmissionPolicySpec) validating.Validator {
+	t.Helper()
+	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	require.NoError(t, err)
-	require.Len(t, results, 1)
-	require.NoError(t, results[0].Error)
-	return results[0].EvalResult.Value() == true
+	options := cel.OptionalVariableDeclarations{}
+	for _, v := range policy.Variables {
+		variable := &validating.Variable{Name: v.Name, Expression: v.Expression}
+		result := compiler.CompileAndStoreVariable(variable, options, environment.StoredExpressions)
+		require.Nil(t, result.Error, "variable %s", v.Name)
+	}
+	var conditions, validations []cel.ExpressionAccessor
+	for _, c := range policy.MatchConditions {
+		conditions = append(conditions, &matchconditions.MatchCondition{Name: c.Name, Expression: c.Expression})
+	}
+	messages := make([]cel.ExpressionAccessor, len(policy.Validations))
+	for i, v := range policy.Validations {
+		validations = append(validations, &validating.ValidationCondition{Expression: v.Expression, Message: v.Message, Reason: v.Reason})
+		if v.MessageExpression != "" {
+			messages[i] = &validating.MessageExpressionCondition{MessageExpression: v.MessageExpression}
+		}
+	}
+	matcher := compiler.CompileCondition(conditions, options, environment.StoredExpressions)
+	require.Empty(t, matcher.CompilationErrors())
+	filter := compiler.CompileCondition(validations, options, environment.StoredExpressions)
+	require.Empty(t, filter.CompilationErrors())
+	message := compiler.CompileCondition(messages, options, environment.StoredExpressions)
+	require.Empty(t, message.CompilationErrors())
+	return validating.NewValidator(filter, matchconditions.NewMatcher(matcher, policy.FailurePolicy, "policy", "validate", "node-manager"),
+		compiler.CompileCondition(nil, options, environment.StoredExpressions), message, policy.FailurePolicy, nil)
 }
