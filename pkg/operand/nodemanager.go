@@ -11,13 +11,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 )
 
 const (
-	// NodeManager is the name of the cloud-node-manager's DaemonSet and the value of its pods' label app, both the
-	// predecessor's.
+	// NodeManager is the name of the cloud-node-manager's DaemonSet, the predecessor's.
 	NodeManager = "azure-cloud-node-manager"
 
 	// NodeManagerContainer is the name of its container.
@@ -27,6 +27,12 @@ const (
 	// what they read. It tells pods of an earlier candidate from those of the present one.
 	NodeManagerDigestAnnotation = "cloud-controller-manager.openshift.io/candidate"
 )
+
+// NodeManagerLabels returns the labels of the cloud-node-manager's pods, which are the DaemonSet's selector and the
+// predecessor's.
+func NodeManagerLabels() labels.Set {
+	return labels.Set{"infrastructure.openshift.io/cloud-node-manager": "Azure", "k8s-app": NodeManager}
+}
 
 // buildNodeManager lays the platform's patch over the base DaemonSet and puts in what the configuration says. It is nil on
 // a platform that has none. The pods read objects of the candidate r.

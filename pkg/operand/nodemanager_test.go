@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -35,7 +37,11 @@ func TestTheNodeManagerRunsOnEveryLinuxNode(t *testing.T) {
 			daemonSet := resources.NodeManager
 			require.Equal(t, operand.Namespace, daemonSet.Namespace)
 			require.Equal(t, operand.NodeManager, daemonSet.Name)
-			require.Equal(t, daemonSet.Spec.Selector.MatchLabels, daemonSet.Spec.Template.Labels)
+			// The predecessor's selector since 4.11: another one would make every upgrade recreate the DaemonSet.
+			selector := map[string]string{"infrastructure.openshift.io/cloud-node-manager": "Azure", "k8s-app": "azure-cloud-node-manager"}
+			require.Equal(t, &metav1.LabelSelector{MatchLabels: selector}, daemonSet.Spec.Selector)
+			require.Equal(t, selector, daemonSet.Spec.Template.Labels)
+			require.Equal(t, labels.Set(selector), operand.NodeManagerLabels())
 			pod := daemonSet.Spec.Template.Spec
 			require.Equal(t, map[string]string{"kubernetes.io/os": "linux"}, pod.NodeSelector)
 			require.Equal(t, []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, pod.Tolerations)

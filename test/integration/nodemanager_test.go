@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 )
 
 // The node manager's ServiceAccount, and its DaemonSet.
@@ -82,6 +85,47 @@ func TestAzureHasANodeManagerAndFederatedTokens(t *testing.T) {
 		require.Equal(t, []string{"openshift"}, review.Status.Audiences)
 	})
 	c.noRequestDenied(t)
+}
+
+func TestAzureTakesOverThePredecessorsNodeManager(t *testing.T) {
+	data, err := os.ReadFile("testdata/azure-cloud-node-manager.predecessor.yaml")
+	require.NoError(t, err)
+	for name, tc := range map[string]struct {
+		selector map[string]string
+		kept     bool
+	}{
+		"since 4.11 it is updated in place": {
+			selector: map[string]string{"k8s-app": nodeManagers, "infrastructure.openshift.io/cloud-node-manager": "Azure"}, kept: true,
+		},
+		"one with another selector is created again": {selector: map[string]string{"app": nodeManagers}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := startCluster(t, configv1.AzurePlatformType)
+			daemonSets := c.kube.AppsV1().DaemonSets(targetNamespace)
+			old := &appsv1.DaemonSet{}
+			require.NoError(t, yaml.UnmarshalStrict(data, old))
+			old.Spec.Selector.MatchLabels, old.Spec.Template.Labels = tc.selector, tc.selector
+			old, err := daemonSets.Create(t.Context(), old, metav1.CreateOptions{})
+			require.NoError(t, err)
+
+			c.startOperator(t, "AZURE_IMAGE=localhost/azure:new", "AZURE_NODE_MANAGER_IMAGE=localhost/azure-node-manager:new")
+			await(t, "the new image", func(ctx context.Context) error {
+				daemonSet, err := daemonSets.Get(ctx, nodeManagers, metav1.GetOptions{})
+				if err == nil && daemonSet.Spec.Template.Spec.Containers[0].Image != "localhost/azure-node-manager:new" {
+					resource, _ := c.resource(ctx)
+					return fmt.Errorf("it is %s, conditions:\n%s", daemonSet.Spec.Template.Spec.Containers[0].Image, describe(resource.Status.Conditions))
+				}
+				return err
+			})
+			daemonSet, err := daemonSets.Get(t.Context(), nodeManagers, metav1.GetOptions{})
+			require.NoError(t, err)
+			require.Equal(t, tc.kept, daemonSet.UID == old.UID)
+			require.Empty(t, daemonSet.Spec.Template.Spec.Containers[0].Ports, "a port of the predecessor's")
+			c.awaitCondition(t, "TargetConfigControllerDegraded", operatorv1.ConditionFalse, "")
+			c.awaitCondition(t, "NodeManagerDegraded", operatorv1.ConditionFalse, "")
+			c.noRequestDenied(t)
+		})
+	}
 }
 
 // nodeManagerClient returns a client with the token of a pod of the node manager on a node.

@@ -42,7 +42,7 @@ const (
 )
 
 // podLabels select the pods of the DaemonSet.
-var podLabels = labels.SelectorFromSet(labels.Set{"app": operand.NodeManager})
+var podLabels = labels.SelectorFromSet(operand.NodeManagerLabels())
 
 // Options are the dependencies of New; all are required.
 type Options struct {

@@ -38,7 +38,7 @@ func daemonSet(change func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 func pod(node string, change func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: "azure-cloud-node-manager-" + node, Labels: map[string]string{"app": "azure-cloud-node-manager"},
+			Namespace: namespace, Name: "azure-cloud-node-manager-" + node, Labels: operand.NodeManagerLabels(),
 			Annotations:       map[string]string{"cloud-controller-manager.openshift.io/candidate": "new"},
 			CreationTimestamp: metav1.NewTime(now.Add(-time.Hour)),
 		},

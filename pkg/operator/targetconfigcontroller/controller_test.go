@@ -119,6 +119,9 @@ func (f *fixture) writes() []string {
 		if create, ok := action.(clienttesting.CreateAction); ok {
 			name = create.GetObject().(metav1.Object).GetName()
 		}
+		if deletion, ok := action.(clienttesting.DeleteAction); ok {
+			name = deletion.GetName()
+		}
 		writes = append(writes, action.GetVerb()+" "+action.GetResource().Resource+"/"+name)
 	}
 	return writes

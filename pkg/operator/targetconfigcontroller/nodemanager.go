@@ -10,9 +10,12 @@ import (
 	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	"github.com/openshift/library-go/pkg/operator/resource/resourcemerge"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	appsv1listers "k8s.io/client-go/listers/apps/v1"
+	"k8s.io/utils/ptr"
 )
 
 // generationManager owns the generation of the cloud-node-manager in the status, and only that.
@@ -25,7 +28,15 @@ func (c *controller) applyNodeManager(ctx context.Context, recorder events.Recor
 		return nil
 	}
 	expected := resourcemerge.ExpectedDaemonSetGeneration(required, status.Generations)
-	client := cachedDaemonSets{c.DaemonSets, c.TargetDaemonSets.Lister()}
+	var client appsv1client.DaemonSetsGetter = cachedDaemonSets{c.DaemonSets, c.TargetDaemonSets.Lister()}
+	recreate, err := c.deleteForeignSelector(ctx, client, recorder, required)
+	if err != nil {
+		return err
+	}
+	if recreate {
+		// The cache still has the old one.
+		client = c.DaemonSets
+	}
 	actual, _, err := resourceapply.ApplyDaemonSet(ctx, client, recorder, required, expected)
 	if err != nil {
 		return fmt.Errorf("daemonset/%s in %s: %w", required.Name, required.Namespace, err)
@@ -37,6 +48,35 @@ func (c *controller) applyNodeManager(ctx context.Context, recorder events.Recor
 		return fmt.Errorf("writing the generation of daemonset/%s to cloudcontrollermanager/cluster: %w", actual.Name, err)
 	}
 	return nil
+}
+
+// deleteForeignSelector deletes a DaemonSet whose selector is not ours, which is immutable, and reports whether it did.
+// Since 4.11 the predecessor's selector is ours; this one is of 4.10 or hand-made. Its pods go all at once: they do not
+// match our selector, so the new DaemonSet could not adopt them, and an initialized node does without for a minute.
+func (c *controller) deleteForeignSelector(
+	ctx context.Context, client appsv1client.DaemonSetsGetter, recorder events.Recorder, required *appsv1.DaemonSet,
+) (bool, error) {
+	existing, err := client.DaemonSets(required.Namespace).Get(ctx, required.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("daemonset/%s in %s: %w", required.Name, required.Namespace, err)
+	}
+	if equality.Semantic.DeepEqual(existing.Spec.Selector, required.Spec.Selector) {
+		return false, nil
+	}
+	err = c.DaemonSets.DaemonSets(required.Namespace).Delete(ctx, required.Name, metav1.DeleteOptions{
+		Preconditions:     metav1.NewUIDPreconditions(string(existing.UID)),
+		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, fmt.Errorf("deleting daemonset/%s in %s, whose selector is %s: %w",
+			required.Name, required.Namespace, metav1.FormatLabelSelector(existing.Spec.Selector), err)
+	}
+	recorder.Eventf("NodeManagerRecreated", "deleted daemonset/%s in %s to create it again: its selector %s is immutable and must be %s",
+		required.Name, required.Namespace, metav1.FormatLabelSelector(existing.Spec.Selector), metav1.FormatLabelSelector(required.Spec.Selector))
+	return true, nil
 }
 
 // cachedDaemonSets prefer what the informer saw. It may not run yet, so what it does not have is read live.
