@@ -293,7 +293,8 @@ func (w *wiring) nodeManager() factory.Controller {
 	return nodemanager.New(nodemanager.Options{
 		Operator:   w.client,
 		DaemonSets: w.informers.nodeManager.Apps().V1().DaemonSets(),
-		Pods:       w.informers.target.Core().V1().Pods(),
+		Pods:       w.kube.CoreV1(),
+		Nodes:      w.kube.CoreV1(),
 		Clock:      w.Clock,
 		Recorder:   w.EventRecorder,
 	})

@@ -1,6 +1,7 @@
 package nodemanager
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,66 +16,73 @@ import (
 )
 
 const (
-	// patience is for how long a pod may take to start: an image is pulled by every new node.
+	// patience is how long a container may wait: a new node pulls the image first.
 	patience = 5 * time.Minute
 
-	// A container that crashed this often, the last time within crashWindow, is one that crashes, also while it happens to
-	// run: the kubelet starts it again after 5 minutes at most.
+	// A container whose restarts are at least crashes, and that ended less than crashWindow ago after less than that time,
+	// crash-loops, also while it runs: the kubelet restarts it after 5 minutes at most.
 	crashes     = 3
 	crashWindow = 10 * time.Minute
 
-	// maxNames bounds the message.
+	// The operator is degraded when at least minNodes nodes and a tenth of all, or all, are in trouble. A tenth is what the
+	// DaemonSet's maxUnavailable allows; at that point a bad rollout stops.
+	minNodes     = 2
+	degradeShare = 10
+
+	// maxNames bounds the messages.
 	maxNames = 5
 )
 
-// trouble is why a pod does not run, and in how long that counts; 0 is now.
+// suspect is a pod that seems not to run.
+type suspect struct {
+	// node is empty for a pod that has none yet.
+	node string
+	// crashes tells a container that crash-loops from one that waits. since is when it last crashed or began to wait.
+	crashes bool
+	since   time.Time
+	trouble
+}
+
+// trouble is a pod that does not run.
 type trouble struct {
-	node, reason, advice string
-	in                   time.Duration
+	// text is the node and the reason.
+	text, advice string
 }
 
 // What to do about a pod.
 const (
 	checkRegistry = "check that the nodes reach the registry of the image"
-	readLog       = "look at the log of the container " + operand.NodeManagerContainer
-	describe      = "look at the events of the pods"
+	readLog       = "read the log of the container " + operand.NodeManagerContainer
+	describe      = "read the events of the pods"
 )
 
-// health tells of pods that do not run on their nodes, and in how long that may have to be said anew; 0 if something has to
-// happen first. A node that is away is not the cloud-node-manager's trouble, and its pod waits for nothing.
-func (c *controller) health(daemonSet *appsv1.DaemonSet, pods []*corev1.Pod) (*applyoperatorv1.OperatorConditionApplyConfiguration, time.Duration) {
-	now := c.clock.Now()
-	missing, next := c.missing(daemonSet, now)
-	var present []trouble
-	for _, pod := range pods {
-		found, until := troubleOf(pod, now)
-		next = sooner(next, until)
-		if found == nil {
-			continue
-		}
-		if found.in > 0 {
-			next = sooner(next, found.in)
-			continue
-		}
-		present = append(present, *found)
+// health returns Degraded and Notices for the pods that do not run on their nodes and for missing pods. Only one of the two is
+// True.
+func health(daemonSet *appsv1.DaemonSet, found census, missing int) (degraded, notices *applyoperatorv1.OperatorConditionApplyConfiguration) {
+	degraded = condition(DegradedCondition, operatorv1.ConditionFalse, "AsExpected", "")
+	notices = condition(NoticesCondition, operatorv1.ConditionFalse, "AsExpected", "")
+	affected := len(found.troubles) + missing
+	if affected == 0 {
+		return degraded, notices
 	}
-	var texts []string
-	if len(present) > 0 {
-		texts = append(texts, describeTroubles(present))
+	all := int(daemonSet.Status.DesiredNumberScheduled)
+	var parts []string
+	if len(found.troubles) > 0 {
+		parts = append(parts, fmt.Sprintf("it does not run on %s: %s", names(found.troubles), advice(found.troubles)))
 	}
 	if missing > 0 {
-		texts = append(texts, fmt.Sprintf("%d nodes have no pod of daemonset/%s in %s; look at its events for why none can be made",
-			missing, operand.NodeManager, operand.Namespace))
+		parts = append(parts, fmt.Sprintf("%d nodes have no pod of it: read its events", missing))
 	}
-	if len(texts) == 0 {
-		return condition(DegradedCondition, operatorv1.ConditionFalse, "AsExpected", ""), next
+	message := fmt.Sprintf("daemonset/%s in %s fails on %d of %d nodes, which stay uninitialized if they join now; %s",
+		operand.NodeManager, operand.Namespace, affected, all, strings.Join(parts, "; "))
+	if affected >= all || affected >= minNodes && affected*degradeShare >= all {
+		return condition(DegradedCondition, operatorv1.ConditionTrue, "NotRunning", message), notices
 	}
-	texts = append(texts, "Nodes that join the cluster stay uninitialized without it")
-	return condition(DegradedCondition, operatorv1.ConditionTrue, "NotRunning", strings.Join(texts, ". ")), next
+	return degraded, condition(NoticesCondition, operatorv1.ConditionTrue, "NotRunning", message)
 }
 
-// missing is how many nodes have been without a pod for too long, or in how long that will be so.
-func (c *controller) missing(daemonSet *appsv1.DaemonSet, now time.Time) (nodes int32, in time.Duration) {
+// missing is how many nodes have had no pod for too long, or when that will be so.
+func (c *controller) missing(daemonSet *appsv1.DaemonSet) (nodes int, in time.Duration) {
 	short := int32(0)
 	if daemonSet != nil && daemonSet.Status.ObservedGeneration >= daemonSet.Generation {
 		short = daemonSet.Status.DesiredNumberScheduled - daemonSet.Status.CurrentNumberScheduled
@@ -83,36 +91,81 @@ func (c *controller) missing(daemonSet *appsv1.DaemonSet, now time.Time) (nodes 
 		c.shortSince = time.Time{}
 		return 0, 0
 	}
+	now := c.clock.Now()
 	if c.shortSince.IsZero() {
 		c.shortSince = now
 	}
 	if left := patience - now.Sub(c.shortSince); left > 0 {
 		return 0, left
 	}
-	return short, 0
+	return int(short), 0
 }
 
-// troubleOf returns what keeps a pod from running, nil for nothing, and in how long that is over by itself; 0 for never.
-func troubleOf(pod *corev1.Pod, now time.Time) (found *trouble, until time.Duration) {
-	node := nodeOf(pod)
-	for _, container := range append(slices.Clone(pod.Status.InitContainerStatuses), pod.Status.ContainerStatuses...) {
-		if last := container.LastTerminationState.Terminated; last != nil && container.RestartCount >= crashes {
-			if left := crashWindow - now.Sub(last.FinishedAt.Time); left > 0 {
-				return &trouble{node: node, reason: fmt.Sprintf("crashes with exit code %d", last.ExitCode), advice: readLog}, left
-			}
+// suspicionOf returns what the status of a pod complains about, nil for nothing. It leaves since zero where the status does
+// not tell it.
+func suspicionOf(pod *corev1.Pod, now time.Time) *suspect {
+	s := &suspect{node: nodeOf(pod)}
+	where := "node/" + s.node
+	if s.node == "" {
+		where = "the node of pod/" + pod.Name
+	}
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if last := container.LastTerminationState.Terminated; crashLoops(container, now) {
+			s.crashes, s.since = true, last.FinishedAt.Time
+			s.trouble = trouble{fmt.Sprintf("%s (crashes with exit code %d)", where, last.ExitCode), readLog}
+			return s
 		}
 		if waiting := container.State.Waiting; waiting != nil {
-			return &trouble{node: node, reason: waiting.Reason, advice: adviceFor(waiting.Reason), in: left(pod, now)}, 0
+			s.trouble = trouble{fmt.Sprintf("%s (%s)", where, waiting.Reason), adviceFor(waiting.Reason)}
+			return s
 		}
 	}
 	switch pod.Status.Phase {
 	case corev1.PodFailed:
-		return &trouble{node: node, reason: pod.Status.Reason, advice: describe, in: left(pod, now)}, 0
+		s.trouble = trouble{fmt.Sprintf("%s (%s)", where, cmp.Or(pod.Status.Reason, "Failed")), describe}
+		return s
 	case corev1.PodPending:
-		return &trouble{node: node, reason: "Pending", advice: describe, in: left(pod, now)}, 0
+		s.trouble = trouble{where + " (Pending)", describe}
+		return s
 	case corev1.PodRunning, corev1.PodSucceeded, corev1.PodUnknown:
 	}
-	return nil, 0
+	return nil
+}
+
+// crashLoops reports whether a container crashed often, the last time shortly after its start and not long ago. A container that a
+// reboot ended did not crash: the kubelet then finds it in state Unknown.
+func crashLoops(container corev1.ContainerStatus, now time.Time) bool {
+	last := container.LastTerminationState.Terminated
+	return last != nil && container.RestartCount >= crashes && now.Sub(last.FinishedAt.Time) < crashWindow &&
+		last.FinishedAt.Sub(last.StartedAt.Time) < crashWindow && !strings.HasSuffix(last.Reason, "Unknown")
+}
+
+// beganToWait is when the container of a pod that does not run began to wait, as far as its status tells. first is when it
+// was first seen to wait.
+func beganToWait(pod *corev1.Pod, first time.Time) time.Time {
+	if pod.Status.Phase == corev1.PodFailed {
+		return first
+	}
+	began := pod.CreationTimestamp.Time
+	if pod.Status.StartTime != nil {
+		began = pod.Status.StartTime.Time
+	}
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		last := container.LastTerminationState.Terminated
+		switch {
+		case last == nil && container.RestartCount == 0:
+			// It has never run.
+		case last == nil || last.FinishedAt.IsZero():
+			// The kubelet lost it, as after a reboot.
+			return first
+		case last.FinishedAt.After(began):
+			began = last.FinishedAt.Time
+		}
+	}
+	if first.Before(began) {
+		return first
+	}
+	return began
 }
 
 func adviceFor(reason string) string {
@@ -125,53 +178,46 @@ func adviceFor(reason string) string {
 	return describe
 }
 
-// left is how much of the patience with a pod remains. It begins when the pod was last Ready, or with its creation.
-func left(pod *corev1.Pod, now time.Time) time.Duration {
-	since := pod.CreationTimestamp.Time
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady && c.LastTransitionTime.After(since) {
-			since = c.LastTransitionTime.Time
-		}
-	}
-	return max(0, patience-now.Sub(since))
-}
-
-// nodeOf is the node that a pod runs on, or is to run on.
+// nodeOf is the node that a pod runs on, or is to run on; empty if its specification does not tell.
 func nodeOf(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
-		return "node/" + pod.Spec.NodeName
+		return pod.Spec.NodeName
 	}
 	if affinity := pod.Spec.Affinity; affinity != nil && affinity.NodeAffinity != nil && affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 			for _, field := range term.MatchFields {
 				if field.Key == "metadata.name" && len(field.Values) == 1 {
-					return "node/" + field.Values[0]
+					return field.Values[0]
 				}
 			}
 		}
 	}
-	return "the node of pod/" + pod.Name
+	return ""
 }
 
-// describeTroubles names the first few nodes in order, and what to do about all.
-func describeTroubles(all []trouble) string {
-	slices.SortFunc(all, func(a, b trouble) int { return strings.Compare(a.node, b.node) })
-	var named, advice []string
-	for i, t := range all {
-		if i < maxNames {
-			named = append(named, fmt.Sprintf("%s (%s)", t.node, t.reason))
-		}
+// names lists the first few nodes.
+func names(all []trouble) string {
+	var named []string
+	for _, t := range all[:min(len(all), maxNames)] {
+		named = append(named, t.text)
+	}
+	text := strings.Join(named, ", ")
+	if rest := len(all) - len(named); rest > 0 {
+		text += fmt.Sprintf(" and %d more", rest)
+	}
+	return text
+}
+
+// advice is what to do about all of them.
+func advice(all []trouble) string {
+	var advice []string
+	for _, t := range all {
 		if !slices.Contains(advice, t.advice) {
 			advice = append(advice, t.advice)
 		}
 	}
 	slices.Sort(advice)
-	more := ""
-	if rest := len(all) - len(named); rest > 0 {
-		more = fmt.Sprintf(" and %d more", rest)
-	}
-	return fmt.Sprintf("The pods of daemonset/%s in %s do not run on %s%s; %s",
-		operand.NodeManager, operand.Namespace, strings.Join(named, ", "), more, strings.Join(advice, " and "))
+	return strings.Join(advice, ", ")
 }
 
 // sooner is the smaller of two durations of which 0 means never.

@@ -1,6 +1,8 @@
-// Package nodemanager reports on the cloud-node-manager, which runs on every Linux node where the platform has one. It
-// takes part in no Available: nodes that are initialised go on without it. The node initialisation tells of those that
-// are not.
+// Package nodemanager reports on the cloud-node-manager, which runs on every Linux node where the platform has one. It does
+// not affect Available: initialized nodes work without it, and nodeinitialization reports the others.
+//
+// Neither memory nor wake-ups grow with the number of nodes. The DaemonSet's status is watched. Its pods are listed page by
+// page, at most once a minute, and only while that status or the previous list gives a reason to.
 package nodemanager
 
 import (
@@ -14,13 +16,11 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
-	corev1informers "k8s.io/client-go/informers/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	appsv1listers "k8s.io/client-go/listers/apps/v1"
-	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -28,10 +28,11 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 )
 
-// The conditions that this package writes.
+// The conditions that this package writes. Notices names what is wrong on too few nodes to degrade the operator.
 const (
 	ProgressingCondition = "NodeManagerProgressing"
 	DegradedCondition    = "NodeManagerDegraded"
+	NoticesCondition     = "NodeManagerNotices"
 )
 
 const (
@@ -41,51 +42,56 @@ const (
 	untilSynced = 5 * time.Second
 )
 
-// podLabels select the pods of the DaemonSet.
-var podLabels = labels.SelectorFromSet(operand.NodeManagerLabels())
-
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.OperatorClient
-	// DaemonSets watches the cloud-node-manager where the platform has one, Pods the operand's namespace.
+	// DaemonSets watches the cloud-node-manager where the platform has one.
 	DaemonSets appsinformers.DaemonSetInformer
-	Pods       corev1informers.PodInformer
-	Clock      clock.PassiveClock
-	Recorder   events.Recorder
+	// Pods and Nodes are only listed.
+	Pods     corev1client.PodsGetter
+	Nodes    corev1client.NodesGetter
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
 }
 
 type controller struct {
 	operator   v1helpers.OperatorClient
 	daemonSets appsv1listers.DaemonSetLister
 	synced     func() bool
-	pods       corev1listers.PodLister
+	pods       corev1client.PodInterface
+	nodes      corev1client.NodeInterface
 	clock      clock.PassiveClock
 
 	// shortSince is when this process first saw nodes without a pod, zero while every node has one.
 	shortSince time.Time
+
+	// last is what the last list of pods showed. waits is when this process first saw the container of a pod wait.
+	last  census
+	waits map[types.UID]time.Time
 }
 
-// New returns the controller that writes NodeManagerProgressing and -Degraded where the platform has a cloud-node-manager,
-// and nothing elsewhere. Sync must not run concurrently with itself, which its single queue key ensures.
+// New returns the controller that writes NodeManagerProgressing, -Degraded and -Notices where the platform has a
+// cloud-node-manager, and nothing elsewhere. Sync must not run concurrently with itself, which its single queue key ensures.
 func New(o Options) factory.Controller {
-	c := &controller{
+	return newController(o).factory(o).ToController(name+"Controller", o.Recorder)
+}
+
+func newController(o Options) *controller {
+	return &controller{
 		operator:   o.Operator,
 		daemonSets: o.DaemonSets.Lister(),
 		synced:     o.DaemonSets.Informer().HasSynced,
-		pods:       o.Pods.Lister(),
+		pods:       o.Pods.Pods(operand.Namespace),
+		nodes:      o.Nodes.Nodes(),
 		clock:      o.Clock,
 	}
-	return factory.New().
-		WithInformers(o.Operator.Informer(), ondemand.Informer{SharedIndexInformer: o.DaemonSets.Informer()}).
-		WithFilteredEventsInformers(isNodeManager, o.Pods.Informer()).
-		WithSync(c.sync).
-		WithSyncDegradedOnError(o.Operator).
-		ToController(name+"Controller", o.Recorder)
 }
 
-func isNodeManager(obj any) bool {
-	pod, ok := obj.(*corev1.Pod)
-	return ok && podLabels.Matches(labels.Set(pod.Labels))
+func (c *controller) factory(o Options) *factory.Factory {
+	return factory.New().
+		WithInformers(o.Operator.Informer(), ondemand.Informer{SharedIndexInformer: o.DaemonSets.Informer()}).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(o.Operator)
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -101,62 +107,58 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	daemonSet, pods, err := c.observe()
+	daemonSet, err := c.daemonSets.DaemonSets(operand.Namespace).Get(operand.NodeManager)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("daemonset/%s in %s: %w", operand.NodeManager, operand.Namespace, err)
+	}
+	if err != nil {
+		daemonSet = nil
+	}
+	next, err := c.look(ctx, daemonSet)
 	if err != nil {
 		return err
 	}
-	progressing := rollout(daemonSet, pods, v1helpers.IsOperatorConditionTrue(status.Conditions, ProgressingCondition))
-	degraded, next := c.health(daemonSet, pods)
-	if next > 0 {
+	missing, in := c.missing(daemonSet)
+	if next = sooner(next, in); next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
-	apply := applyoperatorv1.OperatorStatus().WithConditions(progressing, degraded)
+	degraded, notices := health(daemonSet, c.last, missing)
+	apply := applyoperatorv1.OperatorStatus().WithConditions(
+		c.rollout(daemonSet, v1helpers.IsOperatorConditionTrue(status.Conditions, ProgressingCondition)), degraded, notices)
 	if err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "conditions"), apply); err != nil {
 		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
 	}
 	return nil
 }
 
-// observe returns the DaemonSet, nil if there is none, and its pods that are not on their way out.
-func (c *controller) observe() (*appsv1.DaemonSet, []*corev1.Pod, error) {
-	daemonSet, err := c.daemonSets.DaemonSets(operand.Namespace).Get(operand.NodeManager)
-	if apierrors.IsNotFound(err) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("daemonset/%s in %s: %w", operand.NodeManager, operand.Namespace, err)
-	}
-	all, err := c.pods.Pods(operand.Namespace).List(podLabels)
-	if err != nil {
-		return nil, nil, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
-	}
-	var pods []*corev1.Pod
-	for _, pod := range all {
-		if pod.DeletionTimestamp == nil {
-			pods = append(pods, pod)
-		}
-	}
-	return daemonSet, pods, nil
-}
-
-// rollout is about a new DaemonSet and about a changed one, not about nodes that come and go: progressing is an operator that
-// brings out something new. What is new has arrived when every pod is of it and has started.
-func rollout(daemonSet *appsv1.DaemonSet, pods []*corev1.Pod, already bool) *applyoperatorv1.OperatorConditionApplyConfiguration {
+// rollout reports a new or changed DaemonSet as progressing, and not nodes that come and go: progressing is an operator that
+// rolls out something new. It has arrived when every pod has the new template and has started.
+func (c *controller) rollout(daemonSet *appsv1.DaemonSet, already bool) *applyoperatorv1.OperatorConditionApplyConfiguration {
 	if daemonSet == nil {
 		return condition(ProgressingCondition, operatorv1.ConditionTrue, "Missing", fmt.Sprintf(
-			"daemonset/%s in %s does not exist yet; conditions that are Degraded tell what holds it up", operand.NodeManager, operand.Namespace))
+			"daemonset/%s in %s does not exist yet; the conditions that are Degraded tell why", operand.NodeManager, operand.Namespace))
 	}
 	status := daemonSet.Status
-	rolling := status.ObservedGeneration < daemonSet.Generation || already && status.CurrentNumberScheduled < status.DesiredNumberScheduled
-	for _, pod := range pods {
-		outdated := pod.Annotations[operand.NodeManagerDigestAnnotation] != daemonSet.Spec.Template.Annotations[operand.NodeManagerDigestAnnotation]
-		rolling = rolling || outdated || already && pod.Status.Phase == corev1.PodPending
+	outdated := outdatedNodes(daemonSet) > 0
+	starting := status.NumberUnavailable > 0
+	if c.last.of(daemonSet) {
+		outdated, starting = outdated && c.last.outdated > 0, starting && c.last.pending > 0
 	}
+	rolling := status.ObservedGeneration < daemonSet.Generation || outdated ||
+		already && (starting || status.CurrentNumberScheduled < status.DesiredNumberScheduled)
 	if !rolling {
 		return condition(ProgressingCondition, operatorv1.ConditionFalse, "AsExpected", "")
 	}
-	return condition(ProgressingCondition, operatorv1.ConditionTrue, "RollingOut", fmt.Sprintf(
-		"daemonset/%s in %s is being rolled out to the Linux nodes", operand.NodeManager, operand.Namespace))
+	message := fmt.Sprintf("daemonset/%s in %s is being rolled out to the Linux nodes", operand.NodeManager, operand.Namespace)
+	if len(c.last.troubles) > 0 {
+		message += "; it may wait for " + names(c.last.troubles)
+	}
+	return condition(ProgressingCondition, operatorv1.ConditionTrue, "RollingOut", message)
+}
+
+// outdatedNodes is how many nodes have a pod of an earlier template only.
+func outdatedNodes(daemonSet *appsv1.DaemonSet) int32 {
+	return daemonSet.Status.CurrentNumberScheduled - daemonSet.Status.UpdatedNumberScheduled
 }
 
 // condition leaves an empty message out: the API drops it, and what was applied would never equal what is there.

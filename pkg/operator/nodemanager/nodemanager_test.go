@@ -12,12 +12,17 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 const namespace = "openshift-cloud-controller-manager"
@@ -27,7 +32,9 @@ var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 func daemonSet(change func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 	d := &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "azure-cloud-node-manager", Generation: 2},
-		Status:     appsv1.DaemonSetStatus{ObservedGeneration: 2, DesiredNumberScheduled: 2, CurrentNumberScheduled: 2},
+		Status: appsv1.DaemonSetStatus{
+			ObservedGeneration: 2, DesiredNumberScheduled: 2, CurrentNumberScheduled: 2, UpdatedNumberScheduled: 2,
+		},
 	}
 	d.Spec.Template.Annotations = map[string]string{"cloud-controller-manager.openshift.io/candidate": "new"}
 	change(d)
@@ -55,9 +62,10 @@ func pod(node string, change func(*corev1.Pod)) *corev1.Pod {
 
 func same[T any](*T) {}
 
-// waiting makes a pod's container wait since the given time.
+// waiting makes the container of a pod that was created at the given time wait since then.
 func waiting(reason string, since time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
+		p.CreationTimestamp = metav1.NewTime(since)
 		p.Status.Phase = corev1.PodPending
 		p.Status.Conditions[0].Status = corev1.ConditionFalse
 		p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(since)
@@ -70,7 +78,9 @@ func crashed(times int32, last time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Status.ContainerStatuses[0].RestartCount = times
 		p.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.NewTime(last)},
+			Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: 1, Reason: "Error", StartedAt: metav1.NewTime(last.Add(-time.Second)), FinishedAt: metav1.NewTime(last),
+			},
 		}
 	}
 }
@@ -93,36 +103,106 @@ func (s syncContext) Queue() workqueue.RateLimitingInterface { //nolint:staticch
 	return s.queue
 }
 
+// node has been Ready for a day.
+func node(name string, change func(*corev1.Node)) *corev1.Node {
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-24 * time.Hour))},
+		}},
+	}
+	change(n)
+	return n
+}
+
+// ready changes the condition Ready of a node.
+func ready(status corev1.ConditionStatus, since time.Time) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Conditions[0].Status, n.Status.Conditions[0].LastTransitionTime = status, metav1.NewTime(since)
+	}
+}
+
+// unavailable is a DaemonSet of which as many pods do not run on all nodes.
+func unavailable(pods, all int32) *appsv1.DaemonSet {
+	return daemonSet(func(d *appsv1.DaemonSet) {
+		d.Status.DesiredNumberScheduled, d.Status.CurrentNumberScheduled, d.Status.UpdatedNumberScheduled = all, all, all
+		d.Status.NumberUnavailable = pods
+	})
+}
+
 type fixture struct {
 	platform   string
 	daemonSet  *appsv1.DaemonSet
 	pods       []*corev1.Pod
+	nodes      []*corev1.Node
 	unsynced   bool
 	conditions []operatorv1.OperatorCondition
 	shortSince time.Time
 }
 
-// run returns the conditions after one sync as "<type>=<status> <reason>: <message>", and after what times it looks again.
-func (f fixture) run(t *testing.T) (conditions []string, after []time.Duration) {
+// world is a cluster and the controller that looks at it.
+type world struct {
+	*controller
+	kube     *fake.Clientset
+	store    cache.Store
+	operator v1helpers.OperatorClient
+	clock    *clocktesting.FakePassiveClock
+}
+
+func (f fixture) start(t *testing.T) *world {
 	t.Helper()
-	kube := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-	if f.daemonSet != nil {
-		require.NoError(t, kube.Apps().V1().DaemonSets().Informer().GetStore().Add(f.daemonSet))
-	}
-	for _, p := range f.pods {
-		require.NoError(t, kube.Core().V1().Pods().Informer().GetStore().Add(p))
-	}
-	operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
+	w := &world{kube: fake.NewClientset(), clock: clocktesting.NewFakePassiveClock(now)}
+	shared := informers.NewSharedInformerFactory(w.kube, 0)
+	w.store = shared.Apps().V1().DaemonSets().Informer().GetStore()
+	w.operator = v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
 		ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"` + f.platform + `"}`)},
 	}, &operatorv1.OperatorStatus{Conditions: f.conditions}, nil)
-	clock := clocktesting.NewFakePassiveClock(now)
-	c := &controller{
-		operator: operator, daemonSets: kube.Apps().V1().DaemonSets().Lister(), pods: kube.Core().V1().Pods().Lister(),
-		synced: func() bool { return !f.unsynced }, clock: clock, shortSince: f.shortSince,
+	w.controller = newController(Options{
+		Operator: w.operator, DaemonSets: shared.Apps().V1().DaemonSets(), Pods: w.kube.CoreV1(), Nodes: w.kube.CoreV1(), Clock: w.clock,
+	})
+	w.synced, w.shortSince = func() bool { return !f.unsynced }, f.shortSince
+	w.set(t, f.daemonSet, f.pods, f.nodes)
+	return w
+}
+
+// set makes these the objects of the cluster.
+func (w *world) set(t *testing.T, daemonSet *appsv1.DaemonSet, pods []*corev1.Pod, nodes []*corev1.Node) {
+	t.Helper()
+	var stored []any
+	if daemonSet != nil {
+		stored = append(stored, daemonSet)
 	}
+	require.NoError(t, w.store.Replace(stored, ""))
+	tracker := w.kube.Tracker()
+	for _, old := range w.list(t) {
+		require.NoError(t, tracker.Delete(corev1.SchemeGroupVersion.WithResource("pods"), namespace, old.Name))
+	}
+	for _, p := range pods {
+		p = p.DeepCopy()
+		p.UID = types.UID(p.Name)
+		require.NoError(t, tracker.Add(p))
+	}
+	for _, n := range nodes {
+		if err := tracker.Add(n); apierrors.IsAlreadyExists(err) {
+			require.NoError(t, tracker.Update(corev1.SchemeGroupVersion.WithResource("nodes"), n, ""))
+		}
+	}
+	w.kube.ClearActions()
+}
+
+func (w *world) list(t *testing.T) []corev1.Pod {
+	t.Helper()
+	list, err := w.kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	return list.Items
+}
+
+// sync returns the conditions after one sync as "<type>=<status> <reason>: <message>", and after what times it looks again.
+func (w *world) sync(t *testing.T) (conditions []string, after []time.Duration) {
+	t.Helper()
 	queue := &recordedQueue{}
-	require.NoError(t, c.sync(t.Context(), syncContext{factory.NewSyncContext("test", events.NewInMemoryRecorder("test", clock)), queue}))
-	_, status, _, err := operator.GetOperatorState()
+	require.NoError(t, w.controller.sync(t.Context(), syncContext{factory.NewSyncContext("test", events.NewInMemoryRecorder("test", w.clock)), queue}))
+	_, status, _, err := w.operator.GetOperatorState()
 	require.NoError(t, err)
 	for _, condition := range status.Conditions {
 		conditions = append(conditions, fmt.Sprintf("%s=%s %s: %s", condition.Type, condition.Status, condition.Reason, condition.Message))
@@ -130,16 +210,31 @@ func (f fixture) run(t *testing.T) (conditions []string, after []time.Duration) 
 	return conditions, queue.after
 }
 
+// lists is how often Pods were listed.
+func (w *world) lists() int {
+	lists := 0
+	for _, action := range w.kube.Actions() {
+		if action.Matches("list", "pods") {
+			lists++
+		}
+	}
+	return lists
+}
+
 const (
-	healthy     = "NodeManagerDegraded=False AsExpected: "
-	settled     = "NodeManagerProgressing=False AsExpected: "
-	rollingOut  = "NodeManagerProgressing=True RollingOut: daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager is being rolled out to the Linux nodes"
-	doNotRun    = "NodeManagerDegraded=True NotRunning: The pods of daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager do not run on "
-	consequence = ". Nodes that join the cluster stay uninitialized without it"
+	prefix     = "daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager "
+	healthy    = "NodeManagerDegraded=False AsExpected: "
+	unnoticed  = "NodeManagerNotices=False AsExpected: "
+	settled    = "NodeManagerProgressing=False AsExpected: "
+	rollingOut = "NodeManagerProgressing=True RollingOut: " + prefix + "is being rolled out to the Linux nodes"
+	degraded   = "NodeManagerDegraded=True NotRunning: " + prefix + "fails on "
+	noticed    = "NodeManagerNotices=True NotRunning: " + prefix + "fails on "
+	effect     = ", which stay uninitialized if they join now; "
 )
 
 func TestConditions(t *testing.T) {
 	progressing := []operatorv1.OperatorCondition{{Type: ProgressingCondition, Status: operatorv1.ConditionTrue}}
+	hour := now.Add(-time.Hour)
 	for name, tc := range map[string]struct {
 		fixture
 		want  []string
@@ -147,116 +242,234 @@ func TestConditions(t *testing.T) {
 	}{
 		"every node has one": {
 			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("a", same), pod("b", same)}},
-			want:    []string{settled, healthy},
+			want:    []string{settled, healthy, unnoticed},
 		},
 		"there is no daemonset yet": {
-			want: []string{"NodeManagerProgressing=True Missing: daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager does not exist yet; " +
-				"conditions that are Degraded tell what holds it up", healthy},
+			want: []string{"NodeManagerProgressing=True Missing: " + prefix + "does not exist yet; the conditions that are Degraded tell why", healthy, unnoticed},
 		},
-		"a change has not been seen by the daemonset controller": {
+		"the daemonset controller has not seen a change": {
 			fixture: fixture{daemonSet: daemonSet(func(d *appsv1.DaemonSet) { d.Generation = 3 })},
-			want:    []string{rollingOut, healthy},
+			want:    []string{rollingOut, healthy, unnoticed},
 		},
 		"a pod is of an earlier candidate": {
-			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{
+			fixture: fixture{daemonSet: daemonSet(func(d *appsv1.DaemonSet) { d.Status.UpdatedNumberScheduled = 1 }), pods: []*corev1.Pod{
 				pod("a", same), pod("b", func(p *corev1.Pod) { p.Annotations = nil }),
 			}},
-			want: []string{rollingOut, healthy},
+			want:  []string{rollingOut, healthy, unnoticed},
+			after: []time.Duration{5 * time.Minute},
 		},
 		"the last pod of a rollout starts": {
 			fixture: fixture{
-				conditions: progressing, daemonSet: daemonSet(same),
+				conditions: progressing, daemonSet: unavailable(1, 2),
 				pods: []*corev1.Pod{pod("a", same), pod("b", waiting("ContainerCreating", now.Add(-time.Minute)))},
 			},
-			want:  []string{rollingOut, healthy},
+			want:  []string{rollingOut, healthy, unnoticed},
 			after: []time.Duration{4 * time.Minute},
 		},
-		"a rollout waits for its last pod to be made": {
+		"a rollout waits for its last pod to be created": {
 			fixture: fixture{
 				conditions: progressing, daemonSet: daemonSet(func(d *appsv1.DaemonSet) { d.Status.CurrentNumberScheduled = 1 }),
 				pods: []*corev1.Pod{pod("a", same)},
 			},
-			want:  []string{rollingOut, healthy},
+			want:  []string{rollingOut, healthy, unnoticed},
+			after: []time.Duration{5 * time.Minute},
+		},
+		"a rollout names the node that it waits for": {
+			fixture: fixture{
+				conditions: progressing, daemonSet: daemonSet(func(d *appsv1.DaemonSet) {
+					d.Status.UpdatedNumberScheduled, d.Status.NumberUnavailable, d.Status.DesiredNumberScheduled = 1, 1, 20
+					d.Status.CurrentNumberScheduled = 20
+				}),
+				pods:  []*corev1.Pod{pod("a", waiting("ErrImagePull", hour)), pod("b", func(p *corev1.Pod) { p.Annotations = nil })},
+				nodes: []*corev1.Node{node("a", same)},
+			},
+			want: []string{
+				rollingOut + "; it may wait for node/a (ErrImagePull)", healthy,
+				noticed + "1 of 20 nodes" + effect + "it does not run on node/a (ErrImagePull): check that the nodes reach the registry of the image",
+			},
 			after: []time.Duration{5 * time.Minute},
 		},
 		"a pod on a node that joins is no rollout": {
-			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("a", same), pod("b", waiting("ContainerCreating", now))}},
-			want:    []string{settled, healthy},
+			fixture: fixture{daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", same), pod("b", waiting("ContainerCreating", now))}},
+			want:    []string{settled, healthy, unnoticed},
 			after:   []time.Duration{5 * time.Minute},
 		},
 		"an image cannot be pulled for a while": {
-			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("a", waiting("ImagePullBackOff", now.Add(-4*time.Minute)))}},
-			want:    []string{settled, healthy},
+			fixture: fixture{daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", waiting("ImagePullBackOff", now.Add(-4*time.Minute)))}},
+			want:    []string{settled, healthy, unnoticed},
 			after:   []time.Duration{time.Minute},
 		},
-		"an image cannot be pulled": {
-			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("a", waiting("ImagePullBackOff", now.Add(-5*time.Minute)))}},
-			want:    []string{settled, doNotRun + "node/a (ImagePullBackOff); check that the nodes reach the registry of the image" + consequence},
+		"one node of a few cannot pull the image": {
+			fixture: fixture{
+				daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", waiting("ImagePullBackOff", now.Add(-5*time.Minute)))},
+				nodes: []*corev1.Node{node("a", same)},
+			},
+			want: []string{settled, healthy, noticed + "1 of 2 nodes" + effect +
+				"it does not run on node/a (ImagePullBackOff): check that the nodes reach the registry of the image"},
+			after: []time.Duration{5 * time.Minute},
+		},
+		"the only node cannot pull the image": {
+			fixture: fixture{
+				daemonSet: unavailable(1, 1), pods: []*corev1.Pod{pod("a", waiting("ImagePullBackOff", hour))}, nodes: []*corev1.Node{node("a", same)},
+			},
+			want: []string{settled, unnoticed, degraded + "1 of 1 nodes" + effect +
+				"it does not run on node/a (ImagePullBackOff): check that the nodes reach the registry of the image"},
+			after: []time.Duration{5 * time.Minute},
+		},
+		"a tenth of the nodes cannot pull the image": {
+			fixture: fixture{
+				daemonSet: unavailable(2, 20), pods: []*corev1.Pod{pod("a", waiting("ErrImagePull", hour)), pod("b", waiting("ErrImagePull", hour))},
+				nodes: []*corev1.Node{node("a", same), node("b", same)},
+			},
+			want: []string{settled, unnoticed, degraded + "2 of 20 nodes" + effect +
+				"it does not run on node/a (ErrImagePull), node/b (ErrImagePull): check that the nodes reach the registry of the image"},
+			after: []time.Duration{5 * time.Minute},
+		},
+		"less than a tenth of the nodes cannot pull the image": {
+			fixture: fixture{
+				daemonSet: unavailable(2, 21), pods: []*corev1.Pod{pod("a", waiting("ErrImagePull", hour)), pod("b", waiting("ErrImagePull", hour))},
+				nodes: []*corev1.Node{node("a", same), node("b", same)},
+			},
+			want: []string{settled, healthy, noticed + "2 of 21 nodes" + effect +
+				"it does not run on node/a (ErrImagePull), node/b (ErrImagePull): check that the nodes reach the registry of the image"},
+			after: []time.Duration{5 * time.Minute},
 		},
 		"one crashes and happens to run": {
-			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("b", crashed(3, now.Add(-time.Minute)))}},
-			want:    []string{settled, doNotRun + "node/b (crashes with exit code 1); look at the log of the container cloud-node-manager" + consequence},
-			after:   []time.Duration{9 * time.Minute},
+			fixture: fixture{
+				daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("b", crashed(3, now.Add(-7*time.Minute)))}, nodes: []*corev1.Node{node("b", same)},
+			},
+			want: []string{settled, healthy, noticed + "1 of 2 nodes" + effect +
+				"it does not run on node/b (crashes with exit code 1): read the log of the container cloud-node-manager"},
+			after: []time.Duration{3 * time.Minute},
 		},
 		"one crashed when its node started": {
 			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("b", crashed(2, now.Add(-time.Minute)))}},
-			want:    []string{settled, healthy},
+			want:    []string{settled, healthy, unnoticed},
 		},
 		"one crashed some time ago": {
 			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("b", crashed(30, now.Add(-10*time.Minute)))}},
-			want:    []string{settled, healthy},
+			want:    []string{settled, healthy, unnoticed},
+		},
+		"one crashed once more after a month": {
+			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("b", func(p *corev1.Pod) {
+				crashed(3, now.Add(-time.Minute))(p)
+				p.Status.ContainerStatuses[0].LastTerminationState.Terminated.StartedAt = metav1.NewTime(now.Add(-720 * time.Hour))
+			})}},
+			want: []string{settled, healthy, unnoticed},
+		},
+		"a node reboots again": {
+			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("b", func(p *corev1.Pod) {
+				crashed(3, now.Add(-time.Minute))(p)
+				p.Status.ContainerStatuses[0].LastTerminationState.Terminated.Reason = "ContainerStatusUnknown"
+			})}},
+			want: []string{settled, healthy, unnoticed},
+		},
+		"one crashed with its node": {
+			fixture: fixture{
+				daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("b", crashed(3, now.Add(-2*time.Minute)))},
+				nodes: []*corev1.Node{node("b", ready(corev1.ConditionTrue, now.Add(-time.Minute)))},
+			},
+			want: []string{settled, healthy, unnoticed},
 		},
 		"a node is away": {
-			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("a", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse })}},
-			want:    []string{settled, healthy},
+			fixture: fixture{
+				daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse })},
+			},
+			want:  []string{settled, healthy, unnoticed},
+			after: []time.Duration{5 * time.Minute},
 		},
-		"a pod on its way out is not asked": {
-			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("a", func(p *corev1.Pod) {
-				waiting("ImagePullBackOff", now.Add(-time.Hour))(p)
+		"a node went away while it pulled the image": {
+			fixture: fixture{
+				daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", waiting("ContainerCreating", hour))},
+				nodes: []*corev1.Node{node("a", ready(corev1.ConditionUnknown, hour))},
+			},
+			want:  []string{settled, healthy, unnoticed},
+			after: []time.Duration{5 * time.Minute},
+		},
+		"a node whose runtime fails is not the node manager's trouble": {
+			fixture: fixture{
+				daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", waiting("ContainerCreating", hour))},
+				nodes: []*corev1.Node{node("a", ready(corev1.ConditionFalse, hour))},
+			},
+			want:  []string{settled, healthy, unnoticed},
+			after: []time.Duration{5 * time.Minute},
+		},
+		"a node that joins has no network without it": {
+			fixture: fixture{
+				daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", waiting("ErrImagePull", hour))},
+				nodes: []*corev1.Node{node("a", func(n *corev1.Node) {
+					ready(corev1.ConditionFalse, hour)(n)
+					n.Spec.Taints = []corev1.Taint{{Key: uninitializedTaint}}
+				})},
+			},
+			want: []string{settled, healthy, noticed + "1 of 2 nodes" + effect +
+				"it does not run on node/a (ErrImagePull): check that the nodes reach the registry of the image"},
+			after: []time.Duration{5 * time.Minute},
+		},
+		"a node was deleted before its pod": {
+			fixture: fixture{daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", waiting("ContainerCreating", hour))}},
+			want:    []string{settled, healthy, unnoticed},
+			after:   []time.Duration{5 * time.Minute},
+		},
+		"a pod that is being deleted is not asked": {
+			fixture: fixture{daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", func(p *corev1.Pod) {
+				waiting("ImagePullBackOff", hour)(p)
 				p.DeletionTimestamp, p.Annotations = &metav1.Time{Time: now}, nil
 			})}},
-			want: []string{settled, healthy},
+			want:  []string{settled, healthy, unnoticed},
+			after: []time.Duration{5 * time.Minute},
 		},
 		"a pod has no place": {
-			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("", func(p *corev1.Pod) {
-				p.Status = corev1.PodStatus{Phase: corev1.PodPending}
-				p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-					NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Values: []string{"c"}}}}},
-				}}}
-			})}},
-			want: []string{settled, doNotRun + "node/c (Pending); look at the events of the pods" + consequence},
+			fixture: fixture{
+				daemonSet: unavailable(1, 2), nodes: []*corev1.Node{node("c", same)},
+				pods: []*corev1.Pod{pod("", func(p *corev1.Pod) {
+					p.Status = corev1.PodStatus{Phase: corev1.PodPending}
+					p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+						NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Values: []string{"c"}}}}},
+					}}}
+				})},
+			},
+			want:  []string{settled, healthy, noticed + "1 of 2 nodes" + effect + "it does not run on node/c (Pending): read the events of the pods"},
+			after: []time.Duration{5 * time.Minute},
 		},
 		"a node throws its pod out": {
-			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("a", func(p *corev1.Pod) {
+			fixture: fixture{daemonSet: unavailable(1, 2), nodes: []*corev1.Node{node("a", same)}, pods: []*corev1.Pod{pod("a", func(p *corev1.Pod) {
 				p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfcpu"}
 			})}},
-			want: []string{settled, doNotRun + "node/a (OutOfcpu); look at the events of the pods" + consequence},
+			want:  []string{settled, healthy, unnoticed},
+			after: []time.Duration{5 * time.Minute},
 		},
 		"many nodes have many reasons": {
-			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{
-				pod("7", waiting("CreateContainerConfigError", now.Add(-time.Hour))), pod("1", waiting("ErrImagePull", now.Add(-time.Hour))),
-				pod("2", waiting("CrashLoopBackOff", now.Add(-time.Hour))), pod("3", waiting("ErrImagePull", now.Add(-time.Hour))),
-				pod("4", waiting("ErrImagePull", now.Add(-time.Hour))), pod("5", waiting("ErrImagePull", now.Add(-time.Hour))),
-				pod("6", waiting("ErrImagePull", now.Add(-time.Hour))),
+			fixture: fixture{daemonSet: unavailable(7, 8), pods: []*corev1.Pod{
+				pod("7", waiting("CreateContainerConfigError", hour)), pod("1", waiting("ErrImagePull", hour)),
+				pod("2", waiting("CrashLoopBackOff", hour)), pod("3", waiting("ErrImagePull", hour)),
+				pod("4", waiting("ErrImagePull", hour)), pod("5", waiting("ErrImagePull", hour)),
+				pod("6", waiting("ErrImagePull", hour)),
+			}, nodes: []*corev1.Node{
+				node("1", same), node("2", same), node("3", same), node("4", same), node("5", same), node("6", same), node("7", same),
 			}},
-			want: []string{settled, doNotRun + "node/1 (ErrImagePull), node/2 (CrashLoopBackOff), node/3 (ErrImagePull), node/4 (ErrImagePull), node/5 (ErrImagePull) " +
-				"and 2 more; check that the nodes reach the registry of the image and look at the events of the pods and " +
-				"look at the log of the container cloud-node-manager" + consequence},
+			want: []string{settled, unnoticed, degraded + "7 of 8 nodes" + effect +
+				"it does not run on node/1 (ErrImagePull), node/2 (CrashLoopBackOff), node/3 (ErrImagePull), node/4 (ErrImagePull), node/5 (ErrImagePull) " +
+				"and 2 more: check that the nodes reach the registry of the image, read the events of the pods, " +
+				"read the log of the container cloud-node-manager"},
+			after: []time.Duration{5 * time.Minute},
 		},
-		"pods cannot be made": {
+		"pods cannot be created": {
 			fixture: fixture{
-				daemonSet:  daemonSet(func(d *appsv1.DaemonSet) { d.Status.CurrentNumberScheduled = 0 }),
+				daemonSet: daemonSet(func(d *appsv1.DaemonSet) {
+					d.Status.CurrentNumberScheduled, d.Status.UpdatedNumberScheduled = 0, 0
+				}),
 				shortSince: now.Add(-5 * time.Minute),
 			},
-			want: []string{settled, "NodeManagerDegraded=True NotRunning: 2 nodes have no pod of daemonset/azure-cloud-node-manager in " +
-				"openshift-cloud-controller-manager; look at its events for why none can be made" + consequence},
+			want: []string{settled, unnoticed, degraded + "2 of 2 nodes" + effect + "2 nodes have no pod of it: read its events"},
 		},
 		"pods of others are not asked": {
-			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("a", func(p *corev1.Pod) {
-				waiting("ImagePullBackOff", now.Add(-time.Hour))(p)
+			fixture: fixture{daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", func(p *corev1.Pod) {
+				waiting("ImagePullBackOff", hour)(p)
 				p.Labels = map[string]string{"app": "cloud-controller-manager"}
 			})}},
-			want: []string{settled, healthy},
+			want:  []string{settled, healthy, unnoticed},
+			after: []time.Duration{5 * time.Minute},
 		},
 		"the watch has only just begun": {
 			fixture: fixture{unsynced: true},
@@ -274,15 +487,9 @@ func TestConditions(t *testing.T) {
 			case " ":
 				f.platform = ""
 			}
-			got, after := f.run(t)
+			got, after := f.start(t).sync(t)
 			require.ElementsMatch(t, tc.want, got)
 			require.Equal(t, tc.after, after)
 		})
 	}
-}
-
-func TestOnlyItsOwnPodsWakeIt(t *testing.T) {
-	require.True(t, isNodeManager(pod("a", same)))
-	require.False(t, isNodeManager(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "installer"}}}))
-	require.False(t, isNodeManager("something else"))
 }
