@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/informers"
+	corev1informers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -51,7 +53,7 @@ type informerSet struct {
 
 func newInformerSet(kube kubernetes.Interface, config configclient.Interface) informerSet {
 	return informerSet{
-		target:        namespaced(kube, operatorclient.TargetNamespace, longWatch),
+		target:        targetInformers(kube),
 		operator:      namespaced(kube, operatorclient.OperatorNamespace, longWatch),
 		userConfig:    namespaced(kube, operatorclient.UserConfigNamespace, longWatch),
 		managedConfig: namespaced(kube, operatorclient.ManagedConfigNamespace, named(operatorclient.ManagedCloudConfig)),
@@ -66,6 +68,18 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 		clusterOperator: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
 			configinformers.WithTweakListOptions(named(operatorclient.ClusterOperator)), configinformers.WithTransform(stripManagedFields)),
 	}
+}
+
+// targetInformers are those of the operand's namespace. Its Pods are without the cloud-node-managers, of which every Linux node
+// has one: memory and the wake-ups of the controllers that watch Pods would grow with the number of workers.
+func targetInformers(kube kubernetes.Interface) informers.SharedInformerFactory {
+	target := namespaced(kube, operatorclient.TargetNamespace, longWatch)
+	// The factory keeps the informer that it has first; Core().V1().Pods() returns this one from now on.
+	target.InformerFor(&corev1.Pod{}, func(kube kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return corev1informers.NewFilteredPodInformer(kube, operatorclient.TargetNamespace, resync,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, labelled("k8s-app!="+operand.NodeManager))
+	})
+	return target
 }
 
 func namespaced(kube kubernetes.Interface, namespace string, tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {

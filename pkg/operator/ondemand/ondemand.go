@@ -4,10 +4,12 @@ package ondemand
 
 import (
 	"context"
+	"maps"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
@@ -22,6 +24,36 @@ type Informer struct {
 
 // HasSynced says that there is nothing to wait for.
 func (Informer) HasSynced() bool { return true }
+
+// SpecInformer is an Informer that does not hand out updates of the status alone: that of a DaemonSet changes with every pod.
+type SpecInformer struct {
+	cache.SharedIndexInformer
+}
+
+// HasSynced says that there is nothing to wait for.
+func (SpecInformer) HasSynced() bool { return true }
+
+// AddEventHandler implements factory.Informer.
+func (i SpecInformer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return i.SharedIndexInformer.AddEventHandler(specHandler{handler})
+}
+
+type specHandler struct {
+	cache.ResourceEventHandler
+}
+
+// OnUpdate drops an update that left everything but the status.
+func (h specHandler) OnUpdate(oldObj, newObj any) {
+	before, errBefore := meta.Accessor(oldObj)
+	after, errAfter := meta.Accessor(newObj)
+	if errBefore == nil && errAfter == nil && before.GetResourceVersion() != after.GetResourceVersion() &&
+		before.GetUID() == after.GetUID() && before.GetGeneration() == after.GetGeneration() &&
+		maps.Equal(before.GetLabels(), after.GetLabels()) && maps.Equal(before.GetAnnotations(), after.GetAnnotations()) &&
+		before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) {
+		return
+	}
+	h.ResourceEventHandler.OnUpdate(oldObj, newObj)
+}
 
 // Informers are started together, such as those of a SharedInformerFactory. To start them again does nothing.
 type Informers interface {

@@ -95,7 +95,7 @@ func newController(o Options) *controller {
 func (c *controller) factory() *factory.Factory {
 	return factory.New().
 		WithInformers(c.Operator.Informer(), c.TargetConfigMaps.Informer(), c.TargetSecrets.Informer(),
-			ondemand.Informer{SharedIndexInformer: c.TargetDaemonSets.Informer()}).
+			ondemand.SpecInformer{SharedIndexInformer: c.TargetDaemonSets.Informer()}).
 		WithSync(c.sync).
 		WithSyncDegradedOnError(c.Operator)
 }
