@@ -15,6 +15,8 @@ const (
 	// azureEndpointsKey is the key beside the configuration that holds the endpoints of an Azure Stack Hub, and the name of
 	// the file that they are delivered in.
 	azureEndpointsKey = "endpoints"
+	// nodeManagerConfigKey is the cloud-node-manager's own cloud.conf.
+	nodeManagerConfigKey = "cloud.conf"
 )
 
 // azure is one run of the functions of both Azure clouds.
@@ -71,7 +73,12 @@ func (a *azure) useProbes() {
 func AzureStack(src Source) Result {
 	a := readAzure(src, true)
 	a.checkEndpoints()
-	return a.finish(map[string][]byte{azureEndpointsKey: src.Keys[azureEndpointsKey]})
+	endpoints := src.Keys[azureEndpointsKey]
+	result := a.finish(map[string][]byte{azureEndpointsKey: endpoints})
+	result.NodeManager = map[string][]byte{
+		nodeManagerConfigKey: a.config.only(azureNodeManagerFields).formatJSON(), azureEndpointsKey: endpoints,
+	}
+	return result
 }
 
 func readAzure(src Source, stack bool) *azure {

@@ -86,6 +86,24 @@ var azureFields = slices.Concat(
 		"privateDNSZoneGroupRateLimit", "privateEndpointRateLimit", "privateLinkServiceRateLimit", "virtualNetworkRateLimit"),
 )
 
+// azureNodeManagerFields are what the cloud-node-manager reads with --use-instance-metadata=false, on Azure Stack Hub: how to log in
+// to the resource manager, and how to find its own virtual machine there (pkg/nodemanager, pkg/node, and of pkg/provider what they
+// call). It reads nothing about load balancers, networks and routes. It cannot do without a credential: the resource manager
+// answers nobody who has not logged in, and the instance metadata service of Azure Stack Hub does not tell enough.
+var azureNodeManagerFields = []string{
+	"cloud", "disableAzureStackCloud", "identitySystem", "resourceManagerEndpoint", "tenantId", "subscriptionId", "userAgent",
+	"aadClientId", "aadClientSecret", "useManagedIdentityExtension", "userAssignedIdentityID",
+	"networkResourceTenantID", "networkResourceSubscriptionID",
+	"cloudProviderBackoff", "cloudProviderBackoffRetries", "cloudProviderBackoffDuration", "cloudProviderBackoffExponent",
+	"cloudProviderBackoffJitter", "cloudProviderRateLimit", "cloudProviderRateLimitQPS", "cloudProviderRateLimitBucket",
+	"enableMinimumRetryAfter",
+	"location", "resourceGroup", "vmType", "useInstanceMetadata", "disableAPICallCache",
+	"disableAvailabilitySetNodes", "enableVmssFlexNodes", "listVmssVirtualMachinesWithoutInstanceView",
+	"availabilitySetsCacheTTLInSeconds", "nonVmssUniformNodesCacheTTLInSeconds", "publicIPCacheTTLInSeconds",
+	"vmCacheTTLInSeconds", "vmssCacheTTLInSeconds", "vmssVirtualMachinesCacheTTLInSeconds", "vmssFlexCacheTTLInSeconds",
+	"vmssFlexVMCacheTTLInSeconds",
+}
+
 func azureLegacy(why string, names ...string) []treeField {
 	fields := treeFieldsOf(anyTree, names...)
 	for i := range fields {

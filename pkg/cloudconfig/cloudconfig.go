@@ -147,6 +147,9 @@ type Result struct {
 	Files map[string][]byte
 	// Credentials are the files that the cloud-controller-manager reads its credentials from, by name.
 	Credentials map[string][]byte
+	// NodeManager are the files that the platform's cloud-node-manager reads, by name; nil where it reads none. They may hold
+	// secrets.
+	NodeManager map[string][]byte
 	// Tokens are the federated tokens of the cloud-controller-manager's ServiceAccount that the cloud's login needs.
 	Tokens []Token
 	// Kept are the user's values that do not count yet, by key: the predecessor ignored them, and an upgrade changes nothing

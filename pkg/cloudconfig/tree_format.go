@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -13,6 +14,17 @@ func (d *treeDocument) formatJSON() []byte {
 	writeJSON(&b, d.root, "")
 	b.WriteByte('\n')
 	return b.Bytes()
+}
+
+// only is the document with no other keys than these.
+func (d *treeDocument) only(names []string) *treeDocument {
+	root := *d.root
+	root.entries = slices.DeleteFunc(slices.Clone(root.entries), func(e *treeEntry) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, e.name) })
+	})
+	kept := *d
+	kept.root = &root
+	return &kept
 }
 
 func writeJSON(b *bytes.Buffer, n *treeNode, indent string) {

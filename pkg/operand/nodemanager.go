@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
@@ -23,6 +24,9 @@ const (
 	// NodeManagerContainer is the name of its container.
 	NodeManagerContainer = "cloud-node-manager"
 
+	// NodeManagerConfigSecret holds what the cloud-node-manager reads where it cannot do with its instance's metadata.
+	NodeManagerConfigSecret = "cloud-node-manager-config"
+
 	// NodeManagerDigestAnnotation on the pods of the DaemonSet covers all that they were made from: their specification and
 	// what they read. It tells pods of an earlier candidate from those of the present one.
 	NodeManagerDigestAnnotation = "cloud-controller-manager.openshift.io/candidate"
@@ -32,6 +36,18 @@ const (
 // predecessor's.
 func NodeManagerLabels() labels.Set {
 	return labels.Set{"infrastructure.openshift.io/cloud-node-manager": "Azure", "k8s-app": NodeManager}
+}
+
+// nodeManagerConfig is the Secret for the files that the cloud-node-manager reads; nil if it reads none.
+func nodeManagerConfig(in Inputs, files map[string][]byte) *corev1.Secret {
+	if in.Platform.NodeManagerImage == "" || len(files) == 0 {
+		return nil
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: NodeManagerConfigSecret},
+		Type:       corev1.SecretTypeOpaque,
+		Data:       files,
+	}
 }
 
 // buildNodeManager lays the platform's patch over the base DaemonSet and puts in what the configuration says. It is nil on
@@ -99,6 +115,8 @@ func nodeManagerDigest(pod *corev1.PodTemplateSpec, r *Resources) (string, error
 				return "", fmt.Errorf("volume %s: configmap/%s is not among the candidate's", volume.Name, volume.ConfigMap.Name)
 			}
 			configMaps = append(configMaps, r.ConfigMaps[i])
+		case volume.Secret != nil && r.NodeManagerConfig != nil && volume.Secret.SecretName == r.NodeManagerConfig.Name:
+			secrets = append(secrets, r.NodeManagerConfig)
 		case volume.Secret != nil:
 			i := slices.IndexFunc(r.Secrets, func(o *corev1.Secret) bool { return o.Name == volume.Secret.SecretName })
 			if i < 0 {

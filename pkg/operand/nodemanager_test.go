@@ -1,6 +1,9 @@
 package operand_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"maps"
 	"slices"
 	"testing"
 
@@ -8,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -88,6 +92,12 @@ func TestTheNodeManagerIsReplacedForWhatItReads(t *testing.T) {
 			platform: "azure",
 			change:   func(in *operand.Inputs) { in.ForceRedeploymentReason = "because" },
 		},
+		"another load balancer, about which it reads nothing": {
+			platform: "azurestack",
+			change: func(in *operand.Inputs) {
+				in.CloudConfig.Data = bytes.Replace(in.CloudConfig.Data, []byte(`"basic"`), []byte(`"standard"`), 1)
+			},
+		},
 		"another client secret where the configuration is read": {
 			platform: "azurestack", want: true,
 			change: func(in *operand.Inputs) {
@@ -113,6 +123,43 @@ func TestTheNodeManagerIsReplacedForWhatItReads(t *testing.T) {
 			require.Equal(t, tc.want, digests[false] != digests[true])
 		})
 	}
+}
+
+// A credential is on every node of an Azure Stack Hub: its resource manager answers nobody without one.
+func TestOnlyRootReadsWhatTheNodeManagerLogsInWith(t *testing.T) {
+	p, known := platform.ByName("azurestack")
+	require.True(t, known)
+	resources, err := operand.Render(inputs(t, p, operand.OperatorPhase()))
+	require.NoError(t, err)
+	var config map[string]any
+	require.NoError(t, json.Unmarshal(resources.NodeManagerConfig.Data["cloud.conf"], &config))
+	require.Equal(t, []string{
+		"aadClientId", "aadClientSecret", "cloud", "location", "resourceGroup", "resourceManagerEndpoint", "subscriptionId", "tenantId",
+		"useInstanceMetadata", "useManagedIdentityExtension", "vmType",
+	}, slices.Sorted(maps.Keys(config)))
+	require.Equal(t, []string{"cloud.conf", "endpoints"}, slices.Sorted(maps.Keys(resources.NodeManagerConfig.Data)))
+
+	pod := resources.NodeManager.Spec.Template.Spec
+	var secrets []*corev1.SecretVolumeSource
+	for _, volume := range pod.Volumes {
+		if volume.Secret != nil {
+			secrets = append(secrets, volume.Secret)
+		}
+	}
+	require.Equal(t, []*corev1.SecretVolumeSource{{SecretName: "cloud-node-manager-config", DefaultMode: ptr.To[int32](0o600)}}, secrets)
+	require.Zero(t, *pod.SecurityContext.RunAsUser, "nobody else reads a file of mode 0600")
+}
+
+func TestOnAzureTheNodeManagerReadsNoSecret(t *testing.T) {
+	p, known := platform.ByName("azure")
+	require.True(t, known)
+	resources, err := operand.Render(inputs(t, p, operand.OperatorPhase()))
+	require.NoError(t, err)
+	require.Nil(t, resources.NodeManagerConfig)
+	for _, volume := range resources.NodeManager.Spec.Template.Spec.Volumes {
+		require.Nil(t, volume.Secret, volume.Name)
+	}
+	require.True(t, *resources.NodeManager.Spec.Template.Spec.SecurityContext.RunAsNonRoot)
 }
 
 func TestANodeManagerNeedsTheAddressOfTheAPIServer(t *testing.T) {

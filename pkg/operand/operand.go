@@ -174,6 +174,9 @@ type Resources struct {
 	// files.
 	NodeManager *appsv1.DaemonSet
 
+	// NodeManagerConfig is the Secret that NodeManager reads; nil where it reads none.
+	NodeManagerConfig *corev1.Secret
+
 	// Tokens are the federated tokens that the pod needs. The pod's ConfigMap carries them in TokensAnnotation.
 	Tokens []cloudconfig.Token
 

@@ -47,6 +47,7 @@ func Render(in Inputs) (*Resources, error) {
 	if resources, err = resources.withObjects(in, files); err != nil {
 		return nil, err
 	}
+	resources.NodeManagerConfig = nodeManagerConfig(in, checked.cloud.NodeManager)
 	resources.NodeManager, err = buildNodeManager(in, config, resources)
 	if err != nil {
 		return nil, fmt.Errorf("building the cloud-node-manager of platform %s: %w", in.Platform.Name, err)

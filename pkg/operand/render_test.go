@@ -146,6 +146,13 @@ func dump(t *testing.T, r *operand.Resources) []byte {
 	for _, f := range r.Files {
 		document(fmt.Sprintf("file %s, secret: %t", f.Name, f.Secret), map[string]string{"data": string(f.Data)})
 	}
+	if o := r.NodeManagerConfig; o != nil {
+		data := map[string]string{}
+		for key, value := range o.Data {
+			data[key] = string(value)
+		}
+		document("secret/"+o.Name, data)
+	}
 	if r.NodeManager != nil {
 		daemonSet, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.NodeManager)
 		require.NoError(t, err)

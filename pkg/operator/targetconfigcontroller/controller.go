@@ -131,7 +131,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err := c.apply(ctx, syncCtx.Recorder(), resources); err != nil {
 		return err
 	}
-	if err := c.applyNodeManager(ctx, syncCtx.Recorder(), status, resources.NodeManager); err != nil {
+	if err := c.applyNodeManager(ctx, syncCtx.Recorder(), status, resources); err != nil {
 		return err
 	}
 	return c.report(ctx, syncCtx.Recorder(), status, nil, resources.Warnings)

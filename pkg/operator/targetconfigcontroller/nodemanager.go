@@ -16,16 +16,24 @@ import (
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	appsv1listers "k8s.io/client-go/listers/apps/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 // generationManager owns the generation of the cloud-node-manager in the status, and only that.
 const generationManager = "TargetConfigController-NodeManager"
 
-// applyNodeManager writes the DaemonSet if its specification is not the rendered one, or if somebody else changed it since:
+// applyNodeManager writes what the cloud-node-manager reads, and then the DaemonSet if its specification is not the rendered one, or if somebody else changed it since:
 // then its generation is not the recorded one.
-func (c *controller) applyNodeManager(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, required *appsv1.DaemonSet) error {
+func (c *controller) applyNodeManager(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, resources *operand.Resources) error {
+	required := resources.NodeManager
 	if required == nil {
 		return nil
+	}
+	if secret := resources.NodeManagerConfig; secret != nil {
+		if _, _, err := resourceapply.ApplySecret(ctx, c.Secrets, recorder, secret); err != nil {
+			return fmt.Errorf("secret/%s in %s: %w", secret.Name, secret.Namespace, err)
+		}
 	}
 	expected := resourcemerge.ExpectedDaemonSetGeneration(required, status.Generations)
 	var client appsv1client.DaemonSetsGetter = cachedDaemonSets{c.DaemonSets, c.TargetDaemonSets.Lister()}

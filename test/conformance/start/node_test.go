@@ -124,29 +124,29 @@ func (h host) volume(t *testing.T, pod corev1.PodSpec, name string, objects obje
 		case v.EmptyDir != nil:
 			return t.TempDir()
 		case v.ConfigMap != nil:
-			return folder(t, objects, "configmaps/"+v.ConfigMap.Name, v.ConfigMap.Items)
+			return folder(t, objects, "configmaps/"+v.ConfigMap.Name, v.ConfigMap.Items, v.ConfigMap.DefaultMode)
 		case v.Secret != nil:
-			return folder(t, objects, "secrets/"+v.Secret.SecretName, v.Secret.Items)
+			return folder(t, objects, "secrets/"+v.Secret.SecretName, v.Secret.Items, v.Secret.DefaultMode)
 		}
 	}
 	t.Fatalf("nothing is known of volume %s", name)
 	return ""
 }
 
-// folder writes the keys of an object.
-func folder(t *testing.T, objects objects, name string, items []corev1.KeyToPath) string {
+// folder writes the keys of an object as root's, as the kubelet does.
+func folder(t *testing.T, objects objects, name string, items []corev1.KeyToPath, mode *int32) string {
 	t.Helper()
 	files, known := objects[name]
 	require.True(t, known, "%s does not exist", name)
 	dir := host{t.TempDir()}
 	if len(items) == 0 {
 		for key, data := range files {
-			dir.write(t, key, data, false)
+			dir.write(t, key, data, mode != nil && *mode == 0o600)
 		}
 	}
 	for _, item := range items {
 		require.Contains(t, files, item.Key)
-		dir.write(t, item.Path, files[item.Key], false)
+		dir.write(t, item.Path, files[item.Key], mode != nil && *mode == 0o600)
 	}
 	return dir.dir
 }

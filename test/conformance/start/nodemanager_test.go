@@ -25,7 +25,10 @@ func nodeManager(t *testing.T, name string) (*appsv1.DaemonSet, objects) {
 			mounted["configmaps/"+o.Name][key] = []byte(value)
 		}
 	}
-	for _, o := range resources.Secrets {
+	for _, o := range append(resources.Secrets, resources.NodeManagerConfig) {
+		if o == nil {
+			continue
+		}
 		mounted["secrets/"+o.Name] = o.Data
 	}
 	return resources.NodeManager, mounted
