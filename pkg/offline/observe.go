@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -46,6 +47,7 @@ func (c *Cluster) Observe(payloadVersion string) ([]byte, error) {
 		APIServers:      configlistersv1.NewAPIServerLister(apiServers),
 		FeatureGates:    configlistersv1.NewFeatureGateLister(featureGates),
 		Networks:        configlistersv1.NewNetworkLister(networks),
+		Authentication:  corev1listers.NewConfigMapLister(newIndex()),
 		External:        c.external,
 		LogLevel:        func() (operatorv1.LogLevel, error) { return operatorv1.Normal, nil },
 		Version:         payloadVersion,

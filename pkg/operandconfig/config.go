@@ -97,6 +97,8 @@ var (
 	LeaseDurationPath        = []string{"extendedArguments", "leader-elect-lease-duration"}
 	LeaseRenewDeadlinePath   = []string{"extendedArguments", "leader-elect-renew-deadline"}
 	LeaseRetryPeriodPath     = []string{"extendedArguments", "leader-elect-retry-period"}
+
+	RequestHeaderAllowedNamesPath = []string{"extendedArguments", "requestheader-allowed-names"}
 )
 
 // Merge lays each layer over those before it: a map is merged by key, anything else is replaced. Layers are YAML

@@ -132,7 +132,8 @@ func unthrottled(config *rest.Config) *rest.Config {
 
 func (w *wiring) controllers() []factory.Controller {
 	return []factory.Controller{
-		configobservation.New(w.client, operatorclient.External(w.resource), w.informers.config.Config().V1(), w.OperatorVersion, w.EventRecorder),
+		configobservation.New(w.client, operatorclient.External(w.resource), w.informers.config.Config().V1(),
+			w.informers.kubeSystem.Core().V1().ConfigMaps(), w.OperatorVersion, w.EventRecorder),
 		w.resourceSync(),
 		w.managedCloudConfig(),
 		w.targetConfig(),

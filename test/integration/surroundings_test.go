@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,16 @@ func TestWhatSurroundsTheStaticPodsIsMadeAndMadeAgain(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, map[string]string{"ca-bundle.crt": source.Data[key]}, copied.Data)
 		}
+	})
+	t.Run("only the names that the API server allows may speak for users", func(t *testing.T) {
+		source, err := c.kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
+		require.NoError(t, err)
+		var names []string
+		require.NoError(t, json.Unmarshal([]byte(source.Data["requestheader-allowed-names"]), &names))
+		require.NotEmpty(t, names)
+		pod, err := configMaps.Get(t.Context(), "cloud-controller-manager-pod", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Contains(t, pod.Data["pod.yaml"], "--requestheader-allowed-names="+strings.Join(names, ","))
 	})
 	for _, name := range []string{"kube-token", "serving-cert", "cloud-tokens"} {
 		t.Run("secret "+name+" comes back", func(t *testing.T) {

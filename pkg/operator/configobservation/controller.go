@@ -7,6 +7,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/configobserver"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1informers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	apisv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
@@ -14,7 +15,11 @@ import (
 
 // New returns the controller that keeps spec.observedConfig up to date. What it cannot observe it reports as
 // ConfigObservationDegraded, and keeps the previous value. external reads spec.external, version is the payload's version.
-func New(operatorClient v1helpers.OperatorClient, external func() (*apisv1.External, error), config configinformers.Interface, version string, recorder events.Recorder) factory.Controller {
+// authentication watches ConfigMaps in kube-system, at least extension-apiserver-authentication.
+func New(
+	operatorClient v1helpers.OperatorClient, external func() (*apisv1.External, error), config configinformers.Interface,
+	authentication corev1informers.ConfigMapInformer, version string, recorder events.Recorder,
+) factory.Controller {
 	informers := []factory.Informer{
 		operatorClient.Informer(),
 		config.Infrastructures().Informer(),
@@ -22,6 +27,7 @@ func New(operatorClient v1helpers.OperatorClient, external func() (*apisv1.Exter
 		config.APIServers().Informer(),
 		config.FeatureGates().Informer(),
 		config.Networks().Informer(),
+		authentication.Informer(),
 	}
 	var synced []cache.InformerSynced
 	for _, informer := range informers {
@@ -33,6 +39,7 @@ func New(operatorClient v1helpers.OperatorClient, external func() (*apisv1.Exter
 		APIServers:      config.APIServers().Lister(),
 		FeatureGates:    config.FeatureGates().Lister(),
 		Networks:        config.Networks().Lister(),
+		Authentication:  authentication.Lister(),
 		LogLevel:        logLevel(operatorClient),
 		External:        external,
 		Version:         version,

@@ -9,6 +9,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	configlistersv1 "github.com/openshift/client-go/config/listers/config/v1"
 	"github.com/openshift/library-go/pkg/operator/resourcesynccontroller"
+	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	apisv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
@@ -21,6 +22,10 @@ type Listers struct {
 	APIServers      configlistersv1.APIServerLister
 	FeatureGates    configlistersv1.FeatureGateLister
 	Networks        configlistersv1.NetworkLister
+
+	// Authentication has the ConfigMap extension-apiserver-authentication in kube-system. On the bootstrap node nobody has
+	// written it yet.
+	Authentication corev1listers.ConfigMapLister
 
 	// LogLevel is the operand's log level, spec.logLevel of the operator's resource.
 	LogLevel func() (operatorv1.LogLevel, error)

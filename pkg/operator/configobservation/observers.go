@@ -68,6 +68,7 @@ func Observers() []configobserver.ObserveConfigFunc {
 		observeTLSProfile,
 		observeFeatureGates,
 		observeVerbosity,
+		observeRequestHeaderAllowedNames,
 	}
 }
 

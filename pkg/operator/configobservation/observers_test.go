@@ -11,7 +11,9 @@ import (
 	configlistersv1 "github.com/openshift/client-go/config/listers/config/v1"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -33,6 +35,7 @@ type world struct {
 	network        *configv1.Network
 	external       *ccmv1.External
 	externalErr    error
+	authentication *corev1.ConfigMap
 }
 
 func (w world) listers(t *testing.T) configobservation.Listers {
@@ -43,9 +46,17 @@ func (w world) listers(t *testing.T) configobservation.Listers {
 		APIServers:      configlistersv1.NewAPIServerLister(index(t, w.apiServer, w.apiServer != nil)),
 		FeatureGates:    configlistersv1.NewFeatureGateLister(index(t, w.featureGate, w.featureGate != nil)),
 		Networks:        configlistersv1.NewNetworkLister(index(t, w.network, w.network != nil)),
+		Authentication:  corev1listers.NewConfigMapLister(index(t, w.authentication, w.authentication != nil)),
 		External:        func() (*ccmv1.External, error) { return w.external, w.externalErr },
 		LogLevel:        func() (operatorv1.LogLevel, error) { return w.logLevel, w.logLevelErr },
 		Version:         "4.99.0",
+	}
+}
+
+func allowedNames(list string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "extension-apiserver-authentication"},
+		Data:       map[string]string{"requestheader-allowed-names": list},
 	}
 }
 
@@ -89,6 +100,40 @@ func TestWhatIsObserved(t *testing.T) {
 		"OpenStack and defaults": {
 			world: world{infrastructure: openStack()},
 			want:  `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
+		},
+		"the names that may speak for users": {
+			world: world{infrastructure: openStack(), authentication: allowedNames(`["kube-apiserver-proxy","system:openshift-aggregator"]`)},
+			want: `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"],
+				"requestheader-allowed-names": ["kube-apiserver-proxy,system:openshift-aggregator"]}}`,
+		},
+		"a name with a comma stays one": {
+			world: world{infrastructure: openStack(), authentication: allowedNames(`["a, b","c"]`)},
+			want: `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"],
+				"requestheader-allowed-names": ["\"a, b\",c"]}}`,
+		},
+		"every name may speak for users": {
+			world:    world{infrastructure: openStack(), authentication: allowedNames(`[]`)},
+			existing: `{"extendedArguments": {"requestheader-allowed-names": ["a"]}}`,
+			want:     `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
+		},
+		"the API server takes no request headers": {
+			world: world{infrastructure: openStack(), authentication: &corev1.ConfigMap{ObjectMeta: allowedNames("").ObjectMeta}},
+			want:  `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
+		},
+		"while the API server has not written its names the previous ones stay": {
+			world:    world{infrastructure: openStack()},
+			existing: `{"extendedArguments": {"requestheader-allowed-names": ["a"]}}`,
+			want: `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"],
+				"requestheader-allowed-names": ["a"]}}`,
+		},
+		"names that are no list leave the previous ones": {
+			world:    world{infrastructure: openStack(), authentication: allowedNames(`a,b`)},
+			existing: `{"extendedArguments": {"requestheader-allowed-names": ["a"]}}`,
+			want: `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"],
+				"requestheader-allowed-names": ["a"]}}`,
+			wantErr: "configmap/extension-apiserver-authentication in kube-system, key requestheader-allowed-names: " +
+				"expected a list of strings in JSON (invalid character 'a' looking for beginning of value); " +
+				"kube-apiserver writes it from its flag --requestheader-allowed-names",
 		},
 		"a single node gets slower lease timings": {
 			world: world{infrastructure: with(openStack(), func(i *configv1.Infrastructure) {

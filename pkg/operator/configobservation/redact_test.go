@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	kubeinformers "k8s.io/client-go/informers"
+	kubefake "k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	apisv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
@@ -37,9 +39,12 @@ func TestPasswordsOfProxiesAreInNoEvent(t *testing.T) {
 	informers := configinformers.NewSharedInformerFactory(client, 0)
 	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}, &operatorv1.OperatorStatus{}, nil)
-	controller := New(operator, func() (*apisv1.External, error) { return nil, nil }, informers.Config().V1(), "4.23.0", recorder)
+	kube := kubeinformers.NewSharedInformerFactory(kubefake.NewClientset(), 0)
+	controller := New(operator, func() (*apisv1.External, error) { return nil, nil }, informers.Config().V1(),
+		kube.Core().V1().ConfigMaps(), "4.23.0", recorder)
 	ctx, stop := context.WithCancel(t.Context())
 	informers.Start(ctx.Done())
+	kube.Start(ctx.Done())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
