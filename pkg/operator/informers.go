@@ -19,6 +19,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/servingcert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticresources"
 )
 
@@ -54,7 +55,7 @@ type informerSet struct {
 func newInformerSet(kube kubernetes.Interface, config configclient.Interface) informerSet {
 	return informerSet{
 		target:        targetInformers(kube),
-		operator:      namespaced(kube, operatorclient.OperatorNamespace, longWatch),
+		operator:      namespaced(kube, operatorclient.OperatorNamespace, named(servingcert.SignerSecret)),
 		userConfig:    namespaced(kube, operatorclient.UserConfigNamespace, longWatch),
 		managedConfig: namespaced(kube, operatorclient.ManagedConfigNamespace, named(operatorclient.ManagedCloudConfig)),
 		kubeSystem:    namespaced(kube, operatorclient.KubeSystemNamespace, named(operatorclient.APIServerAuthentication)),

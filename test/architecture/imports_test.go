@@ -58,6 +58,7 @@ var layers = []layer{
 	{folder: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/printable", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/apis", "bootstrap"}},
 	{folder: "cmd", ours: []string{"pkg/cmd", "pkg/operator/staticpod", "pkg/operand", "pkg/version"}},
 	{folder: "test/dockerfile"},
+	{folder: "test/rights", ours: []string{"pkg/platform"}},
 	{folder: "test/architecture", ours: []string{"pkg", "bindata", "bootstrap"}},
 }
 
