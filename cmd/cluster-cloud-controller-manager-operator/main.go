@@ -18,12 +18,14 @@ import (
 	operatorcmd "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/operator"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/render"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/validate"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/logging"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version"
 )
 
 func main() {
+	logging.Install()
 	os.Exit(cli.Run(newCommand(context.Background())))
 }
 

@@ -25,6 +25,7 @@ type layer struct {
 // layers is the direction of the data: what comes later may know what comes earlier. A new package needs a line here.
 var layers = []layer{
 	{folder: "pkg/version"},
+	{folder: "pkg/logging"},
 	{folder: "pkg/apis"},
 	{folder: "bindata"},
 	{folder: "bootstrap"},
@@ -56,7 +57,7 @@ var layers = []layer{
 	{folder: "pkg/cmd/validate", ours: []string{"pkg/cmd/findings", "pkg/offline", "pkg/printable"}},
 	{folder: "pkg/cmd/convert", ours: []string{"pkg/cmd/findings", "pkg/offline", "pkg/printable"}},
 	{folder: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/printable", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/apis", "bootstrap"}},
-	{folder: "cmd", ours: []string{"pkg/cmd", "pkg/operator/staticpod", "pkg/operand", "pkg/version"}},
+	{folder: "cmd", ours: []string{"pkg/cmd", "pkg/operator/staticpod", "pkg/operand", "pkg/logging", "pkg/version"}},
 	{folder: "test/dockerfile"},
 	{folder: "test/rights", ours: []string{"pkg/platform"}},
 	{folder: "test/architecture", ours: []string{"pkg", "bindata", "bootstrap"}},
@@ -66,7 +67,7 @@ var layers = []layer{
 // another one.
 var controllerMayImport = []string{
 	"pkg/operator/operatorclient", "pkg/operator/observedplatform", "pkg/operator/ondemand", "pkg/operator/terminationmessage",
-	"pkg/operator/tokenissuer",
+	"pkg/operator/configmaps", "pkg/operator/tokenissuer",
 	"pkg/operand", "pkg/operandconfig", "pkg/cloudconfig", "pkg/platform", "pkg/apis", "bindata",
 }
 

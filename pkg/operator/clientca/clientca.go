@@ -10,7 +10,6 @@ import (
 
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +20,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
@@ -99,7 +99,7 @@ func (c *controller) copy(ctx context.Context, recorder events.Recorder, source 
 	if err == nil && maps.Equal(existing.Data, required.Data) {
 		return nil
 	}
-	if _, _, err := resourceapply.ApplyConfigMap(ctx, c.client, recorder, required); err != nil {
+	if err := configmaps.Apply(ctx, c.client, recorder, required); err != nil {
 		return fmt.Errorf("configmap/%s in %s: %w", target, operand.Namespace, err)
 	}
 	return nil

@@ -15,7 +15,6 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -28,6 +27,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -254,7 +254,7 @@ func (c *controller) apply(ctx context.Context, recorder events.Recorder, curren
 		current.Annotations[acceptedAnnotation] == wanted.Annotations[acceptedAnnotation] {
 		return nil
 	}
-	if _, _, err := resourceapply.ApplyConfigMap(ctx, c.client, recorder, wanted); err != nil {
+	if err := configmaps.Apply(ctx, c.client, recorder, wanted); err != nil {
 		return fmt.Errorf("configmap/%s in %s: %w", wanted.Name, wanted.Namespace, err)
 	}
 	return nil

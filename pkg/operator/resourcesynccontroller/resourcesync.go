@@ -22,6 +22,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -186,7 +187,7 @@ func (c *controller) copyConfigMap(ctx context.Context, recorder events.Recorder
 	if source == nil {
 		return c.deleteConfigMap(ctx, recorder, name)
 	}
-	_, _, err := resourceapply.ApplyConfigMap(ctx, c.configMaps, recorder, &corev1.ConfigMap{
+	err := configmaps.Apply(ctx, c.configMaps, recorder, &corev1.ConfigMap{
 		ObjectMeta: copiedFrom(source, name),
 		Data:       source.Data,
 		BinaryData: source.BinaryData,

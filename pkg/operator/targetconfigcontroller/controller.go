@@ -26,6 +26,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
@@ -208,7 +209,7 @@ func (c *controller) apply(ctx context.Context, recorder events.Recorder, resour
 		}
 	}
 	for _, configMap := range resources.ConfigMaps {
-		if _, _, err := resourceapply.ApplyConfigMap(ctx, c.ConfigMaps, recorder, configMap); err != nil {
+		if err := configmaps.Apply(ctx, c.ConfigMaps, recorder, configMap); err != nil {
 			return fmt.Errorf("configmap/%s in %s: %w", configMap.Name, configMap.Namespace, err)
 		}
 	}

@@ -1,0 +1,80 @@
+// Package logging keeps the content of objects out of the process's log, at every verbosity: library-go logs the
+// difference of each object that it applies and the pod that it installs, client-go the bodies of requests.
+package logging
+
+import (
+	"regexp"
+	"strings"
+
+	"k8s.io/klog/v2"
+)
+
+// omitted is what is logged in place of content.
+const omitted = "(content is not logged)"
+
+var (
+	// content matches the formats whose last argument is the content of an object: "ConfigMap %q changes: %v" and
+	// "configmap %q changes for revision %d: %s" of library-go's controllers, "Writing static pod manifest %q ...\n%s" of
+	// its installer.
+	content = regexp.MustCompile(`changes.*: %[vs]$|\n%s$`)
+
+	// userinfo matches the user information of a URL, as a proxy's may have.
+	userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s"']+@`)
+)
+
+// Install makes klog omit content from now on. Call it before anything is logged.
+func Install() { klog.SetLogFilter(filter{}) }
+
+// filter implements klog.LogFilter. It never changes the arguments in place: they are the caller's.
+type filter struct{}
+
+// Filter redacts user information.
+func (filter) Filter(args []any) []any { return redactAll(args) }
+
+// FilterF omits content and redacts user information.
+func (filter) FilterF(format string, args []any) (string, []any) {
+	args = redactAll(args)
+	if len(args) > 0 && content.MatchString(format) {
+		args[len(args)-1] = omitted
+	}
+	return Redact(format), args
+}
+
+// FilterS omits the bodies of requests and responses, which client-go logs from verbosity 8 on, and redacts user information.
+func (filter) FilterS(msg string, keysAndValues []any) (string, []any) {
+	keysAndValues = redactAll(keysAndValues)
+	for i := 0; i+1 < len(keysAndValues); i += 2 {
+		if keysAndValues[i] == "body" {
+			keysAndValues[i+1] = omitted
+		}
+	}
+	return Redact(msg), keysAndValues
+}
+
+// Redact replaces the user information of every URL in a string.
+func Redact(s string) string {
+	if !strings.Contains(s, "://") || !strings.Contains(s, "@") {
+		return s
+	}
+	return userinfo.ReplaceAllString(s, "${1}***@")
+}
+
+func redactAll(args []any) []any {
+	redacted := make([]any, len(args))
+	for i, arg := range args {
+		switch value := arg.(type) {
+		case string:
+			redacted[i] = Redact(value)
+		case []byte:
+			redacted[i] = Redact(string(value))
+		case error:
+			if text := value.Error(); Redact(text) != text {
+				arg = Redact(text)
+			}
+			redacted[i] = arg
+		default:
+			redacted[i] = arg
+		}
+	}
+	return redacted
+}
