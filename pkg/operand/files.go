@@ -56,7 +56,7 @@ func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error
 		files = append(files, deliveredFile{Secret, CloudConfigSecret, key, c.cloud.Files[key]})
 	}
 	if len(in.CloudConfig.CABundle) > 0 {
-		files = append(files, deliveredFile{ConfigMap, CloudConfigConfigMap, cloudCAKey, in.CloudConfig.CABundle})
+		files = append(files, deliveredFile{ConfigMap, CloudConfigConfigMap, cloudCAKey, certificatesOnly(in.CloudConfig.CABundle)})
 	}
 	for _, key := range sortedKeys(c.cloud.Credentials) {
 		files = append(files, deliveredFile{Secret, CloudCredentialsSecret, key, c.cloud.Credentials[key]})

@@ -68,6 +68,32 @@ func (s TrustSource) certificates() ([][]byte, []Problem) {
 	return certificates, problems
 }
 
+// certificatesOnly drops everything but certificates and empty lines from a bundle: a comment beside them may hold a
+// secret, as a private key that was pasted with its certificate is one, and a ConfigMap is no place for it. A bundle
+// without either keeps its bytes.
+func certificatesOnly(bundle []byte) []byte {
+	var kept, block []byte
+	for line := range bytes.Lines(bundle) {
+		text := bytes.TrimRight(line, " \t\r\n")
+		switch {
+		case bytes.Equal(text, []byte("-----BEGIN "+certificateType+"-----")):
+			block = bytes.Clone(line)
+		case block == nil && len(text) == 0:
+			kept = append(kept, line...)
+		case block != nil:
+			block = append(block, line...)
+			if !bytes.HasPrefix(text, []byte("-----END ")) {
+				continue
+			}
+			if decoded, _ := pem.Decode(block); decoded != nil && len(decoded.Headers) == 0 {
+				kept = append(kept, block...)
+			}
+			block = nil
+		}
+	}
+	return kept
+}
+
 func (s TrustSource) problem(line int, message string) Problem {
 	p := Problem{Cause: TrustedCACause, Source: s.Source, Key: s.Key, Line: line, Message: message}
 	if line > 0 {
