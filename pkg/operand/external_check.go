@@ -220,7 +220,9 @@ func (c *checkedInputs) pathsOnNode(in Inputs) []string {
 		return nil
 	}
 	for _, f := range files {
-		paths = append(paths, f.path())
+		if !f.forCertSyncer() {
+			paths = append(paths, f.path())
+		}
 	}
 	for key := range in.External.Reloaded {
 		paths = append(paths, deliveredFile{kind: Secret, object: CloudTokensSecret, key: key}.path())
@@ -258,7 +260,7 @@ func pathsIn(value string) []string {
 // isObjectFolder tells whether it is the folder of an object, which is there even when it is empty.
 func isObjectFolder(named string) bool {
 	return slices.ContainsFunc(Delivered(), func(o Object) bool {
-		return path.Dir(deliveredFile{kind: o.Kind, object: o.Name, key: "key"}.path()) == named
+		return o.Name != CertSyncerTokenSecret && path.Dir(deliveredFile{kind: o.Kind, object: o.Name, key: "key"}.path()) == named
 	})
 }
 

@@ -45,6 +45,11 @@ func (f deliveredFile) path() string {
 	return fmt.Sprintf("%s/%s/%s/%s", dir, folder, f.object, f.key)
 }
 
+// forCertSyncer reports whether the operand cannot read the file, only the cert-syncer beside it can.
+func (f deliveredFile) forCertSyncer() bool {
+	return f.kind == Secret && f.object == CertSyncerTokenSecret
+}
+
 // deliver lists every file that a candidate holds, but the pod itself, sorted within its object: those that are revisioned,
 // and where there is no cert-syncer those that it would bring.
 func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -35,6 +36,7 @@ var invariants = map[string]func(*testing.T, rendering){
 	"it trusts the bundle":                                    requireTrust,
 	"no secret is in the pod or in a ConfigMap":               requireNoSecrets,
 	"every file that anything names is delivered":             requireDelivered,
+	"each container sees the files that it needs and no more": requireNarrowMounts,
 	"the first container is the operand's, whose image it is": requireOperandFirst,
 }
 
@@ -289,6 +291,9 @@ func requireTrust(t *testing.T, r rendering) {
 // secretMark is in every secret of the fixtures and nowhere else.
 const secretMark = "correct-horse"
 
+// syncerToken is the cert-syncer's.
+const syncerToken = "the token of the cert-syncer"
+
 func requireNoSecrets(t *testing.T, r rendering) {
 	pod, err := r.PodYAML()
 	require.NoError(t, err)
@@ -307,7 +312,7 @@ func requireNoSecrets(t *testing.T, r rendering) {
 		public += string(daemonSet)
 	}
 	require.NotContains(t, public, secretMark)
-	require.NotContains(t, public, "cert-syncer-token\n")
+	require.NotContains(t, public, syncerToken)
 	marked := 0
 	for key, value := range r.in.Credentials.Data {
 		if strings.Contains(string(value), secretMark) {
@@ -389,6 +394,53 @@ func requireDelivered(t *testing.T, r rendering) {
 	}
 }
 
+// requireNarrowMounts follows every path that a container's arguments and variables name to a mount of that container, and
+// holds that no container can read another one's credentials. What else the operand reads, its kubeconfig and its cloud
+// configuration name.
+func requireNarrowMounts(t *testing.T, r rendering) {
+	for _, c := range r.containers() {
+		text := strings.Join(slices.Concat(c.Command, c.Args), "\n")
+		for _, e := range c.Env {
+			text += "\n" + e.Value
+		}
+		if c.Name == r.operand().Name {
+			text += "\n" + r.delivered()[kubeconfigs+"/cloud-controller-manager.kubeconfig"] + "\n" + r.delivered()[resourceDir+"/secrets/cloud-config/cloud.conf"]
+		}
+		for _, named := range pathOfOurs.FindAllString(text, -1) {
+			// On the bootstrap node files are mounted one by one, optional ones may be missing, and nobody brings tokens.
+			optional := !r.installed() && (c.Name == "cloud-env" || strings.Contains(named, "/cloud-tokens/"))
+			require.True(t, sees(c, named) || optional, "container %s names %s and does not see it", c.Name, named)
+		}
+		require.Equal(t, c.Name == "cert-syncer", sees(c, resourceDir+"/secrets/cert-syncer-token/token"), "container %s", c.Name)
+		if c.Name == "cert-syncer" {
+			require.True(t, sees(c, kubeconfigs+"/ca-bundle.crt"))
+			require.False(t, sees(c, resourceDir+"/secrets/cloud-credentials/key"))
+			require.False(t, sees(c, resourceDir+"/secrets/cloud-config/cloud.conf"))
+		}
+		for _, m := range c.VolumeMounts {
+			writes := m.Name == "cert-dir" && c.Name == "cert-syncer" || m.Name == "cloud-env"
+			require.Equal(t, !writes, m.ReadOnly, "container %s, mount %s", c.Name, m.MountPath)
+			if strings.HasPrefix(m.MountPath, certs) {
+				require.Equal(t, certs, m.MountPath, "container %s: the cert-syncer swaps the directories inside, which a mount of one does not follow", c.Name)
+			}
+		}
+	}
+	for _, v := range r.Pod.Spec.Volumes {
+		if inside, ok := strings.CutPrefix(ptr.Deref(v.HostPath, corev1.HostPathVolumeSource{}).Path, resourceDir+"/cloud-controller-manager-pod-REVISION"); ok {
+			require.Equal(t, corev1.HostPathDirectory, *v.HostPath.Type, v.Name)
+			require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(r.delivered())), func(f string) bool { return strings.HasPrefix(f, resourceDir+inside+"/") }) ||
+				inside == "/secrets/cloud-credentials", "the installer makes no %s", inside)
+		}
+	}
+}
+
+// sees reports whether a file is below a mount of the container, or a directory has a mount below it.
+func sees(c corev1.Container, file string) bool {
+	return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
+		return file == m.MountPath || strings.HasPrefix(file, m.MountPath+"/") || strings.HasPrefix(m.MountPath, file+"/")
+	})
+}
+
 // synced tells whether a path is a file that the cert-syncer keeps fresh.
 func (r rendering) synced(named string) bool {
 	object, isSynced := strings.CutPrefix(named, certs+"/")
@@ -419,7 +471,7 @@ var mayDiffer = []*regexp.Regexp{
 	regexp.MustCompile(`^spec\.containers\[cert-syncer\]`),
 	// Folders of revisions on one, single files on the other.
 	regexp.MustCompile(`^spec\.(initContainers|containers)\[[a-z-]+\]\.volumeMounts\[/etc/kubernetes/static-pod-`),
-	regexp.MustCompile(`^spec\.volumes\[(resource-dir|cert-dir|kubeconfig|file-\d+)\]`),
+	regexp.MustCompile(`^spec\.volumes\[(config|kubeconfigs|cloud-config|cloud-credentials|cert-syncer-token|cert-dir|kubeconfig|file-\d+)\]`),
 }
 
 // TestParity allows the pods of the two phases to differ in nothing but what is listed.

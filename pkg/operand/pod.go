@@ -58,12 +58,26 @@ func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*co
 	if in.Phase.Files != nil {
 		in.Phase.Files.mount(pod, container, files)
 	}
-	// A platform's init container prepares what the operand reads: it sees the same files.
 	for i := range pod.Spec.InitContainers {
 		init := &pod.Spec.InitContainers[i]
-		init.VolumeMounts = append(init.VolumeMounts, container.VolumeMounts...)
+		init.VolumeMounts = append(init.VolumeMounts, mountsNamedBy(init, container.VolumeMounts)...)
 	}
 	return pod, nil
+}
+
+// mountsNamedBy returns those of the operand's mounts that an init container's arguments name a file of: a platform's init
+// container prepares what the operand reads, and sees no other file.
+func mountsNamedBy(init *corev1.Container, mounts []corev1.VolumeMount) []corev1.VolumeMount {
+	var named []corev1.VolumeMount
+	for _, mount := range mounts {
+		if slices.ContainsFunc(init.Args, func(arg string) bool {
+			_, file, found := strings.Cut(arg, mount.MountPath)
+			return found && (file == "" || file[0] == '/')
+		}) {
+			named = append(named, mount)
+		}
+	}
+	return named
 }
 
 // proxyEnv is how the operand reaches its cloud through the cluster's proxy.

@@ -71,7 +71,7 @@ func inputs(t testing.TB, p platform.Platform, phase operand.Phase) operand.Inpu
 		in.CloudConfig.Keys = map[string][]byte{"endpoints": endpoints}
 	}
 	if phase.Files == nil {
-		in.Identity = &operand.Identity{CABundle: read(t, "system-ca.pem"), CertSyncerToken: []byte("cert-syncer-token")}
+		in.Identity = &operand.Identity{CABundle: read(t, "system-ca.pem"), CertSyncerToken: []byte(syncerToken)}
 	}
 	return in
 }

@@ -39,21 +39,31 @@ func run(m *testing.M) int {
 // operator is a running process of the operator.
 type operator struct {
 	command *exec.Cmd
-	log     *buffer
-	exited  chan struct{}
+	// dir has the operator's temporary files.
+	dir    string
+	log    *buffer
+	exited chan struct{}
 }
 
 // startOperator starts the operator as its ServiceAccount. env overrides the variables of its Deployment.
 func (c *cluster) startOperator(t *testing.T, env ...string) *operator {
+	t.Helper()
+	return c.startOperatorAt(t, 2, env...)
+}
+
+// startOperatorAt is startOperator with a verbosity of the log.
+func (c *cluster) startOperatorAt(t *testing.T, verbosity int, env ...string) *operator {
 	t.Helper()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config.yaml")
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil,
 		"apiVersion: operator.openshift.io/v1alpha1\nkind: GenericOperatorConfig\nservingInfo:\n  bindAddress: %s\n", freeAddress(t)), 0o600))
 	o := &operator{
-		command: exec.Command(binary, "operator", "--config="+config, "--kubeconfig="+c.kubeconfig(t, dir), "--namespace="+operatorNamespace, "-v=2"),
-		log:     &buffer{},
-		exited:  make(chan struct{}),
+		command: exec.Command(binary, "operator", "--config="+config, "--kubeconfig="+c.kubeconfig(t, dir), "--namespace="+operatorNamespace,
+			fmt.Sprintf("-v=%d", verbosity)),
+		dir:    dir,
+		log:    &buffer{},
+		exited: make(chan struct{}),
 	}
 	o.command.Env = append(append(os.Environ(),
 		podName,

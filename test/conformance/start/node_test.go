@@ -42,16 +42,24 @@ func (h host) write(t *testing.T, path string, data []byte, secret bool) {
 	require.NoError(t, os.WriteFile(path, data, mode))
 }
 
+// makeDir makes the directory of an object, which is there when the object is empty too.
+func (h host) makeDir(t *testing.T, path string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Join(h.dir, path), 0o755))
+}
+
 // install writes what the installer and the cert-syncer write for a candidate.
 func (h host) install(t *testing.T, r *operand.Resources, synced map[string]map[string][]byte) {
 	t.Helper()
 	revisioned := "/etc/kubernetes/static-pod-resources/" + operand.PodConfigMap + "-" + revision
 	for _, o := range r.ConfigMaps {
+		h.makeDir(t, filepath.Join(revisioned, "configmaps", o.Name))
 		for key, value := range o.Data {
 			h.write(t, filepath.Join(revisioned, "configmaps", o.Name, key), []byte(value), false)
 		}
 	}
 	for _, o := range r.Secrets {
+		h.makeDir(t, filepath.Join(revisioned, "secrets", o.Name))
 		for key, value := range o.Data {
 			h.write(t, filepath.Join(revisioned, "secrets", o.Name, key), value, true)
 		}
