@@ -81,6 +81,7 @@ func buildNodeManager(in Inputs, c *config, r *Resources) (*appsv1.DaemonSet, er
 		return nil, err
 	}
 	pod.Annotations[NodeManagerDigestAnnotation] = digest
+	metav1.SetMetaDataAnnotation(&daemonSet.ObjectMeta, RenderedByAnnotation, in.Version)
 	return daemonSet, nil
 }
 

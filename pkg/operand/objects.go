@@ -46,6 +46,7 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 	}
 	podConfigMap.Annotations = map[string]string{
 		AcceptedInputAnnotation: InputDigest(in), KeptAnnotation: string(kept), TokensAnnotation: string(tokens),
+		RenderedByAnnotation: in.Version,
 	}
 	if len(in.External.Reloaded) > 0 {
 		podConfigMap.Annotations[ReloadedAnnotation] = strings.Join(sortedKeys(in.External.Reloaded), ",")
@@ -159,6 +160,9 @@ func CopiesMatch(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revis
 	}
 	return nil
 }
+
+// DigestOf returns the digest of the candidate, or of the revision, that this pod ConfigMap belongs to.
+func DigestOf(podConfigMap *corev1.ConfigMap) string { return podConfigMap.Data[digestKey] }
 
 // TokensOf returns the federated tokens that the candidate of this pod ConfigMap needs.
 func TokensOf(podConfigMap *corev1.ConfigMap) ([]cloudconfig.Token, error) {

@@ -40,12 +40,19 @@ const (
 	// annotation that is missing from an update would stay.
 	KeptAnnotation = "cloud-controller-manager.openshift.io/kept-settings"
 
+	// RenderedByAnnotation on the pod ConfigMap and on the DaemonSet holds Inputs.Version. It is in no revision's data and in
+	// no pod: an upgrade that changes nothing else rolls nothing out.
+	RenderedByAnnotation = "cloud-controller-manager.openshift.io/rendered-by"
+
 	// AcceptedInputAnnotation on the pod ConfigMap records InputDigest of the inputs that were accepted.
 	AcceptedInputAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
 )
 
 // Inputs is everything that Render reads. It is not modified.
 type Inputs struct {
+	// Version is that of the release payload that renders; it is recorded in RenderedByAnnotation.
+	Version string
+
 	// Phase is the overlay for the place where the pod will run.
 	Phase Phase
 

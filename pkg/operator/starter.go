@@ -4,7 +4,6 @@ package operator
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
@@ -38,6 +37,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/targetconfigcontroller"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/trustedca"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/unmanaged"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/versions"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -63,9 +63,6 @@ type Options struct {
 	// UninitializedThreshold is how long a node may stay uninitialized before that is a problem.
 	UninitializedThreshold time.Duration
 }
-
-// imageVariable is where library-go looks for the operand's image.
-const imageVariable = "IMAGE"
 
 // wiring is what the controllers are made from.
 type wiring struct {
@@ -149,6 +146,7 @@ func (w *wiring) controllers() []factory.Controller {
 		w.nodeInitialization(),
 		w.availability(),
 		w.unmanaged(),
+		w.payloadVersions(),
 		w.clusterOperatorStatus(),
 		loglevel.NewClusterOperatorLoggingController(w.client, w.EventRecorder),
 	}
@@ -186,6 +184,7 @@ func (w *wiring) targetConfig() factory.Controller {
 		Secrets:          v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
 		TargetDaemonSets: w.informers.nodeManager.Apps().V1().DaemonSets(),
 		DaemonSets:       w.kube.AppsV1(),
+		Version:          w.OperatorVersion,
 		OperandImages:    w.OperandImages,
 		OperatorImage:    w.OperatorImage,
 		SystemTrust:      w.SystemTrust,
@@ -203,15 +202,7 @@ func (w *wiring) staticPods() factory.Controller {
 		Infrastructures: w.informers.config.Config().V1().Infrastructures(),
 		ConfigMaps:      v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
 		Secrets:         v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-		Versions:        w.versions,
-		OperandImages:   w.OperandImages,
-		OnImage: func(image string) error {
-			if err := os.Setenv(imageVariable, image); err != nil {
-				return fmt.Errorf("setting the variable %s: %w", imageVariable, err)
-			}
-			return nil
-		},
-		Recorder: w.EventRecorder,
+		Recorder:        w.EventRecorder,
 	})
 }
 
@@ -324,8 +315,14 @@ func (w *wiring) availability() factory.Controller {
 }
 
 func (w *wiring) unmanaged() factory.Controller {
-	return unmanaged.New(unmanaged.Options{
+	return unmanaged.New(unmanaged.Options{Operator: w.client, Recorder: w.EventRecorder})
+}
+
+func (w *wiring) payloadVersions() factory.Controller {
+	return versions.New(versions.Options{
 		Operator:        w.client,
+		ConfigMaps:      w.informers.target.Core().V1().ConfigMaps(),
+		DaemonSets:      w.informers.nodeManager.Apps().V1().DaemonSets(),
 		Versions:        w.versions,
 		OperatorVersion: w.OperatorVersion,
 		OperandVersion:  w.OperandVersion,

@@ -1,66 +1,50 @@
 package staticpod
 
 import (
-	"errors"
+	"context"
 	"testing"
+	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
-func TestThePodsImageIsThatOfThePayloadOrOfTheUser(t *testing.T) {
+func TestTheControllersStartOnceSomethingIsToRun(t *testing.T) {
 	for name, tc := range map[string]struct {
 		observed string
-		want     []string
+		want     int
 	}{
-		"the payload's":              {observed: `{"platform":"openstack"}`, want: []string{"registry/openstack"}},
-		"the user's":                 {observed: `{"platform":"openstack","external":{"image":"registry/mine"}}`, want: []string{"registry/mine"}},
-		"nothing runs":               {observed: `{"platform":"none"}`},
-		"the platform is not known":  {observed: `{}`},
-		"the user names no image":    {observed: `{"platform":"openstack","external":{}}`, want: []string{"registry/openstack"}},
-		"the payload names no image": {observed: `{"platform":"azure"}`, want: []string{""}},
+		"a cloud-controller-manager is to run": {observed: `{"platform":"openstack"}`, want: 1},
+		"nothing runs":                         {observed: `{"platform":"none"}`},
+		"the platform is not known":            {observed: `{}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var told []string
-			s := &starter{Options: Options{
-				Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
+			started := make(chan struct{}, 2)
+			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			ctx, stop := context.WithCancel(t.Context())
+			s := &starter{
+				Options: Options{Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 					ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)},
-				}}, &operatorv1.StaticPodOperatorStatus{}, nil, nil),
-				OperandImages: map[string]string{"openstack-cloud-controller-manager": "registry/openstack"},
-				OnImage:       func(image string) error { told = append(told, image); return nil },
-			}}
-			require.NoError(t, s.sync(t.Context(), nil))
-			require.NoError(t, s.sync(t.Context(), nil))
-			require.Equal(t, tc.want, told, "told once")
-			require.Equal(t, len(tc.want) > 0, s.started)
+				}}, &operatorv1.StaticPodOperatorStatus{}, nil, nil)},
+				controllers: []factory.Controller{factory.New().
+					WithPostStartHooks(func(context.Context, factory.SyncContext) error { started <- struct{}{}; return nil }).
+					WithSync(func(context.Context, factory.SyncContext) error { return nil }).
+					ToController("One", recorder)},
+			}
+			require.NoError(t, s.sync(ctx, nil))
+			require.NoError(t, s.sync(ctx, nil))
+			if tc.want > 0 {
+				<-started
+			}
+			stop()
+			require.NoError(t, s.wait(ctx, nil))
+			require.Empty(t, started, "started once")
+			require.Equal(t, tc.want > 0, s.started)
 		})
 	}
-}
-
-func TestAnotherImageIsToldToo(t *testing.T) {
-	spec := &operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
-		ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack","external":{"image":"registry/mine:1"}}`)},
-	}}
-	var told []string
-	s := &starter{Options: Options{
-		Operator: v1helpers.NewFakeStaticPodOperatorClient(spec, &operatorv1.StaticPodOperatorStatus{}, nil, nil),
-		OnImage:  func(image string) error { told = append(told, image); return nil },
-	}}
-	require.NoError(t, s.sync(t.Context(), nil))
-	spec.ObservedConfig.Raw = []byte(`{"platform":"openstack","external":{"image":"registry/mine:2"}}`)
-	require.NoError(t, s.sync(t.Context(), nil))
-	require.Equal(t, []string{"registry/mine:1", "registry/mine:2"}, told)
-}
-
-func TestWithoutItsImageNothingStarts(t *testing.T) {
-	s := &starter{Options: Options{
-		Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
-			ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
-		}}, &operatorv1.StaticPodOperatorStatus{}, nil, nil),
-		OnImage: func(string) error { return errors.New("no environment") },
-	}}
-	require.EqualError(t, s.sync(t.Context(), nil), "no environment")
-	require.False(t, s.started)
 }

@@ -33,7 +33,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 // binary is the operator in its own image.
@@ -54,15 +53,6 @@ type Options struct {
 	ConfigMaps corev1client.ConfigMapsGetter
 	Secrets    corev1client.SecretsGetter
 
-	// Versions is told the versions once every pod runs the image in the variable IMAGE.
-	Versions status.VersionGetter
-
-	// OperandImages are the pull specifications by tag in the release payload. Where spec.external names an image, that runs.
-	OperandImages map[string]string
-
-	// OnImage is told which image the pods are to run, before the first of the controllers starts and whenever it changes.
-	OnImage func(image string) error
-
 	Recorder events.Recorder
 }
 
@@ -81,28 +71,14 @@ func New(o Options) factory.Controller {
 type starter struct {
 	Options
 	controllers []factory.Controller
-	image       string
 	started     bool
 	running     sync.WaitGroup
 }
 
 func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {
 	observed, known, err := observedplatform.Get(s.Operator)
-	if err != nil || !known || !observed.Managed() {
+	if err != nil || !known || !observed.Managed() || s.started {
 		return err
-	}
-	image, err := s.operandImage(observed)
-	if err != nil {
-		return err
-	}
-	if !s.started || image != s.image {
-		if err := s.OnImage(image); err != nil {
-			return err
-		}
-		s.image = image
-	}
-	if s.started {
-		return nil
 	}
 	s.started = true
 	klog.InfoS("Starting the static-pod controllers", "platform", observed.Name)
@@ -110,18 +86,6 @@ func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {
 		s.running.Go(func() { controller.Run(ctx, 1) })
 	}
 	return nil
-}
-
-// operandImage is what the pods are to run.
-func (s *starter) operandImage(p platform.Platform) (string, error) {
-	observed, err := observedConfig(s.Operator)
-	if err != nil {
-		return "", err
-	}
-	if observed.External != nil && observed.External.Image != "" {
-		return observed.External.Image, nil
-	}
-	return s.OperandImages[p.Image], nil
 }
 
 // wait keeps this controller from ending before those that it started.
@@ -137,13 +101,16 @@ func controllers(o Options) []factory.Controller {
 		lister:     o.Target.Core().V1().Pods().Lister(),
 		server:     apiServer(o.Operator),
 	}
+	// The versions controller compares revisions. This one would compare images, which stay the same in many upgrades; what
+	// it sets, nobody reads.
+	ignored := status.NewVersionGetter()
 	return []factory.Controller{
 		newRevisionController(o),
 		newInstallerController(o, pods),
 		installerstate.NewInstallerStateController(operand.Name, o.Target, pods, o.Kube.CoreV1(), o.Operator, operand.Namespace, o.Recorder),
 		node.NewNodeController(operand.Name, o.Operator, o.Nodes, o.Recorder, nil),
 		staticpodstate.NewStaticPodStateController(operand.Name, operand.Namespace, operand.Name, operand.Name,
-			o.Target, o.Operator, pods, o.Versions, o.Recorder),
+			o.Target, o.Operator, pods, ignored, o.Recorder),
 		missingstaticpod.New(o.Operator, o.Target, o.Recorder, operand.Namespace, operand.Name, operand.Name, o.Infrastructures),
 		prune.NewPruneController(operand.Namespace, operand.PodConfigMap, []string{binary, "prune"},
 			o.ConfigMaps, pods, o.Operator, o.Target, o.Recorder),

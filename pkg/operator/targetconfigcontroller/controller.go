@@ -54,6 +54,9 @@ type Options struct {
 	TargetDaemonSets appsinformers.DaemonSetInformer
 	DaemonSets       appsv1client.DaemonSetsGetter
 
+	// Version is that of the release payload; it is recorded with the candidate.
+	Version string
+
 	// OperandImages are the pull specifications by tag in the release payload, OperatorImage is that of this operator.
 	OperandImages map[string]string
 	OperatorImage string

@@ -65,6 +65,7 @@ func (c *controller) gather(spec *operatorv1.StaticPodOperatorSpec, p platform.P
 	g := &gatherer{controller: c, observed: observed}
 	external, credentials := g.secretsOf(p)
 	inputs := operand.Inputs{
+		Version:                 c.Version,
 		Phase:                   operand.OperatorPhase(),
 		Platform:                p,
 		Config:                  spec.ObservedConfig.Raw,

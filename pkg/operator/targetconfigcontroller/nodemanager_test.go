@@ -12,6 +12,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -231,4 +232,31 @@ func TestAnUpgradeChangesNoHealthProbesOnAzure(t *testing.T) {
 			require.Equal(t, step.notices, notices)
 		})
 	}
+}
+
+func TestAnotherVersionOfThePayloadIsRecordedAndRollsNothingOut(t *testing.T) {
+	const annotation = "cloud-controller-manager.openshift.io/rendered-by"
+	f := newAzureFixture(t)
+	f.Version = "4.22.9"
+	require.NoError(t, f.run(t))
+	f.refresh(t)
+	before, pod := f.daemonSet(t), f.podConfigMap(t)
+	f.see(t, before)
+	require.Equal(t, "4.22.9", before.Annotations[annotation])
+	require.Equal(t, "4.22.9", pod.Annotations[annotation])
+
+	f.Version = "4.23.0"
+	require.NoError(t, f.run(t))
+	require.Equal(t, []string{"update configmaps/cloud-controller-manager-pod", "update daemonsets/azure-cloud-node-manager"}, f.writes())
+	require.Equal(t, "4.23.0", f.daemonSet(t).Annotations[annotation])
+	require.Equal(t, "4.23.0", f.podConfigMap(t).Annotations[annotation])
+	require.Equal(t, before.Spec, f.daemonSet(t).Spec)
+	require.Equal(t, pod.Data, f.podConfigMap(t).Data)
+}
+
+func (f *fixture) podConfigMap(t *testing.T) *corev1.ConfigMap {
+	t.Helper()
+	found, err := f.kube.CoreV1().ConfigMaps(target).Get(t.Context(), "cloud-controller-manager-pod", metav1.GetOptions{})
+	require.NoError(t, err)
+	return found
 }

@@ -10,10 +10,8 @@ import (
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/status"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -40,28 +38,18 @@ var messages = map[platform.Absence]string{
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.OperatorClient
-	// Versions is shared with the ClusterOperator's status controller.
-	Versions status.VersionGetter
-	// OperatorVersion and OperandVersion are those of the release payload.
-	OperatorVersion, OperandVersion string
-	Recorder                        events.Recorder
+	Recorder events.Recorder
 }
 
 type controller struct {
 	operator v1helpers.OperatorClient
-	versions status.VersionGetter
-	publish  map[string]string
 }
 
-// New returns the controller that says Available, and at which version, on platforms without a cloud-controller-manager.
+// New returns the controller that reports Available on platforms without a cloud-controller-manager.
 // No static pod ever will there, and an upgrade waits until somebody does. Where one is to run, and while the platform is
 // not known, it does nothing.
 func New(o Options) factory.Controller {
-	c := &controller{
-		operator: o.Operator,
-		versions: o.Versions,
-		publish:  map[string]string{"operator": o.OperatorVersion, operand.Name: o.OperandVersion},
-	}
+	c := &controller{operator: o.Operator}
 	return factory.New().
 		WithInformers(o.Operator.Informer()).
 		WithSync(c.sync).
@@ -90,13 +78,6 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	)
 	if err := c.operator.ApplyOperatorStatus(ctx, fieldManager, conditions); err != nil {
 		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
-	}
-	current := c.versions.GetVersions()
-	for of, version := range c.publish {
-		// Every call wakes the status controller, also one that changes nothing.
-		if current[of] != version {
-			c.versions.SetVersion(of, version)
-		}
 	}
 	return nil
 }

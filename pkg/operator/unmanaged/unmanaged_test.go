@@ -9,23 +9,11 @@ import (
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/status"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 )
-
-// countingVersions counts what wakes the status controller.
-type countingVersions struct {
-	status.VersionGetter
-	set int
-}
-
-func (v *countingVersions) SetVersion(operand, version string) {
-	v.set++
-	v.VersionGetter.SetVersion(operand, version)
-}
 
 func conditions(reason, message string) []operatorv1.OperatorCondition {
 	return []operatorv1.OperatorCondition{
@@ -63,7 +51,7 @@ func TestWhatWasSaidIsTakenBackWhenSomethingIsToRun(t *testing.T) {
 				ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
 			}, &operatorv1.OperatorStatus{Conditions: tc.status}, nil)}
 			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			c := New(Options{Operator: client, Versions: status.NewVersionGetter(), Recorder: recorder})
+			c := New(Options{Operator: client, Recorder: recorder})
 			require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 			require.Equal(t, tc.want, client.count)
 		})
@@ -71,58 +59,44 @@ func TestWhatWasSaidIsTakenBackWhenSomethingIsToRun(t *testing.T) {
 }
 
 func TestSync(t *testing.T) {
-	versionsOfBoth := map[string]string{"operator": "4.23.0", "cloud-controller-manager": "4.23.1"}
 	for name, tc := range map[string]struct {
-		observed     string
-		want         []operatorv1.OperatorCondition
-		wantVersions map[string]string
-		wantSet      int
+		observed string
+		want     []operatorv1.OperatorCondition
 	}{
-		"on a platform without an operand it is available at its versions": {
+		"on a platform without an operand it is available": {
 			observed: `{"platform":"none"}`,
 			want: conditions("PlatformWithoutCloudControllerManager", "The platform that infrastructure.config.openshift.io/cluster names in "+
 				"status.platformStatus.type needs no cloud-controller-manager of this operator"),
-			wantVersions: versionsOfBoth,
-			wantSet:      2,
 		},
 		"on an External platform whose nodes wait for nothing too": {
 			observed: `{"platform":"none","cluster":{"status":{"type":"External","external":{"cloudControllerManager":{"state":"None"}}}}}`,
 			want: conditions("ExternalWithoutCloudControllerManager", "The platform is External, and status.platformStatus.external.cloudControllerManager.state "+
 				"of infrastructure.config.openshift.io/cluster is not External: the nodes wait for no cloud-controller-manager"),
-			wantVersions: versionsOfBoth,
-			wantSet:      2,
 		},
 		"where the administrator runs one, it says how the operator would": {
 			observed: `{"platform":"none","cluster":{"status":{"type":"External","external":{"cloudControllerManager":{"state":"External"}}}}}`,
 			want: conditions("CloudControllerManagerOfTheAdministrator", "The platform is External and its nodes wait for a cloud-controller-manager. "+
 				"The administrator runs one; to let this operator run it, set spec.external of cloudcontrollermanager/cluster"),
-			wantVersions: versionsOfBoth,
-			wantSet:      2,
 		},
-		"where an operand is to run, versions are for those who see it run": {
-			observed:     `{"platform":"openstack"}`,
-			wantVersions: map[string]string{},
+		"where an operand is to run, others report": {
+			observed: `{"platform":"openstack"}`,
 		},
 		"while the platform is unknown nothing is claimed": {
-			observed:     `{}`,
-			wantVersions: map[string]string{},
+			observed: `{}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
 				ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)},
 			}, &operatorv1.OperatorStatus{}, nil)
-			versions := &countingVersions{VersionGetter: status.NewVersionGetter()}
 			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			c := New(Options{Operator: operator, Versions: versions, OperatorVersion: "4.23.0", OperandVersion: "4.23.1", Recorder: recorder})
+			c := New(Options{Operator: operator, Recorder: recorder})
 			for range 2 {
 				require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 			}
 			_, got, _, err := operator.GetOperatorState()
 			require.NoError(t, err)
 			require.Equal(t, tc.want, got.Conditions)
-			require.Equal(t, tc.wantVersions, versions.GetVersions())
-			require.Equal(t, tc.wantSet, versions.set)
 			require.Empty(t, recorder.Events())
 		})
 	}

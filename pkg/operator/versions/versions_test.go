@@ -1,0 +1,158 @@
+package versions
+
+import (
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/status"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	payload = "4.23.0"
+	former  = "4.22.9"
+)
+
+// countingVersions counts what wakes the status controller.
+type countingVersions struct {
+	status.VersionGetter
+	set int
+}
+
+func (v *countingVersions) SetVersion(operand, version string) {
+	v.set++
+	v.VersionGetter.SetVersion(operand, version)
+}
+
+// podConfigMap is that of the live candidate or, with a suffix, of a revision.
+func podConfigMap(suffix, renderedBy, digest string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "openshift-cloud-controller-manager", Name: "cloud-controller-manager-pod" + suffix,
+			Annotations: map[string]string{"cloud-controller-manager.openshift.io/rendered-by": renderedBy},
+		},
+		Data: map[string]string{"digest": digest},
+	}
+}
+
+// daemonSet has the numbers of desired, updated and available pods.
+func daemonSet(renderedBy string, desired, updated, available int32) *appsv1.DaemonSet {
+	return &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "openshift-cloud-controller-manager", Name: "azure-cloud-node-manager", Generation: 2,
+			Annotations: map[string]string{"cloud-controller-manager.openshift.io/rendered-by": renderedBy},
+		},
+		Spec: appsv1.DaemonSetSpec{UpdateStrategy: appsv1.DaemonSetUpdateStrategy{
+			RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: ptr.To(intstr.FromString("10%"))},
+		}},
+		Status: appsv1.DaemonSetStatus{
+			ObservedGeneration: 2, DesiredNumberScheduled: desired, UpdatedNumberScheduled: updated, NumberAvailable: available,
+		},
+	}
+}
+
+func nodes(revisions ...int32) []operatorv1.NodeStatus {
+	var statuses []operatorv1.NodeStatus
+	for i, revision := range revisions {
+		statuses = append(statuses, operatorv1.NodeStatus{NodeName: "master-" + string(rune('0'+i)), CurrentRevision: revision})
+	}
+	return statuses
+}
+
+const (
+	openstack = `{"platform":"openstack"}`
+	azure     = `{"platform":"azure"}`
+)
+
+func TestVersionsAreReportedOnceEverythingIsAtThem(t *testing.T) {
+	changed := daemonSet(payload, 3, 3, 3)
+	changed.Generation = 3
+	onDelete := daemonSet(payload, 3, 3, 2)
+	onDelete.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
+	live, first, second := podConfigMap("", payload, "new"), podConfigMap("-1", former, "old"), podConfigMap("-2", payload, "new")
+	for name, tc := range map[string]struct {
+		observed string
+		nodes    []operatorv1.NodeStatus
+		objects  []runtime.Object
+		want     bool
+	}{
+		"where nothing runs there is nothing to wait for": {observed: `{"platform":"none"}`, want: true},
+		"while the platform is unknown nothing is known":  {observed: `{}`},
+		"before the first candidate":                      {observed: openstack, nodes: nodes(0)},
+		"before a node is known":                          {observed: openstack, objects: []runtime.Object{live, second}},
+		"before a node has a revision":                    {observed: openstack, nodes: nodes(2, 0), objects: []runtime.Object{live, second}},
+		"every node is at the candidate":                  {observed: openstack, nodes: nodes(2, 2, 2), objects: []runtime.Object{live, first, second}, want: true},
+		"one node is at an earlier revision":              {observed: openstack, nodes: nodes(2, 1, 2), objects: []runtime.Object{live, first, second}},
+		"a node's revision is gone":                       {observed: openstack, nodes: nodes(1), objects: []runtime.Object{live, second}},
+		"the former version rendered the candidate":       {observed: openstack, nodes: nodes(1), objects: []runtime.Object{podConfigMap("", former, "old"), first}},
+		"an upgrade that changes nothing on the nodes":    {observed: openstack, nodes: nodes(1), objects: []runtime.Object{podConfigMap("", payload, "old"), first}, want: true},
+		"nodes at two revisions with the same content": {
+			observed: openstack, nodes: nodes(1, 2), objects: []runtime.Object{live, podConfigMap("-1", former, "new"), second}, want: true,
+		},
+
+		"the DaemonSet has rolled out":              {observed: azure, nodes: nodes(2), objects: []runtime.Object{live, second, daemonSet(payload, 3, 3, 3)}, want: true},
+		"the DaemonSet is not known":                {observed: azure, nodes: nodes(2), objects: []runtime.Object{live, second}},
+		"the former version rendered the DaemonSet": {observed: azure, nodes: nodes(2), objects: []runtime.Object{live, second, daemonSet(former, 3, 3, 3)}},
+		"its controller has not seen the change":    {observed: azure, nodes: nodes(2), objects: []runtime.Object{live, second, changed}},
+		"it is rolling out":                         {observed: azure, nodes: nodes(2), objects: []runtime.Object{live, second, daemonSet(payload, 3, 1, 3)}},
+		"the DaemonSet is done, a control-plane node is not": {
+			observed: azure, nodes: nodes(1), objects: []runtime.Object{live, first, second, daemonSet(payload, 3, 3, 3)},
+		},
+		"a new pod that never becomes available is within maxUnavailable": {observed: azure, nodes: nodes(2), objects: []runtime.Object{live, second, daemonSet(payload, 3, 3, 2)}, want: true},
+		"two are not":         {observed: azure, nodes: nodes(2), objects: []runtime.Object{live, second, daemonSet(payload, 3, 3, 1)}},
+		"the only one is not": {observed: azure, nodes: nodes(2), objects: []runtime.Object{live, second, daemonSet(payload, 1, 1, 0)}},
+		"the first of two nodes does not start its pod":                       {observed: azure, nodes: nodes(2), objects: []runtime.Object{live, second, daemonSet(payload, 2, 1, 1)}},
+		"a dead worker of twenty keeps its former pod":                        {observed: azure, nodes: nodes(2), objects: []runtime.Object{live, second, daemonSet(payload, 20, 19, 19)}, want: true},
+		"two dead workers of twenty do":                                       {observed: azure, nodes: nodes(2), objects: []runtime.Object{live, second, daemonSet(payload, 20, 18, 18)}},
+		"without a rolling update no pod may be missing":                      {observed: azure, nodes: nodes(2), objects: []runtime.Object{live, second, onDelete}},
+		"a platform without a cloud-node-manager does not wait for another's": {observed: openstack, nodes: nodes(2), objects: []runtime.Object{live, second, daemonSet(former, 3, 0, 0)}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			versions := syncTwice(t, tc.observed, tc.nodes, tc.objects)
+			if !tc.want {
+				require.Empty(t, versions.GetVersions())
+				return
+			}
+			require.Equal(t, map[string]string{"operator": payload, "cloud-controller-manager": "4.23.1"}, versions.GetVersions())
+			require.Equal(t, 2, versions.set, "each is set once")
+		})
+	}
+}
+
+func syncTwice(t *testing.T, observed string, nodes []operatorv1.NodeStatus, objects []runtime.Object) *countingVersions {
+	t.Helper()
+	factories := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	for _, object := range objects {
+		store := factories.Core().V1().ConfigMaps().Informer().GetStore()
+		if _, ok := object.(*appsv1.DaemonSet); ok {
+			store = factories.Apps().V1().DaemonSets().Informer().GetStore()
+		}
+		require.NoError(t, store.Add(object))
+	}
+	versions := &countingVersions{VersionGetter: status.NewVersionGetter()}
+	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	c := New(Options{
+		Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
+			ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
+		}}, &operatorv1.StaticPodOperatorStatus{NodeStatuses: nodes}, nil, nil),
+		ConfigMaps: factories.Core().V1().ConfigMaps(), DaemonSets: factories.Apps().V1().DaemonSets(),
+		Versions: versions, OperatorVersion: payload, OperandVersion: "4.23.1", Recorder: recorder,
+	})
+	for range 2 {
+		require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
+	}
+	return versions
+}
