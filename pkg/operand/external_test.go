@@ -162,11 +162,11 @@ func TestExternalsSecretsAreDelivered(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]string{
-		"cloud-controller-manager-cloud-config-cloud.conf": "",
-		"cloud-controller-manager-cloud-credentials-key":   "1",
-		"cloud-controller-manager-cloud-credentials-other": "2",
-		"cloud-controller-manager-cloud-tokens-key":        "new",
-		"cloud-controller-manager-cloud-tokens-token":      "new",
+		"cloud-controller-manager-secret-cloud-config-cloud.conf": "",
+		"cloud-controller-manager-secret-cloud-credentials-key":   "1",
+		"cloud-controller-manager-secret-cloud-credentials-other": "2",
+		"cloud-controller-manager-secret-cloud-tokens-key":        "new",
+		"cloud-controller-manager-secret-cloud-tokens-token":      "new",
 	}, files)
 	var mounts []string
 	for _, mount := range bootstrap.Pod.Spec.Containers[0].VolumeMounts {

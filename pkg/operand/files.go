@@ -119,7 +119,12 @@ func (l FileLayout) files(delivered []deliveredFile) []File {
 	return files
 }
 
+// name marks what comes from a Secret: the installer's log bundle has all of /opt/openshift but what has "secret" in its
+// name (installer-gather.sh).
 func (l FileLayout) name(f deliveredFile) string {
+	if f.kind == Secret {
+		return l.Prefix + "secret-" + f.object + "-" + f.key
+	}
 	return l.Prefix + f.object + "-" + f.key
 }
 

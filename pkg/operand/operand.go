@@ -199,7 +199,7 @@ type Resources struct {
 
 // File is one file of a phase that delivers files.
 type File struct {
-	// Name is flat and unique, for example "cloud-controller-manager-cloud-config-cloud.conf".
+	// Name is flat and unique, for example "cloud-controller-manager-secret-cloud-config-cloud.conf".
 	Name string
 	// Secret tells that the file belongs among the secrets, mode 0600.
 	Secret bool

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ const (
 	podOutput       = "out/bootstrap-manifests/cloud-controller-manager-pod.yaml"
 	configOutput    = "out/config/cloud-controller-manager-config.yaml"
 	namespaceOutput = "out/manifests/0000_26_cloud-controller-manager_00_namespace.yaml"
-	cloudsOutput    = "out/tls/cloud-controller-manager-cloud-credentials-clouds.yaml"
+	cloudsOutput    = "out/tls/cloud-controller-manager-secret-cloud-credentials-clouds.yaml"
 	trustOutput     = "out/config/cloud-controller-manager-trusted-ca-ca-bundle.crt"
 
 	noIdentity = "render: neither secret/openstack-cloud-credentials in openshift-cloud-controller-manager nor " +
@@ -68,10 +69,24 @@ func TestSecretsAreForTheirOwnerOnly(t *testing.T) {
 		namespaceOutput: 0o644,
 		trustOutput:     0o644,
 		cloudsOutput:    0o600,
-		"out/config/cloud-controller-manager-cloud-config-ca-bundle.pem": 0o644,
-		"out/tls/cloud-controller-manager-cloud-config-cloud.conf":       0o600,
-		"out/tls/cloud-controller-manager-cloud-credentials-clouds.conf": 0o600,
+		"out/config/cloud-controller-manager-cloud-config-ca-bundle.pem":        0o644,
+		"out/tls/cloud-controller-manager-secret-cloud-config-cloud.conf":       0o600,
+		"out/tls/cloud-controller-manager-secret-cloud-credentials-clouds.conf": 0o600,
 	}, modes)
+}
+
+// The installer's installer-gather.sh copies /opt/openshift and removes what it knows to be sensitive by its name.
+func TestSecretsAreLeftOutOfTheInstallersLogBundle(t *testing.T) {
+	n := newNode(t)
+	require.Zero(t, n.run().code)
+	found := 0
+	for _, name := range n.outputFiles() {
+		if path.Dir(name) == "out/tls" {
+			found++
+			require.Contains(t, path.Base(name), "secret", "find -name '*secret*' | xargs rm")
+		}
+	}
+	require.Equal(t, 3, found)
 }
 
 func TestAPasswordOfAProxyIsForItsOwnerOnly(t *testing.T) {
@@ -115,7 +130,7 @@ func TestARunRepairsWhatIsNotAsItShouldBe(t *testing.T) {
 	n.remove(configOutput)
 	require.NoError(t, os.Chmod(n.path(cloudsOutput), 0o644))
 	// What a run leaves that is killed in the middle.
-	n.write("out/tls/.cloud-controller-manager-render-new-cloud-controller-manager-cloud-credentials-clouds.yaml", "half")
+	n.write("out/tls/.cloud-controller-manager-render-new-cloud-controller-manager-secret-cloud-credentials-clouds.yaml", "half")
 	n.write("out/bootstrap-manifests/.cloud-controller-manager-render-old-cloud-controller-manager-pod.yaml", "old")
 	require.Zero(t, n.run().code)
 	require.Equal(t, before, n.snapshot("."))
@@ -314,12 +329,12 @@ func TestTheGeneratedCloudConfigWinsWhereItHasData(t *testing.T) {
 	n := newNode(t)
 	n.edit(generatedFile, "regionOne", "regionTwo")
 	require.Zero(t, n.run().code)
-	require.Contains(t, n.read("out/tls/cloud-controller-manager-cloud-config-cloud.conf"), "region = regionTwo\n")
+	require.Contains(t, n.read("out/tls/cloud-controller-manager-secret-cloud-config-cloud.conf"), "region = regionTwo\n")
 
 	// cluster-config-operator always writes the object.
 	n.write(generatedFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-cloud-config, namespace: openshift-config-managed}\n")
 	require.Zero(t, n.run().code)
-	require.Contains(t, n.read("out/tls/cloud-controller-manager-cloud-config-cloud.conf"), "region = regionOne\n")
+	require.Contains(t, n.read("out/tls/cloud-controller-manager-secret-cloud-config-cloud.conf"), "region = regionOne\n")
 }
 
 func TestTheGeneratedCloudConfigIsNoSourceWhereTheOperatorWritesIt(t *testing.T) {
@@ -333,8 +348,8 @@ func TestTheGeneratedCloudConfigIsNoSourceWhereTheOperatorWritesIt(t *testing.T)
 		"stringData: {vcenter.example.com.username: a, vcenter.example.com.password: b}\n")
 	r := n.run("--manifest-image=example.com/ccm:1")
 	require.Zero(t, r.code, r.stderr)
-	require.Contains(t, n.read("out/tls/cloud-controller-manager-cloud-config-cloud.conf"), "insecureFlag: true\n")
-	require.FileExists(t, n.path("out/tls/cloud-controller-manager-cloud-credentials-vcenter.example.com.username"))
+	require.Contains(t, n.read("out/tls/cloud-controller-manager-secret-cloud-config-cloud.conf"), "insecureFlag: true\n")
+	require.FileExists(t, n.path("out/tls/cloud-controller-manager-secret-cloud-credentials-vcenter.example.com.username"))
 }
 
 func TestTheCloudsCAMayStandBesideTheUsersConfigurationOnly(t *testing.T) {
@@ -371,7 +386,7 @@ func TestFlagsReachThePod(t *testing.T) {
 		paths = append(paths, volume.HostPath.Path)
 	}
 	require.Contains(t, paths, "/etc/configs/cloud-controller-manager-trusted-ca-ca-bundle.crt")
-	require.Contains(t, paths, "/etc/secrets/cloud-controller-manager-cloud-config-cloud.conf")
+	require.Contains(t, paths, "/etc/secrets/cloud-controller-manager-secret-cloud-config-cloud.conf")
 	require.NoFileExists(t, n.path(configOutput))
 	require.Contains(t, n.read("elsewhere/deep/config.yaml"), "  v:\n  - \"6\"\n")
 }

@@ -240,7 +240,7 @@ func TestOptionalCredentialsAreDoneWithout(t *testing.T) {
 	n.edit(infraFile, "platformSpec:\n    type: External\n    external:\n      platformName: acme\n", "platformSpec:\n    type: AWS\n")
 	n.edit(infraFile, "type: External\n    external:\n      cloudControllerManager:\n        state: External\n", "type: AWS\n    aws: {region: eu-central-1}\n")
 	require.Equal(t, result{}, n.run("--manifest-image=registry.example.com/aws:1"))
-	require.NotContains(t, n.outputFiles(), "out/tls/cloud-controller-manager-cloud-credentials-credentials")
+	require.NotContains(t, n.outputFiles(), "out/tls/cloud-controller-manager-secret-cloud-credentials-credentials")
 	require.Equal(t, "registry.example.com/aws:1", n.pod().Spec.Containers[0].Image)
 }
 
