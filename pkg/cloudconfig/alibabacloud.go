@@ -80,7 +80,7 @@ func (a *alibabaCloud) useCredentials() {
 	case id == "" && secret == "":
 		if len(a.src.Credentials) > 0 {
 			a.findings.add(Finding{Input: CredentialsInput, Kind: Invalid,
-				Message: fmt.Sprintf("the credentials Secret has neither %s nor %s: write both, or remove the Secret to use the RAM role of the machines", alibabaIDKey, alibabaSecretKey)})
+				Message: fmt.Sprintf("the credentials Secret has neither %s nor %s: write both, or remove all its keys to use the RAM role of the instances", alibabaIDKey, alibabaSecretKey)})
 		}
 		return
 	case id == "":

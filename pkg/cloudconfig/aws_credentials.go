@@ -24,11 +24,11 @@ const (
 	mintedToken = "token"
 )
 
-// credentials are the files that the provider gets, and the tokens that they ask for. Without a Secret there are none: the
-// identity of the instance serves.
+// credentials are the files that the provider gets, and the tokens that they ask for. Without a Secret, or with one that
+// has no keys, there are none: the provider uses the identity of the instance.
 func (a *aws) credentials() (map[string][]byte, []Token) {
 	secret := a.src.Credentials
-	if secret == nil {
+	if len(secret) == 0 {
 		return nil, nil
 	}
 	if file := secret[awsCredentialsFile]; strings.TrimSpace(string(file)) != "" {
@@ -48,12 +48,9 @@ func (a *aws) keyPair() map[string][]byte {
 	key, hasKey := secret[awsSecretKey]
 	switch {
 	case !hasID && !hasKey:
-		has := "it is empty"
-		if len(secret) > 0 {
-			has = "it has only " + strings.Join(slices.Sorted(maps.Keys(secret)), ", ")
-		}
-		a.reportCredentials("", 0, 0, Invalid, fmt.Sprintf("the credentials Secret has neither the keys %s and %s nor the key %s: %s; "+
-			"delete the Secret where the identity of the instances is to serve", awsKeyID, awsSecretKey, awsCredentialsFile, has))
+		has := strings.Join(slices.Sorted(maps.Keys(secret)), ", ")
+		a.reportCredentials("", 0, 0, Invalid, fmt.Sprintf("the credentials Secret has neither the keys %s and %s nor the key %s, only %s; "+
+			"correct it, or remove all its keys if the identity of the instances is to be used", awsKeyID, awsSecretKey, awsCredentialsFile, has))
 		return nil
 	case !hasID:
 		a.reportCredentials(awsKeyID, 0, 0, Invalid, "the credentials Secret has "+awsSecretKey+" but no such key: add it")

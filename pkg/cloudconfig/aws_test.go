@@ -30,10 +30,8 @@ func TestAWSRefusesCredentialsThatCannotServe(t *testing.T) {
 		secret map[string]string
 		error  string
 	}{
-		"an empty Secret": {map[string]string{},
-			"credentials: the credentials Secret has neither the keys aws_access_key_id and aws_secret_access_key nor the key credentials: it is empty; delete the Secret where the identity of the instances is to serve"},
 		"another cloud's Secret": {map[string]string{"clouds.yaml": "x", "ca": "y"},
-			"credentials: the credentials Secret has neither the keys aws_access_key_id and aws_secret_access_key nor the key credentials: it has only ca, clouds.yaml; delete the Secret where the identity of the instances is to serve"},
+			"credentials: the credentials Secret has neither the keys aws_access_key_id and aws_secret_access_key nor the key credentials, only ca, clouds.yaml; correct it, or remove all its keys if the identity of the instances is to be used"},
 		"no id": {map[string]string{"aws_secret_access_key": "s3cr3t"},
 			"credentials aws_access_key_id: the credentials Secret has aws_secret_access_key but no such key: add it"},
 		"no secret key": {map[string]string{"aws_access_key_id": "AKIA"},

@@ -44,12 +44,14 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 	if err != nil {
 		return nil, fmt.Errorf("writing the annotation %s: %w", KeptAnnotation, err)
 	}
+	// library-go merges annotations: one that is left out keeps the value of an earlier candidate.
 	podConfigMap.Annotations = map[string]string{
-		AcceptedInputAnnotation: InputDigest(in), KeptAnnotation: string(kept), TokensAnnotation: string(tokens),
-		RenderedByAnnotation: in.Version,
-	}
-	if len(in.External.Reloaded) > 0 {
-		podConfigMap.Annotations[ReloadedAnnotation] = strings.Join(sortedKeys(in.External.Reloaded), ",")
+		AcceptedInputAnnotation: InputDigest(in),
+		KeptAnnotation:          string(kept),
+		TokensAnnotation:        string(tokens),
+		ReloadedAnnotation:      strings.Join(sortedKeys(in.External.Reloaded), ","),
+		CredentialsAnnotation:   usedCredentials(in.Credentials),
+		RenderedByAnnotation:    in.Version,
 	}
 	podConfigMap.Data["pod.yaml"] = string(installedPod)
 	podConfigMap.Data["forceRedeploymentReason"] = in.ForceRedeploymentReason
@@ -134,6 +136,20 @@ func (r *Resources) PodYAML() ([]byte, error) {
 func InputDigest(in Inputs) string {
 	sum := sha256.Sum256(in.CloudConfig.Data)
 	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// usedCredentials is the value of CredentialsAnnotation.
+func usedCredentials(c Credentials) string {
+	if len(c.Data) == 0 {
+		return ""
+	}
+	return c.Source
+}
+
+// UsesCredentials reports whether the candidate of this pod ConfigMap, nil if there is none, was accepted with keys of
+// the Secret that source names.
+func UsesCredentials(podConfigMap *corev1.ConfigMap, source string) bool {
+	return podConfigMap != nil && podConfigMap.Annotations[CredentialsAnnotation] == source
 }
 
 // CopiesMatch returns nil if the given objects are one whole candidate, the one whose digest the pod's ConfigMap

@@ -33,7 +33,7 @@ const (
 	TokensAnnotation = "cloud-controller-manager.openshift.io/cloud-tokens"
 
 	// ReloadedAnnotation on the pod ConfigMap holds the keys of ExternalSecrets.Reloaded, joined by commas: what the pod may
-	// still read from the Secret cloud-tokens when spec.external no longer names them.
+	// still read from the Secret cloud-tokens when spec.external no longer names them. It is empty where there are none.
 	ReloadedAnnotation = "cloud-controller-manager.openshift.io/reloaded-secrets"
 
 	// KeptAnnotation on the pod ConfigMap holds Result.Kept of the cloud configuration as JSON. It is always written: an
@@ -46,6 +46,10 @@ const (
 
 	// AcceptedInputAnnotation on the pod ConfigMap records InputDigest of the inputs that were accepted.
 	AcceptedInputAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
+
+	// CredentialsAnnotation on the pod ConfigMap holds the Source of the Credentials that were accepted, empty if they had
+	// no keys. A platform whose credentials are optional does not lose them when the Secret vanishes.
+	CredentialsAnnotation = "cloud-controller-manager.openshift.io/accepted-credentials"
 )
 
 // Inputs is everything that Render reads. It is not modified.

@@ -37,6 +37,7 @@ const (
 // informerSet is every informer factory of the operator, each limited to what is needed.
 type informerSet struct {
 	target        informers.SharedInformerFactory
+	namespace     informers.SharedInformerFactory
 	operator      informers.SharedInformerFactory
 	userConfig    informers.SharedInformerFactory
 	managedConfig informers.SharedInformerFactory
@@ -54,7 +55,9 @@ type informerSet struct {
 
 func newInformerSet(kube kubernetes.Interface, config configclient.Interface) informerSet {
 	return informerSet{
-		target:        targetInformers(kube),
+		target: targetInformers(kube),
+		namespace: informers.NewSharedInformerFactoryWithOptions(kube, resync,
+			informers.WithTweakListOptions(named(operatorclient.TargetNamespace)), informers.WithTransform(stripManagedFields)),
 		operator:      namespaced(kube, operatorclient.OperatorNamespace, named(servingcert.SignerSecret)),
 		userConfig:    namespaced(kube, operatorclient.UserConfigNamespace, longWatch),
 		managedConfig: namespaced(kube, operatorclient.ManagedConfigNamespace, named(operatorclient.ManagedCloudConfig)),
@@ -99,7 +102,7 @@ func (i informerSet) byNamespace() v1helpers.KubeInformersForNamespaces {
 // start starts every informer that somebody has asked for.
 func (i informerSet) start(stop <-chan struct{}) {
 	for _, factory := range []interface{ Start(<-chan struct{}) }{
-		i.target, i.operator, i.userConfig, i.managedConfig, i.kubeSystem, i.nodes, i.bindings, i.config, i.clusterOperator,
+		i.target, i.namespace, i.operator, i.userConfig, i.managedConfig, i.kubeSystem, i.nodes, i.bindings, i.config, i.clusterOperator,
 	} {
 		factory.Start(stop)
 	}

@@ -129,8 +129,8 @@ func unthrottled(config *rest.Config) *rest.Config {
 
 func (w *wiring) controllers() []factory.Controller {
 	return []factory.Controller{
-		configobservation.New(w.client, operatorclient.External(w.resource), w.informers.config.Config().V1(),
-			w.informers.kubeSystem.Core().V1().ConfigMaps(), w.OperatorVersion, w.EventRecorder),
+		configobservation.New(w.client, w.observed(), w.informers.config.Config().V1(),
+			w.informers.kubeSystem.Core().V1().ConfigMaps(), w.EventRecorder),
 		w.resourceSync(),
 		w.managedCloudConfig(),
 		w.targetConfig(),
@@ -150,6 +150,12 @@ func (w *wiring) controllers() []factory.Controller {
 		w.clusterOperatorStatus(),
 		loglevel.NewClusterOperatorLoggingController(w.client, w.EventRecorder),
 	}
+}
+
+// observed is what the observers read.
+func (w *wiring) observed() configobservation.Listers {
+	return configobservation.NewListers(w.client, operatorclient.External(w.resource), w.informers.config.Config().V1(),
+		w.informers.kubeSystem.Core().V1().ConfigMaps(), w.OperatorVersion)
 }
 
 func (w *wiring) resourceSync() factory.Controller {
@@ -178,6 +184,10 @@ func (w *wiring) managedCloudConfig() factory.Controller {
 func (w *wiring) targetConfig() factory.Controller {
 	return targetconfigcontroller.New(targetconfigcontroller.Options{
 		Operator:         w.client,
+		Confirm:          configobservation.Confirm(w.observed()),
+		Namespaces:       w.informers.namespace.Core().V1().Namespaces(),
+		UserConfig:       w.informers.userConfig.Core().V1().ConfigMaps(),
+		ManagedConfig:    w.informers.managedConfig.Core().V1().ConfigMaps(),
 		TargetConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
 		TargetSecrets:    w.informers.target.Core().V1().Secrets(),
 		ConfigMaps:       v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
@@ -202,6 +212,7 @@ func (w *wiring) staticPods() factory.Controller {
 		Infrastructures: w.informers.config.Config().V1().Infrastructures(),
 		ConfigMaps:      v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
 		Secrets:         v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+		Clock:           w.Clock,
 		Recorder:        w.EventRecorder,
 	})
 }

@@ -67,7 +67,7 @@ var layers = []layer{
 // another one.
 var controllerMayImport = []string{
 	"pkg/operator/operatorclient", "pkg/operator/observedplatform", "pkg/operator/ondemand", "pkg/operator/terminationmessage",
-	"pkg/operator/configmaps", "pkg/operator/tokenissuer",
+	"pkg/operator/configmaps", "pkg/operator/tokenissuer", "pkg/operator/writeconflict",
 	"pkg/operand", "pkg/operandconfig", "pkg/cloudconfig", "pkg/platform", "pkg/apis", "bindata",
 }
 

@@ -82,12 +82,30 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 		c.awaitKey(t, "cloud-credentials-2", "key", "second")
 		c.awaitKey(t, "cloud-credentials-1", "key", "first")
 	})
-	t.Run("what is no longer named stays while a revision reads it", func(t *testing.T) {
+	t.Run("cloud-tokens that cannot be filled hold revisions back, which is reported", func(t *testing.T) {
+		secrets := c.kube.CoreV1().Secrets(targetNamespace)
+		require.NoError(t, secrets.Delete(t.Context(), "acme-token", metav1.DeleteOptions{}))
+		require.NoError(t, secrets.Delete(t.Context(), "cloud-tokens", metav1.DeleteOptions{}))
+		c.awaitCondition(t, "RevisionHeldBackDegraded", operatorv1.ConditionTrue, "no revision is made of the accepted configuration, because "+
+			"secret/cloud-tokens in openshift-cloud-controller-manager does not have token, which the cloud-controller-manager reads from it; "+
+			"the conditions of the controllers that write it say why")
+		c.createSecret(t, "acme-token", "token", "second")
+		c.awaitKey(t, "cloud-tokens", "token", "second")
+		c.awaitCondition(t, "RevisionHeldBackDegraded", operatorv1.ConditionFalse, "")
+	})
+	t.Run("what is no longer named leaves the nodes", func(t *testing.T) {
 		c.createSecret(t, "acme-more", "more", "new")
 		require.NoError(t, c.setExternal(t, strings.Replace(ownCCM, "{name: acme-token, delivery: Reloaded}", "{name: acme-more, delivery: Reloaded}", 1)))
 		c.awaitKey(t, "cloud-tokens", "more", "new")
-		c.awaitKey(t, "cloud-tokens", "token", "second")
+		c.awaitKey(t, "cloud-tokens", "token", "")
+		require.NoError(t, c.setExternal(t, strings.Replace(ownCCM, ", {name: acme-token, delivery: Reloaded}", "", 1)))
+		c.awaitKey(t, "cloud-tokens", "more", "")
 		require.Equal(t, int32(2), c.awaitRevision(t, 2), "nothing that is read once has changed")
+	})
+	t.Run("and cloud-tokens that are made again hold up nothing", func(t *testing.T) {
+		require.NoError(t, c.kube.CoreV1().Secrets(targetNamespace).Delete(t.Context(), "cloud-tokens", metav1.DeleteOptions{}))
+		c.patchSpec(t, `{"spec":{"forceRedeploymentReason":"to see whether a revision can be made"}}`)
+		require.Equal(t, int32(3), c.awaitRevision(t, 3))
 	})
 	c.noRequestDenied(t)
 }

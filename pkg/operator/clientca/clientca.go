@@ -23,6 +23,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
 )
 
 // targetKey is the file that the operand's flags name.
@@ -61,7 +62,7 @@ func New(o Options) factory.Controller {
 		WithInformers(o.Operator.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.APIServerAuthentication), o.Source.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(operand.ClientCAConfigMap, operand.RequestHeaderClientCAConfigMap), o.Target.Informer()).
-		WithSync(c.sync).
+		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController("ClientCA", o.Recorder)
 }

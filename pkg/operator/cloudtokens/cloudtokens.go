@@ -29,6 +29,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/tokenissuer"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
 )
 
 // DefaultLifetime is what is asked for. Clouds refuse tokens that are valid for longer than a day, so half of one is on
@@ -47,7 +48,7 @@ type Client interface {
 
 // Options are the dependencies of New; all but Lifetime are required.
 type Options struct {
-	Operator v1helpers.OperatorClient
+	Operator v1helpers.StaticPodOperatorClient
 	// ServiceAccounts, ConfigMaps and Secrets watch the operand's namespace.
 	ServiceAccounts corev1informers.ServiceAccountInformer
 	ConfigMaps      corev1informers.ConfigMapInformer
@@ -61,7 +62,7 @@ type Options struct {
 }
 
 type controller struct {
-	operator        v1helpers.OperatorClient
+	operator        v1helpers.StaticPodOperatorClient
 	serviceAccounts corev1listers.ServiceAccountLister
 	configMaps      corev1listers.ConfigMapLister
 	secrets         corev1listers.SecretLister
@@ -89,7 +90,7 @@ func New(o Options) factory.Controller {
 		WithFilteredEventsInformers(factory.NamesFilter(tokenissuer.ServiceAccount), o.ServiceAccounts.Informer()).
 		WithFilteredEventsInformers(isPodConfigMap, o.ConfigMaps.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(operand.CloudTokensSecret), o.Secrets.Informer()).
-		WithSync(c.sync).
+		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController(name, o.Recorder)
 }
@@ -157,7 +158,7 @@ type wanted struct {
 	known bool
 	// audiences are those of the tokens by key. Where a revision differs from the candidate, the candidate has its way.
 	audiences map[string]string
-	// theirs are keys that spec.external delivered once.
+	// theirs are keys that spec.external delivered to a pod that may still run.
 	theirs []string
 }
 
@@ -166,7 +167,11 @@ func (c *controller) wanted() (wanted, error) {
 	if err != nil {
 		return wanted{}, fmt.Errorf("configmaps in %s: %w", operand.Namespace, err)
 	}
-	found := wanted{audiences: map[string]string{}}
+	_, status, _, err := c.operator.GetStaticPodOperatorState()
+	if err != nil {
+		return wanted{}, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	found := wanted{audiences: map[string]string{}, theirs: operand.ReloadedByPods(all, status.NodeStatuses)}
 	candidate := map[string]string{}
 	for _, configMap := range all {
 		if !isPodConfigMap(configMap) {
@@ -184,7 +189,6 @@ func (c *controller) wanted() (wanted, error) {
 			// Revisions come in any order; if two of them differ, one has to be chosen always the same.
 			into[token.Key] = max(into[token.Key], token.Audience)
 		}
-		found.theirs = append(found.theirs, strings.Split(configMap.Annotations[operand.ReloadedAnnotation], ",")...)
 	}
 	maps.Copy(found.audiences, candidate)
 	return found, nil

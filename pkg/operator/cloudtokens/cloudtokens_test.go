@@ -64,9 +64,9 @@ func newWorld(t *testing.T, observed string) *world {
 		}}, nil
 	})
 	w.controller = &controller{
-		operator: v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
+		operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 			ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
-		}, &operatorv1.OperatorStatus{}, nil),
+		}}, &operatorv1.StaticPodOperatorStatus{NodeStatuses: []operatorv1.NodeStatus{{NodeName: "master-0", CurrentRevision: 1}}}, nil, nil),
 		serviceAccounts: core.ServiceAccounts().Lister(),
 		configMaps:      core.ConfigMaps().Lister(),
 		secrets:         core.Secrets().Lister(),
@@ -86,7 +86,7 @@ func (w *world) candidate(t *testing.T, suffix, tokens string) {
 	require.NoError(t, w.informers.Core().V1().ConfigMaps().Informer().GetStore().Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: "cloud-controller-manager-pod" + suffix,
 		Annotations: map[string]string{"cloud-controller-manager.openshift.io/cloud-tokens": tokens},
-	}}))
+	}, Data: map[string]string{"pod.yaml": "the pod" + suffix}}))
 }
 
 func (w *world) setSecret(t *testing.T, secret *corev1.Secret) {
@@ -265,7 +265,7 @@ func TestOnlyWhatNothingAsksForIsRemoved(t *testing.T) {
 	require.Empty(t, writes)
 }
 
-func TestWhatSpecExternalDeliveredStaysWhileARevisionReadsIt(t *testing.T) {
+func TestWhatSpecExternalDeliveredStaysWhileANodeRunsARevisionThatReadsIt(t *testing.T) {
 	w := newWorld(t, managed)
 	w.candidate(t, "", "null")
 	w.candidate(t, "-1", "null")

@@ -58,7 +58,7 @@ func inertia() *status.InertiaConfig {
 			ConditionTypeMatcher: regexp.MustCompile(`^(CloudConfig|Credentials|TrustedCA|Image|Configuration|ConfigObservation)Degraded$`),
 		},
 		status.InertiaCondition{
-			ConditionTypeMatcher: regexp.MustCompile(`^(CloudControllerManager|CrashLoop|NodeInitialization|NodeManager)Degraded$`),
+			ConditionTypeMatcher: regexp.MustCompile(`^(CloudControllerManager|CrashLoop|NodeInitialization|NodeManager|RevisionHeldBack)Degraded$`),
 		},
 		status.InertiaCondition{
 			ConditionTypeMatcher: regexp.MustCompile(`^(NodeController|StaticPods)Degraded$`),

@@ -43,6 +43,7 @@ func TestInertia(t *testing.T) {
 		"ControlPlaneNodesDegraded":          2 * time.Minute,
 		"NodeInitializationDegraded":         0,
 		"NodeManagerDegraded":                0,
+		"RevisionHeldBackDegraded":           0,
 		"NodeManagerControllerDegraded":      2 * time.Minute,
 		"CloudTokensDegraded":                2 * time.Minute,
 		"NodeControllerDegraded":             10 * time.Minute,

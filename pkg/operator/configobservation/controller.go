@@ -8,31 +8,26 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1informers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/tools/cache"
 
 	apisv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 )
 
 // New returns the controller that keeps spec.observedConfig up to date. What it cannot observe it reports as
-// ConfigObservationDegraded, and keeps the previous value. external reads spec.external, version is the payload's version.
-// authentication watches ConfigMaps in kube-system, at least extension-apiserver-authentication.
+// ConfigObservationDegraded, and keeps the previous value. listers comes from NewListers, with the same informers.
 func New(
-	operatorClient v1helpers.OperatorClient, external func() (*apisv1.External, error), config configinformers.Interface,
-	authentication corev1informers.ConfigMapInformer, version string, recorder events.Recorder,
+	operatorClient v1helpers.OperatorClient, listers Listers, config configinformers.Interface,
+	authentication corev1informers.ConfigMapInformer, recorder events.Recorder,
 ) factory.Controller {
-	informers := []factory.Informer{
-		operatorClient.Informer(),
-		config.Infrastructures().Informer(),
-		config.Proxies().Informer(),
-		config.APIServers().Informer(),
-		config.FeatureGates().Informer(),
-		config.Networks().Informer(),
-		authentication.Informer(),
-	}
-	var synced []cache.InformerSynced
-	for _, informer := range informers {
-		synced = append(synced, informer.HasSynced)
-	}
+	return configobserver.NewConfigObserver("cloud-controller-manager", operatorClient, redactingRecorder{recorder}, listers,
+		informersOf(operatorClient, config, authentication), Observers()...)
+}
+
+// NewListers returns what the observers read in a cluster. external reads spec.external, version is the payload's version.
+// authentication watches ConfigMaps in kube-system, at least extension-apiserver-authentication.
+func NewListers(
+	operatorClient v1helpers.OperatorClient, external func() (*apisv1.External, error), config configinformers.Interface,
+	authentication corev1informers.ConfigMapInformer, version string,
+) Listers {
 	listers := Listers{
 		Infrastructures: config.Infrastructures().Lister(),
 		Proxies:         config.Proxies().Lister(),
@@ -43,9 +38,25 @@ func New(
 		LogLevel:        logLevel(operatorClient),
 		External:        external,
 		Version:         version,
-		Synced:          synced,
 	}
-	return configobserver.NewConfigObserver("cloud-controller-manager", operatorClient, redactingRecorder{recorder}, listers, informers, Observers()...)
+	for _, informer := range informersOf(operatorClient, config, authentication) {
+		listers.Synced = append(listers.Synced, informer.HasSynced)
+	}
+	return listers
+}
+
+func informersOf(
+	operatorClient v1helpers.OperatorClient, config configinformers.Interface, authentication corev1informers.ConfigMapInformer,
+) []factory.Informer {
+	return []factory.Informer{
+		operatorClient.Informer(),
+		config.Infrastructures().Informer(),
+		config.Proxies().Informer(),
+		config.APIServers().Informer(),
+		config.FeatureGates().Informer(),
+		config.Networks().Informer(),
+		authentication.Informer(),
+	}
 }
 
 func logLevel(operatorClient v1helpers.OperatorClient) func() (operatorv1.LogLevel, error) {

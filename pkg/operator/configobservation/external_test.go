@@ -101,7 +101,7 @@ func TestWhatIsPassedOnOfExternal(t *testing.T) {
 	}{
 		"where it counts, all of it": {
 			world: world{infrastructure: onExternal(configv1.CloudControllerManagerExternal), external: own},
-			want:  map[string]any{"image": "registry/acme:1", "args": []any{"--region=one"}, "probe": map[string]any{"port": int64(9999)}},
+			want:  map[string]any{"image": "registry/acme:1", "args": []any{"--region=one"}, "probe": map[string]any{"port": float64(9999)}},
 		},
 		"a change": {
 			world:    world{infrastructure: onExternal(configv1.CloudControllerManagerExternal), external: &ccmv1.External{Image: "registry/acme:2"}},

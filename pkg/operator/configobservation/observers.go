@@ -1,6 +1,7 @@
 package configobservation
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -16,7 +17,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/loglevel"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -259,9 +259,14 @@ func objectFromInfrastructure(field func(*configv1.Infrastructure) any, path []s
 	}
 }
 
-// setObject is set for a pointer to a struct; an empty one is no value.
+// setObject is set for a pointer to a struct; an empty one is no value. Numbers are those of encoding/json, as in
+// existing.
 func setObject(recorder events.Recorder, existing map[string]any, object any, path []string) (map[string]any, []error) {
-	value, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	value := map[string]any{}
+	data, err := json.Marshal(object)
+	if err == nil {
+		err = json.Unmarshal(data, &value)
+	}
 	if err != nil {
 		return configobserver.Pruned(existing, path), []error{fmt.Errorf("setting %s: %w", strings.Join(path, "."), err)}
 	}

@@ -40,8 +40,9 @@ func TestPasswordsOfProxiesAreInNoEvent(t *testing.T) {
 	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}, &operatorv1.OperatorStatus{}, nil)
 	kube := kubeinformers.NewSharedInformerFactory(kubefake.NewClientset(), 0)
-	controller := New(operator, func() (*apisv1.External, error) { return nil, nil }, informers.Config().V1(),
-		kube.Core().V1().ConfigMaps(), "4.23.0", recorder)
+	config, authentication := informers.Config().V1(), kube.Core().V1().ConfigMaps()
+	listers := NewListers(operator, func() (*apisv1.External, error) { return nil, nil }, config, authentication, "4.23.0")
+	controller := New(operator, listers, config, authentication, recorder)
 	ctx, stop := context.WithCancel(t.Context())
 	informers.Start(ctx.Done())
 	kube.Start(ctx.Done())

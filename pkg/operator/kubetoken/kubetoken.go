@@ -23,6 +23,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/tokenissuer"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
 )
 
 const (
@@ -84,7 +85,7 @@ func New(o Options) factory.Controller {
 		WithInformers(o.Operator.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(tokenissuer.ServiceAccount), o.ServiceAccounts.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(operand.KubeTokenSecret), o.Secrets.Informer()).
-		WithSync(c.sync).
+		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController("KubeToken", o.Recorder)
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -85,7 +86,7 @@ func (c *controller) factory(o Options) *factory.Factory {
 	return factory.New().
 		WithInformers(o.Operator.Informer(), o.UserConfig.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.ManagedCloudConfig), o.ManagedConfig.Informer()).
-		WithSync(c.sync).
+		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(o.Operator)
 }
 

@@ -31,7 +31,7 @@ func New(clock clock.PassiveClock, config *rest.Config) (v1helpers.StaticPodOper
 	if err != nil {
 		return nil, nil, fmt.Errorf("building the client of cloudcontrollermanager/cluster: %w", err)
 	}
-	return client, informers, nil
+	return patient{client}, informers, nil
 }
 
 // External returns the reader of spec.external in the informer's cache. A missing resource is like one that does not set it.

@@ -78,8 +78,7 @@ func sourcesOf(external *operatorv1.External) string {
 	return strings.Join(sources, ",")
 }
 
-// syncReloaded keeps the keys that spec.external no longer names for as long as a revision is there that reads them: it may
-// still run, or run again.
+// syncReloaded keeps the keys that spec.external no longer names for as long as a pod may read them.
 func (c *controller) syncReloaded(ctx context.Context, recorder events.Recorder, reloaded map[string][]byte) error {
 	current, err := c.targetSecrets.Get(operand.CloudTokensSecret)
 	if apierrors.IsNotFound(err) {
@@ -89,7 +88,7 @@ func (c *controller) syncReloaded(ctx context.Context, recorder events.Recorder,
 	if err != nil {
 		return fmt.Errorf("secret/%s in %s: %w", operand.CloudTokensSecret, operatorclient.TargetNamespace, err)
 	}
-	needed, err := c.reloadedByRevisions()
+	needed, err := c.reloadedByPods()
 	if err != nil {
 		return err
 	}
@@ -112,17 +111,15 @@ func (c *controller) syncReloaded(ctx context.Context, recorder events.Recorder,
 	return wrapWrite("secret", operand.CloudTokensSecret, err)
 }
 
-// reloadedByRevisions are the keys that the candidate or a revision's copy of it reads.
-func (c *controller) reloadedByRevisions() ([]string, error) {
+// reloadedByPods are the keys that a pod may read.
+func (c *controller) reloadedByPods() ([]string, error) {
 	configMaps, err := c.targetConfigMaps.List(labels.Everything())
 	if err != nil {
 		return nil, fmt.Errorf("configmaps in %s: %w", operatorclient.TargetNamespace, err)
 	}
-	var keys []string
-	for _, configMap := range configMaps {
-		if configMap.Name == operand.PodConfigMap || strings.HasPrefix(configMap.Name, operand.PodConfigMap+"-") {
-			keys = append(keys, strings.Split(configMap.Annotations[operand.ReloadedAnnotation], ",")...)
-		}
+	_, status, _, err := c.operator.GetStaticPodOperatorState()
+	if err != nil {
+		return nil, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	return keys, nil
+	return operand.ReloadedByPods(configMaps, status.NodeStatuses), nil
 }

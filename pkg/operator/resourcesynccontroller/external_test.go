@@ -17,7 +17,7 @@ import (
 func podOf(name, keys string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: target, Name: name, Annotations: map[string]string{operand.ReloadedAnnotation: keys},
-	}}
+	}, Data: map[string]string{"pod.yaml": name}}
 }
 
 func texts(pairs ...string) map[string][]byte {
@@ -85,12 +85,13 @@ func TestTheSecretsOfExternal(t *testing.T) {
 			objects:    []runtime.Object{secret("kube-token", texts("token", "t")), secret("cloud-tokens", texts("x", "0"))},
 			wantTokens: texts("x", "0"),
 		},
-		"what is no longer named stays for as long as a revision reads it": {
+		"what is no longer named stays for as long as a node runs a revision that reads it": {
 			observed: all,
 			objects: []runtime.Object{
 				secret("a", texts("x", "1")), secret("b", texts("y", "2")), secret("c", texts("x", "3")),
 				secret("cloud-tokens", texts("x", "0", "candidate", "0", "revision", "0", "old", "0")),
-				podOf("cloud-controller-manager-pod", "candidate"), podOf("cloud-controller-manager-pod-7", "revision,x"), podOf("another", "old"),
+				podOf("cloud-controller-manager-pod", "candidate"), podOf("cloud-controller-manager-pod-7", "revision,x"),
+				podOf("cloud-controller-manager-pod-6", "old"), podOf("another", "old"),
 			},
 			wantRaw:    texts("x", "1", "y", "2"),
 			wantTokens: texts("x", "3", "candidate", "0", "revision", "0"),

@@ -24,6 +24,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -42,7 +43,7 @@ const SourceAnnotation = "cloud-controller-manager.openshift.io/copied-from"
 
 // Options are what the controller works with. All fields are required.
 type Options struct {
-	Operator v1helpers.OperatorClient
+	Operator v1helpers.StaticPodOperatorClient
 
 	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed; of the
 	// latter only operatorclient.ManagedCloudConfig is needed.
@@ -61,9 +62,8 @@ type Options struct {
 }
 
 type controller struct {
-	operator         v1helpers.OperatorClient
-	userConfig       corelisters.ConfigMapLister
-	managedConfig    corelisters.ConfigMapLister
+	operator         v1helpers.StaticPodOperatorClient
+	sources          Sources
 	targetConfigMaps corelisters.ConfigMapNamespaceLister
 	targetSecrets    corelisters.SecretNamespaceLister
 	configMaps       corev1client.ConfigMapsGetter
@@ -75,9 +75,12 @@ type controller struct {
 // API is reported as ResourceSyncControllerDegraded.
 func New(o Options) factory.Controller {
 	c := &controller{
-		operator:         o.Operator,
-		userConfig:       o.UserConfig.Lister(),
-		managedConfig:    o.ManagedConfig.Lister(),
+		operator: o.Operator,
+		sources: Sources{
+			UserConfig:    o.UserConfig.Lister(),
+			ManagedConfig: o.ManagedConfig.Lister(),
+			Secrets:       o.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace),
+		},
 		targetConfigMaps: o.TargetConfigMaps.Lister().ConfigMaps(operatorclient.TargetNamespace),
 		targetSecrets:    o.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace),
 		configMaps:       o.ConfigMaps,
@@ -91,7 +94,7 @@ func New(o Options) factory.Controller {
 			o.TargetConfigMaps.Informer(),
 			o.TargetSecrets.Informer(),
 		).
-		WithSync(c.sync).
+		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController("ResourceSyncController", o.Recorder.WithComponentSuffix("resource-sync-controller"))
 }
@@ -111,35 +114,21 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	return errors.Join(
 		c.syncCloudConfig(ctx, syncCtx.Recorder(), current, observed),
-		c.syncTrustedCA(ctx, syncCtx.Recorder(), observed.TrustedCA),
+		c.syncTrustedCA(ctx, syncCtx.Recorder(), observed),
 		c.syncSecrets(ctx, syncCtx.Recorder(), current, observed),
 	)
 }
 
-// syncCloudConfig prefers what cluster-config-operator made of the user's configuration, but for one that spec.external names,
-// of which it makes nothing, and where this operator can be the one that writes it, out of the user's.
 func (c *controller) syncCloudConfig(ctx context.Context, recorder events.Recorder, current platform.Platform, observed *operandconfig.Config) error {
-	if observed.External != nil && observed.External.CloudConfig != nil || current.WritesManagedConfig() {
-		source, err := getConfigMap(c.userConfig, operatorclient.UserConfigNamespace, observed.CloudConfig.Name)
-		if err != nil {
-			return err
-		}
-		return c.copyConfigMap(ctx, recorder, source, RawCloudConfig)
-	}
-	source, err := getConfigMap(c.managedConfig, operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig)
+	source, err := c.sources.CloudConfig(current, observed)
 	if err != nil {
 		return err
-	}
-	if source == nil || source.Data[operatorclient.ManagedCloudConfigKey] == "" {
-		if source, err = getConfigMap(c.userConfig, operatorclient.UserConfigNamespace, observed.CloudConfig.Name); err != nil {
-			return err
-		}
 	}
 	return c.copyConfigMap(ctx, recorder, source, RawCloudConfig)
 }
 
-func (c *controller) syncTrustedCA(ctx context.Context, recorder events.Recorder, name string) error {
-	source, err := getConfigMap(c.userConfig, operatorclient.UserConfigNamespace, name)
+func (c *controller) syncTrustedCA(ctx context.Context, recorder events.Recorder, observed *operandconfig.Config) error {
+	source, err := c.sources.TrustedCA(observed)
 	if err != nil {
 		return err
 	}
@@ -155,12 +144,12 @@ func (c *controller) syncSecrets(ctx context.Context, recorder events.Recorder, 
 }
 
 func (c *controller) syncCredentials(ctx context.Context, recorder events.Recorder, name string) error {
-	source, err := c.targetSecrets.Get(name)
-	if apierrors.IsNotFound(err) {
-		return c.deleteSecret(ctx, recorder, RawCloudCredentials)
-	}
+	source, err := c.sources.Secret(name)
 	if err != nil {
-		return fmt.Errorf("secret/%s in %s: %w", name, operatorclient.TargetNamespace, err)
+		return err
+	}
+	if source == nil {
+		return c.deleteSecret(ctx, recorder, RawCloudCredentials)
 	}
 	_, _, err = resourceapply.ApplySecret(ctx, c.secrets, recorder, &corev1.Secret{
 		ObjectMeta: copiedFrom(source, RawCloudCredentials),
@@ -168,18 +157,6 @@ func (c *controller) syncCredentials(ctx context.Context, recorder events.Record
 		Data:       source.Data,
 	})
 	return wrapWrite("secret", RawCloudCredentials, err)
-}
-
-// getConfigMap returns nil for a ConfigMap that does not exist, as one without a name never does.
-func getConfigMap(lister corelisters.ConfigMapLister, namespace, name string) (*corev1.ConfigMap, error) {
-	source, err := lister.ConfigMaps(namespace).Get(name)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("configmap/%s in %s: %w", name, namespace, err)
-	}
-	return source, nil
 }
 
 // copyConfigMap makes the copy equal to source; without a source there is no copy.
@@ -199,7 +176,7 @@ func copiedFrom(source metav1.Object, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace:   operatorclient.TargetNamespace,
 		Name:        name,
-		Annotations: map[string]string{SourceAnnotation: source.GetNamespace() + "/" + source.GetName()},
+		Annotations: map[string]string{SourceAnnotation: sourceOf(source)},
 	}
 }
 

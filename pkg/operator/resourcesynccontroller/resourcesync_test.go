@@ -131,12 +131,14 @@ func newTestController(t *testing.T, kube *fake.Clientset, observed string) (*co
 	for i := range secrets.Items {
 		require.NoError(t, core.Secrets().Informer().GetStore().Add(&secrets.Items[i]))
 	}
-	operator := v1helpers.NewFakeOperatorClient(
-		&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}}, &operatorv1.OperatorStatus{}, nil)
+	operator := v1helpers.NewFakeStaticPodOperatorClient(
+		&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}}},
+		&operatorv1.StaticPodOperatorStatus{NodeStatuses: []operatorv1.NodeStatus{{NodeName: "master-0", CurrentRevision: 7}}}, nil, nil)
 	return &controller{
-		operator:         operator,
-		userConfig:       core.ConfigMaps().Lister(),
-		managedConfig:    core.ConfigMaps().Lister(),
+		operator: operator,
+		sources: Sources{
+			UserConfig: core.ConfigMaps().Lister(), ManagedConfig: core.ConfigMaps().Lister(), Secrets: core.Secrets().Lister().Secrets(target),
+		},
 		targetConfigMaps: core.ConfigMaps().Lister().ConfigMaps(target),
 		targetSecrets:    core.Secrets().Lister().Secrets(target),
 		configMaps:       kube.CoreV1(),

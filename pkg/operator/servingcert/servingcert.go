@@ -30,6 +30,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
 )
 
 const (
@@ -92,7 +93,7 @@ func New(o Options) factory.Controller {
 		WithFilteredEventsInformers(factory.NamesFilter(SignerSecret), o.SignerSecrets.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(operand.ServingCertSecret), o.Secrets.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(CAConfigMap), o.ConfigMaps.Informer()).
-		WithSync(newController(o).sync).
+		WithSync(writeconflict.Retried(newController(o).sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController("ServingCertificate", o.Recorder)
 }

@@ -18,41 +18,43 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/tokenissuer"
 )
 
-// wholeCandidate returns a precondition that holds while the live objects are one whole candidate. A candidate of which
-// only some objects could be written never becomes a revision.
-func wholeCandidate(configMaps corelisters.ConfigMapNamespaceLister, secrets corelisters.SecretNamespaceLister) revisioncontroller.PreconditionFunc {
-	return func(context.Context) (bool, error) {
+// A reason is why no revision may be made of the live objects, or empty.
+type reason func() (string, error)
+
+// incomplete is the reason while the live objects are not one whole candidate. A candidate of which only some objects
+// could be written never becomes a revision.
+func incomplete(configMaps corelisters.ConfigMapNamespaceLister, secrets corelisters.SecretNamespaceLister) reason {
+	return func() (string, error) {
 		liveConfigMaps, err := configMaps.List(labels.Everything())
 		if err != nil {
-			return false, fmt.Errorf("listing the live configmaps: %w", err)
+			return "", fmt.Errorf("listing the live configmaps: %w", err)
 		}
 		liveSecrets, err := secrets.List(labels.Everything())
 		if err != nil {
-			return false, fmt.Errorf("listing the live secrets: %w", err)
+			return "", fmt.Errorf("listing the live secrets: %w", err)
 		}
 		if err := operand.CopiesMatch(liveConfigMaps, liveSecrets, 0); err != nil {
-			klog.V(2).InfoS("No revision is made yet", "reason", err.Error())
-			return false, nil
+			return err.Error(), nil
 		}
-		return true, nil
+		return "", nil
 	}
 }
 
-// tokensAreThere returns a precondition that holds while what the candidate reads from the Secret cloud-tokens is there for
-// the cert-syncer to carry. A pod without it would fail to log in, and the revision would be taken for a bad one.
-func tokensAreThere(configMaps corelisters.ConfigMapNamespaceLister, secrets corelisters.SecretNamespaceLister) revisioncontroller.PreconditionFunc {
-	return func(context.Context) (bool, error) {
+// withoutTokens is the reason while the Secret cloud-tokens lacks what the candidate reads from it and the cert-syncer
+// would carry. A pod without it would fail to log in, and the revision would be taken for a bad one.
+func withoutTokens(configMaps corelisters.ConfigMapNamespaceLister, secrets corelisters.SecretNamespaceLister) reason {
+	return func() (string, error) {
 		candidate, err := configMaps.Get(operand.PodConfigMap)
 		if err != nil {
-			return false, fmt.Errorf("configmap/%s in %s: %w", operand.PodConfigMap, operand.Namespace, err)
+			return "", fmt.Errorf("configmap/%s in %s: %w", operand.PodConfigMap, operand.Namespace, err)
 		}
 		tokens, err := operand.TokensOf(candidate)
 		if err != nil {
-			return false, err
+			return "", err
 		}
 		secret, err := secrets.Get(operand.CloudTokensSecret)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return false, fmt.Errorf("secret/%s in %s: %w", operand.CloudTokensSecret, operand.Namespace, err)
+			return "", fmt.Errorf("secret/%s in %s: %w", operand.CloudTokensSecret, operand.Namespace, err)
 		}
 		if secret == nil {
 			secret = &corev1.Secret{}
@@ -63,25 +65,37 @@ func tokensAreThere(configMaps corelisters.ConfigMapNamespaceLister, secrets cor
 				missing = append(missing, key)
 			}
 		}
-		if len(missing) > 0 {
-			klog.V(2).InfoS("No revision is made yet", "reason", "the operand reads tokens that are not there yet",
-				"secret", operand.CloudTokensSecret, "namespace", operand.Namespace, "missingKeys", missing)
-			return false, nil
+		if len(missing) == 0 {
+			return "", nil
 		}
-		return true, nil
+		return fmt.Sprintf("secret/%s in %s does not have %s, which the cloud-controller-manager reads from it",
+			operand.CloudTokensSecret, operand.Namespace, strings.Join(missing, ", ")), nil
 	}
 }
 
-// inOrder returns a precondition that holds while all the given ones do. One that does not keeps those after it from being
-// asked.
-func inOrder(preconditions ...revisioncontroller.PreconditionFunc) revisioncontroller.PreconditionFunc {
-	return func(ctx context.Context) (bool, error) {
-		for _, precondition := range preconditions {
-			if holds, err := precondition(ctx); err != nil || !holds {
-				return false, err
+// firstOf returns the first of the reasons that there is. Those after it are not asked.
+func firstOf(reasons ...reason) reason {
+	return func() (string, error) {
+		for _, r := range reasons {
+			if text, err := r(); err != nil || text != "" {
+				return text, err
 			}
 		}
-		return true, nil
+		return "", nil
+	}
+}
+
+// unless returns a precondition that holds while there is no reason.
+func unless(r reason) revisioncontroller.PreconditionFunc {
+	return func(context.Context) (bool, error) {
+		text, err := r()
+		if err != nil {
+			return false, err
+		}
+		if text != "" {
+			klog.V(2).InfoS("No revision is made yet", "reason", text)
+		}
+		return text == "", nil
 	}
 }
 

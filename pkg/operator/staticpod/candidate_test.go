@@ -77,7 +77,7 @@ func TestOnlyAWholeCandidateBecomesARevision(t *testing.T) {
 			for _, object := range secrets {
 				require.NoError(t, core.Secrets().Informer().GetStore().Add(object))
 			}
-			got, err := wholeCandidate(core.ConfigMaps().Lister().ConfigMaps(target), core.Secrets().Lister().Secrets(target))(t.Context())
+			got, err := unless(incomplete(core.ConfigMaps().Lister().ConfigMaps(target), core.Secrets().Lister().Secrets(target)))(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, tc.want, got)
 		})
@@ -128,7 +128,7 @@ func TestACandidateWaitsForItsTokens(t *testing.T) {
 				require.NoError(t, core.Secrets().Informer().GetStore().Add(object))
 			}
 			liveConfigMaps, liveSecrets := core.ConfigMaps().Lister().ConfigMaps(target), core.Secrets().Lister().Secrets(target)
-			got, err := inOrder(wholeCandidate(liveConfigMaps, liveSecrets), tokensAreThere(liveConfigMaps, liveSecrets))(t.Context())
+			got, err := unless(firstOf(incomplete(liveConfigMaps, liveSecrets), withoutTokens(liveConfigMaps, liveSecrets)))(t.Context())
 			if tc.wantErr == "" {
 				require.NoError(t, err)
 			} else {
@@ -142,11 +142,11 @@ func TestACandidateWaitsForItsTokens(t *testing.T) {
 func TestWithoutAWholeCandidateNobodyAsksForItsTokens(t *testing.T) {
 	core := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1()
 	configMaps, secrets := core.ConfigMaps().Lister().ConfigMaps(target), core.Secrets().Lister().Secrets(target)
-	got, err := inOrder(wholeCandidate(configMaps, secrets), tokensAreThere(configMaps, secrets))(t.Context())
+	got, err := unless(firstOf(incomplete(configMaps, secrets), withoutTokens(configMaps, secrets)))(t.Context())
 	require.NoError(t, err)
 	require.False(t, got)
 
-	_, err = tokensAreThere(configMaps, secrets)(t.Context())
+	_, err = withoutTokens(configMaps, secrets)()
 	require.EqualError(t, err, `configmap/cloud-controller-manager-pod in openshift-cloud-controller-manager: configmap "cloud-controller-manager-pod" not found`)
 }
 

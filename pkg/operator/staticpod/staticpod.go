@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
@@ -52,6 +53,8 @@ type Options struct {
 	// ConfigMaps and Secrets write to the operand's namespace and read from the caches of Target.
 	ConfigMaps corev1client.ConfigMapsGetter
 	Secrets    corev1client.SecretsGetter
+
+	Clock clock.PassiveClock
 
 	Recorder events.Recorder
 }
@@ -106,6 +109,7 @@ func controllers(o Options) []factory.Controller {
 	ignored := status.NewVersionGetter()
 	return []factory.Controller{
 		newRevisionController(o),
+		newHeldBackController(o),
 		newInstallerController(o, pods),
 		installerstate.NewInstallerStateController(operand.Name, o.Target, pods, o.Kube.CoreV1(), o.Operator, operand.Namespace, o.Recorder),
 		node.NewNodeController(operand.Name, o.Operator, o.Nodes, o.Recorder, nil),
@@ -119,8 +123,6 @@ func controllers(o Options) []factory.Controller {
 }
 
 func newRevisionController(o Options) factory.Controller {
-	configMaps := o.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace)
-	secrets := o.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace)
 	return revisioncontroller.NewRevisionController(
 		operand.Name,
 		operand.Namespace,
@@ -131,9 +133,16 @@ func newRevisionController(o Options) factory.Controller {
 		o.ConfigMaps,
 		o.Secrets,
 		o.Recorder,
-		inOrder(wholeCandidate(configMaps, secrets), tokensAreThere(configMaps, secrets)),
+		unless(heldBack(o)),
 		wholeRevision(o.Kube.CoreV1()),
 	)
+}
+
+// heldBack is why no revision may be made now.
+func heldBack(o Options) reason {
+	configMaps := o.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace)
+	secrets := o.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace)
+	return firstOf(incomplete(configMaps, secrets), withoutTokens(configMaps, secrets))
 }
 
 func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Controller {
@@ -145,7 +154,7 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 		revisioned(operand.Secret),
 		[]string{binary, "installer"},
 		o.Target,
-		o.Operator,
+		forgiving{o.Operator},
 		o.ConfigMaps,
 		o.Secrets,
 		pods,

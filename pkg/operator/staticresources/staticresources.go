@@ -23,6 +23,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -85,7 +86,7 @@ func New(o Options) factory.Controller {
 		WithInformers(o.Operator.Informer(), rbac.ClusterRoleBindings().Informer(), rbac.RoleBindings().Informer(),
 			ondemand.Informer{SharedIndexInformer: o.PolicyBindings.Informer()},
 			core.ServiceAccounts().Informer(), core.Secrets().Informer(), core.Services().Informer()).
-		WithSync(newController(o).sync).
+		WithSync(writeconflict.Retried(newController(o).sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController("StaticResources", o.Recorder)
 }

@@ -60,12 +60,43 @@ func (c *controller) report(ctx context.Context, recorder events.Recorder, statu
 	}
 	if len(problems) == 0 {
 		add(noticesCondition, "Accepted", textsOf(warnings, operand.CloudConfigCause, operand.CredentialsCause, operand.ConfigurationCause))
-	} else if kept := v1helpers.FindOperatorCondition(status.Conditions, noticesCondition); kept != nil {
+	} else {
 		// They are about what was accepted last.
-		conditions = append(conditions, applyoperatorv1.OperatorCondition().
-			WithType(noticesCondition).WithStatus(kept.Status).WithReason(kept.Reason).WithMessage(kept.Message))
+		conditions = append(conditions, kept(status, noticesCondition)...)
 	}
 	return c.applyConditions(ctx, conditions)
+}
+
+// reportOnly writes the condition of a problem that keeps the inputs from being judged. The other conditions stay.
+func (c *controller) reportOnly(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, problem *operand.Problem) error {
+	if problem == nil {
+		return nil
+	}
+	var conditions []*applyoperatorv1.OperatorConditionApplyConfiguration
+	for _, cause := range causes {
+		conditionType := string(cause) + "Degraded"
+		if cause != problem.Cause {
+			conditions = append(conditions, kept(status, conditionType)...)
+			continue
+		}
+		message := problem.String()
+		conditions = append(conditions, applyoperatorv1.OperatorCondition().
+			WithType(conditionType).WithStatus(operatorv1.ConditionTrue).WithReason("Unjudged").WithMessage(message))
+		if previous := v1helpers.FindOperatorCondition(status.Conditions, conditionType); previous == nil || previous.Message != message {
+			recorder.Warning(string(cause)+"Unjudged", message)
+		}
+	}
+	return c.applyConditions(ctx, append(conditions, kept(status, noticesCondition)...))
+}
+
+// kept returns the condition of a type as it is, if there is one.
+func kept(status *operatorv1.StaticPodOperatorStatus, conditionType string) []*applyoperatorv1.OperatorConditionApplyConfiguration {
+	previous := v1helpers.FindOperatorCondition(status.Conditions, conditionType)
+	if previous == nil {
+		return nil
+	}
+	return []*applyoperatorv1.OperatorConditionApplyConfiguration{applyoperatorv1.OperatorCondition().
+		WithType(conditionType).WithStatus(previous.Status).WithReason(previous.Reason).WithMessage(previous.Message)}
 }
 
 func (c *controller) applyConditions(ctx context.Context, conditions []*applyoperatorv1.OperatorConditionApplyConfiguration) error {

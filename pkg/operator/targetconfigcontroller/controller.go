@@ -9,8 +9,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
@@ -30,16 +32,35 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resourcesynccontroller"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// defaultPatience is how long inputs that other components write may be missing from a new cluster before that is
-// called a problem.
-const defaultPatience = time.Minute
+const (
+	// defaultPatience is how long an input that another component writes may be absent before that is a problem: the
+	// cloud-credential-operator, for example, creates a deleted Secret again, but may have to ask the cloud first.
+	defaultPatience = time.Minute
+
+	// userPatience is the same for an input that an administrator writes, once a candidate was accepted: an object
+	// that is replaced is deleted and created, and the object that names it may be seen before it.
+	userPatience = 5 * time.Second
+)
 
 // Options are what the controller works with. All fields but Patience are required.
 type Options struct {
 	Operator v1helpers.StaticPodOperatorClient
+
+	// Confirm reports whether spec.observedConfig is what the observers make of the cluster now. While it is not, the
+	// observers are about to correct it, or report why they do not.
+	Confirm func(*operatorv1.OperatorSpec) (bool, error)
+
+	// Namespaces has the operand's namespace.
+	Namespaces coreinformers.NamespaceInformer
+
+	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed, the sources
+	// of the raw copies.
+	UserConfig, ManagedConfig coreinformers.ConfigMapInformer
 
 	// TargetConfigMaps and TargetSecrets are those of the operand's namespace.
 	TargetConfigMaps coreinformers.ConfigMapInformer
@@ -64,7 +85,8 @@ type Options struct {
 	// SystemTrust is the trust bundle of the operator's image; it may have no data.
 	SystemTrust operand.TrustSource
 
-	// Patience is how long inputs of a new cluster may be missing before that is a problem; a minute if it is zero.
+	// Patience is how long an input that another component writes may be absent before that is a problem; a minute if
+	// it is zero.
 	Patience time.Duration
 
 	Clock    clock.Clock
@@ -73,9 +95,13 @@ type Options struct {
 
 type controller struct {
 	Options
+	namespaces corelisters.NamespaceLister
+	sources    resourcesynccontroller.Sources
 	configMaps corelisters.ConfigMapNamespaceLister
 	secrets    corelisters.SecretNamespaceLister
-	started    time.Time
+
+	// absentSince has for each absent input when that was first seen.
+	absentSince map[string]time.Time
 }
 
 // New returns the controller. While the platform is not known, or is one that runs nothing, it does nothing. An error
@@ -90,17 +116,24 @@ func newController(o Options) *controller {
 	}
 	return &controller{
 		Options:    o,
-		configMaps: o.TargetConfigMaps.Lister().ConfigMaps(operatorclient.TargetNamespace),
-		secrets:    o.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace),
-		started:    o.Clock.Now(),
+		namespaces: o.Namespaces.Lister(),
+		sources: resourcesynccontroller.Sources{
+			UserConfig:    o.UserConfig.Lister(),
+			ManagedConfig: o.ManagedConfig.Lister(),
+			Secrets:       o.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace),
+		},
+		configMaps:  o.TargetConfigMaps.Lister().ConfigMaps(operatorclient.TargetNamespace),
+		secrets:     o.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace),
+		absentSince: map[string]time.Time{},
 	}
 }
 
 func (c *controller) factory() *factory.Factory {
 	return factory.New().
-		WithInformers(c.Operator.Informer(), c.TargetConfigMaps.Informer(), c.TargetSecrets.Informer(),
+		WithInformers(c.Operator.Informer(), c.Namespaces.Informer(), c.UserConfig.Informer(), c.ManagedConfig.Informer(),
+			c.TargetConfigMaps.Informer(), c.TargetSecrets.Informer(),
 			ondemand.SpecInformer{SharedIndexInformer: c.TargetDaemonSets.Informer()}).
-		WithSync(c.sync).
+		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(c.Operator)
 }
 
@@ -111,6 +144,14 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	observed, known, err := observedplatform.Of(&spec.OperatorSpec)
 	if err != nil || !known || !observed.Managed() {
+		return err
+	}
+	if problem, err := c.namespaceProblem(); err != nil || problem != nil {
+		return errors.Join(err, c.reportOnly(ctx, syncCtx.Recorder(), status, problem))
+	}
+	if confirmed, err := c.Confirm(&spec.OperatorSpec); err != nil || !confirmed {
+		// The observers' write brings us back; where they have nothing to write after all, the timer does.
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), userPatience)
 		return err
 	}
 	live, err := c.liveCandidate()
@@ -141,21 +182,34 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return c.report(ctx, syncCtx.Recorder(), status, nil, resources.Warnings)
 }
 
-// waits tells whether somebody else has to go first, who or a timer brings us back.
+// waits reports whether another component is about to change the inputs: an event or a timer requeues.
 func (c *controller) waits(syncCtx factory.SyncContext, in *gathered, live *corev1.ConfigMap) bool {
-	wait := c.patience(in, live)
+	wait := c.patience(in.absent, live)
 	if wait > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 	}
 	return wait > 0 || in.copying
 }
 
-// patience is how long a new cluster still has to bring what is missing.
-func (c *controller) patience(in *gathered, live *corev1.ConfigMap) time.Duration {
-	if live != nil || !in.missing {
-		return 0
+// patience returns how long absent inputs still may be absent, 0 if one of them is a problem. A new cluster is given
+// the same time for all of them.
+func (c *controller) patience(absent map[string]time.Duration, live *corev1.ConfigMap) time.Duration {
+	maps.DeleteFunc(c.absentSince, func(input string, _ time.Time) bool {
+		_, still := absent[input]
+		return !still
+	})
+	now := c.Clock.Now()
+	var longest time.Duration
+	for input, patience := range absent {
+		if live == nil {
+			patience = c.Patience
+		}
+		if _, known := c.absentSince[input]; !known {
+			c.absentSince[input] = now
+		}
+		longest = max(longest, c.absentSince[input].Add(patience).Sub(now))
 	}
-	return c.started.Add(c.Patience).Sub(c.Clock.Now())
+	return longest
 }
 
 // render returns either a candidate or an *operand.InputError with all that is wrong, here and in the check.

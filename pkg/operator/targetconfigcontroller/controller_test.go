@@ -22,6 +22,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resourcesynccontroller"
 )
 
 const (
@@ -42,19 +43,32 @@ var started = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // fixture is a cluster and the controller in it.
 type fixture struct {
-	kube     *fake.Clientset
+	kube *fake.Clientset
+	// target has the objects of the operand's namespace, user the ConfigMaps of all others.
 	target   informers.SharedInformerFactory
+	user     informers.SharedInformerFactory
 	operator v1helpers.StaticPodOperatorClient
 	clock    *clocktesting.FakeClock
 	recorder events.InMemoryRecorder
 	*controller
+
+	// scribbled tells the controller that its observed configuration is not what the observers say.
+	scribbled bool
 }
 
 func newFixture(t *testing.T, objects ...runtime.Object) *fixture {
 	t.Helper()
-	return newFixtureWith(t, operatorv1.StaticPodOperatorSpec{
+	return newObserving(t, observed, objects...)
+}
+
+// newObserving is a cluster with an observed configuration of which the resource sync has made its copies.
+func newObserving(t *testing.T, observed string, objects ...runtime.Object) *fixture {
+	t.Helper()
+	f := newFixtureWith(t, operatorv1.StaticPodOperatorSpec{
 		OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed, ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}},
 	}, objects...)
+	f.copySources(t)
+	return f
 }
 
 func newFixtureWith(t *testing.T, spec operatorv1.StaticPodOperatorSpec, objects ...runtime.Object) *fixture {
@@ -66,8 +80,14 @@ func newFixtureWith(t *testing.T, spec operatorv1.StaticPodOperatorSpec, objects
 	}
 	f.recorder = events.NewInMemoryRecorder("test", f.clock)
 	f.target = informers.NewSharedInformerFactory(f.kube, 0)
+	f.user = informers.NewSharedInformerFactory(f.kube, 0)
+	require.NoError(t, f.target.Core().V1().Namespaces().Informer().GetStore().Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: target}}))
 	f.controller = newController(Options{
 		Operator:         f.operator,
+		Confirm:          func(*operatorv1.OperatorSpec) (bool, error) { return !f.scribbled, nil },
+		Namespaces:       f.target.Core().V1().Namespaces(),
+		UserConfig:       f.user.Core().V1().ConfigMaps(),
+		ManagedConfig:    f.user.Core().V1().ConfigMaps(),
 		TargetConfigMaps: f.target.Core().V1().ConfigMaps(),
 		TargetSecrets:    f.target.Core().V1().Secrets(),
 		ConfigMaps:       f.kube.CoreV1(),
@@ -83,19 +103,42 @@ func newFixtureWith(t *testing.T, spec operatorv1.StaticPodOperatorSpec, objects
 	return f
 }
 
+// copySources is what the resource sync does.
+func (f *fixture) copySources(t *testing.T) {
+	t.Helper()
+	f.refresh(t)
+	elsewhere := events.NewInMemoryRecorder("test", f.clock)
+	resourceSync := resourcesynccontroller.New(resourcesynccontroller.Options{
+		Operator:         f.operator,
+		UserConfig:       f.UserConfig,
+		ManagedConfig:    f.ManagedConfig,
+		TargetConfigMaps: f.TargetConfigMaps,
+		TargetSecrets:    f.TargetSecrets,
+		ConfigMaps:       f.kube.CoreV1(),
+		Secrets:          f.kube.CoreV1(),
+		Recorder:         elsewhere,
+	})
+	require.NoError(t, resourceSync.Sync(t.Context(), factory.NewSyncContext("test", elsewhere)))
+	f.refresh(t)
+}
+
 // refresh makes the caches show what the API has.
 func (f *fixture) refresh(t *testing.T) {
 	t.Helper()
-	configMaps, err := f.kube.CoreV1().ConfigMaps(target).List(t.Context(), metav1.ListOptions{})
+	configMaps, err := f.kube.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
-	var cached []any
-	for i := range configMaps.Items {
-		cached = append(cached, &configMaps.Items[i])
+	var inTarget, elsewhere, cached []any
+	for i, configMap := range configMaps.Items {
+		if configMap.Namespace == target {
+			inTarget = append(inTarget, &configMaps.Items[i])
+		} else {
+			elsewhere = append(elsewhere, &configMaps.Items[i])
+		}
 	}
-	require.NoError(t, f.target.Core().V1().ConfigMaps().Informer().GetStore().Replace(cached, ""))
+	require.NoError(t, f.target.Core().V1().ConfigMaps().Informer().GetStore().Replace(inTarget, ""))
+	require.NoError(t, f.user.Core().V1().ConfigMaps().Informer().GetStore().Replace(elsewhere, ""))
 	secrets, err := f.kube.CoreV1().Secrets(target).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
-	cached = nil
 	for i := range secrets.Items {
 		cached = append(cached, &secrets.Items[i])
 	}
@@ -106,6 +149,14 @@ func (f *fixture) refresh(t *testing.T) {
 func (f *fixture) run(t *testing.T) error {
 	t.Helper()
 	return f.sync(t.Context(), factory.NewSyncContext("test", f.recorder))
+}
+
+// runPatiently runs until nothing is waited for any more.
+func (f *fixture) runPatiently(t *testing.T) {
+	t.Helper()
+	require.NoError(t, f.run(t))
+	f.clock.Step(defaultPatience)
+	require.NoError(t, f.run(t))
 }
 
 // writes are the requests that change something, in their order.
@@ -146,6 +197,10 @@ func configMap(name string, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: name}, Data: data}
 }
 
+func userConfigMap(name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: name}, Data: data}
+}
+
 func secret(name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: name}, Data: data}
 }
@@ -154,8 +209,8 @@ func secret(name string, data map[string][]byte) *corev1.Secret {
 func inputs(replaced ...metav1.Object) []runtime.Object {
 	var objects []runtime.Object
 	for _, object := range []metav1.Object{
-		configMap("raw-cloud-config", map[string]string{"config": goodConfig}),
-		secret("raw-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds)}),
+		userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}),
+		secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds)}),
 		configMap("kube-root-ca.crt", map[string]string{"ca.crt": "the API's CA"}),
 		secret("cert-syncer-identity", map[string][]byte{"token": []byte("a token")}),
 	} {
@@ -226,23 +281,23 @@ func TestARefusedChangeLeavesEverything(t *testing.T) {
 		want    []string
 	}{
 		"no cloud config": {
-			changed: without(configMap("raw-cloud-config", nil)),
+			changed: without(userConfigMap("cloud-provider-config", nil)),
 			want: []string{"CloudConfigDegraded: " + edited + ", key config: it does not exist; create it, or correct spec.cloudConfig of " +
 				"infrastructure.config.openshift.io/cluster"},
 		},
 		"another key": {
-			changed: configMap("raw-cloud-config", map[string]string{"b": "", "a": ""}),
+			changed: userConfigMap("cloud-provider-config", map[string]string{"b": "", "a": ""}),
 			want: []string{"CloudConfigDegraded: " + edited + ", key config: there is no such key, the object has a, b; add the key, or correct " +
 				"spec.cloudConfig of infrastructure.config.openshift.io/cluster"},
 		},
 		"no data": {
-			changed: configMap("raw-cloud-config", nil),
+			changed: userConfigMap("cloud-provider-config", nil),
 			want: []string{"CloudConfigDegraded: " + edited + ", key config: there is no such key, the object has no data; add the key, or correct " +
 				"spec.cloudConfig of infrastructure.config.openshift.io/cluster"},
 		},
 		"a CA bundle in binary data": {
 			changed: &corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "raw-cloud-config"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "cloud-provider-config"},
 				Data:       map[string]string{"config": goodConfig},
 				BinaryData: map[string][]byte{"ca-bundle.pem": {0xff}},
 			},
@@ -250,11 +305,11 @@ func TestARefusedChangeLeavesEverything(t *testing.T) {
 				"store it as plain text in UTF-8"},
 		},
 		"a likely typo in a change": {
-			changed: configMap("raw-cloud-config", map[string]string{"config": "[Global]\nregoin = RegionOne\n"}),
+			changed: userConfigMap("cloud-provider-config", map[string]string{"config": "[Global]\nregoin = RegionOne\n"}),
 			want:    []string{"CloudConfigDegraded: " + edited + `, key config, line 2:1: unknown key "regoin" in [Global]; did you mean "region"?`},
 		},
 		"no credentials": {
-			changed: without(secret("raw-cloud-credentials", nil)),
+			changed: without(secret("openstack-cloud-credentials", nil)),
 			want: []string{"CredentialsDegraded: secret/openstack-cloud-credentials in openshift-cloud-controller-manager: there is no credentials Secret: " +
 				"see whether the cloud-credential-operator makes it, or create it where credentials are managed by hand"},
 		},
@@ -280,7 +335,7 @@ func TestARefusedChangeLeavesEverything(t *testing.T) {
 			}
 
 			f := newFixture(t, objects...)
-			require.NoError(t, f.run(t))
+			f.runPatiently(t)
 			require.Empty(t, f.writes())
 			require.Equal(t, tc.want, f.problems(t))
 			require.Len(t, f.recorder.Events(), 1)
@@ -292,7 +347,7 @@ func TestARefusedChangeLeavesEverything(t *testing.T) {
 }
 
 func TestALikelyTypoDoesNotStopAFirstInstallation(t *testing.T) {
-	f := newFixture(t, inputs(configMap("raw-cloud-config", map[string]string{"config": "[Global]\nregoin = RegionOne\n"}))...)
+	f := newFixture(t, inputs(userConfigMap("cloud-provider-config", map[string]string{"config": "[Global]\nregoin = RegionOne\n"}))...)
 	require.NoError(t, f.run(t))
 	require.Len(t, f.writes(), len(firstWrites))
 	want := []string{"CloudConfigNotices: configmap/cloud-provider-config in openshift-config, key config, line 2:1: " +
@@ -314,19 +369,16 @@ func TestOpenStackIsInstalledWithoutACloudConfiguration(t *testing.T) {
 		"cloudConfig": {"name": "cloud-provider-config", "key": "config"}`, "", 1)
 	for name, test := range map[string]struct {
 		observed string
-		raw      metav1.Object
+		edited   metav1.Object
 		state    string
 	}{
-		"the text is empty":                        {observed, configMap("raw-cloud-config", map[string]string{"config": ""}), "empty"},
-		"Infrastructure names no key, no data":     {withoutKey, configMap("raw-cloud-config", nil), "missing"},
-		"Infrastructure names no ConfigMap at all": {unnamed, without(configMap("raw-cloud-config", nil)), "missing"},
+		"the text is empty":                        {observed, userConfigMap("cloud-provider-config", map[string]string{"config": ""}), "empty"},
+		"Infrastructure names no key, no data":     {withoutKey, userConfigMap("cloud-provider-config", nil), "missing"},
+		"Infrastructure names no ConfigMap at all": {unnamed, without(userConfigMap("cloud-provider-config", nil)), "missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixtureWith(t, operatorv1.StaticPodOperatorSpec{
-				OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed, ObservedConfig: runtime.RawExtension{Raw: []byte(test.observed)}},
-			}, inputs(test.raw)...)
-			f.clock.Step(time.Minute)
-			require.NoError(t, f.run(t))
+			f := newObserving(t, test.observed, inputs(test.edited)...)
+			f.runPatiently(t)
 			require.Len(t, f.writes(), len(firstWrites))
 			require.Equal(t, []string{"CloudConfigNotices: configmap/cloud-provider-config in openshift-config, key config: " +
 				"there is no cloud configuration: it is " + test.state + defaults}, f.problems(t))
@@ -336,13 +388,14 @@ func TestOpenStackIsInstalledWithoutACloudConfiguration(t *testing.T) {
 
 func TestANewClusterIsGivenTime(t *testing.T) {
 	for name, absent := range map[string]metav1.Object{
-		"for the credentials":                     without(secret("raw-cloud-credentials", nil)),
-		"for the CA of the API":                   without(configMap("kube-root-ca.crt", nil)),
-		"for the token of the cert-syncer":        secret("cert-syncer-identity", nil),
-		"for the copy of the cloud configuration": without(configMap("raw-cloud-config", nil)),
+		"for the credentials":              without(secret("openstack-cloud-credentials", nil)),
+		"for the CA of the API":            without(configMap("kube-root-ca.crt", nil)),
+		"for the token of the cert-syncer": secret("cert-syncer-identity", nil),
+		"for the cloud configuration":      without(userConfigMap("cloud-provider-config", nil)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, inputs(absent)...)
+			require.NoError(t, f.run(t))
 			f.clock.Step(59 * time.Second)
 			require.NoError(t, f.run(t))
 			require.Empty(t, f.problems(t))
@@ -356,20 +409,17 @@ func TestANewClusterIsGivenTime(t *testing.T) {
 }
 
 func TestTheManagedCopyHasAKeyOfItsOwn(t *testing.T) {
-	raw := configMap("raw-cloud-config", map[string]string{"cloud.conf": goodConfig})
-	raw.Annotations = map[string]string{"cloud-controller-manager.openshift.io/copied-from": "openshift-config-managed/kube-cloud-config"}
-	f := newFixture(t, inputs(raw)...)
+	managed := userConfigMap("kube-cloud-config", map[string]string{"cloud.conf": goodConfig})
+	managed.Namespace = "openshift-config-managed"
+	f := newFixture(t, inputs(managed)...)
 	require.NoError(t, f.run(t))
 	require.Empty(t, f.problems(t))
 	require.Len(t, f.writes(), len(firstWrites))
 }
 
 func TestATrustedCAThatIsMissingIsLeftOutAndTold(t *testing.T) {
-	f := newFixtureWith(t, operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{
-		Raw: []byte(`{"trustedCA": "user-ca-bundle",` + observed[1:]),
-	}}}, inputs()...)
-	f.clock.Step(time.Hour)
-	require.NoError(t, f.run(t))
+	f := newObserving(t, `{"trustedCA": "user-ca-bundle",`+observed[1:], inputs()...)
+	f.runPatiently(t)
 	require.Equal(t, []string{"TrustedCADegraded: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: it does not exist; create it, or correct " +
 		"spec.trustedCA of proxy.config.openshift.io/cluster"}, f.problems(t))
 	require.Len(t, f.writes(), len(firstWrites))
@@ -409,4 +459,199 @@ func TestMessagesAreBounded(t *testing.T) {
 	require.Regexp(t, "\nand 11 more$", got)
 	require.Equal(t, line, bounded(lines[:1]))
 	require.Empty(t, bounded(nil))
+}
+
+func TestWhatAnotherComponentIsAboutToRepairIsNoProblemYet(t *testing.T) {
+	withTrust := `{"trustedCA": "user-ca-bundle",` + observed[1:]
+	for name, tc := range map[string]struct {
+		observed string
+		change   func(f *fixture, t *testing.T)
+		// repair is what brings the input back, patience how long it may take.
+		repair   func(f *fixture, t *testing.T)
+		patience time.Duration
+	}{
+		"the copy of a ConfigMap that the Proxy names newly": {
+			observed: withTrust,
+			change:   create(userConfigMap("user-ca-bundle", map[string]string{"ca-bundle.crt": ""})),
+			repair:   (*fixture).copySources,
+		},
+		"the copy of a changed cloud configuration": {
+			observed: observed,
+			change:   update(userConfigMap("cloud-provider-config", map[string]string{"config": "[Global]\nregion = RegionTwo\n"})),
+			repair:   (*fixture).copySources,
+		},
+		"the copy of changed credentials": {
+			observed: observed,
+			change:   updateSecret(secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds + "\n")})),
+			repair:   (*fixture).copySources,
+		},
+		"the copy of a cloud configuration under a new key": {
+			observed: strings.Replace(observed, `"config"}`, `"new"}`, 1),
+			change:   update(userConfigMap("cloud-provider-config", map[string]string{"config": "", "new": goodConfig})),
+			repair:   (*fixture).copySources,
+		},
+		"a new key that is not seen yet": {
+			observed: strings.Replace(observed, `"config"}`, `"new"}`, 1),
+			change:   (*fixture).refresh,
+			patience: 5 * time.Second,
+		},
+		"a cloud configuration that is created again": {
+			observed: observed,
+			change: func(f *fixture, t *testing.T) {
+				require.NoError(t, f.kube.CoreV1().ConfigMaps("openshift-config").Delete(t.Context(), "cloud-provider-config", metav1.DeleteOptions{}))
+				f.copySources(t)
+			},
+			patience: 5 * time.Second,
+		},
+		"credentials that the cloud-credential-operator creates again": {
+			observed: observed,
+			change:   deleteSecret("openstack-cloud-credentials"),
+			patience: time.Minute,
+		},
+		"the token of the cert-syncer": {
+			observed: observed,
+			change:   deleteSecret("cert-syncer-identity"),
+			patience: time.Minute,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, inputs()...)
+			require.NoError(t, f.run(t))
+			f.copySources(t)
+			f.setObserved(t, tc.observed)
+			tc.change(f, t)
+			f.refresh(t)
+
+			require.NoError(t, f.run(t))
+			require.Empty(t, f.problems(t))
+			require.Empty(t, f.writes())
+			if tc.patience > 0 {
+				f.clock.Step(tc.patience - time.Nanosecond)
+				require.NoError(t, f.run(t))
+				require.Empty(t, f.problems(t))
+				f.clock.Step(time.Nanosecond)
+				require.NoError(t, f.run(t))
+				require.Len(t, f.problems(t), 1)
+				return
+			}
+			f.clock.Step(time.Hour)
+			require.NoError(t, f.run(t))
+			require.Empty(t, f.problems(t), "the resource sync reports what it cannot copy")
+			tc.repair(f, t)
+			require.NoError(t, f.run(t))
+			require.NotContains(t, strings.Join(f.problems(t), "\n"), "does not exist")
+			require.NotContains(t, strings.Join(f.problems(t), "\n"), "no such key")
+		})
+	}
+}
+
+func TestAnObservedConfigurationThatTheObserversDoNotConfirmChangesNothing(t *testing.T) {
+	f := newFixture(t, inputs()...)
+	require.NoError(t, f.run(t))
+	f.refresh(t)
+	f.setObserved(t, strings.Replace(observed, "api-int.example", "by-hand.example", 1))
+	f.scribbled = true
+	f.clock.Step(time.Hour)
+	require.NoError(t, f.run(t))
+	require.Empty(t, f.writes())
+	require.Empty(t, f.problems(t))
+
+	f.scribbled = false
+	require.NoError(t, f.run(t))
+	require.NotEmpty(t, f.writes())
+}
+
+func TestEachAbsenceIsGivenItsOwnTime(t *testing.T) {
+	f := newFixture(t, inputs()...)
+	require.NoError(t, f.run(t))
+	for range 2 {
+		deleteSecret("openstack-cloud-credentials")(f, t)
+		require.NoError(t, f.run(t))
+		f.clock.Step(59 * time.Second)
+		require.NoError(t, f.run(t))
+		require.Empty(t, f.problems(t))
+		_, err := f.kube.CoreV1().Secrets(target).Create(t.Context(), secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds)}),
+			metav1.CreateOptions{})
+		require.NoError(t, err)
+		f.copySources(t)
+		require.NoError(t, f.run(t))
+	}
+}
+
+func TestWithoutItsNamespaceNoInputIsBlamed(t *testing.T) {
+	now := metav1.NewTime(started)
+	for name, tc := range map[string]struct {
+		namespace *corev1.Namespace
+		want      string
+	}{
+		"it is being deleted": {
+			namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: target, DeletionTimestamp: &now}},
+			want: "ConfigurationDegraded: namespace/openshift-cloud-controller-manager: it is being deleted, so no configuration can be rolled out; " +
+				"read its status for what delays the deletion, after which the cluster-version-operator creates it again",
+		},
+		"it does not exist": {
+			want: "ConfigurationDegraded: namespace/openshift-cloud-controller-manager: it does not exist, so no configuration can be rolled out; " +
+				"the cluster-version-operator creates it again, see whether that runs",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, inputs(userConfigMap("cloud-provider-config", map[string]string{"config": "[Global]\nregoin = RegionOne\n"}))...)
+			require.NoError(t, f.run(t))
+			notice := f.problems(t)
+			require.Len(t, notice, 1)
+			for _, name := range []string{"raw-cloud-credentials", "openstack-cloud-credentials", "cert-syncer-identity"} {
+				deleteSecret(name)(f, t)
+			}
+			namespaces := f.target.Core().V1().Namespaces().Informer().GetStore()
+			require.NoError(t, namespaces.Replace(nil, ""))
+			if tc.namespace != nil {
+				require.NoError(t, namespaces.Add(tc.namespace))
+			}
+			f.clock.Step(time.Hour)
+			for range 2 {
+				require.NoError(t, f.run(t))
+				require.Equal(t, append(notice, tc.want), f.problems(t), "the notice is about what was accepted last")
+			}
+			told := slices.DeleteFunc(f.recorder.Events(), func(e *corev1.Event) bool { return e.Reason != "ConfigurationUnjudged" })
+			require.Len(t, told, 1)
+		})
+	}
+}
+
+// setObserved replaces the observed configuration.
+func (f *fixture) setObserved(t *testing.T, observed string) {
+	t.Helper()
+	spec, _, version, err := f.operator.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	spec.ObservedConfig.Raw = []byte(observed)
+	_, _, err = f.operator.UpdateStaticPodOperatorSpec(t.Context(), version, spec)
+	require.NoError(t, err)
+}
+
+func create(object *corev1.ConfigMap) func(*fixture, *testing.T) {
+	return func(f *fixture, t *testing.T) {
+		_, err := f.kube.CoreV1().ConfigMaps(object.Namespace).Create(t.Context(), object, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+}
+
+func update(object *corev1.ConfigMap) func(*fixture, *testing.T) {
+	return func(f *fixture, t *testing.T) {
+		_, err := f.kube.CoreV1().ConfigMaps(object.Namespace).Update(t.Context(), object, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	}
+}
+
+func updateSecret(object *corev1.Secret) func(*fixture, *testing.T) {
+	return func(f *fixture, t *testing.T) {
+		_, err := f.kube.CoreV1().Secrets(object.Namespace).Update(t.Context(), object, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	}
+}
+
+func deleteSecret(name string) func(*fixture, *testing.T) {
+	return func(f *fixture, t *testing.T) {
+		require.NoError(t, f.kube.CoreV1().Secrets(target).Delete(t.Context(), name, metav1.DeleteOptions{}))
+		f.copySources(t)
+	}
 }

@@ -1,6 +1,9 @@
 package targetconfigcontroller
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 const (
@@ -16,16 +21,9 @@ const (
 		"serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager with the rights that all of them need; what it needs besides has to be bound to it"
 )
 
-func newObserving(t *testing.T, observed string, objects ...runtime.Object) *fixture {
-	t.Helper()
-	return newFixtureWith(t, operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
-		ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
-	}}, objects...)
-}
-
 // withoutCloud are the inputs of a cluster that has neither a cloud configuration nor credentials, and those given.
 func withoutCloud(more ...metav1.Object) []runtime.Object {
-	return inputs(append(more, without(configMap("raw-cloud-config", nil)), without(secret("raw-cloud-credentials", nil)))...)
+	return inputs(append(more, without(userConfigMap("cloud-provider-config", nil)), without(secret("openstack-cloud-credentials", nil)))...)
 }
 
 func TestACloudControllerManagerOfTheAdministratorsOwn(t *testing.T) {
@@ -56,7 +54,9 @@ func TestSecretsOfExternalAreWaitedForUntilTheyAreCopied(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newObserving(t, observed, inputs(append(tc.objects, without(configMap("raw-cloud-config", nil)))...)...)
+			f := newFixtureWith(t, operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
+				ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
+			}}, withoutCloud(tc.objects...)...)
 			f.clock.Step(time.Hour)
 			require.NoError(t, f.run(t))
 			require.Len(t, f.writes(), tc.want)
@@ -79,8 +79,8 @@ func TestASecretOfExternalThatIsMissing(t *testing.T) {
 
 func TestTheCloudConfigOfExternalIsLookedForWhereItIsNamed(t *testing.T) {
 	f := newObserving(t, externalBase+`"cloudConfig": {"name": "acme", "key": "a"}, "external": {"image": "registry/acme:1", "cloudConfig": {"name": "acme", "key": "a"}}}`,
-		inputs(configMap("raw-cloud-config", map[string]string{"b": ""}))...)
-	require.NoError(t, f.run(t))
+		inputs(userConfigMap("acme", map[string]string{"b": ""}))...)
+	f.runPatiently(t)
 	require.Equal(t, []string{"CloudConfigDegraded: configmap/acme in openshift-config, key a: there is no such key, the object has b; add the key, or " +
 		"correct spec.external.cloudConfig of cloudcontrollermanager/cluster"}, f.problems(t))
 }
@@ -89,6 +89,7 @@ func TestOptionalCredentialsAreWaitedForAndThenDoneWithout(t *testing.T) {
 	const observed = `{"platform": "aws", "infrastructureName": "ci-x7k2p", "apiServerInternalURI": "https://api-int.example.com:6443"}`
 	f := newObserving(t, observed, withoutCloud()...)
 	f.OperandImages = map[string]string{"aws-cloud-controller-manager": "registry/aws:1"}
+	require.NoError(t, f.run(t))
 	f.clock.Step(59 * time.Second)
 	require.NoError(t, f.run(t))
 	require.Empty(t, f.writes(), "they may come")
@@ -123,9 +124,90 @@ func TestOverridesCannotReplaceThePayloadsImage(t *testing.T) {
 				ObservedConfig:             runtime.RawExtension{Raw: []byte(tc.observed)},
 				UnsupportedConfigOverrides: runtime.RawExtension{Raw: []byte(tc.overrides)},
 			}}, tc.objects...)
+			f.copySources(t)
 			require.NoError(t, f.run(t))
 			require.Empty(t, f.writes(), "nothing is delivered")
 			require.Contains(t, f.problems(t), tc.want)
 		})
 	}
+}
+
+func TestOptionalCredentialsThatVanishAreKept(t *testing.T) {
+	for platform, tc := range map[string]struct {
+		secret string
+		data   map[string][]byte
+		// more is what else is observed.
+		more string
+	}{
+		"aws": {
+			secret: "cloud-controller-manager-credentials",
+			data:   map[string][]byte{"aws_access_key_id": []byte("AKIAEXAMPLE"), "aws_secret_access_key": []byte("hidden")},
+		},
+		"alibabacloud": {
+			secret: "alibabacloud-cloud-credentials",
+			data:   map[string][]byte{"alibaba_access_key_id": []byte("LTAIexample"), "alibaba_access_key_secret": []byte("hidden")},
+			more:   `, "external": {"image": "registry/ccm:1"}`,
+		},
+	} {
+		t.Run(platform, func(t *testing.T) {
+			f := newObserving(t, `{"platform": "`+platform+`", "infrastructureName": "ci-x7k2p", "apiServerInternalURI": "https://api-int.example.com:6443"`+
+				tc.more+`}`, withoutCloud(secret(tc.secret, tc.data))...)
+			f.OperandImages = map[string]string{"aws-cloud-controller-manager": "registry/aws:1"}
+			require.NoError(t, f.run(t))
+			require.Len(t, f.writes(), len(firstWrites))
+			before := f.problems(t)
+
+			deleteSecret(tc.secret)(f, t)
+			f.runPatiently(t)
+			require.Empty(t, f.writes())
+			require.Equal(t, append(slices.Clone(before), "CredentialsDegraded: secret/"+tc.secret+" in openshift-cloud-controller-manager: it does not exist any more, "+
+				"but the cloud-controller-manager uses its keys and keeps them; create it again, or create it without keys if the identity of the "+
+				"instances is to be used instead"), f.problems(t))
+
+			// Another process of the operator knows it too.
+			f.controller = newController(f.Options)
+			f.runPatiently(t)
+			require.Empty(t, f.writes())
+
+			_, err := f.kube.CoreV1().Secrets(target).Create(t.Context(), secret(tc.secret, nil), metav1.CreateOptions{})
+			require.NoError(t, err)
+			f.copySources(t)
+			require.NoError(t, f.run(t))
+			require.Contains(t, f.writes(), "update configmaps/cloud-controller-manager-pod")
+			require.Equal(t, before, f.problems(t))
+
+			deleteSecret(tc.secret)(f, t)
+			require.NoError(t, f.run(t))
+			require.Empty(t, f.writes(), "what has no keys can go without a change")
+
+			_, err = f.kube.CoreV1().Secrets(target).Create(t.Context(), secret(tc.secret, tc.data), metav1.CreateOptions{})
+			require.NoError(t, err)
+			f.copySources(t)
+			require.NoError(t, f.run(t))
+			require.Contains(t, f.writes(), "update configmaps/cloud-controller-manager-pod")
+		})
+	}
+}
+
+func TestAWithdrawnSecretIsNoLongerDemanded(t *testing.T) {
+	const base = externalBase + `"external": {"image": "registry/acme:1", "secrets": [%s]}}`
+	f := newObserving(t, fmt.Sprintf(base, `{"name": "a", "delivery": "Reloaded"}`),
+		withoutCloud(secret("a", map[string][]byte{"x": []byte("1")}), secret("cloud-tokens", nil))...)
+	f.copySources(t)
+	require.NoError(t, f.run(t))
+	f.refresh(t)
+	require.Equal(t, "x", f.reloaded(t))
+
+	f.setObserved(t, strings.Replace(fmt.Sprintf(base, ""), `, "secrets": []`, "", 1))
+	require.NoError(t, f.run(t))
+	require.Empty(t, f.reloaded(t))
+}
+
+// reloaded is what the candidate reads of cloud-tokens by its annotation.
+func (f *fixture) reloaded(t *testing.T) string {
+	t.Helper()
+	candidate, err := f.kube.CoreV1().ConfigMaps(target).Get(t.Context(), operand.PodConfigMap, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Contains(t, candidate.Annotations, operand.ReloadedAnnotation)
+	return candidate.Annotations[operand.ReloadedAnnotation]
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -39,10 +40,10 @@ type gathered struct {
 	// problems are those that Render cannot know of.
 	problems []operand.Problem
 
-	// missing tells that an input which somebody else has to write is not there.
-	missing bool
+	// absent are the inputs that do not exist, each with how long it may be absent before that is a problem.
+	absent map[string]time.Duration
 
-	// copying tells that the raw copies do not have yet what their sources have.
+	// copying reports whether the resource sync still has to bring a raw copy up to date with its source.
 	copying bool
 }
 
@@ -50,8 +51,9 @@ type gathered struct {
 type gatherer struct {
 	*controller
 	observed *operandconfig.Config
+	live     *corev1.ConfigMap
 	problems []operand.Problem
-	missing  bool
+	absent   map[string]time.Duration
 	copying  bool
 	err      error
 }
@@ -62,7 +64,10 @@ func (c *controller) gather(spec *operatorv1.StaticPodOperatorSpec, p platform.P
 	if err != nil {
 		return nil, fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
 	}
-	g := &gatherer{controller: c, observed: observed}
+	g := &gatherer{controller: c, observed: observed, live: live, absent: map[string]time.Duration{}}
+	if operandconfig.Required(observed) != nil {
+		g.absent["spec.observedConfig"] = c.Patience
+	}
 	external, credentials := g.secretsOf(p)
 	inputs := operand.Inputs{
 		Version:                 c.Version,
@@ -71,7 +76,7 @@ func (c *controller) gather(spec *operatorv1.StaticPodOperatorSpec, p platform.P
 		Config:                  spec.ObservedConfig.Raw,
 		Overrides:               spec.UnsupportedConfigOverrides.Raw,
 		Images:                  c.images(p),
-		CloudConfig:             g.cloudConfig(),
+		CloudConfig:             g.cloudConfig(p),
 		Credentials:             credentials,
 		External:                external,
 		Trust:                   g.trust(),
@@ -83,12 +88,7 @@ func (c *controller) gather(spec *operatorv1.StaticPodOperatorSpec, p platform.P
 	}
 	inputs.Policy = policy(inputs, live)
 	inputs.First, inputs.Kept = live == nil, keptSettings(live)
-	return &gathered{
-		Inputs:   inputs,
-		problems: g.problems,
-		missing:  g.missing || operandconfig.Required(observed) != nil,
-		copying:  g.copying,
-	}, nil
+	return &gathered{Inputs: inputs, problems: g.problems, absent: g.absent, copying: g.copying}, nil
 }
 
 // keptSettings are those of the last accepted candidate. What is not an annotation of ours says nothing.
@@ -103,7 +103,7 @@ func keptSettings(live *corev1.ConfigMap) map[string]string {
 	return kept
 }
 
-func (g *gatherer) cloudConfig() operand.CloudConfig {
+func (g *gatherer) cloudConfig(p platform.Platform) operand.CloudConfig {
 	reference := g.observed.CloudConfig
 	if reference.Name == "" {
 		reference.Name = "cloud-provider-config"
@@ -112,10 +112,12 @@ func (g *gatherer) cloudConfig() operand.CloudConfig {
 		Source: userObject("configmap", reference.Name),
 		Key:    cmp.Or(reference.Key, defaultCloudConfigKey),
 	}
-	raw := g.configMap(resourcesynccontroller.RawCloudConfig)
+	source, err := g.sources.CloudConfig(p, g.observed)
+	g.failWith(err)
+	raw := g.copyOf(source, resourcesynccontroller.RawCloudConfig)
 	if raw == nil {
 		if g.observed.CloudConfig.Name != "" {
-			g.missing = true
+			g.absent[found.Source] = userPatience
 			found.Problem = "it does not exist; create it, or " + g.correctReference()
 		}
 		return found
@@ -127,7 +129,7 @@ func (g *gatherer) cloudConfig() operand.CloudConfig {
 	if strings.HasPrefix(raw.Annotations[resourcesynccontroller.SourceAnnotation], operatorclient.ManagedConfigNamespace+"/") {
 		key = operatorclient.ManagedCloudConfigKey
 	}
-	found.Data, found.Problem = value(raw, key, g.correctReference())
+	found.Data, found.Problem = g.value(raw, found.Source, key, g.correctReference())
 	for other, text := range raw.Data {
 		if other != key && other != cloudCAKey {
 			if found.Keys == nil {
@@ -155,14 +157,16 @@ func (g *gatherer) correctReference() string {
 
 const binaryProblem = "it holds binary data, which no file on a node is made from; store it as plain text in UTF-8"
 
-// value returns the text under key, or why there is none.
-func value(configMap *corev1.ConfigMap, key, alternative string) (data []byte, problem string) {
+// value returns the text under key of source's copy, or why there is none. The object that names the key is watched
+// apart from the one that has it, so a new key may be named before it is seen.
+func (g *gatherer) value(configMap *corev1.ConfigMap, source, key, alternative string) (data []byte, problem string) {
 	if text, exists := configMap.Data[key]; exists {
 		return []byte(text), ""
 	}
 	if _, binary := configMap.BinaryData[key]; binary {
 		return nil, binaryProblem
 	}
+	g.absent[source+", key "+key] = userPatience
 	keys := slices.Sorted(maps.Keys(configMap.Data))
 	if len(keys) == 0 {
 		return nil, fmt.Sprintf("there is no such key, the object has no data; add the key, or %s", alternative)
@@ -174,23 +178,25 @@ func value(configMap *corev1.ConfigMap, key, alternative string) (data []byte, p
 // spec.external names.
 func (g *gatherer) secretsOf(p platform.Platform) (operand.ExternalSecrets, operand.Credentials) {
 	if p.Credentials.Secret != "" {
-		return operand.ExternalSecrets{}, g.credentials(p.Credentials.Secret)
+		return operand.ExternalSecrets{}, g.credentials(p.Credentials)
 	}
 	if g.observed.External == nil || len(g.observed.External.Secrets) == 0 {
 		return operand.ExternalSecrets{}, operand.Credentials{}
 	}
 	external, err := resourcesynccontroller.ExternalSecrets(g.observed.External, g.secrets)
 	if err != nil {
-		g.err = cmp.Or(g.err, err)
+		g.failWith(err)
 		return external, external.ReadOnce
 	}
-	g.missing = g.missing || len(external.Missing) > 0
+	for _, source := range external.Missing {
+		g.absent[source] = userPatience
+	}
 	if len(external.Problems) > 0 {
 		return external, external.ReadOnce
 	}
 	// A candidate of which the files are not there yet would be another revision a moment later, or crash.
 	raw, tokens := g.secret(resourcesynccontroller.RawCloudCredentials), g.secret(operand.CloudTokensSecret)
-	g.copying = raw == nil || !resourcesynccontroller.SameData(raw.Data, external.ReadOnce.Data) || !hasKeys(tokens, external.Reloaded)
+	g.copying = g.copying || raw == nil || !resourcesynccontroller.SameData(raw.Data, external.ReadOnce.Data) || !hasKeys(tokens, external.Reloaded)
 	return external, external.ReadOnce
 }
 
@@ -206,17 +212,32 @@ func hasKeys(secret *corev1.Secret, wanted map[string][]byte) bool {
 	return true
 }
 
-// credentials leaves it to Render to say what a platform misses.
-func (g *gatherer) credentials(name string) operand.Credentials {
-	found := operand.Credentials{Source: fmt.Sprintf("secret/%s in %s", name, operatorclient.TargetNamespace)}
+// credentials returns the platform's credentials. Render reports a Secret or keys that the platform needs and that are
+// missing; a Secret that it could do without but runs with is missed here.
+func (g *gatherer) credentials(wanted platform.Credentials) operand.Credentials {
+	found := operand.Credentials{Source: fmt.Sprintf("secret/%s in %s", wanted.Secret, operatorclient.TargetNamespace)}
+	source, err := g.sources.Secret(wanted.Secret)
+	g.failWith(err)
 	raw := g.secret(resourcesynccontroller.RawCloudCredentials)
-	if raw == nil {
-		g.missing = true
+	g.copying = g.copying || !resourcesynccontroller.SecretIsCopied(source, raw)
+	if raw != nil {
+		found.Data = raw.Data
+		if found.Data == nil {
+			found.Data = map[string][]byte{}
+		}
 		return found
 	}
-	found.Data = raw.Data
-	if found.Data == nil {
-		found.Data = map[string][]byte{}
+	inUse := operand.UsesCredentials(g.live, found.Source)
+	if g.live == nil || inUse || !wanted.Optional {
+		g.absent[found.Source] = g.Patience
+	}
+	if wanted.Optional && inUse {
+		g.problems = append(g.problems, operand.Problem{
+			Cause:  operand.CredentialsCause,
+			Source: found.Source,
+			Message: "it does not exist any more, but the cloud-controller-manager uses its keys and keeps them; create it again, or create it without keys " +
+				"if the identity of the instances is to be used instead",
+		})
 	}
 	return found
 }
@@ -225,10 +246,12 @@ func (g *gatherer) trust() []operand.TrustSource {
 	var sources []operand.TrustSource
 	if name := g.observed.TrustedCA; name != "" {
 		source := operand.TrustSource{Source: userObject("configmap", name), Key: trustedCAKey}
-		if raw := g.configMap(resourcesynccontroller.RawTrustedCA); raw != nil {
-			source.Data, source.Problem = value(raw, trustedCAKey, "correct spec.trustedCA of proxy.config.openshift.io/cluster")
+		edited, err := g.sources.TrustedCA(g.observed)
+		g.failWith(err)
+		if raw := g.copyOf(edited, resourcesynccontroller.RawTrustedCA); raw != nil {
+			source.Data, source.Problem = g.value(raw, source.Source, trustedCAKey, "correct spec.trustedCA of proxy.config.openshift.io/cluster")
 		} else {
-			g.missing = true
+			g.absent[source.Source] = userPatience
 			source.Problem = "it does not exist; create it, or correct spec.trustedCA of proxy.config.openshift.io/cluster"
 		}
 		sources = append(sources, source)
@@ -258,7 +281,7 @@ func (g *gatherer) identity() *operand.Identity {
 }
 
 func (g *gatherer) unprovided(object, key, what string) {
-	g.missing = true
+	g.absent[object] = g.Patience
 	g.problems = append(g.problems, operand.Problem{
 		Cause:   operand.ConfigurationCause,
 		Source:  object + " in " + operatorclient.TargetNamespace,
@@ -269,6 +292,13 @@ func (g *gatherer) unprovided(object, key, what string) {
 
 func userObject(kind, name string) string {
 	return fmt.Sprintf("%s/%s in %s", kind, name, operatorclient.UserConfigNamespace)
+}
+
+// copyOf returns the raw copy of source. While it differs from source, the resource sync is about to correct it.
+func (g *gatherer) copyOf(source *corev1.ConfigMap, name string) *corev1.ConfigMap {
+	raw := g.configMap(name)
+	g.copying = g.copying || !resourcesynccontroller.ConfigMapIsCopied(source, raw)
+	return raw
 }
 
 // configMap returns nil for one that does not exist.
@@ -292,7 +322,14 @@ func (g *gatherer) secret(name string) *corev1.Secret {
 }
 
 func (g *gatherer) fail(kind, name string, err error) {
-	if g.err == nil && !apierrors.IsNotFound(err) {
-		g.err = fmt.Errorf("%s/%s in %s: %w", kind, name, operatorclient.TargetNamespace, err)
+	if !apierrors.IsNotFound(err) {
+		g.failWith(fmt.Errorf("%s/%s in %s: %w", kind, name, operatorclient.TargetNamespace, err))
+	}
+}
+
+// failWith keeps the first error.
+func (g *gatherer) failWith(err error) {
+	if g.err == nil {
+		g.err = err
 	}
 }

@@ -39,12 +39,10 @@ func newAzureFixture(t *testing.T) *fixture {
 	}
 	observed, err := yaml.YAMLToJSON(read("observed.yaml"))
 	require.NoError(t, err)
-	f := newFixtureWith(t, operatorv1.StaticPodOperatorSpec{
-		OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed, ObservedConfig: runtime.RawExtension{Raw: observed}},
-	}, inputs(
-		configMap("raw-cloud-config", map[string]string{"config": string(read("cloud.conf"))}),
-		secret("raw-cloud-credentials", credentials),
-		configMap("raw-trusted-ca", map[string]string{"ca-bundle.crt": ""}),
+	f := newObserving(t, string(observed), inputs(
+		userConfigMap("cloud-provider-config", map[string]string{"config": string(read("cloud.conf"))}),
+		secret("azure-cloud-credentials", credentials),
+		userConfigMap("user-ca-bundle", map[string]string{"ca-bundle.crt": ""}),
 	)...)
 	f.OperandImages = map[string]string{"azure-cloud-controller-manager": "registry/azure@sha256:1", "azure-cloud-node-manager": "registry/node@sha256:1"}
 	return f

@@ -1,0 +1,99 @@
+package operatorclient_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+)
+
+// changing serves a resource that others change: each update of any version but the last is a conflict, after which the
+// watch tells the next version.
+func changing(t *testing.T, versions ...string) *rest.Config {
+	t.Helper()
+	next := make(chan string, len(versions))
+	last := "7"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodPut {
+			body, err := io.ReadAll(r.Body)
+			object := &unstructured.Unstructured{}
+			if err != nil || json.Unmarshal(body, &object.Object) != nil {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			if len(versions) == 0 && object.GetResourceVersion() == last {
+				_, _ = w.Write(body)
+				return
+			}
+			if len(versions) > 0 {
+				last = object.GetResourceVersion() + "0"
+				next <- fmt.Sprintf(versions[0], last)
+				versions = versions[1:]
+			}
+			w.WriteHeader(http.StatusConflict)
+			_, _ = io.WriteString(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Conflict", "code": 409, "message": "modified"}`)
+			return
+		}
+		_, _ = io.WriteString(w, initial)
+		w.(http.Flusher).Flush()
+		for {
+			select {
+			case <-r.Context().Done():
+				return
+			case object := <-next:
+				_, _ = io.WriteString(w, `{"type": "MODIFIED", "object": `+object+`}`)
+				w.(http.Flusher).Flush()
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	return &rest.Config{Host: server.URL}
+}
+
+func TestAnUpdateOfTheSpecOutlastsOtherWrites(t *testing.T) {
+	const (
+		otherStatus = `{"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager", "metadata": {"name": "cluster", "resourceVersion": %q},
+			"spec": {"managementState": "Managed"}, "status": {"readyReplicas": 1}}`
+		otherSpec = `{"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager", "metadata": {"name": "cluster", "resourceVersion": %q},
+			"spec": {"managementState": "Managed", "logLevel": "Debug"}}`
+	)
+	for name, tc := range map[string]struct {
+		versions    []string
+		wantVersion string
+		wantErr     string
+	}{
+		"none":                       {wantVersion: "7"},
+		"one of the status":          {versions: []string{otherStatus}, wantVersion: "70"},
+		"several of the status":      {versions: []string{otherStatus, otherStatus, otherStatus, otherStatus, otherStatus, otherStatus}, wantVersion: "7000000"},
+		"but not one of the spec":    {versions: []string{otherSpec}, wantErr: "modified"},
+		"nor one of the spec, later": {versions: []string{otherStatus, otherSpec}, wantErr: "modified"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, informers, err := operatorclient.New(clock.RealClock{}, changing(t, tc.versions...))
+			require.NoError(t, err)
+			client.Informer()
+			informers.Start(t.Context().Done())
+			informers.WaitForCacheSync(t.Context().Done())
+			_, version, err := client.UpdateOperatorSpec(t.Context(), "7", &operatorv1.OperatorSpec{ManagementState: operatorv1.Force})
+			if tc.wantErr != "" {
+				require.EqualError(t, err, tc.wantErr)
+				require.True(t, apierrors.IsConflict(err))
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tc.wantVersion, version)
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package staticpod
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+const (
+	// HeldBackCondition is True while an accepted configuration cannot become a revision.
+	HeldBackCondition = "RevisionHeldBackDegraded"
+
+	heldBackController = "HeldBackRevisionController"
+
+	// heldBackPatience is how long a revision may be held back before that is a problem: the objects of a candidate are
+	// written one after the other, and its tokens are requested once it is there.
+	heldBackPatience = time.Minute
+)
+
+type heldBackRevisions struct {
+	operator   v1helpers.StaticPodOperatorClient
+	configMaps corelisters.ConfigMapNamespaceLister
+	reason     reason
+	clock      clock.PassiveClock
+	since      time.Time
+}
+
+// newHeldBackController returns the controller that reports for what reason the revision controller makes no revision.
+func newHeldBackController(o Options) factory.Controller {
+	core := o.Target.Core().V1()
+	c := &heldBackRevisions{
+		operator:   o.Operator,
+		configMaps: core.ConfigMaps().Lister().ConfigMaps(operand.Namespace),
+		reason:     heldBack(o),
+		clock:      o.Clock,
+	}
+	return factory.New().
+		WithInformers(o.Operator.Informer(), core.ConfigMaps().Informer(), core.Secrets().Informer()).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(heldBackController, o.Recorder)
+}
+
+func (c *heldBackRevisions) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	condition := applyoperatorv1.OperatorCondition().WithType(HeldBackCondition).WithStatus(operatorv1.ConditionFalse).WithReason("AsExpected")
+	text, err := c.held()
+	if err != nil {
+		return err
+	}
+	if text == "" {
+		c.since = time.Time{}
+		return c.apply(ctx, condition)
+	}
+	now := c.clock.Now()
+	if c.since.IsZero() {
+		c.since = now
+	}
+	if wait := c.since.Add(heldBackPatience).Sub(now); wait > 0 {
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
+		return nil
+	}
+	return c.apply(ctx, condition.WithStatus(operatorv1.ConditionTrue).WithReason("CandidateIncomplete").WithMessage(
+		"no revision is made of the accepted configuration, because "+text+"; the conditions of the controllers that write it say why"))
+}
+
+// held is the reason, once there is a candidate. Until then target configuration reports what it waits for.
+func (c *heldBackRevisions) held() (string, error) {
+	_, err := c.configMaps.Get(operand.PodConfigMap)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("configmap/%s in %s: %w", operand.PodConfigMap, operand.Namespace, err)
+	}
+	return c.reason()
+}
+
+func (c *heldBackRevisions) apply(ctx context.Context, condition *applyoperatorv1.OperatorConditionApplyConfiguration) error {
+	err := c.operator.ApplyStaticPodOperatorStatus(ctx, factory.ControllerFieldManager(heldBackController, "condition"),
+		applyoperatorv1.StaticPodOperatorStatus().WithConditions(condition))
+	if err != nil {
+		return fmt.Errorf("writing %s to cloudcontrollermanager/cluster: %w", HeldBackCondition, err)
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+package staticpod
+
+import (
+	"context"
+
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"k8s.io/utils/ptr"
+)
+
+// forgiving is the operator client of the installer controller. library-go's never clears what it wrote about a failed
+// revision, also when the node has since been brought to that revision or to a newer one.
+type forgiving struct {
+	v1helpers.StaticPodOperatorClient
+}
+
+// ApplyStaticPodOperatorStatus leaves out failures that are over.
+func (c forgiving) ApplyStaticPodOperatorStatus(ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration) error {
+	if status != nil {
+		for i := range status.NodeStatuses {
+			forgive(&status.NodeStatuses[i])
+		}
+	}
+	return c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(ctx, fieldManager, status)
+}
+
+// forgive clears the last failure of a node that is at its target.
+func forgive(node *applyoperatorv1.NodeStatusApplyConfiguration) {
+	failed := ptr.Deref(node.LastFailedRevision, 0)
+	if failed == 0 || ptr.Deref(node.TargetRevision, 0) != 0 || ptr.Deref(node.CurrentRevision, 0) < failed {
+		return
+	}
+	node.WithLastFailedRevision(0).WithLastFailedReason("").WithLastFailedCount(0).WithLastFallbackCount(0)
+	node.LastFailedTime, node.LastFailedRevisionErrors = nil, nil
+}

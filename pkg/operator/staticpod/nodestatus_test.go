@@ -1,0 +1,43 @@
+package staticpod
+
+import (
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestAFailureThatIsOverIsForgotten(t *testing.T) {
+	failedAt := metav1.NewTime(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC))
+	for name, tc := range map[string]struct {
+		current, target int32
+		forgotten       bool
+	}{
+		"the node is at the revision that failed": {current: 3, forgotten: true},
+		"the node is at a newer revision":         {current: 4, forgotten: true},
+		"the node still tries":                    {current: 2, target: 3},
+		"the node has given up":                   {current: 2},
+		"the node is on its way to a newer one":   {current: 3, target: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			operator := v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{}, &operatorv1.StaticPodOperatorStatus{}, nil, nil)
+			node := applyoperatorv1.NodeStatus().WithNodeName("master-0").WithCurrentRevision(tc.current).WithTargetRevision(tc.target).
+				WithLastFailedRevision(3).WithLastFailedReason("OperandFailed").WithLastFailedCount(2).WithLastFallbackCount(1).
+				WithLastFailedTime(failedAt).WithLastFailedRevisionErrors("no route to host")
+			require.NoError(t, forgiving{operator}.ApplyStaticPodOperatorStatus(t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(node)))
+
+			_, status, _, err := operator.GetStaticPodOperatorState()
+			require.NoError(t, err)
+			want := operatorv1.NodeStatus{NodeName: "master-0", CurrentRevision: tc.current, TargetRevision: tc.target}
+			if !tc.forgotten {
+				want.LastFailedRevision, want.LastFailedReason, want.LastFailedCount, want.LastFallbackCount = 3, "OperandFailed", 2, 1
+				want.LastFailedTime, want.LastFailedRevisionErrors = &failedAt, []string{"no route to host"}
+			}
+			require.Equal(t, []operatorv1.NodeStatus{want}, status.NodeStatuses)
+		})
+	}
+}
