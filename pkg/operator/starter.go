@@ -347,6 +347,7 @@ func (w *wiring) clusterOperatorStatus() factory.Controller {
 		ClusterOperators: w.config.ConfigV1(),
 		Informer:         w.informers.clusterOperator.Config().V1().ClusterOperators(),
 		Versions:         w.versions,
+		Rights:           staticresources.Rights,
 		Clock:            w.Clock,
 		Recorder:         w.EventRecorder,
 	})

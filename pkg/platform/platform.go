@@ -57,6 +57,9 @@ type Credentials struct {
 	// spec.external names the Secrets.
 	Secret string
 
+	// Request is the CredentialsRequest of the payload that asks for Secret; empty where none does.
+	Request string
+
 	// RootSecret is the Secret in kube-system that the installer writes for the cloud-credential-operator.
 	// It is all there is on the bootstrap node before that operator has run. It is empty where nothing is derived
 	// from a root Secret.

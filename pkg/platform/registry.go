@@ -37,6 +37,7 @@ var registry = []Platform{
 		Image: "aws-cloud-controller-manager",
 		Credentials: Credentials{
 			Secret:     "cloud-controller-manager-credentials",
+			Request:    "openshift-aws-cloud-controller-manager",
 			RootSecret: "aws-creds",
 			// The instance profile of the control plane has served since there is a cloud-controller-manager.
 			Optional: true,
@@ -50,6 +51,7 @@ var registry = []Platform{
 		NodeManagerImage: "azure-cloud-node-manager",
 		Credentials: Credentials{
 			Secret:     "azure-cloud-credentials",
+			Request:    "openshift-azure-cloud-controller-manager",
 			RootSecret: "azure-credentials",
 		},
 		Rewrite: cloudconfig.Azure,
@@ -62,7 +64,7 @@ var registry = []Platform{
 		Image:            "azure-cloud-controller-manager",
 		NodeManagerImage: "azure-cloud-node-manager",
 		// The same Secret as on Azure. On Azure Stack Hub an administrator makes it, there is no root Secret.
-		Credentials: Credentials{Secret: "azure-cloud-credentials"},
+		Credentials: Credentials{Secret: "azure-cloud-credentials", Request: "openshift-azure-cloud-controller-manager"},
 		Rewrite:     cloudconfig.AzureStack,
 		matches: func(s *configv1.PlatformStatus, _ *operatorv1.External) bool {
 			return s.Type == configv1.AzurePlatformType && onAzureStack(s)
@@ -92,6 +94,7 @@ var registry = []Platform{
 		Image: "gcp-cloud-controller-manager",
 		Credentials: Credentials{
 			Secret:     "gcp-ccm-cloud-credentials",
+			Request:    "openshift-gcp-ccm",
 			RootSecret: "gcp-credentials",
 		},
 		Rewrite: cloudconfig.GCP,
@@ -101,7 +104,7 @@ var registry = []Platform{
 		Name:  "ibmcloud",
 		Image: "ibm-cloud-controller-manager",
 		// Made before the installation, by ccoctl: there is no root Secret.
-		Credentials: Credentials{Secret: "ibm-cloud-credentials"},
+		Credentials: Credentials{Secret: "ibm-cloud-credentials", Request: "openshift-ibm-cloud-controller-manager"},
 		Rewrite:     cloudconfig.IBMCloud,
 		matches:     ofType(configv1.IBMCloudPlatformType),
 	},
@@ -109,7 +112,7 @@ var registry = []Platform{
 		Name:  "nutanix",
 		Image: "nutanix-cloud-controller-manager",
 		// Made before the installation, by ccoctl. The provider reads it through the API under this very name.
-		Credentials: Credentials{Secret: "nutanix-credentials"},
+		Credentials: Credentials{Secret: "nutanix-credentials", Request: "openshift-nutanix-cloud-controller-manager"},
 		Rewrite:     cloudconfig.Nutanix,
 		matches:     ofType(configv1.NutanixPlatformType),
 	},
@@ -118,6 +121,7 @@ var registry = []Platform{
 		Image: "openstack-cloud-controller-manager",
 		Credentials: Credentials{
 			Secret:     "openstack-cloud-credentials",
+			Request:    "openshift-openstack-cloud-controller-manager",
 			RootSecret: "openstack-credentials",
 		},
 		Rewrite: cloudconfig.OpenStack,
@@ -127,7 +131,7 @@ var registry = []Platform{
 		Name:  "powervs",
 		Image: "powervs-cloud-controller-manager",
 		// The same name as on IBM Cloud; made before the installation, by ccoctl.
-		Credentials: Credentials{Secret: "ibm-cloud-credentials"},
+		Credentials: Credentials{Secret: "ibm-cloud-credentials", Request: "openshift-powervs-cloud-controller-manager"},
 		Rewrite:     cloudconfig.PowerVS,
 		matches:     ofType(configv1.PowerVSPlatformType),
 	},
@@ -136,6 +140,7 @@ var registry = []Platform{
 		Image: "vsphere-cloud-controller-manager",
 		Credentials: Credentials{
 			Secret:     "vsphere-cloud-credentials",
+			Request:    "openshift-vsphere-cloud-controller-manager",
 			RootSecret: "vsphere-creds",
 		},
 		Rewrite:       cloudconfig.VSphere,

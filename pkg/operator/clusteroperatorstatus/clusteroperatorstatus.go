@@ -3,6 +3,7 @@
 package clusteroperatorstatus
 
 import (
+	"fmt"
 	"regexp"
 	"time"
 
@@ -13,9 +14,13 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/status"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 // Options are the dependencies of New; all are required.
@@ -27,13 +32,15 @@ type Options struct {
 	// Versions is what the controllers publish once their operands are at it. The ClusterOperator keeps an older
 	// version until then.
 	Versions status.VersionGetter
+	// Rights lists the roles, bindings and policies of a platform.
+	Rights   func(platform.Platform) ([]configv1.ObjectReference, error)
 	Clock    clock.PassiveClock
 	Recorder events.Recorder
 }
 
 // New returns the controller that unites all conditions of the operator resource by their suffixes.
 func New(o Options) factory.Controller {
-	return status.NewClusterOperatorStatusController(
+	syncer := status.NewClusterOperatorStatusController(
 		operatorclient.ClusterOperator,
 		RelatedObjects(),
 		o.ClusterOperators,
@@ -43,6 +50,18 @@ func New(o Options) factory.Controller {
 		o.Recorder,
 		o.Clock,
 	).WithDegradedInertia(inertia().Inertia)
+	syncer.WithRelatedObjectsFunc(o.relatedObjects)
+	return syncer
+}
+
+// relatedObjects are those of the observed platform. While it is not known, the list that the ClusterOperator has stays.
+func (o Options) relatedObjects() (known bool, objects []configv1.ObjectReference) {
+	observed, known, err := observedplatform.Get(o.Operator)
+	if err != nil || !known {
+		return false, nil
+	}
+	objects, err = PlatformObjects(observed, o.Rights)
+	return err == nil, objects
 }
 
 // inertia is for how long a Degraded condition has to last before the ClusterOperator shows it. What an administrator
@@ -67,17 +86,55 @@ func inertia() *status.InertiaConfig {
 	)
 }
 
-// RelatedObjects are what must-gather collects, the same as in the ClusterOperator's manifest.
+// RelatedObjects are what must-gather collects on every platform, the same as in the ClusterOperator's manifest. A namespace
+// brings what is in it but its roles and bindings; an empty name stands for every object.
 func RelatedObjects() []configv1.ObjectReference {
-	return []configv1.ObjectReference{
+	objects := []configv1.ObjectReference{
 		{Group: "operator.openshift.io", Resource: "cloudcontrollermanagers", Name: operatorclient.Instance},
 		{Resource: "namespaces", Name: operatorclient.OperatorNamespace},
 		{Resource: "namespaces", Name: operatorclient.TargetNamespace},
 		{Resource: "namespaces", Name: operatorclient.UserConfigNamespace},
 		{Resource: "namespaces", Name: operatorclient.ManagedConfigNamespace},
-		{
-			Group: "cloudcredential.openshift.io", Resource: "credentialsrequests",
-			Namespace: "openshift-cloud-credential-operator", Name: "openshift-openstack-cloud-controller-manager",
-		},
+		{Resource: "nodes"},
+		{Group: rbacv1.GroupName, Resource: "clusterroles", Name: operatorRole},
+		{Group: rbacv1.GroupName, Resource: "clusterrolebindings", Name: operatorRole},
 	}
+	for _, in := range []struct{ namespace, name string }{
+		{operatorclient.OperatorNamespace, operatorAccount},
+		{operatorclient.TargetNamespace, operatorAccount + "-static-pods"},
+		{operatorclient.UserConfigNamespace, operatorAccount},
+		{operatorclient.ManagedConfigNamespace, operatorAccount},
+		{metav1.NamespaceSystem, operatorAccount},
+	} {
+		for _, resource := range []string{"roles", "rolebindings"} {
+			objects = append(objects, configv1.ObjectReference{Group: rbacv1.GroupName, Resource: resource, Namespace: in.namespace, Name: in.name})
+		}
+	}
+	return append(objects, configv1.ObjectReference{
+		Group: rbacv1.GroupName, Resource: "rolebindings", Namespace: metav1.NamespaceSystem, Name: operatorAccount + ":apiserver-authentication-reader",
+	})
+}
+
+const (
+	operatorRole    = "system:openshift:operator:cloud-controller-manager"
+	operatorAccount = "cluster-cloud-controller-manager"
+)
+
+// PlatformObjects are what must-gather collects besides on a platform: the rights that the operator gives there, and the
+// CredentialsRequest. There are none where nothing runs.
+func PlatformObjects(p platform.Platform, rights func(platform.Platform) ([]configv1.ObjectReference, error)) ([]configv1.ObjectReference, error) {
+	if !p.Managed() {
+		return nil, nil
+	}
+	objects, err := rights(p)
+	if err != nil {
+		return nil, fmt.Errorf("the rights on platform %s: %w", p.Name, err)
+	}
+	if p.Credentials.Request != "" {
+		objects = append(objects, configv1.ObjectReference{
+			Group: "cloudcredential.openshift.io", Resource: "credentialsrequests",
+			Namespace: "openshift-cloud-credential-operator", Name: p.Credentials.Request,
+		})
+	}
+	return objects, nil
 }

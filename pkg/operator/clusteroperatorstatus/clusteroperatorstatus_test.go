@@ -1,6 +1,7 @@
 package clusteroperatorstatus
 
 import (
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -15,8 +16,11 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 const manifest = "../../../manifests/0000_26_cloud-controller-manager-operator_12_clusteroperator.yaml"
@@ -112,4 +116,56 @@ func TestTheClusterOperatorShowsConfigurationAtOnceAndKeepsVersions(t *testing.T
 	require.Equal(t, []configv1.OperandVersion{
 		{Name: "operator", Version: "4.23.0"}, {Name: "cloud-controller-manager", Version: "4.22.0"},
 	}, sync().Status.Versions)
+}
+
+func TestRelatedObjectsFollowThePlatform(t *testing.T) {
+	request := func(name string) configv1.ObjectReference {
+		return configv1.ObjectReference{
+			Group: "cloudcredential.openshift.io", Resource: "credentialsrequests", Namespace: "openshift-cloud-credential-operator", Name: name,
+		}
+	}
+	right := func(p platform.Platform) configv1.ObjectReference {
+		return configv1.ObjectReference{Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Name: "of-" + p.Name}
+	}
+	openstack, _ := platform.ByName("openstack")
+	aws, _ := platform.ByName("aws")
+	for name, tc := range map[string]struct {
+		observed string
+		err      error
+		existing []configv1.ObjectReference
+		want     []configv1.ObjectReference
+	}{
+		"OpenStack": {observed: `{"platform": "openstack"}`, want: []configv1.ObjectReference{right(openstack), request("openshift-openstack-cloud-controller-manager")}},
+		"AWS, which had OpenStack's": {
+			observed: `{"platform": "aws"}`, existing: []configv1.ObjectReference{request("openshift-openstack-cloud-controller-manager")},
+			want: []configv1.ObjectReference{right(aws), request("openshift-aws-cloud-controller-manager")},
+		},
+		"a platform where nothing runs": {observed: `{"platform": "none"}`, existing: []configv1.ObjectReference{right(aws)}},
+		"one that is not known yet":     {existing: []configv1.ObjectReference{right(aws)}, want: []configv1.ObjectReference{right(aws)}},
+		"rights that cannot be listed":  {observed: `{"platform": "aws"}`, err: errors.New("broken"), existing: []configv1.ObjectReference{right(openstack)}, want: []configv1.ObjectReference{right(openstack)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
+				ManagementState: operatorv1.Managed, ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)},
+			}, &operatorv1.OperatorStatus{}, nil)
+			existing := &configv1.ClusterOperator{
+				ObjectMeta: metav1.ObjectMeta{Name: "cloud-controller-manager"}, Status: configv1.ClusterOperatorStatus{RelatedObjects: tc.existing},
+			}
+			client := configfake.NewClientset(existing)
+			informers := configinformers.NewSharedInformerFactory(client, 0)
+			require.NoError(t, informers.Config().V1().ClusterOperators().Informer().GetIndexer().Add(existing))
+			recorder := events.NewInMemoryRecorder("test", clock.RealClock{})
+			controller := New(Options{
+				Operator: operator, ClusterOperators: client.ConfigV1(), Informer: informers.Config().V1().ClusterOperators(),
+				Versions: status.NewVersionGetter(), Clock: clock.RealClock{}, Recorder: recorder,
+				Rights: func(p platform.Platform) ([]configv1.ObjectReference, error) {
+					return []configv1.ObjectReference{right(p)}, tc.err
+				},
+			})
+			require.NoError(t, controller.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
+			got, err := client.ConfigV1().ClusterOperators().Get(t.Context(), "cloud-controller-manager", metav1.GetOptions{})
+			require.NoError(t, err)
+			require.Equal(t, append(tc.want, RelatedObjects()...), got.Status.RelatedObjects)
+		})
+	}
 }
