@@ -197,7 +197,8 @@ func TestAnUpgradeChangesNoHealthProbesOnAzure(t *testing.T) {
 		`clusterServiceLoadBalancerHealthProbeMode is set to "shared": the value was ignored before this operator took over, and an upgrade ` +
 		`changes no health probes; to have it, remove the line, wait until that is rolled out, and add it again`
 	f := newAzureFixture(t)
-	original, err := f.configMaps.Get("raw-cloud-config")
+	const source = "openshift-config"
+	original, err := f.kube.CoreV1().ConfigMaps(source).Get(t.Context(), "cloud-provider-config", metav1.GetOptions{})
 	require.NoError(t, err)
 	without := original.Data["config"]
 	with := func(more string) string { return strings.Replace(without, "{\n", "{\n"+more, 1) }
@@ -216,9 +217,9 @@ func TestAnUpgradeChangesNoHealthProbesOnAzure(t *testing.T) {
 		t.Run(step.name, func(t *testing.T) {
 			changed := original.DeepCopy()
 			changed.Data["config"] = step.config
-			_, err := f.kube.CoreV1().ConfigMaps(target).Update(t.Context(), changed, metav1.UpdateOptions{})
+			_, err := f.kube.CoreV1().ConfigMaps(source).Update(t.Context(), changed, metav1.UpdateOptions{})
 			require.NoError(t, err)
-			f.refresh(t)
+			f.copySources(t)
 			require.NoError(t, f.run(t))
 			require.Equal(t, step.want, f.probeMode(t))
 			var notices []string
