@@ -50,6 +50,7 @@ func TestOpenStack(t *testing.T) {
 		{"a change rolls node by node, also when the operator is killed", s.testRollout},
 		{"a broken configuration is reported and changes nothing", s.testBrokenConfiguration},
 		{"rotated credentials reach every node", s.testCredentials},
+		{"each process sees its own files, also when they are swapped", s.testFiles},
 		{"a restarted kubelet changes nothing", s.testKubelet},
 		{"old revisions are removed from the nodes and the API", s.testPruning},
 	}
