@@ -203,7 +203,7 @@ func (i *ibm) useEndpoint(endpoint ibmEndpoint) {
 		}
 	}
 	switch {
-	case fact == "" && i.known && e.Value != "" && !(isTLS(e.Value) && isUnder(hostOf(e.Value), ibmDomains...)):
+	case fact == "" && i.isForeign(e.Value):
 		i.config.report(e.ValuePos, Redirected, fmt.Sprintf("%s is %s, which is neither IBM Cloud's nor in %sserviceEndpoints of %s: "+
 			"the cloud-controller-manager would send its API key or a token to it; remove the line, or add it to Infrastructure",
 			endpoint.key, shownEndpoint(e.Value), i.field, infrastructure))
@@ -216,6 +216,11 @@ func (i *ibm) useEndpoint(endpoint ibmEndpoint) {
 		i.config.report(e.ValuePos, Invalid, fmt.Sprintf("%s is %s, but %sserviceEndpoints of infrastructure.config.openshift.io/cluster has %s for %s: write the same URL, or remove the line",
 			endpoint.key, shownEndpoint(e.Value), i.field, shownEndpoint(fact), endpoint.service))
 	}
+}
+
+// isForeign reports whether an endpoint that Infrastructure does not have is not IBM Cloud's either.
+func (i *ibm) isForeign(endpoint string) bool {
+	return i.known && endpoint != "" && !(isTLS(endpoint) && isUnder(hostOf(endpoint), ibmDomains...))
 }
 
 // credentials are the files that the provider gets: the API key.

@@ -151,7 +151,8 @@ func CheckSingle(file string, data []byte) error {
 		if isBlank(d.data) {
 			continue
 		}
-		if found++; found > 1 {
+		found++
+		if found > 1 {
 			return fmt.Errorf("%s:%d: a second document starts here: give it as a file of its own", file, d.line)
 		}
 		if err := d.atEnd(); err != nil {

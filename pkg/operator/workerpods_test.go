@@ -81,7 +81,7 @@ func startTarget(tb testing.TB, pods []corev1.Pod) (informerSet, *podServer) {
 	tb.Helper()
 	handler := &podServer{pods: pods, changes: make(chan corev1.Pod)}
 	server := httptest.NewServer(handler)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	tb.Cleanup(func() {
 		cancel()
 		server.CloseClientConnections()

@@ -41,7 +41,7 @@ func TestEveryTypeOfTheAPIIsKnown(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(output)), "config", "v1", "types_infrastructure.go"))
 	require.NoError(t, err)
 	var types []configv1.PlatformType
-	for _, found := range regexp.MustCompile(`PlatformType PlatformType = "(\w+)"`).FindAllSubmatch(source, -1) {
+	for _, found := range regexp.MustCompile(`PlatformType +PlatformType = "(\w+)"`).FindAllSubmatch(source, -1) {
 		types = append(types, configv1.PlatformType(found[1]))
 	}
 	require.ElementsMatch(t, types, apiTypes)

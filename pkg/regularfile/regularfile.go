@@ -54,7 +54,7 @@ func read(file *os.File, limit int64) ([]byte, error) {
 }
 
 func check(info fs.FileInfo) error {
-	kind := ""
+	var kind string
 	switch mode := info.Mode(); {
 	case mode.IsRegular():
 		return nil

@@ -19,7 +19,7 @@ func TestRead(t *testing.T) {
 	require.NoError(t, os.Symlink("/dev/zero", "zero"))
 	require.NoError(t, os.Mkdir("directory", 0o700))
 	require.NoError(t, syscall.Mkfifo("pipe", 0o600))
-	listener, err := net.Listen("unix", "socket")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", "socket")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, listener.Close()) }()
 
@@ -46,7 +46,8 @@ func TestRead(t *testing.T) {
 			data, err := Read(tc.file, tc.limit)
 			if tc.wantErr != "" {
 				require.EqualError(t, err, tc.wantErr)
-				require.IsType(t, &fs.PathError{}, err)
+				var pathError *fs.PathError
+				require.ErrorAs(t, err, &pathError)
 				return
 			}
 			require.NoError(t, err)

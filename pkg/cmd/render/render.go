@@ -64,6 +64,16 @@ func (o *options) render() ([]output, error) {
 	return o.outputs(resources)
 }
 
+// noticeUnmanaged says why a known platform gets no pod.
+func (o *options) noticeUnmanaged(in *inputs, config *operandconfig.Config) {
+	if platform.AbsenceOf(&config.Cluster.Status) == platform.NotDeclared {
+		o.notice("platform %s has a cloud-controller-manager that the administrator runs: no pod is written; to have one, "+
+			"add the manifest of cloudcontrollermanager/cluster with spec.external", in.PlatformName)
+		return
+	}
+	o.notice("platform %s has no cloud-controller-manager: no pod is written", in.PlatformName)
+}
+
 // renderOperand returns nil and leaves a notice where no cloud-controller-manager can run.
 func (o *options) renderOperand(in *inputs, observed []byte) (*operand.Resources, error) {
 	config, err := operandconfig.Decode(observed)
@@ -80,12 +90,7 @@ func (o *options) renderOperand(in *inputs, observed []byte) (*operand.Resources
 		return nil, nil
 	}
 	if !p.Managed() {
-		if platform.AbsenceOf(&config.Cluster.Status) == platform.NotDeclared {
-			o.notice("platform %s has a cloud-controller-manager that the administrator runs: no pod is written; to have one, "+
-				"add the manifest of cloudcontrollermanager/cluster with spec.external", in.PlatformName)
-			return nil, nil
-		}
-		o.notice("platform %s has no cloud-controller-manager: no pod is written", in.PlatformName)
+		o.noticeUnmanaged(in, config)
 		return nil, nil
 	}
 	if config.External != nil && config.External.ArgsPolicy == ccmv1.ReplaceArgs {

@@ -1,6 +1,7 @@
 package validate_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -136,7 +137,7 @@ func TestAConfigMapThatNoInfrastructureNamesIsReadUnderItsLikelyKey(t *testing.T
 // Two duplicate keys, of which the first is reported with the line of the second.
 func TestALineInAMessageIsOneOfTheFile(t *testing.T) {
 	const twice = "[Global]\nregion = one\nregion = two\n"
-	infra := func(p string) string { return infrastructure(p) }
+	infra := infrastructure
 	for name, test := range map[string]struct{ platform, file, finding string }{
 		"in a literal block": {
 			"OpenStack", configMap + "  config: |\n" + indent(twice),
@@ -192,7 +193,7 @@ func TestAListIsReadWithThePlacesOfItsItems(t *testing.T) {
 	const place = "all.yaml:26:7"
 	asJSON, err := yaml.YAMLToJSON([]byte(both))
 	require.NoError(t, err)
-	column := strings.Index(string(asJSON), "regoin") + 1
+	column := bytes.Index(asJSON, []byte("regoin")) + 1
 	typed := "apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: cloud-provider-config, namespace: openshift-config}\n" +
 		"  data:\n    config: |\n      [Global]\n      regoin = one\n"
 	for name, test := range map[string]struct {

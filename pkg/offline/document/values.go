@@ -141,7 +141,8 @@ func yamlValues(data []byte) ([]Value, bool) {
 }
 
 func (r *yamlReader) visit(n *yaml.Node, names []string, indent int) {
-	if r.count++; r.count > mostValues {
+	r.count++
+	if r.count > mostValues {
 		return
 	}
 	switch n.Kind {

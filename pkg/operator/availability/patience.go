@@ -30,12 +30,8 @@ func (p *patience) observe(v verdict, now time.Time) time.Time {
 		p.heldUntil, p.granted = now.Add(v.leader.runsFor), time.Time{}
 	}
 	byReadiness, byLease := p.unreadySince.Add(v.patience), p.heldUntil.Add(v.patience)
-	settled := v.leader.acquired.Add(settleTime)
-	if v.leader.tenure == starting && p.granted.IsZero() && v.leader.acquired.Before(byLease) && settled.After(byLease) {
-		p.granted = settled
-	}
-	if v.leader.tenure == starting && p.granted.After(byLease) {
-		byLease = p.granted
+	if v.leader.tenure == starting {
+		byLease = p.grant(v.leader.acquired, byLease)
 	}
 	switch {
 	case v.leader.tenure == leading:
@@ -45,4 +41,16 @@ func (p *patience) observe(v verdict, now time.Time) time.Time {
 	default:
 		return byReadiness
 	}
+}
+
+// grant returns when a starting holder must have settled: a holder that acquired the lease before byLease is given the
+// time to settle, once per trouble.
+func (p *patience) grant(acquired, byLease time.Time) time.Time {
+	if settled := acquired.Add(settleTime); p.granted.IsZero() && acquired.Before(byLease) && settled.After(byLease) {
+		p.granted = settled
+	}
+	if p.granted.After(byLease) {
+		return p.granted
+	}
+	return byLease
 }

@@ -168,7 +168,7 @@ func (l timeline) at(second int, do func(c *cluster, second int)) {
 	l[second] = append(l[second], do)
 }
 
-// renews renews the lease at from and every 26 s until the end.
+// renews makes the lease be renewed at from and every 26 s until the end.
 func (l timeline) renews(from, end int) {
 	for second := from; second < end; second += 26 {
 		l.at(second, (*cluster).renew)

@@ -50,7 +50,7 @@ func judge(pods []*corev1.Pod, lease *coordinationv1.Lease, plane controlPlane, 
 }
 
 // describe returns a reason, asExpected for a leader that works, and a message.
-func (l leadership) describe(readyText string) (reason, message string) {
+func (l *leadership) describe(readyText string) (reason, message string) {
 	const lease = "lease/" + operand.Lease + " in " + operand.Namespace
 	held := fmt.Sprintf("%s is held by %q", lease, l.identity)
 	switch l.tenure {

@@ -20,7 +20,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configmaps"
 )
 
-func configMap(data map[string]string, annotations map[string]string) *corev1.ConfigMap {
+func configMap(data, annotations map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "raw-cloud-config", Annotations: annotations},
 		Data:       data,

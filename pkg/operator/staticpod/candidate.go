@@ -33,8 +33,8 @@ func incomplete(configMaps corelisters.ConfigMapNamespaceLister, secrets corelis
 		if err != nil {
 			return "", fmt.Errorf("listing the live secrets: %w", err)
 		}
-		if err := operand.CopiesMatch(liveConfigMaps, liveSecrets, 0); err != nil {
-			return err.Error(), nil
+		if mismatch := operand.CopiesMatch(liveConfigMaps, liveSecrets, 0); mismatch != nil {
+			return mismatch.Error(), nil
 		}
 		return "", nil
 	}

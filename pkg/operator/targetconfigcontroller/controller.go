@@ -154,6 +154,13 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), userPatience)
 		return err
 	}
+	return c.syncCandidate(ctx, syncCtx, spec, status, observed)
+}
+
+// syncCandidate gathers the inputs of a managed platform, renders them and applies what is accepted.
+func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncContext,
+	spec *operatorv1.StaticPodOperatorSpec, status *operatorv1.StaticPodOperatorStatus, observed platform.Platform,
+) error {
 	live, err := c.liveCandidate()
 	if err != nil {
 		return err

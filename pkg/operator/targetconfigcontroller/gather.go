@@ -130,14 +130,7 @@ func (g *gatherer) cloudConfig(p platform.Platform) operand.CloudConfig {
 		key = operatorclient.ManagedCloudConfigKey
 	}
 	found.Data, found.Problem = g.value(raw, found.Source, key, g.correctReference())
-	for other, text := range raw.Data {
-		if other != key && other != cloudCAKey {
-			if found.Keys == nil {
-				found.Keys = map[string][]byte{}
-			}
-			found.Keys[other] = []byte(text)
-		}
-	}
+	found.Keys = otherKeys(raw, key)
 	if _, exists := raw.Data[cloudCAKey]; exists {
 		found.CABundle = []byte(raw.Data[cloudCAKey])
 	}
@@ -145,6 +138,21 @@ func (g *gatherer) cloudConfig(p platform.Platform) operand.CloudConfig {
 		found.Key, found.Problem = cloudCAKey, binaryProblem
 	}
 	return found
+}
+
+// otherKeys are the keys beside the configuration and the CA bundle, nil without any.
+func otherKeys(configMap *corev1.ConfigMap, key string) map[string][]byte {
+	var keys map[string][]byte
+	for other, text := range configMap.Data {
+		if other == key || other == cloudCAKey {
+			continue
+		}
+		if keys == nil {
+			keys = map[string][]byte{}
+		}
+		keys[other] = []byte(text)
+	}
+	return keys
 }
 
 // correctReference says where it is told which ConfigMap has the cloud configuration.

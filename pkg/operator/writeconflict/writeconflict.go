@@ -29,7 +29,8 @@ func Retried(sync factory.SyncFunc) factory.SyncFunc {
 			conflicts = 0
 			return err
 		}
-		if conflicts++; conflicts > maxConflicts {
+		conflicts++
+		if conflicts > maxConflicts {
 			return err
 		}
 		klog.V(2).InfoS("Trying again after a write conflict", "error", err)
