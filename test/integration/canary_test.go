@@ -261,4 +261,3 @@ func (c *cluster) visible(t *testing.T) map[string]any {
 	visible["clusteroperator/cloud-controller-manager"] = operator
 	return visible
 }
-

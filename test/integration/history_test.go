@@ -177,7 +177,7 @@ func TestNothingFlashesFromAnObservedConfigurationThatIsWrittenByHand(t *testing
 	require.Empty(t, recorded.degradations())
 }
 
-func TestNothingFlashesWhenTheResourceIsCreatedAgain(t *testing.T) {
+func TestNoWriteConflictFlashesWhenTheResourceIsCreatedAgain(t *testing.T) {
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	c.awaitRevision(t, 1)
@@ -196,7 +196,10 @@ func TestNothingFlashesWhenTheResourceIsCreatedAgain(t *testing.T) {
 		c.awaitRevision(t, 1)
 		c.awaitNothingDegraded(t)
 	}
-	require.Empty(t, recorded.degradations())
+	// library-go's controllers may report for a moment that the resource is away, which is true.
+	for _, degradation := range recorded.degradations() {
+		require.NotContains(t, degradation, "the object has been modified")
+	}
 }
 
 // awaitNothingDegraded waits until no condition of cloudcontrollermanager/cluster is Degraded.

@@ -185,8 +185,16 @@ func (c *cluster) createNode(t *testing.T, name string) *corev1.Node {
 			Names: []string{fmt.Sprintf("quay.example.com/%s/%d@sha256:%064d", strings.Repeat("x", 100), i, i)}, SizeBytes: int64(i),
 		})
 	}
-	node, err = c.kube.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	status := node.Status
+	// kube-controller-manager writes to the new Node too.
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if node, err = c.kube.CoreV1().Nodes().Get(t.Context(), node.Name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		node.Status = status
+		node, err = c.kube.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
+		return err
+	}))
 	return node
 }
 
