@@ -2,8 +2,10 @@ package integration_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -21,13 +23,24 @@ const nodeManagerBinding = "system:openshift:cloud-controller-manager:node-manag
 func TestNoRoleIsBoundWhileItsPolicyCannotBe(t *testing.T) {
 	c := startCluster(t, configv1.AzurePlatformType)
 	allow := c.forbidPolicyBindings(t)
-	o := c.startOperator(t, "AZURE_IMAGE=localhost/azure:new", "AZURE_NODE_MANAGER_IMAGE=localhost/azure-node-manager:new")
+	c.startOperator(t, "AZURE_IMAGE=localhost/azure:new", "AZURE_NODE_MANAGER_IMAGE=localhost/azure-node-manager:new")
 	// WithSyncDegradedOnError writes the condition after the whole sync: what that sync binds is bound by then.
-	c.awaitCondition(t, "StaticResourcesDegraded", operatorv1.ConditionTrue, "")
+	await(t, "StaticResourcesDegraded to name the roles", func(ctx context.Context) error {
+		resource, err := c.resource(ctx)
+		if err != nil {
+			return err
+		}
+		for _, condition := range resource.Status.Conditions {
+			if condition.Type == "StaticResourcesDegraded" &&
+				strings.Contains(condition.Message, "roles are not bound until every admission policy is") {
+				return nil
+			}
+		}
+		return errors.New(describe(resource.Status.Conditions))
+	})
 	bindings := c.kube.RbacV1().ClusterRoleBindings()
 	_, err := bindings.Get(t.Context(), nodeManagerBinding, metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "the role is bound without its policy: %v", err)
-	require.True(t, o.log.contains("roles are not bound until every admission policy is"))
 
 	allow()
 	await(t, "the node manager's role", func(ctx context.Context) error {
