@@ -206,7 +206,7 @@ func (c *cluster) requireNoCanary(t *testing.T, o *operator) {
 		text := string(content)
 		if proxyPlaces(place) {
 			// The environment of the CCM has the proxy with its password, as that of every operator of the cluster has.
-			text = regexp.MustCompile(`http://user:`+canary+`-proxy-\w+@proxy.example.com:3128`).ReplaceAllString(text, "")
+			text = regexp.MustCompile(`http://user:`+canary+`-proxy-\w+@proxy\.example\.com:3128`).ReplaceAllString(text, "")
 		}
 		require.NotContains(t, text, canary, place)
 	}

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -166,7 +167,7 @@ func TestNothingFlashesFromAnObservedConfigurationThatIsWrittenByHand(t *testing
 		c.patchSpec(t, `{"spec":{"observedConfig":{"extendedArguments":{"v":["9"]}}}}`)
 		await(t, "the observed configuration to be corrected", func(ctx context.Context) error {
 			resource, err := c.resource(ctx)
-			if err == nil && string(resource.Spec.ObservedConfig.Raw) != string(before.Spec.ObservedConfig.Raw) {
+			if err == nil && !bytes.Equal(resource.Spec.ObservedConfig.Raw, before.Spec.ObservedConfig.Raw) {
 				err = fmt.Errorf("it is %s", resource.Spec.ObservedConfig.Raw)
 			}
 			return err

@@ -152,7 +152,7 @@ func (c *cluster) nodeManagerClient(t *testing.T, node string) kubernetes.Interf
 }
 
 // createNode creates a node as a kubelet and the kube-controller-manager leave it until it is initialized.
-func (c *cluster) createNode(t *testing.T, name string) *corev1.Node {
+func (c *cluster) createNode(t *testing.T, name string) {
 	t.Helper()
 	node, err := c.kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -195,7 +195,6 @@ func (c *cluster) createNode(t *testing.T, name string) *corev1.Node {
 		node, err = c.kube.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
 		return err
 	}))
-	return node
 }
 
 // testForeignNode changes nodes as a pod of the node manager on the node "own" would.

@@ -170,10 +170,10 @@ func (c *cluster) startKubelet(t *testing.T) *kubelet {
 	go func() {
 		ended <- wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 			err := k.sync(ctx)
-			if ctx.Err() != nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-				return false, nil
+			if ctx.Err() == nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+				return false, err
 			}
-			return false, err
+			return false, ctx.Err()
 		})
 	}()
 	t.Cleanup(func() {
