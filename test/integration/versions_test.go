@@ -193,7 +193,7 @@ func (k *kubelet) sync(ctx context.Context) error {
 		switch {
 		case pod.Name == staticPod:
 			err = k.report(ctx, pod, corev1.PodRunning)
-		case pod.Labels["app"] == nodeManagers && k.runsDaemons.Load():
+		case isDaemon(pod) && k.runsDaemons.Load():
 			err = k.report(ctx, pod, corev1.PodRunning)
 		case strings.HasPrefix(pod.Name, "installer-") && k.runsStaticPods.Load() && pod.Status.Phase != corev1.PodSucceeded:
 			err = k.install(ctx, pod)
@@ -252,6 +252,11 @@ func (k *kubelet) report(ctx context.Context, pod *corev1.Pod, phase corev1.PodP
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
 	_, err := k.kube.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 	return err
+}
+
+func isDaemon(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == "DaemonSet"
 }
 
 func isReady(pod *corev1.Pod) bool {
