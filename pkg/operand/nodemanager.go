@@ -81,7 +81,7 @@ func buildNodeManager(in Inputs, c *config, r *Resources) (*appsv1.DaemonSet, er
 		return nil, err
 	}
 	pod.Annotations[NodeManagerDigestAnnotation] = digest
-	metav1.SetMetaDataAnnotation(&daemonSet.ObjectMeta, RenderedByAnnotation, in.Version)
+	metav1.SetMetaDataAnnotation(&daemonSet.ObjectMeta, RenderedByAnnotation, RenderedBy(in.Version, in.Images.Operator))
 	return daemonSet, nil
 }
 

@@ -51,7 +51,7 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 		TokensAnnotation:        string(tokens),
 		ReloadedAnnotation:      strings.Join(sortedKeys(in.External.Reloaded), ","),
 		CredentialsAnnotation:   usedCredentials(in.Credentials),
-		RenderedByAnnotation:    in.Version,
+		RenderedByAnnotation:    RenderedBy(in.Version, in.Images.Operator),
 	}
 	podConfigMap.Data["pod.yaml"] = string(installedPod)
 	podConfigMap.Data["forceRedeploymentReason"] = in.ForceRedeploymentReason

@@ -40,8 +40,8 @@ const (
 	// annotation that is missing from an update would stay.
 	KeptAnnotation = "cloud-controller-manager.openshift.io/kept-settings"
 
-	// RenderedByAnnotation on the pod ConfigMap and on the DaemonSet holds Inputs.Version. It is in no revision's data and in
-	// no pod: an upgrade that changes nothing else rolls nothing out.
+	// RenderedByAnnotation on the pod ConfigMap and on the DaemonSet holds RenderedBy. It is in no revision's data and in no
+	// pod: an upgrade that changes nothing else rolls nothing out.
 	RenderedByAnnotation = "cloud-controller-manager.openshift.io/rendered-by"
 
 	// AcceptedInputAnnotation on the pod ConfigMap records InputDigest of the inputs that were accepted.
@@ -51,6 +51,10 @@ const (
 	// no keys. A platform whose credentials are optional does not lose them when the Secret vanishes.
 	CredentialsAnnotation = "cloud-controller-manager.openshift.io/accepted-credentials"
 )
+
+// RenderedBy identifies the operator that rendered a candidate: the version of its release payload and its image, which
+// differs between two builds of the same version.
+func RenderedBy(version, operatorImage string) string { return version + " " + operatorImage }
 
 // Inputs is everything that Render reads. It is not modified.
 type Inputs struct {

@@ -337,6 +337,7 @@ func (w *wiring) payloadVersions() factory.Controller {
 		Versions:        w.versions,
 		OperatorVersion: w.OperatorVersion,
 		OperandVersion:  w.OperandVersion,
+		OperatorImage:   w.OperatorImage,
 		Recorder:        w.EventRecorder,
 	})
 }

@@ -62,7 +62,10 @@ func TestFileNamesGiveTheOrderOfThePayload(t *testing.T) {
 	require.IsType(t, &corev1.Namespace{}, all[0].object, "whatever is in a namespace comes after it")
 	last, ok := all[len(all)-1].object.(*configv1.ClusterOperator)
 	require.True(t, ok, "the cluster-version-operator waits for the ClusterOperator, so it comes last")
-	require.Equal(t, []configv1.OperandVersion{{Name: "operator", Version: "0.0.1-snapshot"}}, last.Status.Versions)
+	require.Equal(t, []configv1.OperandVersion{
+		{Name: "operator", Version: "0.0.1-snapshot"},
+		{Name: "operator-image", Version: operatorDeployment(t).Spec.Template.Spec.Containers[0].Image},
+	}, last.Status.Versions)
 }
 
 func TestRegistryFoldersAndPayloadAgree(t *testing.T) {

@@ -94,6 +94,7 @@ func TestAPlatformWithoutACloudControllerManagerIsAvailable(t *testing.T) {
 	require.NoError(t, err)
 	require.ElementsMatch(t, []configv1.OperandVersion{
 		{Name: "operator", Version: "4.99.0-dev"},
+		{Name: "operator-image", Version: "localhost/operator:new"},
 		{Name: "cloud-controller-manager", Version: "4.99.0-dev"},
 	}, operator.Status.Versions)
 }

@@ -113,7 +113,7 @@ func TestAPlatformWithoutAnOperandGetsNoneOfItsObjects(t *testing.T) {
 	c.awaitClusterOperator(t, configv1.OperatorUpgradeable, configv1.ConditionTrue, "")
 	await(t, "versions", func(ctx context.Context) error {
 		operator, err := c.config.ConfigV1().ClusterOperators().Get(ctx, "cloud-controller-manager", metav1.GetOptions{})
-		if err == nil && len(operator.Status.Versions) != 2 {
+		if err == nil && len(operator.Status.Versions) != 3 {
 			return fmt.Errorf("there are %v", operator.Status.Versions)
 		}
 		return err

@@ -27,6 +27,7 @@ const (
 
 func TestVersionsAreReportedWhenTheNodesAreAtThem(t *testing.T) {
 	c := startCluster(t, configv1.AzurePlatformType)
+	c.knowFeatureGatesOf(t, "4.99.0", "4.99.1", "4.99.2")
 	kubelet := c.startKubelet(t)
 	start := func(version, operatorImage string) *operator {
 		return c.startOperator(t, "AZURE_IMAGE=localhost/azure:new", "AZURE_NODE_MANAGER_IMAGE=localhost/azure-node-manager:new",
@@ -48,18 +49,18 @@ func TestVersionsAreReportedWhenTheNodesAreAtThem(t *testing.T) {
 			}
 			return err
 		})
-		c.awaitProgress(t, "1 node is at revision 1")
+		c.awaitProgressWithout(t, "at revision 0")
 		require.Empty(t, c.versions(t))
 	})
-	t.Run("both versions once everything runs", func(t *testing.T) {
+	t.Run("all versions once everything runs", func(t *testing.T) {
 		kubelet.runsDaemons.Store(true)
-		c.awaitVersions(t, "4.99.0")
+		c.awaitVersions(t, "4.99.0", "localhost/operator:one")
 	})
 	t.Run("an upgrade that changes nothing on the nodes reports without a rollout", func(t *testing.T) {
 		before := c.nodeManagerGeneration(t)
 		first.terminate(t)
 		second := start("4.99.1", "localhost/operator:one")
-		c.awaitVersions(t, "4.99.1")
+		c.awaitVersions(t, "4.99.1", "localhost/operator:one")
 		require.Equal(t, int32(1), c.awaitRevision(t, 1))
 		require.Equal(t, before, c.nodeManagerGeneration(t))
 		second.terminate(t)
@@ -68,16 +69,31 @@ func TestVersionsAreReportedWhenTheNodesAreAtThem(t *testing.T) {
 		kubelet.runsStaticPods.Store(false)
 		start("4.99.2", "localhost/operator:two")
 		c.awaitClusterOperator(t, configv1.OperatorProgressing, configv1.ConditionTrue, "at revision 1; 0 nodes have achieved new revision 2")
-		require.Equal(t, bothAt("4.99.1"), c.versions(t))
+		require.Equal(t, allAt("4.99.1", "localhost/operator:one"), c.versions(t))
 		kubelet.runsStaticPods.Store(true)
-		c.awaitVersions(t, "4.99.2")
+		c.awaitVersions(t, "4.99.2", "localhost/operator:two")
 		c.awaitNodeRevision(t, 2)
 	})
 	c.noRequestDenied(t)
 }
 
-func bothAt(version string) map[string]string {
-	return map[string]string{"operator": version, "cloud-controller-manager": version}
+func allAt(version, operatorImage string) map[string]string {
+	return map[string]string{"operator": version, "operator-image": operatorImage, "cloud-controller-manager": version}
+}
+
+// knowFeatureGatesOf gives each version the gates of the development cluster's.
+func (c *cluster) knowFeatureGatesOf(t *testing.T, versions ...string) {
+	t.Helper()
+	gates := c.config.ConfigV1().FeatureGates()
+	gate, err := gates.Get(t.Context(), "cluster", metav1.GetOptions{})
+	require.NoError(t, err)
+	for _, version := range versions {
+		details := gate.Status.FeatureGates[0].DeepCopy()
+		details.Version = version
+		gate.Status.FeatureGates = append(gate.Status.FeatureGates, *details)
+	}
+	_, err = gates.UpdateStatus(t.Context(), gate, metav1.UpdateOptions{})
+	require.NoError(t, err)
 }
 
 func (c *cluster) versions(t *testing.T) map[string]string {
@@ -99,27 +115,27 @@ func (c *cluster) getVersions(ctx context.Context) (map[string]string, error) {
 	return versions, nil
 }
 
-func (c *cluster) awaitVersions(t *testing.T, version string) {
+func (c *cluster) awaitVersions(t *testing.T, version, operatorImage string) {
 	t.Helper()
 	await(t, "versions "+version, func(ctx context.Context) error {
 		versions, err := c.getVersions(ctx)
-		if err == nil && fmt.Sprint(versions) != fmt.Sprint(bothAt(version)) {
+		if err == nil && fmt.Sprint(versions) != fmt.Sprint(allAt(version, operatorImage)) {
 			return fmt.Errorf("they are %v", versions)
 		}
 		return err
 	})
 }
 
-// awaitProgress waits until the ClusterOperator's Progressing has text, whatever its status.
-func (c *cluster) awaitProgress(t *testing.T, text string) {
+// awaitProgressWithout waits until the ClusterOperator's Progressing no longer has text, whatever its status.
+func (c *cluster) awaitProgressWithout(t *testing.T, text string) {
 	t.Helper()
-	await(t, "progress "+text, func(ctx context.Context) error {
+	await(t, "progress beyond "+text, func(ctx context.Context) error {
 		operator, err := c.config.ConfigV1().ClusterOperators().Get(ctx, "cloud-controller-manager", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		for _, condition := range operator.Status.Conditions {
-			if condition.Type == configv1.OperatorProgressing && strings.Contains(condition.Message, text) {
+			if condition.Type == configv1.OperatorProgressing && !strings.Contains(condition.Message, text) {
 				return nil
 			}
 		}

@@ -241,14 +241,14 @@ func TestAnotherVersionOfThePayloadIsRecordedAndRollsNothingOut(t *testing.T) {
 	f.refresh(t)
 	before, pod := f.daemonSet(t), f.podConfigMap(t)
 	f.see(t, before)
-	require.Equal(t, "4.22.9", before.Annotations[annotation])
-	require.Equal(t, "4.22.9", pod.Annotations[annotation])
+	require.Equal(t, "4.22.9 registry/operator@sha256:2", before.Annotations[annotation])
+	require.Equal(t, "4.22.9 registry/operator@sha256:2", pod.Annotations[annotation])
 
 	f.Version = "4.23.0"
 	require.NoError(t, f.run(t))
 	require.Equal(t, []string{"update configmaps/cloud-controller-manager-pod", "update daemonsets/azure-cloud-node-manager"}, f.writes())
-	require.Equal(t, "4.23.0", f.daemonSet(t).Annotations[annotation])
-	require.Equal(t, "4.23.0", f.podConfigMap(t).Annotations[annotation])
+	require.Equal(t, "4.23.0 registry/operator@sha256:2", f.daemonSet(t).Annotations[annotation])
+	require.Equal(t, "4.23.0 registry/operator@sha256:2", f.podConfigMap(t).Annotations[annotation])
 	require.Equal(t, before.Spec, f.daemonSet(t).Spec)
 	require.Equal(t, pod.Data, f.podConfigMap(t).Data)
 }

@@ -31,8 +31,11 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// operatorVersion is the name under which the cluster-version-operator looks for the payload's version.
-const operatorVersion = "operator"
+// The names under which the cluster-version-operator looks for the payload's version and for the operator's image.
+const (
+	operatorVersion = "operator"
+	operatorImage   = "operator-image"
+)
 
 // Options are the dependencies of New; all are required.
 type Options struct {
@@ -42,9 +45,10 @@ type Options struct {
 	DaemonSets appsinformers.DaemonSetInformer
 	// Versions is shared with the ClusterOperator's status controller.
 	Versions status.VersionGetter
-	// OperatorVersion and OperandVersion are those of the release payload.
-	OperatorVersion, OperandVersion string
-	Recorder                        events.Recorder
+	// OperatorVersion and OperandVersion are those of the release payload, OperatorImage is the image of this operator.
+	OperatorVersion, OperandVersion, OperatorImage string
+
+	Recorder events.Recorder
 }
 
 type controller struct {
@@ -56,7 +60,7 @@ type controller struct {
 	publish    map[string]string
 }
 
-// New returns the controller that publishes both versions at once: where nothing runs as soon as that is known, elsewhere
+// New returns the controller that publishes all versions at once: where nothing runs as soon as that is known, elsewhere
 // when every control-plane node runs what this version of the operator rendered, and the cloud-node-manager has rolled
 // out. It never withdraws a version; while nodes change, the ClusterOperator keeps the former one.
 func New(o Options) factory.Controller {
@@ -65,8 +69,10 @@ func New(o Options) factory.Controller {
 		configMaps: o.ConfigMaps.Lister().ConfigMaps(operand.Namespace),
 		daemonSets: o.DaemonSets.Lister().DaemonSets(operand.Namespace),
 		versions:   o.Versions,
-		rendered:   o.OperatorVersion,
-		publish:    map[string]string{operatorVersion: o.OperatorVersion, operand.Name: o.OperandVersion},
+		rendered:   operand.RenderedBy(o.OperatorVersion, o.OperatorImage),
+		publish: map[string]string{
+			operatorVersion: o.OperatorVersion, operatorImage: o.OperatorImage, operand.Name: o.OperandVersion,
+		},
 	}
 	return factory.New().
 		WithInformers(o.Operator.Informer(), o.ConfigMaps.Informer(), ondemand.Informer{SharedIndexInformer: o.DaemonSets.Informer()}).
@@ -168,7 +174,7 @@ func (c *controller) digest(name string) (digest, pending string, err error) {
 	case err != nil:
 		return "", "", fmt.Errorf("configmap/%s in %s: %w", name, operand.Namespace, err)
 	case candidate.Annotations[operand.RenderedByAnnotation] != c.rendered:
-		return "", fmt.Sprintf("configmap/%s was rendered by version %q", name, candidate.Annotations[operand.RenderedByAnnotation]), nil
+		return "", fmt.Sprintf("configmap/%s was rendered by %q", name, candidate.Annotations[operand.RenderedByAnnotation]), nil
 	}
 	return operand.DigestOf(candidate), "", nil
 }
@@ -178,7 +184,7 @@ func (c *controller) digest(name string) (digest, pending string, err error) {
 // this never accepts more.
 func (c *controller) rolloutPending(daemonSet *appsv1.DaemonSet) (string, error) {
 	if by := daemonSet.Annotations[operand.RenderedByAnnotation]; by != c.rendered {
-		return fmt.Sprintf("daemonset/%s was rendered by version %q", daemonSet.Name, by), nil
+		return fmt.Sprintf("daemonset/%s was rendered by %q", daemonSet.Name, by), nil
 	}
 	if daemonSet.Status.ObservedGeneration < daemonSet.Generation {
 		return fmt.Sprintf("daemonset/%s has changed", daemonSet.Name), nil

@@ -22,8 +22,9 @@ import (
 )
 
 const (
-	payload = "4.23.0"
-	former  = "4.22.9"
+	payload = "4.23.0 registry/operator@sha256:2"
+	former  = "4.22.9 registry/operator@sha256:1"
+	rebuilt = "4.23.0 registry/operator@sha256:1"
 )
 
 // countingVersions counts what wakes the status controller.
@@ -96,6 +97,7 @@ func TestVersionsAreReportedOnceEverythingIsAtThem(t *testing.T) {
 		"before a node has a revision":                    {observed: openstack, nodes: nodes(2, 0), objects: []runtime.Object{live, second}},
 		"every node is at the candidate":                  {observed: openstack, nodes: nodes(2, 2, 2), objects: []runtime.Object{live, first, second}, want: true},
 		"one node is at an earlier revision":              {observed: openstack, nodes: nodes(2, 1, 2), objects: []runtime.Object{live, first, second}},
+		"another build of the same version rendered it":   {observed: openstack, nodes: nodes(1), objects: []runtime.Object{podConfigMap("", rebuilt, "old"), first}},
 		"a node's revision is gone":                       {observed: openstack, nodes: nodes(1), objects: []runtime.Object{live, second}},
 		"the former version rendered the candidate":       {observed: openstack, nodes: nodes(1), objects: []runtime.Object{podConfigMap("", former, "old"), first}},
 		"an upgrade that changes nothing on the nodes":    {observed: openstack, nodes: nodes(1), objects: []runtime.Object{podConfigMap("", payload, "old"), first}, want: true},
@@ -126,8 +128,10 @@ func TestVersionsAreReportedOnceEverythingIsAtThem(t *testing.T) {
 				require.Empty(t, versions.GetVersions())
 				return
 			}
-			require.Equal(t, map[string]string{"operator": payload, "cloud-controller-manager": "4.23.1"}, versions.GetVersions())
-			require.Equal(t, 2, versions.set, "each is set once")
+			require.Equal(t, map[string]string{
+				"operator": "4.23.0", "operator-image": "registry/operator@sha256:2", "cloud-controller-manager": "4.23.1",
+			}, versions.GetVersions())
+			require.Equal(t, 3, versions.set, "each is set once")
 		})
 	}
 }
@@ -149,7 +153,7 @@ func syncTwice(t *testing.T, observed string, nodes []operatorv1.NodeStatus, obj
 			ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
 		}}, &operatorv1.StaticPodOperatorStatus{NodeStatuses: nodes}, nil, nil),
 		ConfigMaps: factories.Core().V1().ConfigMaps(), DaemonSets: factories.Apps().V1().DaemonSets(),
-		Versions: versions, OperatorVersion: payload, OperandVersion: "4.23.1", Recorder: recorder,
+		Versions: versions, OperatorVersion: "4.23.0", OperandVersion: "4.23.1", OperatorImage: "registry/operator@sha256:2", Recorder: recorder,
 	})
 	for range 2 {
 		require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
