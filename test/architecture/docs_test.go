@@ -34,6 +34,19 @@ func TestEveryControllersFolderIsDocumented(t *testing.T) {
 	}
 }
 
+func TestTheDocumentedBootkubeStepIsTheTestedOne(t *testing.T) {
+	_, step, found := strings.Cut(string(read(t, "bootstrap/bootkube-step.sh")), "#!/usr/bin/env bash\n")
+	require.True(t, found)
+	require.Equal(t, 1, strings.Count(string(read(t, "docs/installing.md")), "```sh\n"+step+"```\n"))
+	require.NotContains(t, step, "{{", "bootkube.sh is a template")
+}
+
+func TestTheDocumentedImageIsThatOfTheStep(t *testing.T) {
+	const line = "```sh\nCLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE=$(image_for " + operatorImageTag + ")\n```\n"
+	require.Contains(t, string(read(t, "docs/installing.md")), line)
+	require.Contains(t, string(read(t, "bootstrap/bootkube-step.sh")), `"${CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE}"`)
+}
+
 func TestTheReadmeListsTheMakefilesTargets(t *testing.T) {
 	var targets []string
 	for line := range strings.Lines(string(read(t, "Makefile"))) {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -244,6 +245,27 @@ const oldSuites = `[
 	"TLS_RSA_WITH_AES_128_GCM_SHA256", "TLS_RSA_WITH_AES_256_GCM_SHA384",
 	"TLS_RSA_WITH_AES_128_CBC_SHA256", "TLS_RSA_WITH_AES_128_CBC_SHA", "TLS_RSA_WITH_AES_256_CBC_SHA",
 	"TLS_RSA_WITH_3DES_EDE_CBC_SHA"]`
+
+// The operand has always honored the profile, which every value of tlsAdherence then asks for, also an unknown one.
+func TestTheTLSProfileIsHonoredWhateverTLSAdherenceSays(t *testing.T) {
+	for _, adherence := range []configv1.TLSAdherencePolicy{
+		configv1.TLSAdherencePolicyNoOpinion, configv1.TLSAdherencePolicyLegacyAdheringComponentsOnly,
+		configv1.TLSAdherencePolicyStrictAllComponents, "OfALaterRelease",
+	} {
+		t.Run(string(adherence), func(t *testing.T) {
+			observed, err := configobservation.Observe(world{infrastructure: openStack(), apiServer: &configv1.APIServer{
+				ObjectMeta: named,
+				Spec: configv1.APIServerSpec{
+					TLSAdherence: adherence, TLSSecurityProfile: &configv1.TLSSecurityProfile{Type: configv1.TLSProfileModernType},
+				},
+			}}.listers(t), recorder(), map[string]any{})
+			require.NoError(t, err)
+			version, _, err := unstructured.NestedString(observed, "servingInfo", "minTLSVersion")
+			require.NoError(t, err)
+			require.Equal(t, "VersionTLS13", version)
+		})
+	}
+}
 
 func TestASecondObservationChangesNothingAndTellsNobody(t *testing.T) {
 	w := world{
