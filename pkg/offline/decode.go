@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	kjson "sigs.k8s.io/json"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline/document"
@@ -98,7 +99,7 @@ func pathAt(data []byte, offset int64) []string {
 // json converts the document. An error starts with its line in the file, and the column where it is known.
 func (d yamlDocument) json() ([]byte, error) {
 	if trimmed := bytes.TrimSpace(d.data); trimmed[0] == '{' && json.Valid(trimmed) {
-		return trimmed, nil
+		return trimmed, d.checkDuplicates(trimmed)
 	}
 	converted, err := sigsyaml.YAMLToJSONStrict(d.data)
 	if err == nil {
@@ -122,6 +123,16 @@ func yamlProblem(err error) (line int, message string) {
 	}
 	line, _ = strconv.Atoi(found[1]) // the pattern has digits only
 	return line, found[2]
+}
+
+// checkDuplicates reports a field that JSON has twice, of which a reader takes the last one. The YAML library does so for YAML.
+func (d yamlDocument) checkDuplicates(object []byte) error {
+	var ignored map[string]any
+	duplicates, err := kjson.UnmarshalStrict(object, &ignored, kjson.DisallowDuplicateFields)
+	if err != nil || len(duplicates) == 0 {
+		return nil //nolint:nilerr // Decode reports the error.
+	}
+	return fmt.Errorf("%d: %w: keep one", d.line, errors.Join(duplicates...))
 }
 
 // atEnd reports a second document. The YAML library ignores whatever follows the first one.

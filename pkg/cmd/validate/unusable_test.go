@@ -135,6 +135,12 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config: a\n  config: b\n") },
 			message: `cloud.yaml:8: this is not valid YAML: key "config" already set in map`,
 		},
+		"a key twice in JSON": {
+			prepare: func(f folder) {
+				f.write("cloud.yaml", `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"config": "a", "config": "b"}}`)
+			},
+			message: `cloud.yaml:1: duplicate field "data.config": keep one`,
+		},
 		"a NUL": {
 			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config: a\x00b\n") },
 			message: "cloud.yaml:1: this is not valid YAML: control characters are not allowed",
