@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -94,6 +95,42 @@ func TestAnUpdateOfTheSpecOutlastsOtherWrites(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, tc.wantVersion, version)
+		})
+	}
+}
+
+func TestAResourceIsNeverToldThatItDoesNotExist(t *testing.T) {
+	const missing = `status of cloudcontrollermanager/cluster: cloudcontrollermanagers.operator.openshift.io "cluster" not found`
+	for name, tc := range map[string]struct {
+		status      operatorv1.ConditionStatus
+		message     string
+		wantRequest bool
+	}{
+		"an error of the resource that was gone": {status: operatorv1.ConditionTrue, message: missing},
+		"an error of another object":             {status: operatorv1.ConditionTrue, message: `secrets "cluster" not found`, wantRequest: true},
+		"no error":                               {status: operatorv1.ConditionFalse, wantRequest: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			requests := 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				require.Equal(t, http.MethodPatch, r.Method)
+				requests++
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.Copy(w, r.Body)
+			}))
+			defer server.Close()
+			client, _, err := operatorclient.New(clock.RealClock{}, &rest.Config{Host: server.URL})
+			require.NoError(t, err)
+			condition := func() *applyoperatorv1.OperatorConditionApplyConfiguration {
+				return applyoperatorv1.OperatorCondition().WithType("AnyDegraded").WithStatus(tc.status).WithMessage(tc.message)
+			}
+			require.NoError(t, client.ApplyOperatorStatus(t.Context(), "any", applyoperatorv1.OperatorStatus().WithConditions(condition())))
+			require.NoError(t, client.ApplyStaticPodOperatorStatus(t.Context(), "any", applyoperatorv1.StaticPodOperatorStatus().WithConditions(condition())))
+			if tc.wantRequest {
+				require.Equal(t, 2, requests)
+				return
+			}
+			require.Zero(t, requests)
 		})
 	}
 }

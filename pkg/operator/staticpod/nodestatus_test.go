@@ -41,3 +41,31 @@ func TestAFailureThatIsOverIsForgotten(t *testing.T) {
 		})
 	}
 }
+
+func TestTheObjectsOfRevisionZeroAreNotMissing(t *testing.T) {
+	const missing = "missing required resources: configmaps: cloud-config-%d"
+	for name, tc := range map[string]struct {
+		latest      int32
+		message     string
+		wantStatus  operatorv1.ConditionStatus
+		wantMessage string
+	}{
+		"before the first revision":           {message: missing, wantStatus: operatorv1.ConditionFalse, wantMessage: "no revision has been made yet"},
+		"another error before the first one":  {message: "no quota", wantStatus: operatorv1.ConditionTrue, wantMessage: "no quota"},
+		"objects of a revision that was made": {latest: 1, message: missing, wantStatus: operatorv1.ConditionTrue, wantMessage: missing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			operator := v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{},
+				&operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: tc.latest}}, nil, nil)
+			condition := applyoperatorv1.OperatorCondition().WithType("InstallerControllerDegraded").WithStatus(operatorv1.ConditionTrue).
+				WithReason("Error").WithMessage(tc.message)
+			require.NoError(t, forgiving{operator}.ApplyStaticPodOperatorStatus(t.Context(), "installer",
+				applyoperatorv1.StaticPodOperatorStatus().WithConditions(condition)))
+			_, status, _, err := operator.GetStaticPodOperatorState()
+			require.NoError(t, err)
+			require.Len(t, status.Conditions, 1)
+			require.Equal(t, tc.wantStatus, status.Conditions[0].Status)
+			require.Equal(t, tc.wantMessage, status.Conditions[0].Message)
+		})
+	}
+}
