@@ -15,12 +15,14 @@ import (
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
 // TestDigitalOceansToken starts a cluster of one node where a stand-in takes the place of DigitalOcean's
 // cloud-controller-manager, and follows the token from its Secret into the environment of that process.
 func TestDigitalOceansToken(t *testing.T) {
-	s := startSuite(t, devcluster.Options{Name: "e2e-digitalocean", Platform: "DigitalOcean", Nodes: 1, Progress: os.Stderr})
+	s := startSuite(t, devcluster.Options{Name: "e2e-digitalocean", Platform: "DigitalOcean", Nodes: 1, Progress: os.Stderr},
+		monitor.Rollout("the first revision"))
 	token, err := os.ReadFile(filepath.Join(s.Repository(), "pkg/operand/testdata/digitalocean/credentials/access-token"))
 	require.NoError(t, err)
 	var pod *corev1.Pod

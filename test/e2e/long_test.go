@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
 const (
@@ -160,6 +161,12 @@ func (s *suite) awaitToken(t *testing.T, issued string, limit time.Duration) {
 
 func (s *suite) testExpiredToken(t *testing.T) {
 	revision := s.revision(t)
+	s.monitor.Expect(
+		monitor.NewLeader("the token of every leader expires").Times(3),
+		monitor.NoneReady("every cloud-controller-manager has an expired token"),
+		monitor.Unavailable("", "nobody renews the lease with an expired token"),
+		monitor.Degraded("", "nobody renews the lease with an expired token"),
+	)
 	s.scale(t, 0)
 	s.awaitOperator(t, "", 0)
 	expires, err := time.Parse(time.RFC3339, s.annotation(t, kubeToken, expiryAnnotation))
@@ -196,6 +203,8 @@ func (s *suite) scale(t *testing.T, replicas int) {
 // testHalfWrittenCandidate lets the operator write all of a candidate but the pod, and kills it there.
 func (s *suite) testHalfWrittenCandidate(t *testing.T) {
 	revision := s.revision(t)
+	s.expectRollout("the rest of the candidate is allowed")
+	s.monitor.Expect(monitor.Degraded("the test refuses it", "the candidate's last part is refused for longer than the inertia"))
 	s.refusePod(t)
 	s.setCloudConfig(t, s.cloudConfig(t)+"internal-lb = true\n")
 	s.await(t, "the operator to write the first part and to say what it cannot write", briefly, func(ctx context.Context) error {
@@ -289,6 +298,7 @@ func (s *suite) touchPod(ctx context.Context) error {
 
 func (s *suite) testRedeployment(t *testing.T) {
 	revision := s.revision(t)
+	s.expectRollout("a redeployment is forced")
 	_, err := s.dynamic.Resource(ccmv1.Resource).Patch(t.Context(), ccmv1.InstanceName, types.MergePatchType,
 		[]byte(`{"spec": {"forceRedeploymentReason": "to see it work"}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
@@ -331,6 +341,11 @@ func (s *suite) testOutage(t *testing.T) {
 	leader := s.requireOneLeader(t)
 	leading := s.processesOn(t, leader, operandBinary, "")
 	require.Len(t, leading, 1)
+	s.monitor.Expect(
+		monitor.NewLeader("the leader gave up without an API server").Times(2),
+		monitor.Unavailable("", "nobody renewed the lease without an API server"),
+		monitor.NoneReady("every cloud-controller-manager gave up without an API server"),
+	)
 
 	require.NoError(t, s.StopAPIServer(t.Context()))
 	require.NoError(t, s.StopEtcd(t.Context()))
@@ -361,6 +376,10 @@ func (s *suite) testNodeCrash(t *testing.T) {
 	revision := s.revision(t)
 	leader := s.requireOneLeader(t)
 	crashed := s.Node(leader)
+	s.monitor.Expect(
+		monitor.NewLeader("the leader's node crashed"),
+		monitor.Degraded("", "a control-plane node is away for longer than a reboot takes"),
+	)
 	began := time.Now()
 	require.NoError(t, crashed.Kill())
 	s.await(t, "another leader", giveUpLimit, func(ctx context.Context) error {

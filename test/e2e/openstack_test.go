@@ -31,6 +31,7 @@ import (
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
 // step is a subtest on the common cluster.
@@ -61,13 +62,19 @@ func TestOpenStack(t *testing.T) {
 	for _, step := range steps {
 		fmt.Fprintln(os.Stderr, "== testing:", step.name)
 		began := time.Now()
+		s.monitor.Begin(step.name)
+		passed := t.Run(step.name, func(t *testing.T) {
+			step.run(t)
+			s.requireAnnounced(t.Context(), t)
+		})
 		// Every step builds on those before it.
-		require.True(t, t.Run(step.name, step.run), "the steps after this one are left out")
+		require.True(t, passed, "the steps after this one are left out")
 		fmt.Fprintf(os.Stderr, "== passed in %s\n", rounded(began))
 	}
 }
 
 func (s *suite) testStart(t *testing.T) {
+	s.monitor.Expect(monitor.Rollout("the first revision"))
 	began := time.Now()
 	require.NoError(t, s.InstallPayload(t.Context()))
 	s.awaitSettled(t, 1, rolloutLimit)
@@ -154,6 +161,7 @@ func get(ctx context.Context, client *http.Client, url string) (string, error) {
 
 func (s *suite) testRollout(t *testing.T) {
 	before := s.revision(t)
+	s.expectRollout("a key of the cloud configuration is changed")
 	s.operands.sample()
 	began := s.setCloudConfig(t, s.cloudConfig(t)+"max-shared-lb = 3\n")
 
@@ -176,6 +184,12 @@ func (s *suite) testRollout(t *testing.T) {
 		require.NoError(t, err)
 		require.Regexp(t, `(?m)^max-shared-lb\s*=\s*"?3"?$`, string(content))
 	}
+}
+
+// expectRollout announces a new revision. Nodes roll in a fixed order, and the lease may go to one that has yet to roll: it
+// changes hands at most once per node.
+func (s *suite) expectRollout(why string) {
+	s.monitor.Expect(monitor.Rollout(why), monitor.NewLeader("the holder's node rolls: "+why).Times(nodes))
 }
 
 // killOperator ends the operator's process as the kernel would when memory runs out.
@@ -257,6 +271,7 @@ func (s *suite) testBrokenConfiguration(t *testing.T) {
 		{"an unclosed section", strings.Replace(good, "[LoadBalancer]", "[LoadBalancer", 1), []string{"configmap/cloud-provider-config in openshift-config"}},
 	} {
 		line := lineOfDifference(good, broken.text)
+		s.monitor.Expect(monitor.Degraded(fmt.Sprintf("line %d:", line), broken.what+" in the cloud configuration"))
 		began := s.setCloudConfig(t, broken.text)
 		s.awaitDegraded(t, detectionLimit, append(broken.message, fmt.Sprintf("line %d:", line))...)
 		s.figure("%s to Degraded=True with line %d: %s", broken.what, line, rounded(began))
@@ -281,6 +296,7 @@ func lineOfDifference(a, b string) int {
 
 func (s *suite) testCredentials(t *testing.T) {
 	before := s.revision(t)
+	s.expectRollout("the password is rotated")
 	require.NoError(t, s.Cloud().SetPassword("rotated-2b7e151628aed2a6"))
 	client := s.kube.CoreV1().Secrets(targetNamespace)
 	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -301,6 +317,7 @@ func (s *suite) testCredentials(t *testing.T) {
 	leader := s.requireOneLeader(t)
 	calls := s.Cloud().Requests()[openstack.ComputeServers]
 	anew := s.follower(t, leader)
+	s.monitor.Expect(monitor.Uninitialized(anew.Name(), "its Node is deleted and registers anew"))
 	require.NoError(t, s.kube.CoreV1().Nodes().Delete(t.Context(), anew.Name(), metav1.DeleteOptions{}))
 	require.NoError(t, anew.RestartKubelet(t.Context()))
 	s.await(t, anew.Name()+" to be initialised with the new password", briefly, func(ctx context.Context) error { return s.initialised(ctx, anew) })

@@ -16,6 +16,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
 // TestPlatforms starts a cluster of one node on a platform without a stand-in for its cloud, whose cloud-controller-manager runs
@@ -33,7 +34,9 @@ func TestPlatforms(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
-			s := startSuite(t, devcluster.Options{Name: "e2e-" + name, Platform: configv1.PlatformType(name), Nodes: 1, Progress: os.Stderr})
+			s := startSuite(t, devcluster.Options{
+				Name: "e2e-" + name, Platform: configv1.PlatformType(name), Nodes: 1, Progress: os.Stderr,
+			}, monitor.Rollout("the first revision"))
 			if s.HasOperand() {
 				s.await(t, "a cloud-controller-manager that runs and leads", rolloutLimit, s.leads)
 				s.figure("platform %s, start of the cluster to Available: %s", name, rounded(began))

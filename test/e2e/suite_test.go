@@ -28,6 +28,7 @@ import (
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
 const (
@@ -58,10 +59,15 @@ type suite struct {
 	dynamic  dynamic.Interface
 	operands *operands
 	figures  []string
+
+	// monitor fails the test for a change for the worse that no step announced.
+	monitor *monitor.Monitor
+	watches *monitor.Watches
 }
 
-// startSuite starts a cluster. Its end prints the figures.
-func startSuite(t *testing.T, options devcluster.Options) *suite {
+// startSuite starts a cluster and its monitor, which is told what the start is expected to cause. Its end prints the figures
+// and the timeline.
+func startSuite(t *testing.T, options devcluster.Options, expected ...monitor.Expectation) *suite {
 	t.Helper()
 	began := time.Now()
 	cluster, err := devcluster.Start(t.Context(), options)
@@ -78,8 +84,36 @@ func startSuite(t *testing.T, options devcluster.Options) *suite {
 	s.config, errs[1] = configclient.NewForConfig(config)
 	s.dynamic, errs[2] = dynamic.NewForConfig(config)
 	require.NoError(t, errors.Join(errs[:]...))
+	s.startMonitor(t, expected)
 	s.operands = watchOperands(t, s.kube)
 	return s
+}
+
+// startMonitor watches until the end of the test. What the last step did not announce fails the test then.
+func (s *suite) startMonitor(t *testing.T, expected []monitor.Expectation) {
+	t.Helper()
+	s.monitor = monitor.New(time.Now)
+	s.monitor.Expect(expected...)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	s.watches = s.monitor.Watch(ctx, s.dynamic)
+	t.Cleanup(func() {
+		s.requireAnnounced(ctx, t)
+		cancel()
+		s.watches.Wait()
+		fmt.Fprintln(os.Stderr, "timeline, in minutes and seconds since the cluster's start:")
+		require.NoError(t, s.monitor.WriteTimeline(os.Stderr))
+	})
+}
+
+// requireAnnounced fails the test for each transition that the running step did not announce.
+func (s *suite) requireAnnounced(ctx context.Context, t *testing.T) {
+	t.Helper()
+	if err := s.watches.CatchUp(ctx); err != nil {
+		t.Errorf("monitor: %v", err)
+	}
+	for _, violation := range s.monitor.Violations() {
+		t.Errorf("monitor: %s", violation)
+	}
 }
 
 // figure notes something measured, to be printed at once and again at the end.

@@ -175,7 +175,7 @@ func TestATransitionIsAViolationUnlessItWasAnnounced(t *testing.T) {
 		"a node that loses its initialization": {
 			series: func(m *Monitor) { m.Node(node(uninitializedTaint), true) },
 			want: unannounced(uninitialized,
-				`node/a taints none -> node.cloudprovider.kubernetes.io/uninitialized:NoSchedule`),
+				`node/a taints none -> uninitialized:NoSchedule`),
 		},
 		"a node that registers anew, announced": {
 			series: func(m *Monitor) {

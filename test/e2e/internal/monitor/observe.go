@@ -3,6 +3,7 @@ package monitor
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -193,7 +194,7 @@ func (m *Monitor) Node(node *corev1.Node, exists bool) {
 	var texts []string
 	waits := false
 	for _, taint := range node.Spec.Taints {
-		texts = append(texts, taint.Key+":"+string(taint.Effect))
+		texts = append(texts, path.Base(taint.Key)+":"+string(taint.Effect))
 		waits = waits || taint.Key == uninitializedTaint
 	}
 	slices.Sort(texts)

@@ -214,6 +214,9 @@ func (w *Watches) CatchUp(ctx context.Context) error {
 		var listed error
 		err := wait.PollUntilContextCancel(ctx, relistInterval/4, true, func(ctx context.Context) (bool, error) {
 			list, err := s.client.List(ctx, s.options)
+			if apierrors.IsNotFound(err) {
+				return true, nil // The kind is not served yet.
+			}
 			if listed = err; err == nil {
 				behind = s.behind(list)
 			}
