@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -83,16 +84,45 @@ func (a *aws) checkOverrides() {
 	}
 }
 
-// awsDomains are those of the endpoints of every partition.
-var awsDomains = []string{"amazonaws.com", "amazonaws.com.cn", "amazonaws.eu", "api.aws", "api.amazonwebservices.com.cn",
-	"c2s.ic.gov", "sc2s.sgov.gov", "csp.hci.ic.gov", "cloud.adc-e.uk"}
+// awsDomains are dnsSuffix and dualStackDnsSuffix of every partition in internal/endpoints/awsrulesfn/partitions.json of
+// github.com/aws/aws-sdk-go-v2 v1.41.1.
+var awsDomains = []string{
+	"amazonaws.com", "api.aws", // aws, aws-us-gov
+	"amazonaws.com.cn", "api.amazonwebservices.com.cn", // aws-cn
+	"amazonaws.eu", "api.amazonwebservices.eu", // aws-eusc
+	"c2s.ic.gov", "api.aws.ic.gov", // aws-iso
+	"sc2s.sgov.gov", "api.aws.scloud", // aws-iso-b
+	"cloud.adc-e.uk", "api.cloud-aws.adc-e.uk", // aws-iso-e
+	"csp.hci.ic.gov", "api.aws.hci.ic.gov", // aws-iso-f
+}
+
+// awsHosts are the first labels of the endpoints of awsServices (service/*/endpoints.go of github.com/aws/aws-sdk-go-v2).
+var awsHosts = []string{"ec2", "elasticloadbalancing", "kms"}
+
+// awsRegion matches the regions of every partition, and no name of a service such as s3, elb or execute-api.
+var awsRegion = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+$`)
+
+// isAmazons reports whether the host is an endpoint of awsServices. Amazon's customers have hosts in the same domains: load
+// balancers, instances, buckets, API gateways and endpoint services. So the host must be the service, its region if any,
+// and the domain, or the DNS name of an interface endpoint, vpce-<id>.<service>.<region>.vpce.amazonaws.com.
+func isAmazons(host string) bool {
+	return slices.ContainsFunc(awsDomains, func(domain string) bool {
+		name, found := strings.CutSuffix(host, "."+domain)
+		labels := strings.Split(name, ".")
+		if len(labels) == 4 && strings.HasPrefix(labels[0], "vpce-") && labels[3] == "vpce" {
+			labels = labels[1:3]
+		}
+		return found && len(labels) <= 2 && slices.Contains(awsHosts, strings.TrimSuffix(labels[0], "-fips")) &&
+			(len(labels) == 1 || awsRegion.MatchString(labels[1]))
+	})
+}
 
 // isForeign reports whether an endpoint of a service that the provider asks is neither Amazon's nor, by its service, one of
 // Infrastructure. The metadata service gets no credentials.
 func (a *aws) isForeign(o awsOverride, address string) bool {
 	status := a.src.Cluster.Status.AWS
 	ids := awsServiceIDs(o.service)
-	if status == nil || !isEndpoint(address) || isUnder(hostOf(address), awsDomains...) || len(ids) == 0 || slices.Contains(ids, awsIMDS) {
+	if status == nil || !isEndpoint(address) || isAmazons(hostOf(address)) || len(ids) == 0 || slices.Contains(ids, awsIMDS) {
 		return false
 	}
 	return !slices.ContainsFunc(status.ServiceEndpoints, func(endpoint configv1.AWSServiceEndpoint) bool {

@@ -274,7 +274,11 @@ func (a *azure) checkEndpoints() {
 	a.checkStack(endpoints)
 }
 
-// Microsoft's own endpoints in every cloud.
+// Microsoft's own endpoints in every cloud: resourceManagerEndpoint and activeDirectoryEndpoint in autorest/azure/environments.go
+// of github.com/Azure/go-autorest (public, US government, China, Germany), the former with the public cloud's
+// serviceManagementEndpoint. sdk/azcore/cloud of github.com/Azure/azure-sdk-for-go has the same but for Germany. The second
+// names of the logins are the aliases in Microsoft's own instance discovery
+// (https://login.microsoftonline.com/common/discovery/instance).
 var (
 	azureResourceManagers = []string{"management.azure.com", "management.core.windows.net", "management.usgovcloudapi.net",
 		"management.chinacloudapi.cn", "management.microsoftazure.de"}

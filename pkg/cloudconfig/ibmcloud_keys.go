@@ -57,8 +57,12 @@ var powerVSEndpoints = slices.Concat(ibmEndpoints, []ibmEndpoint{
 	{"ResourceController", "rcEndpointOverride"},
 })
 
-// ibmDomains are those of IBM Cloud's own endpoints, private ones included.
-var ibmDomains = []string{"cloud.ibm.com", "appdomain.cloud"}
+// ibmDomains are those of the services that the providers ask, regional and private endpoints included: identity, the VPC
+// (https://cloud.ibm.com/docs/vpc?topic=vpc-service-endpoints-for-vpc), the resource manager and controller
+// (https://cloud.ibm.com/apidocs/resource-controller/resource-controller) and Power
+// (https://cloud.ibm.com/apidocs/power-cloud). The domain around them will not do, and less so appdomain.cloud, which is that
+// of customers' applications (https://cloud.ibm.com/docs/codeengine) and clusters.
+var ibmDomains = []string{"iam.cloud.ibm.com", "iaas.cloud.ibm.com", "resource-controller.cloud.ibm.com", "power-iaas.cloud.ibm.com"}
 
 // ibmVPCEndpoint is the service to whose endpoint the provider adds the version.
 const ibmVPCEndpoint = "VPC"

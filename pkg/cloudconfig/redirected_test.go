@@ -101,6 +101,16 @@ var redirections = map[string]redirection{
 		config: ibmConfig("iamEndpointOverride = https://iam.example.net\n"),
 		want: `cloud config:11:23: iamEndpointOverride is "https://iam.example.net", which is neither IBM Cloud's nor in status.platformStatus.ibmcloud.serviceEndpoints of ` +
 			"infrastructure.config.openshift.io/cluster: the cloud-controller-manager would send its API key or a token to it; remove the line, or add it to Infrastructure"},
+	"IBM Cloud: a customer's application": {rewrite: cloudconfig.IBMCloud, credentials: apiKey, status: onIBM,
+		config: ibmConfig("iamEndpointOverride = https://iam.1abc2def.us-south.codeengine.appdomain.cloud\n"),
+		want: `cloud config:11:23: iamEndpointOverride is "https://iam.1abc2def.us-south.codeengine.appdomain.cloud", which is neither IBM Cloud's nor in ` +
+			"status.platformStatus.ibmcloud.serviceEndpoints of infrastructure.config.openshift.io/cluster: " +
+			"the cloud-controller-manager would send its API key or a token to it; remove the line, or add it to Infrastructure"},
+	"IBM Cloud: another service of IBM's": {rewrite: cloudconfig.IBMCloud, credentials: apiKey, status: onIBM,
+		config: ibmConfig("iamEndpointOverride = https://us-south.functions.cloud.ibm.com\n"),
+		want: `cloud config:11:23: iamEndpointOverride is "https://us-south.functions.cloud.ibm.com", which is neither IBM Cloud's nor in ` +
+			"status.platformStatus.ibmcloud.serviceEndpoints of infrastructure.config.openshift.io/cluster: " +
+			"the cloud-controller-manager would send its API key or a token to it; remove the line, or add it to Infrastructure"},
 	"IBM Cloud: IBM's endpoint without TLS": {rewrite: cloudconfig.IBMCloud, credentials: apiKey, status: onIBM,
 		config: ibmConfig("rmEndpointOverride = http://resource-controller.cloud.ibm.com\n"),
 		want: `cloud config:11:22: rmEndpointOverride is "http://resource-controller.cloud.ibm.com", which is neither IBM Cloud's nor in status.platformStatus.ibmcloud.serviceEndpoints of ` +
@@ -121,6 +131,64 @@ func TestNoEndpointGetsCredentialsThatTheirSourceDoesNotName(t *testing.T) {
 			require.Equal(t, want, messages(result, cloudconfig.Redirected))
 			require.Empty(t, result.Errors(cloudconfig.Lenient), "a first install is not held up")
 			require.Len(t, result.Errors(cloudconfig.Strict), len(want), "a change is refused")
+		})
+	}
+}
+
+func TestEveryEndpointOfAPlatformsCloudIsKnown(t *testing.T) {
+	for platform, c := range map[string]struct {
+		rewrite     cloudconfig.Rewrite
+		status      configv1.PlatformStatus
+		credentials map[string]string
+		config      func(host string) string
+		hosts       []string
+	}{
+		"AWS": {cloudconfig.AWS, awsStatus(), nil, func(host string) string { return awsOverride("https://" + host) }, []string{
+			"ec2.amazonaws.com", "ec2.us-east-1.amazonaws.com", "ec2-fips.us-gov-west-1.amazonaws.com", "ec2.us-east-1.api.aws",
+			"elasticloadbalancing.us-gov-east-1.amazonaws.com", "kms-fips.ca-central-1.amazonaws.com",
+			"ec2.cn-north-1.amazonaws.com.cn", "ec2.cn-north-1.api.amazonwebservices.com.cn",
+			"ec2.eusc-de-east-1.amazonaws.eu", "ec2.eusc-de-east-1.api.amazonwebservices.eu",
+			"ec2.us-iso-east-1.c2s.ic.gov", "ec2.us-iso-east-1.api.aws.ic.gov",
+			"ec2.us-isob-east-1.sc2s.sgov.gov", "ec2.us-isob-east-1.api.aws.scloud",
+			"ec2.eu-isoe-west-1.cloud.adc-e.uk", "ec2.eu-isoe-west-1.api.cloud-aws.adc-e.uk",
+			"ec2.us-isof-south-1.csp.hci.ic.gov", "ec2.us-isof-south-1.api.aws.hci.ic.gov",
+			"vpce-088d25a4bbf4a7abc-ks83awe7.elasticloadbalancing.us-east-1.vpce.amazonaws.com",
+			"vpce-088d25a4bbf4a7abc-ks83awe7-us-east-1a.ec2.us-east-1.vpce.amazonaws.com",
+		}},
+		"Azure": {cloudconfig.Azure, azureStatus(""), azureLogin, func(host string) string {
+			return azureConfig(`, "resourceManagerEndpoint": "https://` + host + `"`)
+		}, []string{"management.azure.com", "management.usgovcloudapi.net", "management.chinacloudapi.cn", "management.microsoftazure.de"}},
+		"IBM Cloud": {cloudconfig.IBMCloud, onIBM, apiKey, func(host string) string {
+			return ibmConfig("g2EndpointOverride = https://" + host + "\n")
+		}, []string{"iam.cloud.ibm.com", "private.iam.cloud.ibm.com", "private.us-east.iam.cloud.ibm.com", "us-south.iaas.cloud.ibm.com",
+			"us-south.private.iaas.cloud.ibm.com", "resource-controller.cloud.ibm.com", "private.us-south.resource-controller.cloud.ibm.com",
+			"us-south.power-iaas.cloud.ibm.com", "private.dal.power-iaas.cloud.ibm.com"}},
+	} {
+		for _, host := range c.hosts {
+			t.Run(platform+" "+host, func(t *testing.T) {
+				result := c.rewrite(cloudconfig.Source{Config: []byte(c.config(host)), Credentials: secretOf(c.credentials),
+					Cluster: cloudconfig.Cluster{Status: c.status}})
+				require.Empty(t, messages(result, cloudconfig.Invalid))
+				require.Empty(t, messages(result, cloudconfig.Redirected))
+			})
+		}
+	}
+}
+
+// Anyone with an account at Amazon gets names in its domains, some of them with Amazon's own certificates.
+func TestAHostOfACustomerOfAmazonIsForeign(t *testing.T) {
+	for _, host := range []string{
+		"abc123.execute-api.us-east-1.amazonaws.com", "ec2.execute-api.us-east-1.amazonaws.com",
+		"elasticloadbalancing.s3.amazonaws.com", "ec2.s3.us-east-1.amazonaws.com",
+		"ec2-1234567890.us-east-1.elb.amazonaws.com", "ec2-198-51-100-1.compute-1.amazonaws.com",
+		"vpce-088d25a4bbf4a7abc-ks83awe7.vpce-svc-0123456789abcdef0.us-east-1.vpce.amazonaws.com",
+		"amazonaws.com", "ec2.us-east-1.amazonaws.com.example.net", "ec2.us-east-1-amazonaws.com",
+	} {
+		t.Run(host, func(t *testing.T) {
+			result := cloudconfig.AWS(cloudconfig.Source{Config: []byte(awsOverride("https://" + host)), Cluster: cloudconfig.Cluster{Status: awsStatus()}})
+			require.Len(t, messages(result, cloudconfig.Redirected), 1)
+			require.Len(t, result.Errors(cloudconfig.Strict), 1, "a change is refused")
+			require.Empty(t, result.Errors(cloudconfig.Lenient), "a first install is not held up")
 		})
 	}
 }
