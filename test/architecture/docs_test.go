@@ -2,10 +2,13 @@ package architecture
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
@@ -22,6 +25,17 @@ func TestTheDocumentedDeliveryIsThatOfTheCode(t *testing.T) {
 		}
 	}
 	require.Equal(t, want, documented)
+}
+
+// A selector that matches nothing makes "oc delete pods -l" succeed without a deletion.
+func TestTheDocumentedSelectorsMatchTheNodeManagersPods(t *testing.T) {
+	var daemonSet appsv1.DaemonSet
+	require.NoError(t, yaml.UnmarshalStrict(read(t, "bindata/assets/node-manager/daemonset.yaml"), &daemonSet))
+	selectors := regexp.MustCompile(`-l ([^ =`+"`"+`]+)=(azure-cloud-node-manager)\b`).FindAllStringSubmatch(string(read(t, "docs/operations.md")), -1)
+	require.NotEmpty(t, selectors)
+	for _, selector := range selectors {
+		require.Equal(t, selector[2], daemonSet.Spec.Template.Labels[selector[1]], "docs/operations.md: %s", selector[0])
+	}
 }
 
 func TestEveryControllersFolderIsDocumented(t *testing.T) {

@@ -62,6 +62,9 @@ func TestAzureHasANodeManagerAndFederatedTokens(t *testing.T) {
 		})
 	})
 	t.Run("a node manager changes only what the cloud says of its own node", c.testForeignNode)
+	t.Run("its tokens end with its ServiceAccount, which is made again", func(t *testing.T) {
+		c.revokesWithServiceAccount(t, "cloud-node-manager")
+	})
 	t.Run("the lock of the provider is bound in kube-system", func(t *testing.T) {
 		await(t, "the binding", func(ctx context.Context) error {
 			_, err := c.kube.RbacV1().RoleBindings("kube-system").Get(ctx, "system:openshift:cloud-controller-manager:azure-lock", metav1.GetOptions{})

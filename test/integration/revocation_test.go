@@ -55,7 +55,30 @@ func TestADeletedCredentialIsRevokedAndReplaced(t *testing.T) {
 			return err
 		})
 	})
+	t.Run("the tokens of installers and pruners with their ServiceAccount", func(t *testing.T) {
+		c.revokesWithServiceAccount(t, "installer-sa")
+	})
 	c.noRequestDenied(t)
+}
+
+// revokesWithServiceAccount deletes the ServiceAccount and requires that its tokens end and that the operator makes it again.
+func (c *cluster) revokesWithServiceAccount(t *testing.T, name string) {
+	t.Helper()
+	accounts := c.kube.CoreV1().ServiceAccounts(targetNamespace)
+	old, err := accounts.Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	request, err := accounts.CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.True(t, c.authenticates(t.Context(), request.Status.Token))
+	require.NoError(t, accounts.Delete(t.Context(), name, metav1.DeleteOptions{}))
+	await(t, "another serviceaccount/"+name, func(ctx context.Context) error {
+		account, err := accounts.Get(ctx, name, metav1.GetOptions{})
+		if err == nil && account.UID == old.UID {
+			err = errors.New("it is the old one")
+		}
+		return err
+	})
+	c.awaitRevoked(t, request.Status.Token)
 }
 
 // token returns a token that the API server accepts.
