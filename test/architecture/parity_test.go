@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
@@ -27,7 +28,13 @@ const absent = "–"
 // parityTable returns the rows of the table under a heading of docs/parity.md.
 func parityTable(t *testing.T, heading string) []parityRow {
 	t.Helper()
-	_, section, found := strings.Cut(string(read(t, "docs/parity.md")), "\n## "+heading+"\n")
+	return parityRows(t, string(read(t, "docs/parity.md")), "\n## "+heading+"\n")
+}
+
+// parityRows returns the rows of the table behind a heading of a text, up to the next heading of the second level.
+func parityRows(t *testing.T, text, heading string) []parityRow {
+	t.Helper()
+	_, section, found := strings.Cut(text, heading)
 	require.True(t, found, "docs/parity.md has no section %q", heading)
 	section, _, _ = strings.Cut(section, "\n## ")
 	var rows []parityRow
@@ -132,49 +139,82 @@ func TestThePermissionsAreThoseOfTheParityTable(t *testing.T) {
 	compareParity(t, parityTable(t, "Permissions"), actual)
 }
 
-// The rows of "every" hold for each platform that has a predecessor and no row of its own for the flag.
-func TestTheFlagsAreThoseOfTheParityTable(t *testing.T) {
-	rows := parityTable(t, "Flags")
+// A cell without a source is a claim from memory.
+func TestTheParityTableSaysWhichFilesOfThePredecessorWereRead(t *testing.T) {
+	_, section, _ := strings.Cut(string(read(t, "docs/parity.md")), "\n## Where the predecessor's column comes from\n")
+	section, _, _ = strings.Cut(section, "\n## ")
 	for _, p := range platform.All() {
-		if p.Image == "" {
-			continue // no release has run one
-		}
-		want := map[string]string{}
-		for _, scope := range []string{"every", p.Name} {
-			for _, row := range rows {
-				if slices.Contains(strings.Split(row.where, ", "), scope) {
-					want[row.what] = row.ours
-				}
-			}
-		}
-		maps.DeleteFunc(want, func(_, value string) bool { return value == absent })
-		actual := flagsOfGolden(t, p.Name)
-		for flag, value := range actual {
-			require.Contains(t, want, flag, "docs/parity.md has no row for --%s of %s: add one, with what the predecessor passes", flag, p.Name)
-			suffix, short := strings.CutPrefix(want[flag], "…")
-			require.True(t, want[flag] == value || short && strings.HasSuffix(value, suffix),
-				"docs/parity.md says that --%s of %s is %q, and it is %q", flag, p.Name, want[flag], value)
-		}
-		for flag := range want {
-			require.Contains(t, actual, flag, "docs/parity.md says that %s has --%s, and it has not: write %s and why", p.Name, flag, absent)
+		if p.Image != "" {
+			require.Contains(t, section, "\n| "+p.Name+" | ")
 		}
 	}
 }
 
-// flagsOfGolden are the flags that the platform's cloud-controller-manager is given in the example of pkg/operand.
-func flagsOfGolden(t *testing.T, name string) map[string]string {
+func TestTheFlagsAreThoseOfTheParityTable(t *testing.T) {
+	text, _, _ := strings.Cut(string(read(t, "docs/parity.md")), "\n### Flags of the cloud-node-manager\n")
+	rows := parityRows(t, text, "\n## Flags\n")
+	for _, p := range platform.All() {
+		if p.Image != "" { // without one, no release has run it
+			compareFlags(t, rows, p.Name, flagsOfGolden(t, p.Name, "Pod", operand.Name))
+		}
+	}
+}
+
+func TestTheNodeManagersFlagsAreThoseOfTheParityTable(t *testing.T) {
+	rows := parityRows(t, string(read(t, "docs/parity.md")), "\n### Flags of the cloud-node-manager\n")
+	for _, p := range platform.All() {
+		if p.NodeManagerImage != "" {
+			compareFlags(t, rows, p.Name, flagsOfGolden(t, p.Name, "DaemonSet", "cloud-node-manager"))
+		}
+	}
+}
+
+// compareFlags requires that the platform has exactly the flags of the rows. Those of "every" hold where it has no row of its own.
+func compareFlags(t *testing.T, rows []parityRow, name string, actual map[string]string) {
 	t.Helper()
-	first, _, _ := strings.Cut(string(read(t, "pkg/operand/testdata/"+name+"/operator.golden.yaml")), "\n---\n")
-	var pod corev1.Pod
-	require.NoError(t, yaml.Unmarshal([]byte(first), &pod))
+	want := map[string]string{}
+	for _, scope := range []string{"every", name} {
+		for _, row := range rows {
+			if slices.Contains(strings.Split(row.where, ", "), scope) {
+				want[row.what] = row.ours
+			}
+		}
+	}
+	maps.DeleteFunc(want, func(_, value string) bool { return value == absent })
+	for flag, value := range actual {
+		require.Contains(t, want, flag, "docs/parity.md has no row for --%s of %s: add one, with what the predecessor passes", flag, name)
+		suffix, short := strings.CutPrefix(want[flag], "…")
+		require.True(t, want[flag] == value || short && strings.HasSuffix(value, suffix),
+			"docs/parity.md says that --%s of %s is %q, and it is %q", flag, name, want[flag], value)
+	}
+	for flag := range want {
+		require.Contains(t, actual, flag, "docs/parity.md says that %s has --%s, and it has not: write %s and why", name, flag, absent)
+	}
+}
+
+// flagsOfGolden are the flags of a container in the platform's example of pkg/operand.
+func flagsOfGolden(t *testing.T, name, kind, container string) map[string]string {
+	t.Helper()
 	flags := map[string]string{}
-	for _, container := range pod.Spec.Containers {
-		if container.Name != operand.Name {
+	for document := range strings.SplitSeq(string(read(t, "pkg/operand/testdata/"+name+"/operator.golden.yaml")), "\n---\n") {
+		if !strings.Contains(document, "\nkind: "+kind+"\n") {
 			continue
 		}
-		for _, arg := range container.Args {
-			flag, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-			flags[flag] = value
+		var pod corev1.Pod
+		var daemonSet appsv1.DaemonSet
+		if kind == "Pod" {
+			require.NoError(t, yaml.Unmarshal([]byte(document), &pod))
+		} else {
+			require.NoError(t, yaml.Unmarshal([]byte(document), &daemonSet))
+		}
+		for _, c := range slices.Concat(pod.Spec.Containers, daemonSet.Spec.Template.Spec.Containers) {
+			if c.Name != container {
+				continue
+			}
+			for _, arg := range c.Args {
+				flag, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+				flags[flag] = value
+			}
 		}
 	}
 	require.NotEmpty(t, flags, name)
