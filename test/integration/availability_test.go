@@ -109,11 +109,12 @@ func TestStatusTellsTheTruthAboutProcessesAndNodes(t *testing.T) {
 	})
 }
 
-// register creates a Node and renews its lease until the test ends.
+// register creates a control-plane Node and renews its lease until the test ends, as its kubelet would: after 40 s without a
+// heartbeat the node controller takes the Node for dead.
 func (c *cluster) register(t *testing.T, name string) {
 	t.Helper()
 	_, err := c.kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/master": ""}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux"}},
 		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
 			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()},
 		}},

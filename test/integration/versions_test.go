@@ -174,12 +174,7 @@ type kubelet struct {
 
 func (c *cluster) startKubelet(t *testing.T) *kubelet {
 	t.Helper()
-	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()}
-	_, err := c.kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: onlyNode, Labels: map[string]string{"node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux"}},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	c.register(t, onlyNode)
 	k := &kubelet{cluster: c}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
