@@ -12,6 +12,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -28,7 +29,7 @@ func TestACandidateOfWhichOnlyAPartWasWrittenNeverBecomesARevision(t *testing.T)
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	first := c.startOperator(t)
 	c.awaitRevision(t, 1)
-	allow := c.forbidUpdates(t, "cloud-controller-manager-pod")
+	allow := c.forbidUpdates(t, "configmaps", "cloud-controller-manager-pod")
 
 	cloudConfigText(useOtherRegion)(t, c)
 	c.awaitCondition(t, "TargetConfigControllerDegraded", operatorv1.ConditionTrue, "")
@@ -97,8 +98,8 @@ func TestAForcedRedeploymentIsARevision(t *testing.T) {
 	require.Equal(t, int32(2), c.awaitRevision(t, 2))
 }
 
-// forbidUpdates lets nobody change the named ConfigMap of the operand's namespace until the returned function is called.
-func (c *cluster) forbidUpdates(t *testing.T, name string) (allow func()) {
+// forbidUpdates lets nobody change the named ConfigMap or Secret of the operand's namespace until the returned function is called.
+func (c *cluster) forbidUpdates(t *testing.T, resource, name string) (allow func()) {
 	t.Helper()
 	policies, bindings := c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies(), c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
 	meta := metav1.ObjectMeta{Name: "forbid-updates"}
@@ -110,7 +111,7 @@ func (c *cluster) forbidUpdates(t *testing.T, name string) (allow func()) {
 				ResourceNames: []string{name},
 				RuleWithOperations: admissionv1.RuleWithOperations{
 					Operations: []admissionv1.OperationType{admissionv1.Update},
-					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}},
 				},
 			}}},
 			Validations: []admissionv1.Validation{{Expression: "false", Message: "not today"}},
@@ -127,7 +128,8 @@ func (c *cluster) forbidUpdates(t *testing.T, name string) (allow func()) {
 	require.NoError(t, err)
 
 	await(t, "the policy", func(ctx context.Context) error {
-		_, err := c.kube.CoreV1().ConfigMaps(targetNamespace).Update(ctx, c.labelled(t, name), metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := c.dynamic.Resource(corev1.SchemeGroupVersion.WithResource(resource)).Namespace(targetNamespace).Patch(ctx, name, types.MergePatchType,
+			[]byte(`{"metadata":{"labels":{"changed":"yes"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil {
 			return fmt.Errorf("an update is still allowed")
 		}
@@ -140,14 +142,6 @@ func (c *cluster) forbidUpdates(t *testing.T, name string) (allow func()) {
 		require.NoError(t, bindings.Delete(t.Context(), meta.Name, metav1.DeleteOptions{}))
 		require.NoError(t, policies.Delete(t.Context(), meta.Name, metav1.DeleteOptions{}))
 	}
-}
-
-func (c *cluster) labelled(t *testing.T, name string) *corev1.ConfigMap {
-	t.Helper()
-	configMap, err := c.kube.CoreV1().ConfigMaps(targetNamespace).Get(t.Context(), name, metav1.GetOptions{})
-	require.NoError(t, err)
-	configMap.Labels = map[string]string{"changed": "yes"}
-	return configMap
 }
 
 // releaseElection spares a test the time until the lease of a killed operator expires.
