@@ -39,5 +39,5 @@ func TestNone(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, pods.Items, "neither an operand nor an installer")
 	require.Equal(t, int32(0), s.revision(t))
-	require.Empty(t, s.denied(t))
+	s.requireRights(t, platform.None)
 }

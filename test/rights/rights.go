@@ -50,17 +50,7 @@ func (r Right) Covers(q Request) bool {
 
 // String names the right in one line.
 func (r Right) String() string {
-	line := fmt.Sprintf("%s may %s %s", r.Identity, strings.Join(r.Verbs, ","), r.Resource)
-	if r.Group != "" {
-		line += "." + r.Group
-	}
-	if len(r.Names) > 0 {
-		line += " " + strings.Join(r.Names, ",")
-	}
-	if r.Namespace != "" {
-		line += " in " + r.Namespace
-	}
-	return line + " by " + r.Role
+	return sentence(r.Identity+" may "+strings.Join(r.Verbs, ","), r.kind(), r.Names, r.Namespace) + " by " + r.Role
 }
 
 // rule is a rule of a role, with its reason.
