@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 )
 

@@ -53,6 +53,8 @@ func TestOpenStack(t *testing.T) {
 		{"rotated credentials reach every node", s.testCredentials},
 		{"each process sees its own files, also when they are swapped", s.testFiles},
 		{"a restarted kubelet changes nothing", s.testKubelet},
+		{"static resources that others change are corrected", s.testCorrection},
+		{"metrics are for those who may read them", s.testMetrics},
 		{"old revisions are removed from the nodes and the API", s.testPruning},
 	}
 	if os.Getenv("E2E_LONG") != "" {
@@ -75,6 +77,7 @@ func TestOpenStack(t *testing.T) {
 
 func (s *suite) testStart(t *testing.T) {
 	s.monitor.Expect(monitor.Rollout("the first revision"))
+	leftovers := s.createLeftovers(t)
 	began := time.Now()
 	require.NoError(t, s.InstallPayload(t.Context()))
 	s.awaitSettled(t, 1, rolloutLimit)
@@ -83,6 +86,7 @@ func (s *suite) testStart(t *testing.T) {
 	for _, n := range s.Nodes() {
 		s.await(t, n.Name()+" to be initialised", briefly, func(ctx context.Context) error { return s.initialised(ctx, n) })
 	}
+	s.requireGone(t, leftovers)
 	s.requireOneLeader(t)
 	s.figure("resident memory of the operator: %d MiB, of a cloud-controller-manager: %d MiB, of a cert-syncer: %d MiB",
 		s.memory(t, operatorBinary, "operator"), s.memory(t, operandBinary, ""), s.memory(t, operatorBinary, "cert-syncer"))

@@ -12,21 +12,22 @@ type Exception struct {
 	Account string
 	// Namespace is that of the right; empty is everywhere.
 	Namespace string
-	// Resource is that of the right with its API group, such as leases.coordination.k8s.io.
-	Resource string
-	Verbs    []string
-	Reason   string
+	// Resources are those of rights with their API group, such as leases.coordination.k8s.io.
+	Resources []string
+	Verbs     []string
+	Reason    string
 	// Sometimes excuses verbs that the run may use or not, such as those for a retry.
 	Sometimes bool
 }
 
 func (e Exception) excuses(r Right, verb string) bool {
 	account := r.Identity[strings.LastIndex(r.Identity, ":")+1:]
-	return e.Account == account && e.Namespace == r.Namespace && e.Resource == r.kind() && slices.Contains(e.Verbs, verb)
+	return e.Account == account && e.Namespace == r.Namespace &&
+		slices.Contains(e.Resources, r.kind()) && slices.Contains(e.Verbs, verb)
 }
 
-func (e Exception) describe(verb string) string {
-	return sentence(e.Account+" may "+verb, e.Resource, nil, e.Namespace)
+func (e Exception) describe(verb, resource string) string {
+	return sentence(e.Account+" may "+verb, resource, nil, e.Namespace)
 }
 
 // Comparison is what a run made of its rights.
@@ -84,9 +85,9 @@ func (c *Comparison) count(granted []Right, used map[int]map[string]bool, except
 					continue
 				}
 				excused = true
-				known[e.describe(verb)] = true
+				known[e.describe(verb, r.kind())] = true
 				if used[i][verb] && !e.Sometimes {
-					needless[e.describe(verb)] = true
+					needless[e.describe(verb, r.kind())] = true
 				}
 			}
 			switch {
@@ -101,14 +102,16 @@ func (c *Comparison) count(granted []Right, used map[int]map[string]bool, except
 		}
 	}
 	for _, e := range exceptions {
-		for _, verb := range e.Verbs {
-			switch right := e.describe(verb); {
-			case !known[right]:
-				c.Outdated = append(c.Outdated, right+": there is no such right")
-			case needless[right]:
-				c.Outdated = append(c.Outdated, right+": the run used it")
-			case e.Reason == "":
-				c.Outdated = append(c.Outdated, right+": the exception has no reason")
+		for _, resource := range e.Resources {
+			for _, verb := range e.Verbs {
+				switch right := e.describe(verb, resource); {
+				case !known[right]:
+					c.Outdated = append(c.Outdated, right+": there is no such right")
+				case needless[right]:
+					c.Outdated = append(c.Outdated, right+": the run used it")
+				case e.Reason == "":
+					c.Outdated = append(c.Outdated, right+": the exception has no reason")
+				}
 			}
 		}
 	}

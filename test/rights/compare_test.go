@@ -33,7 +33,7 @@ func everything() []rights.Request {
 }
 
 func exception(verbs ...string) rights.Exception {
-	return rights.Exception{Account: "a", Namespace: "ns", Resource: "things/status.g", Verbs: verbs, Reason: "a test"}
+	return rights.Exception{Account: "a", Namespace: "ns", Resources: []string{"things/status.g"}, Verbs: verbs, Reason: "a test"}
 }
 
 func TestRightsAndRequestsAreComparedInBothDirections(t *testing.T) {
