@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func (s *suite) testFiles(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if string(seen) != string(replaced.Data["token"]) {
+			if !bytes.Equal(seen, replaced.Data["token"]) {
 				return fmt.Errorf("process %d sees another token than secret/kube-token has", pid)
 			}
 		}

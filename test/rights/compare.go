@@ -78,42 +78,48 @@ func (c *Comparison) count(granted []Right, used map[int]map[string]bool, except
 	known, needless := map[string]bool{}, map[string]bool{}
 	for i, r := range granted {
 		for _, verb := range r.Verbs {
-			c.Total++
 			excused := false
 			for _, e := range exceptions {
-				if !e.excuses(r, verb) {
-					continue
-				}
-				excused = true
-				known[e.describe(verb, r.kind())] = true
-				if used[i][verb] && !e.Sometimes {
-					needless[e.describe(verb, r.kind())] = true
+				if e.excuses(r, verb) {
+					right := e.describe(verb, r.kind())
+					excused, known[right] = true, true
+					needless[right] = needless[right] || used[i][verb] && !e.Sometimes
 				}
 			}
-			switch {
-			case used[i][verb]:
-				c.Used++
-			case excused:
-				c.Excused++
-			default:
-				r.Verbs = []string{verb}
-				c.Unused = append(c.Unused, r.String())
-			}
+			c.countVerb(r, verb, used[i][verb], excused)
 		}
 	}
 	for _, e := range exceptions {
 		for _, resource := range e.Resources {
 			for _, verb := range e.Verbs {
-				switch right := e.describe(verb, resource); {
-				case !known[right]:
-					c.Outdated = append(c.Outdated, right+": there is no such right")
-				case needless[right]:
-					c.Outdated = append(c.Outdated, right+": the run used it")
-				case e.Reason == "":
-					c.Outdated = append(c.Outdated, right+": the exception has no reason")
-				}
+				right := e.describe(verb, resource)
+				c.judge(e, right, known[right], needless[right])
 			}
 		}
+	}
+}
+
+func (c *Comparison) countVerb(r Right, verb string, used, excused bool) {
+	c.Total++
+	switch {
+	case used:
+		c.Used++
+	case excused:
+		c.Excused++
+	default:
+		r.Verbs = []string{verb}
+		c.Unused = append(c.Unused, r.String())
+	}
+}
+
+func (c *Comparison) judge(e Exception, right string, known, needless bool) {
+	switch {
+	case !known:
+		c.Outdated = append(c.Outdated, right+": there is no such right")
+	case needless:
+		c.Outdated = append(c.Outdated, right+": the run used it")
+	case e.Reason == "":
+		c.Outdated = append(c.Outdated, right+": the exception has no reason")
 	}
 }
 
