@@ -71,8 +71,8 @@ var wires = []wire{
 		controller: "cloud-controller-manager-UnsupportedConfigOverrides", does: "reports overrides",
 		proof: hasCondition("UnsupportedConfigOverridesUpgradeable"),
 	},
+	{controller: "PlatformInformers", does: "starts the watches that the platform needs", proof: provesPlatformInformers},
 	{controller: "NodeManagerController", does: "judges the DaemonSet", proof: hasCondition("NodeManagerDegraded")},
-	{controller: "PlatformInformers", does: "starts the informer of policy bindings", proof: provesPlatformInformers},
 	{controller: "Versions", does: "publishes through the ClusterOperator", proof: provesVersions},
 	{controller: "RevisionController", does: "waits for the tokens of the candidate", proof: waitsForTokens},
 	{controller: "CloudTokens", does: "requests the federated token", proof: hasKey("cloud-tokens", "token")},
@@ -254,16 +254,19 @@ func provesMissingStaticPod(t *testing.T, w *wired) {
 	w.awaitCondition(t, "MissingStaticPodControllerDegraded", operatorv1.ConditionTrue, "")
 }
 
-// provesPlatformInformers deletes what only an event of its own informer brings back.
+// provesPlatformInformers looks for the watches themselves. Without them the controllers find out all the same, but late
+// and by a request for each look.
 func provesPlatformInformers(t *testing.T, w *wired) {
-	const name = "openshift-cloud-controller-manager-node-manager"
-	bindings := w.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
-	w.awaitNodeRevision(t, 1)
-	require.NoError(t, bindings.Delete(t.Context(), name, metav1.DeleteOptions{}))
-	await(t, "validatingadmissionpolicybinding/"+name, func(ctx context.Context) error {
-		_, err := bindings.Get(ctx, name, metav1.GetOptions{})
-		return err
-	})
+	for _, resource := range []string{"validatingadmissionpolicybindings", "daemonsets"} {
+		await(t, "a watch of "+resource, func(context.Context) error {
+			for _, request := range w.requests(t) {
+				if request.Verb == "watch" && strings.Contains(request.RequestURI, "/"+resource+"?") {
+					return nil
+				}
+			}
+			return fmt.Errorf("the audit log has none")
+		})
+	}
 }
 
 func provesVersions(t *testing.T, w *wired) {
