@@ -92,6 +92,49 @@ func TestANodeWithoutARevisionMayLeave(t *testing.T) {
 	}, events.run(t, threeMasters, 400))
 }
 
+func TestANodeThatIsRemovedOnPurposeIsNotMissedWhileAnotherVanished(t *testing.T) {
+	five := func() *cluster {
+		c := newCluster("m0", "m1", "m2", "m3", "m4")
+		c.topology = configv1.HighlyAvailableTopologyMode
+		c.nodes["m3"].Spec.Unschedulable = true
+		return c
+	}
+	events := timeline{}
+	events.renews(26, 400)
+	events.at(100, func(c *cluster, _ int) { c.leave("m4"); delete(c.pods, "m4") })
+	events.at(200, func(c *cluster, _ int) { c.leave("m3"); delete(c.pods, "m3") })
+	events.at(300, func(c *cluster, _ int) {
+		require.Equal(t, "node/m4 vanished while the static pod cloud-controller-manager ran there, 3 of 4 control-plane Nodes exist; "+
+			"restart the kubelet so that the Node registers again, or replace the machine", c.message(ControlPlaneNodesCondition))
+	})
+	require.Equal(t, []string{"100s ControlPlaneNodesDegraded=True NodesVanished"}, events.run(t, five, 400))
+}
+
+func TestANodeThatNeverRanARevisionIsNotMissedAfterARestartOfTheOperator(t *testing.T) {
+	start := func() *cluster {
+		c := newCluster("m0", "m1", "m2", "m3")
+		c.topology = configv1.HighlyAvailableTopologyMode
+		c.status.NodeStatuses[3].CurrentRevision = 0
+		delete(c.nodes, "m3")
+		delete(c.pods, "m3")
+		return c
+	}
+	a := newAssessor()
+	c := start()
+	c.apply(0, a)
+	require.Equal(t, "3 of 3 control-plane Nodes exist", c.message(ControlPlaneNodesCondition))
+}
+
+func TestAListOfNodesIsBounded(t *testing.T) {
+	for want, names := range map[string][]string{
+		"node/a":                                 {"a"},
+		"node/a, node/b, node/c, node/d, node/e": {"a", "b", "c", "d", "e"},
+		"node/a, node/b, node/c, node/d, node/e and 1 more": {"a", "b", "c", "d", "e", "f"},
+	} {
+		require.Equal(t, want, nodeList(names))
+	}
+}
+
 func TestAnOperatorThatStartsLateFindsTheVanishedNode(t *testing.T) {
 	t.Run("library-go's entry is still there", func(t *testing.T) {
 		start := func() *cluster { c := threeMasters(); delete(c.nodes, "m2"); delete(c.pods, "m2"); return c }
@@ -154,6 +197,11 @@ func TestProgressingNamesTheNodesThatAreBehind(t *testing.T) {
 		},
 		"two are not": {
 			revisions: []int32{5, 4, 0}, reason: "RollingOut", message: "1 of 3 control-plane nodes run revision 5, node/m1 runs revision 4, node/m2 runs none",
+		},
+		"as many as are listed are not": {
+			revisions: []int32{5, 4, 4, 4, 4, 4}, reason: "RollingOut",
+			message: "1 of 6 control-plane nodes run revision 5, node/m1 runs revision 4, node/m2 runs revision 4, " +
+				"node/m3 runs revision 4, node/m4 runs revision 4, node/m5 runs revision 4",
 		},
 		"many are not": {
 			revisions: []int32{4, 4, 4, 4, 4, 4, 4}, reason: "RollingOut", message: "0 of 7 control-plane nodes run revision 5, node/m0 runs revision 4, " +

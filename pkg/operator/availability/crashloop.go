@@ -146,8 +146,8 @@ func (c crashLoops) condition(s snapshot) (*condition, time.Duration) {
 		switch {
 		case strings.Contains(reported, loop.subject), left <= 0 && loop.exits > 1:
 			texts = append(texts, loop.text)
-		case left > 0:
-			next = sooner(next, left)
+		default:
+			next = sooner(next, max(0, left))
 		}
 	}
 	if len(texts) == 0 {

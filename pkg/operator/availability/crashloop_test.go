@@ -2,6 +2,8 @@ package availability
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -161,6 +163,59 @@ func TestAnInitContainerThatSucceedsInTheEndIsNoCrashLoop(t *testing.T) {
 	loops := crashLoops{}
 	require.Zero(t, loops.observe([]*corev1.Pod{c.pods["m1"]}, controlPlane{present: []string{"m1"}}, begin.Add(time.Hour)))
 	require.Empty(t, loops)
+}
+
+func TestASeriesIsForgottenWithItsContainer(t *testing.T) {
+	const gone, stays = "gone", "stays"
+	for name, tc := range map[string]struct {
+		containers []corev1.ContainerStatus
+		want       []containerOn
+	}{
+		"a container that the pod no longer has is forgotten, one of another node is not": {
+			containers: []corev1.ContainerStatus{{Name: stays}},
+			want:       []containerOn{{"m1", stays}, {"m2", gone}},
+		},
+		"a pod whose containers the kubelet has not reported yet proves nothing": {
+			want: []containerOn{{"m1", gone}, {"m1", stays}, {"m2", gone}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			loops := crashLoops{{"m1", gone}: {}, {"m1", stays}: {}, {"m2", gone}: {}}
+			pod := threeMasters().pods["m1"]
+			pod.Status.ContainerStatuses = tc.containers
+			loops.observe([]*corev1.Pod{pod}, controlPlane{present: []string{"m1", "m2"}}, begin)
+			require.Equal(t, tc.want, slices.SortedFunc(maps.Keys(loops), containerOn.compare))
+		})
+	}
+}
+
+func TestARunOfTenMinutesIsNotShort(t *testing.T) {
+	run := func(d time.Duration) *corev1.ContainerStateTerminated {
+		return &corev1.ContainerStateTerminated{StartedAt: stamp(begin), FinishedAt: stamp(begin.Add(d))}
+	}
+	require.True(t, isShort(run(10*time.Minute-time.Second)))
+	require.False(t, isShort(run(10*time.Minute)))
+}
+
+func TestOneExitIsNoCrashLoopHoweverLongTheRunWas(t *testing.T) {
+	start := func() *cluster { c := threeMasters(); c.start("m1", -360); return c }
+	events := timeline{}
+	events.renews(26, 1000)
+	events.at(10, func(c *cluster, second int) { c.exit("m1", second, lastWords) })
+	events.at(300, func(c *cluster, second int) { c.start("m1", second) })
+	require.Empty(t, of(events.run(t, start, 1000), CrashLoopCondition))
+}
+
+func TestTheListOfCrashLoopsIsBounded(t *testing.T) {
+	for count, want := range map[int]string{5: "a; b; c; d; e; correct", 6: "a; b; c; d; e; 1 more; correct"} {
+		loops := crashLoops{}
+		for _, name := range []string{"a", "b", "c", "d", "e", "f"}[:count] {
+			loops[containerOn{name, "c"}] = &crashLoop{since: begin, exits: 2, subject: "reported", text: name}
+		}
+		got, next := loops.condition(snapshot{now: begin.Add(crashLoopAfter), status: &operatorv1.StaticPodOperatorStatus{}})
+		require.Equal(t, want+" what the message names, else look at the log of the container", *got.Message)
+		require.Zero(t, next)
+	}
 }
 
 // transitions keeps the changes of a status, without their reasons.

@@ -91,6 +91,12 @@ func TestTheProcessBehindALease(t *testing.T) {
 	}
 }
 
+func TestAShortHostNameMeansTheFirstOfTheNodesThatShareIt(t *testing.T) {
+	for _, nodes := range [][]string{{"m.a", "m.b", "n.a"}, {"n.a", "m.b", "m.a"}} {
+		require.Equal(t, "m.a", nodeOf("m_uuid", nodes))
+	}
+}
+
 // The predecessor's pod has the host's name too. It leads until somebody stops it.
 func TestAForeignLeaderOfTheSameHostIsNotOurs(t *testing.T) {
 	start := func() *cluster {

@@ -219,9 +219,7 @@ func (c *controller) update(ctx context.Context, recorder events.Recorder, curre
 			issued = append(issued, fmt.Sprintf("key %s of secret/%s in %s has a new token for the audience %q, valid until %s, because %s",
 				key, current.Name, current.Namespace, audience, record.ExpiresAt, reason))
 		}
-		if next == 0 || wait < next {
-			next = wait
-		}
+		next = min(cmp.Or(next, wait), wait)
 	}
 	if len(issued) > 0 || len(data) != len(current.Data) {
 		if err := c.write(ctx, recorder, data, records); err != nil {

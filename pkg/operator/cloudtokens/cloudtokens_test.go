@@ -41,6 +41,8 @@ type world struct {
 	issued  int
 	events  []string
 	after   []time.Duration
+	// requests are those of the last sync, reads included.
+	requests []clienttesting.Action
 }
 
 func newWorld(t *testing.T, observed string) *world {
@@ -121,7 +123,8 @@ func (w *world) syncOnce(t *testing.T) (data map[string]string, writes []string,
 	w.events, w.after = nil, nil
 	recorder := events.NewInMemoryRecorder("test", w.clock)
 	err = w.sync(t.Context(), syncContext{factory.NewSyncContext("test", recorder), w})
-	for _, action := range w.client.Actions() {
+	w.requests = w.client.Actions()
+	for _, action := range w.requests {
 		if action.GetVerb() != "get" {
 			writes = append(writes, action.GetVerb()+" "+action.GetResource().Resource)
 		}
@@ -161,9 +164,9 @@ func TestATokenIsIssuedOnceAndRefreshedAtAThirdOfItsLife(t *testing.T) {
 	}, w.events)
 
 	w.clock.SetTime(start.Add(time.Hour - time.Second))
-	_, writes, err = w.syncOnce(t)
+	_, _, err = w.syncOnce(t)
 	require.NoError(t, err)
-	require.Empty(t, writes)
+	require.Empty(t, w.requests, "a token that is fresh costs no request")
 	require.Equal(t, []time.Duration{time.Second}, w.after)
 
 	w.clock.SetTime(start.Add(time.Hour))
@@ -172,6 +175,26 @@ func TestATokenIsIssuedOnceAndRefreshedAtAThirdOfItsLife(t *testing.T) {
 	require.Equal(t, map[string]string{"token": "openshift 2"}, data)
 	require.Equal(t, `CloudTokenIssued: key token of secret/cloud-tokens in openshift-cloud-controller-manager has a new token for the audience "openshift", `+
 		"valid until 2026-11-21T13:00:00Z, because a third of its life has passed", w.events[1])
+}
+
+func TestTheTimerIsSetForTheTokenThatIsRefreshedFirst(t *testing.T) {
+	w := newWorld(t, managed)
+	w.candidate(t, "", oneToken)
+	_, _, err := w.syncOnce(t)
+	require.NoError(t, err)
+
+	w.clock.SetTime(start.Add(20 * time.Minute))
+	for range 2 {
+		// Keys are visited in their order: sts, which is new, comes before token.
+		w.candidate(t, "", twoTokens)
+		_, _, err = w.syncOnce(t)
+		require.NoError(t, err)
+		require.Equal(t, []time.Duration{40 * time.Minute}, w.after)
+	}
+	w.clock.SetTime(start.Add(time.Hour))
+	_, _, err = w.syncOnce(t)
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{20 * time.Minute}, w.after, "token is the new one now")
 }
 
 func TestAnUnusableTokenIsReplaced(t *testing.T) {
@@ -260,6 +283,7 @@ func TestOnlyWhatNothingAsksForIsRemoved(t *testing.T) {
 	data, _, err = w.syncOnce(t)
 	require.NoError(t, err)
 	require.Empty(t, data)
+	require.Empty(t, w.after, "nothing is left to refresh")
 	_, writes, err = w.syncOnce(t)
 	require.NoError(t, err)
 	require.Empty(t, writes)

@@ -56,10 +56,10 @@ func TestApply(t *testing.T) {
 			event:    update + " because it changed",
 		},
 		"binary data counts": {
-			existing: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "raw-cloud-config"}, BinaryData: map[string][]byte{"b": {0}}},
-			required: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "raw-cloud-config"}, BinaryData: map[string][]byte{"b": {1}}},
-			want:     &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "raw-cloud-config"}, BinaryData: map[string][]byte{"b": {1}}},
-			event:    update + ":\nbecause of changes in binaryData.b",
+			existing: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "raw-cloud-config"}, BinaryData: map[string][]byte{"b": {0}, "gone": {}, "same": {2}}},
+			required: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "raw-cloud-config"}, BinaryData: map[string][]byte{"b": {1}, "same": {2}}},
+			want:     &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "raw-cloud-config"}, BinaryData: map[string][]byte{"b": {1}, "same": {2}}},
+			event:    update + ":\nbecause of changes in binaryData.b, binaryData.gone",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@
 package nodeinitialization
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -118,8 +119,8 @@ func (c *controller) judge(waiting map[string]time.Time) (overdue []string, next
 		left := c.threshold - now.Sub(since)
 		if left <= 0 {
 			overdue = append(overdue, node)
-		} else if next == 0 || left < next {
-			next = left
+		} else {
+			next = min(cmp.Or(next, left), left)
 		}
 	}
 	slices.SortFunc(overdue, func(a, b string) int {
