@@ -332,11 +332,13 @@ func (c *cluster) clusterOperator(t *testing.T, conditionType configv1.ClusterSt
 // remains looks at a condition of the ClusterOperator for some time.
 func (c *cluster) remains(t *testing.T, duration time.Duration, conditionType configv1.ClusterStatusConditionType, status configv1.ConditionStatus, text string) {
 	t.Helper()
-	for end := time.Now().Add(duration); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, duration, true, func(context.Context) (bool, error) {
 		condition := c.clusterOperator(t, conditionType)
 		require.Equal(t, status, condition.Status, condition.Message)
 		require.Contains(t, condition.Message, text)
-	}
+		return false, nil
+	})
+	require.True(t, wait.Interrupted(err), "%v", err)
 }
 
 // printed returns what kubectl get prints of the operator's resource, without its age.

@@ -97,7 +97,7 @@ func TestEveryControllerDoesItsWork(t *testing.T) {
 	}
 	t.Run("every controller that runs has a row", func(t *testing.T) {
 		running := map[string]bool{}
-		for _, match := range regexp.MustCompile(`Starting #1 worker of (.+) controller \.\.\.`).FindAllStringSubmatch(w.operator.log.String(), -1) {
+		for _, match := range regexp.MustCompile(`Starting #1 worker of (.+) controller`).FindAllStringSubmatch(w.operator.log.String(), -1) {
 			running[match[1]] = true
 		}
 		require.Equal(t, slices.Sorted(maps.Keys(running)), slices.Sorted(maps.Keys(rows)))
@@ -195,7 +195,13 @@ func provesTargetConfig(t *testing.T, w *wired) {
 }
 
 func provesClusterOperator(t *testing.T, w *wired) {
-	w.awaitClusterOperator(t, configv1.OperatorAvailable, configv1.ConditionFalse, "cloud-controller-manager")
+	await(t, "conditions of the ClusterOperator", func(ctx context.Context) error {
+		operator, err := w.config.ConfigV1().ClusterOperators().Get(ctx, "cloud-controller-manager", metav1.GetOptions{})
+		if err == nil && len(operator.Status.Conditions) == 0 {
+			return fmt.Errorf("it has none")
+		}
+		return err
+	})
 }
 
 func startsStaticPodControllers(t *testing.T, w *wired) {
@@ -343,7 +349,10 @@ func provesPruning(t *testing.T, w *wired) {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("it is there: %w", err)
+		if err == nil {
+			return fmt.Errorf("it is still there")
+		}
+		return err
 	})
 }
 
