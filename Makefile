@@ -75,6 +75,10 @@ generate:
 lint:
 	@hack/lint.sh
 
+.PHONY: mutation
+mutation:
+	@hack/mutation.sh
+
 .PHONY: e2e-all
 e2e-all:
 	@hack/test.sh --long
