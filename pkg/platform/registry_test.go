@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
 )
 
 // allTypes are the values of PlatformType in openshift/api, and one that is not.
@@ -161,4 +162,27 @@ func TestNamesDerivedFromAPlatform(t *testing.T) {
 	none, _ := ByName("none")
 	require.False(t, none.Managed())
 	require.Empty(t, none.Images())
+}
+
+func TestOnAnExternalPlatformSpecExternalDecidesIfNodesWait(t *testing.T) {
+	waits := &configv1.ExternalPlatformStatus{CloudControllerManager: configv1.CloudControllerManagerStatus{State: configv1.CloudControllerManagerExternal}}
+	for name, tc := range map[string]struct {
+		status *configv1.PlatformStatus
+		want   bool
+	}{
+		"without a status nothing is known": {},
+		"the nodes wait":                    {status: &configv1.PlatformStatus{Type: configv1.ExternalPlatformType, External: waits}, want: true},
+		"the nodes do not wait":             {status: &configv1.PlatformStatus{Type: configv1.ExternalPlatformType}},
+		"another platform":                  {status: &configv1.PlatformStatus{Type: configv1.NonePlatformType, External: waits}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := DependsOnExternal(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: tc.status}})
+			require.Equal(t, tc.want, got)
+		})
+	}
+}
+
+func TestTheManagedConfigIsWrittenWhereItIsRewritten(t *testing.T) {
+	require.False(t, Platform{}.WritesManagedConfig())
+	require.True(t, Platform{ManagedConfig: ManagedConfig{Rewrite: cloudconfig.VSphereManaged}}.WritesManagedConfig())
 }

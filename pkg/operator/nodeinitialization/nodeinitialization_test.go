@@ -189,8 +189,15 @@ func TestTheReflectorFillsTheStore(t *testing.T) {
 	changed := make(chan struct{}, 10)
 	s := &store{clock: clocktesting.NewFakeClock(now), waiting: map[string]time.Time{}, changed: func() { changed <- struct{}{} }}
 	go newReflector(nodes, s).RunWithContext(t.Context())
+	awaitChange := func() {
+		select {
+		case <-changed:
+		case <-time.After(time.Minute):
+			require.FailNow(t, "the store did not change")
+		}
+	}
 
-	<-changed
+	awaitChange()
 	waiting, synced := s.snapshot()
 	require.True(t, synced)
 	require.Equal(t, map[string]time.Time{"b": now.Add(-time.Hour), "c": now.Add(-time.Hour)}, waiting)
@@ -199,11 +206,11 @@ func TestTheReflectorFillsTheStore(t *testing.T) {
 
 	nodes.events.Add(node("a", 0))
 	nodes.events.Modify(node("b", time.Hour))
-	<-changed
+	awaitChange()
 	nodes.events.Delete(node("c", time.Hour, uninit))
-	<-changed
+	awaitChange()
 	nodes.events.Add(node("e", 0, uninit))
-	<-changed
+	awaitChange()
 	waiting, _ = s.snapshot()
 	require.Equal(t, map[string]time.Time{"e": now}, waiting)
 }

@@ -1,14 +1,19 @@
 package resourcesynccontroller
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
@@ -120,6 +125,40 @@ func TestTheSecretsOfExternal(t *testing.T) {
 			}
 			require.Equal(t, tc.wantRaw, got["raw-cloud-credentials"])
 			require.Equal(t, tc.wantTokens, got["cloud-tokens"])
+		})
+	}
+}
+
+func TestAnEventTellsOfNewKeysOnceTheyAreWritten(t *testing.T) {
+	const observed = `{"platform": "external", "external": {"image": "i", "secrets": [{"name": "a", "delivery": "Reloaded"}]}}`
+	for name, tc := range map[string]struct {
+		fails      error
+		wantErr    string
+		wantEvents int
+	}{
+		"written":  {wantEvents: 1},
+		"rejected": {fails: errors.New("no quota"), wantErr: "no quota"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kube := fake.NewClientset(secret("a", texts("x", "1")), secret("cloud-tokens", texts("x", "0")))
+			kube.PrependReactor("update", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return tc.fails != nil, nil, tc.fails
+			})
+			c, _ := newTestController(t, kube, observed)
+			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			err := c.sync(t.Context(), factory.NewSyncContext("test", recorder))
+			if tc.wantErr == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, tc.wantErr)
+			}
+			told := 0
+			for _, event := range recorder.Events() {
+				if event.Message == "secret/cloud-tokens in openshift-cloud-controller-manager has the present keys of spec.external.secrets" {
+					told++
+				}
+			}
+			require.Equal(t, tc.wantEvents, told)
 		})
 	}
 }

@@ -39,7 +39,11 @@ func TestTheControllersStartOnceSomethingIsToRun(t *testing.T) {
 			require.NoError(t, s.sync(ctx, nil))
 			require.NoError(t, s.sync(ctx, nil))
 			if tc.want > 0 {
-				<-started
+				select {
+				case <-started:
+				case <-time.After(time.Minute):
+					require.Fail(t, "nothing was started")
+				}
 			}
 			stop()
 			require.NoError(t, s.wait(ctx, nil))

@@ -66,7 +66,7 @@ func Summary(message string) string {
 	for line := range strings.Lines(message) {
 		line = strings.TrimRight(line, "\r\n")
 		r, content := rankOf(line)
-		if r == noise && goroutine().MatchString(line) {
+		if goroutine().MatchString(line) {
 			inStack = true
 		}
 		if header().MatchString(line) {

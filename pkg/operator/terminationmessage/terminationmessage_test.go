@@ -45,6 +45,10 @@ func TestSummary(t *testing.T) {
 				"[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x1]\n\ngoroutine 1 [running]:\nmain.main()\n\t/src/main.go:42 +0x1d\nexit status 2\n",
 			want: "panic: runtime error: invalid memory address or nil pointer dereference",
 		},
+		"a stack after the last words is not one of them": {
+			message: "out of memory\ngoroutine 1 [running]:\nmain.main()\n\t/src/main.go:42 +0x1d\n", want: "out of memory",
+		},
+		"a line of 300 characters is not cut": {message: strings.Repeat("ä", 300), want: strings.Repeat("ä", 300)},
 		"a fatal line after a stack counts": {
 			message: "goroutine 7 [select]:\nmain.wait()\n\t/src/main.go:7\nF1121 09:00:01.123457       1 a.go:1] after\n", want: "after",
 		},

@@ -83,6 +83,12 @@ func TestSync(t *testing.T) {
 			previous:  []operatorv1.OperatorCondition{{Type: "TrustedCANotices", Status: "True", Reason: "CertificatesExpire", Message: expired}},
 			want:      []operatorv1.OperatorCondition{{Type: "TrustedCANotices", Status: "True", Reason: "CertificatesExpire", Message: expired}},
 		},
+		"five are all named": {
+			trustedCA: strings.Repeat(ca(t, "old", -day), 5),
+			want: []operatorv1.OperatorCondition{{Type: "TrustedCANotices", Status: "True", Reason: "CertificatesExpire",
+				Message: strings.TrimSuffix(strings.Repeat(expired+"\n", 5), "\n")}},
+			wantEvents: []string{"TrustedCAExpiry: " + strings.TrimSuffix(strings.Repeat(expired+"\n", 5), "\n")},
+		},
 		"of many, five are named": {
 			trustedCA: strings.Repeat(ca(t, "old", -day), 7),
 			want: []operatorv1.OperatorCondition{{Type: "TrustedCANotices", Status: "True", Reason: "CertificatesExpire",

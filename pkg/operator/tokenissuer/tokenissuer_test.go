@@ -1,0 +1,78 @@
+package tokenissuer
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+var (
+	now     = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	account = &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "ccm", UID: "uid-1"}}
+)
+
+// issuer returns one whose API server answers with a token that expires at the given time, and what it is asked for.
+func issuer(expires time.Time, err error) (Issuer, *authenticationv1.TokenRequestSpec) {
+	asked := &authenticationv1.TokenRequestSpec{}
+	client := fake.NewClientset()
+	client.PrependReactor("create", "serviceaccounts", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		*asked = action.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenRequest).Spec
+		return true, &authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{
+			Token: "token", ExpirationTimestamp: metav1.NewTime(expires),
+		}}, err
+	})
+	return Issuer{Client: client.CoreV1(), Clock: clocktesting.NewFakePassiveClock(now), Lifetime: time.Hour}, asked
+}
+
+func TestATokenIsRequestedForItsAudience(t *testing.T) {
+	for _, audiences := range [][]string{nil, {"openshift"}} {
+		i, asked := issuer(now.Add(3*time.Hour), nil)
+		audience := ""
+		if audiences != nil {
+			audience = audiences[0]
+		}
+		token, record, err := i.Issue(t.Context(), account, audience)
+		require.NoError(t, err)
+		require.Equal(t, audiences, asked.Audiences)
+		require.Equal(t, int64(3600), *asked.ExpirationSeconds)
+		refreshAt, reason := record.Judge(token, account, audience)
+		require.Empty(t, reason)
+		require.Equal(t, now.Add(time.Hour), refreshAt, "at a third of its life")
+	}
+}
+
+func TestATokenThatCannotBeHadIsAnError(t *testing.T) {
+	i, _ := issuer(now.Add(time.Hour), errors.New("forbidden"))
+	_, _, err := i.Issue(t.Context(), account, "")
+	require.EqualError(t, err, "requesting a token of serviceaccount/ccm in ns: forbidden")
+	i, _ = issuer(now, nil)
+	_, _, err = i.Issue(t.Context(), account, "")
+	require.EqualError(t, err, "the token of serviceaccount/ccm in ns expires at 2026-11-21T09:00:00Z, but here it is "+
+		"2026-11-21T09:00:00Z already; correct the clocks of the control plane")
+}
+
+func TestATokenIsJudgedByItsRecord(t *testing.T) {
+	for want, change := range map[string]func(*Record){
+		"it does not belong to the present serviceaccount": func(r *Record) { r.Owner = "uid-0" },
+		"somebody else changed it":                         func(r *Record) { r.SHA256 = "other" },
+		`it is for the audience "sts"`:                     func(r *Record) { r.Audience = "sts" },
+		"the time of its issue is not readable":            func(r *Record) { r.IssuedAt = "noon" },
+		"the time of its expiry is not readable":           func(r *Record) { r.ExpiresAt = "noon" },
+	} {
+		i, _ := issuer(now.Add(3*time.Hour), nil)
+		token, record, err := i.Issue(t.Context(), account, "openshift")
+		require.NoError(t, err)
+		change(&record)
+		_, reason := record.Judge(token, account, "openshift")
+		require.Equal(t, want, reason)
+	}
+}
