@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 )
 
@@ -46,4 +47,10 @@ func TestWatchesLastAndListsAreLeftAlone(t *testing.T) {
 	require.Equal(t, "a=b", watch.LabelSelector)
 	require.GreaterOrEqual(t, *watch.TimeoutSeconds, int64(1800))
 	require.Less(t, *watch.TimeoutSeconds, int64(3600))
+}
+
+func TestTheClientDoesNotLimitItsRequests(t *testing.T) {
+	given := &rest.Config{Host: "https://api-int", QPS: 5}
+	require.Equal(t, &rest.Config{Host: "https://api-int", QPS: -1}, unthrottled(given))
+	require.InDelta(t, 5, given.QPS, 0, "the caller's is not changed")
 }

@@ -430,6 +430,44 @@ func TestATrustedCAThatIsMissingIsLeftOutAndTold(t *testing.T) {
 	require.Len(t, f.problems(t), 2, "another cause does not hide it")
 }
 
+func TestATrustedCAThatKeepsFromACandidateIsRefused(t *testing.T) {
+	f := newFixture(t, inputs()...)
+	recorder := events.NewInMemoryRecorder("test", f.clock)
+	problem := operand.Problem{Cause: operand.TrustedCACause, Source: "configmap/user-ca-bundle", Message: "is too large"}
+	require.NoError(t, f.controller.report(t.Context(), recorder, &operatorv1.StaticPodOperatorStatus{}, []operand.Problem{problem}, nil))
+	require.Equal(t, []string{"TrustedCADegraded: " + problem.String()}, f.problems(t))
+	require.Len(t, recorder.Events(), 1)
+	require.Equal(t, "TrustedCARefused", recorder.Events()[0].Reason)
+}
+
+func TestInputsThatCannotBeJudgedMakeOneEvent(t *testing.T) {
+	f := newFixture(t, inputs()...)
+	problem := &operand.Problem{Cause: operand.CredentialsCause, Source: "secret/a", Message: "the reason"}
+	for message, want := range map[string]int{problem.String(): 0, "another": 1} {
+		recorder := events.NewInMemoryRecorder("test", f.clock)
+		status := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: []operatorv1.OperatorCondition{
+			{Type: "CredentialsDegraded", Status: operatorv1.ConditionTrue, Message: message},
+		}}}
+		require.NoError(t, f.controller.reportOnly(t.Context(), recorder, status, problem))
+		require.Len(t, recorder.Events(), want)
+	}
+}
+
+func TestOfSeveralErrorsTheFirstIsReturned(t *testing.T) {
+	var g gatherer
+	g.failWith(nil)
+	g.failWith(errors.New("first"))
+	g.failWith(errors.New("second"))
+	require.EqualError(t, g.err, "first")
+}
+
+func TestOfTheCloudConfigurationTheOtherKeysAreKept(t *testing.T) {
+	data := map[string]string{"config": "ini", "ca-bundle.pem": "ca", "other": "text"}
+	require.Equal(t, map[string][]byte{"other": []byte("text")}, otherKeys(configMap("a", data), "config"))
+	delete(data, "other")
+	require.Nil(t, otherKeys(configMap("a", data), "config"))
+}
+
 func TestAMissingImageIsReported(t *testing.T) {
 	f := newFixture(t, inputs()...)
 	f.OperandImages = nil
@@ -458,6 +496,11 @@ func TestMessagesAreBounded(t *testing.T) {
 	require.Less(t, len(got), 1024)
 	require.Regexp(t, "\nand 11 more$", got)
 	require.Equal(t, line, bounded(lines[:1]))
+	long := strings.Repeat("x", maxMessage+1)
+	require.Equal(t, long, bounded([]string{long}), "one line is always said")
+	half := strings.Repeat("x", maxMessage/2)
+	require.Equal(t, half+"\n"+half, bounded([]string{half, half}), "as many lines as fit")
+	require.Equal(t, half+"\nand 1 more", bounded([]string{half, half + "x"}))
 	require.Empty(t, bounded(nil))
 }
 

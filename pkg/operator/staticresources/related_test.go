@@ -1,0 +1,47 @@
+package staticresources
+
+import (
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// on returns the platform of that name.
+func on(t *testing.T, name string) platform.Platform {
+	t.Helper()
+	p, known := platform.ByName(name)
+	require.True(t, known)
+	return p
+}
+
+func TestRightsAreNamedWithTheRolesThatTheyBind(t *testing.T) {
+	const group, prefix = "rbac.authorization.k8s.io", "system:openshift:cloud-controller-manager:"
+	rights, err := Rights(on(t, "powervs"))
+	require.NoError(t, err)
+	require.Equal(t, []configv1.ObjectReference{
+		{Group: group, Resource: "clusterrolebindings", Name: prefix + "installer-node"},
+		{Group: group, Resource: "clusterrolebindings", Name: prefix + "operand"},
+		{Group: group, Resource: "clusterroles", Name: prefix + "cert-syncer"},
+		{Group: group, Resource: "clusterroles", Name: prefix + "installer"},
+		{Group: group, Resource: "clusterroles", Name: prefix + "installer-node"},
+		{Group: group, Resource: "clusterroles", Name: prefix + "operand"},
+		{Group: group, Resource: "clusterroles", Name: prefix + "operand-lease"},
+		{Group: group, Resource: "rolebindings", Namespace: namespace, Name: prefix + "cert-syncer"},
+		{Group: group, Resource: "rolebindings", Namespace: namespace, Name: prefix + "installer"},
+		{Group: group, Resource: "rolebindings", Namespace: namespace, Name: prefix + "operand-lease"},
+	}, rights)
+}
+
+func TestPoliciesAreBoundWhereThereIsANodeManager(t *testing.T) {
+	require.True(t, NeedsPolicies(on(t, "azure")))
+	require.False(t, NeedsPolicies(on(t, "powervs")))
+}
+
+func TestAResourceOfAnUnknownKindIsAnError(t *testing.T) {
+	c := newWorld(`{"platform":"openstack"}`).controller
+	_, err := c.read([]string{"assets/resources/networkpolicy-all.yaml"})
+	require.EqualError(t, err, "the static resource assets/resources/networkpolicy-all.yaml is of no kind that is applied")
+}
