@@ -205,7 +205,7 @@ func provesClusterOperator(t *testing.T, w *wired) {
 }
 
 func startsStaticPodControllers(t *testing.T, w *wired) {
-	w.operator.awaitLog(t, "Starting #1 worker of RevisionController controller ...")
+	w.operator.awaitLog(t, "Starting the static-pod controllers")
 }
 
 func provesRevision(t *testing.T, w *wired) { w.awaitRevision(t, 1) }
