@@ -253,9 +253,10 @@ func provesMissingStaticPod(t *testing.T, w *wired) {
 	installer, err := w.kube.CoreV1().Pods(targetNamespace).UpdateStatus(t.Context(), installer, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	defer func() {
-		require.NoError(t, w.kubelet.install(t.Context(), installer))
 		w.kubelet.runsStaticPods.Store(true)
 		w.kubelet.runsDaemons.Store(true)
+		// The kubelet may write to the new pod at the same time.
+		await(t, "the static pod", func(ctx context.Context) error { return w.kubelet.install(ctx, installer) })
 	}()
 	w.awaitCondition(t, "MissingStaticPodControllerDegraded", operatorv1.ConditionTrue, "")
 }
