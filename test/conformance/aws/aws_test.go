@@ -75,13 +75,13 @@ var shapes = map[string]string{
 	"nothing":                   "",
 	"what the installer writes": "[Global]\n",
 	"what the installer writes for a given VPC": "[Global]\nVPC = vpc-1\nSubnetID = subnet-1\nKubernetesClusterID = demo\nNodeIPFamilies = ipv4\nNodeIPFamilies = ipv6\n",
-	"what cluster-config-operator writes": "[Global]\n\n[ServiceOverride \"0\"]\n\tService = ec2\n\tRegion = " + region + "\n\tURL = https://ec2.example.com\n" +
+	"what cluster-config-operator writes": "[Global]\n\n[ServiceOverride \"0\"]\n\tService = ec2\n\tRegion = " + region + "\n\tURL = https://ec2.eu-central-1.amazonaws.com\n" +
 		"\tSigningRegion = " + region + "\n\n[ServiceOverride \"1\"]\n\tService = elasticloadbalancing\n\tRegion = " + region +
-		"\n\tURL = https://elb.example.com\n\tSigningRegion = " + region + "\n",
+		"\n\tURL = https://elasticloadbalancing.eu-central-1.amazonaws.com\n\tSigningRegion = " + region + "\n",
 	"overrides by their right names": "[global]\nregion = " + region + "\n[ServiceOverride \"a\"]\nservice = \"Elastic Load Balancing v2\"\nregion = \" " + region +
-		" \"\nurl = https://v2.example.com/x?y=z#w\nsigningregion = a\nSigningName = b\nSigningMethod = v4\n" +
-		"[ServiceOverride \"b\"]\nservice = elasticloadbalancing\nregion = " + region + "\nurl = https://v1.example.com\nsigningregion = c\n" +
-		"[ServiceOverride \"b-v2\"]\nservice = S3\nregion = " + region + "\nurl = https://s3.example.com\nsigningregion = c\n",
+		" \"\nurl = https://vpce-1.elasticloadbalancing.eu-central-1.vpce.amazonaws.com/x?y=z#w\nsigningregion = a\nSigningName = b\nSigningMethod = v4\n" +
+		"[ServiceOverride \"b\"]\nservice = elasticloadbalancing\nregion = " + region + "\nurl = https://elasticloadbalancing.eu-central-1.api.aws\nsigningregion = c\n" +
+		"[ServiceOverride \"b-v2\"]\nservice = S3\nregion = " + region + "\nurl = https://kms.eu-central-1.amazonaws.com\nsigningregion = c\n",
 	"an override in two pieces": "[ServiceOverride \"a\"]\nService = kms\nRegion = " + region + "\n[Global]\nDisableSecurityGroupIngress\n" +
 		"[ServiceOverride \"a\"]\nURL = https://kms.example.com/\nSigningRegion = r\n[ServiceOverride]\nService = ec2imds\nRegion = " + region + "\nURL = http://y\nSigningRegion = r\n",
 	"values of every type": "[Global]\nDisableSecurityGroupIngress = yes\nElbSecurityGroup = sg-1\nClusterServiceSharedLoadBalancerHealthProbePort = 0x10\n" +
