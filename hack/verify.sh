@@ -22,7 +22,8 @@ check_vendored_build() {
 	mapfile -t copied < <(sed -n -E 's/^COPY ([a-z]+) \1$/\1/p' Dockerfile.rhel | grep -v '^vendor$')
 	dir="$(mktemp -d)"
 	git ls-files --cached --others --exclude-standard -z -- go.mod go.sum "${copied[@]}" | xargs -0 cp --parents -t "$dir" || status=1
-	(cd "$dir" && go mod vendor && GOFLAGS=-mod=vendor GOPROXY=off go list -deps ./cmd/... >/dev/null) || status=1
+	go mod vendor -o "$dir/vendor" || status=1
+	(cd "$dir" && GOFLAGS=-mod=vendor GOPROXY=off go list -deps ./cmd/... >/dev/null) || status=1
 	rm -rf "$dir"
 	return "$status"
 }

@@ -100,7 +100,7 @@ var awsDomains = []string{
 var awsHosts = []string{"ec2", "elasticloadbalancing", "kms"}
 
 // awsRegion matches the regions of every partition, and no name of a service such as s3, elb or execute-api.
-var awsRegion = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+$`)
+var awsRegion = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-\d+$`)
 
 // isAmazons reports whether the host is an endpoint of awsServices. Amazon's customers have hosts in the same domains: load
 // balancers, instances, buckets, API gateways and endpoint services. So the host must be the service, its region if any,

@@ -191,7 +191,7 @@ func (c *cluster) createNode(t *testing.T, name string) {
 	status := node.Status
 	// kube-controller-manager writes to the new Node too.
 	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		if node, err = c.kube.CoreV1().Nodes().Get(t.Context(), node.Name, metav1.GetOptions{}); err != nil {
+		if node, err = c.kube.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{}); err != nil {
 			return err
 		}
 		node.Status = status

@@ -34,7 +34,7 @@ func incomplete(configMaps corelisters.ConfigMapNamespaceLister, secrets corelis
 			return "", fmt.Errorf("listing the live secrets: %w", err)
 		}
 		if mismatch := operand.CopiesMatch(liveConfigMaps, liveSecrets, 0); mismatch != nil {
-			return mismatch.Error(), nil
+			return mismatch.Error(), nil //nolint:nilerr // The mismatch is the reason.
 		}
 		return "", nil
 	}

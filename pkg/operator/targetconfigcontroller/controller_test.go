@@ -434,7 +434,7 @@ func TestATrustedCAThatKeepsFromACandidateIsRefused(t *testing.T) {
 	f := newFixture(t, inputs()...)
 	recorder := events.NewInMemoryRecorder("test", f.clock)
 	problem := operand.Problem{Cause: operand.TrustedCACause, Source: "configmap/user-ca-bundle", Message: "is too large"}
-	require.NoError(t, f.controller.report(t.Context(), recorder, &operatorv1.StaticPodOperatorStatus{}, []operand.Problem{problem}, nil))
+	require.NoError(t, f.report(t.Context(), recorder, &operatorv1.StaticPodOperatorStatus{}, []operand.Problem{problem}, nil))
 	require.Equal(t, []string{"TrustedCADegraded: " + problem.String()}, f.problems(t))
 	require.Len(t, recorder.Events(), 1)
 	require.Equal(t, "TrustedCARefused", recorder.Events()[0].Reason)
@@ -448,7 +448,7 @@ func TestInputsThatCannotBeJudgedMakeOneEvent(t *testing.T) {
 		status := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: []operatorv1.OperatorCondition{
 			{Type: "CredentialsDegraded", Status: operatorv1.ConditionTrue, Message: message},
 		}}}
-		require.NoError(t, f.controller.reportOnly(t.Context(), recorder, status, problem))
+		require.NoError(t, f.reportOnly(t.Context(), recorder, status, problem))
 		require.Len(t, recorder.Events(), want)
 	}
 }
