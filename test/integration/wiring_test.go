@@ -302,7 +302,7 @@ func copiesUntilWhole(t *testing.T, w *wired) {
 	w.awaitRevision(t, revision)
 	found, err := w.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), copied, metav1.GetOptions{})
 	require.NoError(t, err)
-	require.NotContains(t, found.Data, "spoiled", "the revision was made of what somebody else wrote")
+	require.NotContains(t, found.Data, "spoiled", "the revision was made of what another client wrote")
 }
 
 // spoilCopy adds a key to the named Secret of the operand's namespace when it is created.

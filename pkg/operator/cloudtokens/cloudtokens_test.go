@@ -204,7 +204,7 @@ func TestAnUnusableTokenIsReplaced(t *testing.T) {
 	}{
 		"one that somebody changed": {
 			change: func(_ *testing.T, _ *world, s *corev1.Secret) { s.Data["token"] = []byte("other") },
-			want:   "somebody else changed it",
+			want:   "another client changed it",
 		},
 		"one without a record": {
 			change: func(_ *testing.T, _ *world, s *corev1.Secret) { s.Annotations = nil },

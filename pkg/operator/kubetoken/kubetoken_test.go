@@ -207,11 +207,11 @@ func TestSync(t *testing.T) {
 		},
 		"a garbled token is replaced": {
 			fixture: fixture{account: account(), granted: 48 * time.Hour, secret: oldSecret(func(s *corev1.Secret) { s.Data["token"] = []byte("old-tokem") })},
-			want:    outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("somebody else changed it")},
+			want:    outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("another client changed it")},
 		},
 		"an emptied Secret is filled again": {
 			fixture: fixture{account: account(), granted: 48 * time.Hour, secret: oldSecret(func(s *corev1.Secret) { s.Data = nil })},
-			want:    outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("somebody else changed it")},
+			want:    outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("another client changed it")},
 		},
 		"an unreadable time of issue is no time": {
 			fixture: fixture{account: account(), granted: 48 * time.Hour, secret: oldSecret(func(s *corev1.Secret) {

@@ -23,7 +23,7 @@ import (
 // generationManager owns the generation of the cloud-node-manager in the status, and only that.
 const generationManager = "TargetConfigController-NodeManager"
 
-// applyNodeManager writes what the cloud-node-manager reads, and then the DaemonSet if its specification is not the rendered one, or if somebody else changed it since:
+// applyNodeManager writes what the cloud-node-manager reads, and then the DaemonSet if its specification is not the rendered one, or if another client changed it since:
 // then its generation is not the recorded one.
 func (c *controller) applyNodeManager(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, resources *operand.Resources) error {
 	required := resources.NodeManager

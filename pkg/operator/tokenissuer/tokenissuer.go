@@ -44,7 +44,7 @@ func (r Record) Judge(token []byte, account *corev1.ServiceAccount, audience str
 		return time.Time{}, "it does not belong to the present serviceaccount"
 	}
 	if r.SHA256 != digest(token) {
-		return time.Time{}, "somebody else changed it"
+		return time.Time{}, "another client changed it"
 	}
 	if r.Audience != audience {
 		return time.Time{}, fmt.Sprintf("it is for the audience %q", r.Audience)
