@@ -63,7 +63,7 @@ func TestATokenThatCannotBeHadIsAnError(t *testing.T) {
 func TestATokenIsJudgedByItsRecord(t *testing.T) {
 	for want, change := range map[string]func(*Record){
 		"it does not belong to the present serviceaccount": func(r *Record) { r.Owner = "uid-0" },
-		"another client changed it":                         func(r *Record) { r.SHA256 = "other" },
+		"another client changed it":                        func(r *Record) { r.SHA256 = "other" },
 		`it is for the audience "sts"`:                     func(r *Record) { r.Audience = "sts" },
 		"the time of its issue is not readable":            func(r *Record) { r.IssuedAt = "noon" },
 		"the time of its expiry is not readable":           func(r *Record) { r.ExpiresAt = "noon" },
