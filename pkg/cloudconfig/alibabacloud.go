@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // The keys of the credentials Secret.
@@ -42,7 +44,7 @@ func AlibabaCloud(src Source) Result {
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("Global: {}\n")
 	}
-	reader := treeReader{format: yamlAsJSONTree, fields: alibabaFields, input: ConfigInput, empty: "write at least Global: {}"}
+	reader := treeReader{format: yamlAsJSONTree, fields: alibabaFields, input: diagnostic.CloudConfig, empty: "write at least Global: {}"}
 	a.config = reader.read(text, &a.findings)
 	a.config.checkPlaceholders()
 	if !src.CredentialsUnknown {
@@ -52,7 +54,7 @@ func AlibabaCloud(src Source) Result {
 		a.useRegion()
 		a.checkAccessKey()
 	}
-	return a.findings.finish(Result{Config: a.config.formatYAML()})
+	return finish(a.findings, Result{Config: a.config.formatYAML()})
 }
 
 func (a *alibabaCloud) useRegion() {
@@ -63,9 +65,9 @@ func (a *alibabaCloud) useRegion() {
 	switch named := a.config.text("Global", "region"); named {
 	case status.Region:
 	case "":
-		a.config.put(newText(status.Region), Adapted, "Infrastructure names this region", "Global", "region")
+		a.config.put(newText(status.Region), diagnostic.Adapted, "Infrastructure names this region", "Global", "region")
 	default:
-		a.config.reportAt(a.config.value("Global", "region"), Invalid,
+		a.config.reportAt(a.config.value("Global", "region"), diagnostic.Invalid,
 			fmt.Sprintf("Global.region is %s, but status.platformStatus.alibabaCloud.region of infrastructure.config.openshift.io/cluster is %s: write that, or correct it there",
 				quoted(named), quoted(status.Region)))
 	}
@@ -79,7 +81,7 @@ func (a *alibabaCloud) useCredentials() {
 	switch {
 	case id == "" && secret == "":
 		if len(a.src.Credentials) > 0 {
-			a.findings.add(Finding{Input: CredentialsInput, Kind: Invalid,
+			a.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Kind: diagnostic.Invalid,
 				Message: fmt.Sprintf("the credentials Secret has neither %s nor %s: write both, or remove all its keys to use the RAM role of the instances", alibabaIDKey, alibabaSecretKey)})
 		}
 		return
@@ -89,7 +91,7 @@ func (a *alibabaCloud) useCredentials() {
 		missing = alibabaSecretKey
 	}
 	if missing != "" {
-		a.findings.add(Finding{Input: CredentialsInput, DataKey: missing, Kind: Invalid, Message: "it is missing or empty, but the other half of the access key is there: write both"})
+		a.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: missing, Kind: diagnostic.Invalid, Message: "it is missing or empty, but the other half of the access key is there: write both"})
 		return
 	}
 	if global := a.config.value("Global"); !a.config.readable || global != nil && global.kind != mapNode {
@@ -99,10 +101,10 @@ func (a *alibabaCloud) useCredentials() {
 	for _, half := range []struct{ from, text, to string }{{alibabaIDKey, id, "accessKeyID"}, {alibabaSecretKey, secret, "accessKeySecret"}} {
 		encoded := base64.StdEncoding.EncodeToString([]byte(half.text))
 		if _, _, name, found := Placeholders([]byte(encoded)); found {
-			a.findings.add(Finding{Input: CredentialsInput, DataKey: half.from, Kind: Invalid,
+			a.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: half.from, Kind: diagnostic.Invalid,
 				Message: "in base64 " + placeholderMessage(name) + ": rotate the access key"})
 		}
-		a.config.put(newText(encoded), Rewritten, reason, "Global", half.to)
+		a.config.put(newText(encoded), diagnostic.Rewritten, reason, "Global", half.to)
 	}
 }
 
@@ -110,11 +112,11 @@ func (a *alibabaCloud) useCredentials() {
 func (a *alibabaCloud) checkAccessKey() {
 	id, secret := a.config.text("Global", "accessKeyID"), a.config.text("Global", "accessKeySecret")
 	if (id == "") != (secret == "") {
-		a.config.reportAt(a.config.value("Global"), Typo, "one of accessKeyID and accessKeySecret is missing, so the cloud-controller-manager ignores the other: write both or none")
+		a.config.reportAt(a.config.value("Global"), diagnostic.Typo, "one of accessKeyID and accessKeySecret is missing, so the cloud-controller-manager ignores the other: write both or none")
 	}
 	for _, key := range []string{"accessKeyID", "accessKeySecret"} {
 		if _, err := base64.StdEncoding.DecodeString(a.config.text("Global", key)); err != nil {
-			a.config.reportAt(a.config.value("Global", key), Invalid, fmt.Sprintf("Global.%s is not in base64: write the value in base64, or put it into the credentials Secret as it is", key))
+			a.config.reportAt(a.config.value("Global", key), diagnostic.Invalid, fmt.Sprintf("Global.%s is not in base64: write the value in base64, or put it into the credentials Secret as it is", key))
 		}
 	}
 }

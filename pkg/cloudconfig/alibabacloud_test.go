@@ -14,7 +14,7 @@ func TestAlibabaCloudGolden(t *testing.T) {
 
 func TestAlibabaCloudMergesNothingWhereNobodyKnows(t *testing.T) {
 	result := cloudconfig.AlibabaCloud(cloudconfig.Source{CredentialsUnknown: true, Credentials: secretOf(map[string]string{"alibaba_access_key_id": "LTAI5t"})})
-	require.Empty(t, result.Findings)
+	require.Empty(t, result.Diagnostics)
 	require.Equal(t, "Global: {}\n", string(result.Config))
 }
 
@@ -24,7 +24,7 @@ func TestDigitalOceanGolden(t *testing.T) {
 
 func TestDigitalOceanChecksNoTokenWhereNobodyKnows(t *testing.T) {
 	result := cloudconfig.DigitalOcean(cloudconfig.Source{CredentialsUnknown: true})
-	require.Empty(t, result.Findings)
+	require.Empty(t, result.Diagnostics)
 	require.Empty(t, result.Credentials)
 }
 
@@ -34,7 +34,7 @@ func TestExternalGolden(t *testing.T) {
 
 func TestExternalMakesAnEmptyFileOfNoConfiguration(t *testing.T) {
 	result := cloudconfig.External(cloudconfig.Source{})
-	require.Empty(t, result.Findings)
+	require.Empty(t, result.Diagnostics)
 	require.NotNil(t, result.Config)
 	require.Empty(t, result.Config)
 }

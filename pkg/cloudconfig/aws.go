@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const (
@@ -42,14 +44,14 @@ func AWS(src Source) Result {
 	a.setDefaults()
 	a.config.checkPlaceholders()
 	credentials, tokens := a.credentials()
-	return a.findings.finish(Result{Config: a.config.format(), Credentials: credentials, Tokens: tokens})
+	return finish(a.findings, Result{Config: a.config.format(), Credentials: credentials, Tokens: tokens})
 }
 
 func (a *aws) read() {
 	text := a.src.Config
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("[Global]\n")
-		a.findings.add(Finding{Input: ConfigInput, Kind: Adapted,
+		a.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Kind: diagnostic.Adapted,
 			Message: "there is no cloud configuration, which AWS does not need: the cloud-controller-manager gets one with defaults only"})
 	}
 	a.config = readINI(text, awsSchema, &a.findings)
@@ -65,20 +67,20 @@ func (a *aws) checkValues() {
 	global := a.config.group("Global")
 	for _, e := range global.Entries {
 		if e.Name == "NodeIPFamilies" && !e.Blank && e.Value != "ipv4" && e.Value != "ipv6" {
-			a.config.report(e.ValuePos, Invalid, fmt.Sprintf("NodeIPFamilies is %s, but wants ipv4 or ipv6: for both, write two lines", quoted(e.Value)))
+			a.config.report(e.ValuePos, diagnostic.Invalid, fmt.Sprintf("NodeIPFamilies is %s, but wants ipv4 or ipv6: for both, write two lines", quoted(e.Value)))
 		}
 	}
 	port := global.entry("ClusterServiceSharedLoadBalancerHealthProbePort")
 	if number := strings.TrimSpace(port.Value); scans(int32Value, number) && !isPort(number) {
-		a.config.report(port.ValuePos, Invalid, fmt.Sprintf("%s is %s, but wants a port from 1 to 65535", port.Name, quoted(port.Value)))
+		a.config.report(port.ValuePos, diagnostic.Invalid, fmt.Sprintf("%s is %s, but wants a port from 1 to 65535", port.Name, quoted(port.Value)))
 	}
 	pattern := global.entry("SupportedTopologyInstanceTypePattern")
 	if _, err := regexp.Compile(pattern.Value); err != nil {
-		a.config.report(pattern.ValuePos, Invalid, pattern.Name+" is not a regular expression: correct it or remove the line")
+		a.config.report(pattern.ValuePos, diagnostic.Invalid, pattern.Name+" is not a regular expression: correct it or remove the line")
 	}
 	tag, id := global.entry("KubernetesClusterTag"), global.entry("KubernetesClusterID")
 	if tag.Value != "" && id.Value != "" && tag.Value != id.Value {
-		a.config.report(tag.ValuePos, Invalid, fmt.Sprintf("KubernetesClusterTag is %s, but KubernetesClusterID is %s: remove the line with KubernetesClusterTag",
+		a.config.report(tag.ValuePos, diagnostic.Invalid, fmt.Sprintf("KubernetesClusterTag is %s, but KubernetesClusterID is %s: remove the line with KubernetesClusterTag",
 			quoted(tag.Value), quoted(id.Value)))
 	}
 }
@@ -88,7 +90,7 @@ func (a *aws) checkWord(key string, known ...string) {
 	if e.Value == "" || slices.Contains(known, e.Value) {
 		return
 	}
-	a.config.report(e.ValuePos, Invalid, fmt.Sprintf("%s is %s, but wants %s", key, quoted(e.Value), strings.Join(known, " or ")))
+	a.config.report(e.ValuePos, diagnostic.Invalid, fmt.Sprintf("%s is %s, but wants %s", key, quoted(e.Value), strings.Join(known, " or ")))
 }
 
 // isPort tells whether a number, as the provider's reader takes it, is a port; 0 stands for the default.
@@ -110,7 +112,7 @@ func (a *aws) checkRegion() {
 		return
 	}
 	if zone.Value = awsZone.FindString(zone.Value); zone.Value == "" {
-		a.config.report(zone.ValuePos, Invalid, "Zone is not the name of a zone, such as us-east-1a: correct it or remove the line")
+		a.config.report(zone.ValuePos, diagnostic.Invalid, "Zone is not the name of a zone, such as us-east-1a: correct it or remove the line")
 		return
 	}
 	zone.Name = "the region of Zone"
@@ -143,5 +145,5 @@ func (a *aws) setDefault(key, value, reason string) {
 		return
 	}
 	a.config.group("Global").set(key, value)
-	a.config.report(e.Pos, Adapted, fmt.Sprintf("%s is set to %q: %s", key, value, reason))
+	a.config.report(e.Pos, diagnostic.Adapted, fmt.Sprintf("%s is set to %q: %s", key, value, reason))
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const (
@@ -37,8 +39,8 @@ func (a *aws) credentials() (map[string][]byte, []Token) {
 	return a.keyPair(), nil
 }
 
-func (a *aws) reportCredentials(key string, line, column int, kind Kind, message string) {
-	a.findings.add(Finding{Input: CredentialsInput, DataKey: key, Line: line, Column: column, Kind: kind, Message: message})
+func (a *aws) reportCredentials(key string, line, column int, kind diagnostic.Kind, message string) {
+	a.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: key, Line: line, Column: column, Kind: kind, Message: message})
 }
 
 // keyPair makes the file out of the two keys that the cloud-credential-operator writes.
@@ -49,23 +51,23 @@ func (a *aws) keyPair() map[string][]byte {
 	switch {
 	case !hasID && !hasKey:
 		has := strings.Join(slices.Sorted(maps.Keys(secret)), ", ")
-		a.reportCredentials("", 0, 0, Invalid, fmt.Sprintf("the credentials Secret has neither the keys %s and %s nor the key %s, only %s; "+
+		a.reportCredentials("", 0, 0, diagnostic.Invalid, fmt.Sprintf("the credentials Secret has neither the keys %s and %s nor the key %s, only %s; "+
 			"correct it, or remove all its keys if the identity of the instances is to be used", awsKeyID, awsSecretKey, awsCredentialsFile, has))
 		return nil
 	case !hasID:
-		a.reportCredentials(awsKeyID, 0, 0, Invalid, "the credentials Secret has "+awsSecretKey+" but no such key: add it")
+		a.reportCredentials(awsKeyID, 0, 0, diagnostic.Invalid, "the credentials Secret has "+awsSecretKey+" but no such key: add it")
 		return nil
 	case !hasKey:
-		a.reportCredentials(awsSecretKey, 0, 0, Invalid, "the credentials Secret has "+awsKeyID+" but no such key: add it")
+		a.reportCredentials(awsSecretKey, 0, 0, diagnostic.Invalid, "the credentials Secret has "+awsKeyID+" but no such key: add it")
 		return nil
 	}
 	texts := map[string]string{awsKeyID: strings.TrimSpace(string(id)), awsSecretKey: strings.TrimSpace(string(key))}
 	for _, name := range []string{awsKeyID, awsSecretKey} {
 		if problem := awsKeyProblem(texts[name]); problem != "" {
-			a.reportCredentials(name, 0, 0, Invalid, problem)
+			a.reportCredentials(name, 0, 0, diagnostic.Invalid, problem)
 		}
 	}
-	a.reportCredentials("", 0, 0, Adapted, fmt.Sprintf("the file %s with the profile [%s] is made of %s and %s: it is what the cloud-controller-manager reads",
+	a.reportCredentials("", 0, 0, diagnostic.Adapted, fmt.Sprintf("the file %s with the profile [%s] is made of %s and %s: it is what the cloud-controller-manager reads",
 		awsCredentialsFile, awsProfileInUse, awsKeyID, awsSecretKey))
 	return map[string][]byte{awsCredentialsFile: fmt.Appendf(nil, "[%s]\n%s = %s\n%s = %s\n",
 		awsProfileInUse, awsKeyID, texts[awsKeyID], awsSecretKey, texts[awsSecretKey])}
@@ -87,7 +89,7 @@ func awsKeyProblem(text string) string {
 // sharedFile checks a shared credentials file and points it at the token that the operator keeps.
 func (a *aws) sharedFile(text string) (map[string][]byte, []Token) {
 	if strings.HasPrefix(text, "\ufeff") {
-		a.reportCredentials(awsCredentialsFile, 1, 1, Invalid, "the text starts with a byte-order mark, which hides the first line: save it as UTF-8 without one")
+		a.reportCredentials(awsCredentialsFile, 1, 1, diagnostic.Invalid, "the text starts with a byte-order mark, which hides the first line: save it as UTF-8 without one")
 		return nil, nil
 	}
 	profiles := readAWSProfiles(text)
@@ -98,7 +100,7 @@ func (a *aws) sharedFile(text string) (map[string][]byte, []Token) {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if isLoneQuote(line) {
-			a.reportCredentials(awsCredentialsFile, i+1, 1, Invalid, "the value is one quote and nothing else, on which the cloud-controller-manager would crash: remove the quote")
+			a.reportCredentials(awsCredentialsFile, i+1, 1, diagnostic.Invalid, "the value is one quote and nothing else, on which the cloud-controller-manager would crash: remove the quote")
 		}
 	}
 	ours := path.Join(a.src.Paths.Tokens, mintedToken)
@@ -112,7 +114,7 @@ func (a *aws) sharedFile(text string) (map[string][]byte, []Token) {
 			continue
 		}
 		lines[s.line-1] = awsTokenFile + " = " + ours
-		a.reportCredentials(awsCredentialsFile, s.line, s.column, Adapted, fmt.Sprintf("%s is set to %q, where the operator keeps a fresh token", awsTokenFile, ours))
+		a.reportCredentials(awsCredentialsFile, s.line, s.column, diagnostic.Adapted, fmt.Sprintf("%s is set to %q, where the operator keeps a fresh token", awsTokenFile, ours))
 	}
 	return map[string][]byte{awsCredentialsFile: []byte(strings.Join(lines, "\n"))}, tokens
 }
@@ -130,7 +132,7 @@ func (a *aws) profileInUse(profiles []*awsProfile) *awsProfile {
 	} else {
 		message += fmt.Sprintf("there is only %s; rename the right one", awsHeaders(profiles))
 	}
-	a.reportCredentials(awsCredentialsFile, 0, 0, Invalid, message)
+	a.reportCredentials(awsCredentialsFile, 0, 0, diagnostic.Invalid, message)
 	return nil
 }
 
@@ -147,7 +149,7 @@ func (a *aws) checkProfile(profiles []*awsProfile, p *awsProfile) {
 			if p.has(key) {
 				at = p.settings[key]
 			}
-			a.reportCredentials(awsCredentialsFile, at.line, at.column, Invalid, fmt.Sprintf("profile [%s] %s", cut(p.name), problem))
+			a.reportCredentials(awsCredentialsFile, at.line, at.column, diagnostic.Invalid, fmt.Sprintf("profile [%s] %s", cut(p.name), problem))
 			return
 		}
 		source := p.settings["source_profile"]
@@ -156,12 +158,12 @@ func (a *aws) checkProfile(profiles []*awsProfile, p *awsProfile) {
 			return
 		}
 		if again {
-			a.reportCredentials(awsCredentialsFile, source.line, source.column, Invalid, fmt.Sprintf("profile [%s] is its own source_profile and has no key pair: add one, or name another profile", cut(p.name)))
+			a.reportCredentials(awsCredentialsFile, source.line, source.column, diagnostic.Invalid, fmt.Sprintf("profile [%s] is its own source_profile and has no key pair: add one, or name another profile", cut(p.name)))
 			return
 		}
 		seen[p.name] = true
 		if p = byName[source.value]; p == nil {
-			a.reportCredentials(awsCredentialsFile, source.line, source.column, Invalid, fmt.Sprintf(
+			a.reportCredentials(awsCredentialsFile, source.line, source.column, diagnostic.Invalid, fmt.Sprintf(
 				"source_profile names a profile that is not in this file: add the section or correct the name; there is %s", awsHeaders(profiles)))
 			return
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig/gcfg"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // The files are what test/conformance compares with the types of the real providers, which this module cannot import, and
@@ -70,7 +71,7 @@ func TestRewritingWritesOnlyKeysThatTheProviderReads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := c.rewrite(Source{Config: []byte(c.config), CredentialsUnknown: true, Cluster: Cluster{Status: c.status, FeatureGates: []string{awsNLBGate}}})
-			require.Empty(t, result.Errors(Strict))
+			require.Empty(t, result.Errors(diagnostic.Strict))
 			config := bytes.ReplaceAll(result.Config, []byte("[x]"), nil)
 			requireKnown(t, c.schema, config)
 			require.Equal(t, c.written, bytes.Count(config, []byte("="))-strings.Count(c.config, "="))

@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig/gcfg"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // awsOverride is what a ServiceOverride is for.
@@ -61,23 +62,23 @@ func (a *aws) checkOverrides() {
 		complete := a.checkComplete(g)
 		address := g.entry("URL")
 		if address.Value != "" && !isEndpoint(address.Value) {
-			a.config.report(address.ValuePos, Invalid, "URL is not of the form https://host or https://host/path")
+			a.config.report(address.ValuePos, diagnostic.Invalid, "URL is not of the form https://host or https://host/path")
 		}
 		o := overrideOf(g)
 		if a.isForeign(o, address.Value) {
-			a.config.report(address.ValuePos, Redirected, fmt.Sprintf("URL is %s, which is neither Amazon's nor in %s of %s: "+
+			a.config.report(address.ValuePos, diagnostic.Redirected, fmt.Sprintf("URL is %s, which is neither Amazon's nor in %s of %s: "+
 				"the cloud-controller-manager would send its signed requests to it; remove the section, or add it to Infrastructure",
 				shownEndpoint(address.Value), awsEndpointsField, infrastructure))
 		}
 		id := o.service + "_" + o.region // the provider makes them one text too
 		if other := first[id]; other != nil && complete {
-			a.config.report(g.Pos, Invalid, fmt.Sprintf("there are two overrides for %s, %s and %s: remove one of them",
+			a.config.report(g.Pos, diagnostic.Invalid, fmt.Sprintf("there are two overrides for %s, %s and %s: remove one of them",
 				quoted(o.String()), awsHeader(other), awsHeader(g)))
 		} else if complete {
 			first[id] = g
 		}
 		if region := a.region(); o.region != "" && region != "" && o.region != region && !slices.Contains(awsServiceIDs(o.service), awsIMDS) {
-			a.config.report(g.entry("Region").ValuePos, Typo, fmt.Sprintf("%s is for the region %s and never used: %s is %s",
+			a.config.report(g.entry("Region").ValuePos, diagnostic.Typo, fmt.Sprintf("%s is for the region %s and never used: %s is %s",
 				awsHeader(g), quoted(o.region), awsRegionField, quoted(region)))
 		}
 	}
@@ -110,7 +111,7 @@ func (a *aws) checkComplete(g *iniGroup) bool {
 		}
 		complete = false
 		if !e.Blank && !g.Broken { // those were reported
-			a.config.report(g.Pos, Invalid, fmt.Sprintf("%s has no %s, and the cloud-controller-manager would exit: add it or remove the section",
+			a.config.report(g.Pos, diagnostic.Invalid, fmt.Sprintf("%s has no %s, and the cloud-controller-manager would exit: add it or remove the section",
 				awsHeader(g), key))
 		}
 	}
@@ -174,7 +175,7 @@ func (a *aws) nameServices() {
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return a.index.groups[awsOverride{id, o.region}] != nil })
 		if len(ids) == 0 {
 			a.config.remove(g)
-			a.config.report(g.Pos, Rewritten, fmt.Sprintf("%s is dropped: there is another override for the same service, by the name that the cloud-controller-manager looks for", awsHeader(g)))
+			a.config.report(g.Pos, diagnostic.Rewritten, fmt.Sprintf("%s is dropped: there is another override for the same service, by the name that the cloud-controller-manager looks for", awsHeader(g)))
 			continue
 		}
 		a.nameService(g, ids)
@@ -193,7 +194,7 @@ func (a *aws) nameService(g *iniGroup, ids []string) {
 	}
 	g.set("Service", ids[0])
 	a.index.add(g)
-	a.config.report(service.Pos, Adapted, fmt.Sprintf("Service is set to %q: %s", ids[0], reason))
+	a.config.report(service.Pos, diagnostic.Adapted, fmt.Sprintf("Service is set to %q: %s", ids[0], reason))
 }
 
 // unknownService reports a service that the provider does not ask. What Infrastructure names is for the whole cluster.
@@ -205,7 +206,7 @@ func (a *aws) unknownService(g *iniGroup, name string) {
 			}
 		}
 	}
-	a.config.report(g.entry("Service").ValuePos, Unknown, fmt.Sprintf("Service is %s, which the cloud-controller-manager does not ask: it knows %s",
+	a.config.report(g.entry("Service").ValuePos, diagnostic.Unknown, fmt.Sprintf("Service is %s, which the cloud-controller-manager does not ask: it knows %s",
 		quoted(name), strings.Join(quotedAll(awsServices), ", ")))
 }
 
@@ -226,11 +227,11 @@ func (a *aws) addEndpoints() {
 func (a *aws) addEndpoint(o awsOverride, name, address string) {
 	if g := a.index.groups[o]; g != nil {
 		e := g.entry("URL")
-		f := Finding{Input: ConfigInput, Line: e.ValuePos.Line, Column: e.ValuePos.Column, Kind: Invalid, Message: fmt.Sprintf(
+		f := diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Line: e.ValuePos.Line, Column: e.ValuePos.Column, Kind: diagnostic.Invalid, Message: fmt.Sprintf(
 			"URL is %s, but %s of infrastructure.config.openshift.io/cluster has %s for %s: write the same URL, or remove the section",
 			shownEndpoint(e.Value), awsEndpointsField, shownEndpoint(address), name)}
 		if isEndpoint(e.Value) && !sameEndpoint(e.Value, address) && !slices.Contains(a.findings, f) { // one line may be for both kinds of load balancers
-			a.findings.add(f)
+			a.findings.Add(f)
 		}
 		return
 	}
@@ -243,5 +244,5 @@ func (a *aws) addEndpoint(o awsOverride, name, address string) {
 	g.set("URL", address)
 	g.set("SigningRegion", o.region)
 	a.index.add(g)
-	a.config.report(gcfg.Position{}, Adapted, fmt.Sprintf("%s is added for %q: %s has this endpoint", awsHeader(g), o.service, awsEndpointsField))
+	a.config.report(gcfg.Position{}, diagnostic.Adapted, fmt.Sprintf("%s is added for %q: %s has this endpoint", awsHeader(g), o.service, awsEndpointsField))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 func TestAWSGolden(t *testing.T) { requireGoldens(t, "aws", cloudconfig.AWS, nil) }
@@ -17,11 +18,11 @@ func TestAWSNeedsNoConfiguration(t *testing.T) {
 	result := cloudconfig.AWS(cloudconfig.Source{})
 	require.Equal(t, "[Global]\nClusterServiceLoadBalancerHealthProbeMode = Shared\n", string(result.Config))
 	require.Nil(t, result.Credentials)
-	require.Empty(t, result.Warnings(cloudconfig.Strict))
+	require.Empty(t, result.Warnings(diagnostic.Strict))
 	require.Equal(t, []string{
 		`cloud config: ClusterServiceLoadBalancerHealthProbeMode is set to "Shared": one probe of kube-proxy for all Services lets a node that shuts down finish its connections`,
 		"cloud config: there is no cloud configuration, which AWS does not need: the cloud-controller-manager gets one with defaults only",
-	}, messages(result, cloudconfig.Adapted))
+	}, messages(result, diagnostic.Adapted))
 }
 
 func TestAWSRefusesCredentialsThatCannotServe(t *testing.T) {
@@ -77,9 +78,9 @@ func TestAWSRefusesCredentialsThatCannotServe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := cloudconfig.AWS(cloudconfig.Source{Credentials: secretOf(c.secret)})
-			require.Equal(t, []string{c.error}, messages(result, cloudconfig.Invalid))
+			require.Equal(t, []string{c.error}, messages(result, diagnostic.Invalid))
 			require.Nil(t, result.Config)
-			for _, f := range result.Findings {
+			for _, f := range result.Diagnostics {
 				require.NotContains(t, f.Message, "s3cr3t")
 			}
 		})
@@ -102,7 +103,7 @@ func TestAWSTakesWhatTheSDKTakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := cloudconfig.AWS(cloudconfig.Source{Config: []byte("[Global]\nClusterServiceLoadBalancerHealthProbeMode=Shared\n"), Credentials: secretOf(map[string]string{"credentials": file})})
-			require.Empty(t, result.Findings)
+			require.Empty(t, result.Diagnostics)
 			require.Equal(t, file, string(result.Credentials["credentials"]))
 			require.Empty(t, result.Tokens)
 		})
@@ -128,15 +129,15 @@ func TestAMebibyteIsCheckedAndItsFindingsAreCut(t *testing.T) {
 		config  string
 		last    string
 	}{
-		"overrides": {cloudconfig.AWS, overrides.String(), fmt.Sprintf("%d more findings from here on are not listed: correct the others first", 2*strings.Count(overrides.String(), "[")-99)},
-		"keys":      {cloudconfig.GCP, "[global]\n" + strings.Repeat("somewhat-unknown = 1\n", size/21), fmt.Sprintf("%d more findings from here on are not listed: correct the others first", size/21-99)},
-		"sections":  {cloudconfig.PowerVS, strings.Repeat("[s]\n", size/4), "262056 more findings from here on are not listed: correct the others first"},
+		"overrides": {cloudconfig.AWS, overrides.String(), fmt.Sprintf("%d more from here on are not listed: correct the others first", 2*strings.Count(overrides.String(), "[")-99)},
+		"keys":      {cloudconfig.GCP, "[global]\n" + strings.Repeat("somewhat-unknown = 1\n", size/21), fmt.Sprintf("%d more from here on are not listed: correct the others first", size/21-99)},
+		"sections":  {cloudconfig.PowerVS, strings.Repeat("[s]\n", size/4), "262056 more from here on are not listed: correct the others first"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := c.rewrite(cloudconfig.Source{Config: []byte(c.config), CredentialsUnknown: true})
-			require.Len(t, result.Findings, 100)
+			require.Len(t, result.Diagnostics, 100)
 			var all []string
-			for _, f := range result.Findings {
+			for _, f := range result.Diagnostics {
 				all = append(all, f.Message)
 			}
 			require.Contains(t, all, c.last)
@@ -144,7 +145,7 @@ func TestAMebibyteIsCheckedAndItsFindingsAreCut(t *testing.T) {
 	}
 	file := "[default]\naws_access_key_id = A\n" + strings.Repeat("  b\n", size/4)
 	require.Equal(t, []string{"credentials credentials:2:1: profile [default] has aws_access_key_id with more in the next line, because that one is indented: remove the blanks before it"},
-		messages(cloudconfig.AWS(cloudconfig.Source{Credentials: secretOf(map[string]string{"credentials": file})}), cloudconfig.Invalid))
+		messages(cloudconfig.AWS(cloudconfig.Source{Credentials: secretOf(map[string]string{"credentials": file})}), diagnostic.Invalid))
 }
 
 // FuzzAWS proves the promises of a Rewrite for whatever configuration and credentials there are.

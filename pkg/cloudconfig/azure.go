@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const (
@@ -60,7 +62,7 @@ func (a *azure) useProbes() {
 		return
 	}
 	a.kept = map[string]string{key: named}
-	a.config.put(newText(shared), Rewritten, "the value was ignored before this operator took over, and an upgrade changes no health probes; "+
+	a.config.put(newText(shared), diagnostic.Rewritten, "the value was ignored before this operator took over, and an upgrade changes no health probes; "+
 		"to have it, remove the line, wait until that is rolled out, and add it again", key)
 }
 
@@ -83,7 +85,7 @@ func AzureStack(src Source) Result {
 
 func readAzure(src Source, stack bool) *azure {
 	a := &azure{src: src, stack: stack}
-	reader := treeReader{format: yamlAsJSONTree, fields: azureFields, input: ConfigInput,
+	reader := treeReader{format: yamlAsJSONTree, fields: azureFields, input: diagnostic.CloudConfig,
 		empty: "write the JSON object that the installer makes, with at least subscriptionId and resourceGroup"}
 	a.config = reader.read(src.Config, &a.findings)
 	a.config.checkPlaceholders()
@@ -103,17 +105,17 @@ func readAzure(src Source, stack bool) *azure {
 }
 
 func (a *azure) finish(files map[string][]byte) Result {
-	return a.findings.finish(Result{Config: a.config.formatJSON(), Files: files, Tokens: a.tokens, Kept: a.kept})
+	return finish(a.findings, Result{Config: a.config.formatJSON(), Files: files, Tokens: a.tokens, Kept: a.kept})
 }
 
 // invalid reports that a key's value is refused; the whole configuration where the key is not set.
 func (a *azure) invalid(key, message string) {
-	a.config.reportAt(a.config.value(key), Invalid, message)
+	a.config.reportAt(a.config.value(key), diagnostic.Invalid, message)
 }
 
 func (a *azure) setDefault(key, value, reason string) {
 	if a.config.text(key) == "" {
-		a.config.put(newText(value), Adapted, reason, key)
+		a.config.put(newText(value), diagnostic.Adapted, reason, key)
 	}
 }
 
@@ -131,7 +133,7 @@ func (a *azure) useCloud() {
 	}
 	switch named := a.config.text("cloud"); {
 	case strings.TrimSpace(named) == "":
-		a.config.put(newText(fact), Adapted, "Infrastructure names this cloud", "cloud")
+		a.config.put(newText(fact), diagnostic.Adapted, "Infrastructure names this cloud", "cloud")
 	case azureCloud(named) != azureCloud(fact):
 		a.contradicts("cloud", "cloudName", fact)
 	}
@@ -184,7 +186,7 @@ func (a *azure) checkTolerated() {
 			continue
 		}
 		message := fmt.Sprintf("%s is %s, which the cloud-controller-manager takes for %s; it knows %s", t.key, quoted(named), t.is, oneOf(t.values))
-		a.config.reportAt(a.config.value(t.key), Typo, message)
+		a.config.reportAt(a.config.value(t.key), diagnostic.Typo, message)
 	}
 }
 
@@ -192,7 +194,7 @@ func (a *azure) checkTolerated() {
 func checkEndpointURL(d *treeDocument, key string, schemes ...string) {
 	value := d.text(key)
 	if u, err := url.Parse(value); value != "" && (err != nil || !slices.Contains(schemes, u.Scheme) || u.Host == "") {
-		d.reportAt(d.value(key), Invalid, fmt.Sprintf("%s is %s, but wants a URL of the form https://management.example.com/", key, quoted(value)))
+		d.reportAt(d.value(key), diagnostic.Invalid, fmt.Sprintf("%s is %s, but wants a URL of the form https://management.example.com/", key, quoted(value)))
 	}
 }
 
@@ -212,7 +214,7 @@ func (a *azure) checkLoadBalancers() {
 		return
 	}
 	if pool := d.text("loadBalancerBackendPoolConfigurationType"); pool == "" || strings.EqualFold(pool, "nodeIPConfiguration") {
-		d.reportAt(several, Invalid, "multipleStandardLoadBalancerConfigurations does not go with loadBalancerBackendPoolConfigurationType nodeIPConfiguration, which is the default: write nodeIP there")
+		d.reportAt(several, diagnostic.Invalid, "multipleStandardLoadBalancerConfigurations does not go with loadBalancerBackendPoolConfigurationType nodeIPConfiguration, which is the default: write nodeIP there")
 	}
 	seen := map[string]bool{}
 	for _, item := range several.items {
@@ -227,9 +229,9 @@ func (a *azure) checkLoadBalancer(item *treeNode, seen map[string]bool) {
 			value = n.text
 		}
 		if key == "primaryVMSet" && value == "" {
-			a.config.reportAt(item, Invalid, "this load balancer has no primaryVMSet: write the set of virtual machines that are always behind it")
+			a.config.reportAt(item, diagnostic.Invalid, "this load balancer has no primaryVMSet: write the set of virtual machines that are always behind it")
 		} else if seen[key+value] {
-			a.config.reportAt(item, Invalid, fmt.Sprintf("a load balancer before this one has the %s %s already: write another one", key, quoted(value)))
+			a.config.reportAt(item, diagnostic.Invalid, fmt.Sprintf("a load balancer before this one has the %s %s already: write another one", key, quoted(value)))
 		}
 		seen[key+value] = true
 	}
@@ -256,11 +258,11 @@ func (a *azure) checkServiceGateway() {
 func (a *azure) checkEndpoints() {
 	text, ok := a.src.Keys[azureEndpointsKey]
 	if !ok {
-		a.config.report(0, 0, Invalid, "the key endpoints is missing beside the configuration: without it the cloud-controller-manager would talk to the public cloud; "+
+		a.config.report(0, 0, diagnostic.Invalid, "the key endpoints is missing beside the configuration: without it the cloud-controller-manager would talk to the public cloud; "+
 			"write the JSON object that the installer makes, with resourceManagerEndpoint, tokenAudience and activeDirectoryEndpoint")
 		return
 	}
-	reader := treeReader{format: jsonTree, fields: slices.Clone(azureEndpointsFields), input: ConfigInput, dataKey: azureEndpointsKey,
+	reader := treeReader{format: jsonTree, fields: slices.Clone(azureEndpointsFields), input: diagnostic.CloudConfig, dataKey: azureEndpointsKey,
 		empty: "write the JSON object that the installer makes, with resourceManagerEndpoint, tokenAudience and activeDirectoryEndpoint"}
 	for i, field := range reader.fields {
 		if a.config.text("resourceManagerEndpoint") == "" && slices.Contains([]string{"resourceManagerEndpoint", "tokenAudience", "activeDirectoryEndpoint"}, field.name) {
@@ -292,7 +294,7 @@ func (a *azure) checkResourceManager() {
 	if isUnder(hostOf(named), azureResourceManagers...) && isTLS(named) {
 		return
 	}
-	a.config.reportAt(a.config.value("resourceManagerEndpoint"), Redirected, fmt.Sprintf(
+	a.config.reportAt(a.config.value("resourceManagerEndpoint"), diagnostic.Redirected, fmt.Sprintf(
 		"resourceManagerEndpoint is %s, which is not Microsoft's, and %s names none: "+
 			"the cloud-controller-manager would send its credentials where it says; remove the line",
 		shownEndpoint(named), infrastructure))
@@ -317,7 +319,7 @@ func (a *azure) checkStack(endpoints *treeDocument) {
 		if host := hostOf(named); host == "" || isUnder(host, endpoint.domains...) {
 			continue
 		}
-		endpoints.reportAt(endpoints.value(endpoint.key), Redirected, fmt.Sprintf(
+		endpoints.reportAt(endpoints.value(endpoint.key), diagnostic.Redirected, fmt.Sprintf(
 			"%s is %s, which does not belong to status.platformStatus.azure.armEndpoint of %s, %s: "+
 				"the cloud-controller-manager would send its credentials there; correct it",
 			endpoint.key, shownEndpoint(named), infrastructure, shownEndpoint(status.ARMEndpoint)))

@@ -9,6 +9,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // The files are what test/conformance compares with the types of the real providers, which this module cannot import, and
@@ -86,7 +88,7 @@ func TestRewrittenTreesHaveNothingUnknown(t *testing.T) {
 				src.Cluster.Status = configv1.PlatformStatus{
 					Azure: &configv1.AzurePlatformStatus{ARMEndpoint: "https://management.example.com/"}, AlibabaCloud: &configv1.AlibabaCloudPlatformStatus{Region: "cn-hangzhou"}}
 				result := c.rewrite(src)
-				require.Empty(t, result.Errors(Strict))
+				require.Empty(t, result.Errors(diagnostic.Strict))
 				requireKnownTree(t, c.format, c.fields, result.Config)
 			}
 		})

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // The keys of the credentials Secret. The root Secret of the cluster has more of them.
@@ -33,24 +35,24 @@ const azureLoginReason = "the cloud-controller-manager logs in with the credenti
 func secretTexts(credentials map[string][]byte, fs *findings, names ...string) map[string]string {
 	out := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(credentials)) {
-		report := func(kind Kind, message string) {
-			fs.add(Finding{Input: CredentialsInput, DataKey: key, Kind: kind, Message: message})
+		report := func(kind diagnostic.Kind, message string) {
+			fs.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: key, Kind: kind, Message: message})
 		}
 		if !slices.Contains(names, key) {
 			if meant := nearest(key, names); meant != "" && len(credentials[meant]) == 0 {
-				report(Typo, fmt.Sprintf("unknown key; did you mean %q?", meant))
+				report(diagnostic.Typo, fmt.Sprintf("unknown key; did you mean %q?", meant))
 			}
 			continue
 		}
 		text := string(credentials[key])
 		if out[key] = strings.TrimSpace(text); out[key] != text && out[key] != "" {
-			report(Rewritten, "the blanks or line breaks around the value are left out")
+			report(diagnostic.Rewritten, "the blanks or line breaks around the value are left out")
 		}
 		if strings.ContainsFunc(out[key], func(r rune) bool { return r == 0xfffd || r < ' ' || !yamlPrintable(r) }) {
-			report(Invalid, "the value has a line break or another character in it that is no text: write the credential again, without a line break")
+			report(diagnostic.Invalid, "the value has a line break or another character in it that is no text: write the credential again, without a line break")
 		}
 		if _, _, name, found := Placeholders([]byte(out[key])); found {
-			report(Invalid, placeholderMessage(name)+": rotate the credential or change the value")
+			report(diagnostic.Invalid, placeholderMessage(name)+": rotate the credential or change the value")
 		}
 	}
 	return out
@@ -98,7 +100,7 @@ func (a *azure) checkTenant() {
 }
 
 func (a *azure) noLogin(message string) {
-	a.findings.add(Finding{Input: CredentialsInput, Kind: Invalid, Message: message})
+	a.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Kind: diagnostic.Invalid, Message: message})
 }
 
 // hasOwnLogin tells whether the configuration names a login that needs no Secret.
@@ -132,38 +134,38 @@ func (a *azure) missingLogin(login map[string]string) string {
 func (a *azure) merge(login map[string]string) {
 	d := a.config
 	if id := login[azureClientIDKey]; id != "" {
-		d.put(newText(id), Rewritten, azureLoginReason, "aadClientId")
+		d.put(newText(id), diagnostic.Rewritten, azureLoginReason, "aadClientId")
 	} else if d.text("aadClientId") == "" {
 		a.noLogin("there is no " + azureClientIDKey + ": write the ID of the application that the credentials belong to")
 	}
 	federated := login[azureTokenFileKey] != ""
 	switch tenant := login[azureTenantIDKey]; {
 	case tenant != "" && (federated || d.text("tenantId") == ""):
-		d.put(newText(tenant), Rewritten, azureLoginReason, "tenantId")
+		d.put(newText(tenant), diagnostic.Rewritten, azureLoginReason, "tenantId")
 	case tenant != "" && !strings.EqualFold(d.text("tenantId"), tenant):
-		d.reportAt(d.value("tenantId"), Redirected, "tenantId differs from "+azureTenantIDKey+" of the credentials Secret: "+
+		d.reportAt(d.value("tenantId"), diagnostic.Redirected, "tenantId differs from "+azureTenantIDKey+" of the credentials Secret: "+
 			"the cloud-controller-manager would log in to another tenant; remove it, or write the same one")
 	case d.text("tenantId") == "":
 		a.noLogin("there is no " + azureTenantIDKey + ", and no tenantId in the cloud configuration: write the ID of the tenant")
 	}
 	// The installer writes true, so this is nothing that the user has to know.
 	if d.isTrue("useManagedIdentityExtension") {
-		d.put(newBool(false), Adapted, "a managed identity would win over the credentials of the Secret", "useManagedIdentityExtension")
+		d.put(newBool(false), diagnostic.Adapted, "a managed identity would win over the credentials of the Secret", "useManagedIdentityExtension")
 	}
 	if federated {
 		a.useToken()
 		return
 	}
-	d.put(newText(login[azureClientSecretKey]), Rewritten, azureLoginReason, "aadClientSecret")
+	d.put(newText(login[azureClientSecretKey]), diagnostic.Rewritten, azureLoginReason, "aadClientSecret")
 	if d.isTrue("useFederatedWorkloadIdentityExtension") {
-		d.put(newBool(false), Rewritten, "workload identity would win over the client secret of the Secret", "useFederatedWorkloadIdentityExtension")
+		d.put(newBool(false), diagnostic.Rewritten, "workload identity would win over the client secret of the Secret", "useFederatedWorkloadIdentityExtension")
 	}
 }
 
 // useToken makes the provider log in with a token of its ServiceAccount.
 func (a *azure) useToken() {
 	file := path.Join(a.src.Paths.Tokens, tokenKey)
-	a.config.put(newText(file), Rewritten, "the operator keeps a fresh token of the cloud-controller-manager's ServiceAccount there", "aadFederatedTokenFile")
-	a.config.put(newBool(true), Rewritten, "the credentials Secret has a federated token instead of a client secret", "useFederatedWorkloadIdentityExtension")
+	a.config.put(newText(file), diagnostic.Rewritten, "the operator keeps a fresh token of the cloud-controller-manager's ServiceAccount there", "aadFederatedTokenFile")
+	a.config.put(newBool(true), diagnostic.Rewritten, "the credentials Secret has a federated token instead of a client secret", "useFederatedWorkloadIdentityExtension")
 	a.tokens = []Token{{Key: tokenKey, Audience: openshiftAudience}}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // azureLogin is what the cloud-credential-operator writes into the Secret.
@@ -52,7 +53,7 @@ func TestAzureStackGolden(t *testing.T) {
 
 func TestAzureDeliversNoCredentialsBesideTheConfiguration(t *testing.T) {
 	result := cloudconfig.Azure(cloudconfig.Source{Config: []byte(smallAzureConfig), Credentials: secretOf(azureLogin)})
-	require.Empty(t, result.Errors(cloudconfig.Strict))
+	require.Empty(t, result.Errors(diagnostic.Strict))
 	require.Empty(t, result.Credentials)
 	require.Contains(t, string(result.Config), secretValue)
 }
@@ -62,7 +63,7 @@ func TestAzureMergesNothingWhereNobodyKnows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			result := rewrite(cloudconfig.Source{Config: []byte(`{"subscriptionId": "s", "resourceGroup": "r", "useManagedIdentityExtension": true}`),
 				Credentials: secretOf(azureLogin), CredentialsUnknown: true})
-			require.Empty(t, result.Errors(cloudconfig.Strict))
+			require.Empty(t, result.Errors(diagnostic.Strict))
 			require.Contains(t, string(result.Config), `"useManagedIdentityExtension": true`)
 			require.NotContains(t, string(result.Config), "aadClient")
 			require.Empty(t, result.Tokens)
@@ -73,7 +74,7 @@ func TestAzureMergesNothingWhereNobodyKnows(t *testing.T) {
 func TestAzureReportsAMissingConfiguration(t *testing.T) {
 	require.Equal(t, []string{
 		"cloud config: there is no cloud configuration: it is missing; write the JSON object that the installer makes, with at least subscriptionId and resourceGroup"},
-		messages(cloudconfig.Azure(cloudconfig.Source{Credentials: secretOf(azureLogin)}), cloudconfig.Invalid))
+		messages(cloudconfig.Azure(cloudconfig.Source{Credentials: secretOf(azureLogin)}), diagnostic.Invalid))
 }
 
 func TestAzureAsksInfrastructureOnlyForWhatItSays(t *testing.T) {
@@ -103,7 +104,7 @@ func FuzzAzure(f *testing.F) {
 		src := cloudconfig.Source{Config: config, Paths: staticPodPaths, Credentials: secretOf(secret), Keys: map[string][]byte{"endpoints": endpoints}}
 		for _, rewrite := range []cloudconfig.Rewrite{cloudconfig.Azure, cloudconfig.AzureStack} {
 			requireFuzzed(t, rewrite, src)
-			for _, finding := range rewrite(src).Findings {
+			for _, finding := range rewrite(src).Diagnostics {
 				require.NotContains(t, finding.Message, secretValue)
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // checkCABundle reports what makes client-go's certificate reader, which the cloud-controller-managers use, refuse a CA
@@ -23,12 +25,12 @@ func checkCABundle(bundle []byte, fs *findings) {
 		certificates++
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
 			line, column := position(bundle, bytes.LastIndex(bundle[:offset], []byte("-----BEGIN CERTIFICATE-----")))
-			fs.add(Finding{Input: CABundleInput, Line: line, Column: column, Kind: Invalid,
+			fs.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Key: diagnostic.CABundleKey, Line: line, Column: column, Kind: diagnostic.Invalid,
 				Message: "this certificate cannot be parsed, and the cloud-controller-manager would exit: replace or remove it"})
 		}
 	}
 	if certificates == 0 {
-		fs.add(Finding{Input: CABundleInput, Kind: Invalid,
+		fs.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Key: diagnostic.CABundleKey, Kind: diagnostic.Invalid,
 			Message: "there is no PEM certificate in it, and the cloud-controller-manager would exit: write the CA certificates in PEM form"})
 	}
 }

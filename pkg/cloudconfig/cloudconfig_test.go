@@ -9,21 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
-
-func TestPolicyDecidesAboutTyposOnly(t *testing.T) {
-	findings := map[cloudconfig.Kind]cloudconfig.Finding{}
-	var all []cloudconfig.Finding
-	for i, kind := range []cloudconfig.Kind{cloudconfig.Invalid, cloudconfig.Typo, cloudconfig.Unknown, cloudconfig.Legacy, cloudconfig.Rewritten} {
-		findings[kind] = cloudconfig.Finding{Input: cloudconfig.ConfigInput, Line: i + 1, Column: 1, Kind: kind}
-		all = append(all, findings[kind])
-	}
-	r := cloudconfig.Result{Findings: all}
-	require.Equal(t, []cloudconfig.Finding{findings[cloudconfig.Invalid]}, r.Errors(cloudconfig.Lenient))
-	require.Equal(t, []cloudconfig.Finding{findings[cloudconfig.Invalid], findings[cloudconfig.Typo]}, r.Errors(cloudconfig.Strict))
-	require.Equal(t, all[1:], r.Warnings(cloudconfig.Lenient))
-	require.Equal(t, all[2:], r.Warnings(cloudconfig.Strict))
-}
 
 func TestPlaceholders(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -54,10 +41,10 @@ func TestFindingsAreSortedByInputAndPlace(t *testing.T) {
 	src.Credentials = clouds("clouds: 1\n")
 	src.CABundle = []byte("hello")
 	var got []string
-	for _, f := range cloudconfig.OpenStack(src).Findings {
-		got = append(got, fmt.Sprintf("%s:%d:%d", f.Input, f.Line, f.Column))
+	for _, f := range cloudconfig.OpenStack(src).Diagnostics {
+		got = append(got, strings.SplitAfterN(shown(f), ": ", 2)[0])
 	}
-	require.Equal(t, []string{"cloud config:2:11", "cloud config:3:1", "credentials:1:1", "CA bundle:0:0"}, got)
+	require.Equal(t, []string{"cloud config:2:11: ", "cloud config:3:1: ", "credentials clouds.yaml:1:1: ", "CA bundle: "}, got)
 }
 
 func TestTheFindingsOfALargeInputStayFew(t *testing.T) {
@@ -71,17 +58,17 @@ func TestTheFindingsOfALargeInputStayFew(t *testing.T) {
 	for name, c := range map[string]struct {
 		config string
 		last   string
-		kind   cloudconfig.Kind
+		kind   diagnostic.Kind
 	}{
-		"unknown keys":            {distinct.String(), "cloud config:101:1: 96236 more findings from here on are not listed: correct the others first", cloudconfig.Unknown},
-		"broken lines":            {fill("[Global]\n", "=\n"), "cloud config:101:1: 524189 more findings from here on are not listed: correct the others first", cloudconfig.Invalid},
-		"one key again and again": {fill("[Global]\n", "region=1\n"), "cloud config:101:1: 116408 more findings from here on are not listed: correct the others first", cloudconfig.Rewritten},
+		"unknown keys":            {distinct.String(), "cloud config:101:1: 96236 more from here on are not listed: correct the others first", diagnostic.Unknown},
+		"broken lines":            {fill("[Global]\n", "=\n"), "cloud config:101:1: 524189 more from here on are not listed: correct the others first", diagnostic.Invalid},
+		"one key again and again": {fill("[Global]\n", "region=1\n"), "cloud config:101:1: 116408 more from here on are not listed: correct the others first", diagnostic.Rewritten},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := cloudconfig.OpenStack(source(c.config)) // half a second; anything quadratic would take minutes
-			require.Len(t, result.Findings, 100)
-			require.Equal(t, c.last, result.Findings[99].String())
-			require.Equal(t, c.kind, result.Findings[99].Kind)
+			require.Len(t, result.Diagnostics, 100)
+			require.Equal(t, c.last, shown(result.Diagnostics[99]))
+			require.Equal(t, c.kind, result.Diagnostics[99].Kind)
 		})
 	}
 }
@@ -94,8 +81,8 @@ func TestInvalidFindingsAreListedBeforeOthersAreLeftOut(t *testing.T) {
 	}
 	b.WriteString("[LoadBalancer]\nenabled = x\n")
 	result := cloudconfig.OpenStack(source(b.String()))
-	require.Len(t, result.Findings, 100)
-	require.Equal(t, []string{`cloud config:203:11: enabled is "x", but wants true or false`}, messages(result, cloudconfig.Invalid))
+	require.Len(t, result.Diagnostics, 100)
+	require.Equal(t, []string{`cloud config:203:11: enabled is "x", but wants true or false`}, messages(result, diagnostic.Invalid))
 }
 
 // FuzzOpenStack proves for any input that nothing panics, that the result is always the same and without the credentials'
@@ -115,9 +102,9 @@ func FuzzOpenStack(f *testing.F) {
 		src := cloudconfig.Source{Config: config, Credentials: map[string][]byte{"clouds.yaml": cloudsYAML}, CABundle: bundle, Paths: paths}
 		result := cloudconfig.OpenStack(src)
 		require.Equal(t, result, cloudconfig.OpenStack(src))
-		invalid := messages(result, cloudconfig.Invalid)
+		invalid := messages(result, diagnostic.Invalid)
 		if bytes.Equal(cloudsYAML, []byte(goodClouds)) {
-			for _, f := range result.Findings {
+			for _, f := range result.Diagnostics {
 				require.NotContains(t, f.Message, secretValue)
 			}
 		}
@@ -127,7 +114,7 @@ func FuzzOpenStack(f *testing.F) {
 		}
 		src.Config = result.Config
 		again := cloudconfig.OpenStack(src)
-		require.Empty(t, messages(again, cloudconfig.Invalid))
+		require.Empty(t, messages(again, diagnostic.Invalid))
 		require.Equal(t, string(result.Config), string(again.Config))
 	})
 }

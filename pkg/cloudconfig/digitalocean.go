@@ -3,6 +3,8 @@ package cloudconfig
 import (
 	"bytes"
 	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // digitalOceanToken is the key of the Secret that has to be there.
@@ -21,12 +23,12 @@ var digitalOceanKeys = []string{digitalOceanToken, "region", "cluster-id", "clus
 func DigitalOcean(src Source) Result {
 	var fs findings
 	if len(bytes.TrimSpace(src.Config)) > 0 {
-		fs.add(Finding{Input: ConfigInput, Kind: Rewritten,
+		fs.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Kind: diagnostic.Rewritten,
 			Message: "DigitalOcean's cloud-controller-manager has no configuration file and ignores this one: remove it; what can be set are the keys " +
 				strings.Join(digitalOceanKeys, ", ") + " of the credentials Secret"})
 	}
 	if src.CredentialsUnknown {
-		return fs.finish(Result{Config: []byte{}})
+		return finish(fs, Result{Config: []byte{}})
 	}
 	values := secretTexts(src.Credentials, &fs, digitalOceanKeys...)
 	delivered := map[string][]byte{}
@@ -36,16 +38,16 @@ func DigitalOcean(src Source) Result {
 			continue
 		}
 		if strings.ContainsAny(value, " '") {
-			fs.add(Finding{Input: CredentialsInput, DataKey: key, Kind: Invalid, Message: "the value has a blank or a single quote in it, which it cannot have: write it again"})
+			fs.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: key, Kind: diagnostic.Invalid, Message: "the value has a blank or a single quote in it, which it cannot have: write it again"})
 		}
 		delivered[key] = []byte(value)
 	}
 	switch {
 	case src.Credentials == nil:
-		fs.add(Finding{Input: CredentialsInput, Kind: Invalid,
+		fs.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Kind: diagnostic.Invalid,
 			Message: "there is no credentials Secret: create it with the key " + digitalOceanToken + ", an access token of DigitalOcean's API"})
 	case values[digitalOceanToken] == "":
-		fs.add(Finding{Input: CredentialsInput, DataKey: digitalOceanToken, Kind: Invalid, Message: "it is missing or empty: write an access token of DigitalOcean's API"})
+		fs.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: digitalOceanToken, Kind: diagnostic.Invalid, Message: "it is missing or empty: write an access token of DigitalOcean's API"})
 	}
-	return fs.finish(Result{Config: []byte{}, Credentials: delivered})
+	return finish(fs, Result{Config: []byte{}, Credentials: delivered})
 }

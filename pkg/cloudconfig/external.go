@@ -3,25 +3,27 @@ package cloudconfig
 import (
 	"maps"
 	"slices"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // External delivers the configuration and the credentials of a cloud-controller-manager that nothing is known of as they
 // are, and finds only what would not reach a node as it is. No configuration is an empty file.
 func External(src Source) Result {
 	var fs findings
-	check := func(f Finding, data []byte, advice string) {
+	check := func(f diagnostic.Diagnostic, data []byte, advice string) {
 		if line, column, name, found := Placeholders(data); found {
-			f.Line, f.Column, f.Kind, f.Message = line, column, Invalid, placeholderMessage(name)+": "+advice
-			fs.add(f)
+			f.Line, f.Column, f.Kind, f.Message = line, column, diagnostic.Invalid, placeholderMessage(name)+": "+advice
+			fs.Add(f)
 		}
 	}
-	check(Finding{Input: ConfigInput}, src.Config, "write another value")
+	check(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig}, src.Config, "write another value")
 	for _, key := range slices.Sorted(maps.Keys(src.Credentials)) {
-		check(Finding{Input: CredentialsInput, DataKey: key}, src.Credentials[key], "rotate the credential or change the value")
+		check(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: key}, src.Credentials[key], "rotate the credential or change the value")
 	}
 	config := src.Config
 	if config == nil {
 		config = []byte{}
 	}
-	return fs.finish(Result{Config: config, Credentials: src.Credentials})
+	return finish(fs, Result{Config: config, Credentials: src.Credentials})
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const (
@@ -40,7 +42,7 @@ func GCP(src Source) Result {
 	g.useCredentials()
 	g.endEndpoint()
 	g.config.checkPlaceholders()
-	return g.findings.finish(Result{Config: g.config.format(), Credentials: credentials, Tokens: tokens})
+	return finish(g.findings, Result{Config: g.config.format(), Credentials: credentials, Tokens: tokens})
 }
 
 // checkValues finds values that can be read, but with which the provider exits, or for which it silently takes another.
@@ -49,14 +51,14 @@ func (g *gcp) checkValues() {
 	g.checkWord("firewall-rules-management", "Enabled", "Enabled", "Disabled")
 	for _, key := range []string{"api-endpoint", "container-api-endpoint"} {
 		if e := g.config.value("global", key); e.Value != "" && !isEndpoint(e.Value) {
-			g.config.report(e.ValuePos, Invalid, key+" is not of the form https://compute.googleapis.com/compute/v1/")
+			g.config.report(e.ValuePos, diagnostic.Invalid, key+" is not of the form https://compute.googleapis.com/compute/v1/")
 		}
 	}
 	if e := g.config.value("global", "local-zone"); e.Value != "" && gcpRegion(e.Value) == "" {
-		g.config.report(e.ValuePos, Invalid, fmt.Sprintf("local-zone is %s, but wants a zone, such as us-central1-a", quoted(e.Value)))
+		g.config.report(e.ValuePos, diagnostic.Invalid, fmt.Sprintf("local-zone is %s, but wants a zone, such as us-central1-a", quoted(e.Value)))
 	}
 	if e := g.config.value("global", "token-url"); e.Value != "" && e.Value != "nil" && !isEndpoint(e.Value) {
-		g.config.report(e.ValuePos, Invalid, "token-url is neither nil nor of the form https://host/path")
+		g.config.report(e.ValuePos, diagnostic.Invalid, "token-url is neither nil nor of the form https://host/path")
 	}
 }
 
@@ -65,7 +67,7 @@ func (g *gcp) checkWord(key, fallback string, known ...string) {
 	if e.Value == "" || slices.Contains(known, e.Value) {
 		return
 	}
-	g.config.report(e.ValuePos, Typo, fmt.Sprintf("%s is %s, which the cloud-controller-manager takes for %s: it knows %s",
+	g.config.report(e.ValuePos, diagnostic.Typo, fmt.Sprintf("%s is %s, which the cloud-controller-manager takes for %s: it knows %s",
 		key, quoted(e.Value), fallback, strings.Join(known, ", ")))
 }
 
@@ -105,7 +107,7 @@ func (g *gcp) checkEndpoints() {
 		if !isEndpoint(e.Value) || isTLS(e.Value) && isUnder(hostOf(e.Value), g.universe) {
 			continue
 		}
-		g.config.report(e.ValuePos, Redirected, fmt.Sprintf("%s is %s, which is not of the API that the %s of the credentials Secret is for: "+
+		g.config.report(e.ValuePos, diagnostic.Redirected, fmt.Sprintf("%s is %s, which is not of the API that the %s of the credentials Secret is for: "+
 			"the cloud-controller-manager would send its tokens there; remove the line", key, shownEndpoint(e.Value), gcpCredentialsFile))
 	}
 }
@@ -119,10 +121,10 @@ func (g *gcp) useCredentials() {
 	g.config.group("global").set("token-url", "nil")
 	const reason = `token-url is set to "nil": the cloud-controller-manager logs in with the service_account.json of its own credentials Secret`
 	if was.Value == "" {
-		g.config.report(was.Pos, Adapted, reason+", and would ask the metadata server otherwise")
+		g.config.report(was.Pos, diagnostic.Adapted, reason+", and would ask the metadata server otherwise")
 		return
 	}
-	g.config.report(was.Pos, Rewritten, reason)
+	g.config.report(was.Pos, diagnostic.Rewritten, reason)
 }
 
 // endEndpoint adds the slash that the provider does not add when it makes the addresses of networks out of the endpoint.
@@ -132,5 +134,5 @@ func (g *gcp) endEndpoint() {
 		return
 	}
 	g.config.group("global").set("api-endpoint", e.Value+"/")
-	g.config.report(e.Pos, Rewritten, "api-endpoint gets a slash at its end: the cloud-controller-manager puts the names of networks right behind it")
+	g.config.report(e.Pos, diagnostic.Rewritten, "api-endpoint gets a slash at its end: the cloud-controller-manager puts the names of networks right behind it")
 }

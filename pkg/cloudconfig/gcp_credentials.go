@@ -11,6 +11,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const (
@@ -28,7 +30,7 @@ var gcpOtherTypes = []string{"authorized_user", "external_account_authorized_use
 // and cloud.google.com/go/auth): keys of service accounts and federations have these names.
 var gcpCredentials = treeReader{
 	format:  jsonTree,
-	input:   CredentialsInput,
+	input:   diagnostic.Credentials,
 	dataKey: gcpCredentialsFile,
 	empty:   "restore the file that Google or ccoctl made",
 	fields: slices.Concat(
@@ -66,12 +68,12 @@ func gcpTexts(names ...string) []treeField {
 // secretKey is the one key of the credentials Secret that is needed; false when there is nothing to check in it.
 func secretKey(src Source, key string, fs *findings) ([]byte, bool) {
 	text, ok := src.Credentials[key]
-	whole := Finding{Input: CredentialsInput, DataKey: key, Kind: Invalid}
+	whole := diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: key, Kind: diagnostic.Invalid}
 	switch {
 	case src.Credentials == nil && src.CredentialsUnknown:
 		return nil, false
 	case src.Credentials == nil:
-		whole.DataKey = ""
+		whole.Key = ""
 		whole.Message = "there is no credentials Secret: see whether the cloud-credential-operator makes it, or create it where credentials are managed by hand"
 	case !ok && len(src.Credentials) == 0:
 		whole.Message = "the credentials Secret is empty: it needs the key " + key
@@ -82,7 +84,7 @@ func secretKey(src Source, key string, fs *findings) ([]byte, bool) {
 	default:
 		return text, true
 	}
-	fs.add(whole)
+	fs.Add(whole)
 	return nil, false
 }
 
@@ -103,7 +105,7 @@ func (g *gcp) credentials() (map[string][]byte, []Token) {
 		if !slices.Contains(gcpOtherTypes, kind) {
 			kind = "unknown"
 		}
-		account.reportAt(account.value("type"), Invalid, fmt.Sprintf("type is %s, but wants %s (a key) or %s (workload identity)", kind, gcpKeyType, gcpFederationType))
+		account.reportAt(account.value("type"), diagnostic.Invalid, fmt.Sprintf("type is %s, but wants %s (a key) or %s (workload identity)", kind, gcpKeyType, gcpFederationType))
 	}
 	return map[string][]byte{gcpCredentialsFile: text}, nil
 }
@@ -112,7 +114,7 @@ func checkGCPKey(account *treeDocument) {
 	requireGCP(account, "client_email")
 	requireGCP(account, "private_key")
 	if key := account.value("private_key"); key != nil && key.kind == textNode && key.text != "" && !isRSAKey(key.text) {
-		account.reportAt(key, Invalid, `private_key is not an RSA key in PEM form: see whether its line breaks, "\n", were lost`)
+		account.reportAt(key, diagnostic.Invalid, `private_key is not an RSA key in PEM form: see whether its line breaks, "\n", were lost`)
 	}
 	checkGCPAddress(account, "token_uri")
 }
@@ -139,16 +141,16 @@ func (g *gcp) useToken(account *treeDocument, text []byte) []byte {
 	checkGCPAddress(account, "token_url")
 	checkGCPAddress(account, "service_account_impersonation_url")
 	if format := account.text("credential_source", "format", "type"); format != "" && format != "text" {
-		account.reportAt(account.value("credential_source", "format", "type"), Invalid,
+		account.reportAt(account.value("credential_source", "format", "type"), diagnostic.Invalid,
 			"credential_source.format.type wants text: the file holds the token and nothing else")
 	}
 	ours := path.Join(g.src.Paths.Tokens, mintedToken)
 	switch file := account.value("credential_source", "file"); {
 	case file == nil || file.text == "":
-		account.reportAt(account.value("credential_source"), Invalid,
+		account.reportAt(account.value("credential_source"), diagnostic.Invalid,
 			"credential_source has no file: the operator delivers the token as a file, and in no other way")
 	case file.text != ours:
-		account.reportAt(file, Adapted, fmt.Sprintf("credential_source.file is set to %q, where the operator keeps a fresh token", ours))
+		account.reportAt(file, diagnostic.Adapted, fmt.Sprintf("credential_source.file is set to %q, where the operator keeps a fresh token", ours))
 		file.text = ours
 		return account.formatJSON()
 	}
@@ -157,12 +159,12 @@ func (g *gcp) useToken(account *treeDocument, text []byte) []byte {
 
 func requireGCP(account *treeDocument, key string) {
 	if value := account.value(key); value == nil || value.kind == textNode && value.text == "" {
-		account.reportAt(value, Invalid, key+" is missing: create the file anew with the tool that made it")
+		account.reportAt(value, diagnostic.Invalid, key+" is missing: create the file anew with the tool that made it")
 	}
 }
 
 func checkGCPAddress(account *treeDocument, key string) {
 	if address := account.value(key); address != nil && address.kind == textNode && address.text != "" && !isEndpoint(address.text) {
-		account.reportAt(address, Invalid, key+" is not a URL of the form https://host/path")
+		account.reportAt(address, diagnostic.Invalid, key+" is not a URL of the form https://host/path")
 	}
 }

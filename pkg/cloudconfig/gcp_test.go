@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // federation is a credentials file of workload identity.
@@ -49,7 +50,7 @@ func TestGCPDeliversAKeyAsItIs(t *testing.T) {
 	require.NoError(t, err)
 	file := keyFile(t, key)
 	result := gcpResult(file)
-	require.Empty(t, result.Findings)
+	require.Empty(t, result.Diagnostics)
 	require.Equal(t, secretOf(map[string]string{"service_account.json": file}), result.Credentials)
 	require.Empty(t, result.Tokens)
 }
@@ -57,7 +58,7 @@ func TestGCPDeliversAKeyAsItIs(t *testing.T) {
 func TestGCPAssumesAKeyWhereNobodyKnows(t *testing.T) {
 	result := cloudconfig.GCP(cloudconfig.Source{Config: []byte("[global]\n"), CredentialsUnknown: true})
 	require.Equal(t, "[global]\ntoken-url = nil\n", string(result.Config))
-	require.Empty(t, result.Warnings(cloudconfig.Strict))
+	require.Empty(t, result.Warnings(diagnostic.Strict))
 	require.Nil(t, result.Credentials)
 }
 
@@ -106,9 +107,9 @@ func TestGCPRefusesCredentialsThatCannotServe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := gcpResult(c.file)
-			require.Equal(t, c.errors, messages(result, cloudconfig.Invalid))
+			require.Equal(t, c.errors, messages(result, diagnostic.Invalid))
 			require.Nil(t, result.Config)
-			for _, f := range result.Findings {
+			for _, f := range result.Diagnostics {
 				require.NotContains(t, f.Message, "s3cr3t")
 			}
 		})
@@ -118,10 +119,10 @@ func TestGCPRefusesCredentialsThatCannotServe(t *testing.T) {
 func TestGCPRefusesASecretWithoutTheFile(t *testing.T) {
 	src := cloudconfig.Source{Config: []byte("[global]\n"), Credentials: secretOf(map[string]string{"service-account.json": "{}", "x": ""})}
 	require.Equal(t, []string{"credentials service_account.json: the credentials Secret has no such key, only service-account.json, x"},
-		messages(cloudconfig.GCP(src), cloudconfig.Invalid))
+		messages(cloudconfig.GCP(src), diagnostic.Invalid))
 	src.Credentials = secretOf(map[string]string{})
 	require.Equal(t, []string{"credentials service_account.json: the credentials Secret is empty: it needs the key service_account.json"},
-		messages(cloudconfig.GCP(src), cloudconfig.Invalid))
+		messages(cloudconfig.GCP(src), diagnostic.Invalid))
 }
 
 // FuzzGCP proves the promises of a Rewrite for whatever configuration and credentials there are.

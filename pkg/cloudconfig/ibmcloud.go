@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig/gcfg"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const (
@@ -81,7 +82,7 @@ func (i *ibm) result() Result {
 		i.useEndpoint(endpoint)
 	}
 	i.config.checkPlaceholders()
-	return i.findings.finish(Result{Config: i.config.format(), Credentials: i.credentials()})
+	return finish(i.findings, Result{Config: i.config.format(), Credentials: i.credentials()})
 }
 
 // read reads the text.
@@ -99,7 +100,7 @@ func (i *ibm) missing(section string, e gcfg.Entry, message string) {
 	if g := i.config.group(section); g != nil && e.Name == "" {
 		pos = g.Pos
 	}
-	i.config.report(pos, Invalid, message)
+	i.config.report(pos, diagnostic.Invalid, message)
 }
 
 func (i *ibm) checkVersion() {
@@ -109,7 +110,7 @@ func (i *ibm) checkVersion() {
 	case e.Value == "":
 		i.missing("global", e, "version is missing in [global], and the cloud-controller-manager would exit: write version = 1.1.0")
 	default:
-		i.config.report(e.ValuePos, Invalid, fmt.Sprintf("version is %s, but wants 1.0.0 or 1.1.0", quoted(e.Value)))
+		i.config.report(e.ValuePos, diagnostic.Invalid, fmt.Sprintf("version is %s, but wants 1.0.0 or 1.1.0", quoted(e.Value)))
 	}
 }
 
@@ -124,11 +125,11 @@ func (i *ibm) checkProvider() {
 		case e.Value == "":
 			i.missing("provider", e, fmt.Sprintf("%s is missing in [provider], and the cloud-controller-manager could look up neither nodes nor load balancers: add it", key))
 		case key == "cluster-default-provider" && e.Value != ibmVPC:
-			i.config.report(e.ValuePos, Invalid, fmt.Sprintf("%s is %s, but OpenShift runs on VPC infrastructure only: write %s", key, quoted(e.Value), ibmVPC))
+			i.config.report(e.ValuePos, diagnostic.Invalid, fmt.Sprintf("%s is %s, but OpenShift runs on VPC infrastructure only: write %s", key, quoted(e.Value), ibmVPC))
 		}
 	}
 	if cni := i.config.value("kubernetes", "cniProvider"); cni.Value != "" && cni.Value != "Calico" && cni.Value != "OVNKubernetes" {
-		i.config.report(cni.ValuePos, Typo, fmt.Sprintf("cniProvider is %s, but the cloud-controller-manager knows Calico and OVNKubernetes", quoted(cni.Value)))
+		i.config.report(cni.ValuePos, diagnostic.Typo, fmt.Sprintf("cniProvider is %s, but the cloud-controller-manager knows Calico and OVNKubernetes", quoted(cni.Value)))
 	}
 }
 
@@ -155,16 +156,16 @@ func (i *ibm) useKubeconfig() {
 	was := i.config.section("kubernetes").setList("config-file", ours)
 	message := fmt.Sprintf("config-file is set to %q, the kubeconfig of the cloud-controller-manager: ", ours)
 	if len(was) == 0 {
-		i.config.report(gcfg.Position{}, Adapted, message+"without it the provider exits in a static pod")
+		i.config.report(gcfg.Position{}, diagnostic.Adapted, message+"without it the provider exits in a static pod")
 		return
 	}
 	for _, e := range was {
 		switch e.Value {
 		case ours:
 		case ibmInstallersKubeconfig:
-			i.config.report(e.Pos, Adapted, message+"without it the provider exits in a static pod")
+			i.config.report(e.Pos, diagnostic.Adapted, message+"without it the provider exits in a static pod")
 		default:
-			i.config.report(e.Pos, Rewritten, message+"no other file exists for it")
+			i.config.report(e.Pos, diagnostic.Rewritten, message+"no other file exists for it")
 		}
 	}
 }
@@ -177,9 +178,9 @@ func (i *ibm) useKeyFile() {
 		return
 	}
 	i.config.section("provider").set("g2Credentials", ours)
-	kind := Rewritten
+	kind := diagnostic.Rewritten
 	if was.Value == "" || was.Value == ibmInstallersKeyFile {
-		kind = Adapted
+		kind = diagnostic.Adapted
 	}
 	i.config.report(was.Pos, kind, fmt.Sprintf("g2Credentials is set to %q, where the API key of the credentials Secret is delivered", ours))
 }
@@ -191,29 +192,29 @@ func (i *ibm) useEndpoint(endpoint ibmEndpoint) {
 	fact := i.overrides[endpoint.service]
 	e := i.config.value("provider", endpoint.key)
 	if e.Value != "" && !isEndpoint(e.Value) {
-		i.config.report(e.ValuePos, Invalid, endpoint.key+" is not of the form https://host or https://host/path")
+		i.config.report(e.ValuePos, diagnostic.Invalid, endpoint.key+" is not of the form https://host or https://host/path")
 		return
 	}
 	if endpoint.service == ibmVPCEndpoint {
 		fact = ibmVersionSuffix.ReplaceAllString(fact, "")
 		if without := ibmVersionSuffix.ReplaceAllString(e.Value, ""); without != e.Value {
 			i.config.section("provider").set(endpoint.key, without)
-			i.config.report(e.Pos, Rewritten, fmt.Sprintf("%s loses its version: the cloud-controller-manager adds /v1 itself", endpoint.key))
+			i.config.report(e.Pos, diagnostic.Rewritten, fmt.Sprintf("%s loses its version: the cloud-controller-manager adds /v1 itself", endpoint.key))
 			e.Value = without
 		}
 	}
 	switch {
 	case fact == "" && i.isForeign(e.Value):
-		i.config.report(e.ValuePos, Redirected, fmt.Sprintf("%s is %s, which is neither IBM Cloud's nor in %sserviceEndpoints of %s: "+
+		i.config.report(e.ValuePos, diagnostic.Redirected, fmt.Sprintf("%s is %s, which is neither IBM Cloud's nor in %sserviceEndpoints of %s: "+
 			"the cloud-controller-manager would send its API key or a token to it; remove the line, or add it to Infrastructure",
 			endpoint.key, shownEndpoint(e.Value), i.field, infrastructure))
 	case fact == "" || e.Blank:
 	case e.Value == "":
 		i.config.section("provider").set(endpoint.key, fact)
-		i.config.report(e.Pos, Adapted, fmt.Sprintf("%s is set to %s: %sserviceEndpoints has this endpoint for %s",
+		i.config.report(e.Pos, diagnostic.Adapted, fmt.Sprintf("%s is set to %s: %sserviceEndpoints has this endpoint for %s",
 			endpoint.key, shownEndpoint(fact), i.field, endpoint.service))
 	case !sameEndpoint(e.Value, fact):
-		i.config.report(e.ValuePos, Invalid, fmt.Sprintf("%s is %s, but %sserviceEndpoints of infrastructure.config.openshift.io/cluster has %s for %s: write the same URL, or remove the line",
+		i.config.report(e.ValuePos, diagnostic.Invalid, fmt.Sprintf("%s is %s, but %sserviceEndpoints of infrastructure.config.openshift.io/cluster has %s for %s: write the same URL, or remove the line",
 			endpoint.key, shownEndpoint(e.Value), i.field, shownEndpoint(fact), endpoint.service))
 	}
 }
@@ -230,7 +231,7 @@ func (i *ibm) credentials() map[string][]byte {
 		return nil
 	}
 	if bytes.ContainsAny(bytes.TrimSpace(text), " \t\r\n\x00") {
-		i.findings.add(Finding{Input: CredentialsInput, DataKey: ibmKeyFile, Kind: Invalid,
+		i.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: ibmKeyFile, Kind: diagnostic.Invalid,
 			Message: "it has a blank or a line break in it, and the cloud-controller-manager would write it into its log: write the API key alone"})
 		return nil
 	}

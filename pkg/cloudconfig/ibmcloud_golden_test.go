@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 var staticPodPaths = cloudconfig.Paths{
@@ -50,7 +51,7 @@ func requireGoldens(t *testing.T, platform string, rewrite cloudconfig.Rewrite, 
 			}
 			result := rewrite(src)
 			requireGolden(t, name+".golden", describeAll(result))
-			if len(result.Errors(cloudconfig.Strict)) == 0 {
+			if len(result.Errors(diagnostic.Strict)) == 0 {
 				requireStable(t, rewrite, src, result)
 			}
 		})
@@ -105,7 +106,7 @@ func requireStable(t *testing.T, rewrite cloudconfig.Rewrite, src cloudconfig.So
 	require.Equal(t, result, rewrite(src), "the same input gives the same result")
 	src.Config = result.Config
 	again := rewrite(src)
-	require.Empty(t, again.Errors(cloudconfig.Strict))
+	require.Empty(t, again.Errors(diagnostic.Strict))
 	require.Equal(t, string(result.Config), string(again.Config))
 	require.Equal(t, result.Credentials, again.Credentials)
 }
@@ -114,14 +115,14 @@ func requireStable(t *testing.T, rewrite cloudconfig.Rewrite, src cloudconfig.So
 func requireFuzzed(t *testing.T, rewrite cloudconfig.Rewrite, src cloudconfig.Source) {
 	t.Helper()
 	result := rewrite(src)
-	for _, f := range result.Findings {
+	for _, f := range result.Diagnostics {
 		require.NotEmpty(t, f.Message)
 	}
-	if len(result.Errors(cloudconfig.Lenient)) > 0 {
+	if len(result.Errors(diagnostic.Lenient)) > 0 {
 		require.Nil(t, result.Config)
 		require.Nil(t, result.Credentials)
 	}
-	if len(result.Errors(cloudconfig.Strict)) == 0 {
+	if len(result.Errors(diagnostic.Strict)) == 0 {
 		requireStable(t, rewrite, src, result)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 var apiKey = map[string]string{"ibmcloud_api_key": "s3cr3t-v4lue\n", "ibm-credentials.env": "ignored"}
@@ -43,7 +44,7 @@ func TestIBMCloudRefusesCredentialsThatCannotServe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for platform, rewrite := range map[string]cloudconfig.Rewrite{"ibmcloud": cloudconfig.IBMCloud, "powervs": cloudconfig.PowerVS} {
 				result := rewrite(cloudconfig.Source{Config: installers(t, platform), Credentials: secretOf(c.secret), Paths: staticPodPaths})
-				require.Equal(t, []string{c.error}, messages(result, cloudconfig.Invalid))
+				require.Equal(t, []string{c.error}, messages(result, diagnostic.Invalid))
 				require.Nil(t, result.Config)
 			}
 		})
@@ -53,8 +54,8 @@ func TestIBMCloudRefusesCredentialsThatCannotServe(t *testing.T) {
 func TestIBMCloudMissesNoCredentialsWhereNobodyKnows(t *testing.T) {
 	for platform, rewrite := range map[string]cloudconfig.Rewrite{"ibmcloud": cloudconfig.IBMCloud, "powervs": cloudconfig.PowerVS} {
 		result := rewrite(cloudconfig.Source{Config: installers(t, platform), CredentialsUnknown: true, Paths: staticPodPaths})
-		require.Empty(t, result.Errors(cloudconfig.Strict))
-		require.Empty(t, result.Warnings(cloudconfig.Strict))
+		require.Empty(t, result.Errors(diagnostic.Strict))
+		require.Empty(t, result.Warnings(diagnostic.Strict))
 		require.Nil(t, result.Credentials)
 	}
 }

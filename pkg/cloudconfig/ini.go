@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig/gcfg"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // iniType is how a cloud provider's own reader, gopkg.in/gcfg.v1, takes the value of a key.
@@ -128,16 +129,16 @@ func readINI(text []byte, schema iniSchema, fs *findings) *iniDocument {
 		if text == nil {
 			state = "missing"
 		}
-		d.report(gcfg.Position{}, Invalid, "there is no cloud configuration: it is "+state+"; write at least the line "+d.schema[0].header())
+		d.report(gcfg.Position{}, diagnostic.Invalid, "there is no cloud configuration: it is "+state+"; write at least the line "+d.schema[0].header())
 		return d
 	}
 	sections, errs := gcfg.Parse(text)
 	if format := otherFormat(text); format != "" && len(errs) > 0 {
-		d.report(errs[0].Pos, Invalid, "this looks like "+format+", but here belong [Section] headers with lines of key = value below them")
+		d.report(errs[0].Pos, diagnostic.Invalid, "this looks like "+format+", but here belong [Section] headers with lines of key = value below them")
 		return d
 	}
 	for _, e := range errs {
-		d.report(e.Pos, Invalid, e.Message+d.meant(e.Name))
+		d.report(e.Pos, diagnostic.Invalid, e.Message+d.meant(e.Name))
 	}
 	groups := map[[2]string]*iniGroup{}
 	for _, s := range sections {
@@ -171,8 +172,8 @@ func (d *iniDocument) meant(text string) string {
 	return ""
 }
 
-func (d *iniDocument) report(pos gcfg.Position, kind Kind, message string) {
-	d.findings.add(Finding{Input: ConfigInput, Line: pos.Line, Column: pos.Column, Kind: kind, Message: message})
+func (d *iniDocument) report(pos gcfg.Position, kind diagnostic.Kind, message string) {
+	d.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Line: pos.Line, Column: pos.Column, Kind: kind, Message: message})
 }
 
 func (d *iniDocument) addSection(s gcfg.Section, groups map[[2]string]*iniGroup) {
@@ -183,11 +184,11 @@ func (d *iniDocument) addSection(s gcfg.Section, groups map[[2]string]*iniGroup)
 	case !ok:
 		d.unknownSection(s)
 	case known.legacy != "":
-		d.report(s.Pos, Legacy, fmt.Sprintf("section [%s] is dropped: %s", known.name, known.legacy))
+		d.report(s.Pos, diagnostic.Legacy, fmt.Sprintf("section [%s] is dropped: %s", known.name, known.legacy))
 		return
 	case s.Subsection != "" && !known.named:
 		ok = false // the provider ignores all of it
-		d.report(s.Pos, Typo, fmt.Sprintf("section [%s %s] is ignored by the cloud-controller-manager; did you mean [%s]?",
+		d.report(s.Pos, diagnostic.Typo, fmt.Sprintf("section [%s %s] is ignored by the cloud-controller-manager; did you mean [%s]?",
 			known.name, quoted(s.Subsection), known.name))
 	default:
 		s.Name = known.name
@@ -210,10 +211,10 @@ func (d *iniDocument) addSection(s gcfg.Section, groups map[[2]string]*iniGroup)
 
 func (d *iniDocument) unknownSection(s gcfg.Section) {
 	if meant := nearest(s.Name, d.schema.names()); meant != "" {
-		d.report(s.Pos, Typo, fmt.Sprintf("unknown section [%s]; did you mean [%s]?", s.Name, meant))
+		d.report(s.Pos, diagnostic.Typo, fmt.Sprintf("unknown section [%s]; did you mean [%s]?", s.Name, meant))
 		return
 	}
-	d.report(s.Pos, Unknown, fmt.Sprintf("unknown section [%s]: the cloud-controller-manager ignores it; remove it or correct its name", cut(s.Name)))
+	d.report(s.Pos, diagnostic.Unknown, fmt.Sprintf("unknown section [%s]: the cloud-controller-manager ignores it; remove it or correct its name", cut(s.Name)))
 }
 
 func (d *iniDocument) addEntry(known iniSection, group *iniGroup, e gcfg.Entry) {
@@ -224,16 +225,16 @@ func (d *iniDocument) addEntry(known iniSection, group *iniGroup, e gcfg.Entry) 
 		group.Entries = append(group.Entries, e)
 		return
 	case key.only != nil && e.Value != *key.only:
-		d.report(e.ValuePos, Invalid, fmt.Sprintf("%s is %s, but only its default %q can be honoured (%s): remove the line",
+		d.report(e.ValuePos, diagnostic.Invalid, fmt.Sprintf("%s is %s, but only its default %q can be honoured (%s): remove the line",
 			key.name, quoted(e.Value), *key.only, key.legacy))
 		return
 	case key.legacy != "":
-		d.report(e.Pos, Legacy, fmt.Sprintf("%s in [%s] is dropped: %s", key.name, known.name, key.legacy))
+		d.report(e.Pos, diagnostic.Legacy, fmt.Sprintf("%s in [%s] is dropped: %s", key.name, known.name, key.legacy))
 		return
 	}
 	e.Name = key.name
 	if message := checkValue(key, e); message != "" {
-		d.report(e.ValuePos, Invalid, message)
+		d.report(e.ValuePos, diagnostic.Invalid, message)
 	}
 	if key.kind == listValue {
 		group.Entries = append(group.Entries, e)
@@ -241,7 +242,7 @@ func (d *iniDocument) addEntry(known iniSection, group *iniGroup, e gcfg.Entry) 
 	}
 	if at, again := group.single[key.name]; again {
 		dropped := group.Entries[at].Pos
-		d.findings.add(Finding{Input: ConfigInput, Line: dropped.Line, Column: dropped.Column, Kind: Rewritten, SeeLine: e.Pos.Line,
+		d.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Line: dropped.Line, Column: dropped.Column, Kind: diagnostic.Rewritten, SeeLine: e.Pos.Line,
 			Message: fmt.Sprintf("this %s is dropped: it is set again, and the last value counts", key.name)})
 		group.Entries[at] = e
 		return
@@ -253,18 +254,18 @@ func (d *iniDocument) addEntry(known iniSection, group *iniGroup, e gcfg.Entry) 
 func (d *iniDocument) unknownKey(known iniSection, e gcfg.Entry) {
 	where := "[" + known.name + "]"
 	if meant := nearest(e.Name, known.keyNames()); meant != "" {
-		d.report(e.Pos, Typo, fmt.Sprintf("unknown key %s in %s; did you mean %q?", quoted(e.Name), where, meant))
+		d.report(e.Pos, diagnostic.Typo, fmt.Sprintf("unknown key %s in %s; did you mean %q?", quoted(e.Name), where, meant))
 		return
 	}
 	if homes := d.schema.homes(e.Name); homes != "" {
-		d.report(e.Pos, Typo, fmt.Sprintf("unknown key %s in %s; it belongs in %s", quoted(e.Name), where, homes))
+		d.report(e.Pos, diagnostic.Typo, fmt.Sprintf("unknown key %s in %s; it belongs in %s", quoted(e.Name), where, homes))
 		return
 	}
 	name := quoted(e.Name)
 	if e.Blank {
 		name = "without a value" // perhaps the second half of a value that was broken off: not shown
 	}
-	d.report(e.Pos, Unknown, fmt.Sprintf("unknown key %s in %s: the cloud-controller-manager ignores it; remove it or correct its name", name, where))
+	d.report(e.Pos, diagnostic.Unknown, fmt.Sprintf("unknown key %s in %s: the cloud-controller-manager ignores it; remove it or correct its name", name, where))
 }
 
 // wanted is what a value of a kind has to be, for the kinds of which some values are refused.
@@ -455,7 +456,7 @@ func (d *iniDocument) contradicts(e gcfg.Entry, field, fact string) {
 	if e.Value == "" || fact == "" || e.Value == fact {
 		return
 	}
-	d.report(e.ValuePos, Invalid, fmt.Sprintf("%s is %s, but %s of infrastructure.config.openshift.io/cluster is %s: "+
+	d.report(e.ValuePos, diagnostic.Invalid, fmt.Sprintf("%s is %s, but %s of infrastructure.config.openshift.io/cluster is %s: "+
 		"correct it here", e.Name, quoted(e.Value), field, quoted(fact)))
 }
 
@@ -472,7 +473,7 @@ func (d *iniDocument) checkPlaceholders() {
 
 func (d *iniDocument) checkPlaceholder(pos gcfg.Position, text string) {
 	if _, _, name, found := Placeholders([]byte(text)); found {
-		d.report(pos, Invalid, placeholderMessage(name)+": write another value")
+		d.report(pos, diagnostic.Invalid, placeholderMessage(name)+": write another value")
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const (
@@ -65,7 +67,7 @@ type nutanix struct {
 // configuration without the reference gets it; nothing else is changed.
 func Nutanix(src Source) Result {
 	n := &nutanix{src: src}
-	reader := treeReader{format: jsonTree, fields: nutanixFields, input: ConfigInput,
+	reader := treeReader{format: jsonTree, fields: nutanixFields, input: diagnostic.CloudConfig,
 		empty: "write the JSON object that the installer makes, with at least prismCentral"}
 	n.config = reader.read(src.Config, &n.findings)
 	n.config.checkPlaceholders()
@@ -79,7 +81,7 @@ func Nutanix(src Source) Result {
 	if !src.CredentialsUnknown {
 		n.checkSecret()
 	}
-	return n.findings.finish(Result{Config: n.config.formatJSON()})
+	return finish(n.findings, Result{Config: n.config.formatJSON()})
 }
 
 // checkPrismCentral finds an endpoint that cannot be asked, or is not the one of Infrastructure.
@@ -91,18 +93,18 @@ func (n *nutanix) checkPrismCentral() {
 	const differs = "prismCentral.%[1]s is %[2]s, but spec.platformSpec.nutanix.prismCentral.%[1]s of infrastructure.config.openshift.io/cluster is %[3]s: write that, or correct it there"
 	if address := n.config.value("prismCentral", "address"); address != nil {
 		if strings.ContainsAny(address.text, "/ ") {
-			n.config.reportAt(address, Invalid, fmt.Sprintf("prismCentral.address is %s, but wants a name or address alone, such as prism.example.com", quoted(address.text)))
+			n.config.reportAt(address, diagnostic.Invalid, fmt.Sprintf("prismCentral.address is %s, but wants a name or address alone, such as prism.example.com", quoted(address.text)))
 		}
 		if fact.Address != "" && !strings.EqualFold(strings.Trim(address.text, "[]"), strings.Trim(fact.Address, "[]")) {
-			n.config.reportAt(address, Invalid, fmt.Sprintf(differs, "address", quoted(address.text), quoted(fact.Address)))
+			n.config.reportAt(address, diagnostic.Invalid, fmt.Sprintf(differs, "address", quoted(address.text), quoted(fact.Address)))
 		}
 	}
 	if port := n.config.value("prismCentral", "port"); port != nil && port.kind == intNode {
 		if number := portOf(port); number < 1 || number > 65535 {
-			n.config.reportAt(port, Invalid, fmt.Sprintf("prismCentral.port is %s, but wants a number from 1 to 65535", cut(port.text)))
+			n.config.reportAt(port, diagnostic.Invalid, fmt.Sprintf("prismCentral.port is %s, but wants a number from 1 to 65535", cut(port.text)))
 		}
 		if fact.Port != 0 && portOf(port) != int(fact.Port) {
-			n.config.reportAt(port, Invalid, fmt.Sprintf(differs, "port", cut(port.text), fmt.Sprint(fact.Port)))
+			n.config.reportAt(port, diagnostic.Invalid, fmt.Sprintf(differs, "port", cut(port.text), fmt.Sprint(fact.Port)))
 		}
 	}
 }
@@ -126,7 +128,7 @@ func (n *nutanix) checkReference() {
 		reference.set("kind", newText("Secret"))
 		reference.set("name", newText(nutanixSecret))
 		reference.set("namespace", newText(operandNamespace))
-		n.config.put(reference, Adapted, "the cloud-controller-manager reads its credentials from Secret "+nutanixSecret+" in "+operandNamespace, "prismCentral", "credentialRef")
+		n.config.put(reference, diagnostic.Adapted, "the cloud-controller-manager reads its credentials from Secret "+nutanixSecret+" in "+operandNamespace, "prismCentral", "credentialRef")
 		return
 	}
 	for _, wanted := range []struct {
@@ -141,7 +143,7 @@ func (n *nutanix) checkReference() {
 		if at == nil {
 			at = n.config.value("prismCentral", "credentialRef")
 		}
-		n.config.reportAt(at, Invalid, fmt.Sprintf("prismCentral.credentialRef.%s is %s, but the cloud-controller-manager may read only Secret %s in %s: write %q",
+		n.config.reportAt(at, diagnostic.Invalid, fmt.Sprintf("prismCentral.credentialRef.%s is %s, but the cloud-controller-manager may read only Secret %s in %s: write %q",
 			wanted.key, quoted(named), nutanixSecret, operandNamespace, wanted.value))
 	}
 }
@@ -158,16 +160,16 @@ func (n *nutanix) checkTrustBundle() {
 		}
 		certificates, broken := countCertificates([]byte(data.text))
 		if certificates == 0 {
-			n.config.reportAt(data, Invalid, `prismCentral.additionalTrustBundle.data has no PEM certificate in it: write the CA certificates in PEM form, with \n for each line break`)
+			n.config.reportAt(data, diagnostic.Invalid, `prismCentral.additionalTrustBundle.data has no PEM certificate in it: write the CA certificates in PEM form, with \n for each line break`)
 		} else if broken > 0 {
-			n.config.reportAt(data, Typo, fmt.Sprintf("%d of the certificates in prismCentral.additionalTrustBundle.data cannot be parsed: replace or remove them", broken))
+			n.config.reportAt(data, diagnostic.Typo, fmt.Sprintf("%d of the certificates in prismCentral.additionalTrustBundle.data cannot be parsed: replace or remove them", broken))
 		}
 	case "ConfigMap":
 		if n.config.text(append(path, "name")...) == "" {
-			n.config.reportAt(bundle, Invalid, "prismCentral.additionalTrustBundle has the kind ConfigMap, but no name: write the name of the ConfigMap in "+operandNamespace)
+			n.config.reportAt(bundle, diagnostic.Invalid, "prismCentral.additionalTrustBundle has the kind ConfigMap, but no name: write the name of the ConfigMap in "+operandNamespace)
 		}
 		if namespace := bundle.get("namespace"); namespace != nil && namespace.text != "" && namespace.text != operandNamespace {
-			n.config.reportAt(namespace, Invalid, fmt.Sprintf("prismCentral.additionalTrustBundle.namespace is %s, but the cloud-controller-manager reads only %s: copy the ConfigMap there",
+			n.config.reportAt(namespace, diagnostic.Invalid, fmt.Sprintf("prismCentral.additionalTrustBundle.namespace is %s, but the cloud-controller-manager reads only %s: copy the ConfigMap there",
 				quoted(namespace.text), operandNamespace))
 		}
 	}
@@ -198,13 +200,13 @@ func (n *nutanix) checkTopology() {
 	}
 	categories := n.config.value("topologyDiscovery", "topologyCategories")
 	if categories == nil {
-		n.config.reportAt(n.config.value("topologyDiscovery"), Invalid,
+		n.config.reportAt(n.config.value("topologyDiscovery"), diagnostic.Invalid,
 			"topologyDiscovery has the type Categories, but no topologyCategories: write zoneCategory and regionCategory in it, or the type Prism")
 		return
 	}
 	for _, key := range []string{"zoneCategory", "regionCategory"} {
 		if categories.kind == mapNode && n.config.text("topologyDiscovery", "topologyCategories", key) == "" {
-			n.config.reportAt(categories, Typo, fmt.Sprintf("topologyDiscovery.topologyCategories has no %s: the nodes would be without it; write the key of the category", key))
+			n.config.reportAt(categories, diagnostic.Typo, fmt.Sprintf("topologyDiscovery.topologyCategories has no %s: the nodes would be without it; write the key of the category", key))
 		}
 	}
 }
@@ -217,7 +219,7 @@ func (n *nutanix) checkIgnoredIPs() {
 	}
 	for _, item := range list.items {
 		if item.kind == nullNode || item.kind == textNode && !isIPs(item.text) {
-			n.config.reportAt(item, Invalid, fmt.Sprintf("%s in ignoredNodeIPs is not an address such as 10.0.0.5, a network such as 10.0.0.0/28 or a range such as 10.0.0.5-10.0.0.9", quoted(item.text)))
+			n.config.reportAt(item, diagnostic.Invalid, fmt.Sprintf("%s in ignoredNodeIPs is not an address such as 10.0.0.5, a network such as 10.0.0.0/28 or a range such as 10.0.0.5-10.0.0.9", quoted(item.text)))
 		}
 	}
 }
@@ -240,18 +242,18 @@ func isIPs(text string) bool {
 // checkSecret finds credentials that the provider could not log in with. It takes the first entry, whatever follows.
 func (n *nutanix) checkSecret() {
 	text, ok := n.src.Credentials[nutanixSecretKey]
-	report := func(key string, kind Kind, message string) {
-		n.findings.add(Finding{Input: CredentialsInput, DataKey: key, Kind: kind, Message: message})
+	report := func(key string, kind diagnostic.Kind, message string) {
+		n.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: key, Kind: kind, Message: message})
 	}
 	switch {
 	case n.src.Credentials == nil:
-		report("", Invalid, noCredentialsSecret)
+		report("", diagnostic.Invalid, noCredentialsSecret)
 		return
 	case !ok:
-		report(nutanixSecretKey, Invalid, "the credentials Secret has no such key: write a JSON list with the type basic_auth and the user and password of Prism Central")
+		report(nutanixSecretKey, diagnostic.Invalid, "the credentials Secret has no such key: write a JSON list with the type basic_auth and the user and password of Prism Central")
 		return
 	}
-	reader := treeReader{format: jsonTree, fields: nutanixLogin, list: true, input: CredentialsInput, dataKey: nutanixSecretKey,
+	reader := treeReader{format: jsonTree, fields: nutanixLogin, list: true, input: diagnostic.Credentials, dataKey: nutanixSecretKey,
 		empty: "write a JSON list with the type basic_auth and the user and password of Prism Central"}
 	n.checkLogin(reader.read(text, &n.findings))
 }
@@ -262,24 +264,24 @@ func (n *nutanix) checkLogin(login *treeDocument) {
 	}
 	list := login.value("")
 	if len(list.items) == 0 {
-		login.reportAt(list, Invalid, "the list is empty: write an entry with the type basic_auth and the user and password of Prism Central")
+		login.reportAt(list, diagnostic.Invalid, "the list is empty: write an entry with the type basic_auth and the user and password of Prism Central")
 		return
 	}
 	for _, entry := range list.items[1:] {
-		login.reportAt(entry, Unknown, "the cloud-controller-manager takes the first entry only: remove this one")
+		login.reportAt(entry, diagnostic.Unknown, "the cloud-controller-manager takes the first entry only: remove this one")
 	}
 	entry := list.items[0]
 	switch kind := entry.get("type"); {
 	case kind == nil || kind.text == "":
-		login.reportAt(entry, Invalid, "the entry has no type: write basic_auth")
+		login.reportAt(entry, diagnostic.Invalid, "the entry has no type: write basic_auth")
 		return
 	case kind.text != "basic_auth":
-		login.reportAt(kind, Typo, fmt.Sprintf("the type is %s, which not every cloud-controller-manager knows: write basic_auth", quoted(kind.text)))
+		login.reportAt(kind, diagnostic.Typo, fmt.Sprintf("the type is %s, which not every cloud-controller-manager knows: write basic_auth", quoted(kind.text)))
 		return
 	}
 	for _, key := range []string{"username", "password"} {
 		if n := entry.get("data", "prismCentral", key); n == nil || n.kind == textNode && n.text == "" {
-			login.reportAt(entry, Invalid, fmt.Sprintf("data.prismCentral.%s is missing or empty: write the user and password of Prism Central", key))
+			login.reportAt(entry, diagnostic.Invalid, fmt.Sprintf("data.prismCentral.%s is missing or empty: write the user and password of Prism Central", key))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // nutanixLogin is what ccoctl writes into the Secret.
@@ -37,14 +38,14 @@ func TestFindingsOfTreesHaveNoSecrets(t *testing.T) {
 func TestNutanixDeliversNoCredentials(t *testing.T) {
 	src := cloudconfig.Source{Config: []byte(`{"prismCentral": {"address": "a", "port": 1}}`), Credentials: secretOf(nutanixLogin)}
 	result := cloudconfig.Nutanix(src)
-	require.Empty(t, result.Errors(cloudconfig.Strict))
+	require.Empty(t, result.Errors(diagnostic.Strict))
 	require.Empty(t, result.Credentials)
 	require.NotContains(t, string(result.Config), secretValue)
 }
 
 func TestNutanixChecksNoCredentialsWhereNobodyKnows(t *testing.T) {
 	require.Empty(t, cloudconfig.Nutanix(cloudconfig.Source{
-		Config: []byte(`{"prismCentral": {"address": "a", "port": 1}}`), CredentialsUnknown: true}).Errors(cloudconfig.Strict))
+		Config: []byte(`{"prismCentral": {"address": "a", "port": 1}}`), CredentialsUnknown: true}).Errors(diagnostic.Strict))
 }
 
 // FuzzNutanix proves what FuzzAzure proves.
@@ -61,7 +62,7 @@ func FuzzNutanix(f *testing.F) {
 		src := cloudconfig.Source{Config: config, Paths: staticPodPaths, Credentials: map[string][]byte{"credentials": credentials}}
 		requireFuzzed(t, cloudconfig.Nutanix, src)
 		if string(credentials) == nutanixLogin["credentials"] {
-			for _, finding := range cloudconfig.Nutanix(src).Findings {
+			for _, finding := range cloudconfig.Nutanix(src).Diagnostics {
 				require.NotContains(t, finding.Message, secretValue)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig/gcfg"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const (
@@ -44,7 +45,7 @@ func OpenStack(src Source) Result {
 	o.useCABundle()
 	o.setDefaults()
 	o.config.checkPlaceholders()
-	return o.findings.finish(Result{Config: o.config.format(), Credentials: src.Credentials})
+	return finish(o.findings, Result{Config: o.config.format(), Credentials: src.Credentials})
 }
 
 // text is the user's configuration, or one with defaults only. Clusters that were installed without one have clouds.yaml,
@@ -57,7 +58,7 @@ func (o *openStack) text() []byte {
 	if o.src.Config == nil {
 		state = "missing"
 	}
-	o.findings.add(Finding{Input: ConfigInput, Kind: Typo, Message: "there is no cloud configuration: it is " + state +
+	o.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Kind: diagnostic.Typo, Message: "there is no cloud configuration: it is " + state +
 		"; write at least the line [Global] to have OpenShift's defaults, which a first installation gets without it"})
 	return []byte("[Global]\n")
 }
@@ -66,16 +67,16 @@ func (o *openStack) text() []byte {
 func (o *openStack) checkValues() {
 	if e := o.config.value("Global", "os-endpoint-type"); e.Name != "" {
 		if word := strings.Fields(e.Value); len(word) == 1 && !isEndpointType(word[0]) {
-			o.config.report(e.ValuePos, Invalid, fmt.Sprintf("os-endpoint-type is %s, but wants public, internal or admin", quoted(e.Value)))
+			o.config.report(e.ValuePos, diagnostic.Invalid, fmt.Sprintf("os-endpoint-type is %s, but wants public, internal or admin", quoted(e.Value)))
 		}
 	} else if endpointType := o.clouds.endpointType(); endpointType.Value != "" && !isEndpointType(endpointType.Value) {
 		o.clouds.report(&o.findings, endpointType, fmt.Sprintf("%s is not one that the cloud-controller-manager knows: write public, internal or admin", endpointType.path))
 	}
 	if e := o.config.value("Metadata", "search-order"); e.Value != "" && !isSearchOrder(e.Value) {
-		o.config.report(e.ValuePos, Invalid, fmt.Sprintf("search-order is %s, but wants configDrive, metadataService or both, with a comma", quoted(e.Value)))
+		o.config.report(e.ValuePos, diagnostic.Invalid, fmt.Sprintf("search-order is %s, but wants configDrive, metadataService or both, with a comma", quoted(e.Value)))
 	}
 	if e := o.config.value("LoadBalancer", "lb-version"); e.Value != "" && e.Value != "v2" && !o.loadBalancersOff() {
-		o.config.report(e.ValuePos, Invalid, fmt.Sprintf("lb-version is %s, but the only one left is v2: remove the line", quoted(e.Value)))
+		o.config.report(e.ValuePos, diagnostic.Invalid, fmt.Sprintf("lb-version is %s, but the only one left is v2: remove the line", quoted(e.Value)))
 	}
 }
 
@@ -87,7 +88,7 @@ func (o *openStack) loadBalancersOff() bool {
 // cloud.conf and the secret from clouds.yaml. Values of clouds.yaml stay out of the messages.
 func (o *openStack) checkKeystone() {
 	if insecure := o.config.value("Global", "tls-insecure"); insecure.Value == "true" {
-		o.config.report(insecure.ValuePos, Insecure, "tls-insecure is true: "+
+		o.config.report(insecure.ValuePos, diagnostic.Insecure, "tls-insecure is true: "+
 			"anyone between the nodes and Keystone can read the credentials; put the CA certificates under the key ca-bundle.pem beside the cloud configuration instead")
 	}
 	e, auth := o.config.value("Global", "auth-url"), o.clouds.entry.Auth
@@ -97,10 +98,10 @@ func (o *openStack) checkKeystone() {
 	const action = "the cloud-controller-manager would send its credentials there; remove the line"
 	switch {
 	case hostOf(e.Value) != hostOf(auth.AuthURL):
-		o.config.report(e.ValuePos, Redirected, fmt.Sprintf("auth-url is %s, but auth.auth_url of clouds.yaml "+
+		o.config.report(e.ValuePos, diagnostic.Redirected, fmt.Sprintf("auth-url is %s, but auth.auth_url of clouds.yaml "+
 			"in the credentials Secret names another host: %s", shownEndpoint(e.Value), action))
 	case isTLS(auth.AuthURL) && !isTLS(e.Value):
-		o.config.report(e.ValuePos, Redirected, fmt.Sprintf("auth-url is %s, without TLS, but auth.auth_url of clouds.yaml "+
+		o.config.report(e.ValuePos, diagnostic.Redirected, fmt.Sprintf("auth-url is %s, without TLS, but auth.auth_url of clouds.yaml "+
 			"in the credentials Secret has it: %s", shownEndpoint(e.Value), action))
 	}
 }
@@ -162,7 +163,7 @@ func (o *openStack) checkClientCertificate() {
 		message := fmt.Sprintf("%s will not exist for the cloud-controller-manager: only the keys of the credentials Secret are delivered, in %s",
 			quoted(name), o.src.Paths.Credentials)
 		if file.entry.Value != "" {
-			o.config.report(file.entry.ValuePos, Invalid, message)
+			o.config.report(file.entry.ValuePos, diagnostic.Invalid, message)
 			continue
 		}
 		o.clouds.report(&o.findings, file.value, message)
@@ -213,9 +214,9 @@ func (o *openStack) useClouds() {
 		o.config.add("Global", ours.key, ours.value)
 		switch message := fmt.Sprintf("%s is set to %q: %s", ours.key, ours.value, reason); {
 		case was.Name == "":
-			o.config.report(was.Pos, Adapted, message)
+			o.config.report(was.Pos, diagnostic.Adapted, message)
 		case was.Value != ours.value && !slices.Contains(ours.same, strings.ToLower(was.Value)):
-			o.config.report(was.Pos, Rewritten, message)
+			o.config.report(was.Pos, diagnostic.Rewritten, message)
 		}
 	}
 }
@@ -232,13 +233,13 @@ func (o *openStack) useCABundle() {
 		o.config.add("Global", "ca-file", ours)
 		switch message := fmt.Sprintf("ca-file is set to %q, where the ca-bundle.pem of the cloud configuration is delivered", ours); {
 		case named.Value == "":
-			o.config.report(named.Pos, Adapted, message)
+			o.config.report(named.Pos, diagnostic.Adapted, message)
 		case named.Value != ours:
-			o.config.report(named.Pos, Rewritten, message)
+			o.config.report(named.Pos, diagnostic.Rewritten, message)
 		}
 		checkCABundle(o.src.CABundle, &o.findings)
 	case named.Value != "":
-		o.config.report(named.ValuePos, Invalid, fmt.Sprintf("ca-file is %s, which will not exist for the cloud-controller-manager: "+
+		o.config.report(named.ValuePos, diagnostic.Invalid, fmt.Sprintf("ca-file is %s, which will not exist for the cloud-controller-manager: "+
 			"put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line", quoted(named.Value)))
 	default:
 		if cacert := o.clouds.cloud().CACert; cacert.Value != "" && !o.delivered(cacert.Value) {
@@ -257,7 +258,7 @@ func (o *openStack) setDefaults() {
 	} {
 		if o.config.value("LoadBalancer", d.key).Name == "" {
 			o.config.add("LoadBalancer", d.key, d.value)
-			o.config.report(gcfg.Position{}, Adapted, fmt.Sprintf("%s is set to %q, as OpenShift has it: %s", d.key, d.value, d.reason))
+			o.config.report(gcfg.Position{}, diagnostic.Adapted, fmt.Sprintf("%s is set to %q, as OpenShift has it: %s", d.key, d.value, d.reason))
 		}
 	}
 }

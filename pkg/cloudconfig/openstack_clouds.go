@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // cloudsDocument is a clouds.yaml with the types that gophercloud's clientconfig gives to its values: a value of another
@@ -138,17 +140,17 @@ func child(node *yaml.Node, key string) *yaml.Node {
 }
 
 func (c cloudsFile) report(fs *findings, at cloudValue, message string) {
-	fs.add(Finding{Input: CredentialsInput, DataKey: cloudsKey, Line: at.line, Column: at.column, Kind: Invalid, Message: message})
+	fs.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: cloudsKey, Line: at.line, Column: at.column, Kind: diagnostic.Invalid, Message: message})
 }
 
 // readClouds reads the clouds.yaml of the credentials Secret and reports what keeps the provider from logging in with it.
 // No value of it gets into a message, except paths of files.
 func readClouds(credentials map[string][]byte, fs *findings) cloudsFile {
 	text, ok := credentials[cloudsKey]
-	whole := Finding{Input: CredentialsInput, DataKey: cloudsKey, Kind: Invalid}
+	whole := diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: cloudsKey, Kind: diagnostic.Invalid}
 	switch {
 	case credentials == nil:
-		whole.DataKey = ""
+		whole.Key = ""
 		whole.Message = "there is no credentials Secret: see whether the cloud-credential-operator makes it, or create it where credentials are managed by hand"
 	case !ok && len(credentials) == 0:
 		whole.Message = "the credentials Secret is empty: it needs the key clouds.yaml"
@@ -158,17 +160,17 @@ func readClouds(credentials map[string][]byte, fs *findings) cloudsFile {
 		whole.Message = "it is empty: write a mapping with the key clouds"
 	}
 	if whole.Message != "" {
-		fs.add(whole)
+		fs.Add(whole)
 		return cloudsFile{}
 	}
 	if line, column, name, found := Placeholders(text); found {
 		whole.Line, whole.Column = line, column
 		whole.Message = placeholderMessage(name) + ": rotate the credential or change the value"
-		fs.add(whole)
+		fs.Add(whole)
 	}
 	root, document, found := parseClouds(text)
 	for _, f := range found {
-		fs.add(f)
+		fs.Add(f)
 	}
 	if len(found) > 0 {
 		return cloudsFile{}
@@ -177,9 +179,9 @@ func readClouds(credentials map[string][]byte, fs *findings) cloudsFile {
 }
 
 // parseClouds reads the text as the provider does. The library's own messages are not passed on as they are: some hold values.
-func parseClouds(text []byte) (*yaml.Node, cloudsDocument, []Finding) {
+func parseClouds(text []byte) (*yaml.Node, cloudsDocument, []diagnostic.Diagnostic) {
 	var document cloudsDocument
-	finding := Finding{Input: CredentialsInput, DataKey: cloudsKey, Kind: Invalid}
+	finding := diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: cloudsKey, Kind: diagnostic.Invalid}
 	var parsed yaml.Node
 	if err := yaml.Unmarshal(text, &parsed); err != nil {
 		finding.Line, finding.Column = yamlErrorPlace(text, err)
@@ -187,11 +189,11 @@ func parseClouds(text []byte) (*yaml.Node, cloudsDocument, []Finding) {
 		if tabIndents(text, finding.Line) {
 			finding.Message = "this is not YAML: a tab is in front of the text; use blanks"
 		}
-		return nil, document, []Finding{finding}
+		return nil, document, []diagnostic.Diagnostic{finding}
 	}
 	if parsed.Kind != yaml.DocumentNode || parsed.Content[0].Kind != yaml.MappingNode {
 		finding.Message = "it is not a mapping: write the key clouds with one entry per cloud"
-		return nil, document, []Finding{finding}
+		return nil, document, []diagnostic.Diagnostic{finding}
 	}
 	root := parsed.Content[0]
 	err := parsed.Decode(&document)
@@ -201,9 +203,9 @@ func parseClouds(text []byte) (*yaml.Node, cloudsDocument, []Finding) {
 		return root, document, nil
 	case !errors.As(err, &typeErrors):
 		finding.Message = "this is not YAML that can be read: " + yamlProblem(err)
-		return nil, document, []Finding{finding}
+		return nil, document, []diagnostic.Diagnostic{finding}
 	}
-	var found []Finding
+	var found []diagnostic.Diagnostic
 	for _, e := range typeErrors.Errors {
 		finding.Line = yamlErrorLine(e)
 		finding.Column = max(1, firstColumn(text, finding.Line))

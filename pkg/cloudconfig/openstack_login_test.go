@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 func TestOpenStackChecksWhatALoginNeeds(t *testing.T) {
@@ -47,7 +48,7 @@ func TestOpenStackChecksWhatALoginNeeds(t *testing.T) {
 			if c.problem != "" {
 				want = []string{"credentials clouds.yaml:4:" + c.problem}
 			}
-			require.Equal(t, want, messages(cloudconfig.OpenStack(src), cloudconfig.Invalid))
+			require.Equal(t, want, messages(cloudconfig.OpenStack(src), diagnostic.Invalid))
 		})
 	}
 }
@@ -68,7 +69,7 @@ func TestOpenStackChecksTheTypeOfALogin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			src := source("[Global]\n")
 			src.Credentials = clouds("clouds:\n  openstack:\n" + c.entry)
-			require.Equal(t, c.errors, messages(cloudconfig.OpenStack(src), cloudconfig.Invalid))
+			require.Equal(t, c.errors, messages(cloudconfig.OpenStack(src), diagnostic.Invalid))
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const (
@@ -41,12 +42,30 @@ func source(config string) cloudconfig.Source {
 	}
 }
 
-// messages are the findings of one kind, one per line as they are shown.
-func messages(r cloudconfig.Result, kind cloudconfig.Kind) []string {
+// shown is a diagnostic with its input, which the caller of a Rewrite would name.
+func shown(d diagnostic.Diagnostic) string {
+	input, key := "cloud config", d.Key
+	switch {
+	case d.Cause == diagnostic.Credentials:
+		input = "credentials"
+	case key == diagnostic.CABundleKey:
+		input, key = "CA bundle", ""
+	}
+	if key != "" {
+		input += " " + key
+	}
+	if d.Line > 0 {
+		input += fmt.Sprintf(":%d:%d", d.Line, d.Column)
+	}
+	return input + ": " + d.Text()
+}
+
+// messages are the diagnostics of one kind, one per line as they are shown.
+func messages(r cloudconfig.Result, kind diagnostic.Kind) []string {
 	var out []string
-	for _, f := range r.Findings {
+	for _, f := range r.Diagnostics {
 		if f.Kind == kind {
-			out = append(out, f.String())
+			out = append(out, shown(f))
 		}
 	}
 	return out
@@ -77,8 +96,8 @@ func TestOpenStackGolden(t *testing.T) {
 
 func describe(r cloudconfig.Result) []byte {
 	var b bytes.Buffer
-	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "%s: %s\n", f.Kind, f)
+	for _, f := range r.Diagnostics {
+		fmt.Fprintf(&b, "%s: %s\n", f.Kind, shown(f))
 	}
 	if r.Config == nil {
 		b.WriteString("-- refused --\n")
@@ -156,7 +175,7 @@ func TestOpenStackRefusesWhatTheProviderRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := cloudconfig.OpenStack(source(c.config))
-			require.Equal(t, c.errors, messages(result, cloudconfig.Invalid))
+			require.Equal(t, c.errors, messages(result, diagnostic.Invalid))
 			require.Nil(t, result.Config)
 		})
 	}
@@ -170,20 +189,20 @@ func TestOpenStackNeedsNoConfiguration(t *testing.T) {
 			src.Config = config
 			result := cloudconfig.OpenStack(src)
 			require.Equal(t, want, string(result.Config))
-			require.Empty(t, result.Errors(cloudconfig.Lenient), "a first installation gets the defaults")
+			require.Empty(t, result.Errors(diagnostic.Lenient), "a first installation gets the defaults")
 			notice := "cloud config: there is no cloud configuration: it is " + state + "; write at least the line [Global] " +
 				"to have OpenShift's defaults, which a first installation gets without it"
-			require.Equal(t, []string{notice}, messages(result, cloudconfig.Typo))
-			require.Equal(t, []string{notice}, texts(result.Warnings(cloudconfig.Lenient)))
-			require.Equal(t, []string{notice}, texts(result.Errors(cloudconfig.Strict)), "in a running cluster it is a mistake")
+			require.Equal(t, []string{notice}, messages(result, diagnostic.Typo))
+			require.Equal(t, []string{notice}, texts(result.Warnings(diagnostic.Lenient)))
+			require.Equal(t, []string{notice}, texts(result.Errors(diagnostic.Strict)), "in a running cluster it is a mistake")
 		})
 	}
 }
 
-func texts(findings []cloudconfig.Finding) []string {
+func texts(findings []diagnostic.Diagnostic) []string {
 	var all []string
 	for _, f := range findings {
-		all = append(all, f.String())
+		all = append(all, shown(f))
 	}
 	return all
 }
@@ -208,9 +227,9 @@ func TestOpenStackTakesWhatTheProviderTakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := cloudconfig.OpenStack(source(config))
-			require.Empty(t, messages(result, cloudconfig.Invalid))
+			require.Empty(t, messages(result, diagnostic.Invalid))
 			require.NotNil(t, result.Config)
-			require.Empty(t, result.Errors(cloudconfig.Lenient))
+			require.Empty(t, result.Errors(diagnostic.Lenient))
 		})
 	}
 }
@@ -243,12 +262,12 @@ func TestOpenStackReportsUnknownNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := cloudconfig.OpenStack(source(c.config))
-			require.Empty(t, messages(result, cloudconfig.Invalid))
-			require.Equal(t, c.typos, messages(result, cloudconfig.Typo))
-			require.Equal(t, c.unknown, messages(result, cloudconfig.Unknown))
+			require.Empty(t, messages(result, diagnostic.Invalid))
+			require.Equal(t, c.typos, messages(result, diagnostic.Typo))
+			require.Equal(t, c.unknown, messages(result, diagnostic.Unknown))
 			require.NotNil(t, result.Config)
-			require.Len(t, result.Errors(cloudconfig.Strict), len(c.typos))
-			require.Empty(t, result.Errors(cloudconfig.Lenient))
+			require.Len(t, result.Errors(diagnostic.Strict), len(c.typos))
+			require.Empty(t, result.Errors(diagnostic.Lenient))
 		})
 	}
 }
@@ -313,9 +332,9 @@ func TestOpenStackChecksTheCredentials(t *testing.T) {
 			src := source("[Global]\n")
 			src.Credentials = c.credentials
 			result := cloudconfig.OpenStack(src)
-			require.Equal(t, c.errors, messages(result, cloudconfig.Invalid))
+			require.Equal(t, c.errors, messages(result, diagnostic.Invalid))
 			require.Nil(t, result.Config)
-			for _, f := range result.Findings {
+			for _, f := range result.Diagnostics {
 				require.NotContains(t, f.Message, "s3cr3t")
 			}
 		})
@@ -368,7 +387,7 @@ func TestOpenStackPointsToTheCABundle(t *testing.T) {
 			src := source(c.config)
 			src.CABundle = bundle
 			result := cloudconfig.OpenStack(src)
-			require.Equal(t, c.findings, messages(result, cloudconfig.Rewritten))
+			require.Equal(t, c.findings, messages(result, diagnostic.Rewritten))
 			require.Len(t, remarks(result), len(c.findings))
 			require.Equal(t, 1, strings.Count(string(result.Config), "ca-file"))
 			require.Contains(t, string(result.Config), ours)
@@ -394,7 +413,7 @@ func TestOpenStackRefusesACABundleThatMakesTheProviderExit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			src := source("[Global]\n")
 			src.CABundle = []byte(c.bundle)
-			require.Equal(t, c.errors, messages(cloudconfig.OpenStack(src), cloudconfig.Invalid))
+			require.Equal(t, c.errors, messages(cloudconfig.OpenStack(src), diagnostic.Invalid))
 		})
 	}
 }
@@ -413,6 +432,6 @@ func goldenCABundle(t *testing.T) []byte {
 }
 
 // remarks are the findings that need somebody's attention.
-func remarks(r cloudconfig.Result) []cloudconfig.Finding {
-	return append(r.Errors(cloudconfig.Lenient), r.Warnings(cloudconfig.Lenient)...)
+func remarks(r cloudconfig.Result) []diagnostic.Diagnostic {
+	return append(r.Errors(diagnostic.Lenient), r.Warnings(diagnostic.Lenient)...)
 }

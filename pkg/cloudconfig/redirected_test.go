@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // redirection is a configuration and what is said about where it sends the credentials.
@@ -113,14 +114,14 @@ func TestNoEndpointGetsCredentialsThatTheirSourceDoesNotName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			result := c.rewrite(cloudconfig.Source{Config: []byte(c.config), Keys: c.keys, Credentials: secretOf(c.credentials),
 				Cluster: cloudconfig.Cluster{Status: c.status}})
-			require.Empty(t, messages(result, cloudconfig.Invalid), "something else is wrong")
+			require.Empty(t, messages(result, diagnostic.Invalid), "something else is wrong")
 			var want []string
 			if c.want != "" {
 				want = []string{c.want}
 			}
-			require.Equal(t, want, messages(result, cloudconfig.Redirected))
-			require.Empty(t, result.Errors(cloudconfig.Lenient), "a first install is not held up")
-			require.Len(t, result.Errors(cloudconfig.Strict), len(want), "a change is refused")
+			require.Equal(t, want, messages(result, diagnostic.Redirected))
+			require.Empty(t, result.Errors(diagnostic.Lenient), "a first install is not held up")
+			require.Len(t, result.Errors(diagnostic.Strict), len(want), "a change is refused")
 		})
 	}
 }
@@ -138,8 +139,8 @@ func TestOpenStackWarnsOfTLSThatNobodyChecks(t *testing.T) {
 			if want != "" {
 				wanted = []string{want}
 			}
-			require.Equal(t, wanted, messages(result, cloudconfig.Insecure))
-			require.Empty(t, result.Errors(cloudconfig.Strict))
+			require.Equal(t, wanted, messages(result, diagnostic.Insecure))
+			require.Empty(t, result.Errors(diagnostic.Strict))
 		})
 	}
 }

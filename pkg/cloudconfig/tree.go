@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // treeFormat is how a cloud provider's own reader takes a configuration that is made of mappings and lists. A reader in
@@ -68,7 +70,7 @@ type treeReader struct {
 	// list tells that the text is a list of such objects. It stands under the empty name then.
 	list bool
 	// input and dataKey are where the findings are.
-	input   Input
+	input   diagnostic.Cause
 	dataKey string
 	// empty says what to write where there is nothing at all.
 	empty string
@@ -202,7 +204,7 @@ func (r treeReader) read(text []byte, fs *findings) *treeDocument {
 		d.readable = true
 		d.checkList(treeField{is: listTree, of: &treeField{is: objectTree, fields: r.fields}}, "", root)
 	case d.list || root.kind != mapNode:
-		d.report(root.line, root.column, Invalid, d.wrongFormat(text))
+		d.report(root.line, root.column, diagnostic.Invalid, d.wrongFormat(text))
 	default:
 		d.root, d.readable = root, true
 		d.checkObject(treeField{is: objectTree, fields: r.fields}, "", root)
@@ -215,7 +217,7 @@ func (d *treeDocument) reportEmpty(state string) {
 	if d.dataKey != "" {
 		what = "it is " + state
 	}
-	d.report(0, 0, Invalid, what+"; "+d.empty)
+	d.report(0, 0, diagnostic.Invalid, what+"; "+d.empty)
 }
 
 // wrongFormat says what a text is that has no names with values in it.
@@ -268,19 +270,19 @@ func looksLikeYAML(text []byte) bool {
 	return false
 }
 
-func (d *treeDocument) report(line, column int, kind Kind, message string) {
-	d.findings.add(Finding{Input: d.input, DataKey: d.dataKey, Line: line, Column: column, Kind: kind, Message: message})
+func (d *treeDocument) report(line, column int, kind diagnostic.Kind, message string) {
+	d.findings.Add(diagnostic.Diagnostic{Cause: d.input, Key: d.dataKey, Line: line, Column: column, Kind: kind, Message: message})
 }
 
 // reportPair reports something about a name that another line explains.
-func (d *treeDocument) reportPair(at *treeEntry, seeLine int, kind Kind, message string) {
-	d.findings.add(Finding{
-		Input: d.input, DataKey: d.dataKey, Line: at.line, Column: at.column, Kind: kind, Message: message, SeeLine: seeLine,
+func (d *treeDocument) reportPair(at *treeEntry, seeLine int, kind diagnostic.Kind, message string) {
+	d.findings.Add(diagnostic.Diagnostic{
+		Cause: d.input, Key: d.dataKey, Line: at.line, Column: at.column, Kind: kind, Message: message, SeeLine: seeLine,
 	})
 }
 
 // reportAt reports something about a value, or about the whole input where the value is nil.
-func (d *treeDocument) reportAt(n *treeNode, kind Kind, message string) {
+func (d *treeDocument) reportAt(n *treeNode, kind diagnostic.Kind, message string) {
 	if n == nil {
 		n = &treeNode{}
 	}
@@ -340,13 +342,13 @@ func (d *treeDocument) known(path ...string) treeField {
 
 // put gives the path its value and says why. Where the user wrote another value that is a finding of the kind, and Adapted
 // where he wrote none. Nothing is said where he wrote the same.
-func (d *treeDocument) put(value *treeNode, kind Kind, reason string, path ...string) {
+func (d *treeDocument) put(value *treeNode, kind diagnostic.Kind, reason string, path ...string) {
 	was := d.value(path...)
 	if was != nil && was.kind == value.kind && was.text == value.text && !isCollection(was) {
 		return
 	}
 	if was == nil || was.kind == textNode && was.text == "" {
-		kind = Adapted
+		kind = diagnostic.Adapted
 	}
 	set := strings.Join(path, ".") + " is set"
 	if field := d.known(path...); !field.secret && !isCollection(value) {
@@ -379,6 +381,6 @@ func (d *treeDocument) checkPlaceholdersOf(n *treeNode) {
 
 func (d *treeDocument) checkPlaceholder(line, column int, text string) {
 	if _, _, name, found := Placeholders([]byte(text)); found {
-		d.report(line, column, Invalid, placeholderMessage(name)+": write another value")
+		d.report(line, column, diagnostic.Invalid, placeholderMessage(name)+": write another value")
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // inside is a name below a path, as messages show it.
@@ -25,7 +27,7 @@ func (d *treeDocument) checkObject(known treeField, path string, n *treeNode) {
 		case !ok:
 			d.unknownName(known.fields, path, e)
 		case field.legacy != "":
-			d.report(e.line, e.column, Legacy, fmt.Sprintf("%s is dropped: %s", inside(path, field.name), field.legacy))
+			d.report(e.line, e.column, diagnostic.Legacy, fmt.Sprintf("%s is dropped: %s", inside(path, field.name), field.legacy))
 			return true
 		}
 		return false
@@ -63,7 +65,7 @@ func (d *treeDocument) onePerName(path string, entries []*treeEntry, spelling fu
 		case !unset:
 			kept[first] = d.duplicate(inside(path, cut(name)), kept[first], e)
 		case d.format != jsonTree && kept[first].name == e.name: // encoding/json leaves a value as it is where null follows
-			d.reportPair(kept[first], e.line, Rewritten,
+			d.reportPair(kept[first], e.line, diagnostic.Rewritten,
 				fmt.Sprintf("this %s is dropped: it is set to null again, and the last value counts", inside(path, cut(name))))
 			kept[first] = nil
 			delete(at, name)
@@ -113,7 +115,7 @@ func (d *treeDocument) field(fields []treeField, name string) (treeField, bool) 
 // sigs.k8s.io/yaml sorts different spellings of a name.
 func (d *treeDocument) duplicate(name string, first, second *treeEntry) *treeEntry {
 	if isCollection(first.value) || isCollection(second.value) {
-		d.reportPair(second, first.line, Invalid, fmt.Sprintf("duplicate key %s: keep one", name))
+		d.reportPair(second, first.line, diagnostic.Invalid, fmt.Sprintf("duplicate key %s: keep one", name))
 		return first
 	}
 	counts, dropped := second, first
@@ -124,7 +126,7 @@ func (d *treeDocument) duplicate(name string, first, second *treeEntry) *treeEnt
 	if counts == first {
 		reason = "the other value counts"
 	}
-	d.reportPair(dropped, counts.line, Rewritten, fmt.Sprintf("this %s is dropped: duplicate key, and %s", name, reason))
+	d.reportPair(dropped, counts.line, diagnostic.Rewritten, fmt.Sprintf("this %s is dropped: duplicate key, and %s", name, reason))
 	return counts
 }
 
@@ -142,14 +144,14 @@ func (d *treeDocument) unknownName(fields []treeField, path string, e *treeEntry
 		}
 	}
 	if meant := nearest(e.name, names); meant != "" {
-		d.report(e.line, e.column, Typo, fmt.Sprintf("unknown key %s%s; did you mean %q?", quoted(e.name), where, meant))
+		d.report(e.line, e.column, diagnostic.Typo, fmt.Sprintf("unknown key %s%s; did you mean %q?", quoted(e.name), where, meant))
 		return
 	}
 	if homes := homes(d.fields, "", e.name); len(homes) > 0 {
-		d.report(e.line, e.column, Typo, fmt.Sprintf("unknown key %s%s; it belongs %s", quoted(e.name), where, strings.Join(homes, " or ")))
+		d.report(e.line, e.column, diagnostic.Typo, fmt.Sprintf("unknown key %s%s; it belongs %s", quoted(e.name), where, strings.Join(homes, " or ")))
 		return
 	}
-	d.report(e.line, e.column, Unknown,
+	d.report(e.line, e.column, diagnostic.Unknown,
 		fmt.Sprintf("unknown key %s%s: the cloud-controller-manager ignores it; remove it or correct its name", quoted(e.name), where))
 }
 
@@ -184,11 +186,11 @@ func (d *treeDocument) checkRequired(fields []treeField, path string, n *treeNod
 		}
 		switch e := n.entry(f.name); {
 		case e == nil && path == "":
-			d.report(0, 0, Invalid, fmt.Sprintf("there is no %s: %s", f.name, f.required))
+			d.report(0, 0, diagnostic.Invalid, fmt.Sprintf("there is no %s: %s", f.name, f.required))
 		case e == nil:
-			d.reportAt(n, Invalid, fmt.Sprintf("%s has no %s: %s", path, f.name, f.required))
+			d.reportAt(n, diagnostic.Invalid, fmt.Sprintf("%s has no %s: %s", path, f.name, f.required))
 		case e.value.kind == textNode && strings.TrimSpace(e.value.text) == "":
-			d.reportAt(e.value, Invalid, fmt.Sprintf("%s is empty: %s", inside(path, f.name), f.required))
+			d.reportAt(e.value, diagnostic.Invalid, fmt.Sprintf("%s is empty: %s", inside(path, f.name), f.required))
 		}
 	}
 }
@@ -239,7 +241,7 @@ func (d *treeDocument) checkText(field treeField, path string, n *treeNode) *tre
 	if meant := nearest(n.text, field.values); meant != "" && len(field.values) > 4 {
 		message = fmt.Sprintf("%s is %s, which it cannot be; did you mean %q?", path, shown(field, n), meant)
 	}
-	d.reportAt(n, Invalid, message)
+	d.reportAt(n, diagnostic.Invalid, message)
 	return n
 }
 
@@ -251,7 +253,7 @@ func (d *treeDocument) textOf(field treeField, path string, n *treeNode) *treeNo
 		if as = quoted(as); field.secret {
 			as = "another text"
 		}
-		d.reportAt(n, Typo, fmt.Sprintf("%s has no quotes, so the cloud-controller-manager reads it as %s: put it in quotes", path, as))
+		d.reportAt(n, diagnostic.Typo, fmt.Sprintf("%s has no quotes, so the cloud-controller-manager reads it as %s: put it in quotes", path, as))
 	}
 	return text
 }
@@ -343,7 +345,7 @@ func (d *treeDocument) wrongType(field treeField, path string, n *treeNode, want
 	if n.kind == textNode && resolvesTo(field.is, n.text) {
 		message += ": remove the quotes"
 	}
-	d.reportAt(n, Invalid, message)
+	d.reportAt(n, diagnostic.Invalid, message)
 }
 
 // resolvesTo tells whether a text without quotes would be a value of the type.

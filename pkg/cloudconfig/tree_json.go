@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const byteOrderMark = "\ufeff"
@@ -25,7 +27,7 @@ func (d *treeDocument) parseJSON(text []byte) *treeNode {
 	}
 	if offset, what := unprintable(text); offset >= 0 && !utf8.Valid(text) {
 		line, column := position(text, offset)
-		d.report(line, column, Typo, what) // encoding/json puts U+FFFD in its place
+		d.report(line, column, diagnostic.Typo, what) // encoding/json puts U+FFFD in its place
 	}
 	return root
 }
@@ -34,7 +36,7 @@ func (d *treeDocument) parseJSON(text []byte) *treeNode {
 func (d *treeDocument) reportJSONError(text []byte) bool {
 	if bytes.HasPrefix(text, []byte(byteOrderMark)) {
 		if d.format == jsonTree {
-			d.report(1, 1, Invalid, "there is a byte order mark at the start, which JSON does not allow: save the text as UTF-8 without it")
+			d.report(1, 1, diagnostic.Invalid, "there is a byte order mark at the start, which JSON does not allow: save the text as UTF-8 without it")
 			return true
 		}
 		text = text[len(byteOrderMark):]
@@ -53,10 +55,10 @@ func (d *treeDocument) reportJSONError(text []byte) bool {
 		start = "["
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte(start)) {
-		d.report(line, column, Invalid, d.wrongFormat(text))
+		d.report(line, column, diagnostic.Invalid, d.wrongFormat(text))
 		return true
 	}
-	d.report(line, column, Invalid, "this is not JSON: "+jsonProblem(text, at, syntax.Error()))
+	d.report(line, column, diagnostic.Invalid, "this is not JSON: "+jsonProblem(text, at, syntax.Error()))
 	return true
 }
 
@@ -132,7 +134,7 @@ func (b *jsonTreeBuilder) node(depth int) *treeNode {
 	}
 	if depth > deepest {
 		b.failed = true
-		b.reportAt(out, Invalid, fmt.Sprintf("there are more than %d mappings and lists in each other here: remove some of them", deepest))
+		b.reportAt(out, diagnostic.Invalid, fmt.Sprintf("there are more than %d mappings and lists in each other here: remove some of them", deepest))
 		return out
 	}
 	switch t := token.(type) {
@@ -166,7 +168,7 @@ func (b *jsonTreeBuilder) collection(start json.Delim, out *treeNode, depth int)
 		text, _ := name.(string)
 		if len(text) > longestName {
 			b.failed = true
-			b.report(line, column, Invalid, fmt.Sprintf("this key is longer than %d characters: a quote may be missing", longestName))
+			b.report(line, column, diagnostic.Invalid, fmt.Sprintf("this key is longer than %d characters: a quote may be missing", longestName))
 			return
 		}
 		out.entries = append(out.entries, &treeEntry{name: text, line: line, column: column, value: b.node(depth + 1)})

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // treeFields is a made-up schema with every type.
@@ -31,9 +33,9 @@ var treeFields = []treeField{
 
 func readTree(format treeFormat, text string) (*treeDocument, []string) {
 	var fs findings
-	d := treeReader{format: format, fields: treeFields, input: ConfigInput, empty: "write at least a name"}.read([]byte(text), &fs)
+	d := treeReader{format: format, fields: treeFields, input: diagnostic.CloudConfig, empty: "write at least a name"}.read([]byte(text), &fs)
 	var out []string
-	for _, f := range fs.finish(Result{}).Findings {
+	for _, f := range finish(fs, Result{}).Diagnostics {
 		out = append(out, fmt.Sprintf("%s %d:%d %s", f.Kind, f.Line, f.Column, f.Text()))
 	}
 	return d, out
@@ -285,20 +287,20 @@ anything: {}
 
 func TestTreeReportsPlaceholders(t *testing.T) {
 	var fs findings
-	d := treeReader{format: yamlTree, fields: treeFields, input: CredentialsInput, dataKey: "x"}.read(
+	d := treeReader{format: yamlTree, fields: treeFields, input: diagnostic.Credentials, dataKey: "x"}.read(
 		[]byte("name: aREVISION\nlabels: {NODE_NAME: [NODE_ENVVAR_NAME]}\nother: [x, REVISION]\n"), &fs)
 	fs = nil
 	d.checkPlaceholders()
 	var places []string
 	for _, f := range fs {
-		places = append(places, fmt.Sprintf("%s %s %d:%d %s", f.Input, f.DataKey, f.Line, f.Column, f.Message))
+		places = append(places, fmt.Sprintf("%s %s %d:%d %s", f.Cause, f.Key, f.Line, f.Column, f.Message))
 	}
 	const message = " in it, which the installation on a node replaces in every file: write another value"
 	require.Equal(t, []string{
-		"credentials x 1:7 this has the text REVISION" + message,
-		"credentials x 2:10 this has the text NODE_NAME" + message,
-		"credentials x 2:22 this has the text NODE_ENVVAR_NAME" + message,
-		"credentials x 3:12 this has the text REVISION" + message,
+		"Credentials x 1:7 this has the text REVISION" + message,
+		"Credentials x 2:10 this has the text NODE_NAME" + message,
+		"Credentials x 2:22 this has the text NODE_ENVVAR_NAME" + message,
+		"Credentials x 3:12 this has the text REVISION" + message,
 	}, places)
 }
 

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const (
@@ -48,7 +50,7 @@ func (d *treeDocument) parseYAML(text []byte) *treeNode {
 	if root.kind == mapNode {
 		d.reportRest(text, decoder)
 	}
-	if slices.ContainsFunc((*d.findings)[before:], func(f Finding) bool { return f.Kind == Invalid }) {
+	if slices.ContainsFunc((*d.findings)[before:], func(f diagnostic.Diagnostic) bool { return f.Kind == diagnostic.Invalid }) {
 		return nil
 	}
 	return root
@@ -71,7 +73,7 @@ func (d *treeDocument) reportRest(text []byte, decoder *yaml.Decoder) {
 	if errors.As(json.Unmarshal(text, new(json.RawMessage)), &syntax) && strings.Contains(syntax.Error(), "after top-level value") {
 		line, column = position(text, int(syntax.Offset)-1)
 	}
-	d.report(line, column, Typo, "the cloud-controller-manager ignores everything from here on, as the document ends before: "+
+	d.report(line, column, diagnostic.Typo, "the cloud-controller-manager ignores everything from here on, as the document ends before: "+
 		"look for a bracket too many or a line ---")
 }
 
@@ -79,11 +81,11 @@ func (d *treeDocument) reportRest(text []byte, decoder *yaml.Decoder) {
 func (d *treeDocument) reportYAMLError(text []byte, err error) {
 	if offset, what := unprintable(text); offset >= 0 {
 		line, column := position(text, offset)
-		d.report(line, column, Invalid, what)
+		d.report(line, column, diagnostic.Invalid, what)
 		return
 	}
 	if looksLikeINI(text) {
-		d.report(1, 1, Invalid, d.wrongFormat(text))
+		d.report(1, 1, diagnostic.Invalid, d.wrongFormat(text))
 		return
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(text, []byte(byteOrderMark))), []byte("{")) && d.reportJSONError(text) {
@@ -94,7 +96,7 @@ func (d *treeDocument) reportYAMLError(text []byte, err error) {
 	if tabIndents(text, line) {
 		message = "this is not YAML: a tab is in front of the text; use blanks"
 	}
-	d.report(line, column, Invalid, message)
+	d.report(line, column, diagnostic.Invalid, message)
 }
 
 // unprintable finds the first character that YAML does not allow; the offset is -1 when there is none.
@@ -137,11 +139,11 @@ func (b *yamlTreeBuilder) node(n *yaml.Node, depth int) *treeNode {
 	switch {
 	case b.aliased > mostAliased:
 		if b.aliased == mostAliased+1 {
-			b.reportAt(out, Invalid, fmt.Sprintf("aliases make more than %d values here: write the values themselves", mostAliased))
+			b.reportAt(out, diagnostic.Invalid, fmt.Sprintf("aliases make more than %d values here: write the values themselves", mostAliased))
 		}
 		return out
 	case depth > deepest:
-		b.reportAt(out, Invalid, fmt.Sprintf("there are more than %d mappings and lists in each other here: remove some of them", deepest))
+		b.reportAt(out, diagnostic.Invalid, fmt.Sprintf("there are more than %d mappings and lists in each other here: remove some of them", deepest))
 		return out
 	}
 	switch n.Kind {
@@ -168,7 +170,7 @@ func (b *yamlTreeBuilder) node(n *yaml.Node, depth int) *treeNode {
 
 func (b *yamlTreeBuilder) checkTag(n *yaml.Node, out *treeNode, allowed ...string) {
 	if n.Style&yaml.TaggedStyle != 0 && !slices.Contains(allowed, n.ShortTag()) {
-		b.reportAt(out, Invalid, "the tag "+quoted(n.Tag)+" is not one that fits here: remove it")
+		b.reportAt(out, diagnostic.Invalid, "the tag "+quoted(n.Tag)+" is not one that fits here: remove it")
 	}
 }
 
@@ -188,7 +190,7 @@ func (b *yamlTreeBuilder) mapping(n *yaml.Node, out *treeNode, depth int) {
 		for _, e := range b.merge(value, depth) {
 			if before, again := at[e.name]; again && !out.entries[before].merged {
 				own := out.entries[before]
-				b.reportPair(own, name.Line, Rewritten,
+				b.reportPair(own, name.Line, diagnostic.Rewritten,
 					fmt.Sprintf("this %s is dropped: a merge key (<<) sets it too, and the last value counts", quoted(own.name)))
 				own.merged = true
 			}
@@ -221,17 +223,17 @@ func (b *yamlTreeBuilder) name(n *yaml.Node) *treeEntry {
 	}
 	switch entry.name = n.Value; {
 	case n.Kind != yaml.ScalarNode:
-		b.reportAt(word, Invalid, "a key has to be one word or text, not a mapping or a list")
+		b.reportAt(word, diagnostic.Invalid, "a key has to be one word or text, not a mapping or a list")
 		return nil
 	case len(entry.name) > longestName:
-		b.reportAt(word, Invalid, fmt.Sprintf("this key is longer than %d characters: a quote or a colon may be missing", longestName))
+		b.reportAt(word, diagnostic.Invalid, fmt.Sprintf("this key is longer than %d characters: a quote or a colon may be missing", longestName))
 		return nil
 	case word.kind == nullNode:
-		b.reportAt(word, Invalid, "a key is missing before the colon: write one, or put it in quotes")
+		b.reportAt(word, diagnostic.Invalid, "a key is missing before the colon: write one, or put it in quotes")
 		return nil
 	case word.kind != textNode && b.format == yamlAsJSONTree:
 		if entry.name = madeText(word); entry.name != word.written {
-			b.reportAt(word, Typo, fmt.Sprintf("this key has no quotes, so the cloud-controller-manager reads it as %s: put it in quotes", quoted(entry.name)))
+			b.reportAt(word, diagnostic.Typo, fmt.Sprintf("this key has no quotes, so the cloud-controller-manager reads it as %s: put it in quotes", quoted(entry.name)))
 		}
 	}
 	return entry
@@ -253,7 +255,7 @@ func (b *yamlTreeBuilder) merge(value *yaml.Node, depth int) []*treeEntry {
 	seen := map[string]bool{}
 	for _, mapping := range mappings {
 		if mapping.kind != mapNode {
-			b.reportAt(mapping, Invalid, "<< takes mappings only: write an alias of a mapping")
+			b.reportAt(mapping, diagnostic.Invalid, "<< takes mappings only: write an alias of a mapping")
 		}
 		for _, e := range mapping.entries {
 			if !seen[e.name] {
@@ -278,7 +280,7 @@ func (b *yamlTreeBuilder) scalar(n *yaml.Node, out *treeNode) {
 	}
 	out.kind, out.text = resolvePlain(n.Value)
 	if endless := out.kind == floatNode && strings.ContainsAny(out.text, "iInN"); endless && b.format == yamlAsJSONTree {
-		b.reportAt(out, Invalid, "this is not a number that can be calculated with: write another one")
+		b.reportAt(out, diagnostic.Invalid, "this is not a number that can be calculated with: write another one")
 	}
 	if !tagged {
 		return
@@ -289,7 +291,7 @@ func (b *yamlTreeBuilder) scalar(n *yaml.Node, out *treeNode) {
 	case tag == "!!float" && out.kind == intNode:
 		out.kind = floatNode
 	case tag != map[treeKind]string{nullNode: "!!null", boolNode: "!!bool", intNode: "!!int", floatNode: "!!float"}[out.kind]:
-		b.reportAt(out, Invalid, "the value does not fit the tag "+quoted(n.Tag)+" before it: remove the tag or put the value in quotes")
+		b.reportAt(out, diagnostic.Invalid, "the value does not fit the tag "+quoted(n.Tag)+" before it: remove the tag or put the value in quotes")
 	}
 }
 

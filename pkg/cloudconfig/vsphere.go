@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // vSphere is one run of the vSphere functions.
@@ -33,7 +35,7 @@ func VSphere(src Source) Result {
 	v.useSecretsDirectory()
 	v.useCABundle()
 	v.rewrite()
-	return v.findings.finish(Result{Config: v.formatYAML(), Credentials: v.credentials()})
+	return finish(v.findings, Result{Config: v.formatYAML(), Credentials: v.credentials()})
 }
 
 // VSphereManaged is what the other components of a cluster read in openshift-config-managed/kube-cloud-config while the
@@ -43,7 +45,7 @@ func VSphereManaged(src Source) Result {
 	v := newVSphere(src)
 	v.useSecret()
 	v.rewrite()
-	return v.findings.finish(Result{Config: v.formatYAML()})
+	return finish(v.findings, Result{Config: v.formatYAML()})
 }
 
 // newVSphere reads the configuration; what cannot be read is reported and missing.
@@ -101,7 +103,7 @@ func sortEntries(n *treeNode, names []string) {
 const infrastructure = "infrastructure.config.openshift.io/cluster"
 
 // adapted reports a change that every configuration needs.
-func (v *vSphere) adapted(message string) { v.report(0, 0, Adapted, message) }
+func (v *vSphere) adapted(message string) { v.report(0, 0, diagnostic.Adapted, message) }
 
 // scopes are the settings of the whole configuration, and those of each vCenter.
 func (v *vSphere) scopes() [][]string {
@@ -132,7 +134,7 @@ func (v *vSphere) shown(scope []string, name string) string {
 }
 
 // dropSetting removes a setting with the reason.
-func (v *vSphere) dropSetting(scope []string, name string, kind Kind, reason string) {
+func (v *vSphere) dropSetting(scope []string, name string, kind diagnostic.Kind, reason string) {
 	if e := v.drop(append(slices.Clone(scope), name)...); e != nil {
 		v.report(e.line, e.column, kind, v.shown(scope, name)+" is dropped: "+reason)
 	}
@@ -147,7 +149,7 @@ func (v *vSphere) useSecretsDirectory() {
 	case was == nil:
 		v.adapted(fmt.Sprintf("global.secretsDirectory is set to %q: %s", folder, reason))
 	case was.text != folder:
-		v.reportAt(was, Rewritten, fmt.Sprintf("%s is set to %q: %s", v.shown([]string{"global"}, "secretsDirectory"), folder, reason))
+		v.reportAt(was, diagnostic.Rewritten, fmt.Sprintf("%s is set to %q: %s", v.shown([]string{"global"}, "secretsDirectory"), folder, reason))
 	}
 	v.set(newText(folder), "global", "secretsDirectory")
 }
@@ -166,13 +168,13 @@ func (v *vSphere) useSecret() {
 		case was == nil:
 			v.adapted(fmt.Sprintf("global.%s is set to %q: %s", ours.name, ours.value, reason))
 		case was.text != ours.value:
-			v.reportAt(was, Rewritten, fmt.Sprintf("%s is set to %q: %s", v.shown([]string{"global"}, ours.name), ours.value, reason))
+			v.reportAt(was, diagnostic.Rewritten, fmt.Sprintf("%s is set to %q: %s", v.shown([]string{"global"}, ours.name), ours.value, reason))
 		}
 	}
 	v.drop("global", "secretName")
 	v.drop("global", "secretNamespace")
 	v.dropLogin(reason)
-	v.dropSetting([]string{"global"}, "secretsDirectory", Rewritten, reason)
+	v.dropSetting([]string{"global"}, "secretsDirectory", diagnostic.Rewritten, reason)
 	v.set(newText(vSphereSecretName), "global", "secretName")
 	v.set(newText(vSphereSecretNamespace), "global", "secretNamespace")
 }
@@ -182,14 +184,14 @@ func (v *vSphere) dropLogin(reason string) {
 	defaults := map[string]string{"secretName": vSphereSecretName, "secretNamespace": vSphereSecretNamespace}
 	for _, scope := range v.scopes() {
 		for _, name := range []string{"secretName", "secretNamespace"} {
-			kind := Rewritten
+			kind := diagnostic.Rewritten
 			if v.text(append(slices.Clone(scope), name)...) == defaults[name] {
-				kind = Adapted
+				kind = diagnostic.Adapted
 			}
 			v.dropSetting(scope, name, kind, reason)
 		}
 		for _, name := range []string{"user", "password"} {
-			v.dropSetting(scope, name, Rewritten, reason)
+			v.dropSetting(scope, name, diagnostic.Rewritten, reason)
 		}
 	}
 }
@@ -207,16 +209,16 @@ func (v *vSphere) useCABundle() {
 		case strings.HasPrefix(path.Clean(named.text), "/etc/pki/") || strings.HasPrefix(path.Clean(named.text), "/etc/ssl/"):
 			continue // the image's own, of which nothing is known here
 		case !hasBundle:
-			v.reportAt(named, Invalid, fmt.Sprintf("%s is %s, which will not exist for the cloud-controller-manager: "+
+			v.reportAt(named, diagnostic.Invalid, fmt.Sprintf("%s is %s, which will not exist for the cloud-controller-manager: "+
 				"put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line",
 				v.shown(scope, "caFile"), quoted(named.text)))
 			continue
 		case named.text != ours:
-			v.reportAt(named, Rewritten, fmt.Sprintf("%s is set to %q, where the ca-bundle.pem of the cloud configuration is delivered",
+			v.reportAt(named, diagnostic.Rewritten, fmt.Sprintf("%s is set to %q, where the ca-bundle.pem of the cloud configuration is delivered",
 				v.shown(scope, "caFile"), ours))
 		}
 		named.text = ours
-		if len(v.findings) == 0 || !slices.ContainsFunc(v.findings, func(f Finding) bool { return f.Input == CABundleInput }) {
+		if len(v.findings) == 0 || !slices.ContainsFunc(v.findings, func(f diagnostic.Diagnostic) bool { return f.Key == diagnostic.CABundleKey }) {
 			checkCABundle(v.src.CABundle, &v.findings)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const (
@@ -82,7 +84,7 @@ func (v *vSphere) useVCenters() {
 		users = slices.Delete(slices.Clone(users), i, i+1)
 	}
 	for _, e := range users {
-		v.report(e.line, e.column, Rewritten, fmt.Sprintf("vCenter %s is dropped: %s does not have it, only %s",
+		v.report(e.line, e.column, diagnostic.Rewritten, fmt.Sprintf("vCenter %s is dropped: %s does not have it, only %s",
 			quoted(serverOf(e)), vSphereVCenters, serversOf(wanted)))
 	}
 	v.set(rebuilt, "vcenter")
@@ -102,7 +104,7 @@ func (v *vSphere) moveGlobalServer() {
 	v.set(vcenter, "vcenter", e.value.text)
 	moved := v.value("vcenter").entry(e.value.text)
 	moved.line, moved.column = e.line, e.column
-	v.report(e.line, e.column, Adapted, fmt.Sprintf("%s becomes an entry of vcenter: it is the form that knows several",
+	v.report(e.line, e.column, diagnostic.Adapted, fmt.Sprintf("%s becomes an entry of vcenter: it is the form that knows several",
 		v.shown([]string{"global"}, "server")))
 }
 
@@ -146,7 +148,7 @@ func (v *vSphere) checkServers(users []*treeEntry, wanted []vSphereVCenter) bool
 	good := true
 	for _, w := range wanted {
 		if problem := serverProblem(w.server); problem != "" {
-			v.report(0, 0, Invalid, "a server in "+vSphereVCenters+" "+problem)
+			v.report(0, 0, diagnostic.Invalid, "a server in "+vSphereVCenters+" "+problem)
 			good = false
 		}
 	}
@@ -156,11 +158,11 @@ func (v *vSphere) checkServers(users []*treeEntry, wanted []vSphereVCenter) bool
 			at = set
 		}
 		if problem := serverProblem(server); problem != "" {
-			v.reportAt(at, Invalid, "the vCenter's server "+problem)
+			v.reportAt(at, diagnostic.Invalid, "the vCenter's server "+problem)
 			good = false
 		}
 		if twin := slices.IndexFunc(users[:i], vSphereVCenter{server: server}.is); twin >= 0 {
-			v.reportPair(e, users[twin].line, Invalid, fmt.Sprintf("duplicate vCenter %s: keep one", quoted(server)))
+			v.reportPair(e, users[twin].line, diagnostic.Invalid, fmt.Sprintf("duplicate vCenter %s: keep one", quoted(server)))
 			good = false
 		}
 	}
@@ -175,7 +177,7 @@ func (v *vSphere) checkPorts() {
 			continue
 		}
 		if number, err := strconv.ParseUint(port.text, 10, 16); err != nil || number == 0 {
-			v.reportAt(port, Invalid, fmt.Sprintf("%s is %s, but wants a port, which is at most 65535", v.shown(scope, "port"), cut(port.text)))
+			v.reportAt(port, diagnostic.Invalid, fmt.Sprintf("%s is %s, but wants a port, which is at most 65535", v.shown(scope, "port"), cut(port.text)))
 		}
 	}
 }
@@ -188,7 +190,7 @@ func (v *vSphere) contradictsInfrastructure(users []*treeEntry, wanted []vSphere
 		return false
 	}
 	for _, e := range users {
-		v.report(e.line, e.column, Invalid, fmt.Sprintf("vCenter %s is not in %s, which has %s: write the same name in both",
+		v.report(e.line, e.column, diagnostic.Invalid, fmt.Sprintf("vCenter %s is not in %s, which has %s: write the same name in both",
 			quoted(serverOf(e)), vSphereVCenters, serversOf(wanted)))
 	}
 	return true
@@ -202,7 +204,7 @@ func (v *vSphere) keepVCenters(users []*treeEntry) {
 		if v.isINI {
 			write = `write a section [VirtualCenter "server"]`
 		}
-		v.report(0, 0, Invalid, fmt.Sprintf("there is no vCenter: %s, or add it to %s", write, vSphereVCenters))
+		v.report(0, 0, diagnostic.Invalid, fmt.Sprintf("there is no vCenter: %s, or add it to %s", write, vSphereVCenters))
 	}
 	for _, e := range users {
 		switch {
@@ -210,7 +212,7 @@ func (v *vSphere) keepVCenters(users []*treeEntry) {
 		case v.isINI:
 			setFirst(e.value, "server", newText(e.name))
 		default:
-			v.report(e.line, e.column, Invalid, fmt.Sprintf("%s has no server: write the host name or IP address of the vCenter",
+			v.report(e.line, e.column, diagnostic.Invalid, fmt.Sprintf("%s has no server: write the host name or IP address of the vCenter",
 				cut("vcenter."+e.name)))
 		}
 	}
@@ -249,14 +251,14 @@ func (v *vSphere) mergedVCenter(e *treeEntry, w vSphereVCenter) *treeEntry {
 	case server == nil:
 		setFirst(e.value, "server", newText(w.server))
 		if !v.isINI {
-			v.report(e.line, e.column, Adapted, fmt.Sprintf("%s is set to %s: %s has it", v.shown(scope, "server"), quoted(w.server), vSphereVCenters))
+			v.report(e.line, e.column, diagnostic.Adapted, fmt.Sprintf("%s is set to %s: %s has it", v.shown(scope, "server"), quoted(w.server), vSphereVCenters))
 		}
 	case server.text != w.server:
-		v.reportAt(server, Rewritten, fmt.Sprintf("%s is set to %s: that is how %s spells it", v.shown(scope, "server"), quoted(w.server), vSphereVCenters))
+		v.reportAt(server, diagnostic.Rewritten, fmt.Sprintf("%s is set to %s: that is how %s spells it", v.shown(scope, "server"), quoted(w.server), vSphereVCenters))
 		server.text = w.server
 	}
 	if e.name != w.server {
-		v.report(e.line, e.column, Adapted, fmt.Sprintf("the entry %s of vcenter is renamed to its server, %s", quoted(e.name), quoted(w.server)))
+		v.report(e.line, e.column, diagnostic.Adapted, fmt.Sprintf("the entry %s of vcenter is renamed to its server, %s", quoted(e.name), quoted(w.server)))
 	}
 	v.mergePort(e, scope, w)
 	v.mergeDatacenters(e, scope, w)
@@ -275,7 +277,7 @@ func (v *vSphere) mergePort(e *treeEntry, scope []string, w vSphereVCenter) {
 	case user == nil:
 		v.adapted(fmt.Sprintf("the port of vCenter %s is set to %s: %s says so", quoted(w.server), port, vSphereVCenters))
 	default:
-		v.reportAt(user, Rewritten, fmt.Sprintf("%s is %s, but for vCenter %s %s has %s, and that counts",
+		v.reportAt(user, diagnostic.Rewritten, fmt.Sprintf("%s is %s, but for vCenter %s %s has %s, and that counts",
 			v.shown(scope, "port"), user.text, quoted(w.server), vSphereVCenters, port))
 	}
 	e.value.set("port", newInt(int(w.port)))
@@ -292,7 +294,7 @@ func (v *vSphere) mergeDatacenters(e *treeEntry, scope []string, w vSphereVCente
 	}
 	e.value.set("datacenters", textList(w.datacenters))
 	if lost := without(was, w.datacenters); len(lost) > 0 {
-		v.reportAt(user, Rewritten, fmt.Sprintf("%s loses %s for vCenter %s: %s has only %s", v.shown(scope, "datacenters"),
+		v.reportAt(user, diagnostic.Rewritten, fmt.Sprintf("%s loses %s for vCenter %s: %s has only %s", v.shown(scope, "datacenters"),
 			few(lost), quoted(w.server), vSphereVCenters, few(w.datacenters)))
 		return
 	}
@@ -353,7 +355,7 @@ func (v *vSphere) useLabels() {
 		case was == nil:
 			v.adapted(fmt.Sprintf("labels.%s is set to %q: %s", label.name, label.category, reason))
 		case was.text != label.category:
-			v.reportAt(was, Rewritten, fmt.Sprintf("%s is set to %q: %s", v.shown([]string{"labels"}, label.name), label.category, reason))
+			v.reportAt(was, diagnostic.Rewritten, fmt.Sprintf("%s is set to %q: %s", v.shown([]string{"labels"}, label.name), label.category, reason))
 		}
 		v.set(newText(label.category), "labels", label.name)
 	}
@@ -398,7 +400,7 @@ func (v *vSphere) useIPFamilies() {
 		if wanted == nil || slices.Equal(families, wanted) || list == ipv4 && families[0] == ipv4 {
 			continue
 		}
-		v.reportAt(user, Rewritten, fmt.Sprintf("%s is dropped: it is %s, but spec.serviceNetwork of network.config.openshift.io/cluster makes it %s",
+		v.reportAt(user, diagnostic.Rewritten, fmt.Sprintf("%s is dropped: it is %s, but spec.serviceNetwork of network.config.openshift.io/cluster makes it %s",
 			v.shown(scope, "ipFamily"), cut(strings.Join(families, ", ")), list))
 		v.drop(append(slices.Clone(scope), "ipFamily")...)
 	}
@@ -416,10 +418,10 @@ func (v *vSphere) readIPFamilies(scope []string, user *treeNode) bool {
 		family := strings.ToLower(strings.TrimSpace(item.text))
 		switch {
 		case family != ipv4 && family != ipv6:
-			v.reportAt(item, Invalid, fmt.Sprintf("%s is %s, but wants ipv4, ipv6 or both", v.shown(scope, "ipFamily"), quoted(item.text)))
+			v.reportAt(item, diagnostic.Invalid, fmt.Sprintf("%s is %s, but wants ipv4, ipv6 or both", v.shown(scope, "ipFamily"), quoted(item.text)))
 			good = false
 		case family != item.text:
-			v.reportAt(item, Adapted, fmt.Sprintf("%s is written as %s, the word that the provider knows", v.shown(scope, "ipFamily"), family))
+			v.reportAt(item, diagnostic.Adapted, fmt.Sprintf("%s is written as %s, the word that the provider knows", v.shown(scope, "ipFamily"), family))
 			item.text = family
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const (
@@ -42,7 +44,7 @@ func (v *vSphere) credentials() map[string][]byte {
 		if secret != nil {
 			message = fmt.Sprintf("the credentials Secret is empty: it needs the keys %s and %s", servers[0]+"."+vSphereUsername, servers[0]+"."+vSpherePassword)
 		}
-		v.reportCredential("", Invalid, message)
+		v.reportCredential("", diagnostic.Invalid, message)
 		return nil
 	}
 	files := map[string][]byte{}
@@ -58,7 +60,7 @@ func (v *vSphere) credentials() map[string][]byte {
 	}
 	for _, key := range s.keys {
 		if !needed[key] {
-			v.reportCredential(key, Unknown, "no vCenter that is used has this key, so it is not delivered: "+
+			v.reportCredential(key, diagnostic.Unknown, "no vCenter that is used has this key, so it is not delivered: "+
 				"remove it once nothing else needs it, or add the vCenter")
 		}
 	}
@@ -93,14 +95,14 @@ func (s vSphereSecret) checkCredential(server, key string) bool {
 	value, ok := s.src.Credentials[key]
 	switch {
 	case !ok:
-		s.reportCredential(key, Invalid, fmt.Sprintf("the credentials Secret has no such key, which vCenter %s needs%s", quoted(server), s.otherKey(key)))
+		s.reportCredential(key, diagnostic.Invalid, fmt.Sprintf("the credentials Secret has no such key, which vCenter %s needs%s", quoted(server), s.otherKey(key)))
 		return false
 	case strings.TrimSpace(string(value)) == "":
-		s.reportCredential(key, Invalid, fmt.Sprintf("it is empty, but vCenter %s needs it: write the value", quoted(server)))
+		s.reportCredential(key, diagnostic.Invalid, fmt.Sprintf("it is empty, but vCenter %s needs it: write the value", quoted(server)))
 		return false
 	}
 	if line, column, name, found := Placeholders(value); found {
-		s.findings.add(Finding{Input: CredentialsInput, DataKey: key, Line: line, Column: column, Kind: Invalid,
+		s.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: key, Line: line, Column: column, Kind: diagnostic.Invalid,
 			Message: placeholderMessage(name) + ": rotate the credential or change the value"})
 	}
 	return true
@@ -130,6 +132,6 @@ func (s vSphereSecret) otherKey(key string) string {
 	return ": add it"
 }
 
-func (v *vSphere) reportCredential(key string, kind Kind, message string) {
-	v.findings.add(Finding{Input: CredentialsInput, DataKey: key, Kind: kind, Message: message})
+func (v *vSphere) reportCredential(key string, kind diagnostic.Kind, message string) {
+	v.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: key, Kind: kind, Message: message})
 }

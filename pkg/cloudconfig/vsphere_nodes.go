@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // ovnInternalAddress is what OVN-Kubernetes gives every node for its own traffic on a cluster with IPv6.
@@ -120,10 +122,10 @@ func (v *vSphere) areNetworks(n nodeNetwork, user *treeNode, wanted []string) bo
 		good = false
 		const wants = "%s has %s, but wants networks such as 192.0.2.0/24"
 		if n.decides {
-			v.report(0, 0, Invalid, fmt.Sprintf(wants, n.field+" of "+infrastructure, quoted(network)))
+			v.report(0, 0, diagnostic.Invalid, fmt.Sprintf(wants, n.field+" of "+infrastructure, quoted(network)))
 			continue
 		}
-		v.reportAt(user, Invalid, fmt.Sprintf(wants, v.shown([]string{"nodes"}, n.name), quoted(network)))
+		v.reportAt(user, diagnostic.Invalid, fmt.Sprintf(wants, v.shown([]string{"nodes"}, n.name), quoted(network)))
 	}
 	return good
 }
@@ -147,14 +149,14 @@ func (v *vSphere) reportNodeNetwork(n nodeNetwork, user *treeNode, was, wanted [
 		reasons = []string{"the provider allows no blanks in the list"}
 	}
 	reason := strings.Join(reasons, "; ")
-	kind, shown := Adapted, "nodes."+n.name
+	kind, shown := diagnostic.Adapted, "nodes."+n.name
 	if user == nil {
 		user = &treeNode{}
 	} else {
 		shown = v.shown([]string{"nodes"}, n.name)
 	}
 	if len(without(was, wanted)) > 0 {
-		kind = Rewritten
+		kind = diagnostic.Rewritten
 	}
 	if len(wanted) == 0 {
 		v.reportAt(user, kind, fmt.Sprintf("%s is dropped: %s", shown, reason))

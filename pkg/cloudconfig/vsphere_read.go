@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig/gcfg"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // mostVCenters is how many vCenters there may be. Infrastructure has room for three.
@@ -17,7 +18,7 @@ const mostVCenters = 20
 // vSphereTree reads the YAML form.
 var vSphereTree = treeReader{
 	format: yamlTree,
-	input:  ConfigInput,
+	input:  diagnostic.CloudConfig,
 	empty:  "write a mapping with the keys global and vcenter",
 	fields: []treeField{
 		{name: "global", is: objectTree, fields: append(vSphereTreeFields(vSphereGlobalFields),
@@ -76,7 +77,7 @@ func (v *vSphere) read() *treeDocument {
 	}
 	if mixed != nil {
 		line, column := position(text, mixed[0])
-		v.findings.add(Finding{Input: ConfigInput, Line: line, Column: column, Kind: Invalid, Message: message})
+		v.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Line: line, Column: column, Kind: diagnostic.Invalid, Message: message})
 		v.unread = true
 		return v.emptyDocument()
 	}
@@ -90,9 +91,9 @@ func (v *vSphere) read() *treeDocument {
 		vcenters := d.value("vcenter")
 		first := vcenters.entries[mostVCenters]
 		vcenters.entries = vcenters.entries[:mostVCenters]
-		d.report(first.line, first.column, Invalid, fmt.Sprintf("there are more than %d vCenters: remove what is not used", mostVCenters))
+		d.report(first.line, first.column, diagnostic.Invalid, fmt.Sprintf("there are more than %d vCenters: remove what is not used", mostVCenters))
 	}
-	v.unread = slices.ContainsFunc(v.findings, func(f Finding) bool { return f.Kind == Invalid })
+	v.unread = slices.ContainsFunc(v.findings, func(f diagnostic.Diagnostic) bool { return f.Kind == diagnostic.Invalid })
 	for _, field := range vSphereTree.fields {
 		dropUnreadable(field, d.root)
 	}
@@ -103,19 +104,19 @@ func (v *vSphere) read() *treeDocument {
 // dropUnused removes what the installer writes without a value, as the provider's types have a field for it, and what nothing
 // comes of.
 func (v *vSphere) dropUnused(d *treeDocument) {
-	drop := func(parent *treeNode, path, name string, kind Kind, reason string) {
+	drop := func(parent *treeNode, path, name string, kind diagnostic.Kind, reason string) {
 		if e := parent.drop(name); e != nil && e.value.text != "false" {
 			d.report(e.line, e.column, kind, inside(path, name)+" is dropped: "+reason)
 		}
 	}
 	if global := d.value("global"); global != nil {
-		drop(global, "global", "apiDisable", Legacy, legacyVSphereAPI)
-		drop(global, "global", "apiBinding", Legacy, legacyVSphereAPI)
+		drop(global, "global", "apiDisable", diagnostic.Legacy, legacyVSphereAPI)
+		drop(global, "global", "apiBinding", diagnostic.Legacy, legacyVSphereAPI)
 	}
 	if vcenters := d.value("vcenter"); vcenters != nil {
 		for _, e := range vcenters.entries {
-			drop(e.value, cut("vcenter."+e.name), "tenantref", Rewritten, "the provider takes the name of the entry")
-			drop(e.value, cut("vcenter."+e.name), "secretref", Rewritten, "the provider sets it itself")
+			drop(e.value, cut("vcenter."+e.name), "tenantref", diagnostic.Rewritten, "the provider takes the name of the entry")
+			drop(e.value, cut("vcenter."+e.name), "secretref", diagnostic.Rewritten, "the provider sets it itself")
 		}
 	}
 }
@@ -127,13 +128,13 @@ func (v *vSphere) emptyDocument() *treeDocument {
 // readNothing makes do without a configuration: Infrastructure has what is needed. An empty one may be a mistake, so that
 // is said.
 func (v *vSphere) readNothing() *treeDocument {
-	f := Finding{Input: ConfigInput, Kind: Adapted, Message: "there is no cloud configuration: it is made from " + infrastructure}
+	f := diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Kind: diagnostic.Adapted, Message: "there is no cloud configuration: it is made from " + infrastructure}
 	if v.src.Config != nil {
-		f.Kind = Rewritten
+		f.Kind = diagnostic.Rewritten
 		f.Message = "the cloud configuration is empty: it is made from " + infrastructure +
 			"; if it should say more, such as insecureFlag, write it again"
 	}
-	v.findings.add(f)
+	v.findings.Add(f)
 	return v.emptyDocument()
 }
 
@@ -165,7 +166,7 @@ func tooMany(d *treeDocument) bool {
 func (v *vSphere) placeOf(g *iniGroup) ([]vSphereField, []string) {
 	switch {
 	case g.Name == "VirtualCenter" && g.Subsection == "":
-		v.findings.add(Finding{Input: ConfigInput, Line: g.Pos.Line, Column: g.Pos.Column, Kind: Invalid,
+		v.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Line: g.Pos.Line, Column: g.Pos.Column, Kind: diagnostic.Invalid,
 			Message: `section [VirtualCenter] names no vCenter: write [VirtualCenter "server"]`})
 		return nil, nil
 	case g.Name == "VirtualCenter":
@@ -183,7 +184,7 @@ func (v *vSphere) placeOf(g *iniGroup) ([]vSphereField, []string) {
 }
 
 func (v *vSphere) adaptedFormat() {
-	v.findings.add(Finding{Input: ConfigInput, Kind: Adapted,
+	v.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Kind: diagnostic.Adapted,
 		Message: "the configuration is written as YAML: the external provider is going to drop the INI form"})
 }
 
@@ -237,7 +238,7 @@ func (v *vSphere) numberOf(f vSphereField, e gcfg.Entry) string {
 		return strconv.FormatUint(number, 10)
 	}
 	if text != "" && f.iniKind() == textValue { // otherwise it was reported
-		v.findings.add(Finding{Input: ConfigInput, Line: e.ValuePos.Line, Column: e.ValuePos.Column, Kind: Invalid,
+		v.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Line: e.ValuePos.Line, Column: e.ValuePos.Column, Kind: diagnostic.Invalid,
 			Message: fmt.Sprintf("%s is %s, but wants %s", f.ini, quoted(e.Value), wanted[uintValue])})
 	}
 	return ""
@@ -299,13 +300,13 @@ func saysNothing(n *treeNode) bool {
 // would see the mistake.
 func (v *vSphere) refuseOtherCloud(d *treeDocument) *treeDocument {
 	strange := v.strangeSettings()
-	if len(strange) < 2 || hasOwnSettings(d) || slices.ContainsFunc(v.findings, func(f Finding) bool {
+	if len(strange) < 2 || hasOwnSettings(d) || slices.ContainsFunc(v.findings, func(f diagnostic.Diagnostic) bool {
 		// Other clouds have load balancers too.
-		return f.Kind == Invalid || f.Kind == Legacy && !strings.Contains(f.Message, legacyVSphereNSXT)
+		return f.Kind == diagnostic.Invalid || f.Kind == diagnostic.Legacy && !strings.Contains(f.Message, legacyVSphereNSXT)
 	}) {
 		return d
 	}
-	v.findings = findings{{Input: ConfigInput, Line: strange[0].Line, Column: strange[0].Column, Kind: Invalid,
+	v.findings = findings{{Cause: diagnostic.CloudConfig, Line: strange[0].Line, Column: strange[0].Column, Kind: diagnostic.Invalid,
 		Message: "this is no configuration of vSphere, but perhaps one of another cloud: none of its settings is one of vSphere's"}}
 	v.unread = true
 	return v.emptyDocument()
@@ -313,10 +314,10 @@ func (v *vSphere) refuseOtherCloud(d *treeDocument) *treeDocument {
 
 // strangeSettings are remarks about settings that vSphere does not have. A name close to one of vSphere's is no sign of
 // another cloud.
-func (v *vSphere) strangeSettings() []Finding {
-	var strange []Finding
+func (v *vSphere) strangeSettings() []diagnostic.Diagnostic {
+	var strange []diagnostic.Diagnostic
 	for _, f := range v.findings {
-		if f.Kind == Unknown || f.Kind == Typo && !strings.Contains(f.Message, "did you mean") {
+		if f.Kind == diagnostic.Unknown || f.Kind == diagnostic.Typo && !strings.Contains(f.Message, "did you mean") {
 			strange = append(strange, f)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 var vSphereLogin = map[string]string{
@@ -85,7 +86,7 @@ func requireVSphere(t *testing.T, src cloudconfig.Source) {
 	for _, rewrite := range []cloudconfig.Rewrite{cloudconfig.VSphere, cloudconfig.VSphereManaged} {
 		result := rewrite(src)
 		require.Equal(t, result, rewrite(src), "the same input gives the same result")
-		if len(messages(result, cloudconfig.Invalid)) > 0 {
+		if len(messages(result, diagnostic.Invalid)) > 0 {
 			require.Nil(t, result.Config)
 			require.Nil(t, result.Credentials)
 			continue
@@ -93,10 +94,10 @@ func requireVSphere(t *testing.T, src cloudconfig.Source) {
 		src := src
 		src.Config = result.Config
 		again := rewrite(src)
-		for _, f := range again.Findings {
+		for _, f := range again.Diagnostics {
 			// What is unknown is kept, and a spare key of the Secret is no matter of the configuration.
-			if f.Kind != cloudconfig.Adapted && f.Kind != cloudconfig.Unknown && f.Kind != cloudconfig.Typo {
-				t.Errorf("the rewritten configuration gets a remark of its own: %s: %s\n%s", f.Kind, f, result.Config)
+			if f.Kind != diagnostic.Adapted && f.Kind != diagnostic.Unknown && f.Kind != diagnostic.Typo {
+				t.Errorf("the rewritten configuration gets a remark of its own: %s: %s\n%s", f.Kind, shown(f), result.Config)
 			}
 		}
 		require.Equal(t, string(result.Config), string(again.Config))
@@ -115,8 +116,8 @@ func TestVSphereFindingsNeverHoldASecret(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := cloudconfig.VSphere(vSphereSource(config))
-			require.NotEmpty(t, result.Findings)
-			require.NotContains(t, fmt.Sprint(result.Findings), secretValue)
+			require.NotEmpty(t, result.Diagnostics)
+			require.NotContains(t, fmt.Sprint(result.Diagnostics), secretValue)
 			require.NotContains(t, string(result.Config), secretValue)
 			require.NotContains(t, string(cloudconfig.VSphereManaged(vSphereSource(config)).Config), secretValue)
 		})
@@ -128,13 +129,13 @@ func TestVSphereVCentersThatContradictInfrastructure(t *testing.T) {
 	src := vSphereSource(config, "vcenter1.example.com")
 	require.Equal(t, []string{`cloud config:2:3: vCenter "old.example.com" is not in spec.platformSpec.vsphere.vcenters of ` +
 		`infrastructure.config.openshift.io/cluster, which has "vcenter1.example.com": write the same name in both`},
-		messages(cloudconfig.VSphere(src), cloudconfig.Invalid))
+		messages(cloudconfig.VSphere(src), diagnostic.Invalid))
 
 	// Behind the gate nobody edits the configuration any more.
 	src.Cluster.FeatureGates = []string{"VSphereMultiVCenterDay2"}
 	require.Equal(t, []string{`cloud config:2:3: vCenter "old.example.com" is dropped: spec.platformSpec.vsphere.vcenters of ` +
 		`infrastructure.config.openshift.io/cluster does not have it, only "vcenter1.example.com"`},
-		messages(cloudconfig.VSphere(src), cloudconfig.Rewritten))
+		messages(cloudconfig.VSphere(src), diagnostic.Rewritten))
 }
 
 func TestVSphereFailureDomainsNeedNoVCenters(t *testing.T) {
@@ -164,7 +165,7 @@ func TestVSphereKnowsAConfigurationOfAnotherCloud(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := cloudconfig.VSphere(vSphereSource(c.config, "vcenter1.example.com"))
-			require.Equal(t, c.refused, messages(result, cloudconfig.Invalid))
+			require.Equal(t, c.refused, messages(result, diagnostic.Invalid))
 		})
 	}
 }
@@ -196,7 +197,7 @@ func TestVSphereIPFamilies(t *testing.T) {
 			src := vSphereSource(config)
 			src.Cluster.ServiceNetworks = c.networks
 			result := cloudconfig.VSphere(src)
-			require.Empty(t, messages(result, cloudconfig.Invalid))
+			require.Empty(t, messages(result, diagnostic.Invalid))
 			var got struct {
 				Global struct {
 					IPFamily []string `json:"ipFamily"`
@@ -219,20 +220,20 @@ func TestVSphereCAFile(t *testing.T) {
 	for name, c := range map[string]struct {
 		config   string
 		bundle   []byte
-		kind     cloudconfig.Kind
+		kind     diagnostic.Kind
 		findings []string
 		want     string
 	}{
-		"none is named":    {config: oneVCenter, bundle: bundle, kind: cloudconfig.Rewritten},
-		"the image has it": {config: with("/etc/pki/tls/cert.pem"), kind: cloudconfig.Rewritten, want: "caFile: /etc/pki/tls/cert.pem\n"},
-		"it only looks as if the image had it": {config: with("/etc/pki/../x"), kind: cloudconfig.Invalid, findings: []string{
+		"none is named":    {config: oneVCenter, bundle: bundle, kind: diagnostic.Rewritten},
+		"the image has it": {config: with("/etc/pki/tls/cert.pem"), kind: diagnostic.Rewritten, want: "caFile: /etc/pki/tls/cert.pem\n"},
+		"it only looks as if the image had it": {config: with("/etc/pki/../x"), kind: diagnostic.Invalid, findings: []string{
 			`cloud config:2:11: global.caFile is "/etc/pki/../x", which will not exist for the cloud-controller-manager: ` +
 				`put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line`}},
-		"the bundle is delivered elsewhere": {config: with("/etc/kubernetes/ca.pem"), bundle: bundle, kind: cloudconfig.Rewritten, findings: []string{
+		"the bundle is delivered elsewhere": {config: with("/etc/kubernetes/ca.pem"), bundle: bundle, kind: diagnostic.Rewritten, findings: []string{
 			`cloud config:2:11: global.caFile is set to "/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem", ` +
 				`where the ca-bundle.pem of the cloud configuration is delivered`},
 			want: "caFile: /etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\n"},
-		"the bundle has no certificate": {config: with(staticPodPaths.CABundle), bundle: []byte("x"), kind: cloudconfig.Invalid, findings: []string{
+		"the bundle has no certificate": {config: with(staticPodPaths.CABundle), bundle: []byte("x"), kind: diagnostic.Invalid, findings: []string{
 			"CA bundle: there is no PEM certificate in it, and the cloud-controller-manager would exit: write the CA certificates in PEM form"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -240,7 +241,7 @@ func TestVSphereCAFile(t *testing.T) {
 			src.CABundle = c.bundle
 			result := cloudconfig.VSphere(src)
 			require.Equal(t, c.findings, messages(result, c.kind))
-			if c.kind == cloudconfig.Rewritten {
+			if c.kind == diagnostic.Rewritten {
 				require.Contains(t, string(result.Config), c.want)
 			}
 		})
@@ -275,7 +276,7 @@ func TestVSphereCredentials(t *testing.T) {
 			src := vSphereSource(oneVCenter)
 			src.Credentials, src.CredentialsUnknown = c.secret, c.unknown
 			result := cloudconfig.VSphere(src)
-			require.Equal(t, c.errors, messages(result, cloudconfig.Invalid))
+			require.Equal(t, c.errors, messages(result, diagnostic.Invalid))
 			require.Equal(t, c.want, result.Credentials)
 			require.NotNil(t, cloudconfig.VSphereManaged(src).Config, "others read their credentials themselves")
 		})
@@ -317,9 +318,9 @@ func TestVSphereReadsLargeInputs(t *testing.T) {
 			}
 			src := vSphereSource(c.config, servers...)
 			result := cloudconfig.VSphere(src)
-			require.LessOrEqual(t, len(result.Findings), 100)
-			require.True(t, slices.ContainsFunc(result.Findings, func(f cloudconfig.Finding) bool { return strings.HasPrefix(f.String(), c.finding) }))
-			for _, f := range result.Findings {
+			require.LessOrEqual(t, len(result.Diagnostics), 100)
+			require.True(t, slices.ContainsFunc(result.Diagnostics, func(f diagnostic.Diagnostic) bool { return strings.HasPrefix(shown(f), c.finding) }))
+			for _, f := range result.Diagnostics {
 				require.Less(t, len(f.Message), 2000)
 			}
 		})
@@ -336,8 +337,8 @@ func TestVSphereReadsALargeSecret(t *testing.T) {
 		src.Credentials[fmt.Sprintf("vcenter%d.example.com.username", i)] = []byte("u")
 	}
 	result := cloudconfig.VSphere(src) // a second; anything quadratic would take minutes
-	require.Len(t, result.Findings, 100)
-	require.Len(t, messages(result, cloudconfig.Invalid), 40)
+	require.Len(t, result.Diagnostics, 100)
+	require.Len(t, messages(result, diagnostic.Invalid), 40)
 }
 
 // FuzzVSphere proves for any input what requireVSphere checks.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -22,9 +22,8 @@ var paths = cloudconfig.Paths{Config: "/config", Credentials: "/credentials", To
 // reasons are the findings that tell why the configuration that was given is not the one that is delivered.
 func reasons(r cloudconfig.Result) []string {
 	var found []string
-	for _, f := range r.Findings {
-		isChange := slices.Contains([]cloudconfig.Kind{cloudconfig.Rewritten, cloudconfig.Legacy, cloudconfig.Adapted}, f.Kind)
-		if isChange && f.Input == cloudconfig.ConfigInput && f.DataKey == "" {
+	for _, f := range r.Diagnostics {
+		if f.Kind.IsChange() && f.Cause == diagnostic.CloudConfig && f.Key == "" {
 			found = append(found, f.String())
 		}
 	}
@@ -42,7 +41,7 @@ func TestEveryChangeHasAReasonAndEveryReasonAChange(t *testing.T) {
 				source := sourceOf(t, config)
 				source.CredentialsUnknown = unknown
 				result := p.Rewrite(source)
-				if len(result.Errors(cloudconfig.Strict)) > 0 {
+				if len(result.Errors(diagnostic.Strict)) > 0 {
 					continue
 				}
 				converted++

@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -170,7 +171,7 @@ func fixture(t *testing.T, p platform.Platform, credentials string) cloudconfig.
 			Config: "cloud-config", Credentials: "cloud-credentials", Tokens: "cloud-tokens", CABundle: "cloud-config/ca-bundle.pem", Kubeconfig: "cloud-controller-manager.kubeconfig",
 		},
 	})
-	require.Empty(t, result.Errors(cloudconfig.Strict), "%s with %s", p.Name, credentials)
+	require.Empty(t, result.Errors(diagnostic.Strict), "%s with %s", p.Name, credentials)
 	return result
 }
 
@@ -211,7 +212,7 @@ func describePlatform(t *testing.T, out *bytes.Buffer, p platform.Platform) {
 		out.WriteString("- no files of credentials: they are in `cloud.conf`, or read through the API\n")
 	}
 	var reasons []string
-	for _, f := range result.Findings {
+	for _, f := range result.Diagnostics {
 		reasons = append(reasons, "  - "+f.Message)
 	}
 	slices.Sort(reasons)

@@ -29,10 +29,11 @@ var layers = []layer{
 	{folder: "pkg/apis"},
 	{folder: "bindata"},
 	{folder: "bootstrap"},
-	{folder: "pkg/cloudconfig", pure: true},
-	{folder: "pkg/platform", pure: true, ours: []string{"pkg/cloudconfig", "pkg/apis"}},
-	{folder: "pkg/operandconfig", pure: true, ours: []string{"pkg/platform", "pkg/cloudconfig", "pkg/apis"}},
-	{folder: "pkg/operand", pure: true, ours: []string{"pkg/operandconfig", "pkg/platform", "pkg/cloudconfig", "pkg/apis", "bindata", "bootstrap"}},
+	{folder: "pkg/diagnostic", pure: true},
+	{folder: "pkg/cloudconfig", pure: true, ours: []string{"pkg/diagnostic"}},
+	{folder: "pkg/platform", pure: true, ours: []string{"pkg/cloudconfig", "pkg/diagnostic", "pkg/apis"}},
+	{folder: "pkg/operandconfig", pure: true, ours: []string{"pkg/platform", "pkg/cloudconfig", "pkg/diagnostic", "pkg/apis"}},
+	{folder: "pkg/operand", pure: true, ours: []string{"pkg/operandconfig", "pkg/platform", "pkg/cloudconfig", "pkg/diagnostic", "pkg/apis", "bindata", "bootstrap"}},
 
 	{folder: "pkg/operator/operatorclient", ours: []string{"pkg/apis", "pkg/operand"}},
 	// The observers run on the bootstrap node too, so they know nothing of the operator but its names.
@@ -50,13 +51,13 @@ var layers = []layer{
 	{folder: "pkg/cmd/envfile", ours: []string{"pkg/regularfile", "pkg/printable"}},
 	// What the commands without a cluster share.
 	{folder: "pkg/offline", ours: []string{
-		"pkg/operator/configobservation", "pkg/operator/operatorclient", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/apis",
+		"pkg/operator/configobservation", "pkg/operator/operatorclient", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/diagnostic", "pkg/apis",
 		"pkg/regularfile",
 	}},
-	{folder: "pkg/cmd/findings", ours: []string{"pkg/offline", "pkg/printable"}},
-	{folder: "pkg/cmd/validate", ours: []string{"pkg/cmd/findings", "pkg/offline", "pkg/printable"}},
-	{folder: "pkg/cmd/convert", ours: []string{"pkg/cmd/findings", "pkg/offline", "pkg/printable"}},
-	{folder: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/printable", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/apis", "bootstrap"}},
+	{folder: "pkg/cmd/findings", ours: []string{"pkg/offline", "pkg/diagnostic", "pkg/printable"}},
+	{folder: "pkg/cmd/validate", ours: []string{"pkg/cmd/findings", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
+	{folder: "pkg/cmd/convert", ours: []string{"pkg/cmd/findings", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
+	{folder: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/printable", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/diagnostic", "pkg/apis", "bootstrap"}},
 	{folder: "cmd", ours: []string{"pkg/cmd", "pkg/operator/staticpod", "pkg/operand", "pkg/logging", "pkg/version"}},
 	{folder: "test/dockerfile"},
 	{folder: "test/rights", ours: []string{"pkg/platform"}},
@@ -68,7 +69,7 @@ var layers = []layer{
 var controllerMayImport = []string{
 	"pkg/operator/operatorclient", "pkg/operator/observedplatform", "pkg/operator/ondemand", "pkg/operator/terminationmessage",
 	"pkg/operator/configmaps", "pkg/operator/tokenissuer", "pkg/operator/writeconflict",
-	"pkg/operand", "pkg/operandconfig", "pkg/cloudconfig", "pkg/platform", "pkg/apis", "bindata",
+	"pkg/operand", "pkg/operandconfig", "pkg/cloudconfig", "pkg/diagnostic", "pkg/platform", "pkg/apis", "bindata",
 }
 
 // forbiddenInPure are the imports with which a package could reach out by itself.

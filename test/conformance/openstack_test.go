@@ -22,6 +22,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // installerCAFile is where the installer's configurations say that the CA bundle is.
@@ -298,7 +299,7 @@ func TestTheProviderReadsTheRewriteOfWhatInstallersWrite(t *testing.T) {
 			dir := newFolder(t, goodCloudsYAML)
 			src := dir.source(test.text, goodCloudsYAML, test.bundle)
 			result := cloudconfig.OpenStack(src)
-			require.Empty(t, result.Errors(cloudconfig.Strict))
+			require.Empty(t, result.Errors(diagnostic.Strict))
 
 			config, ignored, err := parse(defaults(t), result.Config)
 			require.NoError(t, err)
@@ -330,12 +331,12 @@ var ownRules = []string{
 	"the text REVISION", "the text NODE_NAME", "the text NODE_ENVVAR_NAME",
 }
 
-func isOwnRule(f cloudconfig.Finding) bool {
+func isOwnRule(f diagnostic.Diagnostic) bool {
 	return slices.ContainsFunc(ownRules, func(rule string) bool { return strings.Contains(f.Message, rule) })
 }
 
-func ignores(f cloudconfig.Finding) bool {
-	return f.Kind == cloudconfig.Typo || f.Kind == cloudconfig.Unknown
+func ignores(f diagnostic.Diagnostic) bool {
+	return f.Kind == diagnostic.Typo || f.Kind == diagnostic.Unknown
 }
 
 // FuzzOpenStack holds that we accept exactly what the provider reads and can start with, apart from ownRules; that the
@@ -354,7 +355,7 @@ func FuzzOpenStack(f *testing.F) {
 		if err == nil {
 			err = startable(meaning)
 		}
-		if refused := result.Errors(cloudconfig.Lenient); len(refused) > 0 {
+		if refused := result.Errors(diagnostic.Lenient); len(refused) > 0 {
 			if err == nil && !slices.ContainsFunc(refused, isOwnRule) {
 				t.Fatalf("the provider starts with what we refuse: %v", refused)
 			}
@@ -365,7 +366,7 @@ func FuzzOpenStack(f *testing.F) {
 		require.NoError(t, err, "the provider refuses our rewriting:\n%s", result.Config)
 		require.NoError(t, startable(got), "the provider does not start with our rewriting:\n%s", result.Config)
 		require.Equal(t, rewritten(meaning, src), got, "rewritten to:\n%s", result.Config)
-		if !slices.ContainsFunc(result.Findings, ignores) {
+		if !slices.ContainsFunc(result.Diagnostics, ignores) {
 			require.NoError(t, ignored, "rewritten to:\n%s", result.Config)
 		}
 		_, err = openstack.ReadConfig(bytes.NewReader(result.Config))
@@ -419,7 +420,7 @@ func FuzzOpenStackClouds(f *testing.F) {
 		if err == nil {
 			err = errors.Join(startable(config), login(config.Global))
 		}
-		if refused := result.Errors(cloudconfig.Lenient); len(refused) > 0 {
+		if refused := result.Errors(diagnostic.Lenient); len(refused) > 0 {
 			if err == nil && !slices.ContainsFunc(refused, isOwnRule) {
 				t.Fatalf("the provider asks Keystone with what we refuse: %v", refused)
 			}

@@ -28,6 +28,7 @@ import (
 	"k8s.io/cloud-provider-aws/pkg/providers/v1/config"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const region = "eu-central-1"
@@ -96,7 +97,7 @@ func TestTheProviderReadsTheRewriteOfWhatInstallersWrite(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, in a cluster: %t", name, inCluster), func(t *testing.T) {
 				src := source(text, inCluster)
 				result := cloudconfig.AWS(src)
-				require.Empty(t, result.Errors(cloudconfig.Strict))
+				require.Empty(t, result.Errors(diagnostic.Strict))
 				before, err := parse(src.Config)
 				require.NoError(t, err)
 				after, err := parse(result.Config)
@@ -193,7 +194,7 @@ func TestTheProviderAsksTheEndpointsOfTheCluster(t *testing.T) {
 				text += fmt.Sprintf("[ServiceOverride \"%d\"]\nService = %s\nRegion = %s\nURL = https://%d.example.com\nSigningRegion = %s\n", i, service, region, i, region)
 			}
 			result := cloudconfig.AWS(source(text, false))
-			require.Empty(t, result.Errors(cloudconfig.Strict))
+			require.Empty(t, result.Errors(diagnostic.Strict))
 			cfg, err := parse(result.Config)
 			require.NoError(t, err)
 			index := func(wanted ...string) string {
@@ -260,7 +261,7 @@ func TestTheSDKReadsTheCredentials(t *testing.T) {
 			src := source("", false)
 			src.Credentials = secret
 			result := cloudconfig.AWS(src)
-			require.Empty(t, result.Errors(cloudconfig.Strict))
+			require.Empty(t, result.Errors(diagnostic.Strict))
 			delivered := filepath.Join(t.TempDir(), "credentials")
 			require.NoError(t, os.WriteFile(delivered, result.Credentials["credentials"], 0o600))
 			t.Setenv("AWS_SHARED_CREDENTIALS_FILE", delivered)
@@ -327,7 +328,7 @@ const (
 	awsEndpointsField = "status.platformStatus.aws.serviceEndpoints"
 )
 
-func isOwnRule(f cloudconfig.Finding) bool {
+func isOwnRule(f diagnostic.Diagnostic) bool {
 	return slices.ContainsFunc(ownRules, func(rule string) bool { return strings.Contains(f.Message, rule) })
 }
 
@@ -345,7 +346,7 @@ func FuzzAWS(f *testing.F) {
 			src.Config = nil // which blanks alone are, too
 		}
 		before, err := parse(src.Config)
-		if refused := result.Errors(cloudconfig.Lenient); len(refused) > 0 {
+		if refused := result.Errors(diagnostic.Lenient); len(refused) > 0 {
 			if err == nil && !slices.ContainsFunc(refused, isOwnRule) {
 				t.Fatalf("the provider starts with what we refuse: %v", refused)
 			}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/cloud-provider-azure/pkg/provider/config"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const examples = "../../../pkg/operand/testdata"
@@ -63,7 +64,7 @@ func TestTheProviderReadsTheRewriteOfTheExample(t *testing.T) {
 			src := cloudconfig.Source{Config: text, Credentials: secret, Paths: paths(t)}
 			src.Cluster.Status.Azure = &configv1.AzurePlatformStatus{CloudName: configv1.AzurePublicCloud}
 			result := cloudconfig.Azure(src)
-			require.Empty(t, result.Errors(cloudconfig.Strict))
+			require.Empty(t, result.Errors(diagnostic.Strict))
 			want := *want
 			if name == "token" {
 				want.TenantID = "tenant-of-the-secret"
@@ -84,7 +85,7 @@ func TestTheProviderReadsTheRewriteOfTheExampleOfAzureStackHub(t *testing.T) {
 		Config: text, Keys: map[string][]byte{"endpoints": read(t, "azurestack", "endpoints")}, Credentials: secrets["secret"], Paths: paths(t),
 	}
 	result := cloudconfig.AzureStack(src)
-	require.Empty(t, result.Errors(cloudconfig.Strict))
+	require.Empty(t, result.Errors(diagnostic.Strict))
 	got := parse(t, result.Config)
 	want := parse(t, text)
 	want.VMType = consts.VMTypeStandard
@@ -128,7 +129,7 @@ func TestTheProviderLogsInAsTheSecretSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := cloudconfig.Azure(cloudconfig.Source{Config: []byte(c.text), Credentials: secrets[c.secret], Paths: paths(t)})
-			require.Empty(t, result.Errors(cloudconfig.Strict))
+			require.Empty(t, result.Errors(diagnostic.Strict))
 			require.IsType(t, c.want, login(t, parse(t, result.Config)))
 		})
 	}
@@ -215,7 +216,7 @@ func FuzzAzure(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, secret string) {
 		src := cloudconfig.Source{Config: []byte(text), Credentials: secrets[secret], CredentialsUnknown: secrets[secret] == nil, Paths: at}
 		result := cloudconfig.Azure(src)
-		if len(result.Errors(cloudconfig.Lenient)) > 0 {
+		if len(result.Errors(diagnostic.Lenient)) > 0 {
 			return
 		}
 		got := parse(t, result.Config)

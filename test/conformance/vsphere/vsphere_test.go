@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
@@ -53,7 +54,7 @@ func source(t *testing.T, dir string) cloudconfig.Source {
 func TestTheProviderReadsTheRewriteOfTheExample(t *testing.T) {
 	dir := t.TempDir()
 	result := cloudconfig.VSphere(source(t, dir))
-	require.Empty(t, result.Errors(cloudconfig.Strict))
+	require.Empty(t, result.Errors(diagnostic.Strict))
 	got, err := cpiconfig.ReadCPIConfig(result.Config)
 	require.NoError(t, err)
 
@@ -157,7 +158,7 @@ func FuzzVSphere(f *testing.F) {
 			src.Cluster.Spec.VSphere = &configv1.VSpherePlatformSpec{VCenters: []configv1.VSpherePlatformVCenterSpec{{Server: server, Datacenters: []string{"DC1"}}}}
 		}
 		result := cloudconfig.VSphere(src)
-		if len(result.Errors(cloudconfig.Lenient)) > 0 {
+		if len(result.Errors(diagnostic.Lenient)) > 0 {
 			return
 		}
 		got, err := cpiconfig.ReadCPIConfigYAML(result.Config)
