@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
@@ -51,7 +51,7 @@ type Report struct {
 	CloudConfig operand.CloudConfig
 	Credentials operand.Credentials
 	// Cloud is what the cloud-controller-manager gets; only when there are no errors.
-	Cloud cloudconfig.Result
+	Cloud clouds.Result
 }
 
 // Count returns how many diagnostics have the severity.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
@@ -68,7 +68,7 @@ func GatherSecrets(e *operatorv1.External, get func(name string) (SourceSecret, 
 	gathered.checkSize()
 	for _, key := range sortedKeys(gathered.Reloaded) {
 		// Those that are read once are checked with all credentials.
-		if line, column, name, found := cloudconfig.Placeholders(gathered.Reloaded[key]); found {
+		if line, column, name, found := confdoc.Placeholders(gathered.Reloaded[key]); found {
 			gathered.Problems = append(gathered.Problems, diagnostic.Diagnostic{
 				Cause: diagnostic.Credentials, Object: sources[operatorv1.ReloadedSecret][key], Key: key, Line: line, Column: column,
 				Message: placeholderMessage(name),

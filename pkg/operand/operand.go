@@ -12,7 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -194,7 +194,7 @@ type Resources struct {
 	NodeManagerConfig *corev1.Secret
 
 	// Tokens are the federated tokens that the pod needs. The pod's ConfigMap carries them in TokensAnnotation.
-	Tokens []cloudconfig.Token
+	Tokens []clouds.Token
 
 	// Kept are the user's values that do not count yet. The pod's ConfigMap carries them in KeptAnnotation.
 	Kept map[string]string
@@ -219,7 +219,7 @@ type File struct {
 type Checked struct {
 	// Cloud is the cloud configuration as the cloud-controller-manager will get it. It holds nothing but findings when the
 	// platform's own check refuses it.
-	Cloud cloudconfig.Result
+	Cloud clouds.Result
 	// Problems are what Render refuses the inputs for.
 	Problems []diagnostic.Diagnostic
 	// Warnings are remarks on inputs that are accepted all the same.

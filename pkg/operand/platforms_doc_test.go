@@ -16,7 +16,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
@@ -158,16 +158,16 @@ func credentialsOf(p platform.Platform) string {
 }
 
 // fixture is what the platform's function makes of its fixture, with the credentials in that folder.
-func fixture(t *testing.T, p platform.Platform, credentials string) cloudconfig.Result {
+func fixture(t *testing.T, p platform.Platform, credentials string) clouds.Result {
 	t.Helper()
 	in := inputs(t, p, operand.OperatorPhase())
 	in.Credentials.Data = readFolder(t, p.Name, credentials)
 	observed, err := operandconfig.Decode(in.Config)
 	require.NoError(t, err)
 	observed.Cluster.Name = observed.InfrastructureName
-	result := p.Rewrite(cloudconfig.Source{
+	result := p.Rewrite(clouds.Source{
 		Config: in.CloudConfig.Data, Keys: in.CloudConfig.Keys, Credentials: in.Credentials.Data, CABundle: in.CloudConfig.CABundle, Cluster: observed.Cluster,
-		Paths: cloudconfig.Paths{
+		Paths: clouds.Paths{
 			Config: "cloud-config", Credentials: "cloud-credentials", Tokens: "cloud-tokens", CABundle: "cloud-config/ca-bundle.pem", Kubeconfig: "cloud-controller-manager.kubeconfig",
 		},
 	})

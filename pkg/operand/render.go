@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
@@ -121,7 +122,7 @@ func mergeConfig(in Inputs) (*config, error) {
 	if err := (external{External: decoded.External}).placeholder(); err != nil {
 		return nil, err
 	}
-	if _, _, name, found := cloudconfig.Placeholders(merged); found {
+	if _, _, name, found := confdoc.Placeholders(merged); found {
 		return nil, fmt.Errorf("the configuration contains the text %s, which the installer replaces on each node; "+
 			"look for it in Proxy and Infrastructure and in spec.unsupportedConfigOverrides, and change it there", name)
 	}
@@ -152,7 +153,7 @@ func platformAsset(platform, file string) ([]byte, error) {
 
 // checkedInputs is what the check of the inputs found and made of them.
 type checkedInputs struct {
-	cloud    cloudconfig.Result
+	cloud    clouds.Result
 	trust    []byte
 	problems []diagnostic.Diagnostic
 	warnings []diagnostic.Diagnostic
@@ -215,12 +216,12 @@ func (c *checkedInputs) checkImages(in Inputs, base *corev1.Pod) {
 	}
 }
 
-func (c *checkedInputs) checkCloudConfig(in Inputs, cluster cloudconfig.Cluster) {
+func (c *checkedInputs) checkCloudConfig(in Inputs, cluster clouds.Cluster) {
 	if in.CloudConfig.Problem != "" {
 		c.refuse(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source, Key: in.CloudConfig.Key, Message: in.CloudConfig.Problem})
 		return
 	}
-	result := in.Platform.Rewrite(cloudconfig.Source{
+	result := in.Platform.Rewrite(clouds.Source{
 		Config:             in.CloudConfig.Data,
 		Keys:               in.CloudConfig.Keys,
 		Credentials:        in.Credentials.Data,
@@ -229,7 +230,7 @@ func (c *checkedInputs) checkCloudConfig(in Inputs, cluster cloudconfig.Cluster)
 		Cluster:            cluster,
 		First:              in.First,
 		Kept:               in.Kept,
-		Paths: cloudconfig.Paths{
+		Paths: clouds.Paths{
 			Config: cloudConfigDir, Credentials: credentialsDir, Tokens: tokensDir, CABundle: cloudCAFile, Kubeconfig: kubeconfigFile,
 		},
 	})
@@ -280,7 +281,7 @@ func (c *checkedInputs) checkPlaceholders(in Inputs) {
 }
 
 func (c *checkedInputs) checkPlaceholder(p diagnostic.Diagnostic, data []byte) {
-	line, column, name, found := cloudconfig.Placeholders(data)
+	line, column, name, found := confdoc.Placeholders(data)
 	if !found || slices.ContainsFunc(c.problems, func(other diagnostic.Diagnostic) bool {
 		return other.Cause == p.Cause && other.Key == p.Key && other.Line == line
 	}) {

@@ -21,7 +21,8 @@ import (
 	"k8s.io/cloud-provider-openstack/pkg/util/metadata"
 	"k8s.io/klog/v2"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	oscloud "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/openstack"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
@@ -62,21 +63,21 @@ func TestMain(m *testing.M) {
 // folder is a folder with the files of a cloud-controller-manager's container.
 type folder string
 
-func newFolder(t testing.TB, clouds string) folder {
+func newFolder(t testing.TB, credentials string) folder {
 	t.Helper()
 	dir := folder(t.TempDir())
-	require.NoError(t, os.WriteFile(dir.cloudsYAML(), []byte(clouds), 0o600))
+	require.NoError(t, os.WriteFile(dir.cloudsYAML(), []byte(credentials), 0o600))
 	return dir
 }
 
 func (f folder) cloudsYAML() string { return filepath.Join(string(f), "clouds.yaml") }
 
 // source is what the operator makes of a configuration with good credentials.
-func (f folder) source(conf, clouds string, withBundle bool) cloudconfig.Source {
-	src := cloudconfig.Source{
+func (f folder) source(conf, credentials string, withBundle bool) clouds.Source {
+	src := clouds.Source{
 		Config:      []byte(conf),
-		Credentials: map[string][]byte{"clouds.yaml": []byte(clouds)},
-		Paths:       cloudconfig.Paths{Credentials: string(f), CABundle: installerCAFile},
+		Credentials: map[string][]byte{"clouds.yaml": []byte(credentials)},
+		Paths:       clouds.Paths{Credentials: string(f), CABundle: installerCAFile},
 	}
 	if withBundle {
 		src.CABundle = []byte(goodCABundle)
@@ -162,7 +163,7 @@ func readClouds(dir folder) (config openstack.Config, err error) {
 }
 
 // rewritten is the meaning that our rewriting is to give to a configuration with this meaning.
-func rewritten(config openstack.Config, src cloudconfig.Source) openstack.Config {
+func rewritten(config openstack.Config, src clouds.Source) openstack.Config {
 	config.Global.UseClouds = true
 	config.Global.CloudsFile = filepath.Join(src.Paths.Credentials, "clouds.yaml")
 	config.Global.Cloud = "openstack"
@@ -298,7 +299,7 @@ func TestTheProviderReadsTheRewriteOfWhatInstallersWrite(t *testing.T) {
 			t.Setenv("OS_CLIENT_CONFIG_FILE", "") // set by ReadConfig; put back at the end
 			dir := newFolder(t, goodCloudsYAML)
 			src := dir.source(test.text, goodCloudsYAML, test.bundle)
-			result := cloudconfig.OpenStack(src)
+			result := oscloud.Rewrite(src)
 			require.Empty(t, result.Errors(diagnostic.Strict))
 
 			config, ignored, err := parse(defaults(t), result.Config)
@@ -350,7 +351,7 @@ func FuzzOpenStack(f *testing.F) {
 	plain, adjusted := defaults(f), openShiftDefaults(f)
 	f.Fuzz(func(t *testing.T, text string, bundle bool) {
 		src := dir.source(text, goodCloudsYAML, bundle)
-		result := cloudconfig.OpenStack(src)
+		result := oscloud.Rewrite(src)
 		meaning, _, err := parse(adjusted, src.Config)
 		if err == nil {
 			err = startable(meaning)
@@ -415,7 +416,7 @@ func FuzzOpenStackClouds(f *testing.F) {
 	dir := newFolder(f, goodCloudsYAML)
 	f.Fuzz(func(t *testing.T, clouds string) {
 		require.NoError(t, os.WriteFile(dir.cloudsYAML(), []byte(clouds), 0o600))
-		result := cloudconfig.OpenStack(dir.source("[Global]\n", clouds, false))
+		result := oscloud.Rewrite(dir.source("[Global]\n", clouds, false))
 		config, err := readClouds(dir)
 		if err == nil {
 			err = errors.Join(startable(config), login(config.Global))

@@ -24,7 +24,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configmaps"
@@ -190,8 +190,8 @@ func (s source) object() string {
 }
 
 // render makes the ConfigMap, or says why the source is refused.
-func render(rewrite cloudconfig.Rewrite, observed *operandconfig.Config, s source, current *corev1.ConfigMap) (*corev1.ConfigMap, error) {
-	result := rewrite(cloudconfig.Source{
+func render(rewrite clouds.Rewrite, observed *operandconfig.Config, s source, current *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	result := rewrite(clouds.Source{
 		Config:             s.config,
 		CredentialsUnknown: true, // each component has its own
 		Cluster:            observed.Cluster,
