@@ -241,9 +241,9 @@ func (d *INIDocument) addEntry(known INISection, group *INIGroup, e gcfg.Entry) 
 		return
 	}
 	if at, again := group.Single[key.Name]; again {
-		dropped := group.Entries[at].Pos
-		d.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Line: dropped.Line, Column: dropped.Column, Kind: diagnostic.Rewritten, SeeLine: e.Pos.Line,
-			Message: fmt.Sprintf("this %s is dropped: it is set again, and the last value counts", key.Name)})
+		first := group.Entries[at].Pos
+		d.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Line: e.Pos.Line, Column: e.Pos.Column, Kind: diagnostic.Ambiguous,
+			SeeLine: first.Line, Message: fmt.Sprintf("duplicate key %s in [%s]: keep one", key.Name, known.Name)})
 		group.Entries[at] = e
 		return
 	}

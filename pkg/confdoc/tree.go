@@ -3,8 +3,11 @@ package confdoc
 import (
 	"bytes"
 	"fmt"
+	"math"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
@@ -175,12 +178,15 @@ type Tree struct {
 	Findings *diagnostic.List
 	// Readable is false where the text as a whole could not be read, which is reported then.
 	Readable bool
+	// text is what was read, and decodedRoot what the provider's library makes of it; it is decoded where it is needed.
+	text        []byte
+	decodedRoot reflect.Value
 }
 
 // Read reads a configuration strictly and adds what is wrong with it to fs. What it returns can be used even then: its
 // root is always a mapping.
 func (r TreeReader) Read(text []byte, fs *diagnostic.List) *Tree {
-	d := &Tree{TreeReader: r, Root: NewMap(), Findings: fs}
+	d := &Tree{TreeReader: r, Root: NewMap(), Findings: fs, text: text}
 	if len(bytes.TrimSpace(text)) == 0 {
 		state := "empty"
 		if text == nil {
@@ -202,12 +208,12 @@ func (r TreeReader) Read(text []byte, fs *diagnostic.List) *Tree {
 	case d.List && root.Kind == ListNode:
 		d.Root.Set("", root)
 		d.Readable = true
-		d.checkList(Field{Is: ListTree, Of: &Field{Is: ObjectTree, Fields: r.Fields}}, "", root)
+		d.checkList(Field{Is: ListTree, Of: &Field{Is: ObjectTree, Fields: r.Fields}}, "", root, d.root)
 	case d.List || root.Kind != MapNode:
 		d.Report(root.Line, root.Column, diagnostic.Invalid, d.wrongFormat(text))
 	default:
 		d.Root, d.Readable = root, true
-		d.checkObject(Field{Is: ObjectTree, Fields: r.Fields}, "", root)
+		d.checkObject(Field{Is: ObjectTree, Fields: r.Fields}, "", root, d.root)
 	}
 	return d
 }
@@ -392,4 +398,25 @@ func FieldsOf(is Type, names ...string) []Field {
 		fields[i] = Field{Name: name, Is: is}
 	}
 	return fields
+}
+
+// scalarKind returns what a value is that a library decoded, and its text in its usual form.
+func scalarKind(value any) (NodeKind, string) {
+	switch v := value.(type) {
+	case nil:
+		return NullNode, ""
+	case bool:
+		return BoolNode, strconv.FormatBool(v)
+	case int, int64, uint64:
+		return IntNode, fmt.Sprint(v)
+	case float64:
+		switch {
+		case math.IsNaN(v):
+			return floatNode, ".nan"
+		case math.IsInf(v, 0):
+			return floatNode, map[bool]string{true: ".inf", false: "-.inf"}[v > 0]
+		}
+		return floatNode, strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return TextNode, fmt.Sprint(value)
 }

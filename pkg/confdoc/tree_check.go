@@ -20,7 +20,7 @@ func Inside(path, name string) string {
 }
 
 // checkObject checks a mapping with the names of known.fields and brings it into the form that treeDocument promises.
-func (d *Tree) checkObject(known Field, path string, n *Node) {
+func (d *Tree) checkObject(known Field, path string, n *Node, v decoded) {
 	n.Entries = slices.DeleteFunc(n.Entries, func(e *Entry) bool {
 		field, ok := d.field(known.Fields, e.Name)
 		switch {
@@ -37,60 +37,14 @@ func (d *Tree) checkObject(known Field, path string, n *Node) {
 			return field.Name, true
 		}
 		return name, false
-	})
+	}, func(name string) decoded { return v.member(known.Fields, name) })
 	for _, e := range n.Entries {
 		if field, ok := d.field(known.Fields, e.Name); ok {
 			e.Name = field.Name
-			e.Value = d.checkValue(field, Inside(path, field.Name), e.Value)
+			e.Value = d.checkValue(field, Inside(path, field.Name), e.Value, v.member(known.Fields, field.Name))
 		}
 	}
 	d.checkRequired(known.Fields, path, n)
-}
-
-// onePerName lets each name stand once. spelling is a name as the provider spells it, and whether it knows it: a null value
-// of a known name means that it is not set.
-func (d *Tree) onePerName(path string, entries []*Entry, spelling func(string) (string, bool)) []*Entry {
-	d.refuseNullBeside(path, entries, spelling)
-	at := map[string]int{}
-	var kept []*Entry
-	for _, e := range entries {
-		name, known := spelling(e.Name)
-		first, again := at[name]
-		unset := known && e.Value.Kind == NullNode
-		switch {
-		case !again && unset:
-		case !again:
-			at[name] = len(kept)
-			kept = append(kept, e)
-		case !unset:
-			kept[first] = d.duplicate(Inside(path, Cut(name)), kept[first], e)
-		case d.Format != JSONTree && kept[first].Name == e.Name: // encoding/json leaves a value as it is where null follows
-			d.ReportPair(kept[first], e.Line, diagnostic.Rewritten,
-				fmt.Sprintf("this %s is dropped: it is set to null again, and the last value counts", Inside(path, Cut(name))))
-			kept[first] = nil
-			delete(at, name)
-		}
-	}
-	return slices.DeleteFunc(kept, func(e *Entry) bool { return e == nil })
-}
-
-// refuseNullBeside reports a null beside a map or a list of the same name: which of them counts depends on the order in which the
-// provider's reader comes to them.
-func (d *Tree) refuseNullBeside(path string, entries []*Entry, spelling func(string) (string, bool)) {
-	seen := map[string]*Entry{}
-	for _, e := range entries {
-		name, known := spelling(e.Name)
-		other := seen[name]
-		seen[name] = e
-		if !known || other == nil || other.Name == e.Name && d.Format != JSONTree {
-			continue // of names that are spelt alike, YAML's readers take the last one
-		}
-		for _, pair := range [][2]*Node{{e.Value, other.Value}, {other.Value, e.Value}} {
-			if pair[0].Kind == NullNode && isCollection(pair[1]) {
-				d.duplicate(Inside(path, Cut(name)), other, e)
-			}
-		}
-	}
 }
 
 // field is the known field of that name, as the provider's reader finds it.
@@ -109,25 +63,6 @@ func (d *Tree) field(fields []Field, name string) (Field, bool) {
 		}
 	}
 	return Field{}, false
-}
-
-// duplicate reports that a name stands twice and returns the entry that counts: the last one, except that
-// sigs.k8s.io/yaml sorts different spellings of a name.
-func (d *Tree) duplicate(name string, first, second *Entry) *Entry {
-	if isCollection(first.Value) || isCollection(second.Value) {
-		d.ReportPair(second, first.Line, diagnostic.Invalid, fmt.Sprintf("duplicate key %s: keep one", name))
-		return first
-	}
-	counts, dropped := second, first
-	if d.Format == YAMLAsJSONTree && first.Name > second.Name {
-		counts, dropped = first, second
-	}
-	reason := "the last value counts"
-	if counts == first {
-		reason = "the other value counts"
-	}
-	d.ReportPair(dropped, counts.Line, diagnostic.Rewritten, fmt.Sprintf("this %s is dropped: duplicate key, and %s", name, reason))
-	return counts
 }
 
 func isCollection(n *Node) bool { return n.Kind == ListNode || n.Kind == MapNode }
@@ -196,7 +131,7 @@ func (d *Tree) checkRequired(fields []Field, path string, n *Node) {
 }
 
 // checkValue checks a value and returns the one that the provider's reader makes of it.
-func (d *Tree) checkValue(field Field, path string, n *Node) *Node {
+func (d *Tree) checkValue(field Field, path string, n *Node, v decoded) *Node {
 	switch field.Is {
 	case TextTree:
 		n = d.checkText(field, path, n)
@@ -211,9 +146,9 @@ func (d *Tree) checkValue(field Field, path string, n *Node) *Node {
 			d.wrongType(field, path, n, "a number")
 		}
 	case ListTree:
-		d.checkList(field, path, n)
+		d.checkList(field, path, n, v)
 	case MapTree, ObjectTree:
-		d.checkMap(field, path, n)
+		d.checkMap(field, path, n, v)
 	case AnyTree:
 	}
 	return n
@@ -258,16 +193,6 @@ func (d *Tree) textOf(field Field, path string, n *Node) *Node {
 	return text
 }
 
-// madeText is the text that sigs.k8s.io/yaml makes of a boolean or number.
-func madeText(n *Node) string {
-	if n.Kind == floatNode {
-		if value, err := strconv.ParseFloat(n.Text, 64); err == nil {
-			return strconv.FormatFloat(value, 'g', -1, 32)
-		}
-	}
-	return n.Text
-}
-
 // OneOf lists what a value may be.
 func OneOf(values []string) string {
 	if len(values) == 1 {
@@ -308,29 +233,29 @@ func wholeNumber(text string) string {
 	return strconv.FormatInt(int64(value), 10)
 }
 
-func (d *Tree) checkList(field Field, path string, n *Node) {
+func (d *Tree) checkList(field Field, path string, n *Node, v decoded) {
 	if n.Kind != ListNode {
 		d.wrongType(field, path, n, "a list")
 		return
 	}
 	for i, item := range n.Items {
 		if item.Kind != NullNode {
-			n.Items[i] = d.checkValue(*field.Of, fmt.Sprintf("%s[%d]", path, i), item)
+			n.Items[i] = d.checkValue(*field.Of, fmt.Sprintf("%s[%d]", path, i), item, v.item(i))
 		}
 	}
 }
 
-func (d *Tree) checkMap(field Field, path string, n *Node) {
+func (d *Tree) checkMap(field Field, path string, n *Node, v decoded) {
 	switch {
 	case n.Kind != MapNode:
 		d.wrongType(field, path, n, "a mapping of keys to values")
 	case field.Is == ObjectTree:
-		d.checkObject(field, path, n)
+		d.checkObject(field, path, n, v)
 	default:
-		n.Entries = d.onePerName(path, n.Entries, func(name string) (string, bool) { return name, false }) // no reader folds these
+		n.Entries = d.onePerName(path, n.Entries, func(name string) (string, bool) { return name, false }, v.key) // no reader folds these
 		for _, e := range n.Entries {
 			if e.Value.Kind != NullNode {
-				e.Value = d.checkValue(*field.Of, Inside(path, Cut(e.Name)), e.Value)
+				e.Value = d.checkValue(*field.Of, Inside(path, Cut(e.Name)), e.Value, v.key(e.Name))
 			}
 		}
 	}
@@ -350,7 +275,7 @@ func (d *Tree) wrongType(field Field, path string, n *Node, wanted string) {
 
 // resolvesTo tells whether a text without quotes would be a value of the type.
 func resolvesTo(is Type, text string) bool {
-	kind, _ := resolvePlain(text)
+	kind, _ := plainKind(text)
 	return is == BoolTree && kind == BoolNode || is == IntTree && kind == IntNode || is == FloatTree && (kind == IntNode || kind == floatNode)
 }
 

@@ -101,7 +101,7 @@ func (d *Tree) FormatYAML() []byte {
 var bareWord = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_./-]*$`)
 
 func writeWord(b *bytes.Buffer, text string) {
-	if kind, _ := resolvePlain(text); kind == TextNode && bareWord.MatchString(text) {
+	if kind, _ := plainKind(text); kind == TextNode && bareWord.MatchString(text) {
 		b.WriteString(text)
 		return
 	}

@@ -3,11 +3,13 @@ package confdoc
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	yamlv2 "go.yaml.in/yaml/v2"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
@@ -86,11 +88,11 @@ func TestTreeFindings(t *testing.T) {
 		"a secret of the wrong type":   {YAMLTree, "name: a\npassword: {s3cr3t: s3cr3t}\nsecretNumber: s3cr3t\n", []string{"Invalid 2:11 password is a mapping, but wants a text", "Invalid 3:15 secretNumber is a text, but wants a whole number"}},
 		"a bare number for a text":     {JSONTree, `{"name": 1}`, []string{"Invalid 1:10 name is the bare 1, but wants a text"}},
 		"a bare octal for a text":      {YAMLAsJSONTree, "name: 010\npassword: 0x10\n", []string{`Typo 1:7 name has no quotes, so the cloud-controller-manager reads it as "8": put it in quotes`, "Typo 2:11 password has no quotes, so the cloud-controller-manager reads it as another text: put it in quotes"}},
-		"the same text twice":          {JSONTree, "{\"name\": \"a\",\n\"Name\": \"b\"}", []string{"Rewritten 1:2 this name is dropped: duplicate key, and the last value counts (see line 2)"}},
-		"the same text in two cases":   {YAMLAsJSONTree, "name: a\nName: b\n", []string{"Rewritten 2:1 this name is dropped: duplicate key, and the other value counts (see line 1)"}},
+		"the same text twice":          {JSONTree, "{\"name\": \"a\",\n\"Name\": \"b\"}", []string{"Ambiguous 2:1 duplicate key name: keep one (see line 1)"}},
+		"the same text in two cases":   {YAMLAsJSONTree, "name: a\nName: b\n", []string{"Ambiguous 2:1 duplicate key name: keep one (see line 1)"}},
 		"another case where it counts": {YAMLTree, "name: a\nName: b\n", []string{`Typo 2:1 unknown key "Name"; did you mean "name"?`}},
-		"the same mapping twice":       {YAMLTree, "name: a\nlabels: {a: b}\nlabels: {c: d}\n", []string{"Invalid 3:1 duplicate key labels: keep one (see line 2)"}},
-		"the same label twice":         {YAMLTree, "name: a\nlabels:\n  a: b\n  a: c\n", []string{"Rewritten 3:3 this labels.a is dropped: duplicate key, and the last value counts (see line 4)"}},
+		"the same mapping twice":       {YAMLTree, "name: a\nlabels: {a: b}\nlabels: {c: d}\n", []string{"Ambiguous 3:1 duplicate key labels: keep one (see line 2)"}},
+		"the same label twice":         {YAMLTree, "name: a\nlabels:\n  a: b\n  a: c\n", []string{"Ambiguous 4:3 duplicate key labels.a: keep one (see line 3)"}},
 		"a tab in front":               {YAMLTree, "name: a\nlabels:\n\ta: b\n", []string{"Invalid 3:2 this is not YAML: a tab is in front of the text; use blanks"}},
 		"wrong indentation":            {YAMLTree, "name: a\nlabels:\n   a: b\n  c: d\n", []string{"Invalid 4:3 this is not YAML: did not find expected key"}},
 		"open quotes":                  {YAMLTree, "name: \"a\npassword: s3cr3t\n", []string{"Invalid 1:1 this is not YAML: found unexpected end of stream"}},
@@ -105,10 +107,10 @@ func TestTreeFindings(t *testing.T) {
 		"a number without an end":      {YAMLAsJSONTree, "name: a\nother: .inf\n", []string{"Invalid 2:8 this is not a number that can be calculated with: write another one"}},
 		"a key that is a list":         {YAMLTree, "name: a\n[a]: b\n", []string{"Invalid 2:1 a key has to be one word or text, not a mapping or a list"}},
 		"a key without quotes":         {YAMLAsJSONTree, "name: a\nlabels: {yes: a, 010: b, 1: c, ~: d}\n", []string{`Typo 2:10 this key has no quotes, so the cloud-controller-manager reads it as "true": put it in quotes`, `Typo 2:18 this key has no quotes, so the cloud-controller-manager reads it as "8": put it in quotes`, "Invalid 2:32 a key is missing before the colon: write one, or put it in quotes"}},
-		"a merge over a name before":   {YAMLTree, "name: a\nx: &x {color: red}\ncolor: green\n<<: *x\n", []string{`Unknown 2:1 unknown key "x": the cloud-controller-manager ignores it; remove it or correct its name`, `Rewritten 3:1 this "color" is dropped: a merge key (<<) sets it too, and the last value counts (see line 4)`}},
-		"null beside a mapping":        {JSONTree, "{\"name\": \"a\",\n\"labels\": {\"a\": \"b\"},\n\"labels\": null}", []string{"Invalid 3:1 duplicate key labels: keep one (see line 2)"}},
-		"a mapping beside null":        {YAMLAsJSONTree, "name: a\nlabels:\nLabels: {a: b}\n", []string{"Invalid 3:1 duplicate key labels: keep one (see line 2)"}},
-		"null over a value":            {YAMLAsJSONTree, "name: a\ncolor: red\ncolor: null\n", []string{"Rewritten 2:1 this color is dropped: it is set to null again, and the last value counts (see line 3)"}},
+		"a merge over a name before":   {YAMLTree, "name: a\nx: &x {color: red}\ncolor: green\n<<: *x\n", []string{`Unknown 2:1 unknown key "x": the cloud-controller-manager ignores it; remove it or correct its name`, "Ambiguous 2:8 duplicate key color: keep one (see line 3)"}},
+		"null beside a mapping":        {JSONTree, "{\"name\": \"a\",\n\"labels\": {\"a\": \"b\"},\n\"labels\": null}", []string{"Ambiguous 3:1 duplicate key labels: keep one (see line 2)"}},
+		"a mapping beside null":        {YAMLAsJSONTree, "name: a\nlabels:\nLabels: {a: b}\n", []string{"Ambiguous 3:1 duplicate key labels: keep one (see line 2)"}},
+		"null over a value":            {YAMLAsJSONTree, "name: a\ncolor: red\ncolor: null\n", []string{"Ambiguous 3:1 duplicate key color: keep one (see line 2)"}},
 		"a merge of a text":            {YAMLTree, "name: a\n<<: b\n", []string{"Invalid 2:5 << takes mappings only: write an alias of a mapping"}},
 		"a byte order mark in JSON":    {JSONTree, "\ufeff{\"name\": \"a\"}", []string{"Invalid 1:1 there is a byte order mark at the start, which JSON does not allow: save the text as UTF-8 without it"}},
 		"a comment in JSON":            {JSONTree, "{\"name\": \"a\" // no\n}", []string{"Invalid 1:14 this is not JSON: it has no comments: remove this one"}},
@@ -313,7 +315,7 @@ func TestPlainWordsMeanTheSameToTheProviders(t *testing.T) {
 			var want map[string]any
 			err := sigsyaml.Unmarshal([]byte("a: "+word+"\n"), &want, func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d })
 			require.NoError(t, err)
-			kind, text := resolvePlain(word)
+			kind, text := plainKind(word)
 			switch value := want["a"].(type) {
 			case nil:
 				require.Equal(t, NullNode, kind)
@@ -329,6 +331,55 @@ func TestPlainWordsMeanTheSameToTheProviders(t *testing.T) {
 				require.NoError(t, err)
 				require.InDelta(t, theirs, ours, 0)
 			}
+		})
+	}
+}
+
+func TestAnAmbiguousKeyHasTheValueThatTheLibraryDecodes(t *testing.T) {
+	type config struct {
+		Name     string            `json:"name" yaml:"name"`
+		Color    string            `json:"color" yaml:"color"`
+		Enabled  bool              `json:"enabled" yaml:"enabled"`
+		Count    int               `json:"count" yaml:"count"`
+		Networks []string          `json:"networks" yaml:"networks"`
+		Labels   map[string]string `json:"labels" yaml:"labels"`
+		Server   struct {
+			Address string `json:"address" yaml:"address"`
+			Verify  bool   `json:"verify" yaml:"verify"`
+		} `json:"server" yaml:"server"`
+	}
+	decode := map[Format]func([]byte, any) error{
+		JSONTree: json.Unmarshal, YAMLTree: yamlv2.Unmarshal,
+		YAMLAsJSONTree: func(text []byte, into any) error { return sigsyaml.Unmarshal(text, into) },
+	}
+	for name, c := range map[string]struct {
+		format Format
+		text   string
+	}{
+		"a text twice":                      {JSONTree, `{"name": "a", "name": "b"}`},
+		"a text in two cases":               {JSONTree, `{"Name": "b", "name": "a"}`},
+		"a text in two cases, as YAML":      {YAMLAsJSONTree, "name: a\nName: b\n"},
+		"a text in two cases the other way": {YAMLAsJSONTree, "Name: b\nname: a\n"},
+		"null after a text in JSON":         {JSONTree, `{"name": "a", "color": "red", "color": null}`},
+		"null after a text in YAML":         {YAMLTree, "name: a\ncolor: red\ncolor: null\n"},
+		"null after a mapping in JSON":      {JSONTree, `{"name": "a", "labels": {"a": "b"}, "labels": null}`},
+		"null before a mapping in JSON":     {JSONTree, `{"name": "a", "labels": null, "Labels": {"a": "b"}}`},
+		"null beside a mapping as JSON":     {YAMLAsJSONTree, "name: a\nlabels: {a: b}\nLabels:\n"},
+		"two mappings in JSON":              {JSONTree, `{"name": "a", "server": {"address": "x"}, "Server": {"verify": true}}`},
+		"two mappings in YAML":              {YAMLTree, "name: a\nserver: {address: x, verify: true}\nserver: {address: y}\n"},
+		"two lists in JSON":                 {JSONTree, `{"name": "a", "networks": ["x", "y"], "networks": ["z"]}`},
+		"two lists in YAML":                 {YAMLTree, "name: a\nnetworks: [x, y]\nnetworks: [z]\n"},
+		"a label twice":                     {YAMLTree, "name: a\nlabels: {b: c, b: d}\n"},
+		"a name before a merge key":         {YAMLTree, "x: &x {color: red, count: 1}\nname: a\ncolor: green\n<<: *x\n"},
+		"numbers and booleans":              {YAMLAsJSONTree, "name: a\ncount: 1\ncount: 010\nenabled: no\nenabled: yes\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, got := readTree(c.format, c.text)
+			require.True(t, slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, "Ambiguous ") }), "%s", got)
+			var theirs, ours config
+			require.NoError(t, decode[c.format]([]byte(c.text), &theirs))
+			require.NoError(t, json.Unmarshal(d.FormatJSON(), &ours))
+			require.Equal(t, theirs, ours)
 		})
 	}
 }

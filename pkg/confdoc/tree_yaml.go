@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -174,8 +172,8 @@ func (b *yamlTreeBuilder) checkTag(n *yaml.Node, out *Node, allowed ...string) {
 	}
 }
 
-// mapping fills a mapping. What a merge key brings in counts over what stands before it, and what stands behind it counts
-// over that: so gopkg.in/yaml.v2 has it, against the standard, by which a mapping's own names count wherever they stand.
+// mapping fills a mapping. A name behind a merge key replaces what that brings in. One before it is ambiguous: gopkg.in/yaml.v2
+// uses what the merge key brings in, against the standard.
 func (b *yamlTreeBuilder) mapping(n *yaml.Node, out *Node, depth int) {
 	at := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -188,12 +186,6 @@ func (b *yamlTreeBuilder) mapping(n *yaml.Node, out *Node, depth int) {
 			continue
 		}
 		for _, e := range b.merge(value, depth) {
-			if before, again := at[e.Name]; again && !out.Entries[before].merged {
-				own := out.Entries[before]
-				b.ReportPair(own, name.Line, diagnostic.Rewritten,
-					fmt.Sprintf("this %s is dropped: a merge key (<<) sets it too, and the last value counts", Quoted(own.Name)))
-				own.merged = true
-			}
 			e.merged = true
 			out.place(e, at)
 		}
@@ -267,67 +259,4 @@ func (b *yamlTreeBuilder) merge(value *yaml.Node, depth int) []*Entry {
 		}
 	}
 	return all
-}
-
-// scalar fills a value that is neither a list nor a mapping.
-func (b *yamlTreeBuilder) scalar(n *yaml.Node, out *Node) {
-	out.Text, out.written = n.Value, n.Value
-	tagged := n.Style&yaml.TaggedStyle != 0
-	isQuoted := n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
-	if isQuoted && !tagged {
-		out.Kind = TextNode
-		return
-	}
-	out.Kind, out.Text = resolvePlain(n.Value)
-	if endless := out.Kind == floatNode && strings.ContainsAny(out.Text, "iInN"); endless && b.Format == YAMLAsJSONTree {
-		b.ReportAt(out, diagnostic.Invalid, "this is not a number that can be calculated with: write another one")
-	}
-	if !tagged {
-		return
-	}
-	switch tag := n.ShortTag(); {
-	case tag == "!!str" || tag == "!":
-		out.Kind, out.Text = TextNode, n.Value
-	case tag == "!!float" && out.Kind == IntNode:
-		out.Kind = floatNode
-	case tag != map[NodeKind]string{NullNode: "!!null", BoolNode: "!!bool", IntNode: "!!int", floatNode: "!!float"}[out.Kind]:
-		b.ReportAt(out, diagnostic.Invalid, "the value does not fit the tag "+Quoted(n.Tag)+" before it: remove the tag or put the value in quotes")
-	}
-}
-
-var (
-	yamlBoolean = regexp.MustCompile(`^(?:[yY]|yes|Yes|YES|true|True|TRUE|on|On|ON)$|^([nN]|no|No|NO|false|False|FALSE|off|Off|OFF)$`)
-	yamlFloat   = regexp.MustCompile(`^[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?$`)
-)
-
-// resolvePlain tells what a word without quotes is for gopkg.in/yaml.v2 and go.yaml.in/yaml/v2, which read YAML 1.1: yes
-// is a boolean and 010 is eight. The text is a boolean or number in its usual form.
-func resolvePlain(word string) (NodeKind, string) {
-	switch word {
-	case "", "~", "null", "Null", "NULL":
-		return NullNode, ""
-	case ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF", ".nan", ".NaN", ".NAN":
-		return floatNode, word
-	}
-	if negative := yamlBoolean.FindStringSubmatch(word); negative != nil {
-		return BoolNode, strconv.FormatBool(negative[1] == "")
-	}
-	digits := strings.ReplaceAll(word, "_", "")
-	if !strings.ContainsRune("+-.0123456789", rune(word[0])) || digits == "" {
-		return TextNode, word
-	}
-	if word[0] != '.' {
-		if value, err := strconv.ParseInt(digits, 0, 64); err == nil {
-			return IntNode, strconv.FormatInt(value, 10)
-		}
-		if value, err := strconv.ParseUint(digits, 0, 64); err == nil {
-			return IntNode, strconv.FormatUint(value, 10)
-		}
-	}
-	if yamlFloat.MatchString(digits) {
-		if value, err := strconv.ParseFloat(digits, 64); err == nil {
-			return floatNode, strconv.FormatFloat(value, 'g', -1, 64)
-		}
-	}
-	return TextNode, word
 }
