@@ -3,8 +3,10 @@ package confdoc
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	yamlv2 "go.yaml.in/yaml/v2"
@@ -231,4 +233,25 @@ func madeText(n *Node) string {
 		return n.Text
 	}
 	return made.V
+}
+
+// scalarKind returns what a value is that a library decoded, and its text in its usual form.
+func scalarKind(value any) (NodeKind, string) {
+	switch v := value.(type) {
+	case nil:
+		return NullNode, ""
+	case bool:
+		return BoolNode, strconv.FormatBool(v)
+	case int, int64, uint64:
+		return IntNode, fmt.Sprint(v)
+	case float64:
+		switch {
+		case math.IsNaN(v):
+			return floatNode, ".nan"
+		case math.IsInf(v, 0):
+			return floatNode, map[bool]string{true: ".inf", false: "-.inf"}[v > 0]
+		}
+		return floatNode, strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return TextNode, fmt.Sprint(value)
 }

@@ -3,11 +3,9 @@ package confdoc
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
@@ -398,25 +396,4 @@ func FieldsOf(is Type, names ...string) []Field {
 		fields[i] = Field{Name: name, Is: is}
 	}
 	return fields
-}
-
-// scalarKind returns what a value is that a library decoded, and its text in its usual form.
-func scalarKind(value any) (NodeKind, string) {
-	switch v := value.(type) {
-	case nil:
-		return NullNode, ""
-	case bool:
-		return BoolNode, strconv.FormatBool(v)
-	case int, int64, uint64:
-		return IntNode, fmt.Sprint(v)
-	case float64:
-		switch {
-		case math.IsNaN(v):
-			return floatNode, ".nan"
-		case math.IsInf(v, 0):
-			return floatNode, map[bool]string{true: ".inf", false: "-.inf"}[v > 0]
-		}
-		return floatNode, strconv.FormatFloat(v, 'g', -1, 64)
-	}
-	return TextNode, fmt.Sprint(value)
 }

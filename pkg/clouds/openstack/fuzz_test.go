@@ -40,7 +40,7 @@ func TestTheFindingsOfALargeInputStayFew(t *testing.T) {
 	}{
 		"unknown keys":            {distinct.String(), "cloud config:101:1: 96236 more from here on are not listed: correct the others first", diagnostic.Unknown},
 		"broken lines":            {fill("[Global]\n", "=\n"), "cloud config:101:1: 524189 more from here on are not listed: correct the others first", diagnostic.Invalid},
-		"one key again and again": {fill("[Global]\n", "region=1\n"), "cloud config:102:1: 116407 more from here on are not listed: correct the others first", diagnostic.Ambiguous},
+		"one key again and again": {fill("[Global]\n", "region=1\n"), "cloud config:102:1: 116408 more from here on are not listed: correct the others first", diagnostic.Ambiguous},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := openstack.Rewrite(source(c.config)) // half a second; anything quadratic would take minutes
