@@ -13,7 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
@@ -39,24 +40,24 @@ type Report struct {
 	Platform string
 	// Managed tells whether a cloud-controller-manager runs there. Where none does there is nothing to find.
 	Managed bool
-	// Findings are all errors and warnings, those on the cloud configuration's file first, each file's in the order of its
+	// Diagnostics are all errors and warnings, those on the cloud configuration's file first, each file's in the order of its
 	// lines.
-	Findings []Finding
+	Diagnostics []diagnostic.Diagnostic
 	// Changes tell, in the same order, what the cloud-controller-manager gets differently and why.
-	Changes []Finding
+	Changes []diagnostic.Diagnostic
 	// Remarks say what was not checked and why.
 	Remarks []string
 	// CloudConfig and Credentials are what was checked.
 	CloudConfig operand.CloudConfig
 	Credentials operand.Credentials
 	// Cloud is what the cloud-controller-manager gets; only when there are no errors.
-	Cloud cloudconfig.Result
+	Cloud clouds.Result
 }
 
-// Count returns how many findings have the severity.
-func (r *Report) Count(severity Severity) int {
+// Count returns how many diagnostics have the severity.
+func (r *Report) Count(severity diagnostic.Severity) int {
 	count := 0
-	for _, f := range r.Findings {
+	for _, f := range r.Diagnostics {
 		if f.Severity == severity {
 			count++
 		}
@@ -96,10 +97,10 @@ func Check(request Request) (*Report, error) {
 		k.places.manifests = append(k.places.manifests, *given)
 	}
 	k.places.manifests = append(k.places.manifests, c.objects...)
-	k.find(Error, misspelt)
+	k.find(diagnostic.Error, misspelt)
 	if c.UnknownPlatform != "" {
-		k.find(Error, []operand.Problem{{
-			Source: c.Infrastructure.Source(), Key: "status.platformStatus.type", Message: c.UnknownPlatform,
+		k.find(diagnostic.Error, []diagnostic.Diagnostic{{
+			Object: c.Infrastructure.Source(), Key: "status.platformStatus.type", Message: c.UnknownPlatform,
 		}})
 		return k.report, nil
 	}
@@ -185,7 +186,7 @@ func (k *check) run(request Request, observed []byte) error {
 		k.findUnobserved(err)
 		return nil
 	}
-	in := operand.Inputs{Phase: operand.OperatorPhase(), Platform: k.platform, Config: observed, Policy: cloudconfig.Strict}
+	in := operand.Inputs{Phase: operand.OperatorPhase(), Platform: k.platform, Config: observed, Policy: diagnostic.Strict}
 	// Which images a release has is no matter of the cluster's configuration.
 	in.Images = operand.Images{Operand: "in the release", NodeManager: "in the release", Operator: "in the release"}
 	if k.platform.Image == "" && len(request.Manifests) > 0 {
@@ -216,8 +217,8 @@ func (k *check) findUnobserved(err error) {
 		missing = aggregate.Errors()
 	}
 	for _, err := range missing {
-		k.report.Findings = append(k.report.Findings, k.places.finding(Error, operand.Problem{
-			Source: k.cluster.Infrastructure.Source() + ", status", Message: err.Error(),
+		k.report.Diagnostics = append(k.report.Diagnostics, k.places.finding(diagnostic.Error, diagnostic.Diagnostic{
+			Object: k.cluster.Infrastructure.Source() + ", status", Message: err.Error(),
 		}))
 	}
 }
@@ -263,8 +264,8 @@ func (k *check) secrets(request Request) (operand.ExternalSecrets, operand.Crede
 // leaveOutMissing makes remarks of the problems with Secrets that are not among the manifests: nobody keeps them in one
 // place with the rest.
 func (k *check) leaveOutMissing(external *operand.ExternalSecrets) {
-	external.Problems = slices.DeleteFunc(external.Problems, func(p operand.Problem) bool {
-		return p.Key == "" && slices.Contains(external.Missing, p.Source)
+	external.Problems = slices.DeleteFunc(external.Problems, func(p diagnostic.Diagnostic) bool {
+		return p.Key == "" && slices.Contains(external.Missing, p.Object)
 	})
 	for _, missing := range external.Missing {
 		k.remark("no " + missing + " is among the manifests: it is not checked")
@@ -276,20 +277,20 @@ func (k *check) remark(text string) { k.report.Remarks = append(k.report.Remarks
 // fill puts what was found at its places.
 func (k *check) fill(in operand.Inputs, checked *operand.Checked) {
 	k.report.CloudConfig, k.report.Credentials = in.CloudConfig, in.Credentials
-	k.find(Error, checked.Problems)
-	k.find(Warning, checked.Warnings)
+	k.find(diagnostic.Error, checked.Problems)
+	k.find(diagnostic.Warning, checked.Warnings)
 	if isWrittenAnew(in.CloudConfig.Data, checked.Cloud.Config) {
-		checked.Changes = append(checked.Changes, operand.Problem{
-			Source: in.CloudConfig.Source, Key: in.CloudConfig.Key,
+		checked.Changes = append(checked.Changes, diagnostic.Diagnostic{
+			Object: in.CloudConfig.Source, Key: in.CloudConfig.Key,
 			Message: "the text is written anew: its format, comments, blanks, the case of names and keys without a value are not kept",
 		})
 	}
 	for _, p := range checked.Changes {
-		k.report.Changes = append(k.report.Changes, k.places.finding(Change, p))
+		k.report.Changes = append(k.report.Changes, k.places.finding(diagnostic.Change, p))
 	}
-	k.sort(k.report.Findings)
+	k.sort(k.report.Diagnostics)
 	k.sort(k.report.Changes)
-	if k.report.Count(Error) == 0 {
+	if k.report.Count(diagnostic.Error) == 0 {
 		k.report.Cloud = checked.Cloud
 	}
 }
@@ -331,20 +332,20 @@ func words(text []byte) []string {
 }
 
 // find adds findings for problems.
-func (k *check) find(severity Severity, problems []operand.Problem) {
+func (k *check) find(severity diagnostic.Severity, problems []diagnostic.Diagnostic) {
 	for _, p := range problems {
-		k.report.Findings = append(k.report.Findings, k.places.finding(severity, p))
+		k.report.Diagnostics = append(k.report.Diagnostics, k.places.finding(severity, p))
 	}
 }
 
-func (k *check) sort(findings []Finding) {
-	later := func(f Finding) int {
+func (k *check) sort(findings []diagnostic.Diagnostic) {
+	later := func(f diagnostic.Diagnostic) int {
 		if k.given != nil && f.File == k.given.File {
 			return 0
 		}
 		return 1
 	}
-	slices.SortStableFunc(findings, func(a, b Finding) int {
+	slices.SortStableFunc(findings, func(a, b diagnostic.Diagnostic) int {
 		return cmp.Or(
 			cmp.Compare(later(a), later(b)), strings.Compare(a.File, b.File),
 			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),

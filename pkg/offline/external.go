@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
@@ -56,10 +57,10 @@ func (c *Cluster) external() (*ccmv1.External, error) {
 }
 
 // Located names the file of the operator's resource in a problem with spec.external.
-func (c *Cluster) Located(p operand.Problem) operand.Problem {
+func (c *Cluster) Located(p diagnostic.Diagnostic) diagnostic.Diagnostic {
 	found := c.resource()
-	if found != nil && p.Source == found.String() && (strings.HasPrefix(p.Key, "spec.external") || strings.HasPrefix(p.Message, "spec.external")) {
-		p.Source = found.Source()
+	if found != nil && p.Object == found.String() && (strings.HasPrefix(p.Key, "spec.external") || strings.HasPrefix(p.Message, "spec.external")) {
+		p.Object = found.Source()
 	}
 	return p
 }

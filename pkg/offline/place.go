@@ -5,39 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline/document"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
-
-// Severity tells whether a finding refuses the input.
-type Severity string
-
-// The severities.
-const (
-	Error   Severity = "error"
-	Warning Severity = "warning"
-	// Change is no remark on the input: it tells what becomes of it.
-	Change Severity = "change"
-)
-
-// Finding is a problem at its place in the file that was given.
-type Finding struct {
-	File string `json:"file"`
-	// Line and Column are those of the file, 1-based; columns count characters.
-	Line     int      `json:"line"`
-	Column   int      `json:"column"`
-	Severity Severity `json:"severity"`
-	// Object is the object in the file, or the one that is missing, and Key the key in it.
-	Object  string `json:"object"`
-	Key     string `json:"key"`
-	Message string `json:"message"`
-}
-
-// Place is file:line:column.
-func (f Finding) Place() string { return fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column) }
-
-// String is the finding as compilers write theirs.
-func (f Finding) String() string { return fmt.Sprintf("%s: %s: %s", f.Place(), f.Severity, f.Message) }
 
 // places finds problems in the files that were read. Each document is parsed once.
 type places struct {
@@ -51,15 +21,15 @@ type places struct {
 
 // finding puts a problem at its place. The problem's own line and column are those of the text under its key: where the
 // document says the text in another way, such as base64, the place is the key's.
-func (p *places) finding(severity Severity, problem operand.Problem) Finding {
+func (p *places) finding(severity diagnostic.Severity, problem diagnostic.Diagnostic) diagnostic.Diagnostic {
 	m, path, found := p.locate(problem)
 	message := strings.ReplaceAll(strings.TrimSpace(problem.Message), "\n", "; ") + p.see(m, path, problem)
 	if !found {
-		object := operand.Problem{Source: problem.Source, Key: problem.Key, Message: message}
-		start := p.place(m, nil, operand.Problem{})
-		return Finding{
+		object := diagnostic.Diagnostic{Object: problem.Object, Key: problem.Key, Message: message}
+		start := p.place(m, nil, diagnostic.Diagnostic{})
+		return diagnostic.Diagnostic{
 			File: m.File, Line: start.Line, Column: start.Column, Severity: severity,
-			Object: problem.Source, Key: problem.Key, Message: object.String(),
+			Object: problem.Object, Key: problem.Key, Message: object.String(),
 		}
 	}
 	switch {
@@ -72,22 +42,22 @@ func (p *places) finding(severity Severity, problem operand.Problem) Finding {
 		message = fmt.Sprintf("key %s: %s", problem.Key, message)
 	}
 	place := p.place(m, path, problem)
-	return Finding{
+	return diagnostic.Diagnostic{
 		File: m.File, Line: place.Line, Column: place.Column, Severity: severity,
 		Object: m.String(), Key: problem.Key, Message: message,
 	}
 }
 
 // locate finds the object of a problem and the path to its key.
-func (p *places) locate(problem operand.Problem) (m Manifest, path []string, found bool) {
+func (p *places) locate(problem diagnostic.Diagnostic) (m Manifest, path []string, found bool) {
 	field := ""
 	i := slices.IndexFunc(p.manifests, func(m Manifest) bool {
 		var rest string
-		if rest, found = strings.CutPrefix(problem.Source, m.Source()); found {
+		if rest, found = strings.CutPrefix(problem.Object, m.Source()); found {
 			field, found = strings.CutPrefix(rest, ", ")
 			found = found || rest == ""
 		}
-		return found || problem.Source == m.String()
+		return found || problem.Object == m.String()
 	})
 	if i < 0 {
 		return p.otherwise, nil, false
@@ -127,7 +97,7 @@ func fieldPath(field string) []string {
 }
 
 // place is the place of a problem below the path, in the file.
-func (p *places) place(m Manifest, path []string, problem operand.Problem) document.Place {
+func (p *places) place(m Manifest, path []string, problem diagnostic.Diagnostic) document.Place {
 	if inner, known := p.inText(m, path, problem.Line, problem.Column); known {
 		return m.inFile(inner)
 	}
@@ -148,7 +118,7 @@ func (p *places) inText(m Manifest, path []string, line, column int) (document.P
 }
 
 // see names the other line that explains a problem, which is one of the file where the document tells.
-func (p *places) see(m Manifest, path []string, problem operand.Problem) string {
+func (p *places) see(m Manifest, path []string, problem diagnostic.Diagnostic) string {
 	if problem.SeeLine == 0 {
 		return ""
 	}

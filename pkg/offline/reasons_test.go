@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,19 +11,19 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 // paths are where a pod has its files; what exactly they are is no matter here.
-var paths = cloudconfig.Paths{Config: "/config", Credentials: "/credentials", Tokens: "/tokens", CABundle: "/ca/ca-bundle.pem", Kubeconfig: "/kubeconfig"}
+var paths = clouds.Paths{Config: "/config", Credentials: "/credentials", Tokens: "/tokens", CABundle: "/ca/ca-bundle.pem", Kubeconfig: "/kubeconfig"}
 
 // reasons are the findings that tell why the configuration that was given is not the one that is delivered.
-func reasons(r cloudconfig.Result) []string {
+func reasons(r clouds.Result) []string {
 	var found []string
-	for _, f := range r.Findings {
-		isChange := slices.Contains([]cloudconfig.Kind{cloudconfig.Rewritten, cloudconfig.Legacy, cloudconfig.Adapted}, f.Kind)
-		if isChange && f.Input == cloudconfig.ConfigInput && f.DataKey == "" {
+	for _, f := range r.Diagnostics {
+		if f.Kind.IsChange() && f.Cause == diagnostic.CloudConfig && f.Key == "" {
 			found = append(found, f.String())
 		}
 	}
@@ -35,14 +34,14 @@ func reasons(r cloudconfig.Result) []string {
 func TestEveryChangeHasAReasonAndEveryReasonAChange(t *testing.T) {
 	converted := 0
 	for _, p := range platform.All() {
-		configs, err := filepath.Glob(filepath.Join("..", "cloudconfig", "testdata", p.Name, "*.conf"))
+		configs, err := filepath.Glob(filepath.Join("..", "clouds", "*", "testdata", p.Name, "*.conf"))
 		require.NoError(t, err)
 		for _, config := range configs {
 			for _, unknown := range []bool{true, false} {
 				source := sourceOf(t, config)
 				source.CredentialsUnknown = unknown
 				result := p.Rewrite(source)
-				if len(result.Errors(cloudconfig.Strict)) > 0 {
+				if len(result.Errors(diagnostic.Strict)) > 0 {
 					continue
 				}
 				converted++
@@ -60,10 +59,10 @@ func TestEveryChangeHasAReasonAndEveryReasonAChange(t *testing.T) {
 }
 
 // sourceOf reads an example with what stands beside it.
-func sourceOf(t *testing.T, config string) cloudconfig.Source {
+func sourceOf(t *testing.T, config string) clouds.Source {
 	t.Helper()
 	beside := strings.TrimSuffix(config, ".conf")
-	source := cloudconfig.Source{Config: mustRead(t, config), Paths: paths}
+	source := clouds.Source{Config: mustRead(t, config), Paths: paths}
 	if data := mustRead(t, beside+".cluster.yaml"); data != nil {
 		require.NoError(t, yaml.Unmarshal(data, &source.Cluster), beside)
 	}

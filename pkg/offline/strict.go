@@ -8,12 +8,12 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // dropMisspelt drops what spec.external has no field for, as the API server would, and returns a problem for each. With them
 // observing would fail, and nothing else would be found.
-func (c *Cluster) dropMisspelt() ([]operand.Problem, error) {
+func (c *Cluster) dropMisspelt() ([]diagnostic.Diagnostic, error) {
 	found := c.resource()
 	if found == nil {
 		return nil, nil
@@ -24,7 +24,7 @@ func (c *Cluster) dropMisspelt() ([]operand.Problem, error) {
 		// To say what is wrong is for those who observe.
 		return nil, nil //nolint:nilerr // Said above.
 	}
-	var problems []operand.Problem
+	var problems []diagnostic.Diagnostic
 	for _, mistake := range strict {
 		// As in: unknown field "spec.external.secrets[0].nam".
 		_, field, _ := strings.Cut(mistake.Error(), `"`)
@@ -32,8 +32,8 @@ func (c *Cluster) dropMisspelt() ([]operand.Problem, error) {
 		if !strings.HasPrefix(field, "spec.external.") {
 			continue
 		}
-		problems = append(problems, operand.Problem{
-			Source: found.Source(), Key: field,
+		problems = append(problems, diagnostic.Diagnostic{
+			Object: found.Source(), Key: field,
 			Message: fmt.Sprintf("there is no field %s: correct its name or remove it", field[strings.LastIndex(field, ".")+1:]),
 		})
 	}

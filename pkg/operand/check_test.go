@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -24,7 +24,7 @@ func TestCheckFindsWhatRenderFinds(t *testing.T) {
 		"no image":                func(in *operand.Inputs) { in.Images.Operand = "" },
 		"a configuration refused": func(in *operand.Inputs) { in.Config = []byte("platform: openstack\ncolour: red\n") },
 		"a likely typo": func(in *operand.Inputs) {
-			in.CloudConfig.Data, in.Policy = []byte("[Global]\nregoin = a\n"), cloudconfig.Strict
+			in.CloudConfig.Data, in.Policy = []byte("[Global]\nregoin = a\n"), diagnostic.Strict
 		},
 		"a CA that cannot be read": func(in *operand.Inputs) { in.Trust[0].Data = []byte("-----BEGIN CERTIFICATE-----\n") },
 	} {
@@ -52,8 +52,8 @@ func TestCheckTellsOfEveryChangeWhereAndWhy(t *testing.T) {
 	in.CloudConfig.Data = []byte("[Global]\nsecret-name = openstack-credentials\nregion = one\n")
 	checked, err := operand.Check(in)
 	require.NoError(t, err)
-	require.Contains(t, checked.Changes, operand.Problem{
-		Cause: operand.CloudConfigCause, Source: in.CloudConfig.Source, Key: in.CloudConfig.Key, Line: 2, Column: 1,
+	require.Contains(t, checked.Changes, diagnostic.Diagnostic{
+		Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source, Key: in.CloudConfig.Key, Line: 2, Column: 1, Kind: diagnostic.Legacy,
 		Message: "secret-name in [Global] is dropped: the external provider reads its credentials from a file",
 	})
 	require.Contains(t, string(checked.Cloud.Config), "region = one\n")

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
 // external is what spec.external says about the operand's container.
@@ -119,12 +119,12 @@ func (e external) placeholder() error {
 		return nil
 	}
 	for _, t := range e.texts() {
-		if _, _, name, found := cloudconfig.Placeholders([]byte(t.value)); found {
+		if _, _, name, found := confdoc.Placeholders([]byte(t.value)); found {
 			return fmt.Errorf("%s has the text %s in it, which the installer replaces on each node; use another text", t.field, name)
 		}
 	}
 	for _, variable := range e.Env {
-		if _, _, name, found := cloudconfig.Placeholders([]byte(variable.Name)); found {
+		if _, _, name, found := confdoc.Placeholders([]byte(variable.Name)); found {
 			return fmt.Errorf("spec.external.env[%s] has the text %s in its name, which the installer replaces on each node; use another name", variable.Name, name)
 		}
 	}

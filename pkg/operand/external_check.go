@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // ownCCM is the platform on which spec.external brings the cloud-controller-manager.
@@ -48,14 +49,14 @@ func (c *checkedInputs) checkExternal(in Inputs, base *corev1.Pod, config *confi
 	c.checkProbe(e, ours)
 	c.checkPaths(in, e)
 	if in.Identity != nil {
-		c.warn(Problem{Cause: ConfigurationCause, Source: configurationSource, Key: "spec.external", Message: fmt.Sprintf(
+		c.warn(diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: configurationSource, Key: "spec.external", Message: fmt.Sprintf(
 			"the cloud-controller-manager runs as serviceaccount/%s in %s with the rights that all of them need; what it needs besides has to be bound to it",
 			Name, Namespace)})
 	}
 }
 
 func (c *checkedInputs) refuseExternal(field, format string, args ...any) {
-	c.refuse(Problem{Cause: ConfigurationCause, Source: configurationSource, Key: field, Message: fmt.Sprintf(format, args...)})
+	c.refuse(diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: configurationSource, Key: field, Message: fmt.Sprintf(format, args...)})
 }
 
 // refuseOverridden rejects spec.external among the overrides: no API server checks it there, and it would replace the payload's image.
@@ -147,7 +148,7 @@ func (c *checkedInputs) checkElection(e external, ours []string) {
 				name, got, Lease, Namespace, name, want)
 		}
 		if !given && e.ArgsPolicy == operatorv1.ReplaceArgs && name == "leader-elect-resource-namespace" {
-			c.warn(Problem{Cause: ConfigurationCause, Source: configurationSource, Key: "spec.external.args", Message: fmt.Sprintf(
+			c.warn(diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: configurationSource, Key: "spec.external.args", Message: fmt.Sprintf(
 				"there is no --%s=%s; the operator judges by lease/%s there whether anybody leads, so one has to be renewed", name, want, Lease)})
 		}
 	}

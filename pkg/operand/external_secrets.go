@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // maxSecretBytes leaves room in a Secret's 1 MiB for its metadata.
@@ -24,7 +25,7 @@ type ExternalSecrets struct {
 	Reloaded map[string][]byte
 
 	// Problems say why what there is may not be delivered: then neither of the two replaces what was delivered before.
-	Problems []Problem
+	Problems []diagnostic.Diagnostic
 
 	// Missing are those of the Secrets that do not exist. There is a problem for each.
 	Missing []string
@@ -47,8 +48,8 @@ func GatherSecrets(e *operatorv1.External, get func(name string) (SourceSecret, 
 	sources := map[operatorv1.SecretDelivery]map[string]string{operatorv1.ReadOnceSecret: {}, operatorv1.ReloadedSecret: {}}
 	for _, wanted := range e.Secrets {
 		if ownSecret(wanted.Name) {
-			gathered.Problems = append(gathered.Problems, Problem{
-				Cause: ConfigurationCause, Source: configurationSource, Key: "spec.external.secrets[" + wanted.Name + "]",
+			gathered.Problems = append(gathered.Problems, diagnostic.Diagnostic{
+				Cause: diagnostic.Configuration, Object: configurationSource, Key: "spec.external.secrets[" + wanted.Name + "]",
 				Message: "this name is the operator's own; put the keys into a Secret of another name",
 			})
 			continue
@@ -67,9 +68,9 @@ func GatherSecrets(e *operatorv1.External, get func(name string) (SourceSecret, 
 	gathered.checkSize()
 	for _, key := range sortedKeys(gathered.Reloaded) {
 		// Those that are read once are checked with all credentials.
-		if line, column, name, found := cloudconfig.Placeholders(gathered.Reloaded[key]); found {
-			gathered.Problems = append(gathered.Problems, Problem{
-				Cause: CredentialsCause, Source: sources[operatorv1.ReloadedSecret][key], Key: key, Line: line, Column: column,
+		if line, column, name, found := confdoc.Placeholders(gathered.Reloaded[key]); found {
+			gathered.Problems = append(gathered.Problems, diagnostic.Diagnostic{
+				Cause: diagnostic.Credentials, Object: sources[operatorv1.ReloadedSecret][key], Key: key, Line: line, Column: column,
 				Message: placeholderMessage(name),
 			})
 		}
@@ -79,7 +80,7 @@ func GatherSecrets(e *operatorv1.External, get func(name string) (SourceSecret, 
 
 // add puts the keys of one Secret into those that are delivered alike. sources tells for each where it is from.
 func (s *ExternalSecrets) add(secret SourceSecret, into map[string][]byte, sources map[string]string) {
-	problem := Problem{Cause: CredentialsCause, Source: secret.Source}
+	problem := diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: secret.Source}
 	switch {
 	case secret.Data == nil:
 		s.Missing = append(s.Missing, secret.Source)
@@ -109,13 +110,13 @@ func (s *ExternalSecrets) checkSize() {
 			size += len(key) + len(value)
 		}
 		if size > maxSecretBytes {
-			s.Problems = append(s.Problems, Problem{
-				Cause: CredentialsCause, Source: configurationSource, Key: "spec.external.secrets",
+			s.Problems = append(s.Problems, diagnostic.Diagnostic{
+				Cause: diagnostic.Credentials, Object: configurationSource, Key: "spec.external.secrets",
 				Message: fmt.Sprintf("all Secrets that are %s are %d bytes together, more than the %d that fit into one; remove some", delivery, size, maxSecretBytes),
 			})
 		}
 	}
-	slices.SortStableFunc(s.Problems, func(a, b Problem) int { return strings.Compare(string(a.Cause), string(b.Cause)) })
+	slices.SortStableFunc(s.Problems, func(a, b diagnostic.Diagnostic) int { return strings.Compare(string(a.Cause), string(b.Cause)) })
 }
 
 // revisionSuffix ends the name of a revision's copy.

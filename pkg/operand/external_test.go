@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/external"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -24,7 +24,7 @@ const (
 )
 
 // ownPlatform is where the administrator brings the cloud-controller-manager.
-var ownPlatform = platform.Platform{Name: "external", Rewrite: cloudconfig.External}
+var ownPlatform = platform.Platform{Name: "external", Rewrite: external.Rewrite}
 
 // ownInputs are those of a cluster with the given spec.external, in YAML.
 func ownInputs(t *testing.T, phase operand.Phase, external string, secrets map[string]map[string][]byte) operand.Inputs {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -109,7 +110,7 @@ func TestOnlyAnOptionalSecretMayBeMissing(t *testing.T) {
 				var refused *operand.InputError
 				require.ErrorAs(t, err, &refused)
 				for _, problem := range refused.Problems {
-					require.Equal(t, operand.CredentialsCause, problem.Cause, problem)
+					require.Equal(t, diagnostic.Credentials, problem.Cause, problem)
 				}
 			})
 		}

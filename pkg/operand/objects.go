@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 )
 
 // digestKey in the pod's ConfigMap holds the digest of the whole candidate.
@@ -181,8 +181,8 @@ func CopiesMatch(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revis
 func DigestOf(podConfigMap *corev1.ConfigMap) string { return podConfigMap.Data[digestKey] }
 
 // TokensOf returns the federated tokens that the candidate of this pod ConfigMap needs.
-func TokensOf(podConfigMap *corev1.ConfigMap) ([]cloudconfig.Token, error) {
-	var tokens []cloudconfig.Token
+func TokensOf(podConfigMap *corev1.ConfigMap) ([]clouds.Token, error) {
+	var tokens []clouds.Token
 	if text := podConfigMap.Annotations[TokensAnnotation]; text != "" {
 		if err := json.Unmarshal([]byte(text), &tokens); err != nil {
 			return nil, fmt.Errorf("annotation %s of configmap/%s in %s: %w", TokensAnnotation, podConfigMap.Name, podConfigMap.Namespace, err)

@@ -12,7 +12,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -101,7 +102,7 @@ type Inputs struct {
 	Kept map[string]string
 
 	// Policy tells whether a likely typo in the cloud configuration refuses the candidate.
-	Policy cloudconfig.Policy
+	Policy diagnostic.Policy
 }
 
 // Images are pull specifications.
@@ -193,7 +194,7 @@ type Resources struct {
 	NodeManagerConfig *corev1.Secret
 
 	// Tokens are the federated tokens that the pod needs. The pod's ConfigMap carries them in TokensAnnotation.
-	Tokens []cloudconfig.Token
+	Tokens []clouds.Token
 
 	// Kept are the user's values that do not count yet. The pod's ConfigMap carries them in KeptAnnotation.
 	Kept map[string]string
@@ -202,7 +203,7 @@ type Resources struct {
 	Digest string
 
 	// Warnings are remarks on inputs that were accepted all the same.
-	Warnings []Problem
+	Warnings []diagnostic.Diagnostic
 }
 
 // File is one file of a phase that delivers files.
@@ -214,53 +215,26 @@ type File struct {
 	Data   []byte
 }
 
-// Cause groups problems by what the user has to look at. There is one condition per cause.
-type Cause string
-
-// The causes.
-const (
-	CloudConfigCause   Cause = "CloudConfig"
-	CredentialsCause   Cause = "Credentials"
-	TrustedCACause     Cause = "TrustedCA"
-	ImageCause         Cause = "Image"
-	ConfigurationCause Cause = "Configuration"
-)
-
-// Problem is one thing that is wrong with one input.
-type Problem struct {
-	Cause Cause
-	// Source is the object or file that the user edits.
-	Source string
-	// Key is the key in it; empty when it concerns the whole.
-	Key string
-	// Line and Column are 1-based; 0 when there is none.
-	Line, Column int
-	// Message says what is wrong and what to do.
-	Message string
-	// SeeLine is another line of the same input that explains the message; 0 when there is none.
-	SeeLine int
-}
-
 // Checked is what Check found.
 type Checked struct {
 	// Cloud is the cloud configuration as the cloud-controller-manager will get it. It holds nothing but findings when the
 	// platform's own check refuses it.
-	Cloud cloudconfig.Result
+	Cloud clouds.Result
 	// Problems are what Render refuses the inputs for.
-	Problems []Problem
+	Problems []diagnostic.Diagnostic
 	// Warnings are remarks on inputs that are accepted all the same.
-	Warnings []Problem
+	Warnings []diagnostic.Diagnostic
 	// Changes are the places of the inputs that the cloud-controller-manager gets differently, each with the reason as its
 	// message. Those that the user should know of are among Warnings too.
-	Changes []Problem
+	Changes []diagnostic.Diagnostic
 }
 
 // InputError is what Render returns when it refuses its inputs.
 type InputError struct {
 	// Problems are all that were found, never none.
-	Problems []Problem
+	Problems []diagnostic.Diagnostic
 	// Warnings are what would have been accepted with a remark.
-	Warnings []Problem
+	Warnings []diagnostic.Diagnostic
 }
 
 // config is the decoded configuration together with its bytes.

@@ -16,7 +16,8 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -157,20 +158,20 @@ func credentialsOf(p platform.Platform) string {
 }
 
 // fixture is what the platform's function makes of its fixture, with the credentials in that folder.
-func fixture(t *testing.T, p platform.Platform, credentials string) cloudconfig.Result {
+func fixture(t *testing.T, p platform.Platform, credentials string) clouds.Result {
 	t.Helper()
 	in := inputs(t, p, operand.OperatorPhase())
 	in.Credentials.Data = readFolder(t, p.Name, credentials)
 	observed, err := operandconfig.Decode(in.Config)
 	require.NoError(t, err)
 	observed.Cluster.Name = observed.InfrastructureName
-	result := p.Rewrite(cloudconfig.Source{
+	result := p.Rewrite(clouds.Source{
 		Config: in.CloudConfig.Data, Keys: in.CloudConfig.Keys, Credentials: in.Credentials.Data, CABundle: in.CloudConfig.CABundle, Cluster: observed.Cluster,
-		Paths: cloudconfig.Paths{
+		Paths: clouds.Paths{
 			Config: "cloud-config", Credentials: "cloud-credentials", Tokens: "cloud-tokens", CABundle: "cloud-config/ca-bundle.pem", Kubeconfig: "cloud-controller-manager.kubeconfig",
 		},
 	})
-	require.Empty(t, result.Errors(cloudconfig.Strict), "%s with %s", p.Name, credentials)
+	require.Empty(t, result.Errors(diagnostic.Strict), "%s with %s", p.Name, credentials)
 	return result
 }
 
@@ -211,7 +212,7 @@ func describePlatform(t *testing.T, out *bytes.Buffer, p platform.Platform) {
 		out.WriteString("- no files of credentials: they are in `cloud.conf`, or read through the API\n")
 	}
 	var reasons []string
-	for _, f := range result.Findings {
+	for _, f := range result.Diagnostics {
 		reasons = append(reasons, "  - "+f.Message)
 	}
 	slices.Sort(reasons)

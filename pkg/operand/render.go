@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
@@ -66,9 +68,9 @@ func Check(in Inputs) (*Checked, error) {
 	}
 	_, c := prepare(&in, base)
 	checked := &Checked{Cloud: c.cloud, Problems: c.problems, Warnings: c.warnings}
-	for _, finding := range c.cloud.Findings {
-		if slices.Contains([]cloudconfig.Kind{cloudconfig.Rewritten, cloudconfig.Legacy, cloudconfig.Adapted}, finding.Kind) {
-			checked.Changes = append(checked.Changes, problemOf(finding, in))
+	for _, finding := range c.cloud.Diagnostics {
+		if finding.Kind.IsChange() {
+			checked.Changes = append(checked.Changes, located(finding, in))
 		}
 	}
 	return checked, nil
@@ -83,7 +85,7 @@ func prepare(in *Inputs, base *corev1.Pod) (*config, *checkedInputs) {
 	}
 	checked := check(*in, base, config)
 	if err != nil {
-		checked.refuse(Problem{Cause: ConfigurationCause, Source: configurationSource, Message: err.Error()})
+		checked.refuse(diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: configurationSource, Message: err.Error()})
 	}
 	return config, checked
 }
@@ -120,7 +122,7 @@ func mergeConfig(in Inputs) (*config, error) {
 	if err := (external{External: decoded.External}).placeholder(); err != nil {
 		return nil, err
 	}
-	if _, _, name, found := cloudconfig.Placeholders(merged); found {
+	if _, _, name, found := confdoc.Placeholders(merged); found {
 		return nil, fmt.Errorf("the configuration contains the text %s, which the installer replaces on each node; "+
 			"look for it in Proxy and Infrastructure and in spec.unsupportedConfigOverrides, and change it there", name)
 	}
@@ -151,14 +153,14 @@ func platformAsset(platform, file string) ([]byte, error) {
 
 // checkedInputs is what the check of the inputs found and made of them.
 type checkedInputs struct {
-	cloud    cloudconfig.Result
+	cloud    clouds.Result
 	trust    []byte
-	problems []Problem
-	warnings []Problem
+	problems []diagnostic.Diagnostic
+	warnings []diagnostic.Diagnostic
 }
 
-func (c *checkedInputs) refuse(p Problem) { c.problems = append(c.problems, p) }
-func (c *checkedInputs) warn(p Problem)   { c.warnings = append(c.warnings, p) }
+func (c *checkedInputs) refuse(p diagnostic.Diagnostic) { c.problems = append(c.problems, p) }
+func (c *checkedInputs) warn(p diagnostic.Diagnostic)   { c.warnings = append(c.warnings, p) }
 
 func (c *checkedInputs) error() error {
 	if len(c.problems) == 0 {
@@ -190,36 +192,36 @@ func (c *checkedInputs) checkImages(in Inputs, base *corev1.Pod) {
 	switch {
 	case in.Images.Operand != "":
 	case in.Platform.Image == "":
-		c.refuse(Problem{
-			Cause: ImageCause, Source: configurationSource, Key: "spec.external.image",
+		c.refuse(diagnostic.Diagnostic{
+			Cause: diagnostic.Image, Object: configurationSource, Key: "spec.external.image",
 			Message: fmt.Sprintf("no release ships a cloud-controller-manager for platform %s; name its image here", in.Platform.Name),
 		})
 	default:
-		c.refuse(Problem{
-			Cause: ImageCause, Source: source, Key: in.Platform.Image,
+		c.refuse(diagnostic.Diagnostic{
+			Cause: diagnostic.Image, Object: source, Key: in.Platform.Image,
 			Message: fmt.Sprintf("there is no image of the cloud-controller-manager for platform %s; the release must name it", in.Platform.Name),
 		})
 	}
 	if in.Platform.NodeManagerImage != "" && in.Images.NodeManager == "" && in.Phase.Files == nil {
-		c.refuse(Problem{
-			Cause: ImageCause, Source: source, Key: in.Platform.NodeManagerImage,
+		c.refuse(diagnostic.Diagnostic{
+			Cause: diagnostic.Image, Object: source, Key: in.Platform.NodeManagerImage,
 			Message: fmt.Sprintf("there is no image of the cloud-node-manager for platform %s; the release must name it", in.Platform.Name),
 		})
 	}
 	if users := containersWith(base, operatorImage); in.Images.Operator == "" && len(users) > 0 {
-		c.refuse(Problem{
-			Cause: ImageCause, Source: source, Key: "cluster-cloud-controller-manager-operator",
+		c.refuse(diagnostic.Diagnostic{
+			Cause: diagnostic.Image, Object: source, Key: "cluster-cloud-controller-manager-operator",
 			Message: fmt.Sprintf("there is no image of the operator, which container %s runs from; the release must name it", strings.Join(users, ", ")),
 		})
 	}
 }
 
-func (c *checkedInputs) checkCloudConfig(in Inputs, cluster cloudconfig.Cluster) {
+func (c *checkedInputs) checkCloudConfig(in Inputs, cluster clouds.Cluster) {
 	if in.CloudConfig.Problem != "" {
-		c.refuse(Problem{Cause: CloudConfigCause, Source: in.CloudConfig.Source, Key: in.CloudConfig.Key, Message: in.CloudConfig.Problem})
+		c.refuse(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source, Key: in.CloudConfig.Key, Message: in.CloudConfig.Problem})
 		return
 	}
-	result := in.Platform.Rewrite(cloudconfig.Source{
+	result := in.Platform.Rewrite(clouds.Source{
 		Config:             in.CloudConfig.Data,
 		Keys:               in.CloudConfig.Keys,
 		Credentials:        in.Credentials.Data,
@@ -228,31 +230,27 @@ func (c *checkedInputs) checkCloudConfig(in Inputs, cluster cloudconfig.Cluster)
 		Cluster:            cluster,
 		First:              in.First,
 		Kept:               in.Kept,
-		Paths: cloudconfig.Paths{
+		Paths: clouds.Paths{
 			Config: cloudConfigDir, Credentials: credentialsDir, Tokens: tokensDir, CABundle: cloudCAFile, Kubeconfig: kubeconfigFile,
 		},
 	})
 	for _, finding := range result.Errors(in.Policy) {
-		c.refuse(problemOf(finding, in))
+		c.refuse(located(finding, in))
 	}
 	for _, finding := range result.Warnings(in.Policy) {
-		c.warn(problemOf(finding, in))
+		c.warn(located(finding, in))
 	}
 	c.cloud = result
 }
 
-// problemOf says of a finding which object the user has to look at.
-func problemOf(f cloudconfig.Finding, in Inputs) Problem {
-	p := Problem{Line: f.Line, Column: f.Column, Message: f.Message, SeeLine: f.SeeLine}
-	switch f.Input {
-	case cloudconfig.CredentialsInput:
-		p.Cause, p.Source, p.Key = CredentialsCause, in.Credentials.sourceOf(f.DataKey), f.DataKey
-	case cloudconfig.CABundleInput:
-		p.Cause, p.Source, p.Key = CloudConfigCause, in.CloudConfig.Source, cloudCAKey
-	default:
-		p.Cause, p.Source, p.Key = CloudConfigCause, in.CloudConfig.Source, cmp.Or(f.DataKey, in.CloudConfig.Key)
+// located names the object that the administrator has to look at.
+func located(d diagnostic.Diagnostic, in Inputs) diagnostic.Diagnostic {
+	if d.Cause == diagnostic.Credentials {
+		d.Object = in.Credentials.sourceOf(d.Key)
+		return d
 	}
-	return p
+	d.Object, d.Key = in.CloudConfig.Source, cmp.Or(d.Key, in.CloudConfig.Key)
+	return d
 }
 
 func (c *checkedInputs) checkTrust(in Inputs) {
@@ -265,8 +263,8 @@ func (c *checkedInputs) checkTrust(in Inputs) {
 		c.warn(p)
 	}
 	if len(bundle) > maxTrustBytes {
-		c.refuse(Problem{
-			Cause: TrustedCACause, Source: sources[0].Source, Key: sources[0].Key,
+		c.refuse(diagnostic.Diagnostic{
+			Cause: diagnostic.TrustedCA, Object: sources[0].Source, Key: sources[0].Key,
 			Message: fmt.Sprintf("all trusted CAs together are %d bytes, more than the %d that fit into a ConfigMap; remove some", len(bundle), maxTrustBytes),
 		})
 	}
@@ -276,15 +274,15 @@ func (c *checkedInputs) checkTrust(in Inputs) {
 // checkPlaceholders refuses what the installer would corrupt on its way to a node. A cloud's own check may have found
 // the same place already, with more to say.
 func (c *checkedInputs) checkPlaceholders(in Inputs) {
-	c.checkPlaceholder(Problem{Cause: CloudConfigCause, Source: in.CloudConfig.Source, Key: cloudCAKey}, in.CloudConfig.CABundle)
+	c.checkPlaceholder(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source, Key: cloudCAKey}, in.CloudConfig.CABundle)
 	for _, key := range sortedKeys(in.Credentials.Data) {
-		c.checkPlaceholder(Problem{Cause: CredentialsCause, Source: in.Credentials.sourceOf(key), Key: key}, in.Credentials.Data[key])
+		c.checkPlaceholder(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: in.Credentials.sourceOf(key), Key: key}, in.Credentials.Data[key])
 	}
 }
 
-func (c *checkedInputs) checkPlaceholder(p Problem, data []byte) {
-	line, column, name, found := cloudconfig.Placeholders(data)
-	if !found || slices.ContainsFunc(c.problems, func(other Problem) bool {
+func (c *checkedInputs) checkPlaceholder(p diagnostic.Diagnostic, data []byte) {
+	line, column, name, found := confdoc.Placeholders(data)
+	if !found || slices.ContainsFunc(c.problems, func(other diagnostic.Diagnostic) bool {
 		return other.Cause == p.Cause && other.Key == p.Key && other.Line == line
 	}) {
 		return

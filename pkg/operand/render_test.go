@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -269,14 +269,14 @@ func TestALikelyTypoIsJudgedByThePolicy(t *testing.T) {
 	in := inputs(t, openstack, operand.OperatorPhase())
 	in.CloudConfig.Data = []byte("[Global]\nregionn = one\n")
 
-	in.Policy = cloudconfig.Lenient
+	in.Policy = diagnostic.Lenient
 	resources, err := operand.Render(in)
 	require.NoError(t, err)
 	require.Len(t, resources.Warnings, 1)
 	require.Equal(t, `configmap/cloud-provider-config in openshift-config, key config, line 2:1: unknown key "regionn" in [Global]; did you mean "region"?`,
 		resources.Warnings[0].String())
 
-	in.Policy = cloudconfig.Strict
+	in.Policy = diagnostic.Strict
 	_, err = operand.Render(in)
 	require.EqualError(t, err, `configmap/cloud-provider-config in openshift-config, key config, line 2:1: unknown key "regionn" in [Global]; did you mean "region"?`)
 }
@@ -340,7 +340,7 @@ func TestTrust(t *testing.T) {
 			require.Equal(t, string(tc.want), resources.ConfigMaps[i].Data["ca-bundle.crt"])
 			var warnings []string
 			for _, w := range resources.Warnings {
-				if w.Cause == operand.TrustedCACause {
+				if w.Cause == diagnostic.TrustedCA {
 					warnings = append(warnings, w.String())
 				}
 			}

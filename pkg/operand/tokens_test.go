@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -22,7 +22,7 @@ func TestFederatedCredentialsAskForATokenWhereItIsDelivered(t *testing.T) {
 			in.Credentials.Data = readFolder(t, name, "federated")
 			federated, err := operand.Render(in)
 			require.NoError(t, err)
-			want := []cloudconfig.Token{{Key: "token", Audience: audience}}
+			want := []clouds.Token{{Key: "token", Audience: audience}}
 			require.Equal(t, want, federated.Tokens)
 			pod := federated.ConfigMaps[len(federated.ConfigMaps)-1]
 			fromPod, err := operand.TokensOf(pod)

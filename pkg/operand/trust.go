@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // maxTrustBytes leaves room in a ConfigMap's 1 MiB for its metadata.
@@ -11,9 +13,9 @@ const maxTrustBytes = 1<<20 - 16<<10
 
 // mergeTrust joins the certificates of all sources, in their order and each once. What cannot be read is reported
 // and left out: a broken entry must not take the rest of the trust away.
-func mergeTrust(sources []TrustSource) ([]byte, []Problem) {
+func mergeTrust(sources []TrustSource) ([]byte, []diagnostic.Diagnostic) {
 	var bundle bytes.Buffer
-	var problems []Problem
+	var problems []diagnostic.Diagnostic
 	seen := map[string]bool{}
 	for _, source := range sources {
 		if source.Problem != "" {
@@ -37,9 +39,9 @@ func mergeTrust(sources []TrustSource) ([]byte, []Problem) {
 const certificateType = "CERTIFICATE"
 
 // certificates returns the certificates in DER and a problem for each block that is none.
-func (s TrustSource) certificates() ([][]byte, []Problem) {
+func (s TrustSource) certificates() ([][]byte, []diagnostic.Diagnostic) {
 	var certificates [][]byte
-	var problems []Problem
+	var problems []diagnostic.Diagnostic
 	for rest := s.Data; ; {
 		line := 1 + bytes.Count(s.Data[:len(s.Data)-len(rest)], []byte("\n"))
 		if begin := bytes.Index(rest, []byte("-----BEGIN")); begin > 0 {
@@ -94,8 +96,8 @@ func certificatesOnly(bundle []byte) []byte {
 	return kept
 }
 
-func (s TrustSource) problem(line int, message string) Problem {
-	p := Problem{Cause: TrustedCACause, Source: s.Source, Key: s.Key, Line: line, Message: message}
+func (s TrustSource) problem(line int, message string) diagnostic.Diagnostic {
+	p := diagnostic.Diagnostic{Cause: diagnostic.TrustedCA, Object: s.Source, Key: s.Key, Line: line, Message: message}
 	if line > 0 {
 		p.Column = 1
 	}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 )
 
 // Config is what the operand is rendered from. Every field is written by exactly one observer, or given as a
@@ -33,7 +33,7 @@ type Config struct {
 	CloudConfig CloudConfigReference `json:"cloudConfig,omitzero"`
 
 	// Cluster is what the cluster says about its cloud; a cloud's configuration is checked against it.
-	Cluster cloudconfig.Cluster `json:"cluster,omitzero"`
+	Cluster clouds.Cluster `json:"cluster,omitzero"`
 
 	// External is spec.external of the operator's resource; nil where it says nothing or does not count.
 	External *operatorv1.External `json:"external,omitempty"`

@@ -2,7 +2,7 @@
 // inspects an Infrastructure's platform type.
 //
 // A platform is data: an entry here, a folder of the same name under bindata/assets/platforms and, where
-// its cloud configuration needs rewriting, one pure function in pkg/cloudconfig.
+// its cloud configuration needs rewriting, one pure function in pkg/clouds/<name>.
 package platform
 
 import (
@@ -11,7 +11,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 )
 
 // Platform describes how one cloud's controller manager is run.
@@ -32,7 +32,7 @@ type Platform struct {
 
 	// Rewrite checks the user's cloud configuration and turns it into the one that the external provider
 	// reads. It is nil on a platform that runs nothing.
-	Rewrite cloudconfig.Rewrite
+	Rewrite clouds.Rewrite
 
 	// ManagedConfig tells what this operator writes into the kube-cloud-config that elsewhere is cluster-config-operator's,
 	// which then is no source here. It is empty where it writes none.
@@ -48,7 +48,7 @@ type ManagedConfig struct {
 	FeatureGate string
 
 	// Rewrite makes it out of the user's configuration.
-	Rewrite cloudconfig.Rewrite
+	Rewrite clouds.Rewrite
 }
 
 // Credentials names the Secrets that hold a platform's cloud credentials.

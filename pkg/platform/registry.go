@@ -6,7 +6,16 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/alibabacloud"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/aws"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/azure"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/digitalocean"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/external"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/gcp"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/ibm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/nutanix"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/openstack"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/vsphere"
 )
 
 // None is the name of the platform on which the operator runs nothing and is content.
@@ -27,7 +36,7 @@ var registry = []Platform{
 			// The RAM role of the instances serves.
 			Optional: true,
 		},
-		Rewrite: cloudconfig.AlibabaCloud,
+		Rewrite: alibabacloud.Rewrite,
 		matches: func(s *configv1.PlatformStatus, e *operatorv1.External) bool {
 			return s.Type == configv1.AlibabaCloudPlatformType || externallyManaged(s) && builtIn(e) == operatorv1.ExternalAlibabaCloud
 		},
@@ -42,7 +51,7 @@ var registry = []Platform{
 			// The instance profile of the control plane has served since there is a cloud-controller-manager.
 			Optional: true,
 		},
-		Rewrite: cloudconfig.AWS,
+		Rewrite: aws.Rewrite,
 		matches: ofType(configv1.AWSPlatformType),
 	},
 	{
@@ -54,7 +63,7 @@ var registry = []Platform{
 			Request:    "openshift-azure-cloud-controller-manager",
 			RootSecret: "azure-credentials",
 		},
-		Rewrite: cloudconfig.Azure,
+		Rewrite: azure.Rewrite,
 		matches: func(s *configv1.PlatformStatus, _ *operatorv1.External) bool {
 			return s.Type == configv1.AzurePlatformType && !onAzureStack(s)
 		},
@@ -65,7 +74,7 @@ var registry = []Platform{
 		NodeManagerImage: "azure-cloud-node-manager",
 		// The same Secret as on Azure. On Azure Stack Hub an administrator makes it, there is no root Secret.
 		Credentials: Credentials{Secret: "azure-cloud-credentials", Request: "openshift-azure-cloud-controller-manager"},
-		Rewrite:     cloudconfig.AzureStack,
+		Rewrite:     azure.RewriteStack,
 		matches: func(s *configv1.PlatformStatus, _ *operatorv1.External) bool {
 			return s.Type == configv1.AzurePlatformType && onAzureStack(s)
 		},
@@ -76,7 +85,7 @@ var registry = []Platform{
 			Secret: "digitalocean-cloud-credentials",
 			ByHand: true,
 		},
-		Rewrite: cloudconfig.DigitalOcean,
+		Rewrite: digitalocean.Rewrite,
 		matches: func(s *configv1.PlatformStatus, e *operatorv1.External) bool {
 			return externallyManaged(s) && builtIn(e) == operatorv1.ExternalDigitalOcean
 		},
@@ -84,7 +93,7 @@ var registry = []Platform{
 	{
 		// Everything that differs is in spec.external: image, command, Secrets.
 		Name:    "external",
-		Rewrite: cloudconfig.External,
+		Rewrite: external.Rewrite,
 		matches: func(s *configv1.PlatformStatus, e *operatorv1.External) bool {
 			return externallyManaged(s) && e != nil && builtIn(e) == ""
 		},
@@ -97,7 +106,7 @@ var registry = []Platform{
 			Request:    "openshift-gcp-ccm",
 			RootSecret: "gcp-credentials",
 		},
-		Rewrite: cloudconfig.GCP,
+		Rewrite: gcp.Rewrite,
 		matches: ofType(configv1.GCPPlatformType),
 	},
 	{
@@ -105,7 +114,7 @@ var registry = []Platform{
 		Image: "ibm-cloud-controller-manager",
 		// Made before the installation, by ccoctl: there is no root Secret.
 		Credentials: Credentials{Secret: "ibm-cloud-credentials", Request: "openshift-ibm-cloud-controller-manager"},
-		Rewrite:     cloudconfig.IBMCloud,
+		Rewrite:     ibm.Rewrite,
 		matches:     ofType(configv1.IBMCloudPlatformType),
 	},
 	{
@@ -113,7 +122,7 @@ var registry = []Platform{
 		Image: "nutanix-cloud-controller-manager",
 		// Made before the installation, by ccoctl. The provider reads it through the API under this very name.
 		Credentials: Credentials{Secret: "nutanix-credentials", Request: "openshift-nutanix-cloud-controller-manager"},
-		Rewrite:     cloudconfig.Nutanix,
+		Rewrite:     nutanix.Rewrite,
 		matches:     ofType(configv1.NutanixPlatformType),
 	},
 	{
@@ -124,7 +133,7 @@ var registry = []Platform{
 			Request:    "openshift-openstack-cloud-controller-manager",
 			RootSecret: "openstack-credentials",
 		},
-		Rewrite: cloudconfig.OpenStack,
+		Rewrite: openstack.Rewrite,
 		matches: ofType(configv1.OpenStackPlatformType),
 	},
 	{
@@ -132,7 +141,7 @@ var registry = []Platform{
 		Image: "powervs-cloud-controller-manager",
 		// The same name as on IBM Cloud; made before the installation, by ccoctl.
 		Credentials: Credentials{Secret: "ibm-cloud-credentials", Request: "openshift-powervs-cloud-controller-manager"},
-		Rewrite:     cloudconfig.PowerVS,
+		Rewrite:     ibm.RewritePowerVS,
 		matches:     ofType(configv1.PowerVSPlatformType),
 	},
 	{
@@ -143,8 +152,8 @@ var registry = []Platform{
 			Request:    "openshift-vsphere-cloud-controller-manager",
 			RootSecret: "vsphere-creds",
 		},
-		Rewrite:       cloudconfig.VSphere,
-		ManagedConfig: ManagedConfig{FeatureGate: cloudconfig.VSphereMultiVCenterDay2, Rewrite: cloudconfig.VSphereManaged},
+		Rewrite:       vsphere.Rewrite,
+		ManagedConfig: ManagedConfig{FeatureGate: vsphere.MultiVCenterDay2, Rewrite: vsphere.RewriteManaged},
 		matches:       ofType(configv1.VSpherePlatformType),
 	},
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/vsphere"
 )
 
 // allTypes are the values of PlatformType in openshift/api, and one that is not.
@@ -184,5 +184,5 @@ func TestOnAnExternalPlatformSpecExternalDecidesIfNodesWait(t *testing.T) {
 
 func TestTheManagedConfigIsWrittenWhereItIsRewritten(t *testing.T) {
 	require.False(t, Platform{}.WritesManagedConfig())
-	require.True(t, Platform{ManagedConfig: ManagedConfig{Rewrite: cloudconfig.VSphereManaged}}.WritesManagedConfig())
+	require.True(t, Platform{ManagedConfig: ManagedConfig{Rewrite: vsphere.RewriteManaged}}.WritesManagedConfig())
 }

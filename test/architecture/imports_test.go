@@ -29,10 +29,14 @@ var layers = []layer{
 	{folder: "pkg/apis"},
 	{folder: "bindata"},
 	{folder: "bootstrap"},
-	{folder: "pkg/cloudconfig", pure: true},
-	{folder: "pkg/platform", pure: true, ours: []string{"pkg/cloudconfig", "pkg/apis"}},
-	{folder: "pkg/operandconfig", pure: true, ours: []string{"pkg/platform", "pkg/cloudconfig", "pkg/apis"}},
-	{folder: "pkg/operand", pure: true, ours: []string{"pkg/operandconfig", "pkg/platform", "pkg/cloudconfig", "pkg/apis", "bindata", "bootstrap"}},
+	{folder: "pkg/diagnostic", pure: true},
+	{folder: "pkg/confdoc", pure: true, ours: []string{"pkg/diagnostic"}},
+	// The contract between the clouds and the rest. layerOf gives each cloud below it a layer of its own.
+	{folder: "pkg/clouds", pure: true, ours: []string{"pkg/confdoc", "pkg/diagnostic"}},
+	{folder: "pkg/clouds/cloudtest", ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic"}},
+	{folder: "pkg/platform", pure: true, ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis"}},
+	{folder: "pkg/operandconfig", pure: true, ours: []string{"pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis"}},
+	{folder: "pkg/operand", pure: true, ours: []string{"pkg/operandconfig", "pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis", "bindata", "bootstrap"}},
 
 	{folder: "pkg/operator/operatorclient", ours: []string{"pkg/apis", "pkg/operand"}},
 	// The observers run on the bootstrap node too, so they know nothing of the operator but its names.
@@ -50,13 +54,13 @@ var layers = []layer{
 	{folder: "pkg/cmd/envfile", ours: []string{"pkg/regularfile", "pkg/printable"}},
 	// What the commands without a cluster share.
 	{folder: "pkg/offline", ours: []string{
-		"pkg/operator/configobservation", "pkg/operator/operatorclient", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/apis",
+		"pkg/operator/configobservation", "pkg/operator/operatorclient", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis",
 		"pkg/regularfile",
 	}},
-	{folder: "pkg/cmd/findings", ours: []string{"pkg/offline", "pkg/printable"}},
-	{folder: "pkg/cmd/validate", ours: []string{"pkg/cmd/findings", "pkg/offline", "pkg/printable"}},
-	{folder: "pkg/cmd/convert", ours: []string{"pkg/cmd/findings", "pkg/offline", "pkg/printable"}},
-	{folder: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/printable", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/apis", "bootstrap"}},
+	{folder: "pkg/cmd/findings", ours: []string{"pkg/offline", "pkg/diagnostic", "pkg/printable"}},
+	{folder: "pkg/cmd/validate", ours: []string{"pkg/cmd/findings", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
+	{folder: "pkg/cmd/convert", ours: []string{"pkg/cmd/findings", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
+	{folder: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/printable", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis", "bootstrap"}},
 	{folder: "cmd", ours: []string{"pkg/cmd", "pkg/operator/staticpod", "pkg/operand", "pkg/logging", "pkg/version"}},
 	{folder: "test/dockerfile"},
 	{folder: "test/rights", ours: []string{"pkg/platform"}},
@@ -68,7 +72,7 @@ var layers = []layer{
 var controllerMayImport = []string{
 	"pkg/operator/operatorclient", "pkg/operator/observedplatform", "pkg/operator/ondemand", "pkg/operator/terminationmessage",
 	"pkg/operator/configmaps", "pkg/operator/tokenissuer", "pkg/operator/writeconflict",
-	"pkg/operand", "pkg/operandconfig", "pkg/cloudconfig", "pkg/platform", "pkg/apis", "bindata",
+	"pkg/operand", "pkg/operandconfig", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/platform", "pkg/apis", "bindata",
 }
 
 // forbiddenInPure are the imports with which a package could reach out by itself.
@@ -109,7 +113,12 @@ func TestLayersRefuseWhatTheyShould(t *testing.T) {
 		"the wiring knows every controller":   {"pkg/operator", module + "/pkg/operator/targetconfigcontroller", ""},
 		"without a cluster observers run too": {"pkg/offline", module + "/pkg/operator/configobservation", ""},
 		"render may not wire the operator":    {"pkg/cmd/render", module + "/pkg/operator", "not in its layer"},
-		"a sub-package may know its parent":   {"pkg/cloudconfig/gcfg", module + "/pkg/cloudconfig", ""},
+		"a sub-package may know its parent":   {"pkg/confdoc/gcfg", module + "/pkg/confdoc", ""},
+		"a cloud may not know another one":    {"pkg/clouds/aws", module + "/pkg/clouds/gcp", "only pkg/platform imports a cloud"},
+		"a cloud may read documents":          {"pkg/clouds/aws", module + "/pkg/confdoc", ""},
+		"a cloud may not know the registry":   {"pkg/clouds/aws", module + "/pkg/platform", "not in its layer"},
+		"rendering may not know a cloud":      {"pkg/operand", module + "/pkg/clouds/aws", "only pkg/platform imports a cloud"},
+		"the registry knows every cloud":      {"pkg/platform", module + "/pkg/clouds/aws", ""},
 		"a prefix of a name is not a folder":  {"pkg/operand", module + "/pkg/operandextra", "not in its layer"},
 		"code may not import a test's module": {"pkg/operator", module + "/test/architecture", "not in its layer"},
 	} {
@@ -192,12 +201,22 @@ func layerOf(folder string) (layer, bool) {
 		name, _, _ := strings.Cut(controller, "/")
 		return layer{folder: "pkg/operator/" + name, ours: controllerMayImport}, true
 	}
+	if name, ok := strings.CutPrefix(folder, cloudsFolder); ok && best.folder == "pkg/clouds" {
+		name, _, _ = strings.Cut(name, "/")
+		return layer{folder: cloudsFolder + name, pure: true, ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic"}}, true
+	}
 	return best, best.folder != ""
 }
+
+// cloudsFolder has one folder per cloud.
+const cloudsFolder = "pkg/clouds/"
 
 // refuses returns why a package of the layer may not import path, or nothing if it may.
 func (l layer) refuses(path string) string {
 	if ours, ok := strings.CutPrefix(path, module+"/"); ok {
+		if strings.HasPrefix(ours, cloudsFolder) && l.folder != "pkg/platform" && l.folder != "test/architecture" && !within(ours, l.folder) {
+			return "only pkg/platform imports a cloud"
+		}
 		for _, allowed := range append(l.ours, l.folder) {
 			if within(ours, allowed) {
 				return ""

@@ -1,4 +1,4 @@
-// Checks against the real cloud-controller-managers' own code: what pkg/cloudconfig accepts they accept, with the same
+// Checks against the real cloud-controller-managers' own code: what pkg/clouds accepts they accept, with the same
 // meaning. A module of its own, so that their dependencies stay out of the operator's.
 module github.com/openshift/cluster-cloud-controller-manager-operator/test/conformance
 

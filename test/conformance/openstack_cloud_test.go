@@ -11,7 +11,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider-openstack/pkg/openstack"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	oscloud "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/openstack"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	standin "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 )
 
@@ -24,8 +25,8 @@ func startProvider(t *testing.T, cloud *standin.Server, clouds []byte) (*opensta
 	src.CABundle = cloud.CABundle()
 	src.Paths.CABundle = string(dir) + "/ca-bundle.pem"
 	require.NoError(t, os.WriteFile(src.Paths.CABundle, src.CABundle, 0o600))
-	result := cloudconfig.OpenStack(src)
-	require.Empty(t, result.Errors(cloudconfig.Strict))
+	result := oscloud.Rewrite(src)
+	require.Empty(t, result.Errors(diagnostic.Strict))
 	config, err := openstack.ReadConfig(bytes.NewReader(result.Config))
 	require.NoError(t, err)
 	return openstack.NewOpenStack(config)

@@ -50,10 +50,10 @@ func theirKeys(t *testing.T) []string {
 	return keys
 }
 
-// ourKeys are the keys of pkg/cloudconfig, without those that only the in-tree provider had.
+// ourKeys are the keys of pkg/clouds, without those that only the in-tree provider had.
 func ourKeys(t *testing.T) []string {
 	t.Helper()
-	data, err := os.ReadFile("../../pkg/cloudconfig/testdata/openstack-keys.golden")
+	data, err := os.ReadFile("../../pkg/clouds/openstack/testdata/openstack-keys.golden")
 	require.NoError(t, err)
 	var keys []string
 	for line := range strings.Lines(string(data)) {
@@ -70,12 +70,12 @@ func TestWeKnowTheKeysOfTheProviderAndNoOthers(t *testing.T) {
 	ours, theirs := ourKeys(t), theirKeys(t)
 	for _, key := range theirs {
 		if !slices.Contains(ours, key) {
-			t.Errorf("the provider has %s; pkg/cloudconfig does not", key)
+			t.Errorf("the provider has %s; pkg/clouds does not", key)
 		}
 	}
 	for _, key := range ours {
 		if !slices.Contains(theirs, key) {
-			t.Errorf("pkg/cloudconfig has %s; the provider does not", key)
+			t.Errorf("pkg/clouds has %s; the provider does not", key)
 		}
 	}
 }

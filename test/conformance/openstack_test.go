@@ -21,7 +21,9 @@ import (
 	"k8s.io/cloud-provider-openstack/pkg/util/metadata"
 	"k8s.io/klog/v2"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	oscloud "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/openstack"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // installerCAFile is where the installer's configurations say that the CA bundle is.
@@ -61,21 +63,21 @@ func TestMain(m *testing.M) {
 // folder is a folder with the files of a cloud-controller-manager's container.
 type folder string
 
-func newFolder(t testing.TB, clouds string) folder {
+func newFolder(t testing.TB, credentials string) folder {
 	t.Helper()
 	dir := folder(t.TempDir())
-	require.NoError(t, os.WriteFile(dir.cloudsYAML(), []byte(clouds), 0o600))
+	require.NoError(t, os.WriteFile(dir.cloudsYAML(), []byte(credentials), 0o600))
 	return dir
 }
 
 func (f folder) cloudsYAML() string { return filepath.Join(string(f), "clouds.yaml") }
 
 // source is what the operator makes of a configuration with good credentials.
-func (f folder) source(conf, clouds string, withBundle bool) cloudconfig.Source {
-	src := cloudconfig.Source{
+func (f folder) source(conf, credentials string, withBundle bool) clouds.Source {
+	src := clouds.Source{
 		Config:      []byte(conf),
-		Credentials: map[string][]byte{"clouds.yaml": []byte(clouds)},
-		Paths:       cloudconfig.Paths{Credentials: string(f), CABundle: installerCAFile},
+		Credentials: map[string][]byte{"clouds.yaml": []byte(credentials)},
+		Paths:       clouds.Paths{Credentials: string(f), CABundle: installerCAFile},
 	}
 	if withBundle {
 		src.CABundle = []byte(goodCABundle)
@@ -161,7 +163,7 @@ func readClouds(dir folder) (config openstack.Config, err error) {
 }
 
 // rewritten is the meaning that our rewriting is to give to a configuration with this meaning.
-func rewritten(config openstack.Config, src cloudconfig.Source) openstack.Config {
+func rewritten(config openstack.Config, src clouds.Source) openstack.Config {
 	config.Global.UseClouds = true
 	config.Global.CloudsFile = filepath.Join(src.Paths.Credentials, "clouds.yaml")
 	config.Global.Cloud = "openstack"
@@ -297,8 +299,8 @@ func TestTheProviderReadsTheRewriteOfWhatInstallersWrite(t *testing.T) {
 			t.Setenv("OS_CLIENT_CONFIG_FILE", "") // set by ReadConfig; put back at the end
 			dir := newFolder(t, goodCloudsYAML)
 			src := dir.source(test.text, goodCloudsYAML, test.bundle)
-			result := cloudconfig.OpenStack(src)
-			require.Empty(t, result.Errors(cloudconfig.Strict))
+			result := oscloud.Rewrite(src)
+			require.Empty(t, result.Errors(diagnostic.Strict))
 
 			config, ignored, err := parse(defaults(t), result.Config)
 			require.NoError(t, err)
@@ -330,12 +332,12 @@ var ownRules = []string{
 	"the text REVISION", "the text NODE_NAME", "the text NODE_ENVVAR_NAME",
 }
 
-func isOwnRule(f cloudconfig.Finding) bool {
+func isOwnRule(f diagnostic.Diagnostic) bool {
 	return slices.ContainsFunc(ownRules, func(rule string) bool { return strings.Contains(f.Message, rule) })
 }
 
-func ignores(f cloudconfig.Finding) bool {
-	return f.Kind == cloudconfig.Typo || f.Kind == cloudconfig.Unknown
+func ignores(f diagnostic.Diagnostic) bool {
+	return f.Kind == diagnostic.Typo || f.Kind == diagnostic.Unknown
 }
 
 // FuzzOpenStack holds that we accept exactly what the provider reads and can start with, apart from ownRules; that the
@@ -349,12 +351,12 @@ func FuzzOpenStack(f *testing.F) {
 	plain, adjusted := defaults(f), openShiftDefaults(f)
 	f.Fuzz(func(t *testing.T, text string, bundle bool) {
 		src := dir.source(text, goodCloudsYAML, bundle)
-		result := cloudconfig.OpenStack(src)
+		result := oscloud.Rewrite(src)
 		meaning, _, err := parse(adjusted, src.Config)
 		if err == nil {
 			err = startable(meaning)
 		}
-		if refused := result.Errors(cloudconfig.Lenient); len(refused) > 0 {
+		if refused := result.Errors(diagnostic.Lenient); len(refused) > 0 {
 			if err == nil && !slices.ContainsFunc(refused, isOwnRule) {
 				t.Fatalf("the provider starts with what we refuse: %v", refused)
 			}
@@ -365,7 +367,7 @@ func FuzzOpenStack(f *testing.F) {
 		require.NoError(t, err, "the provider refuses our rewriting:\n%s", result.Config)
 		require.NoError(t, startable(got), "the provider does not start with our rewriting:\n%s", result.Config)
 		require.Equal(t, rewritten(meaning, src), got, "rewritten to:\n%s", result.Config)
-		if !slices.ContainsFunc(result.Findings, ignores) {
+		if !slices.ContainsFunc(result.Diagnostics, ignores) {
 			require.NoError(t, ignored, "rewritten to:\n%s", result.Config)
 		}
 		_, err = openstack.ReadConfig(bytes.NewReader(result.Config))
@@ -414,12 +416,12 @@ func FuzzOpenStackClouds(f *testing.F) {
 	dir := newFolder(f, goodCloudsYAML)
 	f.Fuzz(func(t *testing.T, clouds string) {
 		require.NoError(t, os.WriteFile(dir.cloudsYAML(), []byte(clouds), 0o600))
-		result := cloudconfig.OpenStack(dir.source("[Global]\n", clouds, false))
+		result := oscloud.Rewrite(dir.source("[Global]\n", clouds, false))
 		config, err := readClouds(dir)
 		if err == nil {
 			err = errors.Join(startable(config), login(config.Global))
 		}
-		if refused := result.Errors(cloudconfig.Lenient); len(refused) > 0 {
+		if refused := result.Errors(diagnostic.Lenient); len(refused) > 0 {
 			if err == nil && !slices.ContainsFunc(refused, isOwnRule) {
 				t.Fatalf("the provider asks Keystone with what we refuse: %v", refused)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/findings"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
@@ -46,7 +47,7 @@ func run(stdout, stderr io.Writer, request offline.Request, diff bool) (code int
 	if err != nil {
 		return 0, err
 	}
-	remarks := report.Findings
+	remarks := report.Diagnostics
 	if diff {
 		remarks = withoutChanges(report)
 	}
@@ -73,9 +74,9 @@ func run(stdout, stderr io.Writer, request offline.Request, diff bool) (code int
 }
 
 // withoutChanges are the findings that a diff does not list anyway.
-func withoutChanges(report *offline.Report) []offline.Finding {
-	return slices.DeleteFunc(slices.Clone(report.Findings), func(f offline.Finding) bool {
-		f.Severity = offline.Change
+func withoutChanges(report *offline.Report) []diagnostic.Diagnostic {
+	return slices.DeleteFunc(slices.Clone(report.Diagnostics), func(f diagnostic.Diagnostic) bool {
+		f.Severity = diagnostic.Change
 		return slices.Contains(report.Changes, f)
 	})
 }

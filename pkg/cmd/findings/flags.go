@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
@@ -71,7 +72,7 @@ func Run(cmd *cobra.Command, run func() (code int, err error)) {
 
 // Code is the exit code of a report.
 func Code(report *offline.Report) int {
-	if report.Count(offline.Error) > 0 {
+	if report.Count(diagnostic.Error) > 0 {
 		return Refused
 	}
 	return Accepted

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
@@ -28,13 +29,13 @@ func UseColor(out io.Writer) bool {
 }
 
 // Print writes findings as lines.
-func Print(out io.Writer, findings []offline.Finding, color bool) error {
+func Print(out io.Writer, findings []diagnostic.Diagnostic, color bool) error {
 	var errs []error
 	for _, f := range findings {
 		f.File, f.Message = printable.Line(f.File), printable.Line(f.Message)
 		line := f.String()
 		if color {
-			severity := map[offline.Severity]string{offline.Error: red, offline.Warning: yellow}[f.Severity]
+			severity := map[diagnostic.Severity]string{diagnostic.Error: red, diagnostic.Warning: yellow}[f.Severity]
 			line = fmt.Sprintf("%s%s:%s %s%s:%s %s", bold, f.Place(), plain, severity, f.Severity, plain, f.Message)
 		}
 		_, err := fmt.Fprintln(out, line)

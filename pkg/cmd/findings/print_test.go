@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 )
 
@@ -33,9 +34,9 @@ func TestOnlyATerminalHasColors(t *testing.T) {
 }
 
 func TestPrint(t *testing.T) {
-	both := []offline.Finding{
-		{File: "a.yaml", Line: 1, Column: 2, Severity: offline.Error, Message: "one"},
-		{File: "b.yaml", Line: 3, Column: 4, Severity: offline.Warning, Message: "two"},
+	both := []diagnostic.Diagnostic{
+		{File: "a.yaml", Line: 1, Column: 2, Severity: diagnostic.Error, Message: "one"},
+		{File: "b.yaml", Line: 3, Column: 4, Severity: diagnostic.Warning, Message: "two"},
 	}
 	for color, want := range map[bool]string{
 		false: "a.yaml:1:2: error: one\nb.yaml:3:4: warning: two\n",

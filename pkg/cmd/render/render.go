@@ -12,7 +12,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bootstrap"
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
@@ -174,7 +174,7 @@ func (o *options) candidate(in *inputs, p platform.Platform, config *operandconf
 		CloudConfig: cloudConfig,
 		Trust:       trust,
 		// There is no good revision that a typo could replace, and an installation is not to fail over one.
-		Policy: cloudconfig.Lenient,
+		Policy: diagnostic.Lenient,
 	}, nil
 }
 
@@ -247,9 +247,9 @@ func (o *options) explain(in *inputs, err error) error {
 	problems := make([]string, 0, len(refused.Problems))
 	for _, p := range refused.Problems {
 		located := in.Located(p)
-		if located.Source == p.Source && p.Cause == operand.ConfigurationCause && len(o.configOverrideFiles) > 0 {
+		if located.Object == p.Object && p.Cause == diagnostic.Configuration && len(o.configOverrideFiles) > 0 {
 			// There is no resource of the operator yet: this is what overrides its configuration here.
-			located.Source = strings.Join(o.configOverrideFiles, " or ")
+			located.Object = strings.Join(o.configOverrideFiles, " or ")
 		}
 		problems = append(problems, text(located))
 	}
@@ -257,9 +257,9 @@ func (o *options) explain(in *inputs, err error) error {
 }
 
 // text is a problem with its place. A line of a value is not the line of the file that holds the value.
-func text(p operand.Problem) string {
+func text(p diagnostic.Diagnostic) string {
 	if p.Key == "" || p.Line == 0 {
 		return p.String()
 	}
-	return fmt.Sprintf("%s, line %d:%d of the value of key %s: %s", p.Source, p.Line, p.Column, p.Key, p.Text())
+	return fmt.Sprintf("%s, line %d:%d of the value of key %s: %s", p.Object, p.Line, p.Column, p.Key, p.Text())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/findings"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
@@ -65,28 +66,28 @@ func run(out io.Writer, request offline.Request, format string) (code int, err e
 }
 
 func printText(out io.Writer, request offline.Request, report *offline.Report) error {
-	if err := findings.Print(out, report.Findings, findings.UseColor(out)); err != nil {
+	if err := findings.Print(out, report.Diagnostics, findings.UseColor(out)); err != nil {
 		return err
 	}
 	if err := findings.PrintRemarks(out, report.Remarks); err != nil {
 		return err
 	}
-	if !report.Managed && len(report.Findings) == 0 {
+	if !report.Managed && len(report.Diagnostics) == 0 {
 		return nil
 	}
 	_, err := fmt.Fprintf(out, "%s, %s in %s, checked for platform %s\n",
-		findings.Counted(report.Count(offline.Error), "error"), findings.Counted(report.Count(offline.Warning), "warning"),
+		findings.Counted(report.Count(diagnostic.Error), "error"), findings.Counted(report.Count(diagnostic.Warning), "warning"),
 		findings.Inputs(request), report.Platform)
 	return findings.WriteError(err)
 }
 
 // result is the output as JSON. Programs read it: fields may be added, but none may change.
 type result struct {
-	Findings []offline.Finding `json:"findings"`
-	Errors   int               `json:"errors"`
-	Warnings int               `json:"warnings"`
-	Platform string            `json:"platform"`
-	Remarks  []string          `json:"remarks,omitempty"`
+	Findings []diagnostic.Diagnostic `json:"findings"`
+	Errors   int                     `json:"errors"`
+	Warnings int                     `json:"warnings"`
+	Platform string                  `json:"platform"`
+	Remarks  []string                `json:"remarks,omitempty"`
 }
 
 func printJSON(out io.Writer, _ offline.Request, report *offline.Report) error {
@@ -96,9 +97,9 @@ func printJSON(out io.Writer, _ offline.Request, report *offline.Report) error {
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(result{
 		// An empty list is a list too.
-		Findings: append([]offline.Finding{}, report.Findings...),
-		Errors:   report.Count(offline.Error),
-		Warnings: report.Count(offline.Warning),
+		Findings: append([]diagnostic.Diagnostic{}, report.Diagnostics...),
+		Errors:   report.Count(diagnostic.Error),
+		Warnings: report.Count(diagnostic.Warning),
 		Platform: report.Platform,
 		Remarks:  report.Remarks,
 	}); err != nil {

@@ -24,8 +24,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
@@ -169,12 +169,12 @@ func (c *controller) source(reference operandconfig.CloudConfigReference, curren
 		if current == nil {
 			return s, nil
 		}
-		return source{}, keptBecause(operand.Problem{Source: s.object(),
+		return source{}, keptBecause(diagnostic.Diagnostic{Object: s.object(),
 			Message: "it does not exist; create it, or correct spec.cloudConfig of infrastructure.config.openshift.io/cluster"})
 	}
 	text, exists := found.Data[s.key]
 	if !exists {
-		return source{}, keptBecause(operand.Problem{Source: s.object(), Key: s.key,
+		return source{}, keptBecause(diagnostic.Diagnostic{Object: s.object(), Key: s.key,
 			Message: "there is no such key with text; add it, or correct spec.cloudConfig of infrastructure.config.openshift.io/cluster"})
 	}
 	s.config, s.data, s.binary = []byte(text), maps.Clone(found.Data), found.BinaryData
@@ -190,20 +190,20 @@ func (s source) object() string {
 }
 
 // render makes the ConfigMap, or says why the source is refused.
-func render(rewrite cloudconfig.Rewrite, observed *operandconfig.Config, s source, current *corev1.ConfigMap) (*corev1.ConfigMap, error) {
-	result := rewrite(cloudconfig.Source{
+func render(rewrite clouds.Rewrite, observed *operandconfig.Config, s source, current *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	result := rewrite(clouds.Source{
 		Config:             s.config,
 		CredentialsUnknown: true, // each component has its own
 		Cluster:            observed.Cluster,
 	})
 	accepted := digest(s.config)
-	policy := cloudconfig.Lenient
+	policy := diagnostic.Lenient
 	if current != nil && current.Annotations[acceptedAnnotation] != "" && current.Annotations[acceptedAnnotation] != accepted {
-		policy = cloudconfig.Strict
+		policy = diagnostic.Strict
 	}
-	var problems []operand.Problem
+	var problems []diagnostic.Diagnostic
 	for _, f := range result.Errors(policy) {
-		p := operand.Problem{Source: s.object(), Line: f.Line, Column: f.Column, Message: f.Message, SeeLine: f.SeeLine}
+		p := diagnostic.Diagnostic{Object: s.object(), Line: f.Line, Column: f.Column, Message: f.Message, SeeLine: f.SeeLine}
 		if s.name != "" {
 			p.Key = s.key
 		}
@@ -231,7 +231,7 @@ func render(rewrite cloudconfig.Rewrite, observed *operandconfig.Config, s sourc
 }
 
 // keptBecause says why the ConfigMap is left as it is.
-func keptBecause(problems ...operand.Problem) error {
+func keptBecause(problems ...diagnostic.Diagnostic) error {
 	var lines []string
 	for i, p := range problems {
 		if i == mostProblems {

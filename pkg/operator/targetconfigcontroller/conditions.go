@@ -11,7 +11,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const (
@@ -27,16 +27,16 @@ const (
 )
 
 // causes are all that may have a condition, in the order in which they are written.
-var causes = []operand.Cause{
-	operand.CloudConfigCause,
-	operand.CredentialsCause,
-	operand.TrustedCACause,
-	operand.ImageCause,
-	operand.ConfigurationCause,
+var causes = []diagnostic.Cause{
+	diagnostic.CloudConfig,
+	diagnostic.Credentials,
+	diagnostic.TrustedCA,
+	diagnostic.Image,
+	diagnostic.Configuration,
 }
 
 // report writes one condition for each cause and one for the remarks, and tells of each text once by an event.
-func (c *controller) report(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, problems, warnings []operand.Problem) error {
+func (c *controller) report(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, problems, warnings []diagnostic.Diagnostic) error {
 	var conditions []*applyoperatorv1.OperatorConditionApplyConfiguration
 	add := func(conditionType, reason string, texts []string) {
 		message := bounded(texts)
@@ -51,7 +51,7 @@ func (c *controller) report(ctx context.Context, recorder events.Recorder, statu
 		}
 	}
 	for _, cause := range causes {
-		if left := textsOf(warnings, cause); cause == operand.TrustedCACause && len(left) > 0 {
+		if left := textsOf(warnings, cause); cause == diagnostic.TrustedCA && len(left) > 0 {
 			// The candidate went ahead without it, but somebody wants it trusted.
 			add(string(cause)+"Degraded", "LeftOut", left)
 			continue
@@ -59,7 +59,7 @@ func (c *controller) report(ctx context.Context, recorder events.Recorder, statu
 		add(string(cause)+"Degraded", "Refused", textsOf(problems, cause))
 	}
 	if len(problems) == 0 {
-		add(noticesCondition, "Accepted", textsOf(warnings, operand.CloudConfigCause, operand.CredentialsCause, operand.ConfigurationCause))
+		add(noticesCondition, "Accepted", textsOf(warnings, diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.Configuration))
 	} else {
 		// They are about what was accepted last.
 		conditions = append(conditions, kept(status, noticesCondition)...)
@@ -68,7 +68,7 @@ func (c *controller) report(ctx context.Context, recorder events.Recorder, statu
 }
 
 // reportOnly writes the condition of a problem that keeps the inputs from being judged. The other conditions stay.
-func (c *controller) reportOnly(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, problem *operand.Problem) error {
+func (c *controller) reportOnly(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, problem *diagnostic.Diagnostic) error {
 	if problem == nil {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (c *controller) applyConditions(ctx context.Context, conditions []*applyope
 }
 
 // textsOf are the problems of the given causes in their order.
-func textsOf(problems []operand.Problem, causes ...operand.Cause) []string {
+func textsOf(problems []diagnostic.Diagnostic, causes ...diagnostic.Cause) []string {
 	var texts []string
 	for _, p := range problems {
 		if slices.Contains(causes, p.Cause) {

@@ -2,7 +2,7 @@
 // check and render them, and applies the outcome as a whole. It is the only writer of names that are revisioned.
 //
 // What Render refuses changes nothing, so the last accepted candidate stays; conditions say what is wrong, one for each
-// operand.Cause.
+// diagnostic.Cause.
 package targetconfigcontroller
 
 import (
@@ -26,7 +26,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
@@ -248,11 +248,11 @@ func (c *controller) liveCandidate() (*corev1.ConfigMap, error) {
 }
 
 // policy says how severe a likely typo is: only a change can be refused for it, not what was accepted already.
-func policy(inputs operand.Inputs, live *corev1.ConfigMap) cloudconfig.Policy {
+func policy(inputs operand.Inputs, live *corev1.ConfigMap) diagnostic.Policy {
 	if live == nil || live.Annotations[operand.AcceptedInputAnnotation] == operand.InputDigest(inputs) {
-		return cloudconfig.Lenient
+		return diagnostic.Lenient
 	}
-	return cloudconfig.Strict
+	return diagnostic.Strict
 }
 
 func (c *controller) images(p platform.Platform) operand.Images {

@@ -21,6 +21,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resourcesynccontroller"
 )
@@ -433,8 +434,8 @@ func TestATrustedCAThatIsMissingIsLeftOutAndTold(t *testing.T) {
 func TestATrustedCAThatKeepsFromACandidateIsRefused(t *testing.T) {
 	f := newFixture(t, inputs()...)
 	recorder := events.NewInMemoryRecorder("test", f.clock)
-	problem := operand.Problem{Cause: operand.TrustedCACause, Source: "configmap/user-ca-bundle", Message: "is too large"}
-	require.NoError(t, f.report(t.Context(), recorder, &operatorv1.StaticPodOperatorStatus{}, []operand.Problem{problem}, nil))
+	problem := diagnostic.Diagnostic{Cause: diagnostic.TrustedCA, Object: "configmap/user-ca-bundle", Message: "is too large"}
+	require.NoError(t, f.report(t.Context(), recorder, &operatorv1.StaticPodOperatorStatus{}, []diagnostic.Diagnostic{problem}, nil))
 	require.Equal(t, []string{"TrustedCADegraded: " + problem.String()}, f.problems(t))
 	require.Len(t, recorder.Events(), 1)
 	require.Equal(t, "TrustedCARefused", recorder.Events()[0].Reason)
@@ -442,7 +443,7 @@ func TestATrustedCAThatKeepsFromACandidateIsRefused(t *testing.T) {
 
 func TestInputsThatCannotBeJudgedMakeOneEvent(t *testing.T) {
 	f := newFixture(t, inputs()...)
-	problem := &operand.Problem{Cause: operand.CredentialsCause, Source: "secret/a", Message: "the reason"}
+	problem := &diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: "secret/a", Message: "the reason"}
 	for message, want := range map[string]int{problem.String(): 0, "another": 1} {
 		recorder := events.NewInMemoryRecorder("test", f.clock)
 		status := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: []operatorv1.OperatorCondition{

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
@@ -38,7 +39,7 @@ type gathered struct {
 	operand.Inputs
 
 	// problems are those that Render cannot know of.
-	problems []operand.Problem
+	problems []diagnostic.Diagnostic
 
 	// absent are the inputs that do not exist, each with how long it may be absent before that is a problem.
 	absent map[string]time.Duration
@@ -52,7 +53,7 @@ type gatherer struct {
 	*controller
 	observed *operandconfig.Config
 	live     *corev1.ConfigMap
-	problems []operand.Problem
+	problems []diagnostic.Diagnostic
 	absent   map[string]time.Duration
 	copying  bool
 	err      error
@@ -240,9 +241,9 @@ func (g *gatherer) credentials(wanted platform.Credentials) operand.Credentials 
 		g.absent[found.Source] = g.Patience
 	}
 	if wanted.Optional && inUse {
-		g.problems = append(g.problems, operand.Problem{
-			Cause:  operand.CredentialsCause,
-			Source: found.Source,
+		g.problems = append(g.problems, diagnostic.Diagnostic{
+			Cause:  diagnostic.Credentials,
+			Object: found.Source,
 			Message: "it does not exist any more, but the cloud-controller-manager uses its keys and keeps them; create it again, or create it without keys " +
 				"if the identity of the instances is to be used instead",
 		})
@@ -290,9 +291,9 @@ func (g *gatherer) identity() *operand.Identity {
 
 func (g *gatherer) unprovided(object, key, what string) {
 	g.absent[object] = g.Patience
-	g.problems = append(g.problems, operand.Problem{
-		Cause:   operand.ConfigurationCause,
-		Source:  object + " in " + operatorclient.TargetNamespace,
+	g.problems = append(g.problems, diagnostic.Diagnostic{
+		Cause:   diagnostic.Configuration,
+		Object:  object + " in " + operatorclient.TargetNamespace,
 		Key:     key,
 		Message: what + " is not there; kube-controller-manager provides it, so see whether that runs",
 	})

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 )
 
 // recordsAnnotation on a Secret with several tokens holds their Records by key, as JSON.
@@ -34,7 +34,7 @@ func (r Records) Annotations() (map[string]string, error) {
 }
 
 // Missing are the keys of the tokens that secret does not hold for their audience.
-func Missing(secret *corev1.Secret, tokens []cloudconfig.Token) []string {
+func Missing(secret *corev1.Secret, tokens []clouds.Token) []string {
 	records := RecordsOf(secret)
 	var missing []string
 	for _, token := range tokens {

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 )
 
 func TestATokenIsMissingUntilItIsThereForItsAudience(t *testing.T) {
@@ -17,7 +17,7 @@ func TestATokenIsMissingUntilItIsThereForItsAudience(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Annotations: annotations},
 		Data:       map[string][]byte{"token": []byte("t"), "empty": nil, "sts": []byte("t"), "unrecorded": []byte("t")},
 	}
-	require.Equal(t, []string{"empty", "sts", "unrecorded", "nowhere"}, Missing(secret, []cloudconfig.Token{
+	require.Equal(t, []string{"empty", "sts", "unrecorded", "nowhere"}, Missing(secret, []clouds.Token{
 		{Key: "token", Audience: "openshift"},
 		{Key: "empty", Audience: "openshift"},
 		{Key: "sts", Audience: "sts.amazonaws.com"},
@@ -25,5 +25,5 @@ func TestATokenIsMissingUntilItIsThereForItsAudience(t *testing.T) {
 		{Key: "nowhere", Audience: "openshift"},
 	}))
 	require.Empty(t, Missing(secret, nil))
-	require.Equal(t, []string{"token"}, Missing(&corev1.Secret{}, []cloudconfig.Token{{Key: "token", Audience: "openshift"}}))
+	require.Equal(t, []string{"token"}, Missing(&corev1.Secret{}, []clouds.Token{{Key: "token", Audience: "openshift"}}))
 }

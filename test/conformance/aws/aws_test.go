@@ -1,4 +1,4 @@
-// Package aws checks pkg/cloudconfig against the code of the AWS provider. It has tests only.
+// Package aws checks pkg/clouds against the code of the AWS provider. It has tests only.
 package aws
 
 import (
@@ -27,7 +27,9 @@ import (
 	_ "k8s.io/cloud-provider-aws/pkg/providers/v1"
 	"k8s.io/cloud-provider-aws/pkg/providers/v1/config"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	awscloud "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/aws"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const region = "eu-central-1"
@@ -59,8 +61,8 @@ func read(text []byte) (*config.CloudConfig, error) {
 	return cfg, gcfg.FatalOnly(gcfg.ReadInto(cfg, bytes.NewReader(text)))
 }
 
-func source(text string, inCluster bool) cloudconfig.Source {
-	src := cloudconfig.Source{Config: []byte(text), Paths: cloudconfig.Paths{Credentials: "/credentials", Tokens: "/tokens"}}
+func source(text string, inCluster bool) clouds.Source {
+	src := clouds.Source{Config: []byte(text), Paths: clouds.Paths{Credentials: "/credentials", Tokens: "/tokens"}}
 	if inCluster {
 		src.Cluster.FeatureGates = []string{gate}
 		src.Cluster.Status = configv1.PlatformStatus{Type: configv1.AWSPlatformType, AWS: &configv1.AWSPlatformStatus{
@@ -95,8 +97,8 @@ func TestTheProviderReadsTheRewriteOfWhatInstallersWrite(t *testing.T) {
 		for _, inCluster := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, in a cluster: %t", name, inCluster), func(t *testing.T) {
 				src := source(text, inCluster)
-				result := cloudconfig.AWS(src)
-				require.Empty(t, result.Errors(cloudconfig.Strict))
+				result := awscloud.Rewrite(src)
+				require.Empty(t, result.Errors(diagnostic.Strict))
 				before, err := parse(src.Config)
 				require.NoError(t, err)
 				after, err := parse(result.Config)
@@ -135,7 +137,7 @@ func named(service string) []string {
 }
 
 // requireMeaning holds that the rewriting has changed the meaning as documented and in no other way.
-func requireMeaning(t *testing.T, before, after *config.CloudConfig, src cloudconfig.Source) {
+func requireMeaning(t *testing.T, before, after *config.CloudConfig, src clouds.Source) {
 	t.Helper()
 	want := before.Global
 	if want.ClusterServiceLoadBalancerHealthProbeMode == "" {
@@ -192,8 +194,8 @@ func TestTheProviderAsksTheEndpointsOfTheCluster(t *testing.T) {
 			for i, service := range names {
 				text += fmt.Sprintf("[ServiceOverride \"%d\"]\nService = %s\nRegion = %s\nURL = https://%d.example.com\nSigningRegion = %s\n", i, service, region, i, region)
 			}
-			result := cloudconfig.AWS(source(text, false))
-			require.Empty(t, result.Errors(cloudconfig.Strict))
+			result := awscloud.Rewrite(source(text, false))
+			require.Empty(t, result.Errors(diagnostic.Strict))
 			cfg, err := parse(result.Config)
 			require.NoError(t, err)
 			index := func(wanted ...string) string {
@@ -243,7 +245,7 @@ func TestTheProviderIgnoresTheNamesOfInfrastructure(t *testing.T) {
 func TestTheProviderStartsWithoutItsCloud(t *testing.T) {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	src := source(shapes["what the installer writes for a given VPC"]+"Region = "+region+"\n", true)
-	provider, err := cloudprovider.GetCloudProvider("aws", bytes.NewReader(cloudconfig.AWS(src).Config))
+	provider, err := cloudprovider.GetCloudProvider("aws", bytes.NewReader(awscloud.Rewrite(src).Config))
 	require.NoError(t, err)
 	require.True(t, provider.HasClusterID())
 }
@@ -259,8 +261,8 @@ func TestTheSDKReadsTheCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			src := source("", false)
 			src.Credentials = secret
-			result := cloudconfig.AWS(src)
-			require.Empty(t, result.Errors(cloudconfig.Strict))
+			result := awscloud.Rewrite(src)
+			require.Empty(t, result.Errors(diagnostic.Strict))
 			delivered := filepath.Join(t.TempDir(), "credentials")
 			require.NoError(t, os.WriteFile(delivered, result.Credentials["credentials"], 0o600))
 			t.Setenv("AWS_SHARED_CREDENTIALS_FILE", delivered)
@@ -278,7 +280,7 @@ func TestTheSDKReadsTheCredentials(t *testing.T) {
 			}
 			require.Equal(t, "arn:aws:iam::1:role/ccm", shared.RoleARN)
 			require.Equal(t, "/tokens/token", shared.WebIdentityTokenFile)
-			require.Equal(t, []cloudconfig.Token{{Key: "token", Audience: "sts.amazonaws.com"}}, result.Tokens)
+			require.Equal(t, []clouds.Token{{Key: "token", Audience: "sts.amazonaws.com"}}, result.Tokens)
 		})
 	}
 }
@@ -304,7 +306,7 @@ func theirKeys(t *testing.T) []string {
 }
 
 func TestWeKnowTheKeysOfTheProviderAndNoOthers(t *testing.T) {
-	data, err := os.ReadFile("../../../pkg/cloudconfig/testdata/aws-keys.golden")
+	data, err := os.ReadFile("../../../pkg/clouds/aws/testdata/aws-keys.golden")
 	require.NoError(t, err)
 	ours := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(data)), "\n"), func(line string) bool { return strings.HasSuffix(line, ": legacy") })
 	slices.Sort(ours)
@@ -327,7 +329,7 @@ const (
 	awsEndpointsField = "status.platformStatus.aws.serviceEndpoints"
 )
 
-func isOwnRule(f cloudconfig.Finding) bool {
+func isOwnRule(f diagnostic.Diagnostic) bool {
 	return slices.ContainsFunc(ownRules, func(rule string) bool { return strings.Contains(f.Message, rule) })
 }
 
@@ -340,12 +342,12 @@ func FuzzAWS(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, inCluster bool) {
 		src := source(text, inCluster)
-		result := cloudconfig.AWS(src)
+		result := awscloud.Rewrite(src)
 		if len(bytes.TrimSpace(src.Config)) == 0 {
 			src.Config = nil // which blanks alone are, too
 		}
 		before, err := parse(src.Config)
-		if refused := result.Errors(cloudconfig.Lenient); len(refused) > 0 {
+		if refused := result.Errors(diagnostic.Lenient); len(refused) > 0 {
 			if err == nil && !slices.ContainsFunc(refused, isOwnRule) {
 				t.Fatalf("the provider starts with what we refuse: %v", refused)
 			}

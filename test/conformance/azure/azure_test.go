@@ -1,4 +1,4 @@
-// Package azure checks pkg/cloudconfig against the code of the Azure provider. It has tests only.
+// Package azure checks pkg/clouds against the code of the Azure provider. It has tests only.
 package azure
 
 import (
@@ -19,16 +19,18 @@ import (
 	"sigs.k8s.io/cloud-provider-azure/pkg/consts"
 	"sigs.k8s.io/cloud-provider-azure/pkg/provider/config"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	azurecloud "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/azure"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 const examples = "../../../pkg/operand/testdata"
 
-func paths(t testing.TB) cloudconfig.Paths {
+func paths(t testing.TB) clouds.Paths {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "token"), []byte("a.b.c"), 0o600))
-	return cloudconfig.Paths{Config: dir, Credentials: dir, Tokens: dir}
+	return clouds.Paths{Config: dir, Credentials: dir, Tokens: dir}
 }
 
 // secrets are the credentials Secrets that there are.
@@ -60,16 +62,16 @@ func TestTheProviderReadsTheRewriteOfTheExample(t *testing.T) {
 	want.AADClientID = "id"
 	for name, secret := range secrets {
 		t.Run("with a "+name, func(t *testing.T) {
-			src := cloudconfig.Source{Config: text, Credentials: secret, Paths: paths(t)}
+			src := clouds.Source{Config: text, Credentials: secret, Paths: paths(t)}
 			src.Cluster.Status.Azure = &configv1.AzurePlatformStatus{CloudName: configv1.AzurePublicCloud}
-			result := cloudconfig.Azure(src)
-			require.Empty(t, result.Errors(cloudconfig.Strict))
+			result := azurecloud.Rewrite(src)
+			require.Empty(t, result.Errors(diagnostic.Strict))
 			want := *want
 			if name == "token" {
 				want.TenantID = "tenant-of-the-secret"
 				want.AADFederatedTokenFile = src.Paths.Tokens + "/token"
 				want.UseFederatedWorkloadIdentityExtension = true
-				require.Equal(t, []cloudconfig.Token{{Key: "token", Audience: "openshift"}}, result.Tokens)
+				require.Equal(t, []clouds.Token{{Key: "token", Audience: "openshift"}}, result.Tokens)
 			} else {
 				want.AADClientSecret = `s"\e#c`
 			}
@@ -80,11 +82,11 @@ func TestTheProviderReadsTheRewriteOfTheExample(t *testing.T) {
 
 func TestTheProviderReadsTheRewriteOfTheExampleOfAzureStackHub(t *testing.T) {
 	text := read(t, "azurestack", "cloud.conf")
-	src := cloudconfig.Source{
+	src := clouds.Source{
 		Config: text, Keys: map[string][]byte{"endpoints": read(t, "azurestack", "endpoints")}, Credentials: secrets["secret"], Paths: paths(t),
 	}
-	result := cloudconfig.AzureStack(src)
-	require.Empty(t, result.Errors(cloudconfig.Strict))
+	result := azurecloud.RewriteStack(src)
+	require.Empty(t, result.Errors(diagnostic.Strict))
 	got := parse(t, result.Config)
 	want := parse(t, text)
 	want.VMType = consts.VMTypeStandard
@@ -127,8 +129,8 @@ func TestTheProviderLogsInAsTheSecretSays(t *testing.T) {
 		"its own identity, without a Secret":     {own, "", &azidentity.ManagedIdentityCredential{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result := cloudconfig.Azure(cloudconfig.Source{Config: []byte(c.text), Credentials: secrets[c.secret], Paths: paths(t)})
-			require.Empty(t, result.Errors(cloudconfig.Strict))
+			result := azurecloud.Rewrite(clouds.Source{Config: []byte(c.text), Credentials: secrets[c.secret], Paths: paths(t)})
+			require.Empty(t, result.Errors(diagnostic.Strict))
 			require.IsType(t, c.want, login(t, parse(t, result.Config)))
 		})
 	}
@@ -180,7 +182,7 @@ func theirKeys(path string, of reflect.Type) []string {
 var anyKeys = []string{"multipleStandardLoadBalancerConfigurations[].activeServices", "multipleStandardLoadBalancerConfigurations[].activeNodes"}
 
 func TestWeKnowTheKeysOfTheProviderAndNoOthers(t *testing.T) {
-	data, err := os.ReadFile("../../../pkg/cloudconfig/testdata/azure-keys.golden")
+	data, err := os.ReadFile("../../../pkg/clouds/azure/testdata/azure-keys.golden")
 	require.NoError(t, err)
 	ours := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(data)), "\n"), func(line string) bool { return strings.HasSuffix(line, ": legacy") })
 	theirs := theirKeys("", reflect.TypeFor[config.Config]())
@@ -203,7 +205,7 @@ func barely(text []byte) bool {
 // documented and in no other way; and that the provider logs in as the Secret says.
 func FuzzAzure(f *testing.F) {
 	f.Add(string(read(f, "azure", "cloud.conf")), "")
-	files, err := filepath.Glob("../../../pkg/cloudconfig/testdata/azure/*.conf")
+	files, err := filepath.Glob("../../../pkg/clouds/azure/testdata/azure/*.conf")
 	require.NoError(f, err)
 	require.NotEmpty(f, files)
 	for i, file := range files {
@@ -213,9 +215,9 @@ func FuzzAzure(f *testing.F) {
 	}
 	at := paths(f)
 	f.Fuzz(func(t *testing.T, text, secret string) {
-		src := cloudconfig.Source{Config: []byte(text), Credentials: secrets[secret], CredentialsUnknown: secrets[secret] == nil, Paths: at}
-		result := cloudconfig.Azure(src)
-		if len(result.Errors(cloudconfig.Lenient)) > 0 {
+		src := clouds.Source{Config: []byte(text), Credentials: secrets[secret], CredentialsUnknown: secrets[secret] == nil, Paths: at}
+		result := azurecloud.Rewrite(src)
+		if len(result.Errors(diagnostic.Lenient)) > 0 {
 			return
 		}
 		got := parse(t, result.Config)

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -76,7 +76,7 @@ func inputs(t *testing.T, name string, phase operand.Phase) operand.Inputs {
 		},
 		Credentials: operand.Credentials{Source: "secret/" + p.Credentials.Secret, Data: readFolder(t, filepath.Join(dir, "credentials"))},
 		Overrides:   overrides(t, name),
-		Policy:      cloudconfig.Strict,
+		Policy:      diagnostic.Strict,
 	}
 	if endpoints := readIfExists(t, filepath.Join(dir, "endpoints")); endpoints != nil {
 		in.CloudConfig.Keys = map[string][]byte{"endpoints": endpoints}

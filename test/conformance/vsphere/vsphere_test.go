@@ -1,4 +1,4 @@
-// Package vsphere checks pkg/cloudconfig against the code of the vSphere provider. It has tests only.
+// Package vsphere checks pkg/clouds against the code of the vSphere provider. It has tests only.
 package vsphere
 
 import (
@@ -19,7 +19,9 @@ import (
 	"k8s.io/cloud-provider-vsphere/pkg/common/credentialmanager"
 	"k8s.io/klog/v2"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	vspherecloud "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/vsphere"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
@@ -31,7 +33,7 @@ func TestMain(m *testing.M) {
 const example = "../../../pkg/operand/testdata/vsphere"
 
 // source is the example's, with the credentials in dir.
-func source(t *testing.T, dir string) cloudconfig.Source {
+func source(t *testing.T, dir string) clouds.Source {
 	t.Helper()
 	read := func(file string) []byte {
 		data, err := os.ReadFile(filepath.Join(example, file))
@@ -40,8 +42,8 @@ func source(t *testing.T, dir string) cloudconfig.Source {
 	}
 	observed, err := operandconfig.Decode(read("observed.yaml"))
 	require.NoError(t, err)
-	src := cloudconfig.Source{
-		Config: read("cloud.conf"), Credentials: map[string][]byte{}, Cluster: observed.Cluster, Paths: cloudconfig.Paths{Credentials: dir},
+	src := clouds.Source{
+		Config: read("cloud.conf"), Credentials: map[string][]byte{}, Cluster: observed.Cluster, Paths: clouds.Paths{Credentials: dir},
 	}
 	for _, server := range []string{"vcenter1.example.com", "vcenter2.example.com"} {
 		src.Credentials[server+".username"] = []byte("user of " + server)
@@ -52,8 +54,8 @@ func source(t *testing.T, dir string) cloudconfig.Source {
 
 func TestTheProviderReadsTheRewriteOfTheExample(t *testing.T) {
 	dir := t.TempDir()
-	result := cloudconfig.VSphere(source(t, dir))
-	require.Empty(t, result.Errors(cloudconfig.Strict))
+	result := vspherecloud.Rewrite(source(t, dir))
+	require.Empty(t, result.Errors(diagnostic.Strict))
 	got, err := cpiconfig.ReadCPIConfig(result.Config)
 	require.NoError(t, err)
 
@@ -85,7 +87,7 @@ func TestTheProviderReadsTheRewriteOfTheExample(t *testing.T) {
 
 func TestTheProviderReadsTheCredentialsFromTheFiles(t *testing.T) {
 	dir := t.TempDir()
-	result := cloudconfig.VSphere(source(t, dir))
+	result := vspherecloud.Rewrite(source(t, dir))
 	for name, data := range result.Credentials {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
@@ -127,7 +129,7 @@ func theirKeys(t *testing.T) []string {
 }
 
 func TestWeKnowTheKeysOfTheProvider(t *testing.T) {
-	data, err := os.ReadFile("../../../pkg/cloudconfig/testdata/vsphere-keys.golden")
+	data, err := os.ReadFile("../../../pkg/clouds/vsphere/testdata/vsphere-keys.golden")
 	require.NoError(t, err)
 	var ours []string
 	for line := range strings.Lines(string(data)) {
@@ -141,7 +143,7 @@ func TestWeKnowTheKeysOfTheProvider(t *testing.T) {
 // FuzzVSphere holds that the provider reads whatever we make of what we accept, as YAML, with the folder of the credentials;
 // and that where Infrastructure says nothing the rewriting changes nothing else that the provider knows.
 func FuzzVSphere(f *testing.F) {
-	files, err := filepath.Glob("../../../pkg/cloudconfig/testdata/vsphere/*.conf")
+	files, err := filepath.Glob("../../../pkg/clouds/vsphere/testdata/vsphere/*.conf")
 	require.NoError(f, err)
 	require.NotEmpty(f, files)
 	for _, file := range files {
@@ -152,12 +154,12 @@ func FuzzVSphere(f *testing.F) {
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text, server string) {
-		src := cloudconfig.Source{Config: []byte(text), CredentialsUnknown: true, Paths: cloudconfig.Paths{Credentials: dir}}
+		src := clouds.Source{Config: []byte(text), CredentialsUnknown: true, Paths: clouds.Paths{Credentials: dir}}
 		if server != "" {
 			src.Cluster.Spec.VSphere = &configv1.VSpherePlatformSpec{VCenters: []configv1.VSpherePlatformVCenterSpec{{Server: server, Datacenters: []string{"DC1"}}}}
 		}
-		result := cloudconfig.VSphere(src)
-		if len(result.Errors(cloudconfig.Lenient)) > 0 {
+		result := vspherecloud.Rewrite(src)
+		if len(result.Errors(diagnostic.Lenient)) > 0 {
 			return
 		}
 		got, err := cpiconfig.ReadCPIConfigYAML(result.Config)

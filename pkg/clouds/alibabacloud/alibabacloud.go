@@ -1,0 +1,124 @@
+package alibabacloud
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+)
+
+// The keys of the credentials Secret.
+const (
+	idKey     = "alibaba_access_key_id"
+	secretKey = "alibaba_access_key_secret"
+)
+
+// alibabaFields is what cloud-provider-alibaba-cloud reads with github.com/ghodss/yaml, which is what sigs.k8s.io/yaml was
+// made from: CloudConfig in pkg/config/cloud_config.go. No Go module proxy has a release of it to compare with.
+var alibabaFields = []confdoc.Field{{Name: "Global", Is: confdoc.ObjectTree, Fields: slices.Concat(
+	[]confdoc.Field{{Name: "accessKeyID", Secret: true}, {Name: "accessKeySecret", Secret: true}},
+	confdoc.FieldsOf(confdoc.TextTree, "uid", "clusterID", "kubernetesClusterTag", "region", "vpcid", "zoneid", "vswitchid", "serviceBackendType",
+		"routeTableIDs", "privateZoneId", "featureGates", "resourceGroupID"),
+	confdoc.FieldsOf(confdoc.BoolTree, "disablePublicSLB"),
+	confdoc.FieldsOf(confdoc.IntTree, "nodeMonitorPeriod", "nodeAddrSyncPeriod", "privateZoneRecordTTL",
+		"serviceMaxConcurrentReconciles", "nodeMaxConcurrentReconciles", "routeMaxConcurrentReconciles"),
+)}}
+
+// rewriter is one run of the AlibabaCloud function.
+type rewriter struct {
+	src      clouds.Source
+	config   *confdoc.Tree
+	findings diagnostic.List
+}
+
+// Rewrite checks the configuration of cloud-provider-alibaba-cloud and merges the credentials into it.
+//
+// The provider reads YAML with one mapping, Global, and wants its access key there in base64; without one it takes the RAM
+// role of the machine. What else is missing it asks the metadata service for, so no configuration at all is one, too. The
+// rewriting sets the region that Infrastructure names.
+func Rewrite(src clouds.Source) clouds.Result {
+	a := &rewriter{src: src}
+	text := src.Config
+	if len(bytes.TrimSpace(text)) == 0 {
+		text = []byte("Global: {}\n")
+	}
+	reader := confdoc.TreeReader{Format: confdoc.YAMLAsJSONTree, Fields: alibabaFields, Input: diagnostic.CloudConfig, Empty: "write at least Global: {}"}
+	a.config = reader.Read(text, &a.findings)
+	a.config.CheckPlaceholders()
+	if !src.CredentialsUnknown {
+		a.useCredentials()
+	}
+	if global := a.config.Value("Global"); a.config.Readable && (global == nil || global.Kind == confdoc.MapNode) {
+		a.useRegion()
+		a.checkAccessKey()
+	}
+	return clouds.Finish(a.findings, clouds.Result{Config: a.config.FormatYAML()})
+}
+
+func (a *rewriter) useRegion() {
+	status := a.src.Cluster.Status.AlibabaCloud
+	if status == nil || status.Region == "" {
+		return
+	}
+	switch named := a.config.Text("Global", "region"); named {
+	case status.Region:
+	case "":
+		a.config.Put(confdoc.NewText(status.Region), diagnostic.Adapted, "Infrastructure names this region", "Global", "region")
+	default:
+		a.config.ReportAt(a.config.Value("Global", "region"), diagnostic.Invalid,
+			fmt.Sprintf("Global.region is %s, but status.platformStatus.alibabaCloud.region of infrastructure.config.openshift.io/cluster is %s: write that, or correct it there",
+				confdoc.Quoted(named), confdoc.Quoted(status.Region)))
+	}
+}
+
+// useCredentials merges the access key of the Secret.
+func (a *rewriter) useCredentials() {
+	login := clouds.SecretTexts(a.src.Credentials, &a.findings, idKey, secretKey)
+	id, secret := login[idKey], login[secretKey]
+	missing := ""
+	switch {
+	case id == "" && secret == "":
+		if len(a.src.Credentials) > 0 {
+			a.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Kind: diagnostic.Invalid,
+				Message: fmt.Sprintf("the credentials Secret has neither %s nor %s: write both, or remove all its keys to use the RAM role of the instances", idKey, secretKey)})
+		}
+		return
+	case id == "":
+		missing = idKey
+	case secret == "":
+		missing = secretKey
+	}
+	if missing != "" {
+		a.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: missing, Kind: diagnostic.Invalid, Message: "it is missing or empty, but the other half of the access key is there: write both"})
+		return
+	}
+	if global := a.config.Value("Global"); !a.config.Readable || global != nil && global.Kind != confdoc.MapNode {
+		return
+	}
+	const reason = "the cloud-controller-manager logs in with the access key of its own Secret"
+	for _, half := range []struct{ from, text, to string }{{idKey, id, "accessKeyID"}, {secretKey, secret, "accessKeySecret"}} {
+		encoded := base64.StdEncoding.EncodeToString([]byte(half.text))
+		if _, _, name, found := confdoc.Placeholders([]byte(encoded)); found {
+			a.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: half.from, Kind: diagnostic.Invalid,
+				Message: "in base64 " + confdoc.PlaceholderMessage(name) + ": rotate the access key"})
+		}
+		a.config.Put(confdoc.NewText(encoded), diagnostic.Rewritten, reason, "Global", half.to)
+	}
+}
+
+// checkAccessKey finds an access key that the provider could not read, or would not use.
+func (a *rewriter) checkAccessKey() {
+	id, secret := a.config.Text("Global", "accessKeyID"), a.config.Text("Global", "accessKeySecret")
+	if (id == "") != (secret == "") {
+		a.config.ReportAt(a.config.Value("Global"), diagnostic.Typo, "one of accessKeyID and accessKeySecret is missing, so the cloud-controller-manager ignores the other: write both or none")
+	}
+	for _, key := range []string{"accessKeyID", "accessKeySecret"} {
+		if _, err := base64.StdEncoding.DecodeString(a.config.Text("Global", key)); err != nil {
+			a.config.ReportAt(a.config.Value("Global", key), diagnostic.Invalid, fmt.Sprintf("Global.%s is not in base64: write the value in base64, or put it into the credentials Secret as it is", key))
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package aws_test
+
+import (
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/aws"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/cloudtest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+)
+
+func TestAWSGolden(t *testing.T) { cloudtest.RequireGoldens(t, "aws", aws.Rewrite, nil) }
+
+func TestAWSNeedsNoConfiguration(t *testing.T) {
+	result := aws.Rewrite(clouds.Source{})
+	require.Equal(t, "[Global]\nClusterServiceLoadBalancerHealthProbeMode = Shared\n", string(result.Config))
+	require.Nil(t, result.Credentials)
+	require.Empty(t, result.Warnings(diagnostic.Strict))
+	require.Equal(t, []string{
+		`cloud config: ClusterServiceLoadBalancerHealthProbeMode is set to "Shared": one probe of kube-proxy for all Services lets a node that shuts down finish its connections`,
+		"cloud config: there is no cloud configuration, which AWS does not need: the cloud-controller-manager gets one with defaults only",
+	}, cloudtest.Messages(result, diagnostic.Adapted))
+}
+
+func TestAWSRefusesCredentialsThatCannotServe(t *testing.T) {
+	const id, key = "aws_access_key_id = AKIAIOSFODNN7EXAMPLE\n", "aws_secret_access_key = s3cr3t-v4lue\n"
+	for name, c := range map[string]struct {
+		secret map[string]string
+		error  string
+	}{
+		"another cloud's Secret": {map[string]string{"clouds.yaml": "x", "ca": "y"},
+			"credentials: the credentials Secret has neither the keys aws_access_key_id and aws_secret_access_key nor the key credentials, only ca, clouds.yaml; correct it, or remove all its keys if the identity of the instances is to be used"},
+		"no id": {map[string]string{"aws_secret_access_key": "s3cr3t"},
+			"credentials aws_access_key_id: the credentials Secret has aws_secret_access_key but no such key: add it"},
+		"no secret key": {map[string]string{"aws_access_key_id": "AKIA"},
+			"credentials aws_secret_access_key: the credentials Secret has aws_access_key_id but no such key: add it"},
+		"an empty key": {map[string]string{"aws_access_key_id": "AKIA", "aws_secret_access_key": " \n"},
+			"credentials aws_secret_access_key: it is empty: write the key that AWS gave"},
+		"two lines in a key": {map[string]string{"aws_access_key_id": "AKIA\nAKIB", "aws_secret_access_key": "s3cr3t"},
+			"credentials aws_access_key_id: it has a blank, a line break or another character in it that no key of AWS has: write the key alone"},
+		"quotes around a key": {map[string]string{"aws_access_key_id": "AKIA", "aws_secret_access_key": `"s3cr3t"`},
+			"credentials aws_secret_access_key: it has quotes in it: write the key without them"},
+		"a file without a header": {map[string]string{"credentials": id + key},
+			"credentials credentials: there is no profile [default], which is the one that the cloud-controller-manager uses: write that line above the keys"},
+		"a file with other profiles only": {map[string]string{"credentials": "[profile default]\n" + id + key + "[Default]\n"},
+			"credentials credentials: there is no profile [default], which is the one that the cloud-controller-manager uses: there is only [profile default], [Default]; rename the right one"},
+		"a file with a byte-order mark": {map[string]string{"credentials": "\ufeff[default]\n" + id + key},
+			"credentials credentials:1:1: the text starts with a byte-order mark, which hides the first line: save it as UTF-8 without one"},
+		"a profile with half a pair": {map[string]string{"credentials": "[default]\n" + key},
+			"credentials credentials:2:1: profile [default] has aws_secret_access_key but no aws_access_key_id: add it"},
+		"a profile with the other half": {map[string]string{"credentials": "[default]\n" + id},
+			"credentials credentials:2:1: profile [default] has aws_access_key_id but no aws_secret_access_key: add it"},
+		"a profile with an empty key": {map[string]string{"credentials": "[default]\n" + id + "aws_secret_access_key =\n"},
+			"credentials credentials:3:1: profile [default] has a wrong aws_secret_access_key: it is empty: write the key that AWS gave"},
+		"a key that goes on": {map[string]string{"credentials": "[default]\n" + id + key + "  s3cr3t\n"},
+			"credentials credentials:3:1: profile [default] has aws_secret_access_key with more in the next line, because that one is indented: remove the blanks before it"},
+		"a profile without anything": {map[string]string{"credentials": "\n[default]\nregion = x\n"},
+			"credentials credentials:2:1: profile [default] has neither aws_access_key_id and aws_secret_access_key nor role_arn and web_identity_token_file: add them"},
+		"a federation without a role": {map[string]string{"credentials": "[default]\nweb_identity_token_file = /t\n"},
+			"credentials credentials:2:1: profile [default] has web_identity_token_file but no role_arn: add the role"},
+		"two ways to log in": {map[string]string{"credentials": "[default]\nrole_arn = r\nsource_profile = x\nweb_identity_token_file = /t\n"},
+			"credentials credentials:4:1: profile [default] has both source_profile and web_identity_token_file: only one of them is allowed; remove the others"},
+		"a program": {map[string]string{"credentials": "[default]\ncredential_process = /usr/bin/get s3cr3t\n"},
+			"credentials credentials:2:1: profile [default] has credential_process, but the program will not exist for the cloud-controller-manager: write keys, or a role_arn with web_identity_token_file"},
+		"an unknown source": {map[string]string{"credentials": "[default]\nrole_arn = r\ncredential_source = EC2\n"},
+			"credentials credentials:3:1: profile [default] has an unknown credential_source: write Ec2InstanceMetadata"},
+		"an unknown profile": {map[string]string{"credentials": "[default]\nrole_arn = r\nsource_profile = bsae\n[base]\n" + id + key},
+			"credentials credentials:3:1: source_profile names a profile that is not in this file: add the section or correct the name; there is [default], [base]"},
+		"one quote anywhere": {map[string]string{"credentials": "[default]\n" + id + key + "[x]\n region = \"\n"},
+			"credentials credentials:5:1: the value is one quote and nothing else, on which the cloud-controller-manager would crash: remove the quote"},
+		"profiles in a circle": {map[string]string{"credentials": "[default]\nrole_arn = r\nsource_profile = a\n[a]\nrole_arn = r\nsource_profile = default\n"},
+			"credentials credentials:3:1: profile [default] is its own source_profile and has no key pair: add one, or name another profile"},
+		"a source profile with half a pair": {map[string]string{"credentials": "[default]\nrole_arn = r\nsource_profile = a\n[a]\n" + id},
+			"credentials credentials:5:1: profile [a] has aws_access_key_id but no aws_secret_access_key: add it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := aws.Rewrite(clouds.Source{Credentials: cloudtest.SecretOf(c.secret)})
+			require.Equal(t, []string{c.error}, cloudtest.Messages(result, diagnostic.Invalid))
+			require.Nil(t, result.Config)
+			for _, f := range result.Diagnostics {
+				require.NotContains(t, f.Message, "s3cr3t")
+			}
+		})
+	}
+}
+
+func TestAWSTakesWhatTheSDKTakes(t *testing.T) {
+	for name, file := range map[string]string{
+		"comments, blanks and capitals":        "# c\n; c\n\n [ default ] ; c\nAWS_ACCESS_KEY_ID=AKIA\naws_secret_access_key: \"k\" # c\n",
+		"settings that nobody needs":           "[default]\naws_access_key_id = A\naws_secret_access_key = k\naws_session_token = t\nregion = x\ns3 =\n  max = 1\n",
+		"a profile in two parts":               "[default]\naws_access_key_id = A\n[x]\n[default]\naws_secret_access_key = k\n",
+		"the last of equal keys":               "[default]\naws_access_key_id =\naws_access_key_id = A\naws_secret_access_key = k\n",
+		"the identity of the instance":         "[default]\nrole_arn = r\ncredential_source = Ec2InstanceMetadata\n",
+		"a role that the instance takes":       "[default]\nrole_arn = r\n",
+		"a profile that is its own source":     "[default]\nrole_arn = r\nsource_profile = default\naws_access_key_id = A\naws_secret_access_key = k\n",
+		"another profile that cannot be used":  "[default]\naws_access_key_id = A\naws_secret_access_key = k\n[x]\naws_access_key_id = A\n",
+		"a line that is nothing":               "[default]\nhello\naws_access_key_id = A\naws_secret_access_key = k\n",
+		"carriage returns":                     "[default]\r\naws_access_key_id = A\r\naws_secret_access_key = k\r\n",
+		"a sub-setting that looks like a pair": "[default]\ns3 =\n  aws_access_key_id = B\naws_access_key_id = A\naws_secret_access_key = k\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := aws.Rewrite(clouds.Source{Config: []byte("[Global]\nClusterServiceLoadBalancerHealthProbeMode=Shared\n"), Credentials: cloudtest.SecretOf(map[string]string{"credentials": file})})
+			require.Empty(t, result.Diagnostics)
+			require.Equal(t, file, string(result.Credentials["credentials"]))
+			require.Empty(t, result.Tokens)
+		})
+	}
+}
+
+func TestAWSLeavesAPathToTheTokenThatIsRight(t *testing.T) {
+	file := "[default]\nrole_arn = r\nweb_identity_token_file = " + cloudtest.StaticPodPaths.Tokens + "/token\n"
+	result := aws.Rewrite(clouds.Source{Credentials: cloudtest.SecretOf(map[string]string{"credentials": file}), Paths: cloudtest.StaticPodPaths})
+	require.Equal(t, file, string(result.Credentials["credentials"]))
+	require.Equal(t, []clouds.Token{{Key: "token", Audience: "sts.amazonaws.com"}}, result.Tokens)
+}
+
+// FuzzAWS proves the promises of a Rewrite for whatever configuration and credentials there are.
+func FuzzAWS(f *testing.F) {
+	for _, config := range []string{
+		"", "[Global]\n", "[ServiceOverride \"1\"]\nService=elasticloadbalancing\nRegion=r\nURL=https://a\nSigningRegion=r\n",
+		"[ServiceOverride]\nService=ec2\nRegion=r\nURL=https://b\nSigningRegion=r\n[ServiceOverride \"x\"]\nService=EC2\nRegion=r\nURL=https://b\nSigningRegion=r\n",
+		"[Global]\nNodeIPFamilies\nNodeIPFamilies=ipv4\nZone=r-1a\n[ServiceOverride \"1\"]\nService=elb\nRegion=r\nURL=https://a\nSigningRegion=r\n[ServiceOverride \"1-v2\"]\n",
+	} {
+		f.Add(config, "[default]\naws_access_key_id = A\naws_secret_access_key = k\n")
+	}
+	f.Add("[Global]\n", "[default]\nrole_arn = r\nsource_profile=a\n[a]\nrole_arn = r\nweb_identity_token_file=/x\n")
+	cluster := clouds.Cluster{FeatureGates: []string{"AWSServiceLBNetworkSecurityGroup"}, Status: configv1.PlatformStatus{AWS: &configv1.AWSPlatformStatus{
+		Region: "r", ServiceEndpoints: []configv1.AWSServiceEndpoint{{Name: "elasticloadbalancing", URL: "https://a"}, {Name: "s3", URL: "https://s"}},
+	}}}
+	f.Fuzz(func(t *testing.T, config, credentials string) {
+		src := clouds.Source{Config: []byte(config), Credentials: cloudtest.SecretOf(map[string]string{"credentials": credentials}), Cluster: cluster, Paths: cloudtest.StaticPodPaths}
+		cloudtest.RequireFuzzed(t, aws.Rewrite, src)
+		src.Credentials = cloudtest.SecretOf(map[string]string{"aws_access_key_id": "A", "aws_secret_access_key": credentials})
+		cloudtest.RequireFuzzed(t, aws.Rewrite, src)
+	})
+}

@@ -1,0 +1,47 @@
+package aws
+
+import (
+	"slices"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+)
+
+// schema is what k8s.io/cloud-provider-aws v1.36.1 reads (CloudConfig in pkg/providers/v1/config/config.go) and the one key
+// that only the in-tree provider knew, which ended with Kubernetes v1.26.
+var schema = confdoc.INISchema{
+	{Name: "Global", Keys: slices.Concat(
+		confdoc.INIKeys(confdoc.TextValue, "Zone", "Region", "VPC", "SubnetID", "RouteTableID", "RoleARN", "SourceARN", "KubernetesClusterTag",
+			"KubernetesClusterID", "ElbSecurityGroup", "ClusterServiceLoadBalancerHealthProbeMode",
+			"ClusterServiceSharedLoadBalancerHealthProbePath", "SupportedTopologyInstanceTypePattern", "NLBSecurityGroupMode"),
+		confdoc.INIKeys(confdoc.BoolValue, "DisableSecurityGroupIngress"),
+		confdoc.INIKeys(confdoc.ListValue, "NodeIPFamilies"),
+		confdoc.INIKeys(confdoc.Int32Value, "ClusterServiceSharedLoadBalancerHealthProbePort"),
+		[]confdoc.INIKey{{Name: "DisableStrictZoneCheck", Legacy: "the external provider takes every region"}},
+	)},
+	{Name: "ServiceOverride", Named: true, Keys: confdoc.INIKeys(confdoc.TextValue, "Service", "Region", "URL", "SigningRegion",
+		"SigningMethod", "SigningName")},
+}
+
+// The services that the provider asks, by the SDK's name: it looks for these in ServiceOverride, letter by letter (constants
+// ServiceID of the packages ec2, elasticloadbalancing, elasticloadbalancingv2, kms and imds of github.com/aws/aws-sdk-go-v2).
+const (
+	ec2   = "EC2"
+	elb   = "Elastic Load Balancing"
+	elBv2 = "Elastic Load Balancing v2"
+	kms   = "KMS"
+	imds  = "ec2imds"
+)
+
+var services = []string{ec2, elb, elBv2, kms, imds}
+
+// serviceNames are the other names of these services: those of AWS's list of endpoints, which Infrastructure and the
+// in-tree provider used and where both kinds of load balancers have one endpoint, and those of AWS's command line tool.
+var serviceNames = map[string][]string{
+	"ec2":                    {ec2},
+	"elasticloadbalancing":   {elb, elBv2},
+	"elb":                    {elb},
+	"elbv2":                  {elBv2},
+	"elasticloadbalancingv2": {elBv2},
+	"kms":                    {kms},
+	"ec2metadata":            {imds},
+}

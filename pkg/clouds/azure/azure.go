@@ -1,0 +1,333 @@
+package azure
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+)
+
+const (
+	publicCloud = string(configv1.AzurePublicCloud)
+	stackCloud  = string(configv1.AzureStackCloud)
+	// endpointsKey is the key beside the configuration that holds the endpoints of an Azure Stack Hub, and the name of
+	// the file that they are delivered in.
+	endpointsKey = "endpoints"
+	// nodeManagerConfigKey is the cloud-node-manager's own cloud.conf.
+	nodeManagerConfigKey = "cloud.conf"
+)
+
+// rewriter is one run of the functions of both Azure clouds.
+type rewriter struct {
+	src      clouds.Source
+	stack    bool
+	config   *confdoc.Tree
+	tokens   []clouds.Token
+	kept     map[string]string
+	findings diagnostic.List
+}
+
+// Rewrite checks and rewrites a cloud.conf for Azure and merges the credentials into it.
+//
+// The text is what sigs.k8s.io/cloud-provider-azure v1.36.5 reads, with sigs.k8s.io/yaml: nothing passes that it would
+// refuse. The rewriting sets cloud where the user left it empty, makes virtual machines the default (vmType = standard, as
+// the provider's own default is scale sets) and one health probe for all Services that every node can serve
+// (clusterServiceLoadBalancerHealthProbeMode = shared), and makes the provider log in with the credentials Secret.
+//
+// The login is the Secret's azure_client_id with azure_client_secret, or with azure_federated_token_file for workload
+// identity; both are an error. Neither is one too, unless the configuration itself has a whole login: a client secret, or
+// useManagedIdentityExtension with an identity named in userAssignedIdentityID. That the managed identity is switched on
+// says nothing alone: the installer always writes so, whether there is an identity or not. With a login from the Secret it
+// is switched off, as it would win over a client secret. All of this waits where nobody knows whether there are
+// credentials.
+func Rewrite(src clouds.Source) clouds.Result {
+	a := readAzure(src, false)
+	if a.config.Readable {
+		a.useProbes()
+	}
+	return a.finish(nil)
+}
+
+// useProbes makes one health probe the default. The predecessor set it whatever the user wrote, so a value that was there
+// when this operator took over does not count until the user changes it: an upgrade changes no probes.
+func (a *rewriter) useProbes() {
+	const key, shared = "clusterServiceLoadBalancerHealthProbeMode", "shared"
+	a.setDefault(key, shared, "in OpenShift the Services that every node can serve (externalTrafficPolicy Cluster) share one health probe")
+	named := a.config.Text(key)
+	if strings.EqualFold(named, shared) || !a.src.First && a.src.Kept[key] != named {
+		return
+	}
+	a.kept = map[string]string{key: named}
+	a.config.Put(confdoc.NewText(shared), diagnostic.Rewritten, "the value was ignored before this operator took over, and an upgrade changes no health probes; "+
+		"to have it, remove the line, wait until that is rolled out, and add it again", key)
+}
+
+// RewriteStack checks and rewrites a cloud.conf for an Azure Stack Hub, merges the credentials into it and checks the
+// endpoints beside it.
+//
+// It differs from Azure in this: cloud is AzureStackCloud. The provider reads its endpoints from a file in the form of the
+// Azure SDK, which the user has under the key endpoints; without it the provider would talk to the public cloud. There is
+// no workload identity, and the health probes are the provider's own, as in production.
+func RewriteStack(src clouds.Source) clouds.Result {
+	a := readAzure(src, true)
+	a.checkEndpoints()
+	endpoints := src.Keys[endpointsKey]
+	result := a.finish(map[string][]byte{endpointsKey: endpoints})
+	result.NodeManager = map[string][]byte{
+		nodeManagerConfigKey: a.config.Only(nodeManagerFields).FormatJSON(), endpointsKey: endpoints,
+	}
+	return result
+}
+
+func readAzure(src clouds.Source, stack bool) *rewriter {
+	a := &rewriter{src: src, stack: stack}
+	reader := confdoc.TreeReader{Format: confdoc.YAMLAsJSONTree, Fields: azureFields, Input: diagnostic.CloudConfig,
+		Empty: "write the JSON object that the installer makes, with at least subscriptionId and resourceGroup"}
+	a.config = reader.Read(src.Config, &a.findings)
+	a.config.CheckPlaceholders()
+	a.useCredentials()
+	if !a.config.Readable {
+		return a
+	}
+	a.useCloud()
+	a.checkInfrastructure()
+	a.setDefault("vmType", "standard", "OpenShift's nodes are virtual machines, and the cloud-controller-manager's own default is scale sets")
+	a.checkTolerated()
+	checkEndpointURL(a.config, "resourceManagerEndpoint", "http", "https")
+	a.checkResourceManager()
+	a.checkLoadBalancers()
+	a.checkServiceGateway()
+	return a
+}
+
+func (a *rewriter) finish(files map[string][]byte) clouds.Result {
+	return clouds.Finish(a.findings, clouds.Result{Config: a.config.FormatJSON(), Files: files, Tokens: a.tokens, Kept: a.kept})
+}
+
+// invalid reports that a key's value is refused; the whole configuration where the key is not set.
+func (a *rewriter) invalid(key, message string) {
+	a.config.ReportAt(a.config.Value(key), diagnostic.Invalid, message)
+}
+
+func (a *rewriter) setDefault(key, value, reason string) {
+	if a.config.Text(key) == "" {
+		a.config.Put(confdoc.NewText(value), diagnostic.Adapted, reason, key)
+	}
+}
+
+// useCloud sets cloud, or checks that Infrastructure says the same.
+func (a *rewriter) useCloud() {
+	status := a.src.Cluster.Status.Azure
+	if status == nil && !a.stack {
+		return
+	}
+	fact := publicCloud
+	if status != nil && status.CloudName != "" {
+		fact = string(status.CloudName)
+	} else if a.stack {
+		fact = stackCloud
+	}
+	switch named := a.config.Text("cloud"); {
+	case strings.TrimSpace(named) == "":
+		a.config.Put(confdoc.NewText(fact), diagnostic.Adapted, "Infrastructure names this cloud", "cloud")
+	case cloud(named) != cloud(fact):
+		a.contradicts("cloud", "cloudName", fact)
+	}
+}
+
+// cloud is the name of a cloud without the differences that the provider does not see.
+func cloud(name string) string {
+	switch name = strings.ToLower(strings.TrimSpace(name)); name {
+	case "azurecloud":
+		return strings.ToLower(publicCloud)
+	case "azureusgovernment":
+		return strings.ToLower(string(configv1.AzureUSGovernmentCloud))
+	}
+	return name
+}
+
+// contradicts reports that the configuration and Infrastructure do not agree.
+func (a *rewriter) contradicts(key, field, fact string) {
+	a.invalid(key, fmt.Sprintf("%s is %s, but status.platformStatus.azure.%s of infrastructure.config.openshift.io/cluster is %s: write that, or correct it there",
+		key, confdoc.Quoted(a.config.Text(key)), field, confdoc.Quoted(fact)))
+}
+
+// checkInfrastructure finds what Infrastructure says otherwise. Azure does not look at the case of names.
+func (a *rewriter) checkInfrastructure() {
+	status := a.src.Cluster.Status.Azure
+	if status == nil {
+		return
+	}
+	network := status.NetworkResourceGroupName
+	if network == "" {
+		network = status.ResourceGroupName
+	}
+	for _, fact := range []struct{ key, field, value string }{
+		{"resourceGroup", "resourceGroupName", status.ResourceGroupName},
+		{"vnetResourceGroup", "networkResourceGroupName", network},
+		{"resourceManagerEndpoint", "armEndpoint", status.ARMEndpoint},
+	} {
+		named := a.config.Text(fact.key)
+		if named != "" && fact.value != "" && !strings.EqualFold(strings.TrimSuffix(named, "/"), strings.TrimSuffix(fact.value, "/")) {
+			a.contradicts(fact.key, fact.field, fact.value)
+		}
+	}
+}
+
+// checkTolerated finds values that the provider takes for others.
+func (a *rewriter) checkTolerated() {
+	for _, t := range tolerated {
+		named := a.config.Text(t.key)
+		if named == "" || slices.ContainsFunc(t.values, func(v string) bool { return strings.EqualFold(v, strings.TrimSpace(named)) }) {
+			continue
+		}
+		message := fmt.Sprintf("%s is %s, which the cloud-controller-manager takes for %s; it knows %s", t.key, confdoc.Quoted(named), t.is, confdoc.OneOf(t.values))
+		a.config.ReportAt(a.config.Value(t.key), diagnostic.Typo, message)
+	}
+}
+
+// checkEndpointURL finds an endpoint that cannot be asked.
+func checkEndpointURL(d *confdoc.Tree, key string, schemes ...string) {
+	value := d.Text(key)
+	if u, err := url.Parse(value); value != "" && (err != nil || !slices.Contains(schemes, u.Scheme) || u.Host == "") {
+		d.ReportAt(d.Value(key), diagnostic.Invalid, fmt.Sprintf("%s is %s, but wants a URL of the form https://management.example.com/", key, confdoc.Quoted(value)))
+	}
+}
+
+// checkLoadBalancers finds combinations with which the provider exits.
+func (a *rewriter) checkLoadBalancers() {
+	d := a.config
+	sku := d.Text("loadBalancerSku")
+	standard := sku == "" || strings.EqualFold(sku, "standard")
+	if d.IsTrue("disableOutboundSNAT") && !standard {
+		a.invalid("disableOutboundSNAT", fmt.Sprintf("disableOutboundSNAT is true, but loadBalancerSku is %s: it goes with standard only", confdoc.Quoted(sku)))
+	}
+	if d.IsTrue("disableAvailabilitySetNodes") && d.Text("vmType") != "vmss" {
+		a.invalid("disableAvailabilitySetNodes", fmt.Sprintf("disableAvailabilitySetNodes is true, but vmType is %s: it goes with vmss only", confdoc.Quoted(d.Text("vmType"))))
+	}
+	several := d.Value("multipleStandardLoadBalancerConfigurations")
+	if several == nil || len(several.Items) == 0 || !standard {
+		return
+	}
+	if pool := d.Text("loadBalancerBackendPoolConfigurationType"); pool == "" || strings.EqualFold(pool, "nodeIPConfiguration") {
+		d.ReportAt(several, diagnostic.Invalid, "multipleStandardLoadBalancerConfigurations does not go with loadBalancerBackendPoolConfigurationType nodeIPConfiguration, which is the default: write nodeIP there")
+	}
+	seen := map[string]bool{}
+	for _, item := range several.Items {
+		a.checkLoadBalancer(item, seen)
+	}
+}
+
+func (a *rewriter) checkLoadBalancer(item *confdoc.Node, seen map[string]bool) {
+	for _, key := range []string{"name", "primaryVMSet"} {
+		value := ""
+		if n := item.Get(key); n != nil {
+			value = n.Text
+		}
+		if key == "primaryVMSet" && value == "" {
+			a.config.ReportAt(item, diagnostic.Invalid, "this load balancer has no primaryVMSet: write the set of virtual machines that are always behind it")
+		} else if seen[key+value] {
+			a.config.ReportAt(item, diagnostic.Invalid, fmt.Sprintf("a load balancer before this one has the %s %s already: write another one", key, confdoc.Quoted(value)))
+		}
+		seen[key+value] = true
+	}
+}
+
+// checkServiceGateway finds a half of the service gateway's settings, with which the provider exits.
+func (a *rewriter) checkServiceGateway() {
+	d := a.config
+	enabled := d.IsTrue("serviceGatewayEnabled")
+	pod := strings.EqualFold(d.Text("loadBalancerBackendPoolConfigurationType"), "podIP")
+	service := strings.EqualFold(d.Text("loadBalancerSku"), "service")
+	switch {
+	case !enabled && !pod && !service:
+	case !enabled || !pod || !service:
+		a.invalid("serviceGatewayEnabled", "the service gateway needs all of serviceGatewayEnabled true, loadBalancerBackendPoolConfigurationType podIP and loadBalancerSku service: write all of them or none")
+	case d.IsTrue("enableMigrateToIPBasedBackendPoolAPI"):
+		a.invalid("enableMigrateToIPBasedBackendPoolAPI", "enableMigrateToIPBasedBackendPoolAPI does not go with serviceGatewayEnabled: remove it")
+	case d.Value("multipleStandardLoadBalancerConfigurations") != nil && len(d.Value("multipleStandardLoadBalancerConfigurations").Items) > 0:
+		a.invalid("multipleStandardLoadBalancerConfigurations", "multipleStandardLoadBalancerConfigurations does not go with serviceGatewayEnabled: remove it")
+	}
+}
+
+// checkEndpoints checks the file with the endpoints of an Azure Stack Hub.
+func (a *rewriter) checkEndpoints() {
+	text, ok := a.src.Keys[endpointsKey]
+	if !ok {
+		a.config.Report(0, 0, diagnostic.Invalid, "the key endpoints is missing beside the configuration: without it the cloud-controller-manager would talk to the public cloud; "+
+			"write the JSON object that the installer makes, with resourceManagerEndpoint, tokenAudience and activeDirectoryEndpoint")
+		return
+	}
+	reader := confdoc.TreeReader{Format: confdoc.JSONTree, Fields: slices.Clone(endpointsFields), Input: diagnostic.CloudConfig, DataKey: endpointsKey,
+		Empty: "write the JSON object that the installer makes, with resourceManagerEndpoint, tokenAudience and activeDirectoryEndpoint"}
+	for i, field := range reader.Fields {
+		if a.config.Text("resourceManagerEndpoint") == "" && slices.Contains([]string{"resourceManagerEndpoint", "tokenAudience", "activeDirectoryEndpoint"}, field.Name) {
+			reader.Fields[i].Required = "the cloud-controller-manager would take the public cloud's; write that of the Azure Stack Hub"
+		}
+	}
+	endpoints := reader.Read(text, &a.findings)
+	endpoints.CheckPlaceholders()
+	checkEndpointURL(endpoints, "resourceManagerEndpoint", "https") // the SDK sends no token without TLS
+	checkEndpointURL(endpoints, "activeDirectoryEndpoint", "https")
+	a.checkStack(endpoints)
+}
+
+// Microsoft's own endpoints in every cloud: resourceManagerEndpoint and activeDirectoryEndpoint in autorest/azure/environments.go
+// of github.com/Azure/go-autorest (public, US government, China, Germany), the former with the public cloud's
+// serviceManagementEndpoint. sdk/azcore/cloud of github.com/Azure/azure-sdk-for-go has the same but for Germany. The second
+// names of the logins are the aliases in Microsoft's own instance discovery
+// (https://login.microsoftonline.com/common/discovery/instance).
+var (
+	resourceManagers = []string{"management.azure.com", "management.core.windows.net", "management.usgovcloudapi.net",
+		"management.chinacloudapi.cn", "management.microsoftazure.de"}
+	logins = []string{"login.microsoftonline.com", "login.windows.net", "login.microsoftonline.us",
+		"login.chinacloudapi.cn", "login.partner.microsoftonline.cn", "login.microsoftonline.de"}
+)
+
+// checkResourceManager finds a resource manager that is nobody's: the provider asks it where to log in, and sends the secret
+// there. One that differs from Infrastructure's has been reported.
+func (a *rewriter) checkResourceManager() {
+	named, status := a.config.Text("resourceManagerEndpoint"), a.src.Cluster.Status.Azure
+	if a.stack || status == nil || status.ARMEndpoint != "" || clouds.HostOf(named) == "" {
+		return
+	}
+	if clouds.IsUnder(clouds.HostOf(named), resourceManagers...) && clouds.IsTLS(named) {
+		return
+	}
+	a.config.ReportAt(a.config.Value("resourceManagerEndpoint"), diagnostic.Redirected, fmt.Sprintf(
+		"resourceManagerEndpoint is %s, which is not Microsoft's, and %s names none: "+
+			"the cloud-controller-manager would send its credentials where it says; remove the line",
+		clouds.ShownEndpoint(named), clouds.Infrastructure))
+}
+
+// checkStack compares the endpoints of an Azure Stack Hub with the resource manager that Infrastructure names: what is not
+// Microsoft's is beside it.
+func (a *rewriter) checkStack(endpoints *confdoc.Tree) {
+	status := a.src.Cluster.Status.Azure
+	if status == nil || clouds.HostOf(status.ARMEndpoint) == "" {
+		return
+	}
+	fact := clouds.HostOf(status.ARMEndpoint)
+	for _, endpoint := range []struct {
+		key     string
+		domains []string
+	}{
+		{"resourceManagerEndpoint", []string{fact}},
+		{"activeDirectoryEndpoint", append([]string{clouds.DomainOf(fact)}, logins...)},
+	} {
+		named := endpoints.Text(endpoint.key)
+		if host := clouds.HostOf(named); host == "" || clouds.IsUnder(host, endpoint.domains...) {
+			continue
+		}
+		endpoints.ReportAt(endpoints.Value(endpoint.key), diagnostic.Redirected, fmt.Sprintf(
+			"%s is %s, which does not belong to status.platformStatus.azure.armEndpoint of %s, %s: "+
+				"the cloud-controller-manager would send its credentials there; correct it",
+			endpoint.key, clouds.ShownEndpoint(named), clouds.Infrastructure, clouds.ShownEndpoint(status.ARMEndpoint)))
+	}
+}

@@ -1,0 +1,114 @@
+package azure_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/azure"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/cloudtest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+)
+
+// azureLogin is what the cloud-credential-operator writes into the Secret.
+var azureLogin = map[string]string{
+	"azure_client_id":       "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee",
+	"azure_client_secret":   cloudtest.SecretValue,
+	"azure_region":          "westeurope",
+	"azure_resource_prefix": "demo-x7k2p",
+	"azure_resourcegroup":   "demo-x7k2p-rg",
+	"azure_subscription_id": "66666666-7777-8888-9999-000000000000",
+	"azure_tenant_id":       "11111111-2222-3333-4444-555555555555",
+}
+
+const stackEndpoints = `{
+  "name": "AzureStackCloud",
+  "resourceManagerEndpoint": "https://management.local.azurestack.example.com/",
+  "activeDirectoryEndpoint": "https://login.microsoftonline.com/",
+  "tokenAudience": "https://management.azurestack.example.com/0123",
+  "galleryEndpoint": "https://portal.local.azurestack.example.com:30015/",
+  "storageEndpointSuffix": "local.azurestack.example.com",
+  "resourceIdentifiers": {"graph": "N/A", "keyVault": "N/A"}
+}
+`
+
+const smallAzureConfig = `{"subscriptionId": "s", "resourceGroup": "r", "tenantId": "11111111-2222-3333-4444-555555555555"}`
+
+func azureStack(src clouds.Source) clouds.Result {
+	if src.Keys == nil {
+		src.Keys = map[string][]byte{"endpoints": []byte(stackEndpoints)}
+	}
+	return azure.RewriteStack(src)
+}
+
+func TestAzureGolden(t *testing.T) {
+	cloudtest.RequireGoldens(t, "azure", azure.Rewrite, azureLogin)
+}
+
+func TestAzureStackGolden(t *testing.T) {
+	cloudtest.RequireGoldens(t, "azurestack", azureStack, azureLogin)
+}
+
+func TestAzureDeliversNoCredentialsBesideTheConfiguration(t *testing.T) {
+	result := azure.Rewrite(clouds.Source{Config: []byte(smallAzureConfig), Credentials: cloudtest.SecretOf(azureLogin)})
+	require.Empty(t, result.Errors(diagnostic.Strict))
+	require.Empty(t, result.Credentials)
+	require.Contains(t, string(result.Config), cloudtest.SecretValue)
+}
+
+func TestAzureMergesNothingWhereNobodyKnows(t *testing.T) {
+	for name, rewrite := range map[string]clouds.Rewrite{"azure": azure.Rewrite, "azurestack": azureStack} {
+		t.Run(name, func(t *testing.T) {
+			result := rewrite(clouds.Source{Config: []byte(`{"subscriptionId": "s", "resourceGroup": "r", "useManagedIdentityExtension": true}`),
+				Credentials: cloudtest.SecretOf(azureLogin), CredentialsUnknown: true})
+			require.Empty(t, result.Errors(diagnostic.Strict))
+			require.Contains(t, string(result.Config), `"useManagedIdentityExtension": true`)
+			require.NotContains(t, string(result.Config), "aadClient")
+			require.Empty(t, result.Tokens)
+		})
+	}
+}
+
+func TestAzureReportsAMissingConfiguration(t *testing.T) {
+	require.Equal(t, []string{
+		"cloud config: there is no cloud configuration: it is missing; write the JSON object that the installer makes, with at least subscriptionId and resourceGroup"},
+		cloudtest.Messages(azure.Rewrite(clouds.Source{Credentials: cloudtest.SecretOf(azureLogin)}), diagnostic.Invalid))
+}
+
+func TestAzureAsksInfrastructureOnlyForWhatItSays(t *testing.T) {
+	src := clouds.Source{Config: []byte(smallAzureConfig), Credentials: cloudtest.SecretOf(azureLogin)}
+	require.NotContains(t, string(azure.Rewrite(src).Config), `"cloud"`)
+	src.Cluster.Status.Azure = &configv1.AzurePlatformStatus{}
+	require.Contains(t, string(azure.Rewrite(src).Config), `"cloud": "AzurePublicCloud"`)
+}
+
+// FuzzAzure proves for any input that nothing panics, that the result is always the same and without the credentials in its
+// findings, and that a configuration that passes is rewritten to one that passes and stays as it is.
+func FuzzAzure(f *testing.F) {
+	files, err := filepath.Glob("testdata/azure*/*.conf")
+	require.NoError(f, err)
+	for _, file := range files {
+		config, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(config, []byte(stackEndpoints), true)
+	}
+	f.Add([]byte(smallAzureConfig), []byte(`{"name": 1}`), false)
+	f.Add([]byte("a: &a [*a]\n<<: {b: c}\n"), []byte("x"), false)
+	f.Fuzz(func(t *testing.T, config, endpoints []byte, federated bool) {
+		secret := map[string]string{"azure_client_id": "id", "azure_client_secret": cloudtest.SecretValue, "azure_tenant_id": "t"}
+		if federated {
+			secret = map[string]string{"azure_client_id": "id", "azure_federated_token_file": "/x", "azure_tenant_id": "t"}
+		}
+		src := clouds.Source{Config: config, Paths: cloudtest.StaticPodPaths, Credentials: cloudtest.SecretOf(secret), Keys: map[string][]byte{"endpoints": endpoints}}
+		for _, rewrite := range []clouds.Rewrite{azure.Rewrite, azure.RewriteStack} {
+			cloudtest.RequireFuzzed(t, rewrite, src)
+			for _, finding := range rewrite(src).Diagnostics {
+				require.NotContains(t, finding.Message, cloudtest.SecretValue)
+			}
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package cloudtest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc/gcfg"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+)
+
+// SchemaText has one line per key: its section, name and type. It is what test/conformance compares with the types of the
+// real providers, which this module cannot import, and what a reviewer compares with their sources where no module exists.
+func SchemaText(schema confdoc.INISchema) string {
+	kinds := map[confdoc.INIType]string{
+		confdoc.TextValue: "text", confdoc.WordValue: "word", confdoc.BoolValue: "bool", confdoc.IntValue: "int", confdoc.Int32Value: "int32", confdoc.UintValue: "uint",
+		confdoc.DurationValue: "duration", confdoc.ListValue: "list", confdoc.RefusedValue: "refused",
+	}
+	var b strings.Builder
+	for _, section := range schema {
+		if section.Legacy != "" {
+			fmt.Fprintf(&b, "[%s] legacy\n", section.Name)
+		}
+		for _, key := range section.Keys {
+			kind := kinds[key.Kind]
+			if key.Legacy != "" {
+				kind = "legacy"
+			}
+			fmt.Fprintf(&b, "[%s] %s: %s\n", section.Name, key.Name, kind)
+		}
+	}
+	return b.String()
+}
+
+// RequireWrites checks that the rewriting of a source that makes it write everything writes that many keys, and none that the
+// provider does not read.
+func RequireWrites(t *testing.T, rewrite clouds.Rewrite, schema confdoc.INISchema, config string, cluster clouds.Cluster, written int) {
+	t.Helper()
+	result := rewrite(clouds.Source{Config: []byte(config), CredentialsUnknown: true, Cluster: cluster})
+	require.Empty(t, result.Errors(diagnostic.Strict))
+	rewritten := bytes.ReplaceAll(result.Config, []byte("[x]"), nil)
+	requireKnown(t, schema, rewritten)
+	require.Equal(t, written, bytes.Count(rewritten, []byte("="))-strings.Count(config, "="))
+}
+
+// requireKnown checks that a configuration has nothing but what the provider reads, spelt as it does.
+func requireKnown(t *testing.T, schema confdoc.INISchema, config []byte) {
+	t.Helper()
+	sections, errs := gcfg.Parse(config)
+	require.Empty(t, errs)
+	for _, s := range sections {
+		known, ok := schema.Section(s.Name)
+		require.True(t, ok, s.Name)
+		require.Equal(t, known.Name, s.Name)
+		for _, e := range s.Entries {
+			key, ok := known.Key(e.Name)
+			require.True(t, ok, e.Name)
+			require.Equal(t, key.Name, e.Name)
+			require.Empty(t, key.Legacy)
+		}
+	}
+}
+
+// FieldsText has one line per field: its path and type. [] stands for the items of a list, {} for the names of a mapping.
+func FieldsText(path string, fields []confdoc.Field) string {
+	var b strings.Builder
+	for _, f := range fields {
+		b.WriteString(fieldText(confdoc.Inside(path, f.Name), f))
+	}
+	return b.String()
+}
+
+func fieldText(path string, f confdoc.Field) string {
+	if f.Legacy != "" {
+		return path + ": legacy\n"
+	}
+	switch f.Is {
+	case confdoc.ListTree:
+		return fieldText(path+"[]", *f.Of)
+	case confdoc.MapTree:
+		return fieldText(path+"{}", *f.Of)
+	case confdoc.ObjectTree:
+		return FieldsText(path, f.Fields)
+	case confdoc.TextTree, confdoc.BoolTree, confdoc.IntTree, confdoc.FloatTree, confdoc.AnyTree:
+	}
+	kind := map[confdoc.Type]string{confdoc.TextTree: "text", confdoc.BoolTree: "bool", confdoc.IntTree: "int", confdoc.FloatTree: "float", confdoc.AnyTree: "any"}[f.Is]
+	if f.Bits != 0 {
+		kind += fmt.Sprint(f.Bits)
+	}
+	return path + ": " + kind + "\n"
+}
+
+// RequireWritesFields checks that what we write for the largest and the smallest configuration has nothing but what the
+// provider reads.
+func RequireWritesFields(t *testing.T, rewrite clouds.Rewrite, format confdoc.Format, fields []confdoc.Field, small string, src clouds.Source) {
+	t.Helper()
+	everything, err := filepath.Glob(filepath.Join("testdata", "*", "everything.conf"))
+	require.NoError(t, err)
+	require.NotEmpty(t, everything)
+	large, err := os.ReadFile(everything[0])
+	require.NoError(t, err)
+	for _, config := range []string{string(large), small} {
+		src.Config = []byte(config)
+		result := rewrite(src)
+		require.Empty(t, result.Errors(diagnostic.Strict))
+		requireKnownTree(t, format, fields, result.Config)
+	}
+}
+
+// requireKnownTree checks that a configuration has nothing but what the provider reads, spelt as it does.
+func requireKnownTree(t *testing.T, format confdoc.Format, fields []confdoc.Field, config []byte) {
+	t.Helper()
+	var fs diagnostic.List
+	before := confdoc.TreeReader{Format: format, Fields: fields}.Read(config, &fs)
+	require.Empty(t, fs)
+	requireSpeltAsKnown(t, fields, before.Root)
+}
+
+func requireSpeltAsKnown(t *testing.T, fields []confdoc.Field, n *confdoc.Node) {
+	t.Helper()
+	for _, e := range n.Entries {
+		known := false
+		for _, f := range fields {
+			if f.Name != e.Name {
+				continue
+			}
+			known = true
+			if f.Is == confdoc.ObjectTree {
+				requireSpeltAsKnown(t, f.Fields, e.Value)
+			}
+		}
+		require.True(t, known, e.Name)
+	}
+}
+
+// RequireText compares with a file. With UPDATE_GOLDEN set it writes the file and fails all the same.
+func RequireText(t *testing.T, file, got string) {
+	t.Helper()
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
+		t.Errorf("%s was written: read it, then run the test without UPDATE_GOLDEN", file)
+		return
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}

@@ -1,0 +1,22 @@
+package external_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/cloudtest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/external"
+)
+
+func TestExternalGolden(t *testing.T) {
+	cloudtest.RequireGoldens(t, "external", external.Rewrite, nil)
+}
+
+func TestExternalMakesAnEmptyFileOfNoConfiguration(t *testing.T) {
+	result := external.Rewrite(clouds.Source{})
+	require.Empty(t, result.Diagnostics)
+	require.NotNil(t, result.Config)
+	require.Empty(t, result.Config)
+}

@@ -1,0 +1,143 @@
+package gcp_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/cloudtest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/gcp"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+)
+
+// federation is a credentials file of workload identity.
+const federation = `{"type": "external_account", "audience": "//iam", "subject_token_type": "urn:jwt", "token_url": "https://sts.googleapis.com/v1/token",
+ "credential_source": {"file": "/var/run/token"}}`
+
+func TestGCPGolden(t *testing.T) {
+	cloudtest.RequireGoldens(t, "gcp", gcp.Rewrite, map[string]string{"service_account.json": strings.ReplaceAll(federation, "/var/run", cloudtest.StaticPodPaths.Tokens)})
+}
+
+// keyFile is a credentials file with the private key.
+func keyFile(t *testing.T, key any) string {
+	t.Helper()
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	text, err := json.Marshal(map[string]string{
+		"type": "service_account", "project_id": "my-project", "private_key_id": "0123", "client_email": "ccm@my-project.iam.gserviceaccount.com",
+		"client_id": "1", "token_uri": "https://oauth2.googleapis.com/token", "universe_domain": "googleapis.com",
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+	})
+	require.NoError(t, err)
+	return string(text)
+}
+
+func gcpResult(credentials string) clouds.Result {
+	return gcp.Rewrite(clouds.Source{Config: []byte("[global]\ntoken-url = nil\n"), Paths: cloudtest.StaticPodPaths,
+		Credentials: cloudtest.SecretOf(map[string]string{"service_account.json": credentials, "other": "ignored"})})
+}
+
+func TestGCPDeliversAKeyAsItIs(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	file := keyFile(t, key)
+	result := gcpResult(file)
+	require.Empty(t, result.Diagnostics)
+	require.Equal(t, cloudtest.SecretOf(map[string]string{"service_account.json": file}), result.Credentials)
+	require.Empty(t, result.Tokens)
+}
+
+func TestGCPAssumesAKeyWhereNobodyKnows(t *testing.T) {
+	result := gcp.Rewrite(clouds.Source{Config: []byte("[global]\n"), CredentialsUnknown: true})
+	require.Equal(t, "[global]\ntoken-url = nil\n", string(result.Config))
+	require.Empty(t, result.Warnings(diagnostic.Strict))
+	require.Nil(t, result.Credentials)
+}
+
+func TestGCPRefusesCredentialsThatCannotServe(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		file   string
+		errors []string
+	}{
+		"nothing": {" \n", []string{
+			"credentials service_account.json: it is empty: write the credentials that the cloud gave"}},
+		"no JSON": {"[default]\naws_access_key_id = s3cr3t\n", []string{
+			`credentials service_account.json:1:2: this looks like INI, but here belongs JSON of the form {"key": "value"}`}},
+		"base64": {"eyJ0eXBlIjogInNlcnZpY2VfYWNjb3VudCJ9\n", []string{
+			`credentials service_account.json:1:1: this is no mapping of keys to values: write JSON of the form {"key": "value"}`}},
+		"a file that ends too early": {"{\n  \"type\": \"service_account\",\n  \"private_key\": \"s3cr3t", []string{
+			"credentials service_account.json:3:25: this is not JSON: it ends in the middle: a quote or a bracket is not closed"}},
+		"a comma too many": {"{\n  \"type\": \"service_account\",\n}", []string{
+			"credentials service_account.json:3:1: this is not JSON: the comma before this bracket is one too many: remove it"}},
+		"line breaks in the key": {"{\n  \"type\": \"service_account\",\n  \"private_key\": \"-----BEGIN\ns3cr3t\"}", []string{
+			`credentials service_account.json:3:29: this is not JSON: a text may not have a line break, a tab or another control character in it: a quote may be missing, or write \n`}},
+		"no type": {`{"client_email": "a@b"}`, []string{
+			`credentials service_account.json: there is no type: write "type": "service_account" for a key or "external_account" for workload identity`}},
+		"an unknown type": {`{"type": "s3cr3t"}`, []string{
+			"credentials service_account.json:1:10: type is unknown, but wants service_account (a key) or external_account (workload identity)"}},
+		"a person's login": {`{"type": "authorized_user", "refresh_token": "s3cr3t"}`, []string{
+			"credentials service_account.json:1:10: type is authorized_user, but wants service_account (a key) or external_account (workload identity)"}},
+		"a key without its parts": {`{"type": "service_account", "client_email": "", "token_uri": "oauth2"}`, []string{
+			"credentials service_account.json: private_key is missing: create the file anew with the tool that made it",
+			"credentials service_account.json:1:45: client_email is missing: create the file anew with the tool that made it",
+			"credentials service_account.json:1:62: token_uri is not a URL of the form https://host/path"}},
+		"a key that is none": {`{"type": "service_account", "client_email": "a@b", "private_key": "s3cr3t"}`, []string{
+			`credentials service_account.json:1:67: private_key is not an RSA key in PEM form: see whether its line breaks, "\n", were lost`}},
+		"a key of another kind": {keyFile(t, key), []string{
+			`credentials service_account.json:1:88: private_key is not an RSA key in PEM form: see whether its line breaks, "\n", were lost`}},
+		"values of wrong types": {`{"type": "service_account", "client_email": ["a"], "private_key": 7}`, []string{
+			"credentials service_account.json:1:45: client_email is a list, but wants a text",
+			"credentials service_account.json:1:67: private_key is a number, but wants a text"}},
+		"a federation without its parts": {`{"type": "external_account", "token_url": "sts", "credential_source": {"url": "https://s3cr3t", "format": {"type": "json"}}}`, []string{
+			"credentials service_account.json: audience is missing: create the file anew with the tool that made it",
+			"credentials service_account.json: subject_token_type is missing: create the file anew with the tool that made it",
+			"credentials service_account.json:1:43: token_url is not a URL of the form https://host/path",
+			"credentials service_account.json:1:71: credential_source has no file: the operator delivers the token as a file, and in no other way",
+			"credentials service_account.json:1:116: credential_source.format.type wants text: the file holds the token and nothing else"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := gcpResult(c.file)
+			require.Equal(t, c.errors, cloudtest.Messages(result, diagnostic.Invalid))
+			require.Nil(t, result.Config)
+			for _, f := range result.Diagnostics {
+				require.NotContains(t, f.Message, "s3cr3t")
+			}
+		})
+	}
+}
+
+func TestGCPRefusesASecretWithoutTheFile(t *testing.T) {
+	src := clouds.Source{Config: []byte("[global]\n"), Credentials: cloudtest.SecretOf(map[string]string{"service-account.json": "{}", "x": ""})}
+	require.Equal(t, []string{"credentials service_account.json: the credentials Secret has no such key, only service-account.json, x"},
+		cloudtest.Messages(gcp.Rewrite(src), diagnostic.Invalid))
+	src.Credentials = cloudtest.SecretOf(map[string]string{})
+	require.Equal(t, []string{"credentials service_account.json: the credentials Secret is empty: it needs the key service_account.json"},
+		cloudtest.Messages(gcp.Rewrite(src), diagnostic.Invalid))
+}
+
+// FuzzGCP proves the promises of a Rewrite for whatever configuration and credentials there are.
+func FuzzGCP(f *testing.F) {
+	for _, config := range []string{"[global]\nproject-id = p\nregional\n", "[global]\ntoken-url\nlocal-zone=r-a\ntoken-url = https://a\n", "[Global \"x\"]\n", "[x]\n[global]\nnode-tags\n"} {
+		f.Add(config, federation)
+		f.Add(config, `{"TYPE": "external_account", "type": null, "credential_source": {"File": "a", "file": "b"}, "credential_source.file": 1}`)
+	}
+	cluster := clouds.Cluster{Status: configv1.PlatformStatus{GCP: &configv1.GCPPlatformStatus{ProjectID: "p", Region: "r"}}}
+	f.Fuzz(func(t *testing.T, config, credentials string) {
+		src := clouds.Source{Config: []byte(config), Credentials: cloudtest.SecretOf(map[string]string{"service_account.json": credentials}), Cluster: cluster, Paths: cloudtest.StaticPodPaths}
+		cloudtest.RequireFuzzed(t, gcp.Rewrite, src)
+		src.Credentials = nil
+		cloudtest.RequireFuzzed(t, gcp.Rewrite, src)
+	})
+}

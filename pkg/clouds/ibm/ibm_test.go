@@ -1,0 +1,84 @@
+package ibm_test
+
+import (
+	"os"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/cloudtest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/ibm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+)
+
+var apiKey = map[string]string{"ibmcloud_api_key": "s3cr3t-v4lue\n", "ibm-credentials.env": "ignored"}
+
+func TestIBMCloudGolden(t *testing.T) { cloudtest.RequireGoldens(t, "ibmcloud", ibm.Rewrite, apiKey) }
+
+func TestPowerVSGolden(t *testing.T) {
+	cloudtest.RequireGoldens(t, "powervs", ibm.RewritePowerVS, apiKey)
+}
+
+// installers is the configuration that the installer writes.
+func installers(t *testing.T, platform string) []byte {
+	t.Helper()
+	config, err := os.ReadFile("testdata/" + platform + "/installer.conf")
+	require.NoError(t, err)
+	return config
+}
+
+func TestIBMCloudRefusesCredentialsThatCannotServe(t *testing.T) {
+	for name, c := range map[string]struct {
+		secret map[string]string
+		error  string
+	}{
+		"no Secret": {nil,
+			"credentials: there is no credentials Secret: see whether the cloud-credential-operator makes it, or create it where credentials are managed by hand"},
+		"an empty Secret": {map[string]string{},
+			"credentials ibmcloud_api_key: the credentials Secret is empty: it needs the key ibmcloud_api_key"},
+		"other keys": {map[string]string{"apikey": "s3cr3t", "IBMCLOUD_API_KEY": "s3cr3t"},
+			"credentials ibmcloud_api_key: the credentials Secret has no such key, only IBMCLOUD_API_KEY, apikey"},
+		"an empty key": {map[string]string{"ibmcloud_api_key": "\n"},
+			"credentials ibmcloud_api_key: it is empty: write the credentials that the cloud gave"},
+		"a line with a name": {map[string]string{"ibmcloud_api_key": "apikey: s3cr3t"},
+			"credentials ibmcloud_api_key: it has a blank or a line break in it, and the cloud-controller-manager would write it into its log: write the API key alone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for platform, rewrite := range map[string]clouds.Rewrite{"ibmcloud": ibm.Rewrite, "powervs": ibm.RewritePowerVS} {
+				result := rewrite(clouds.Source{Config: installers(t, platform), Credentials: cloudtest.SecretOf(c.secret), Paths: cloudtest.StaticPodPaths})
+				require.Equal(t, []string{c.error}, cloudtest.Messages(result, diagnostic.Invalid))
+				require.Nil(t, result.Config)
+			}
+		})
+	}
+}
+
+func TestIBMCloudMissesNoCredentialsWhereNobodyKnows(t *testing.T) {
+	for platform, rewrite := range map[string]clouds.Rewrite{"ibmcloud": ibm.Rewrite, "powervs": ibm.RewritePowerVS} {
+		result := rewrite(clouds.Source{Config: installers(t, platform), CredentialsUnknown: true, Paths: cloudtest.StaticPodPaths})
+		require.Empty(t, result.Errors(diagnostic.Strict))
+		require.Empty(t, result.Warnings(diagnostic.Strict))
+		require.Nil(t, result.Credentials)
+	}
+}
+
+// FuzzIBMCloud proves the promises of a Rewrite for whatever configuration and API key there are, here and on Power VS.
+func FuzzIBMCloud(f *testing.F) {
+	for _, platform := range []string{"ibmcloud", "powervs"} {
+		config, err := os.ReadFile("testdata/" + platform + "/installer.conf")
+		require.NoError(f, err)
+		f.Add(string(config), "key")
+		f.Add(string(config)+"[kubernetes]\nconfig-file\ncniProvider = Calico\nconfig-file = x\n[provider]\ng2EndpointOverride = https://a/v1/v2\n", "key\n")
+	}
+	cluster := clouds.Cluster{Status: configv1.PlatformStatus{
+		IBMCloud: &configv1.IBMCloudPlatformStatus{ServiceEndpoints: []configv1.IBMCloudServiceEndpoint{{Name: "IAM", URL: "https://iam"}}},
+		PowerVS:  &configv1.PowerVSPlatformStatus{ServiceEndpoints: []configv1.PowerVSServiceEndpoint{{Name: "Power", URL: "https://power"}}},
+	}}
+	f.Fuzz(func(t *testing.T, config, key string) {
+		src := clouds.Source{Config: []byte(config), Credentials: cloudtest.SecretOf(map[string]string{"ibmcloud_api_key": key}), Cluster: cluster, Paths: cloudtest.StaticPodPaths}
+		cloudtest.RequireFuzzed(t, ibm.Rewrite, src)
+		cloudtest.RequireFuzzed(t, ibm.RewritePowerVS, src)
+	})
+}

@@ -1,0 +1,68 @@
+package diagnostic
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// CABundleKey is the key of the CA bundle beside the cloud configuration.
+const CABundleKey = "ca-bundle.pem"
+
+// most is how many diagnostics Sorted returns at most, so that the list fits in a status.
+const most = 100
+
+// List collects diagnostics.
+type List []Diagnostic
+
+// Add appends a diagnostic.
+func (l *List) Add(d Diagnostic) { *l = append(*l, d) }
+
+// Has reports whether any diagnostic has the kind.
+func (l List) Has(kind Kind) bool {
+	return slices.ContainsFunc(l, func(d Diagnostic) bool { return d.Kind == kind })
+}
+
+// Sorted returns the diagnostics by input and place. Where there are too many it omits the least severe and last ones.
+func (l List) Sorted() List {
+	all := slices.Clone(l)
+	if all.Has(Invalid) || len(all) > most {
+		// What would have been adapted is of no interest then.
+		all = slices.DeleteFunc(all, func(d Diagnostic) bool { return d.Kind == Adapted })
+	}
+	slices.SortStableFunc(all, byPlace)
+	if len(all) <= most {
+		return all
+	}
+	kinds := []Kind{Invalid, Redirected, Ambiguous, Typo, Insecure, Unknown, Rewritten, Legacy}
+	slices.SortStableFunc(all, func(a, b Diagnostic) int {
+		return cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind))
+	})
+	rest := all[most-1]
+	rest.Message, rest.SeeLine = fmt.Sprintf("%d more from here on are not listed: correct the others first", len(all)-most+1), 0
+	all = append(all[:most-1:most-1], rest)
+	slices.SortStableFunc(all, byPlace)
+	return all
+}
+
+func byPlace(a, b Diagnostic) int {
+	return cmp.Or(
+		cmp.Compare(a.input(), b.input()),
+		cmp.Compare(a.Key, b.Key),
+		cmp.Compare(a.Line, b.Line),
+		cmp.Compare(a.Column, b.Column),
+		cmp.Compare(a.Message, b.Message),
+		cmp.Compare(a.SeeLine, b.SeeLine),
+	)
+}
+
+// input orders a cloud's inputs: the configuration, the credentials, the CA bundle.
+func (d Diagnostic) input() int {
+	switch {
+	case d.Cause == Credentials:
+		return 1
+	case d.Key == CABundleKey:
+		return 2
+	}
+	return 0
+}
