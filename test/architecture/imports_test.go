@@ -38,8 +38,9 @@ var layers = []layer{
 	// The observers run on the bootstrap node too, so they know nothing of the operator but its names.
 	{folder: "pkg/operator/configobservation", ours: []string{"pkg/operator/operatorclient", "pkg/operandconfig", "pkg/platform", "pkg/apis"}},
 
-	// These two read the raw copies, whose names the resource sync gives.
-	{folder: "pkg/operator/targetconfigcontroller", ours: append([]string{"pkg/operator/resourcesynccontroller"}, controllerMayImport...)},
+	{folder: "pkg/inputs", pure: true, ours: []string{"pkg/operator/operatorclient", "pkg/operand", "pkg/operandconfig", "pkg/platform"}},
+
+	// It reads the raw copies, whose names the resource sync gives.
 	{folder: "pkg/operator/trustedca", ours: append([]string{"pkg/operator/resourcesynccontroller"}, controllerMayImport...)},
 
 	// The wiring knows everybody. Its sub-folders, the controllers, are in the layers that layerOf gives them.
@@ -68,7 +69,7 @@ var layers = []layer{
 var controllerMayImport = []string{
 	"pkg/operator/operatorclient", "pkg/operator/observedplatform", "pkg/operator/ondemand", "pkg/operator/terminationmessage",
 	"pkg/operator/configmaps", "pkg/operator/tokenissuer", "pkg/operator/writeconflict",
-	"pkg/operand", "pkg/operandconfig", "pkg/cloudconfig", "pkg/platform", "pkg/apis", "bindata",
+	"pkg/inputs", "pkg/operand", "pkg/operandconfig", "pkg/cloudconfig", "pkg/platform", "pkg/apis", "bindata",
 }
 
 // forbiddenInPure are the imports with which a package could reach out by itself.
@@ -81,6 +82,7 @@ var forbiddenInPure = []string{
 // allowedInPure are exceptions to forbiddenInPure, all of them types and functions without effects.
 var allowedInPure = []string{
 	"k8s.io/client-go/tools/clientcmd/api/v1",
+	"k8s.io/client-go/listers/core/v1",
 	"github.com/openshift/library-go/pkg/operator/resource/resourcemerge",
 	"github.com/openshift/library-go/pkg/operator/resource/resourceread",
 }

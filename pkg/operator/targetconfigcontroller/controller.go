@@ -27,12 +27,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resourcesynccontroller"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -58,8 +58,8 @@ type Options struct {
 	// Namespaces has the operand's namespace.
 	Namespaces coreinformers.NamespaceInformer
 
-	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed, the sources
-	// of the raw copies.
+	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed; of the
+	// latter only operatorclient.ManagedCloudConfig is needed.
 	UserConfig, ManagedConfig coreinformers.ConfigMapInformer
 
 	// TargetConfigMaps and TargetSecrets are those of the operand's namespace.
@@ -96,7 +96,7 @@ type Options struct {
 type controller struct {
 	Options
 	namespaces corelisters.NamespaceLister
-	sources    resourcesynccontroller.Sources
+	reader     inputs.Reader
 	configMaps corelisters.ConfigMapNamespaceLister
 	secrets    corelisters.SecretNamespaceLister
 
@@ -117,10 +117,10 @@ func newController(o Options) *controller {
 	return &controller{
 		Options:    o,
 		namespaces: o.Namespaces.Lister(),
-		sources: resourcesynccontroller.Sources{
+		reader: inputs.Listers{
 			UserConfig:    o.UserConfig.Lister(),
 			ManagedConfig: o.ManagedConfig.Lister(),
-			Secrets:       o.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace),
+			Secrets:       o.TargetSecrets.Lister(),
 		},
 		configMaps:  o.TargetConfigMaps.Lister().ConfigMaps(operatorclient.TargetNamespace),
 		secrets:     o.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace),
@@ -195,7 +195,7 @@ func (c *controller) waits(syncCtx factory.SyncContext, in *gathered, live *core
 	if wait > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 	}
-	return wait > 0 || in.copying
+	return wait > 0
 }
 
 // patience returns how long absent inputs still may be absent, 0 if one of them is a problem. A new cluster is given
@@ -248,8 +248,8 @@ func (c *controller) liveCandidate() (*corev1.ConfigMap, error) {
 }
 
 // policy says how severe a likely typo is: only a change can be refused for it, not what was accepted already.
-func policy(inputs operand.Inputs, live *corev1.ConfigMap) cloudconfig.Policy {
-	if live == nil || live.Annotations[operand.AcceptedInputAnnotation] == operand.InputDigest(inputs) {
+func policy(in operand.Inputs, live *corev1.ConfigMap) cloudconfig.Policy {
+	if live == nil || live.Annotations[operand.AcceptedInputAnnotation] == operand.InputDigest(in) {
 		return cloudconfig.Lenient
 	}
 	return cloudconfig.Strict
