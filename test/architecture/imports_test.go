@@ -51,13 +51,13 @@ var layers = []layer{
 	{folder: "pkg/cmd/envfile", ours: []string{"pkg/regularfile", "pkg/printable"}},
 	// What the commands without a cluster share.
 	{folder: "pkg/offline", ours: []string{
-		"pkg/operator/configobservation", "pkg/operator/operatorclient", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/apis",
+		"pkg/inputs", "pkg/operator/configobservation", "pkg/operator/operatorclient", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/apis",
 		"pkg/regularfile",
 	}},
 	{folder: "pkg/cmd/findings", ours: []string{"pkg/offline", "pkg/printable"}},
 	{folder: "pkg/cmd/validate", ours: []string{"pkg/cmd/findings", "pkg/offline", "pkg/printable"}},
 	{folder: "pkg/cmd/convert", ours: []string{"pkg/cmd/findings", "pkg/offline", "pkg/printable"}},
-	{folder: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/printable", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/apis", "bootstrap"}},
+	{folder: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/inputs", "pkg/printable", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/cloudconfig", "pkg/apis", "bootstrap"}},
 	{folder: "cmd", ours: []string{"pkg/cmd", "pkg/operator/staticpod", "pkg/operand", "pkg/logging", "pkg/version"}},
 	{folder: "test/dockerfile"},
 	{folder: "test/rights", ours: []string{"pkg/platform"}},

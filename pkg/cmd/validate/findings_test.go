@@ -108,7 +108,7 @@ func TestAKeyThatTheInfrastructureDoesNotNameIsNotRead(t *testing.T) {
 			f.write("cloud.yaml", configMap+test.file)
 			got := f.run()
 			require.Equal(t, 1, got.code, got.stdout)
-			message := "cloud.yaml:6:1: error: key " + test.key + ": the key is missing, there is only " + test.keys + ": write the cloud configuration under it"
+			message := "cloud.yaml:6:1: error: key " + test.key + ": there is no such key, the object has " + test.keys + "; add the key"
 			if test.infra != "other: a" {
 				message += ", or correct spec.cloudConfig.key in infra.yaml"
 			}
@@ -252,15 +252,15 @@ func TestWhatStandsInTheConfigMapInsteadOfAConfiguration(t *testing.T) {
 	for name, test := range map[string]struct{ file, finding string }{
 		"no data": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
-			"cloud.yaml:1:1: error: key config: the key is missing, there is no key at all: write the cloud configuration under it, or correct spec.cloudConfig.key in infra.yaml",
+			"cloud.yaml:1:1: error: key config: there is no such key, the object has no data; add the key, or correct spec.cloudConfig.key in infra.yaml",
 		},
 		"two keys, none of which is it": {
 			configMap + "  a: one\n  b: two\n",
-			"cloud.yaml:6:1: error: key config: the key is missing, there is only a, b: write the cloud configuration under it, or correct spec.cloudConfig.key in infra.yaml",
+			"cloud.yaml:6:1: error: key config: there is no such key, the object has a, b; add the key, or correct spec.cloudConfig.key in infra.yaml",
 		},
 		"binary data": {
 			strings.Replace(configMap, "\ndata:", "\nbinaryData:", 1) + "  config: W0dsb2JhbF0K\n",
-			"cloud.yaml:7:3: error: it is binary data: write it as text under data",
+			"cloud.yaml:7:3: error: it holds binary data, which no file on a node is made from; store it as plain text in UTF-8",
 		},
 		"nothing under the key": {
 			configMap + "  config: \"\"\n",
@@ -353,7 +353,7 @@ func TestManifests(t *testing.T) {
 		"with a CA that is not there": {
 			map[string]string{"proxy.yaml": proxy, "secret.yaml": secret + "stringData:\n  clouds.yaml: |\n" + indent(clouds)}, 0, []string{
 				"infra.yaml:1:1: warning: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: " +
-					"it is not among the manifests, but the Proxy names it in spec.trustedCA: add it, or its CAs are not trusted",
+					"it does not exist; create it, or correct spec.trustedCA of manifests/proxy.yaml: proxy.config.openshift.io/cluster",
 				"0 errors, 1 warning" + summary,
 			},
 		},
