@@ -134,6 +134,9 @@ func (r *Resources) PodYAML() ([]byte, error) {
 // InputDigest identifies the cloud configuration, the one input in which a likely typo is judged by whether it is
 // a change. Identical bytes are never a change, whoever restarts or upgrades.
 func InputDigest(in Inputs) string {
+	if in.delivered != nil {
+		return in.delivered.inputDigest
+	}
 	sum := sha256.Sum256(in.CloudConfig.Data)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }

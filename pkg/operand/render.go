@@ -215,6 +215,10 @@ func (c *checkedInputs) checkImages(in Inputs, base *corev1.Pod) {
 }
 
 func (c *checkedInputs) checkCloudConfig(in Inputs, cluster cloudconfig.Cluster) {
+	if in.delivered != nil {
+		c.cloud = in.delivered.cloud
+		return
+	}
 	if in.CloudConfig.Problem != "" {
 		c.refuse(Problem{Cause: CloudConfigCause, Source: in.CloudConfig.Source, Key: in.CloudConfig.Key, Message: in.CloudConfig.Problem})
 		return

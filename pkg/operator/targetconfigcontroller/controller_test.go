@@ -105,6 +105,12 @@ func newFixtureWith(t *testing.T, spec operatorv1.StaticPodOperatorSpec, objects
 // refresh makes the caches show what the API has.
 func (f *fixture) refresh(t *testing.T) {
 	t.Helper()
+	f.fillCaches(t)
+	f.kube.ClearActions()
+}
+
+func (f *fixture) fillCaches(t *testing.T) {
+	t.Helper()
 	configMaps, err := f.kube.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	var inTarget, elsewhere, cached []any
@@ -123,7 +129,6 @@ func (f *fixture) refresh(t *testing.T) {
 		cached = append(cached, &secrets.Items[i])
 	}
 	require.NoError(t, f.target.Core().V1().Secrets().Informer().GetStore().Replace(cached, ""))
-	f.kube.ClearActions()
 }
 
 func (f *fixture) run(t *testing.T) error {
@@ -135,6 +140,7 @@ func (f *fixture) run(t *testing.T) error {
 func (f *fixture) runPatiently(t *testing.T) {
 	t.Helper()
 	require.NoError(t, f.run(t))
+	f.fillCaches(t)
 	f.clock.Step(defaultPatience)
 	require.NoError(t, f.run(t))
 }
@@ -216,6 +222,7 @@ func without[T metav1.Object](object T) T {
 }
 
 var firstWrites = []string{
+	"create secrets/accepted-inputs",
 	"create secrets/cloud-config",
 	"create secrets/cloud-credentials",
 	"create secrets/cert-syncer-token",

@@ -1,8 +1,8 @@
 package targetconfigcontroller
 
 import (
-	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -31,12 +31,21 @@ type gathered struct {
 	// problems are those that Render cannot know of.
 	problems []operand.Problem
 
+	// accepted are the inputs that were accepted last, live is the pod's ConfigMap of the candidate; nil without one.
+	accepted inputs.Accepted
+	live     *corev1.ConfigMap
+
+	// proxy is what the Proxy names, of which Trust has more; nil if it names nothing.
+	proxy *operand.TrustSource
+
 	// absent are the inputs that do not exist, each with how long it may be absent before that is a problem.
 	absent map[string]time.Duration
 }
 
 // gather reads every input.
-func (c *controller) gather(spec *operatorv1.StaticPodOperatorSpec, p platform.Platform, live *corev1.ConfigMap) (*gathered, error) {
+func (c *controller) gather(
+	spec *operatorv1.StaticPodOperatorSpec, p platform.Platform, live *corev1.ConfigMap, accepted inputs.Accepted,
+) (*gathered, error) {
 	observed, err := operandconfig.Decode(spec.ObservedConfig.Raw)
 	if err != nil {
 		return nil, fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
@@ -45,7 +54,7 @@ func (c *controller) gather(spec *operatorv1.StaticPodOperatorSpec, p platform.P
 	if err != nil {
 		return nil, err
 	}
-	g := &gathered{Inputs: operand.Inputs{
+	g := &gathered{accepted: accepted, live: live, Inputs: operand.Inputs{
 		Version:                 c.Version,
 		Phase:                   operand.OperatorPhase(),
 		Platform:                p,
@@ -55,20 +64,30 @@ func (c *controller) gather(spec *operatorv1.StaticPodOperatorSpec, p platform.P
 		CloudConfig:             now.CloudConfig,
 		Credentials:             now.Credentials,
 		External:                now.External,
-		Trust:                   now.Trust,
+		Trust:                   c.withSystemTrust(now.Trust),
 		ForceRedeploymentReason: spec.ForceRedeploymentReason,
+		First:                   live == nil && !accepted.Known,
 	}}
-	if len(c.SystemTrust.Data) > 0 {
-		g.Trust = append(g.Trust, c.SystemTrust)
+	if len(now.Trust) > 0 {
+		g.proxy = &now.Trust[0]
+	}
+	if live != nil {
+		g.Kept = operand.KeptOf(live)
 	}
 	g.absent = c.absences(now, observed)
-	g.missCredentials(p.Credentials, live)
+	g.missCredentials(p.Credentials)
 	if g.Identity, err = c.identity(g); err != nil {
 		return nil, err
 	}
-	g.Policy = policy(g.Inputs, live)
-	g.First, g.Kept = live == nil, keptSettings(live)
 	return g, nil
+}
+
+// withSystemTrust returns the sources and the trust bundle of the operator's image, if there is one.
+func (c *controller) withSystemTrust(sources []operand.TrustSource) []operand.TrustSource {
+	if len(c.SystemTrust.Data) == 0 {
+		return sources
+	}
+	return append(slices.Clone(sources), c.SystemTrust)
 }
 
 // absences says for each absent input how long that is no problem.
@@ -88,11 +107,11 @@ func (c *controller) absences(now *inputs.Gathered, observed *operandconfig.Conf
 
 // missCredentials is for a Secret that the platform can do without. Render reports a Secret or keys that the platform
 // needs; one whose keys are in use is missed here.
-func (g *gathered) missCredentials(wanted platform.Credentials, live *corev1.ConfigMap) {
-	if wanted.Secret == "" || !wanted.Optional || g.Credentials.Data != nil || live == nil {
+func (g *gathered) missCredentials(wanted platform.Credentials) {
+	if wanted.Secret == "" || !wanted.Optional || g.Credentials.Data != nil || g.live == nil {
 		return
 	}
-	if !operand.UsesCredentials(live, g.Credentials.Source) {
+	if !operand.UsesCredentials(g.live, g.Credentials.Source) {
 		delete(g.absent, g.Credentials.Source)
 		return
 	}
@@ -102,18 +121,6 @@ func (g *gathered) missCredentials(wanted platform.Credentials, live *corev1.Con
 		Message: "it does not exist any more, but the cloud-controller-manager uses its keys and keeps them; create it again, or create it without keys " +
 			"if the identity of the instances is to be used instead",
 	})
-}
-
-// keptSettings are those of the last accepted candidate. What is not an annotation of ours says nothing.
-func keptSettings(live *corev1.ConfigMap) map[string]string {
-	if live == nil {
-		return nil
-	}
-	var kept map[string]string
-	if err := json.Unmarshal([]byte(live.Annotations[operand.KeptAnnotation]), &kept); err != nil {
-		return nil
-	}
-	return kept
 }
 
 // identity is what kube-controller-manager provides.
