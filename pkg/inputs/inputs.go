@@ -81,10 +81,20 @@ func (g *Gathered) secrets(r Reader, observed *operandconfig.Config, p platform.
 	if p.Credentials.Secret != "" {
 		return g.credentials(r, p.Credentials)
 	}
-	if observed.External == nil || len(observed.External.Secrets) == 0 {
-		return nil
+	external, err := ExternalSecrets(r, observed)
+	g.External, g.Credentials = external, external.ReadOnce
+	for _, missing := range external.Missing {
+		g.Absent[missing] = Administrator
 	}
-	external, err := operand.GatherSecrets(observed.External, func(name string) (operand.SourceSecret, error) {
+	return err
+}
+
+// ExternalSecrets puts together what the Secrets of spec.external deliver.
+func ExternalSecrets(r Reader, observed *operandconfig.Config) (operand.ExternalSecrets, error) {
+	if observed.External == nil || len(observed.External.Secrets) == 0 {
+		return operand.ExternalSecrets{}, nil
+	}
+	return operand.GatherSecrets(observed.External, func(name string) (operand.SourceSecret, error) {
 		secret, source, err := read(r.Secret, r, "secret", operand.Namespace, name)
 		found := operand.SourceSecret{Source: source}
 		if secret != nil {
@@ -92,11 +102,6 @@ func (g *Gathered) secrets(r Reader, observed *operandconfig.Config, p platform.
 		}
 		return found, err
 	})
-	g.External, g.Credentials = external, external.ReadOnce
-	for _, missing := range external.Missing {
-		g.Absent[missing] = Administrator
-	}
-	return err
 }
 
 // credentials prefers the operand's own Secret to the root Secret, which is all there is before

@@ -40,9 +40,6 @@ var layers = []layer{
 
 	{folder: "pkg/inputs", pure: true, ours: []string{"pkg/operator/operatorclient", "pkg/operand", "pkg/operandconfig", "pkg/platform"}},
 
-	// It reads the raw copies, whose names the resource sync gives.
-	{folder: "pkg/operator/trustedca", ours: append([]string{"pkg/operator/resourcesynccontroller"}, controllerMayImport...)},
-
 	// The wiring knows everybody. Its sub-folders, the controllers, are in the layers that layerOf gives them.
 	{folder: "pkg/operator", ours: []string{"pkg", "bindata"}},
 	{folder: "pkg/cmd/operator", ours: []string{"pkg/operator", "pkg/operand", "pkg/platform", "pkg/version"}},
@@ -68,7 +65,7 @@ var layers = []layer{
 // another one.
 var controllerMayImport = []string{
 	"pkg/operator/operatorclient", "pkg/operator/observedplatform", "pkg/operator/ondemand", "pkg/operator/terminationmessage",
-	"pkg/operator/configmaps", "pkg/operator/tokenissuer", "pkg/operator/writeconflict",
+	"pkg/operator/configmaps", "pkg/operator/writeconflict",
 	"pkg/inputs", "pkg/operand", "pkg/operandconfig", "pkg/cloudconfig", "pkg/platform", "pkg/apis", "bindata",
 }
 
