@@ -195,6 +195,7 @@ func (w *wiring) staticPods() factory.Controller {
 		Infrastructures: w.informers.config.Config().V1().Infrastructures(),
 		ConfigMaps:      v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
 		Secrets:         v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+		OperatorImage:   w.OperatorImage,
 		Clock:           w.Clock,
 		Recorder:        w.EventRecorder,
 	})
