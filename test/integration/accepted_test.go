@@ -29,10 +29,11 @@ func TestARejectedCloudConfigHoldsUpNothingElse(t *testing.T) {
 	runs := typo + c.untilThen(t, "CloudConfigDegraded")
 	c.awaitCondition(t, "CloudConfigDegraded", operatorv1.ConditionTrue, runs)
 
+	// The next process knows only what is in the cluster. It runs until the end, not for one subtest.
+	first.kill(t)
+	c.releaseElection(t)
+	c.startOperator(t, "OPENSTACK_IMAGE=localhost/openstack:newer")
 	t.Run("an upgrade brings another image of the cloud-controller-manager", func(t *testing.T) {
-		first.kill(t)
-		c.releaseElection(t)
-		c.startOperator(t, "OPENSTACK_IMAGE=localhost/openstack:newer")
 		require.Equal(t, int32(2), c.awaitRevision(t, 2))
 		require.Contains(t, c.configMap(t, "cloud-controller-manager-pod-2").Data["pod.yaml"], "localhost/openstack:newer")
 		c.requireStill(t, 2, runs)
