@@ -81,8 +81,11 @@ type record struct {
 	Missing  bool              `json:"missing,omitempty"`
 }
 
-// AcceptCloudConfig returns the version of an accepted cloud configuration. Identical bytes keep the time of the previous one.
-func AcceptCloudConfig(previous *Version[operand.CloudConfig], config operand.CloudConfig, now time.Time) *Version[operand.CloudConfig] {
+// AcceptCloudConfig returns the version of an accepted cloud configuration. Identical bytes keep the time of the previous
+// one.
+func AcceptCloudConfig(
+	previous *Version[operand.CloudConfig], config operand.CloudConfig, now time.Time,
+) *Version[operand.CloudConfig] {
 	return accept(previous, config, config.Source, digest(cloudConfigFiles(config)), now)
 }
 
@@ -93,7 +96,9 @@ func AcceptCredentials(previous *Version[Credentials], in operand.Inputs, now ti
 }
 
 // AcceptTrustedCA is AcceptCloudConfig for the trusted CA.
-func AcceptTrustedCA(previous *Version[operand.TrustSource], source operand.TrustSource, now time.Time) *Version[operand.TrustSource] {
+func AcceptTrustedCA(
+	previous *Version[operand.TrustSource], source operand.TrustSource, now time.Time,
+) *Version[operand.TrustSource] {
 	return accept(previous, source, source.Source, digest(trustFiles(source)), now)
 }
 
@@ -164,8 +169,8 @@ func readCredentials(r *record, files map[string][]byte) Credentials {
 	return credentials
 }
 
-// Secret returns the Secret that keeps the accepted inputs of a platform, and the names of the inputs that do not fit. Those
-// are left out: what the latest revision holds then stands in for them.
+// Secret returns the Secret that keeps the accepted inputs of a platform, and the names of the inputs that do not fit.
+// Those are left out: what the latest revision holds then stands in for them.
 func (a Accepted) Secret(platform string) (secret *corev1.Secret, leftOut []string, err error) {
 	secret = &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: operand.AcceptedInputsSecret},

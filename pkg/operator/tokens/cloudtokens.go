@@ -137,7 +137,9 @@ func audiencesOf(all []*corev1.ConfigMap) (audiences map[string]string, known bo
 
 // update writes the Secret if anything in it has to change, and returns in how long it will have to the next time; 0 if
 // never. A token that cannot be had stays as it is.
-func (c *cloudTokens) update(ctx context.Context, recorder events.Recorder, current *corev1.Secret, account *corev1.ServiceAccount, w *wanted) (time.Duration, error) {
+func (c *cloudTokens) update(
+	ctx context.Context, recorder events.Recorder, current *corev1.Secret, account *corev1.ServiceAccount, w *wanted,
+) (time.Duration, error) {
 	data, records := w.withoutTokens(current), Records{}
 	old := RecordsOf(current)
 	var next time.Duration
