@@ -15,6 +15,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
@@ -192,16 +193,11 @@ func (k *check) run(request Request, observed []byte) error {
 	if k.platform.Image == "" && len(request.Manifests) > 0 {
 		in.Images.Operand = ""
 	}
-	var err error
-	if in.CloudConfig, err = k.cloudConfig(request); err != nil {
+	gathered, err := k.gather(request)
+	if err != nil {
 		return err
 	}
-	if in.External, in.Credentials, err = k.secrets(request); err != nil {
-		return err
-	}
-	if in.Trust, err = k.cluster.Trust(k.config.TrustedCA); err != nil {
-		return err
-	}
+	in.CloudConfig, in.Credentials, in.External, in.Trust = gathered.CloudConfig, gathered.Credentials, gathered.External, gathered.Trust
 	checked, err := operand.Check(in)
 	if err != nil {
 		return err
@@ -223,42 +219,40 @@ func (k *check) findUnobserved(err error) {
 	}
 }
 
-func (k *check) cloudConfig(request Request) (operand.CloudConfig, error) {
-	switch ref := k.config.CloudConfig; {
-	case k.given != nil:
-		return k.cluster.GivenCloudConfig(*k.given, ref)
-	case ref.Name != "" && len(request.Manifests) == 0:
-		return operand.CloudConfig{}, fmt.Errorf("--cloud-config-file is required: %s names configmap/%s in spec.cloudConfig",
-			k.cluster.Infrastructure.Source(), ref.Name)
-	default:
-		return k.cluster.ObservedCloudConfig(k.platform, k.config)
+func (k *check) gather(request Request) (*inputs.Gathered, error) {
+	reference := k.config.CloudConfig
+	if k.given == nil && reference.Name != "" && len(request.Manifests) == 0 {
+		return nil, fmt.Errorf("--cloud-config-file is required: %s names configmap/%s in spec.cloudConfig",
+			k.cluster.Infrastructure.Source(), reference.Name)
 	}
+	gathered, err := k.cluster.Gather(k.config, k.platform)
+	if err != nil {
+		return nil, err
+	}
+	k.leaveOutUnknown(request, gathered)
+	if k.given != nil {
+		gathered.CloudConfig, err = k.cluster.GivenCloudConfig(*k.given, k.config)
+	}
+	return gathered, err
 }
 
-// secrets are unknown without manifests, and where the manifests have none: the cloud-credential-operator or the
-// administrator may bring them later.
-func (k *check) secrets(request Request) (operand.ExternalSecrets, operand.Credentials, error) {
+// leaveOutUnknown is for Secrets of which nobody knows whether there are any: without manifests, and where the manifests
+// have none, because the cloud-credential-operator or the administrator may bring them later.
+func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
 	unknown := operand.Credentials{Source: "the credentials Secret", Unknown: true}
+	names := k.platform.Credentials
 	switch {
 	case len(request.Manifests) == 0:
-		if k.platform.Credentials.Secret != "" {
+		if names.Secret != "" {
 			k.remark("no Secret was given: credentials are not checked; give the manifests of the Secrets with --rendered-manifest-files")
 		}
-		return operand.ExternalSecrets{}, unknown, nil
-	case k.platform.Credentials.Secret == "" && k.config.External != nil:
-		external, err := k.cluster.ExternalSecrets(k.config.External)
-		k.leaveOutMissing(&external)
-		return external, external.ReadOnce, err
+		gathered.External, gathered.Credentials = operand.ExternalSecrets{}, unknown
+	case names.Secret == "":
+		k.leaveOutMissing(&gathered.External)
+	case gathered.Credentials.Data == nil && !names.Optional:
+		k.remark(NoneOf(names) + " is among the manifests: credentials are not checked")
+		gathered.Credentials = unknown
 	}
-	found, err := k.cluster.Credentials(k.platform.Credentials)
-	if err != nil || found.Data != nil || k.platform.Credentials.Optional {
-		return operand.ExternalSecrets{}, found, err
-	}
-	if none := NoneOf(k.platform.Credentials); none != "" {
-		k.remark(none + " is among the manifests: credentials are not checked")
-		found = unknown
-	}
-	return operand.ExternalSecrets{}, found, nil
 }
 
 // leaveOutMissing makes remarks of the problems with Secrets that are not among the manifests: nobody keeps them in one
@@ -357,9 +351,9 @@ func (k *check) sort(findings []diagnostic.Diagnostic) {
 // it is empty where the platform has no Secret.
 func NoneOf(c platform.Credentials) string {
 	var names []string
-	for _, s := range []Manifest{{Namespace: operand.Namespace, Name: c.Secret}, {Namespace: RootSecretNamespace, Name: c.RootSecret}} {
+	for _, s := range []Manifest{{Namespace: operand.Namespace, Name: c.Secret}, {Namespace: inputs.RootSecretNamespace, Name: c.RootSecret}} {
 		if s.Name != "" {
-			s.GVK = corev1.SchemeGroupVersion.WithKind("Secret")
+			s.GVK = corev1.SchemeGroupVersion.WithKind(secretKind)
 			names = append(names, s.String())
 		}
 	}

@@ -124,7 +124,8 @@ var revisionSuffix = regexp.MustCompile(`-\d+$`)
 
 // ownSecret tells whether the operator itself, or one of its pods, uses a Secret of this name in the operand's namespace.
 func ownSecret(name string) bool {
-	if strings.HasPrefix(name, "raw-") || name == "cert-syncer-identity" {
+	// The last one is what an earlier version of the operator left.
+	if slices.Contains([]string{AcceptedInputsSecret, "cert-syncer-identity", "raw-cloud-credentials"}, name) {
 		return true
 	}
 	base := revisionSuffix.ReplaceAllString(name, "")

@@ -21,6 +21,8 @@ const (
 	kubeconfigFile = resourceDir + "/configmaps/" + KubeconfigsConfigMap + "/" + Name + ".kubeconfig"
 	credentialsDir = resourceDir + "/secrets/" + CloudCredentialsSecret
 	cloudCAKey     = "ca-bundle.pem"
+	cloudConfKey   = "cloud.conf"
+	trustKey       = "ca-bundle.crt"
 	cloudCAFile    = resourceDir + "/configmaps/" + CloudConfigConfigMap + "/" + cloudCAKey
 	kubeTokenFile  = certDir + "/secrets/" + KubeTokenSecret + "/token"
 	syncTokenFile  = resourceDir + "/secrets/" + CertSyncerTokenSecret + "/token"
@@ -54,8 +56,8 @@ func (f deliveredFile) forCertSyncer() bool {
 // and where there is no cert-syncer those that it would bring.
 func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error) {
 	files := []deliveredFile{
-		{ConfigMap, TrustedCAConfigMap, "ca-bundle.crt", c.trust},
-		{Secret, CloudConfigSecret, "cloud.conf", c.cloud.Config},
+		{ConfigMap, TrustedCAConfigMap, trustKey, c.trust},
+		{Secret, CloudConfigSecret, cloudConfKey, c.cloud.Config},
 	}
 	for _, key := range sortedKeys(c.cloud.Files) {
 		files = append(files, deliveredFile{Secret, CloudConfigSecret, key, c.cloud.Files[key]})

@@ -50,7 +50,7 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 		KeptAnnotation:          string(kept),
 		TokensAnnotation:        string(tokens),
 		ReloadedAnnotation:      strings.Join(sortedKeys(in.External.Reloaded), ","),
-		CredentialsAnnotation:   usedCredentials(in.Credentials),
+		CredentialsAnnotation:   usedCredentials(in),
 		RenderedByAnnotation:    RenderedBy(in.Version, in.Images.Operator),
 	}
 	podConfigMap.Data["pod.yaml"] = string(installedPod)
@@ -134,16 +134,19 @@ func (r *Resources) PodYAML() ([]byte, error) {
 // InputDigest identifies the cloud configuration, the one input in which a likely typo is judged by whether it is
 // a change. Identical bytes are never a change, whoever restarts or upgrades.
 func InputDigest(in Inputs) string {
+	if in.delivered != nil {
+		return in.delivered.inputDigest
+	}
 	sum := sha256.Sum256(in.CloudConfig.Data)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // usedCredentials is the value of CredentialsAnnotation.
-func usedCredentials(c Credentials) string {
-	if len(c.Data) == 0 {
+func usedCredentials(in Inputs) string {
+	if in.delivered == nil && len(in.Credentials.Data) == 0 {
 		return ""
 	}
-	return c.Source
+	return in.Credentials.Source
 }
 
 // UsesCredentials reports whether the candidate of this pod ConfigMap, nil if there is none, was accepted with keys of

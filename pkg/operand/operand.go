@@ -26,6 +26,10 @@ const (
 	// ClusterOperator. The mirror pods are called Name-<node>.
 	Name = "cloud-controller-manager"
 
+	// AcceptedInputsSecret is the Secret in Namespace that keeps the bytes of the inputs that were accepted last. It reaches
+	// no node.
+	AcceptedInputsSecret = "accepted-inputs"
+
 	// Lease is the Lease in Namespace that the leading cloud-controller-manager renews, where the platform names no other.
 	Lease = "cloud-controller-manager"
 
@@ -103,6 +107,9 @@ type Inputs struct {
 
 	// Policy tells whether a likely typo in the cloud configuration refuses the candidate.
 	Policy diagnostic.Policy
+
+	// delivered is the revision whose cloud configuration and credentials are delivered again, in the place of those above.
+	delivered *Revision
 }
 
 // Images are pull specifications.

@@ -217,6 +217,10 @@ func (c *checkedInputs) checkImages(in Inputs, base *corev1.Pod) {
 }
 
 func (c *checkedInputs) checkCloudConfig(in Inputs, cluster clouds.Cluster) {
+	if in.delivered != nil {
+		c.cloud = in.delivered.cloud
+		return
+	}
 	if in.CloudConfig.Problem != "" {
 		c.refuse(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source, Key: in.CloudConfig.Key, Message: in.CloudConfig.Problem})
 		return

@@ -38,6 +38,12 @@ func mergeTrust(sources []TrustSource) ([]byte, []diagnostic.Diagnostic) {
 
 const certificateType = "CERTIFICATE"
 
+// IsUsable reports whether the source adds any trust. Render reports and leaves out one that does not.
+func (s TrustSource) IsUsable() bool {
+	certificates, _ := s.certificates()
+	return s.Problem == "" && len(certificates) > 0
+}
+
 // certificates returns the certificates in DER and a problem for each block that is none.
 func (s TrustSource) certificates() ([][]byte, []diagnostic.Diagnostic) {
 	var certificates [][]byte

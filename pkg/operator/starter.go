@@ -21,20 +21,18 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/availability"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clientca"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/cloudtokens"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clusteroperatorstatus"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configobservation"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/kubetoken"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/managedcloudconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodeinitialization"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodemanager"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resourcesynccontroller"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/servingcert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticresources"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/targetconfigcontroller"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/tokens"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/trustedca"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/unmanaged"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/versions"
@@ -131,15 +129,13 @@ func (w *wiring) controllers() []factory.Controller {
 	return []factory.Controller{
 		configobservation.New(w.client, w.observed(), w.informers.config.Config().V1(),
 			w.informers.kubeSystem.Core().V1().ConfigMaps(), w.EventRecorder),
-		w.resourceSync(),
 		w.managedCloudConfig(),
 		w.targetConfig(),
 		w.staticPods(),
 		w.staticResources(),
 		w.platformInformers(),
 		w.clientCA(),
-		w.kubeToken(),
-		w.cloudTokens(),
+		w.tokens(),
 		w.servingCertificate(),
 		w.trustedCA(),
 		w.nodeManager(),
@@ -156,19 +152,6 @@ func (w *wiring) controllers() []factory.Controller {
 func (w *wiring) observed() configobservation.Listers {
 	return configobservation.NewListers(w.client, operatorclient.External(w.resource), w.informers.config.Config().V1(),
 		w.informers.kubeSystem.Core().V1().ConfigMaps(), w.OperatorVersion)
-}
-
-func (w *wiring) resourceSync() factory.Controller {
-	return resourcesynccontroller.New(resourcesynccontroller.Options{
-		Operator:         w.client,
-		UserConfig:       w.informers.userConfig.Core().V1().ConfigMaps(),
-		ManagedConfig:    w.informers.managedConfig.Core().V1().ConfigMaps(),
-		TargetConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
-		TargetSecrets:    w.informers.target.Core().V1().Secrets(),
-		ConfigMaps:       v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-		Secrets:          v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-		Recorder:         w.EventRecorder,
-	})
 }
 
 func (w *wiring) managedCloudConfig() factory.Controller {
@@ -212,6 +195,7 @@ func (w *wiring) staticPods() factory.Controller {
 		Infrastructures: w.informers.config.Config().V1().Infrastructures(),
 		ConfigMaps:      v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
 		Secrets:         v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+		OperatorImage:   w.OperatorImage,
 		Clock:           w.Clock,
 		Recorder:        w.EventRecorder,
 	})
@@ -246,27 +230,16 @@ func (w *wiring) clientCA() factory.Controller {
 	})
 }
 
-func (w *wiring) kubeToken() factory.Controller {
-	return kubetoken.New(kubetoken.Options{
-		Operator:        w.client,
-		ServiceAccounts: w.informers.target.Core().V1().ServiceAccounts(),
-		Secrets:         w.informers.target.Core().V1().Secrets(),
-		Client:          w.kube.CoreV1(),
-		Clock:           w.Clock,
-		Recorder:        w.EventRecorder,
-		Lifetime:        w.TokenLifetime,
-	})
-}
-
-func (w *wiring) cloudTokens() factory.Controller {
-	return cloudtokens.New(cloudtokens.Options{
-		Operator:        w.client,
-		ServiceAccounts: w.informers.target.Core().V1().ServiceAccounts(),
-		ConfigMaps:      w.informers.target.Core().V1().ConfigMaps(),
-		Secrets:         w.informers.target.Core().V1().Secrets(),
-		Client:          w.kube.CoreV1(),
-		Clock:           w.Clock,
-		Recorder:        w.EventRecorder,
+func (w *wiring) tokens() factory.Controller {
+	return tokens.New(tokens.Options{
+		Operator:          w.client,
+		ServiceAccounts:   w.informers.target.Core().V1().ServiceAccounts(),
+		ConfigMaps:        w.informers.target.Core().V1().ConfigMaps(),
+		Secrets:           w.informers.target.Core().V1().Secrets(),
+		Client:            w.kube.CoreV1(),
+		Clock:             w.Clock,
+		Recorder:          w.EventRecorder,
+		KubeTokenLifetime: w.TokenLifetime,
 	})
 }
 
@@ -285,10 +258,11 @@ func (w *wiring) servingCertificate() factory.Controller {
 
 func (w *wiring) trustedCA() factory.Controller {
 	return trustedca.New(trustedca.Options{
-		Operator:   w.client,
-		ConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
-		Clock:      w.Clock,
-		Recorder:   w.EventRecorder,
+		Operator:      w.client,
+		UserConfig:    w.informers.userConfig.Core().V1().ConfigMaps(),
+		ManagedConfig: w.informers.managedConfig.Core().V1().ConfigMaps(),
+		Clock:         w.Clock,
+		Recorder:      w.EventRecorder,
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // defaulted are the options that only tests set.
-var defaulted = map[string][]string{"cloudtokens": {"Lifetime"}, "targetconfigcontroller": {"Patience"}}
+var defaulted = map[string][]string{"targetconfigcontroller": {"Patience"}}
 
 // The compiler accepts an Options without some of its fields, and most controllers would only fail where they use them.
 func TestEveryControllerGetsAllItsOptions(t *testing.T) {

@@ -87,7 +87,7 @@ func ownConditions(t *testing.T) (explicit, ofControllers []string) {
 	slices.Sort(explicit)
 	explicit = slices.Compact(explicit)
 	require.Contains(t, explicit, "CloudConfigDegraded")
-	require.Contains(t, ofControllers, "CloudTokensDegraded")
+	require.Contains(t, ofControllers, "ManagedCloudConfigDegraded")
 	return explicit, ofControllers
 }
 

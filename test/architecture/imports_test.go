@@ -42,9 +42,7 @@ var layers = []layer{
 	// The observers run on the bootstrap node too, so they know nothing of the operator but its names.
 	{folder: "pkg/operator/configobservation", ours: []string{"pkg/operator/operatorclient", "pkg/operandconfig", "pkg/platform", "pkg/apis"}},
 
-	// These two read the raw copies, whose names the resource sync gives.
-	{folder: "pkg/operator/targetconfigcontroller", ours: append([]string{"pkg/operator/resourcesynccontroller"}, controllerMayImport...)},
-	{folder: "pkg/operator/trustedca", ours: append([]string{"pkg/operator/resourcesynccontroller"}, controllerMayImport...)},
+	{folder: "pkg/inputs", pure: true, ours: []string{"pkg/operator/operatorclient", "pkg/diagnostic", "pkg/operand", "pkg/operandconfig", "pkg/platform"}},
 
 	// The wiring knows everybody. Its sub-folders, the controllers, are in the layers that layerOf gives them.
 	{folder: "pkg/operator", ours: []string{"pkg", "bindata"}},
@@ -54,13 +52,13 @@ var layers = []layer{
 	{folder: "pkg/cmd/envfile", ours: []string{"pkg/regularfile", "pkg/printable"}},
 	// What the commands without a cluster share.
 	{folder: "pkg/offline", ours: []string{
-		"pkg/operator/configobservation", "pkg/operator/operatorclient", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis",
+		"pkg/inputs", "pkg/operator/configobservation", "pkg/operator/operatorclient", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis",
 		"pkg/regularfile",
 	}},
 	{folder: "pkg/cmd/findings", ours: []string{"pkg/offline", "pkg/diagnostic", "pkg/printable"}},
 	{folder: "pkg/cmd/validate", ours: []string{"pkg/cmd/findings", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
 	{folder: "pkg/cmd/convert", ours: []string{"pkg/cmd/findings", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
-	{folder: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/printable", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis", "bootstrap"}},
+	{folder: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/inputs", "pkg/printable", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis", "bootstrap"}},
 	{folder: "cmd", ours: []string{"pkg/cmd", "pkg/operator/staticpod", "pkg/operand", "pkg/logging", "pkg/version"}},
 	{folder: "test/dockerfile"},
 	{folder: "test/rights", ours: []string{"pkg/platform"}},
@@ -71,8 +69,8 @@ var layers = []layer{
 // another one.
 var controllerMayImport = []string{
 	"pkg/operator/operatorclient", "pkg/operator/observedplatform", "pkg/operator/ondemand", "pkg/operator/terminationmessage",
-	"pkg/operator/configmaps", "pkg/operator/tokenissuer", "pkg/operator/writeconflict",
-	"pkg/operand", "pkg/operandconfig", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/platform", "pkg/apis", "bindata",
+	"pkg/operator/configmaps", "pkg/operator/writeconflict",
+	"pkg/inputs", "pkg/operand", "pkg/operandconfig", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/platform", "pkg/apis", "bindata",
 }
 
 // forbiddenInPure are the imports with which a package could reach out by itself.
@@ -85,6 +83,7 @@ var forbiddenInPure = []string{
 // allowedInPure are exceptions to forbiddenInPure, all of them types and functions without effects.
 var allowedInPure = []string{
 	"k8s.io/client-go/tools/clientcmd/api/v1",
+	"k8s.io/client-go/listers/core/v1",
 	"github.com/openshift/library-go/pkg/operator/resource/resourcemerge",
 	"github.com/openshift/library-go/pkg/operator/resource/resourceread",
 }

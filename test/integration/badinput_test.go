@@ -38,7 +38,7 @@ func TestABadInputIsReportedAndLeavesTheLastRevision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			restore := sync.OnceFunc(tc.makeBad(t, c))
 			defer restore()
-			c.awaitCondition(t, tc.condition, operatorv1.ConditionTrue, tc.message)
+			c.awaitCondition(t, tc.condition, operatorv1.ConditionTrue, tc.message+c.untilThen(t, tc.condition))
 			c.awaitClusterOperator(t, configv1.OperatorDegraded, configv1.ConditionTrue, tc.message)
 			require.Equal(t, good, c.delivered(t))
 

@@ -217,8 +217,7 @@ func proxyPlaces(place string) bool {
 	return strings.HasPrefix(place, "configmap/cloud-controller-manager-pod") || strings.HasPrefix(place, "daemonset/")
 }
 
-// visible returns what can be read without the right to read Secrets: all but the inputs and their raw copies, which are
-// ConfigMaps because the user's are.
+// visible returns what can be read without the right to read Secrets: all but the inputs, of which the user's are ConfigMaps.
 func (c *cluster) visible(t *testing.T) map[string]any {
 	t.Helper()
 	ctx := t.Context()
@@ -243,9 +242,7 @@ func (c *cluster) visible(t *testing.T) map[string]any {
 		configMaps, err := c.kube.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{})
 		require.NoError(t, err)
 		for _, configMap := range configMaps.Items {
-			if !strings.HasPrefix(configMap.Name, "raw-") {
-				visible["configmap/"+configMap.Name] = configMap
-			}
+			visible["configmap/"+configMap.Name] = configMap
 		}
 		secrets, err := c.kube.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{})
 		require.NoError(t, err)

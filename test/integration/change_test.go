@@ -29,7 +29,7 @@ func TestACandidateOfWhichOnlyAPartWasWrittenNeverBecomesARevision(t *testing.T)
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	first := c.startOperator(t)
 	c.awaitRevision(t, 1)
-	allow := c.forbidUpdates(t, "configmaps", "cloud-controller-manager-pod")
+	allow := c.forbidUpdates(t, "configmaps", "cloud-controller-manager-pod", "false")
 
 	cloudConfigText(useOtherRegion)(t, c)
 	c.awaitCondition(t, "TargetConfigControllerDegraded", operatorv1.ConditionTrue, "")
@@ -98,8 +98,9 @@ func TestAForcedRedeploymentIsARevision(t *testing.T) {
 	require.Equal(t, int32(2), c.awaitRevision(t, 2))
 }
 
-// forbidUpdates lets nobody change the named ConfigMap or Secret of the operand's namespace until the returned function is called.
-func (c *cluster) forbidUpdates(t *testing.T, resource, name string) (allow func()) {
+// forbidUpdates lets nobody change the named ConfigMap or Secret of any namespace until the returned function is called, unless
+// the expression in CEL is true. It has to be false for the object as it is.
+func (c *cluster) forbidUpdates(t *testing.T, resource, name, unless string) (allow func()) {
 	t.Helper()
 	policies, bindings := c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies(), c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
 	meta := metav1.ObjectMeta{Name: "forbid-updates"}
@@ -114,7 +115,7 @@ func (c *cluster) forbidUpdates(t *testing.T, resource, name string) (allow func
 					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}},
 				},
 			}}},
-			Validations: []admissionv1.Validation{{Expression: "false", Message: "not today"}},
+			Validations: []admissionv1.Validation{{Expression: unless, Message: "not today"}},
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)

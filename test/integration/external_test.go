@@ -67,7 +67,7 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			restore := sync.OnceFunc(tc.makeBad(t, c))
 			defer restore()
-			c.awaitCondition(t, tc.condition, operatorv1.ConditionTrue, tc.message)
+			c.awaitCondition(t, tc.condition, operatorv1.ConditionTrue, tc.message+c.untilThen(t, tc.condition))
 			require.Equal(t, good, c.delivered(t))
 			c.awaitKey(t, "cloud-tokens", "token", "second")
 			restore()

@@ -14,7 +14,6 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -239,13 +238,6 @@ func (c *cluster) replaceCredentials(t *testing.T) {
 	before, err := client.Get(t.Context(), "openstack-cloud-credentials", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.NoError(t, client.Delete(t.Context(), before.Name, metav1.DeleteOptions{}))
-	await(t, "the copy of the credentials to go", func(ctx context.Context) error {
-		_, err := client.Get(ctx, "raw-cloud-credentials", metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("it is there: %w", err)
-	})
 	c.createSecret(t, before.Name, "clouds.yaml", string(before.Data["clouds.yaml"])+"\n")
 }
 

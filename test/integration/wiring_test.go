@@ -44,14 +44,14 @@ type wire struct {
 // the first one that fails names the controller.
 var wires = []wire{
 	{controller: "ConfigObserver", does: "observes the platform", proof: provesObservation},
-	{controller: "ResourceSyncController", does: "copies the credentials", proof: provesResourceSync},
 	{controller: "ManagedCloudConfig", does: "writes kube-cloud-config", elsewhere: TestOnVSphereTheOperatorWritesTheManagedConfigBehindItsGate},
 	{controller: "Unmanaged", does: "reports that nothing is to run", elsewhere: TestAPlatformWithoutACloudControllerManagerIsAvailable},
 	{controller: "StaticResources", does: "creates the ServiceAccounts", proof: provesStaticResources},
 	{controller: "ClientCA", does: "copies the client CAs", proof: provesClientCA},
-	{controller: "KubeToken", does: "requests the operand's token", proof: hasKey("kube-token", "token")},
+	{controller: "Tokens", does: "requests the operand's token", proof: hasKey("kube-token", "token")},
 	{controller: "ServingCertificate", does: "issues the serving certificate", proof: hasKey("serving-cert", "tls.crt")},
 	{controller: "TargetConfigController", does: "renders the static pod and the DaemonSet", proof: provesTargetConfig},
+	{controller: "TargetConfigController", does: "keeps what it accepted", proof: hasKey("accepted-inputs", "inputs.json")},
 	{controller: "StatusSyncer_cloud-controller-manager", does: "writes the ClusterOperator", proof: provesClusterOperator},
 	{controller: "TrustedCAExpiryController", does: "reports expiring CAs", proof: hasCondition("TrustedCANotices")},
 	{controller: "NodeInitializationController", does: "judges uninitialized nodes", proof: hasCondition("NodeInitializationDegraded")},
@@ -75,7 +75,7 @@ var wires = []wire{
 	{controller: "NodeManagerController", does: "judges the DaemonSet", proof: hasCondition("NodeManagerDegraded")},
 	{controller: "Versions", does: "publishes through the ClusterOperator", proof: provesVersions},
 	{controller: "RevisionController", does: "waits for the tokens of the candidate", proof: waitsForTokens},
-	{controller: "CloudTokens", does: "requests the federated token", proof: hasKey("cloud-tokens", "token")},
+	{controller: "Tokens", does: "requests the federated token", proof: hasKey("cloud-tokens", "token")},
 	{controller: "RevisionController", does: "copies until the revision is whole", proof: copiesUntilWhole},
 	{controller: "PruneController", does: "removes old revisions", proof: provesPruning},
 	{controller: "LoggingSyncer", does: "sets the log level", proof: provesLogLevel},
@@ -141,19 +141,6 @@ func provesObservation(t *testing.T, w *wired) {
 		resource, err := w.resource(ctx)
 		if err == nil && !bytes.Contains(resource.Spec.ObservedConfig.Raw, []byte(`"platform":"azure"`)) {
 			return fmt.Errorf("it is %s", resource.Spec.ObservedConfig.Raw)
-		}
-		return err
-	})
-}
-
-func provesResourceSync(t *testing.T, w *wired) {
-	secrets := w.kube.CoreV1().Secrets(targetNamespace)
-	credentials, err := secrets.Get(t.Context(), "azure-cloud-credentials", metav1.GetOptions{})
-	require.NoError(t, err)
-	await(t, "secret/raw-cloud-credentials", func(ctx context.Context) error {
-		copied, err := secrets.Get(ctx, "raw-cloud-credentials", metav1.GetOptions{})
-		if err == nil && !maps.EqualFunc(copied.Data, credentials.Data, bytes.Equal) {
-			return fmt.Errorf("it is no copy")
 		}
 		return err
 	})
@@ -282,7 +269,7 @@ func provesVersions(t *testing.T, w *wired) {
 
 // waitsForTokens makes a candidate that needs a token while nobody can write one.
 func waitsForTokens(t *testing.T, w *wired) {
-	allow := w.forbidUpdates(t, "secrets", "cloud-tokens")
+	allow := w.forbidUpdates(t, "secrets", "cloud-tokens", "false")
 	w.editSecret(t, "azure-cloud-credentials", func(s *corev1.Secret) {
 		delete(s.Data, "azure_client_secret")
 		s.Data["azure_federated_token_file"] = []byte("/var/run/secrets/openshift/serviceaccount/token")

@@ -95,7 +95,11 @@ func intoSection(text, spelling string) string {
 
 func atTheEnd(text, spelling string) string { return text + spelling + "\n" }
 
-func intoBraces(text, spelling string) string { return strings.Replace(text, "{", "{"+spelling+",", 1) }
+// intoBraces puts members behind the first brace. The installer's empty secret goes, or the key would be ambiguous.
+func intoBraces(text, spelling string) string {
+	text = strings.Replace(text, `"aadClientSecret": "",`, "", 1)
+	return strings.Replace(text, "{", "{"+spelling+",", 1)
+}
 
 // intoGlobal puts lines below the first line of a mapping.
 func intoGlobal(text, spelling string) string {

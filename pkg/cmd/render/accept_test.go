@@ -282,12 +282,13 @@ func TestWhatIsAcceptedAllTheSameIsReported(t *testing.T) {
 		"a proxy CA that is missing": {
 			prepare: func(n node) { n.remove("manifests/user-ca-bundle-config.yaml") },
 			stderr: openStackNotices + "render: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: " +
-				"it is not among the manifests, but the Proxy names it in spec.trustedCA: add it, or its CAs are not trusted\n",
+				"it does not exist; create it, or correct spec.trustedCA of manifests/cluster-proxy-01-config.yaml: proxy.config.openshift.io/cluster\n",
 		},
 		"a proxy CA under another key": {
 			prepare: func(n node) { n.edit("manifests/user-ca-bundle-config.yaml", "ca-bundle.crt", "ca.crt") },
 			stderr: openStackNotices + "render: manifests/user-ca-bundle-config.yaml: configmap/user-ca-bundle in openshift-config, " +
-				"key ca-bundle.crt: the key is missing or empty, so it adds no trust: put the CA certificates there in PEM\n",
+				"key ca-bundle.crt: there is no such key, the object has ca.crt; add the key, or correct spec.trustedCA of " +
+				"manifests/cluster-proxy-01-config.yaml: proxy.config.openshift.io/cluster\n",
 		},
 		"no system trust": {
 			flags:  []string{"--system-trust-bundle=nowhere.pem"},

@@ -202,7 +202,7 @@ func TestWhatIsRefusedOfExternalOnTheBootstrapNode(t *testing.T) {
 		},
 		"a cloud configuration that is not there": {
 			prepare: replace("name: acme, key: acme.yaml", "name: acne, key: acme.yaml"),
-			stderr:  "configmap/acne in openshift-config, key acme.yaml: it is not among the manifests, but spec.external.cloudConfig in " + resourceFile + " names it: add it",
+			stderr:  "configmap/acne in openshift-config, key acme.yaml: it does not exist; create it, or correct spec.external.cloudConfig of cloudcontrollermanager/cluster",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

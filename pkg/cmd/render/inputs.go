@@ -7,8 +7,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
-// inputs is what was read.
-type inputs struct {
+// files is what was read.
+type files struct {
 	*offline.Cluster
 	// images are the images of the release by tag.
 	images map[string]string
@@ -17,8 +17,8 @@ type inputs struct {
 }
 
 // readInputs reads every file, each of which has to be there and in order.
-func (o *options) readInputs() (*inputs, error) {
-	in := &inputs{}
+func (o *options) readInputs() (*files, error) {
+	in := &files{}
 	var err error
 	in.Cluster, err = offline.Read(offline.Files{
 		Manifests: o.renderedManifestFiles, Infrastructure: o.infraConfigFile,

@@ -34,6 +34,8 @@ func withSecret(data string) func(node) {
 	}
 }
 
+const correctInfra = "correct spec.cloudConfig of manifests/cluster-infrastructure-02-config.yml: infrastructure.config.openshift.io/cluster"
+
 func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(node)
@@ -165,22 +167,22 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 		"a cloud config that is not there": {
 			prepare: func(n node) { n.remove(cloudFile) },
 			flags:   []string{"--cloud-config-file="},
-			message: "configmap/cloud-provider-config in openshift-config, key config: it is not among the manifests, but spec.cloudConfig in manifests/cluster-infrastructure-02-config.yml names it: add it",
+			message: "configmap/cloud-provider-config in openshift-config, key config: it does not exist; create it, or " + correctInfra,
 		},
 		"a cloud config under another key": {
 			prepare: func(n node) { n.edit(infraFile, "key: config", "key: konfig") },
 			flags:   []string{"--cloud-config-file="},
-			message: userConfig + ", key konfig: the key is missing, there is only ca-bundle.pem, config: write the cloud configuration under it",
+			message: userConfig + ", key konfig: there is no such key, the object has ca-bundle.pem, config; add the key, or " + correctInfra,
 		},
 		"a cloud config that is empty": {prepare: func(n node) {
 			n.write(cloudFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cloud-provider-config, namespace: openshift-config}\ndata: {config: ''}\n")
 		}, flags: []string{"--cloud-config-file="}, message: "manifests/99_cloud-creds-secret.yaml: secret/openstack-credentials in kube-system, line 11:13 of the value of key clouds.yaml: cacert is \"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line"},
 		"a cloud config without any key": {prepare: func(n node) {
 			n.write(cloudFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cloud-provider-config, namespace: openshift-config}\n")
-		}, flags: []string{"--cloud-config-file="}, message: "manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, key config: the key is missing, there is no key at all: write the cloud configuration under it"},
+		}, flags: []string{"--cloud-config-file="}, message: "manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, key config: there is no such key, the object has no data; add the key, or " + correctInfra},
 		"a cloud config that is binary": {prepare: func(n node) {
 			n.write(cloudFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cloud-provider-config, namespace: openshift-config}\nbinaryData: {config: AAE=}\n")
-		}, flags: []string{"--cloud-config-file="}, message: "manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, key config: it is binary data: write it as text under data"},
+		}, flags: []string{"--cloud-config-file="}, message: "manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, key config: it holds binary data, which no file on a node is made from; store it as plain text in UTF-8"},
 		"a cloud config that nothing names": {prepare: func(n node) {
 			n.edit(infraFile, "  cloudConfig:\n    key: config\n    name: cloud-provider-config\n", "  cloudConfig: {}\n")
 		}, flags: []string{"--cloud-config-file="}, message: "manifests/99_cloud-creds-secret.yaml: secret/openstack-credentials in kube-system, line 11:13 of the value of key clouds.yaml: cacert is \"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line"},
@@ -189,7 +191,7 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 				n.edit(cloudFile, "data:\n  ca-bundle.pem: |\n", "binaryData: {ca-bundle.pem: AAE=}\ndata:\n  other: |\n")
 			},
 			flags:   []string{"--cloud-config-file="},
-			message: userConfig + ", key ca-bundle.pem: it is binary data: write it as text under data",
+			message: userConfig + ", key ca-bundle.pem: it holds binary data, which no file on a node is made from; store it as plain text in UTF-8",
 		},
 		"a generated cloud config that is broken where the user's is not": {
 			prepare: func(n node) { n.edit(generatedFile, "[LoadBalancer]", "[LoadBalancer") },

@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bootstrap"
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
@@ -65,7 +66,7 @@ func (o *options) render() ([]output, error) {
 }
 
 // noticeUnmanaged says why a known platform gets no pod.
-func (o *options) noticeUnmanaged(in *inputs, config *operandconfig.Config) {
+func (o *options) noticeUnmanaged(in *files, config *operandconfig.Config) {
 	if platform.AbsenceOf(&config.Cluster.Status) == platform.NotDeclared {
 		o.notice("platform %s has a cloud-controller-manager that the administrator runs: no pod is written; to have one, "+
 			"add the manifest of cloudcontrollermanager/cluster with spec.external", in.PlatformName)
@@ -75,7 +76,7 @@ func (o *options) noticeUnmanaged(in *inputs, config *operandconfig.Config) {
 }
 
 // renderOperand returns nil and leaves a notice where no cloud-controller-manager can run.
-func (o *options) renderOperand(in *inputs, observed []byte) (*operand.Resources, error) {
+func (o *options) renderOperand(in *files, observed []byte) (*operand.Resources, error) {
 	config, err := operandconfig.Decode(observed)
 	if err != nil {
 		return nil, err
@@ -98,18 +99,18 @@ func (o *options) renderOperand(in *inputs, observed []byte) (*operand.Resources
 			"than to initialise nodes: %s", noPod)
 		return nil, nil
 	}
-	external, credentials, err := o.secrets(in, p, config)
-	if err != nil || external == nil {
+	gathered, err := in.Gather(config, p)
+	if err != nil || !o.hasSecrets(p, gathered) {
 		return nil, err
 	}
-	candidate, err := o.candidate(in, p, config)
+	candidate, err := o.candidate(in, p, config, gathered)
 	if err != nil {
 		return nil, err
 	}
-	candidate.Config, candidate.Credentials, candidate.External = observed, credentials, *external
+	candidate.Config = observed
 	resources, err := operand.Render(candidate)
 	if err == nil && len(resources.Tokens) > 0 {
-		o.notice("%s asks for a login with tokens of a ServiceAccount, and before the API runs nobody can issue one: %s", credentials.Source, noPod)
+		o.notice("%s asks for a login with tokens of a ServiceAccount, and before the API runs nobody can issue one: %s", candidate.Credentials.Source, noPod)
 		return nil, nil
 	}
 	return resources, err
@@ -118,34 +119,23 @@ func (o *options) renderOperand(in *inputs, observed []byte) (*operand.Resources
 // noPod is what becomes of an installation without a pod on the bootstrap node.
 const noPod = "no pod is written, and nodes stay uninitialized until the cluster's own cloud-controller-manager runs"
 
-// secrets are the credentials: those of the platform, or those that spec.external names. It returns nil and leaves a notice
-// where there are none.
-func (o *options) secrets(in *inputs, p platform.Platform, config *operandconfig.Config) (*operand.ExternalSecrets, operand.Credentials, error) {
-	if p.Credentials.Secret == "" && config.External != nil && len(config.External.Secrets) > 0 {
-		external, err := in.ExternalSecrets(config.External)
-		if err != nil {
-			return nil, operand.Credentials{}, err
-		}
-		if missing := external.Missing; len(missing) > 0 && len(missing) == len(external.Problems) {
-			o.notice("spec.external names %s, but not every one of them is among the manifests, so no identity can serve on the bootstrap node: %s",
-				strings.Join(missing, " and "), noPod)
-			return nil, operand.Credentials{}, nil
-		}
-		return &external, external.ReadOnce, nil
+// hasSecrets leaves a notice where a Secret is missing.
+func (o *options) hasSecrets(p platform.Platform, gathered *inputs.Gathered) bool {
+	external := gathered.External
+	if missing := external.Missing; len(missing) > 0 && len(missing) == len(external.Problems) {
+		o.notice("spec.external names %s, but not every one of them is among the manifests, so no identity can serve on the bootstrap node: %s",
+			strings.Join(missing, " and "), noPod)
+		return false
 	}
-	credentials, err := in.Credentials(p.Credentials)
-	if err != nil {
-		return nil, operand.Credentials{}, err
-	}
-	if p.Credentials.Secret != "" && !p.Credentials.Optional && credentials.Data == nil {
+	if p.Credentials.Secret != "" && !p.Credentials.Optional && gathered.Credentials.Data == nil {
 		o.notice("%s is among the manifests, so no identity can serve on the bootstrap node: %s", offline.NoneOf(p.Credentials), noPod)
-		return nil, operand.Credentials{}, nil
+		return false
 	}
-	return &operand.ExternalSecrets{}, credentials, nil
+	return true
 }
 
-// candidate gathers what operand.Render reads, but for the configuration and the credentials.
-func (o *options) candidate(in *inputs, p platform.Platform, config *operandconfig.Config) (operand.Inputs, error) {
+// candidate is what operand.Render reads, but for the configuration.
+func (o *options) candidate(in *files, p platform.Platform, config *operandconfig.Config, gathered *inputs.Gathered) (operand.Inputs, error) {
 	if err := operandconfig.Required(config); err != nil {
 		return operand.Inputs{}, fmt.Errorf("%s: %w", in.Infrastructure.Source(), err)
 	}
@@ -153,16 +143,8 @@ func (o *options) candidate(in *inputs, p platform.Platform, config *operandconf
 	if err != nil {
 		return operand.Inputs{}, err
 	}
-	cloudConfig, err := in.ObservedCloudConfig(p, config)
-	if err != nil {
-		return operand.Inputs{}, err
-	}
 	if len(in.SystemTrust) == 0 {
 		o.notice("%s does not exist, so the cloud-controller-manager trusts only the CAs of the cluster's configuration", o.systemTrustBundle)
-	}
-	trust, err := in.Trust(config.TrustedCA)
-	if err != nil {
-		return operand.Inputs{}, err
 	}
 	phase := operand.BootstrapPhase()
 	phase.Files = &operand.FileLayout{SecretsDir: o.secretsHostPath, ConfigDir: o.configHostPath, Prefix: filePrefix}
@@ -171,15 +153,17 @@ func (o *options) candidate(in *inputs, p platform.Platform, config *operandconf
 		Platform:    p,
 		Overrides:   in.overrides,
 		Images:      images,
-		CloudConfig: cloudConfig,
-		Trust:       trust,
+		CloudConfig: gathered.CloudConfig,
+		Credentials: gathered.Credentials,
+		External:    gathered.External,
+		Trust:       gathered.Trust,
 		// There is no good revision that a typo could replace, and an installation is not to fail over one.
 		Policy: diagnostic.Lenient,
 	}, nil
 }
 
 // images finds the operand's image. Two sources that differ are a mistake that would be found on the node otherwise.
-func (o *options) images(in *inputs, p platform.Platform, external *ccmv1.External) (operand.Images, error) {
+func (o *options) images(in *files, p platform.Platform, external *ccmv1.External) (operand.Images, error) {
 	if external != nil && external.Image != "" && o.image != "" && o.image != external.Image {
 		return operand.Images{}, fmt.Errorf("--manifest-image is %s, but spec.external of cloudcontrollermanager/cluster has %s: give one of them, or the same",
 			o.image, external.Image)
@@ -239,7 +223,7 @@ func (o *options) notice(format string, args ...any) {
 }
 
 // explain puts every problem of refused inputs on one line.
-func (o *options) explain(in *inputs, err error) error {
+func (o *options) explain(in *files, err error) error {
 	var refused *operand.InputError
 	if !errors.As(err, &refused) {
 		return err

@@ -108,7 +108,7 @@ func TestAKeyThatTheInfrastructureDoesNotNameIsNotRead(t *testing.T) {
 			f.write("cloud.yaml", configMap+test.file)
 			got := f.run()
 			require.Equal(t, 1, got.code, got.stdout)
-			message := "cloud.yaml:6:1: error: key " + test.key + ": the key is missing, there is only " + test.keys + ": write the cloud configuration under it"
+			message := "cloud.yaml:6:1: error: key " + test.key + ": there is no such key, the object has " + test.keys + "; add the key"
 			if test.infra != "other: a" {
 				message += ", or correct spec.cloudConfig.key in infra.yaml"
 			}
@@ -134,30 +134,30 @@ func TestAConfigMapThatNoInfrastructureNamesIsReadUnderItsLikelyKey(t *testing.T
 	}
 }
 
-// Two duplicate keys, of which the first is reported with the line of the second.
+// Two duplicate keys, of which the second is reported with the line of the first.
 func TestALineInAMessageIsOneOfTheFile(t *testing.T) {
 	const twice = "[Global]\nregion = one\nregion = two\n"
 	infra := infrastructure
 	for name, test := range map[string]struct{ platform, file, finding string }{
 		"in a literal block": {
 			"OpenStack", configMap + "  config: |\n" + indent(twice),
-			"cloud.yaml:9:5: warning: this region is dropped: it is set again, and the last value counts (see line 10)",
+			"cloud.yaml:10:5: error: duplicate key region in [Global]: keep one (see line 9)",
 		},
 		"in a second document": {
 			"OpenStack", "# ours\n---\n" + configMap + "  config: |\n" + indent(twice),
-			"cloud.yaml:11:5: warning: this region is dropped: it is set again, and the last value counts (see line 12)",
+			"cloud.yaml:12:5: error: duplicate key region in [Global]: keep one (see line 11)",
 		},
 		"in a folded block, where lines of the text are lines of the file no more": {
 			"OpenStack", configMap + "  config: >\n    [Global]\n\n    region = one\n\n    region = two\n",
-			"cloud.yaml:10:5: warning: this region is dropped: it is set again, and the last value counts (see line 12)",
+			"cloud.yaml:12:5: error: duplicate key region in [Global]: keep one (see line 10)",
 		},
 		"in double quotes": {
 			"OpenStack", configMap + "  config: \"[Global]\\nregion = one\\nregion = two\\n\"\n",
-			"cloud.yaml:7:22: warning: this region is dropped: it is set again, and the last value counts (see line 7)",
+			"cloud.yaml:7:36: error: duplicate key region in [Global]: keep one (see line 7)",
 		},
 		"in JSON": {
 			"Azure", configMap + "  config: |\n" + indent("{\"location\": \"a\",\n \"location\": \"b\"}\n"),
-			"cloud.yaml:8:6: warning: this location is dropped: duplicate key, and the last value counts (see line 9)",
+			"cloud.yaml:9:6: error: duplicate key location: keep one (see line 8)",
 		},
 		"in YAML": {
 			"VSphere", configMap + "  config: |\n" + indent("global:\n  port: 1\nvcenter:\n  a: {server: a, datacenters: [a]}\nglobal:\n  port: 2\n"),
@@ -165,7 +165,7 @@ func TestALineInAMessageIsOneOfTheFile(t *testing.T) {
 		},
 		"in an item of a list": {
 			"OpenStack", list(configMap + "  config: |\n" + indent(twice)),
-			"cloud.yaml:11:7: warning: this region is dropped: it is set again, and the last value counts (see line 12)",
+			"cloud.yaml:12:7: error: duplicate key region in [Global]: keep one (see line 11)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -252,15 +252,15 @@ func TestWhatStandsInTheConfigMapInsteadOfAConfiguration(t *testing.T) {
 	for name, test := range map[string]struct{ file, finding string }{
 		"no data": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
-			"cloud.yaml:1:1: error: key config: the key is missing, there is no key at all: write the cloud configuration under it, or correct spec.cloudConfig.key in infra.yaml",
+			"cloud.yaml:1:1: error: key config: there is no such key, the object has no data; add the key, or correct spec.cloudConfig.key in infra.yaml",
 		},
 		"two keys, none of which is it": {
 			configMap + "  a: one\n  b: two\n",
-			"cloud.yaml:6:1: error: key config: the key is missing, there is only a, b: write the cloud configuration under it, or correct spec.cloudConfig.key in infra.yaml",
+			"cloud.yaml:6:1: error: key config: there is no such key, the object has a, b; add the key, or correct spec.cloudConfig.key in infra.yaml",
 		},
 		"binary data": {
 			strings.Replace(configMap, "\ndata:", "\nbinaryData:", 1) + "  config: W0dsb2JhbF0K\n",
-			"cloud.yaml:7:3: error: it is binary data: write it as text under data",
+			"cloud.yaml:7:3: error: it holds binary data, which no file on a node is made from; store it as plain text in UTF-8",
 		},
 		"nothing under the key": {
 			configMap + "  config: \"\"\n",
@@ -353,7 +353,7 @@ func TestManifests(t *testing.T) {
 		"with a CA that is not there": {
 			map[string]string{"proxy.yaml": proxy, "secret.yaml": secret + "stringData:\n  clouds.yaml: |\n" + indent(clouds)}, 0, []string{
 				"infra.yaml:1:1: warning: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: " +
-					"it is not among the manifests, but the Proxy names it in spec.trustedCA: add it, or its CAs are not trusted",
+					"it does not exist; create it, or correct spec.trustedCA of manifests/proxy.yaml: proxy.config.openshift.io/cluster",
 				"0 errors, 1 warning" + summary,
 			},
 		},

@@ -29,7 +29,7 @@ func TestNamesWithControlCharactersDoNotReachTheTerminalRaw(t *testing.T) {
 		"of a file that is missing":     {"", "", 2, `\x1b[2J\u009b\u202e\rvil.yaml cannot be read`},
 		"of a file with a finding":      {evil, configMap + "  config: |\n    [Globl]\n", 1, `\x1b[2J\u009b\u202e\rvil.yaml:8:5: error`},
 		"of an object":                  {"a", configMap + "  a: b\n---\n" + strings.Replace(configMap, "cloud-provider-config", escaped, 1), 2, `\x1b[2J\u009b\u202e\rvil in openshift-config`},
-		"of a key":                      {"a", configMap + "  " + escaped + ": a\n", 1, `there is only e\x1b[2J\u009b\u202e\rvil`},
+		"of a key":                      {"a", configMap + "  " + escaped + ": a\n", 1, `the object has e\x1b[2J\u009b\u202e\rvil`},
 		"of a key whose value is wrong": {"a", configMap + "  " + escaped + ": [a]\n", 2, `data.e\x1b[2J\u009b\u202e\rvil in`},
 		"of a kind":                     {"a", strings.Replace(configMap, "ConfigMap", escaped, 1) + "  a: b\n", 2, `\x1b[2j\u009b\u202e\rvil/cloud`},
 		"of a value of the cloud":       {"a", configMap + "  config: \"[Global]\\nregion = \\\"a\\\"\\n[LoadBalancer]\\nenabled = \\e[2J\\u009b\\u202ex\\n\"\n", 1, "enabled is"},

@@ -3,7 +3,6 @@
 package managedcloudconfig
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,10 +21,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
@@ -38,9 +37,6 @@ const (
 	// acceptedAnnotation is the digest of the user's configuration that the ConfigMap was made from: what was accepted once is
 	// not refused later for what only looks like a mistake.
 	acceptedAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
-
-	// defaultKey is the installer's, where Infrastructure names a ConfigMap but no key.
-	defaultKey = "config"
 
 	// mostProblems is how many problems the condition lists.
 	mostProblems = 5
@@ -59,10 +55,9 @@ type Options struct {
 }
 
 type controller struct {
-	operator      v1helpers.OperatorClient
-	userConfig    corelisters.ConfigMapNamespaceLister
-	managedConfig corelisters.ConfigMapNamespaceLister
-	client        corev1client.ConfigMapsGetter
+	operator v1helpers.OperatorClient
+	reader   inputs.Reader
+	client   corev1client.ConfigMapsGetter
 }
 
 // New returns the controller that keeps configmap/kube-cloud-config in openshift-config-managed equal to what the platform's
@@ -75,10 +70,9 @@ func New(o Options) factory.Controller {
 
 func newController(o Options) *controller {
 	return &controller{
-		operator:      o.Operator,
-		userConfig:    o.UserConfig.Lister().ConfigMaps(operatorclient.UserConfigNamespace),
-		managedConfig: o.ManagedConfig.Lister().ConfigMaps(operatorclient.ManagedConfigNamespace),
-		client:        o.Client,
+		operator: o.Operator,
+		reader:   inputs.Listers{UserConfig: o.UserConfig.Lister(), ManagedConfig: o.ManagedConfig.Lister()},
+		client:   o.Client,
 	}
 }
 
@@ -102,13 +96,20 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil || managed.Rewrite == nil {
 		return err
 	}
-	current, err := get(c.managedConfig, operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig)
+	current, err := c.reader.ConfigMap(operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig)
 	if err != nil {
 		return err
 	}
-	source, err := c.source(observed.CloudConfig, current)
+	source, err := inputs.UserCloudConfig(c.reader, observed)
 	if err != nil {
 		return err
+	}
+	if source.Object == nil && current == nil {
+		// In a new cluster nobody may have needed it.
+		source.Problem = ""
+	}
+	if source.Problem != "" {
+		return keptBecause(diagnostic.Diagnostic{Object: source.Source, Key: source.Key, Message: source.Problem})
 	}
 	wanted, err := render(managed.Rewrite, observed, source, current)
 	if err != nil {
@@ -134,91 +135,35 @@ func observe(spec *operatorv1.OperatorSpec) (*operandconfig.Config, platform.Man
 	return observed, current.ManagedConfig, nil
 }
 
-// get returns nil for a ConfigMap that does not exist.
-func get(lister corelisters.ConfigMapNamespaceLister, namespace, name string) (*corev1.ConfigMap, error) {
-	found, err := lister.Get(name)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("configmap/%s in %s: %w", name, namespace, err)
-	}
-	return found, nil
-}
-
-// source is the user's configuration.
-type source struct {
-	name, key string
-	config    []byte // nil where there is none
-	data      map[string]string
-	binary    map[string][]byte
-}
-
-// source reads the ConfigMap that Infrastructure names. One that is named but gone is a mistake where it was there before; in a
-// new cluster nobody may have needed it.
-func (c *controller) source(reference operandconfig.CloudConfigReference, current *corev1.ConfigMap) (source, error) {
-	s := source{name: reference.Name, key: cmp.Or(reference.Key, defaultKey)}
-	if reference.Name == "" {
-		return s, nil
-	}
-	found, err := get(c.userConfig, operatorclient.UserConfigNamespace, reference.Name)
-	if err != nil {
-		return source{}, err
-	}
-	if found == nil {
-		if current == nil {
-			return s, nil
-		}
-		return source{}, keptBecause(diagnostic.Diagnostic{Object: s.object(),
-			Message: "it does not exist; create it, or correct spec.cloudConfig of infrastructure.config.openshift.io/cluster"})
-	}
-	text, exists := found.Data[s.key]
-	if !exists {
-		return source{}, keptBecause(diagnostic.Diagnostic{Object: s.object(), Key: s.key,
-			Message: "there is no such key with text; add it, or correct spec.cloudConfig of infrastructure.config.openshift.io/cluster"})
-	}
-	s.config, s.data, s.binary = []byte(text), maps.Clone(found.Data), found.BinaryData
-	delete(s.data, s.key)
-	return s, nil
-}
-
-func (s source) object() string {
-	if s.name == "" {
-		return "infrastructure.config.openshift.io/cluster"
-	}
-	return "configmap/" + s.name + " in " + operatorclient.UserConfigNamespace
-}
-
 // render makes the ConfigMap, or says why the source is refused.
-func render(rewrite clouds.Rewrite, observed *operandconfig.Config, s source, current *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+func render(rewrite clouds.Rewrite, observed *operandconfig.Config, s inputs.UserConfig, current *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 	result := rewrite(clouds.Source{
-		Config:             s.config,
+		Config:             s.Data,
 		CredentialsUnknown: true, // each component has its own
 		Cluster:            observed.Cluster,
 	})
-	accepted := digest(s.config)
+	accepted := digest(s.Data)
 	policy := diagnostic.Lenient
 	if current != nil && current.Annotations[acceptedAnnotation] != "" && current.Annotations[acceptedAnnotation] != accepted {
 		policy = diagnostic.Strict
 	}
 	var problems []diagnostic.Diagnostic
 	for _, f := range result.Errors(policy) {
-		p := diagnostic.Diagnostic{Object: s.object(), Line: f.Line, Column: f.Column, Message: f.Message, SeeLine: f.SeeLine}
-		if s.name != "" {
-			p.Key = s.key
-		}
-		problems = append(problems, p)
+		problems = append(problems, diagnostic.Diagnostic{
+			Object: s.Source, Key: s.Key, Line: f.Line, Column: f.Column, Message: f.Message, SeeLine: f.SeeLine,
+		})
 	}
 	if len(problems) > 0 {
 		return nil, keptBecause(problems...)
 	}
-	data := maps.Clone(s.data)
-	if data == nil {
-		data = map[string]string{}
+	data, binary := map[string]string{}, map[string][]byte{}
+	if s.Object != nil {
+		maps.Copy(data, s.Object.Data)
+		maps.Copy(binary, s.Object.BinaryData)
 	}
-	data[operatorclient.ManagedCloudConfigKey] = string(result.Config)
-	binary := maps.Clone(s.binary)
+	delete(data, s.Key)
 	delete(binary, operatorclient.ManagedCloudConfigKey)
+	data[operatorclient.ManagedCloudConfigKey] = string(result.Config)
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   operatorclient.ManagedConfigNamespace,

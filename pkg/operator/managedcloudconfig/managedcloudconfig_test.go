@@ -115,15 +115,15 @@ func TestSync(t *testing.T) {
 		"a configuration that is gone is a mistake": {
 			observed: observed, objects: []runtime.Object{managed(digest([]byte(ini)), map[string]string{"cloud.conf": rewritten})},
 			want: map[string]string{"cloud.conf": rewritten}, digest: digest([]byte(ini)),
-			wantErr: kept + "configmap/cloud-provider-config in openshift-config: it does not exist; create it, or correct spec.cloudConfig of infrastructure.config.openshift.io/cluster",
+			wantErr: kept + "configmap/cloud-provider-config in openshift-config, key config: it does not exist; create it, or correct spec.cloudConfig of infrastructure.config.openshift.io/cluster",
 		},
 		"a key that is gone is a mistake": {
 			observed: observed, objects: []runtime.Object{user(map[string]string{"cloud.conf": ini})},
-			wantErr: kept + "configmap/cloud-provider-config in openshift-config, key config: there is no such key with text; add it, or correct spec.cloudConfig of infrastructure.config.openshift.io/cluster",
+			wantErr: kept + "configmap/cloud-provider-config in openshift-config, key config: there is no such key, the object has cloud.conf; add the key, or correct spec.cloudConfig of infrastructure.config.openshift.io/cluster",
 		},
 		"nothing is known of any vCenter": {
 			observed: nothingKnown,
-			wantErr: kept + "infrastructure.config.openshift.io/cluster: there is no vCenter: write the key vcenter with an entry, " +
+			wantErr: kept + "infrastructure.config.openshift.io/cluster, spec.cloudConfig: there is no vCenter: write the key vcenter with an entry, " +
 				"or add it to spec.platformSpec.vsphere.vcenters of infrastructure.config.openshift.io/cluster",
 		},
 		"a broken configuration leaves what is there": {

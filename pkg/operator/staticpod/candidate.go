@@ -2,7 +2,10 @@ package staticpod
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/openshift/library-go/pkg/operator/revisioncontroller"
@@ -15,7 +18,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/tokenissuer"
 )
 
 // A reason is why no revision may be made of the live objects, or empty.
@@ -48,7 +50,7 @@ func withoutTokens(configMaps corelisters.ConfigMapNamespaceLister, secrets core
 		if err != nil {
 			return "", fmt.Errorf("configmap/%s in %s: %w", operand.PodConfigMap, operand.Namespace, err)
 		}
-		tokens, err := operand.TokensOf(candidate)
+		needed, err := operand.TokensOf(candidate)
 		if err != nil {
 			return "", err
 		}
@@ -59,7 +61,12 @@ func withoutTokens(configMaps corelisters.ConfigMapNamespaceLister, secrets core
 		if secret == nil {
 			secret = &corev1.Secret{}
 		}
-		missing := tokenissuer.Missing(secret, tokens)
+		var missing []string
+		for _, token := range needed {
+			if !slices.Contains(audiencesOf(secret.Data[token.Key]), token.Audience) {
+				missing = append(missing, token.Key)
+			}
+		}
 		for key := range strings.SplitSeq(candidate.Annotations[operand.ReloadedAnnotation], ",") {
 			if _, exists := secret.Data[key]; key != "" && !exists {
 				missing = append(missing, key)
@@ -71,6 +78,25 @@ func withoutTokens(configMaps corelisters.ConfigMapNamespaceLister, secrets core
 		return fmt.Sprintf("secret/%s in %s does not have %s, which the cloud-controller-manager reads from it",
 			operand.CloudTokensSecret, operand.Namespace, strings.Join(missing, ", ")), nil
 	}
+}
+
+// audiencesOf returns for whom a token is, as the token itself says; nil for what is no token of the API server.
+func audiencesOf(token []byte) []string {
+	parts := strings.Split(string(token), ".")
+	if len(parts) != 3 {
+		return nil
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return nil
+	}
+	var claims struct {
+		Audiences []string `json:"aud"`
+	}
+	if err := json.Unmarshal(payload, &claims); err != nil {
+		return nil
+	}
+	return claims.Audiences
 }
 
 // firstOf returns the first of the reasons that there is. Those after it are not asked.

@@ -1,6 +1,7 @@
 package staticpod
 
 import (
+	"encoding/base64"
 	"errors"
 	"testing"
 
@@ -13,7 +14,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/tokenissuer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -85,10 +85,11 @@ func TestOnlyAWholeCandidateBecomesARevision(t *testing.T) {
 }
 
 func TestACandidateWaitsForItsTokens(t *testing.T) {
-	issued, err := tokenissuer.Records{"token": {Audience: "openshift"}}.Annotations()
-	require.NoError(t, err)
-	holding := func(annotations map[string]string, data map[string][]byte) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "cloud-tokens", Annotations: annotations}, Data: data}
+	holding := func(data map[string][]byte) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "cloud-tokens"}, Data: data}
+	}
+	token := func(payload string) *corev1.Secret {
+		return holding(map[string][]byte{"token": []byte("e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".signature")})
 	}
 	const asked = `[{"key":"token","audience":"openshift"}]`
 	for name, tc := range map[string]struct {
@@ -100,11 +101,15 @@ func TestACandidateWaitsForItsTokens(t *testing.T) {
 	}{
 		"it asks for none":                         {asked: "null", want: true},
 		"there is no secret":                       {asked: asked},
-		"the secret is empty":                      {asked: asked, secret: holding(nil, nil)},
-		"the token is for another audience":        {asked: `[{"key":"token","audience":"sts.amazonaws.com"}]`, secret: holding(issued, map[string][]byte{"token": []byte("t")})},
-		"the token is there for its audience":      {asked: asked, secret: holding(issued, map[string][]byte{"token": []byte("t")}), want: true},
-		"what spec.external delivers is not there": {theirs: "session,key", secret: holding(nil, map[string][]byte{"key": nil})},
-		"what spec.external delivers is there":     {theirs: "session,key", secret: holding(nil, map[string][]byte{"key": nil, "session": nil}), want: true},
+		"the secret is empty":                      {asked: asked, secret: holding(nil)},
+		"the token is for another audience":        {asked: `[{"key":"token","audience":"sts.amazonaws.com"}]`, secret: token(`{"aud":["openshift"]}`)},
+		"the token is there for its audience":      {asked: asked, secret: token(`{"aud":["other","openshift"]}`), want: true},
+		"the token names no audience":              {asked: asked, secret: token(`{}`)},
+		"the token has no readable claims":         {asked: asked, secret: token(`{`)},
+		"the token is not of the API server":       {asked: asked, secret: holding(map[string][]byte{"token": []byte("t")})},
+		"the token is not encoded":                 {asked: asked, secret: holding(map[string][]byte{"token": []byte("a.%.c")})},
+		"what spec.external delivers is not there": {theirs: "session,key", secret: holding(map[string][]byte{"key": nil})},
+		"what spec.external delivers is there":     {theirs: "session,key", secret: holding(map[string][]byte{"key": nil, "session": nil}), want: true},
 		"what it asks for cannot be read": {
 			asked: "{",
 			wantErr: "annotation cloud-controller-manager.openshift.io/cloud-tokens of configmap/cloud-controller-manager-pod in " +

@@ -27,17 +27,20 @@ type nodePods struct {
 	corev1client.PodsGetter
 	lister corelisters.PodLister
 	server func() (*url.URL, error)
+	// image is this operator's, from which these pods run. library-go reads it from its environment.
+	image string
 }
 
 // Pods implements corev1client.PodsGetter.
 func (p nodePods) Pods(namespace string) corev1client.PodInterface {
-	return namespacedNodePods{PodInterface: p.PodsGetter.Pods(namespace), lister: p.lister.Pods(namespace), server: p.server}
+	return namespacedNodePods{PodInterface: p.PodsGetter.Pods(namespace), lister: p.lister.Pods(namespace), server: p.server, image: p.image}
 }
 
 type namespacedNodePods struct {
 	corev1client.PodInterface
 	lister corelisters.PodNamespaceLister
 	server func() (*url.URL, error)
+	image  string
 }
 
 func (p namespacedNodePods) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error) {
@@ -99,7 +102,7 @@ func (p namespacedNodePods) Create(ctx context.Context, pod *corev1.Pod, options
 		return nil, err
 	}
 	adapted := pod.DeepCopy()
-	adapt(adapted, server)
+	adapt(adapted, server, p.image)
 	return p.PodInterface.Create(ctx, adapted, options)
 }
 
@@ -107,7 +110,7 @@ func (p namespacedNodePods) Create(ctx context.Context, pod *corev1.Pod, options
 // has no pod network and no service network, so the pod uses the node's own and asks the API server where the control
 // plane asks it. Besides it claims its share of the processors for management, requests without limits, and names the
 // security context constraints that its ServiceAccount may use.
-func adapt(pod *corev1.Pod, server *url.URL) {
+func adapt(pod *corev1.Pod, server *url.URL, image string) {
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
 	}
@@ -117,6 +120,7 @@ func adapt(pod *corev1.Pod, server *url.URL) {
 	pod.Spec.DNSPolicy = corev1.DNSDefault
 	for i := range pod.Spec.Containers {
 		container := &pod.Spec.Containers[i]
+		container.Image = image
 		container.Resources.Limits = nil
 		container.Env = append(container.Env, operand.APIServerEnv(server)...)
 	}

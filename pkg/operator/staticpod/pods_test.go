@@ -32,6 +32,7 @@ func newNodePods(t *testing.T, kube *fake.Clientset, cached ...*corev1.Pod) node
 		PodsGetter: kube.CoreV1(),
 		lister:     pods.Lister(),
 		server:     func() (*url.URL, error) { return url.Parse("https://[fd00::1]:6443") },
+		image:      "registry/operator@sha256:2",
 	}
 }
 
@@ -102,6 +103,7 @@ func TestPodsOnNodesAreFitForUninitialisedNodes(t *testing.T) {
 		"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`,
 	}, created.Annotations)
 	container := created.Spec.Containers[0]
+	require.Equal(t, "registry/operator@sha256:2", container.Image)
 	require.Nil(t, container.Resources.Limits)
 	require.Equal(t, "150m", container.Resources.Requests.Cpu().String())
 	require.Equal(t, []corev1.EnvVar{

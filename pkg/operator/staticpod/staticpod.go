@@ -54,6 +54,9 @@ type Options struct {
 	ConfigMaps corev1client.ConfigMapsGetter
 	Secrets    corev1client.SecretsGetter
 
+	// OperatorImage is the image of this operator, from which installer and pruner pods run.
+	OperatorImage string
+
 	Clock clock.PassiveClock
 
 	Recorder events.Recorder
@@ -103,6 +106,7 @@ func controllers(o Options) []factory.Controller {
 		PodsGetter: o.Kube.CoreV1(),
 		lister:     o.Target.Core().V1().Pods().Lister(),
 		server:     apiServer(o.Operator),
+		image:      o.OperatorImage,
 	}
 	// The versions controller compares revisions. This one would compare images, which stay the same in many upgrades; what
 	// it sets, nobody reads.

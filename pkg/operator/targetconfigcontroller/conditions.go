@@ -36,10 +36,13 @@ var causes = []diagnostic.Cause{
 }
 
 // report writes one condition for each cause and one for the remarks, and tells of each text once by an event.
-func (c *controller) report(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, problems, warnings []diagnostic.Diagnostic) error {
+func (c *controller) report(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate) error {
 	var conditions []*applyoperatorv1.OperatorConditionApplyConfiguration
-	add := func(conditionType, reason string, texts []string) {
+	add := func(conditionType, reason string, texts []string, standIn string) {
 		message := bounded(texts)
+		if message != "" && standIn != "" {
+			message += "\n" + standIn
+		}
 		condition := applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(operatorv1.ConditionFalse).WithReason("AsExpected")
 		if message != "" {
 			condition = condition.WithStatus(operatorv1.ConditionTrue).WithReason(reason).WithMessage(message)
@@ -51,15 +54,16 @@ func (c *controller) report(ctx context.Context, recorder events.Recorder, statu
 		}
 	}
 	for _, cause := range causes {
-		if left := textsOf(warnings, cause); cause == diagnostic.TrustedCA && len(left) > 0 {
+		if left := textsOf(chosen.warnings, cause); cause == diagnostic.TrustedCA && len(left) > 0 {
 			// The candidate went ahead without it, but somebody wants it trusted.
-			add(string(cause)+"Degraded", "LeftOut", left)
+			add(string(cause)+"Degraded", "LeftOut", left, chosen.standIns[cause])
 			continue
 		}
-		add(string(cause)+"Degraded", "Refused", textsOf(problems, cause))
+		add(string(cause)+"Degraded", "Refused", textsOf(chosen.problems, cause), chosen.standIns[cause])
 	}
-	if len(problems) == 0 {
-		add(noticesCondition, "Accepted", textsOf(warnings, diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.Configuration))
+	if chosen.resources != nil {
+		notices := textsOf(chosen.warnings, diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.Configuration)
+		add(noticesCondition, "Accepted", notices, "")
 	} else {
 		// They are about what was accepted last.
 		conditions = append(conditions, kept(status, noticesCondition)...)

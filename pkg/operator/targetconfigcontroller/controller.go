@@ -1,8 +1,8 @@
 // Package targetconfigcontroller makes the candidate for the next revision: it gathers the inputs, lets operand.Render
 // check and render them, and applies the outcome as a whole. It is the only writer of names that are revisioned.
 //
-// What Render refuses changes nothing, so the last accepted candidate stays; conditions say what is wrong, one for each
-// diagnostic.Cause.
+// In the place of an input that Render rejects, the version that was accepted last is rendered, so that everything else
+// goes on. Conditions report what is wrong, one for each diagnostic.Cause.
 package targetconfigcontroller
 
 import (
@@ -27,12 +27,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configmaps"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resourcesynccontroller"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -58,8 +58,8 @@ type Options struct {
 	// Namespaces has the operand's namespace.
 	Namespaces coreinformers.NamespaceInformer
 
-	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed, the sources
-	// of the raw copies.
+	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed; of the
+	// latter only operatorclient.ManagedCloudConfig is needed.
 	UserConfig, ManagedConfig coreinformers.ConfigMapInformer
 
 	// TargetConfigMaps and TargetSecrets are those of the operand's namespace.
@@ -96,7 +96,7 @@ type Options struct {
 type controller struct {
 	Options
 	namespaces corelisters.NamespaceLister
-	sources    resourcesynccontroller.Sources
+	reader     inputs.Reader
 	configMaps corelisters.ConfigMapNamespaceLister
 	secrets    corelisters.SecretNamespaceLister
 
@@ -117,10 +117,10 @@ func newController(o Options) *controller {
 	return &controller{
 		Options:    o,
 		namespaces: o.Namespaces.Lister(),
-		sources: resourcesynccontroller.Sources{
+		reader: inputs.Listers{
 			UserConfig:    o.UserConfig.Lister(),
 			ManagedConfig: o.ManagedConfig.Lister(),
-			Secrets:       o.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace),
+			Secrets:       o.TargetSecrets.Lister(),
 		},
 		configMaps:  o.TargetConfigMaps.Lister().ConfigMaps(operatorclient.TargetNamespace),
 		secrets:     o.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace),
@@ -165,28 +165,42 @@ func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncCont
 	if err != nil {
 		return err
 	}
-	in, err := c.gather(spec, observed, live)
+	accepted, err := c.accepted(observed)
+	if err != nil {
+		return err
+	}
+	in, err := c.gather(spec, observed, live, accepted)
 	if err != nil {
 		return err
 	}
 	if c.waits(syncCtx, in, live) {
 		return nil
 	}
-
-	resources, refused, err := render(in)
+	chosen, err := c.choose(in, status.LatestAvailableRevision)
 	if err != nil {
 		return err
 	}
-	if refused != nil {
-		return c.report(ctx, syncCtx.Recorder(), status, refused.Problems, refused.Warnings)
+	if chosen.resources != nil {
+		if err := c.applyChosen(ctx, syncCtx.Recorder(), status, chosen); err != nil {
+			return err
+		}
 	}
-	if err := c.apply(ctx, syncCtx.Recorder(), resources); err != nil {
+	return c.report(ctx, syncCtx.Recorder(), status, chosen)
+}
+
+// applyChosen first keeps the inputs that were accepted: should the operator end before it has applied the candidate, and
+// an input be broken meanwhile, the next process would fall back to older inputs than those of the candidate.
+func (c *controller) applyChosen(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate) error {
+	if err := c.keep(ctx, recorder, chosen); err != nil {
 		return err
 	}
-	if err := c.applyNodeManager(ctx, syncCtx.Recorder(), status, resources); err != nil {
+	if err := c.apply(ctx, recorder, chosen.resources); err != nil {
 		return err
 	}
-	return c.report(ctx, syncCtx.Recorder(), status, nil, resources.Warnings)
+	if err := c.applyNodeManager(ctx, recorder, status, chosen.resources); err != nil {
+		return err
+	}
+	return c.deleteCopies(ctx, recorder)
 }
 
 // waits reports whether another component is about to change the inputs: an event or a timer requeues.
@@ -195,7 +209,7 @@ func (c *controller) waits(syncCtx factory.SyncContext, in *gathered, live *core
 	if wait > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 	}
-	return wait > 0 || in.copying
+	return wait > 0
 }
 
 // patience returns how long absent inputs still may be absent, 0 if one of them is a problem. A new cluster is given
@@ -219,18 +233,19 @@ func (c *controller) patience(absent map[string]time.Duration, live *corev1.Conf
 	return longest
 }
 
-// render returns either a candidate or an *operand.InputError with all that is wrong, here and in the check.
-func render(in *gathered) (*operand.Resources, *operand.InputError, error) {
-	resources, err := operand.Render(in.Inputs)
+// render returns either a candidate or an *operand.InputError with all that is wrong: what the check finds, and the given
+// problems, which it cannot know of.
+func render(in operand.Inputs, problems []diagnostic.Diagnostic) (*operand.Resources, *operand.InputError, error) {
+	resources, err := operand.Render(in)
 	var refused *operand.InputError
 	switch {
 	case errors.As(err, &refused):
-		refused.Problems = append(refused.Problems, in.problems...)
+		refused.Problems = append(refused.Problems, problems...)
 		return nil, refused, nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("rendering the operand: %w", err)
-	case len(in.problems) > 0:
-		return nil, &operand.InputError{Problems: in.problems, Warnings: resources.Warnings}, nil
+	case len(problems) > 0:
+		return nil, &operand.InputError{Problems: problems, Warnings: resources.Warnings}, nil
 	}
 	return resources, nil, nil
 }
@@ -245,14 +260,6 @@ func (c *controller) liveCandidate() (*corev1.ConfigMap, error) {
 		return nil, fmt.Errorf("configmap/%s in %s: %w", operand.PodConfigMap, operatorclient.TargetNamespace, err)
 	}
 	return live, nil
-}
-
-// policy says how severe a likely typo is: only a change can be refused for it, not what was accepted already.
-func policy(inputs operand.Inputs, live *corev1.ConfigMap) diagnostic.Policy {
-	if live == nil || live.Annotations[operand.AcceptedInputAnnotation] == operand.InputDigest(inputs) {
-		return diagnostic.Lenient
-	}
-	return diagnostic.Strict
 }
 
 func (c *controller) images(p platform.Platform) operand.Images {

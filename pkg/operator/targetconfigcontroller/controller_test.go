@@ -23,7 +23,6 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resourcesynccontroller"
 )
 
 const (
@@ -62,13 +61,13 @@ func newFixture(t *testing.T, objects ...runtime.Object) *fixture {
 	return newObserving(t, observed, objects...)
 }
 
-// newObserving is a cluster with an observed configuration of which the resource sync has made its copies.
+// newObserving is a cluster with an observed configuration.
 func newObserving(t *testing.T, observed string, objects ...runtime.Object) *fixture {
 	t.Helper()
 	f := newFixtureWith(t, operatorv1.StaticPodOperatorSpec{
 		OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed, ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}},
 	}, objects...)
-	f.copySources(t)
+	f.refresh(t)
 	return f
 }
 
@@ -104,27 +103,14 @@ func newFixtureWith(t *testing.T, spec operatorv1.StaticPodOperatorSpec, objects
 	return f
 }
 
-// copySources is what the resource sync does.
-func (f *fixture) copySources(t *testing.T) {
-	t.Helper()
-	f.refresh(t)
-	elsewhere := events.NewInMemoryRecorder("test", f.clock)
-	resourceSync := resourcesynccontroller.New(resourcesynccontroller.Options{
-		Operator:         f.operator,
-		UserConfig:       f.UserConfig,
-		ManagedConfig:    f.ManagedConfig,
-		TargetConfigMaps: f.TargetConfigMaps,
-		TargetSecrets:    f.TargetSecrets,
-		ConfigMaps:       f.kube.CoreV1(),
-		Secrets:          f.kube.CoreV1(),
-		Recorder:         elsewhere,
-	})
-	require.NoError(t, resourceSync.Sync(t.Context(), factory.NewSyncContext("test", elsewhere)))
-	f.refresh(t)
-}
-
 // refresh makes the caches show what the API has.
 func (f *fixture) refresh(t *testing.T) {
+	t.Helper()
+	f.fillCaches(t)
+	f.kube.ClearActions()
+}
+
+func (f *fixture) fillCaches(t *testing.T) {
 	t.Helper()
 	configMaps, err := f.kube.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
@@ -144,7 +130,6 @@ func (f *fixture) refresh(t *testing.T) {
 		cached = append(cached, &secrets.Items[i])
 	}
 	require.NoError(t, f.target.Core().V1().Secrets().Informer().GetStore().Replace(cached, ""))
-	f.kube.ClearActions()
 }
 
 func (f *fixture) run(t *testing.T) error {
@@ -156,6 +141,7 @@ func (f *fixture) run(t *testing.T) error {
 func (f *fixture) runPatiently(t *testing.T) {
 	t.Helper()
 	require.NoError(t, f.run(t))
+	f.fillCaches(t)
 	f.clock.Step(defaultPatience)
 	require.NoError(t, f.run(t))
 }
@@ -206,8 +192,8 @@ func secret(name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: name}, Data: data}
 }
 
-// inputs are those of a good cluster, with the given objects in place of those of the same kind and name.
-func inputs(replaced ...metav1.Object) []runtime.Object {
+// goodInputs are those of a good cluster, with the given objects in place of those of the same kind and name.
+func goodInputs(replaced ...metav1.Object) []runtime.Object {
 	var objects []runtime.Object
 	for _, object := range []metav1.Object{
 		userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}),
@@ -237,6 +223,7 @@ func without[T metav1.Object](object T) T {
 }
 
 var firstWrites = []string{
+	"create secrets/accepted-inputs",
 	"create secrets/cloud-config",
 	"create secrets/cloud-credentials",
 	"create secrets/cert-syncer-token",
@@ -247,7 +234,7 @@ var firstWrites = []string{
 }
 
 func TestACandidateIsAppliedWithThePodLast(t *testing.T) {
-	f := newFixture(t, inputs()...)
+	f := newFixture(t, goodInputs()...)
 	require.NoError(t, f.run(t))
 	require.ElementsMatch(t, firstWrites, f.writes())
 	require.Equal(t, firstWrites[len(firstWrites)-1], f.writes()[len(firstWrites)-1])
@@ -267,7 +254,7 @@ func TestWhatIsNeitherMineNorKnownIsLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixtureWith(t, operatorv1.StaticPodOperatorSpec{
 				OperatorSpec: operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(config)}},
-			}, inputs()...)
+			}, goodInputs()...)
 			require.NoError(t, f.run(t))
 			require.Empty(t, f.writes())
 			require.Empty(t, f.problems(t))
@@ -326,9 +313,9 @@ func TestARefusedChangeLeavesEverything(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			good := newFixture(t, inputs()...)
+			good := newFixture(t, goodInputs()...)
 			require.NoError(t, good.run(t))
-			objects := inputs(tc.changed)
+			objects := goodInputs(tc.changed)
 			for _, name := range operand.DeliveredBy(operand.ConfigMap, operand.Revisioned) {
 				accepted, err := good.kube.CoreV1().ConfigMaps(target).Get(t.Context(), name, metav1.GetOptions{})
 				require.NoError(t, err)
@@ -348,7 +335,7 @@ func TestARefusedChangeLeavesEverything(t *testing.T) {
 }
 
 func TestALikelyTypoDoesNotStopAFirstInstallation(t *testing.T) {
-	f := newFixture(t, inputs(userConfigMap("cloud-provider-config", map[string]string{"config": "[Global]\nregoin = RegionOne\n"}))...)
+	f := newFixture(t, goodInputs(userConfigMap("cloud-provider-config", map[string]string{"config": "[Global]\nregoin = RegionOne\n"}))...)
 	require.NoError(t, f.run(t))
 	require.Len(t, f.writes(), len(firstWrites))
 	want := []string{"CloudConfigNotices: configmap/cloud-provider-config in openshift-config, key config, line 2:1: " +
@@ -368,21 +355,23 @@ func TestOpenStackIsInstalledWithoutACloudConfiguration(t *testing.T) {
 	withoutKey := strings.Replace(observed, `, "key": "config"`, "", 1)
 	unnamed := strings.Replace(observed, `,
 		"cloudConfig": {"name": "cloud-provider-config", "key": "config"}`, "", 1)
+	const edited = "configmap/cloud-provider-config in openshift-config, key config"
 	for name, test := range map[string]struct {
-		observed string
-		edited   metav1.Object
-		state    string
+		observed      string
+		edited        metav1.Object
+		source, state string
 	}{
-		"the text is empty":                        {observed, userConfigMap("cloud-provider-config", map[string]string{"config": ""}), "empty"},
-		"Infrastructure names no key, no data":     {withoutKey, userConfigMap("cloud-provider-config", nil), "missing"},
-		"Infrastructure names no ConfigMap at all": {unnamed, without(userConfigMap("cloud-provider-config", nil)), "missing"},
+		"the text is empty":                    {observed, userConfigMap("cloud-provider-config", map[string]string{"config": ""}), edited, "empty"},
+		"Infrastructure names no key, no data": {withoutKey, userConfigMap("cloud-provider-config", nil), edited, "missing"},
+		"Infrastructure names no ConfigMap at all": {
+			unnamed, without(userConfigMap("cloud-provider-config", nil)), "infrastructure.config.openshift.io/cluster, spec.cloudConfig", "missing",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newObserving(t, test.observed, inputs(test.edited)...)
+			f := newObserving(t, test.observed, goodInputs(test.edited)...)
 			f.runPatiently(t)
 			require.Len(t, f.writes(), len(firstWrites))
-			require.Equal(t, []string{"CloudConfigNotices: configmap/cloud-provider-config in openshift-config, key config: " +
-				"there is no cloud configuration: it is " + test.state + defaults}, f.problems(t))
+			require.Equal(t, []string{"CloudConfigNotices: " + test.source + ": there is no cloud configuration: it is " + test.state + defaults}, f.problems(t))
 		})
 	}
 }
@@ -395,7 +384,7 @@ func TestANewClusterIsGivenTime(t *testing.T) {
 		"for the cloud configuration":      without(userConfigMap("cloud-provider-config", nil)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, inputs(absent)...)
+			f := newFixture(t, goodInputs(absent)...)
 			require.NoError(t, f.run(t))
 			f.clock.Step(59 * time.Second)
 			require.NoError(t, f.run(t))
@@ -412,14 +401,14 @@ func TestANewClusterIsGivenTime(t *testing.T) {
 func TestTheManagedCopyHasAKeyOfItsOwn(t *testing.T) {
 	managed := userConfigMap("kube-cloud-config", map[string]string{"cloud.conf": goodConfig})
 	managed.Namespace = "openshift-config-managed"
-	f := newFixture(t, inputs(managed)...)
+	f := newFixture(t, goodInputs(managed)...)
 	require.NoError(t, f.run(t))
 	require.Empty(t, f.problems(t))
 	require.Len(t, f.writes(), len(firstWrites))
 }
 
 func TestATrustedCAThatIsMissingIsLeftOutAndTold(t *testing.T) {
-	f := newObserving(t, `{"trustedCA": "user-ca-bundle",`+observed[1:], inputs()...)
+	f := newObserving(t, `{"trustedCA": "user-ca-bundle",`+observed[1:], goodInputs()...)
 	f.runPatiently(t)
 	require.Equal(t, []string{"TrustedCADegraded: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: it does not exist; create it, or correct " +
 		"spec.trustedCA of proxy.config.openshift.io/cluster"}, f.problems(t))
@@ -432,17 +421,18 @@ func TestATrustedCAThatIsMissingIsLeftOutAndTold(t *testing.T) {
 }
 
 func TestATrustedCAThatKeepsFromACandidateIsRefused(t *testing.T) {
-	f := newFixture(t, inputs()...)
+	f := newFixture(t, goodInputs()...)
 	recorder := events.NewInMemoryRecorder("test", f.clock)
 	problem := diagnostic.Diagnostic{Cause: diagnostic.TrustedCA, Object: "configmap/user-ca-bundle", Message: "is too large"}
-	require.NoError(t, f.report(t.Context(), recorder, &operatorv1.StaticPodOperatorStatus{}, []diagnostic.Diagnostic{problem}, nil))
+	require.NoError(t, f.report(t.Context(), recorder, &operatorv1.StaticPodOperatorStatus{},
+		&candidate{problems: []diagnostic.Diagnostic{problem}}))
 	require.Equal(t, []string{"TrustedCADegraded: " + problem.String()}, f.problems(t))
 	require.Len(t, recorder.Events(), 1)
 	require.Equal(t, "TrustedCARefused", recorder.Events()[0].Reason)
 }
 
 func TestInputsThatCannotBeJudgedMakeOneEvent(t *testing.T) {
-	f := newFixture(t, inputs()...)
+	f := newFixture(t, goodInputs()...)
 	problem := &diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: "secret/a", Message: "the reason"}
 	for message, want := range map[string]int{problem.String(): 0, "another": 1} {
 		recorder := events.NewInMemoryRecorder("test", f.clock)
@@ -454,23 +444,8 @@ func TestInputsThatCannotBeJudgedMakeOneEvent(t *testing.T) {
 	}
 }
 
-func TestOfSeveralErrorsTheFirstIsReturned(t *testing.T) {
-	var g gatherer
-	g.failWith(nil)
-	g.failWith(errors.New("first"))
-	g.failWith(errors.New("second"))
-	require.EqualError(t, g.err, "first")
-}
-
-func TestOfTheCloudConfigurationTheOtherKeysAreKept(t *testing.T) {
-	data := map[string]string{"config": "ini", "ca-bundle.pem": "ca", "other": "text"}
-	require.Equal(t, map[string][]byte{"other": []byte("text")}, otherKeys(configMap("a", data), "config"))
-	delete(data, "other")
-	require.Nil(t, otherKeys(configMap("a", data), "config"))
-}
-
 func TestAMissingImageIsReported(t *testing.T) {
-	f := newFixture(t, inputs()...)
+	f := newFixture(t, goodInputs()...)
 	f.OperandImages = nil
 	require.NoError(t, f.run(t))
 	require.Empty(t, f.writes())
@@ -479,7 +454,7 @@ func TestAMissingImageIsReported(t *testing.T) {
 }
 
 func TestAFailedWriteStopsBeforeThePod(t *testing.T) {
-	f := newFixture(t, inputs()...)
+	f := newFixture(t, goodInputs()...)
 	f.kube.PrependReactor("create", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if action.(clienttesting.CreateAction).GetObject().(metav1.Object).GetName() != "trusted-ca" {
 			return false, nil, nil
@@ -506,34 +481,12 @@ func TestMessagesAreBounded(t *testing.T) {
 }
 
 func TestWhatAnotherComponentIsAboutToRepairIsNoProblemYet(t *testing.T) {
-	withTrust := `{"trustedCA": "user-ca-bundle",` + observed[1:]
 	for name, tc := range map[string]struct {
 		observed string
 		change   func(f *fixture, t *testing.T)
-		// repair is what brings the input back, patience how long it may take.
-		repair   func(f *fixture, t *testing.T)
+		// patience is how long it may take.
 		patience time.Duration
 	}{
-		"the copy of a ConfigMap that the Proxy names newly": {
-			observed: withTrust,
-			change:   create(userConfigMap("user-ca-bundle", map[string]string{"ca-bundle.crt": ""})),
-			repair:   (*fixture).copySources,
-		},
-		"the copy of a changed cloud configuration": {
-			observed: observed,
-			change:   update(userConfigMap("cloud-provider-config", map[string]string{"config": "[Global]\nregion = RegionTwo\n"})),
-			repair:   (*fixture).copySources,
-		},
-		"the copy of changed credentials": {
-			observed: observed,
-			change:   updateSecret(secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds + "\n")})),
-			repair:   (*fixture).copySources,
-		},
-		"the copy of a cloud configuration under a new key": {
-			observed: strings.Replace(observed, `"config"}`, `"new"}`, 1),
-			change:   update(userConfigMap("cloud-provider-config", map[string]string{"config": "", "new": goodConfig})),
-			repair:   (*fixture).copySources,
-		},
 		"a new key that is not seen yet": {
 			observed: strings.Replace(observed, `"config"}`, `"new"}`, 1),
 			change:   (*fixture).refresh,
@@ -543,7 +496,7 @@ func TestWhatAnotherComponentIsAboutToRepairIsNoProblemYet(t *testing.T) {
 			observed: observed,
 			change: func(f *fixture, t *testing.T) {
 				require.NoError(t, f.kube.CoreV1().ConfigMaps("openshift-config").Delete(t.Context(), "cloud-provider-config", metav1.DeleteOptions{}))
-				f.copySources(t)
+				f.refresh(t)
 			},
 			patience: 5 * time.Second,
 		},
@@ -559,9 +512,9 @@ func TestWhatAnotherComponentIsAboutToRepairIsNoProblemYet(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, inputs()...)
+			f := newFixture(t, goodInputs()...)
 			require.NoError(t, f.run(t))
-			f.copySources(t)
+			f.refresh(t)
 			f.setObserved(t, tc.observed)
 			tc.change(f, t)
 			f.refresh(t)
@@ -569,28 +522,18 @@ func TestWhatAnotherComponentIsAboutToRepairIsNoProblemYet(t *testing.T) {
 			require.NoError(t, f.run(t))
 			require.Empty(t, f.problems(t))
 			require.Empty(t, f.writes())
-			if tc.patience > 0 {
-				f.clock.Step(tc.patience - time.Nanosecond)
-				require.NoError(t, f.run(t))
-				require.Empty(t, f.problems(t))
-				f.clock.Step(time.Nanosecond)
-				require.NoError(t, f.run(t))
-				require.Len(t, f.problems(t), 1)
-				return
-			}
-			f.clock.Step(time.Hour)
+			f.clock.Step(tc.patience - time.Nanosecond)
 			require.NoError(t, f.run(t))
-			require.Empty(t, f.problems(t), "the resource sync reports what it cannot copy")
-			tc.repair(f, t)
+			require.Empty(t, f.problems(t))
+			f.clock.Step(time.Nanosecond)
 			require.NoError(t, f.run(t))
-			require.NotContains(t, strings.Join(f.problems(t), "\n"), "does not exist")
-			require.NotContains(t, strings.Join(f.problems(t), "\n"), "no such key")
+			require.Len(t, f.problems(t), 1)
 		})
 	}
 }
 
 func TestAnObservedConfigurationThatTheObserversDoNotConfirmChangesNothing(t *testing.T) {
-	f := newFixture(t, inputs()...)
+	f := newFixture(t, goodInputs()...)
 	require.NoError(t, f.run(t))
 	f.refresh(t)
 	f.setObserved(t, strings.Replace(observed, "api-int.example", "by-hand.example", 1))
@@ -606,7 +549,7 @@ func TestAnObservedConfigurationThatTheObserversDoNotConfirmChangesNothing(t *te
 }
 
 func TestEachAbsenceIsGivenItsOwnTime(t *testing.T) {
-	f := newFixture(t, inputs()...)
+	f := newFixture(t, goodInputs()...)
 	require.NoError(t, f.run(t))
 	for range 2 {
 		deleteSecret("openstack-cloud-credentials")(f, t)
@@ -617,7 +560,7 @@ func TestEachAbsenceIsGivenItsOwnTime(t *testing.T) {
 		_, err := f.kube.CoreV1().Secrets(target).Create(t.Context(), secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds)}),
 			metav1.CreateOptions{})
 		require.NoError(t, err)
-		f.copySources(t)
+		f.refresh(t)
 		require.NoError(t, f.run(t))
 	}
 }
@@ -639,11 +582,11 @@ func TestWithoutItsNamespaceNoInputIsBlamed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, inputs(userConfigMap("cloud-provider-config", map[string]string{"config": "[Global]\nregoin = RegionOne\n"}))...)
+			f := newFixture(t, goodInputs(userConfigMap("cloud-provider-config", map[string]string{"config": "[Global]\nregoin = RegionOne\n"}))...)
 			require.NoError(t, f.run(t))
 			notice := f.problems(t)
 			require.Len(t, notice, 1)
-			for _, name := range []string{"raw-cloud-credentials", "openstack-cloud-credentials", "cert-syncer-identity"} {
+			for _, name := range []string{"openstack-cloud-credentials", "cert-syncer-identity"} {
 				deleteSecret(name)(f, t)
 			}
 			namespaces := f.target.Core().V1().Namespaces().Informer().GetStore()
@@ -672,30 +615,9 @@ func (f *fixture) setObserved(t *testing.T, observed string) {
 	require.NoError(t, err)
 }
 
-func create(object *corev1.ConfigMap) func(*fixture, *testing.T) {
-	return func(f *fixture, t *testing.T) {
-		_, err := f.kube.CoreV1().ConfigMaps(object.Namespace).Create(t.Context(), object, metav1.CreateOptions{})
-		require.NoError(t, err)
-	}
-}
-
-func update(object *corev1.ConfigMap) func(*fixture, *testing.T) {
-	return func(f *fixture, t *testing.T) {
-		_, err := f.kube.CoreV1().ConfigMaps(object.Namespace).Update(t.Context(), object, metav1.UpdateOptions{})
-		require.NoError(t, err)
-	}
-}
-
-func updateSecret(object *corev1.Secret) func(*fixture, *testing.T) {
-	return func(f *fixture, t *testing.T) {
-		_, err := f.kube.CoreV1().Secrets(object.Namespace).Update(t.Context(), object, metav1.UpdateOptions{})
-		require.NoError(t, err)
-	}
-}
-
 func deleteSecret(name string) func(*fixture, *testing.T) {
 	return func(f *fixture, t *testing.T) {
 		require.NoError(t, f.kube.CoreV1().Secrets(target).Delete(t.Context(), name, metav1.DeleteOptions{}))
-		f.copySources(t)
+		f.refresh(t)
 	}
 }

@@ -23,7 +23,7 @@ const (
 
 // withoutCloud are the inputs of a cluster that has neither a cloud configuration nor credentials, and those given.
 func withoutCloud(more ...metav1.Object) []runtime.Object {
-	return inputs(append(more, without(userConfigMap("cloud-provider-config", nil)), without(secret("openstack-cloud-credentials", nil)))...)
+	return goodInputs(append(more, without(userConfigMap("cloud-provider-config", nil)), without(secret("openstack-cloud-credentials", nil)))...)
 }
 
 func TestACloudControllerManagerOfTheAdministratorsOwn(t *testing.T) {
@@ -36,32 +36,12 @@ func TestACloudControllerManagerOfTheAdministratorsOwn(t *testing.T) {
 	require.Contains(t, pod.Data["pod.yaml"], `"image": "registry/acme:1"`)
 }
 
-func TestSecretsOfExternalAreWaitedForUntilTheyAreCopied(t *testing.T) {
+func TestSecretsOfExternalThatAreReloadedAreNamedByTheCandidate(t *testing.T) {
 	const observed = externalBase + `"external": {"image": "registry/acme:1", "secrets": [{"name": "a"}, {"name": "b", "delivery": "Reloaded"}]}}`
-	a, b := secret("a", map[string][]byte{"x": []byte("1")}), secret("b", map[string][]byte{"y": []byte("2")})
-	raw, tokens := secret("raw-cloud-credentials", a.Data), secret("cloud-tokens", b.Data)
-	for name, tc := range map[string]struct {
-		objects []metav1.Object
-		want    int
-	}{
-		"no copy":                 {objects: []metav1.Object{a, b, without(secret("raw-cloud-credentials", nil)), tokens}},
-		"the copy of former keys": {objects: []metav1.Object{a, b, secret("raw-cloud-credentials", map[string][]byte{"x": []byte("0")}), tokens}},
-		"no cloud-tokens":         {objects: []metav1.Object{a, b, raw}},
-		"a key less":              {objects: []metav1.Object{a, b, raw, secret("cloud-tokens", nil)}},
-		"all is there":            {objects: []metav1.Object{a, b, raw, tokens}, want: len(firstWrites)},
-		"what is reloaded may be older": {
-			objects: []metav1.Object{a, b, raw, secret("cloud-tokens", map[string][]byte{"y": []byte("0")})}, want: len(firstWrites),
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixtureWith(t, operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
-				ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
-			}}, withoutCloud(tc.objects...)...)
-			f.clock.Step(time.Hour)
-			require.NoError(t, f.run(t))
-			require.Len(t, f.writes(), tc.want)
-		})
-	}
+	f := newObserving(t, observed, withoutCloud(secret("a", map[string][]byte{"x": []byte("1")}), secret("b", map[string][]byte{"y": []byte("2")}))...)
+	require.NoError(t, f.run(t))
+	require.Len(t, f.writes(), len(firstWrites), "it does not wait for cloud-tokens; the revision does")
+	require.Equal(t, "y", f.reloaded(t))
 }
 
 func TestASecretOfExternalThatIsMissing(t *testing.T) {
@@ -79,7 +59,7 @@ func TestASecretOfExternalThatIsMissing(t *testing.T) {
 
 func TestTheCloudConfigOfExternalIsLookedForWhereItIsNamed(t *testing.T) {
 	f := newObserving(t, externalBase+`"cloudConfig": {"name": "acme", "key": "a"}, "external": {"image": "registry/acme:1", "cloudConfig": {"name": "acme", "key": "a"}}}`,
-		inputs(userConfigMap("acme", map[string]string{"b": ""}))...)
+		goodInputs(userConfigMap("acme", map[string]string{"b": ""}))...)
 	f.runPatiently(t)
 	require.Equal(t, []string{"CloudConfigDegraded: configmap/acme in openshift-config, key a: there is no such key, the object has b; add the key, or " +
 		"correct spec.external.cloudConfig of cloudcontrollermanager/cluster"}, f.problems(t))
@@ -110,10 +90,10 @@ func TestOverridesCannotReplaceThePayloadsImage(t *testing.T) {
 		observed, overrides, want string
 		objects                   []runtime.Object
 	}{
-		"an image":                    {observed: openstack + "}", overrides: `{"external": {"image": "evil:1"}}`, want: payload, objects: inputs()},
-		"an image under another case": {observed: openstack + "}", overrides: `{"EXTERNAL": {"Image": "evil:1"}}`, want: payload, objects: inputs()},
-		"a command":                   {observed: openstack + "}", overrides: `{"external": {"command": ["sh"]}}`, want: payload, objects: inputs()},
-		"an image that was observed otherwise": {observed: openstack + `, "external": {"image": "evil:1"}}`, objects: inputs(),
+		"an image":                    {observed: openstack + "}", overrides: `{"external": {"image": "evil:1"}}`, want: payload, objects: goodInputs()},
+		"an image under another case": {observed: openstack + "}", overrides: `{"EXTERNAL": {"Image": "evil:1"}}`, want: payload, objects: goodInputs()},
+		"a command":                   {observed: openstack + "}", overrides: `{"external": {"command": ["sh"]}}`, want: payload, objects: goodInputs()},
+		"an image that was observed otherwise": {observed: openstack + `, "external": {"image": "evil:1"}}`, objects: goodInputs(),
 			want: "ConfigurationDegraded: cloudcontrollermanager.operator.openshift.io/cluster, key spec.external.image: platform openstack has this built in; remove it"},
 		"another image on External":     {observed: externalBase + `"external": {"image": "registry/acme:1"}}`, overrides: `{"external": {"image": "evil:1"}}`, want: own, objects: withoutCloud()},
 		"no image on External":          {observed: externalBase + `"external": {"image": "registry/acme:1"}}`, overrides: `{"external": null}`, want: own, objects: withoutCloud()},
@@ -124,7 +104,7 @@ func TestOverridesCannotReplaceThePayloadsImage(t *testing.T) {
 				ObservedConfig:             runtime.RawExtension{Raw: []byte(tc.observed)},
 				UnsupportedConfigOverrides: runtime.RawExtension{Raw: []byte(tc.overrides)},
 			}}, tc.objects...)
-			f.copySources(t)
+			f.refresh(t)
 			require.NoError(t, f.run(t))
 			require.Empty(t, f.writes(), "nothing is delivered")
 			require.Contains(t, f.problems(t), tc.want)
@@ -162,7 +142,7 @@ func TestOptionalCredentialsThatVanishAreKept(t *testing.T) {
 			require.Empty(t, f.writes())
 			require.Equal(t, append(slices.Clone(before), "CredentialsDegraded: secret/"+tc.secret+" in openshift-cloud-controller-manager: it does not exist any more, "+
 				"but the cloud-controller-manager uses its keys and keeps them; create it again, or create it without keys if the identity of the "+
-				"instances is to be used instead"), f.problems(t))
+				"instances is to be used instead"+acceptedLine), f.problems(t))
 
 			// Another process of the operator knows it too.
 			f.controller = newController(f.Options)
@@ -171,18 +151,18 @@ func TestOptionalCredentialsThatVanishAreKept(t *testing.T) {
 
 			_, err := f.kube.CoreV1().Secrets(target).Create(t.Context(), secret(tc.secret, nil), metav1.CreateOptions{})
 			require.NoError(t, err)
-			f.copySources(t)
+			f.refresh(t)
 			require.NoError(t, f.run(t))
 			require.Contains(t, f.writes(), "update configmaps/cloud-controller-manager-pod")
 			require.Equal(t, before, f.problems(t))
 
 			deleteSecret(tc.secret)(f, t)
 			require.NoError(t, f.run(t))
-			require.Empty(t, f.writes(), "what has no keys can go without a change")
+			require.Equal(t, []string{"update secrets/accepted-inputs"}, f.writes(), "what has no keys can go without a change of the candidate")
 
 			_, err = f.kube.CoreV1().Secrets(target).Create(t.Context(), secret(tc.secret, tc.data), metav1.CreateOptions{})
 			require.NoError(t, err)
-			f.copySources(t)
+			f.refresh(t)
 			require.NoError(t, f.run(t))
 			require.Contains(t, f.writes(), "update configmaps/cloud-controller-manager-pod")
 		})
@@ -193,7 +173,7 @@ func TestAWithdrawnSecretIsNoLongerDemanded(t *testing.T) {
 	const base = externalBase + `"external": {"image": "registry/acme:1", "secrets": [%s]}}`
 	f := newObserving(t, fmt.Sprintf(base, `{"name": "a", "delivery": "Reloaded"}`),
 		withoutCloud(secret("a", map[string][]byte{"x": []byte("1")}), secret("cloud-tokens", nil))...)
-	f.copySources(t)
+	f.refresh(t)
 	require.NoError(t, f.run(t))
 	f.refresh(t)
 	require.Equal(t, "x", f.reloaded(t))

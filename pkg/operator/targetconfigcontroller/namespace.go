@@ -9,8 +9,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
-// namespaceProblem reports the operand's namespace if it does not exist or is being deleted. The copies of all inputs
-// go with it, so that without this each input would be reported as missing.
+// namespaceProblem reports the operand's namespace if it does not exist or is being deleted. The credentials
+// go with it, so that without this they would be reported as missing.
 func (c *controller) namespaceProblem() (*diagnostic.Diagnostic, error) {
 	const recreates = "the cluster-version-operator creates it again"
 	problem := &diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: "namespace/" + operatorclient.TargetNamespace}

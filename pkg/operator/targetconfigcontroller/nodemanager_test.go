@@ -39,7 +39,7 @@ func newAzureFixture(t *testing.T) *fixture {
 	}
 	observed, err := yaml.YAMLToJSON(read("observed.yaml"))
 	require.NoError(t, err)
-	f := newObserving(t, string(observed), inputs(
+	f := newObserving(t, string(observed), goodInputs(
 		userConfigMap("cloud-provider-config", map[string]string{"config": string(read("cloud.conf"))}),
 		secret("azure-cloud-credentials", credentials),
 		userConfigMap("user-ca-bundle", map[string]string{"ca-bundle.crt": ""}),
@@ -169,7 +169,7 @@ func TestANodeManagerThatCannotBeWrittenIsReported(t *testing.T) {
 }
 
 func TestWithoutANodeManagerNothingIsAskedFor(t *testing.T) {
-	f := newFixture(t, inputs()...)
+	f := newFixture(t, goodInputs()...)
 	require.NoError(t, f.run(t))
 	for _, action := range f.kube.Actions() {
 		require.NotEqual(t, "daemonsets", action.GetResource().Resource)
@@ -219,7 +219,7 @@ func TestAnUpgradeChangesNoHealthProbesOnAzure(t *testing.T) {
 			changed.Data["config"] = step.config
 			_, err := f.kube.CoreV1().ConfigMaps(source).Update(t.Context(), changed, metav1.UpdateOptions{})
 			require.NoError(t, err)
-			f.copySources(t)
+			f.refresh(t)
 			require.NoError(t, f.run(t))
 			require.Equal(t, step.want, f.probeMode(t))
 			var notices []string

@@ -10,7 +10,7 @@ import (
 )
 
 func TestItComesBackByItselfWhenANewClusterHadItsTime(t *testing.T) {
-	f := newFixture(t, inputs(without(secret("openstack-cloud-credentials", nil)))...)
+	f := newFixture(t, goodInputs(without(secret("openstack-cloud-credentials", nil)))...)
 	calls, err := controllertest.NewTimer(f.clock, f.recorder).Run(t.Context(), f.sync, time.Hour)
 	require.NoError(t, err)
 	require.Equal(t, []time.Duration{0, time.Minute}, calls)

@@ -4,8 +4,8 @@ package trustedca
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,17 +14,14 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	corev1informers "k8s.io/client-go/informers/core/v1"
-	corev1listers "k8s.io/client-go/listers/core/v1"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resourcesynccontroller"
 )
 
 const (
@@ -44,44 +41,53 @@ const (
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.OperatorClient
-	// ConfigMaps watches the operand's namespace.
-	ConfigMaps corev1informers.ConfigMapInformer
-	Clock      clock.PassiveClock
-	Recorder   events.Recorder
+	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed; of the
+	// latter only operatorclient.ManagedCloudConfig is needed.
+	UserConfig, ManagedConfig corev1informers.ConfigMapInformer
+
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
 }
 
 type controller struct {
-	operator   v1helpers.OperatorClient
-	configMaps corev1listers.ConfigMapLister
-	clock      clock.PassiveClock
+	operator v1helpers.OperatorClient
+	reader   inputs.Reader
+	clock    clock.PassiveClock
 }
 
 // New returns the controller that reports expired and expiring certificates as TrustedCANotices and as an event when
-// that changes. It reads the raw copies of what the user edits; what does not parse is for target configuration to
-// report.
+// that changes. It reads what the user edits; targetconfigcontroller reports what does not parse.
 func New(o Options) factory.Controller {
-	c := &controller{operator: o.Operator, configMaps: o.ConfigMaps.Lister(), clock: o.Clock}
+	c := &controller{
+		operator: o.Operator,
+		reader:   inputs.Listers{UserConfig: o.UserConfig.Lister(), ManagedConfig: o.ManagedConfig.Lister()},
+		clock:    o.Clock,
+	}
 	return factory.New().
-		WithInformers(o.Operator.Informer()).
-		WithFilteredEventsInformers(factory.NamesFilter(resourcesynccontroller.RawTrustedCA, resourcesynccontroller.RawCloudConfig), o.ConfigMaps.Informer()).
+		WithInformers(o.Operator.Informer(), o.UserConfig.Informer(), o.ManagedConfig.Informer()).
 		WithSync(c.sync).
 		WithSyncDegradedOnError(o.Operator).
 		ToController(name, o.Recorder)
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	managed, known, err := observedplatform.Managed(c.operator)
-	if err != nil || !known || !managed {
+	platform, known, err := observedplatform.Get(c.operator)
+	if err != nil || !known || !platform.Managed() {
 		return err
 	}
 	spec, status, _, err := c.operator.GetOperatorState()
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	notices, next, err := c.lookAtAll(sources(spec))
+	config, err := operandconfig.Decode(spec.ObservedConfig.Raw)
+	if err != nil {
+		return nil //nolint:nilerr // targetconfigcontroller reports schema errors.
+	}
+	gathered, err := inputs.Gather(c.reader, config, platform)
 	if err != nil {
 		return err
 	}
+	notices, next := c.lookAtAll(bundles(gathered))
 	if next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
@@ -97,17 +103,14 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return nil
 }
 
-// lookAtAll is look for all sources together.
-func (c *controller) lookAtAll(all []source) (notices []string, next time.Duration, err error) {
-	for _, s := range all {
-		found, in, err := c.look(s)
-		if err != nil {
-			return nil, 0, err
-		}
+// lookAtAll is look for all bundles together.
+func (c *controller) lookAtAll(all []operand.TrustSource) (notices []string, next time.Duration) {
+	for _, bundle := range all {
+		found, in := c.look(bundle)
 		notices = append(notices, found...)
 		next = sooner(next, in)
 	}
-	return notices, next, nil
+	return notices, next
 }
 
 // sooner is the smaller of two durations of which 0 means never.
@@ -118,39 +121,17 @@ func sooner(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// source is a bundle of trusted CAs.
-type source struct {
-	// configMap and key are the raw copy.
-	configMap, key string
-	// edited is the object that the user edits.
-	edited string
+// bundles are the user's trusted CAs: the Proxy's and those beside the cloud configuration.
+func bundles(gathered *inputs.Gathered) []operand.TrustSource {
+	config := gathered.CloudConfig
+	return append(slices.Clone(gathered.Trust), operand.TrustSource{Source: config.Source, Key: inputs.CloudCAKey, Data: config.CABundle})
 }
 
-func sources(spec *operatorv1.OperatorSpec) []source {
-	// Whoever writes what is not of this schema is told by target configuration.
-	config := operandconfig.Config{}
-	_ = json.Unmarshal(spec.ObservedConfig.Raw, &config)
-	edited := func(name string) string {
-		return fmt.Sprintf("configmap/%s in %s", name, operatorclient.UserConfigNamespace)
-	}
-	return []source{
-		{resourcesynccontroller.RawTrustedCA, "ca-bundle.crt", edited(config.TrustedCA)},
-		{resourcesynccontroller.RawCloudConfig, "ca-bundle.pem", edited(config.CloudConfig.Name)},
-	}
-}
-
-// look returns what is to be said about a source, and in how long that changes, 0 for never.
-func (c *controller) look(s source) (notices []string, next time.Duration, err error) {
-	configMap, err := c.configMaps.ConfigMaps(operand.Namespace).Get(s.configMap)
-	if apierrors.IsNotFound(err) {
-		return nil, 0, nil
-	}
+// look returns the notices about a bundle, and in how long they change, 0 for never.
+func (c *controller) look(bundle operand.TrustSource) (notices []string, next time.Duration) {
+	certificates, err := certutil.ParseCertsPEM(bundle.Data)
 	if err != nil {
-		return nil, 0, fmt.Errorf("configmap/%s in %s: %w", s.configMap, operand.Namespace, err)
-	}
-	certificates, err := certutil.ParseCertsPEM([]byte(configMap.Data[s.key]))
-	if err != nil {
-		return nil, 0, nil //nolint:nilerr // Target configuration reports what does not parse.
+		return nil, 0 // targetconfigcontroller reports what does not parse.
 	}
 	now := c.clock.Now()
 	for _, certificate := range certificates {
@@ -166,10 +147,10 @@ func (c *controller) look(s source) (notices []string, next time.Duration, err e
 		next = sooner(next, turns)
 		if verb != "" {
 			notices = append(notices, fmt.Sprintf("%s, key %s: the certificate %q %s on %s; replace it",
-				s.edited, s.key, certificate.Subject, verb, expiry.UTC().Format(time.DateOnly)))
+				bundle.Source, bundle.Key, certificate.Subject, verb, expiry.UTC().Format(time.DateOnly)))
 		}
 	}
-	return notices, next, nil
+	return notices, next
 }
 
 func condition(notices []string) *applyoperatorv1.OperatorConditionApplyConfiguration {

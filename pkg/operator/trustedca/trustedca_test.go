@@ -24,6 +24,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
 )
 
@@ -53,6 +55,11 @@ func ca(t *testing.T, name string, expiresIn time.Duration) string {
 }
 
 const day = 24 * time.Hour
+
+func readerOf(kube informers.SharedInformerFactory) inputs.Reader {
+	lister := kube.Core().V1().ConfigMaps().Lister()
+	return inputs.Listers{UserConfig: lister, ManagedConfig: lister}
+}
 
 func TestSync(t *testing.T) {
 	none := []operatorv1.OperatorCondition{{Type: "TrustedCANotices", Status: "False", Reason: "AsExpected"}}
@@ -104,17 +111,17 @@ func TestSync(t *testing.T) {
 			}
 			kube := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 			for _, configMap := range []*corev1.ConfigMap{
-				{ObjectMeta: metav1.ObjectMeta{Name: "raw-trusted-ca"}, Data: map[string]string{"ca-bundle.crt": tc.trustedCA}},
-				{ObjectMeta: metav1.ObjectMeta{Name: "raw-cloud-config"}, Data: map[string]string{"ca-bundle.pem": tc.cloudConfig}},
+				{ObjectMeta: metav1.ObjectMeta{Name: "user-ca-bundle"}, Data: map[string]string{"ca-bundle.crt": tc.trustedCA}},
+				{ObjectMeta: metav1.ObjectMeta{Name: "cloud-provider-config"}, Data: map[string]string{"ca-bundle.pem": tc.cloudConfig}},
 			} {
-				configMap.Namespace = "openshift-cloud-controller-manager"
+				configMap.Namespace = "openshift-config"
 				require.NoError(t, kube.Core().V1().ConfigMaps().Informer().GetIndexer().Add(configMap))
 			}
 			operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)}},
 				&operatorv1.OperatorStatus{Conditions: tc.previous}, nil)
 			clock := clocktesting.NewFakePassiveClock(now)
 			recorder := events.NewInMemoryRecorder("test", clock)
-			c := &controller{operator: operator, configMaps: kube.Core().V1().ConfigMaps().Lister(), clock: clock}
+			c := &controller{operator: operator, reader: readerOf(kube), clock: clock}
 			require.NoError(t, c.sync(t.Context(), factory.NewSyncContext("test", recorder)))
 
 			_, status, _, err := operator.GetOperatorState()
@@ -140,14 +147,8 @@ func TestTheTimerIsSetForTheNextChange(t *testing.T) {
 		"not for one that has expired":           {ca(t, "old", -day), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kube := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-			require.NoError(t, kube.Core().V1().ConfigMaps().Informer().GetIndexer().Add(&corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-controller-manager", Name: "raw-trusted-ca"},
-				Data:       map[string]string{"ca-bundle.crt": tc.bundle},
-			}))
-			c := &controller{configMaps: kube.Core().V1().ConfigMaps().Lister(), clock: clocktesting.NewFakePassiveClock(now)}
-			_, next, err := c.look(source{configMap: "raw-trusted-ca", key: "ca-bundle.crt", edited: "x"})
-			require.NoError(t, err)
+			c := &controller{clock: clocktesting.NewFakePassiveClock(now)}
+			_, next := c.look(operand.TrustSource{Source: "x", Key: "ca-bundle.crt", Data: []byte(tc.bundle)})
 			require.Equal(t, tc.want, next)
 		})
 	}
@@ -156,14 +157,14 @@ func TestTheTimerIsSetForTheNextChange(t *testing.T) {
 func TestItComesBackByItselfWhenACertificateAges(t *testing.T) {
 	kube := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	require.NoError(t, kube.Core().V1().ConfigMaps().Informer().GetIndexer().Add(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-controller-manager", Name: "raw-trusted-ca"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "user-ca-bundle"},
 		Data:       map[string]string{"ca-bundle.crt": ca(t, "aging", 100*day)},
 	}))
 	operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{
 		Raw: []byte(`{"platform":"openstack","trustedCA":"user-ca-bundle"}`),
 	}}, &operatorv1.OperatorStatus{}, nil)
 	clock := clocktesting.NewFakePassiveClock(now)
-	c := &controller{operator: operator, configMaps: kube.Core().V1().ConfigMaps().Lister(), clock: clock}
+	c := &controller{operator: operator, reader: readerOf(kube), clock: clock}
 	recorder := events.NewInMemoryRecorder("test", clock)
 
 	calls, err := controllertest.NewTimer(clock, recorder).Run(t.Context(), c.sync, 200*day)

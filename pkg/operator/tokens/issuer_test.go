@@ -1,4 +1,4 @@
-package tokenissuer
+package tokens
 
 import (
 	"errors"
@@ -7,17 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
-)
-
-var (
-	now     = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
-	account = &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "ccm", UID: "uid-1"}}
 )
 
 // issuer returns one whose API server answers with a token that expires at the given time, and what it is asked for.
@@ -40,11 +34,11 @@ func TestATokenIsRequestedForItsAudience(t *testing.T) {
 		if audiences != nil {
 			audience = audiences[0]
 		}
-		token, record, err := i.Issue(t.Context(), account, audience)
+		token, record, err := i.Issue(t.Context(), account(), audience)
 		require.NoError(t, err)
 		require.Equal(t, audiences, asked.Audiences)
 		require.Equal(t, int64(3600), *asked.ExpirationSeconds)
-		refreshAt, reason := record.Judge(token, account, audience)
+		refreshAt, reason := record.refreshAt(token, account(), audience)
 		require.Empty(t, reason)
 		require.Equal(t, now.Add(time.Hour), refreshAt, "at a third of its life")
 	}
@@ -52,11 +46,11 @@ func TestATokenIsRequestedForItsAudience(t *testing.T) {
 
 func TestATokenThatCannotBeHadIsAnError(t *testing.T) {
 	i, _ := issuer(now.Add(time.Hour), errors.New("forbidden"))
-	_, _, err := i.Issue(t.Context(), account, "")
-	require.EqualError(t, err, "requesting a token of serviceaccount/ccm in ns: forbidden")
+	_, _, err := i.Issue(t.Context(), account(), "")
+	require.EqualError(t, err, "requesting a token of serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager: forbidden")
 	i, _ = issuer(now, nil)
-	_, _, err = i.Issue(t.Context(), account, "")
-	require.EqualError(t, err, "the token of serviceaccount/ccm in ns expires at 2026-11-21T09:00:00Z, but here it is "+
+	_, _, err = i.Issue(t.Context(), account(), "")
+	require.EqualError(t, err, "the token of serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager expires at 2026-11-21T09:00:00Z, but here it is "+
 		"2026-11-21T09:00:00Z already; correct the clocks of the control plane")
 }
 
@@ -69,10 +63,10 @@ func TestATokenIsJudgedByItsRecord(t *testing.T) {
 		"the time of its expiry is not readable":           func(r *Record) { r.ExpiresAt = "noon" },
 	} {
 		i, _ := issuer(now.Add(3*time.Hour), nil)
-		token, record, err := i.Issue(t.Context(), account, "openshift")
+		token, record, err := i.Issue(t.Context(), account(), "openshift")
 		require.NoError(t, err)
 		change(&record)
-		_, reason := record.Judge(token, account, "openshift")
+		_, reason := record.refreshAt(token, account(), "openshift")
 		require.Equal(t, want, reason)
 	}
 }

@@ -1,6 +1,4 @@
-// Package tokenissuer requests tokens of the operand's ServiceAccount and tells when one that is kept in a Secret has to
-// be replaced.
-package tokenissuer
+package tokens
 
 import (
 	"context"
@@ -21,8 +19,8 @@ const (
 	// ServiceAccount is the operand's identity in its own namespace.
 	ServiceAccount = "cloud-controller-manager"
 
-	// Aged is the reason for replacing a token that is still good.
-	Aged = "a third of its life has passed"
+	// aged is the reason for replacing a token that is still good.
+	aged = "a third of its life has passed"
 )
 
 // Record is what is remembered of a token beside it. Where it does not fit the token, that is replaced. Times are in the
@@ -38,8 +36,8 @@ type Record struct {
 	Audience string `json:"audience,omitempty"`
 }
 
-// Judge returns the time from which on a token is to be refreshed, or why it cannot be used.
-func (r Record) Judge(token []byte, account *corev1.ServiceAccount, audience string) (refreshAt time.Time, reason string) {
+// refreshAt returns the time from which on a token is to be refreshed, or why it cannot be used.
+func (r Record) refreshAt(token []byte, account *corev1.ServiceAccount, audience string) (refreshAt time.Time, reason string) {
 	if r.Owner != string(account.UID) {
 		return time.Time{}, "it does not belong to the present serviceaccount"
 	}
@@ -95,6 +93,18 @@ func (i Issuer) Issue(ctx context.Context, account *corev1.ServiceAccount, audie
 		SHA256:    digest(token),
 		Audience:  audience,
 	}, nil
+}
+
+// Judge returns for how long a token is left alone, or why it is replaced.
+func (i Issuer) Judge(record Record, token []byte, account *corev1.ServiceAccount, audience string) (wait time.Duration, reason string) {
+	refreshAt, reason := record.refreshAt(token, account, audience)
+	if reason != "" {
+		return 0, reason
+	}
+	if wait := refreshAt.Sub(i.Clock.Now()); wait > 0 {
+		return wait, ""
+	}
+	return 0, aged
 }
 
 // digest identifies a token without giving it away: its signature alone has more bits than anyone can try.

@@ -1,15 +1,13 @@
-package tokenissuer
+package tokens
 
 import (
 	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 )
 
-// recordsAnnotation on a Secret with several tokens holds their Records by key, as JSON.
+// recordsAnnotation on a Secret with tokens holds their Records by key, as JSON.
 const recordsAnnotation = "cloud-controller-manager.openshift.io/token-records"
 
 // Records are those of a Secret's tokens by key.
@@ -31,16 +29,4 @@ func (r Records) Annotations() (map[string]string, error) {
 		return nil, fmt.Errorf("writing the annotation %s: %w", recordsAnnotation, err)
 	}
 	return map[string]string{recordsAnnotation: string(text)}, nil
-}
-
-// Missing are the keys of the tokens that secret does not hold for their audience.
-func Missing(secret *corev1.Secret, tokens []clouds.Token) []string {
-	records := RecordsOf(secret)
-	var missing []string
-	for _, token := range tokens {
-		if len(secret.Data[token.Key]) == 0 || records[token.Key].Audience != token.Audience {
-			missing = append(missing, token.Key)
-		}
-	}
-	return missing
 }

@@ -1,7 +1,8 @@
-package kubetoken
+package tokens
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,10 +18,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
-
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/tokenissuer"
 )
 
 var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -42,10 +40,8 @@ func oldSecret(change func(*corev1.Secret)) *corev1.Secret {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "openshift-cloud-controller-manager", Name: "kube-token",
 			Annotations: map[string]string{
-				"cloud-controller-manager.openshift.io/token-issued-at":           "2026-11-21T08:00:00Z",
-				"cloud-controller-manager.openshift.io/token-expires-at":          "2026-11-21T11:00:00Z",
-				"cloud-controller-manager.openshift.io/token-service-account-uid": "uid-1",
-				"cloud-controller-manager.openshift.io/token-sha256":              oldTokenDigest,
+				"cloud-controller-manager.openshift.io/token-records": `{"token":{"issuedAt":"2026-11-21T08:00:00Z","expiresAt":"2026-11-21T11:00:00Z",` +
+					`"owner":"uid-1","sha256":"` + oldTokenDigest + `"}}`,
 			},
 		},
 		Type: corev1.SecretTypeOpaque,
@@ -55,22 +51,10 @@ func oldSecret(change func(*corev1.Secret)) *corev1.Secret {
 	return secret
 }
 
-// recordedQueue remembers what was added with a delay.
-type recordedQueue struct {
-	workqueue.TypedRateLimitingInterface[any]
-	after []time.Duration
-}
-
-func (q *recordedQueue) AddAfter(_ any, d time.Duration) { q.after = append(q.after, d) }
-
-type syncContext struct {
-	factory.SyncContext
-	queue *recordedQueue
-}
-
-// Queue has the type that library-go still asks for.
-func (s syncContext) Queue() workqueue.RateLimitingInterface { //nolint:staticcheck // The interface is not ours.
-	return s.queue
+// rerecord replaces texts in the record of the token.
+func rerecord(s *corev1.Secret, oldnew ...string) {
+	const key = "cloud-controller-manager.openshift.io/token-records"
+	s.Annotations[key] = strings.NewReplacer(oldnew...).Replace(s.Annotations[key])
 }
 
 type fixture struct {
@@ -117,17 +101,15 @@ func run(t *testing.T, f fixture) (outcome, error) {
 	})
 	clock := clocktesting.NewFakePassiveClock(f.at)
 	recorder := events.NewInMemoryRecorder("test", clock)
-	queue := &recordedQueue{}
-	c := &controller{
-		operator: v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
+	w := &world{}
+	c := newController(Options{
+		Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 			ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"` + f.platform + `"}`)},
-		}, &operatorv1.OperatorStatus{}, nil),
-		serviceAccounts: kube.Core().V1().ServiceAccounts().Lister(),
-		secrets:         kube.Core().V1().Secrets().Lister(),
-		client:          client.CoreV1(),
-		issuer:          tokenissuer.Issuer{Client: client.CoreV1(), Clock: clock, Lifetime: f.lifetime},
-	}
-	err := c.sync(t.Context(), syncContext{factory.NewSyncContext("test", recorder), queue})
+		}}, &operatorv1.StaticPodOperatorStatus{}, nil, nil),
+		ServiceAccounts: kube.Core().V1().ServiceAccounts(), ConfigMaps: kube.Core().V1().ConfigMaps(), Secrets: kube.Core().V1().Secrets(),
+		Client: client.CoreV1(), Clock: clock, Recorder: recorder, KubeTokenLifetime: f.lifetime,
+	})
+	err := c.kube(t.Context(), syncContext{factory.NewSyncContext("test", recorder), w})
 
 	for _, action := range client.Actions() {
 		seen.verbs = append(seen.verbs, action.GetVerb()+" "+action.GetResource().Resource)
@@ -150,17 +132,15 @@ func run(t *testing.T, f fixture) (outcome, error) {
 	for _, event := range recorder.Events() {
 		seen.events = append(seen.events, event.Reason+": "+event.Message)
 	}
-	seen.after = queue.after
+	seen.after = w.after
 	return seen, err
 }
 
-func TestSync(t *testing.T) {
+func TestTheKubeToken(t *testing.T) {
 	issued := func(expires string) *corev1.Secret {
 		return oldSecret(func(s *corev1.Secret) {
 			s.Data["token"] = []byte("new-token")
-			s.Annotations["cloud-controller-manager.openshift.io/token-issued-at"] = "2026-11-21T09:00:00Z"
-			s.Annotations["cloud-controller-manager.openshift.io/token-expires-at"] = expires
-			s.Annotations["cloud-controller-manager.openshift.io/token-sha256"] = newTokenDigest
+			rerecord(s, "2026-11-21T08:00:00Z", "2026-11-21T09:00:00Z", "2026-11-21T11:00:00Z", expires, oldTokenDigest, newTokenDigest)
 		})
 	}
 	update := []string{"create serviceaccounts", "get secrets", "update secrets"}
@@ -201,7 +181,7 @@ func TestSync(t *testing.T) {
 		},
 		"a token of an earlier serviceaccount is replaced": {
 			fixture: fixture{account: account(), granted: 48 * time.Hour, secret: oldSecret(func(s *corev1.Secret) {
-				s.Annotations["cloud-controller-manager.openshift.io/token-service-account-uid"] = "uid-0"
+				rerecord(s, "uid-1", "uid-0")
 			})},
 			want: outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("it does not belong to the present serviceaccount")},
 		},
@@ -215,13 +195,13 @@ func TestSync(t *testing.T) {
 		},
 		"an unreadable time of issue is no time": {
 			fixture: fixture{account: account(), granted: 48 * time.Hour, secret: oldSecret(func(s *corev1.Secret) {
-				s.Annotations["cloud-controller-manager.openshift.io/token-issued-at"] = "yesterday"
+				rerecord(s, "2026-11-21T08:00:00Z", "yesterday")
 			})},
 			want: outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("the time of its issue is not readable")},
 		},
 		"an unreadable expiry is no expiry": {
 			fixture: fixture{account: account(), granted: 48 * time.Hour, secret: oldSecret(func(s *corev1.Secret) {
-				s.Annotations["cloud-controller-manager.openshift.io/token-expires-at"] = ""
+				rerecord(s, "2026-11-21T11:00:00Z", "")
 			})},
 			want: outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("the time of its expiry is not readable")},
 		},
@@ -246,9 +226,6 @@ func TestSync(t *testing.T) {
 			}
 			if f.at.IsZero() {
 				f.at = now
-			}
-			if f.lifetime == 0 {
-				f.lifetime = DefaultLifetime
 			}
 			got, err := run(t, f)
 			if tc.wantErr == "" {

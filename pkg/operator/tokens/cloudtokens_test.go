@@ -1,4 +1,4 @@
-package cloudtokens
+package tokens
 
 import (
 	"errors"
@@ -21,8 +21,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
-
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/tokenissuer"
 )
 
 const namespace = "openshift-cloud-controller-manager"
@@ -65,16 +63,13 @@ func newWorld(t *testing.T, observed string) *world {
 			ExpirationTimestamp: metav1.NewTime(w.clock.Now().Add(3 * time.Hour)),
 		}}, nil
 	})
-	w.controller = &controller{
-		operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
+	w.controller = newController(Options{
+		Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 			ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
 		}}, &operatorv1.StaticPodOperatorStatus{NodeStatuses: []operatorv1.NodeStatus{{NodeName: "master-0", CurrentRevision: 1}}}, nil, nil),
-		serviceAccounts: core.ServiceAccounts().Lister(),
-		configMaps:      core.ConfigMaps().Lister(),
-		secrets:         core.Secrets().Lister(),
-		client:          w.client.CoreV1(),
-		issuer:          tokenissuer.Issuer{Client: w.client.CoreV1(), Clock: w.clock, Lifetime: DefaultLifetime},
-	}
+		ServiceAccounts: core.ServiceAccounts(), ConfigMaps: core.ConfigMaps(), Secrets: core.Secrets(),
+		Client: w.client.CoreV1(), Clock: w.clock,
+	})
 	require.NoError(t, core.ServiceAccounts().Informer().GetStore().Add(&corev1.ServiceAccount{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-controller-manager", UID: "uid-1"},
 	}))
@@ -122,7 +117,7 @@ func (w *world) syncOnce(t *testing.T) (data map[string]string, writes []string,
 	w.client.ClearActions()
 	w.events, w.after = nil, nil
 	recorder := events.NewInMemoryRecorder("test", w.clock)
-	err = w.sync(t.Context(), syncContext{factory.NewSyncContext("test", recorder), w})
+	err = w.cloud(t.Context(), syncContext{factory.NewSyncContext("test", recorder), w})
 	w.requests = w.client.Actions()
 	for _, action := range w.requests {
 		if action.GetVerb() != "get" {
@@ -345,10 +340,10 @@ func TestWhatIsUnknownOrNotOursIsLeftAlone(t *testing.T) {
 		change   func(*testing.T, *world)
 		wantErr  string
 	}{
-		"the platform is not known":    {observed: `{}`},
-		"the platform runs nothing":    {observed: `{"platform":"none"}`},
-		"there is no candidate":        {observed: managed, change: func(t *testing.T, w *world) { t.Helper(); w.removeCandidate(t) }},
-		"spec.external brings Secrets": {observed: `{"platform":"openstack","external":{"image":"i","secrets":[{"name":"s","delivery":"Reloaded"}]}}`},
+		"the platform is not known":            {observed: `{}`},
+		"the platform runs nothing":            {observed: `{"platform":"none"}`},
+		"there is no candidate":                {observed: managed, change: func(t *testing.T, w *world) { t.Helper(); w.removeCandidate(t) }},
+		"a Secret of spec.external is missing": {observed: `{"platform":"external","external":{"image":"i","secrets":[{"name":"s","delivery":"Reloaded"}]}}`},
 		"a candidate cannot be read": {
 			observed: managed,
 			change:   func(t *testing.T, w *world) { t.Helper(); w.candidate(t, "-1", "{") },
@@ -410,4 +405,56 @@ func TestOnlyTheCandidateAndItsCopiesWakeIt(t *testing.T) {
 		require.Equal(t, want, isPodConfigMap(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}), name)
 	}
 	require.False(t, isPodConfigMap("something else"))
+}
+
+func TestSecretsOfSpecExternalThatAreReloadedAreDelivered(t *testing.T) {
+	const external = `{"platform":"external","external":{"image":"i","secrets":[{"name":"a"},{"name":"b","delivery":"Reloaded"}]}}`
+	put := func(t *testing.T, w *world, name string, data map[string][]byte) {
+		t.Helper()
+		w.setSecret(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data})
+	}
+	w := newWorld(t, external)
+	put(t, w, "a", map[string][]byte{"x": []byte("1")})
+	put(t, w, "b", map[string][]byte{"y": []byte("2")})
+	put(t, w, "cloud-tokens", map[string][]byte{"y": []byte("0"), "former": []byte("f")})
+	data, _, err := w.syncOnce(t)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"y": "2", "former": "f"}, data, "without a candidate nothing is removed, and without one it is delivered")
+
+	w.candidate(t, "", "null")
+	data, _, err = w.syncOnce(t)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"y": "2"}, data)
+	_, writes, err := w.syncOnce(t)
+	require.NoError(t, err)
+	require.Empty(t, writes)
+
+	put(t, w, "a", nil)
+	put(t, w, "b", map[string][]byte{"y": []byte("3")})
+	data, writes, err = w.syncOnce(t)
+	require.NoError(t, err)
+	require.Empty(t, writes)
+	require.Equal(t, map[string]string{"y": "2"}, data, "an empty Secret changes nothing that was delivered")
+}
+
+func TestEachSecretHasItsCondition(t *testing.T) {
+	w := newWorld(t, managed)
+	w.candidate(t, "", "{")
+	recorder := events.NewInMemoryRecorder("test", w.clock)
+	w.client.PrependReactor("create", "serviceaccounts", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("forbidden")
+	})
+	const (
+		kube  = "requesting a token of serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager: forbidden"
+		cloud = "annotation cloud-controller-manager.openshift.io/cloud-tokens of configmap/cloud-controller-manager-pod in " +
+			"openshift-cloud-controller-manager: unexpected end of JSON input"
+	)
+	require.EqualError(t, w.sync(t.Context(), syncContext{factory.NewSyncContext("test", recorder), w}), kube+"\n"+cloud)
+	_, status, _, err := w.operator.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	got := map[string]string{}
+	for _, c := range status.Conditions {
+		got[c.Type+" "+string(c.Status)] = c.Message
+	}
+	require.Equal(t, map[string]string{"KubeTokenDegraded True": kube, "CloudTokensDegraded True": cloud}, got)
 }

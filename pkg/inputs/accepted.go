@@ -1,0 +1,273 @@
+package inputs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// The keys of the Secret operand.AcceptedInputsSecret. The bytes are those of the sources.
+const (
+	recordsKey      = "inputs.json"
+	cloudConfigFile = "cloud-config"
+	besideConfig    = cloudConfigFile + ".beside." // and a key of the ConfigMap
+	besideCA        = cloudConfigFile + "." + CloudCAKey
+	credentialsFile = "credentials." // and a key of the Secret
+	trustedCAFile   = "trusted-ca"
+	trustedCAName   = "the trusted CA"
+
+	// maxBytes leaves room in a Secret's 1 MiB for its metadata, maxKey is how long a key may be.
+	maxBytes = 1<<20 - 16<<10
+	maxKey   = 253
+)
+
+// Accepted are the inputs that were accepted last. A field is nil where no version is kept.
+type Accepted struct {
+	// Known reports whether anything was accepted on this platform.
+	Known       bool
+	CloudConfig *Version[operand.CloudConfig]
+	Credentials *Version[Credentials]
+	TrustedCA   *Version[operand.TrustSource]
+	// TrustLeftOut reports whether a trusted CA was accepted but did not fit.
+	TrustLeftOut bool
+}
+
+// Version is an accepted version of an input.
+type Version[T any] struct {
+	Input T
+	// Source is the object that it was read from, Since when it was accepted.
+	Source string
+	Since  time.Time
+
+	digest string
+}
+
+// Credentials are credentials with the names of the keys that are reloaded, whose content is in the Secret cloud-tokens.
+type Credentials struct {
+	operand.Credentials
+	Reloaded []string
+}
+
+// records is what the Secret holds besides the bytes.
+type records struct {
+	Platform    string   `json:"platform"`
+	CloudConfig *record  `json:"cloudConfig,omitempty"`
+	Credentials *record  `json:"credentials,omitempty"`
+	TrustedCA   *record  `json:"trustedCA,omitempty"`
+	LeftOut     []string `json:"leftOut,omitempty"`
+}
+
+type record struct {
+	Source string    `json:"source"`
+	Key    string    `json:"key,omitempty"`
+	Since  time.Time `json:"since"`
+	// Digest covers all keys of the input. Bytes that it does not fit are not used.
+	Digest string `json:"digest"`
+	// Sources and Reloaded are those of credentials, Missing says that there was no Secret.
+	Sources  map[string]string `json:"sources,omitempty"`
+	Reloaded []string          `json:"reloaded,omitempty"`
+	Missing  bool              `json:"missing,omitempty"`
+}
+
+// AcceptCloudConfig returns the version of an accepted cloud configuration. Identical bytes keep the time of the previous
+// one.
+func AcceptCloudConfig(
+	previous *Version[operand.CloudConfig], config operand.CloudConfig, now time.Time,
+) *Version[operand.CloudConfig] {
+	return accept(previous, config, config.Source, digest(cloudConfigFiles(config)), now)
+}
+
+// AcceptCredentials is AcceptCloudConfig for the credentials.
+func AcceptCredentials(previous *Version[Credentials], in operand.Inputs, now time.Time) *Version[Credentials] {
+	credentials := Credentials{Credentials: in.Credentials, Reloaded: slices.Sorted(maps.Keys(in.External.Reloaded))}
+	return accept(previous, credentials, in.Credentials.Source, digest(credentialFiles(in.Credentials)), now)
+}
+
+// AcceptTrustedCA is AcceptCloudConfig for the trusted CA.
+func AcceptTrustedCA(
+	previous *Version[operand.TrustSource], source operand.TrustSource, now time.Time,
+) *Version[operand.TrustSource] {
+	return accept(previous, source, source.Source, digest(trustFiles(source)), now)
+}
+
+func accept[T any](previous *Version[T], input T, source, digest string, now time.Time) *Version[T] {
+	version := &Version[T]{Input: input, Source: source, Since: now.UTC().Truncate(time.Second), digest: digest}
+	if previous != nil && previous.digest == digest {
+		version.Since = previous.Since
+	}
+	return version
+}
+
+// ReadAccepted reads what was accepted on a platform; secret may be nil. What is of another platform, or was changed by
+// somebody else, is like what is not there.
+func ReadAccepted(secret *corev1.Secret, platform string) Accepted {
+	var r records
+	if secret == nil || json.Unmarshal(secret.Data[recordsKey], &r) != nil || r.Platform != platform {
+		return Accepted{}
+	}
+	accepted := Accepted{Known: true, TrustLeftOut: slices.Contains(r.LeftOut, trustedCAName)}
+	files := map[string]map[string][]byte{}
+	for key, data := range secret.Data {
+		name, _, _ := strings.Cut(key, ".")
+		if files[name] == nil {
+			files[name] = map[string][]byte{}
+		}
+		files[name][key] = data
+	}
+	if config := files[cloudConfigFile]; r.CloudConfig.fits(config) {
+		accepted.CloudConfig = version(r.CloudConfig, readCloudConfig(r.CloudConfig, config))
+	}
+	if credentials := files[strings.TrimSuffix(credentialsFile, ".")]; r.Credentials.fits(credentials) {
+		accepted.Credentials = version(r.Credentials, readCredentials(r.Credentials, credentials))
+	}
+	if trust := files[trustedCAFile]; r.TrustedCA.fits(trust) {
+		accepted.TrustedCA = version(r.TrustedCA, operand.TrustSource{Source: r.TrustedCA.Source, Key: r.TrustedCA.Key, Data: trust[trustedCAFile]})
+	}
+	return accepted
+}
+
+func version[T any](r *record, input T) *Version[T] {
+	return &Version[T]{Input: input, Source: r.Source, Since: r.Since, digest: r.Digest}
+}
+
+func (r *record) fits(files map[string][]byte) bool { return r != nil && r.Digest == digest(files) }
+
+func readCloudConfig(r *record, files map[string][]byte) operand.CloudConfig {
+	config := operand.CloudConfig{Source: r.Source, Key: r.Key, Data: files[cloudConfigFile], CABundle: files[besideCA]}
+	for key, data := range files {
+		if beside, is := strings.CutPrefix(key, besideConfig); is {
+			if config.Keys == nil {
+				config.Keys = map[string][]byte{}
+			}
+			config.Keys[beside] = data
+		}
+	}
+	return config
+}
+
+func readCredentials(r *record, files map[string][]byte) Credentials {
+	credentials := Credentials{Credentials: operand.Credentials{Source: r.Source, Sources: r.Sources}, Reloaded: r.Reloaded}
+	if r.Missing {
+		return credentials
+	}
+	credentials.Data = map[string][]byte{}
+	for key, data := range files {
+		credentials.Data[strings.TrimPrefix(key, credentialsFile)] = data
+	}
+	return credentials
+}
+
+// Secret returns the Secret that keeps the accepted inputs of a platform, and the names of the inputs that do not fit.
+// Those are left out: what the latest revision holds then stands in for them.
+func (a Accepted) Secret(platform string) (secret *corev1.Secret, leftOut []string, err error) {
+	secret = &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: operand.AcceptedInputsSecret},
+		Type:       corev1.SecretTypeOpaque,
+		Data:       map[string][]byte{},
+	}
+	r, size := records{Platform: platform}, 0
+	add := func(name string, into **record, record *record, files map[string][]byte) {
+		needed := sizeOf(files)
+		if size+needed > maxBytes {
+			r.LeftOut = append(r.LeftOut, name)
+			return
+		}
+		size += needed
+		record.Digest = digest(files)
+		*into = record
+		maps.Copy(secret.Data, files)
+	}
+	if v := a.CloudConfig; v != nil {
+		add("the cloud configuration", &r.CloudConfig, &record{Source: v.Source, Key: v.Input.Key, Since: v.Since}, cloudConfigFiles(v.Input))
+	}
+	if v := a.Credentials; v != nil {
+		add("the credentials", &r.Credentials, &record{
+			Source: v.Source, Since: v.Since, Sources: v.Input.Sources, Reloaded: v.Input.Reloaded, Missing: v.Input.Data == nil,
+		}, credentialFiles(v.Input.Credentials))
+	}
+	if v := a.TrustedCA; v != nil {
+		add(trustedCAName, &r.TrustedCA, &record{Source: v.Source, Key: v.Input.Key, Since: v.Since}, trustFiles(v.Input))
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return nil, nil, fmt.Errorf("writing %s of secret/%s in %s: %w", recordsKey, secret.Name, secret.Namespace, err)
+	}
+	secret.Data[recordsKey] = data
+	return secret, r.LeftOut, nil
+}
+
+func cloudConfigFiles(config operand.CloudConfig) map[string][]byte {
+	files := map[string][]byte{}
+	if config.Data != nil {
+		files[cloudConfigFile] = config.Data
+	}
+	if config.CABundle != nil {
+		files[besideCA] = config.CABundle
+	}
+	for key, data := range config.Keys {
+		files[besideConfig+key] = data
+	}
+	return files
+}
+
+func credentialFiles(credentials operand.Credentials) map[string][]byte {
+	files := map[string][]byte{}
+	for key, data := range credentials.Data {
+		files[credentialsFile+key] = data
+	}
+	return files
+}
+
+func trustFiles(source operand.TrustSource) map[string][]byte {
+	return map[string][]byte{trustedCAFile: source.Data}
+}
+
+// sizeOf is more than fits where a key would be too long.
+func sizeOf(files map[string][]byte) int {
+	size := 0
+	for key, data := range files {
+		if len(key) > maxKey {
+			return maxBytes + 1
+		}
+		size += len(key) + len(data)
+	}
+	return size
+}
+
+func digest(files map[string][]byte) string {
+	hash := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(files)) {
+		// A hash does not fail.
+		_, _ = fmt.Fprintf(hash, "%s %d\n", key, len(files[key]))
+		_, _ = io.Copy(hash, bytes.NewReader(files[key]))
+	}
+	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
+}
+
+// External returns what Secrets of spec.external deliver with these credentials, in the place of what they deliver now.
+// The content of the keys that are reloaded is not kept.
+func (c Credentials) External(now operand.ExternalSecrets) operand.ExternalSecrets {
+	external := operand.ExternalSecrets{ReadOnce: c.Credentials, Reloaded: map[string][]byte{}}
+	for _, key := range c.Reloaded {
+		external.Reloaded[key] = nil
+	}
+	for _, p := range now.Problems {
+		if p.Cause != diagnostic.Credentials {
+			external.Problems = append(external.Problems, p)
+		}
+	}
+	return external
+}

@@ -1,0 +1,133 @@
+package inputs
+
+import (
+	"bytes"
+	"cmp"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+const (
+	// DefaultCloudConfigKey is the installer's key, for an Infrastructure that names a ConfigMap but no key.
+	DefaultCloudConfigKey = "config"
+
+	// CloudCAKey is the key of the cloud's own CA beside the cloud configuration.
+	CloudCAKey = "ca-bundle.pem"
+)
+
+// cloudConfig prefers what cluster-config-operator made of the user's ConfigMap, with two exceptions: a ConfigMap that
+// spec.external names, of which cluster-config-operator makes nothing, and a platform on which this operator itself may
+// write the managed ConfigMap from the user's.
+func (g *Gathered) cloudConfig(r Reader, observed *operandconfig.Config, p platform.Platform) error {
+	user, err := UserCloudConfig(r, observed)
+	if err != nil {
+		return err
+	}
+	g.CloudConfig = user.CloudConfig
+	if !isExternal(observed) && !p.WritesManagedConfig() {
+		managed, name, err := read(r.ConfigMap, r, "configmap", operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig)
+		if err != nil {
+			return err
+		}
+		if managed != nil && managed.Data[operatorclient.ManagedCloudConfigKey] != "" {
+			g.CloudConfig = derived(managed, name, user.CloudConfig)
+			return nil
+		}
+	}
+	switch {
+	case observed.CloudConfig.Name == "":
+	case user.Object == nil:
+		g.Absent[user.Source] = Administrator
+	default:
+		g.missKey(user.hasKey, user.Source, user.Key)
+	}
+	return nil
+}
+
+// derived is the managed ConfigMap as a cloud configuration. If it has the text of the user's, problems name the user's.
+func derived(managed *corev1.ConfigMap, name string, user operand.CloudConfig) operand.CloudConfig {
+	config := CloudConfigIn(managed, name, operatorclient.ManagedCloudConfigKey, "")
+	if config.CABundle == nil {
+		config.CABundle = user.CABundle
+	}
+	if bytes.Equal(user.Data, config.Data) {
+		config.Source, config.Key = user.Source, user.Key
+	}
+	return config
+}
+
+// UserConfig is the user's cloud configuration.
+type UserConfig struct {
+	operand.CloudConfig
+	// Object is nil if it does not exist or none is named.
+	Object *corev1.ConfigMap
+
+	hasKey bool
+}
+
+// UserCloudConfig reads the ConfigMap that Infrastructure or spec.external names.
+func UserCloudConfig(r Reader, observed *operandconfig.Config) (UserConfig, error) {
+	reference := observed.CloudConfig
+	if reference.Name == "" {
+		return UserConfig{CloudConfig: operand.CloudConfig{Source: r.Name(infrastructure) + ", spec.cloudConfig"}}, nil
+	}
+	key, alternative := cmp.Or(reference.Key, DefaultCloudConfigKey), "correct spec.cloudConfig of "+r.Name(infrastructure)
+	if isExternal(observed) {
+		alternative = "correct spec.external.cloudConfig of " + r.Name(ownResource)
+	}
+	object, source, err := read(r.ConfigMap, r, "configmap", operatorclient.UserConfigNamespace, reference.Name)
+	user := UserConfig{CloudConfig: operand.CloudConfig{Source: source, Key: key}, Object: object}
+	switch {
+	case err != nil:
+		return UserConfig{}, err
+	case object == nil:
+		user.Problem = missing(alternative)
+	case reference.Key == "" && len(object.Data)+len(object.BinaryData) == 0:
+		// Clusters from before 4.14 may have such an object; the platform reports whether it needs more.
+		user.hasKey = true
+	default:
+		user.CloudConfig = CloudConfigIn(object, source, key, alternative)
+		_, isText := object.Data[key]
+		_, isBinary := object.BinaryData[key]
+		user.hasKey = isText || isBinary
+	}
+	return user, nil
+}
+
+func isExternal(observed *operandconfig.Config) bool {
+	return observed.External != nil && observed.External.CloudConfig != nil
+}
+
+// CloudConfigIn is the cloud configuration under a key of a ConfigMap, which messages call source. The alternative is what
+// else corrects a missing key; it may be empty.
+func CloudConfigIn(configMap *corev1.ConfigMap, source, key, alternative string) operand.CloudConfig {
+	config := operand.CloudConfig{Source: source, Key: key, Keys: otherKeys(configMap, key)}
+	config.Data, config.Problem, _ = value(configMap, key, alternative)
+	if bundle, exists := configMap.Data[CloudCAKey]; exists {
+		config.CABundle = []byte(bundle)
+	}
+	if _, binary := configMap.BinaryData[CloudCAKey]; binary && config.Problem == "" {
+		config.Key, config.Problem = CloudCAKey, binaryProblem
+	}
+	return config
+}
+
+// otherKeys are the keys beside the configuration and the CA bundle, nil without any.
+func otherKeys(configMap *corev1.ConfigMap, key string) map[string][]byte {
+	var keys map[string][]byte
+	for other, text := range configMap.Data {
+		if other == key || other == CloudCAKey {
+			continue
+		}
+		if keys == nil {
+			keys = map[string][]byte{}
+		}
+		keys[other] = []byte(text)
+	}
+	return keys
+}

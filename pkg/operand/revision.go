@@ -1,0 +1,93 @@
+package operand
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+)
+
+// Revision is what a revision delivers of the cloud configuration, the credentials and the trusted CAs. It stands in for
+// inputs that are rejected and of which no accepted version is kept.
+type Revision struct {
+	// Number is that of the revision.
+	Number int32
+
+	inputDigest string
+	cloud       clouds.Result
+	caBundle    []byte
+	credentials Credentials
+	reloaded    map[string][]byte
+	trust       []byte
+}
+
+// RevisionOf reads the copies of a revision, which have to be one whole candidate. The objects are those of Namespace; the
+// Secret NodeManagerConfigSecret has no copies and is taken as it is.
+func RevisionOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, number int32) (*Revision, error) {
+	if err := CopiesMatch(configMaps, secrets, number); err != nil {
+		return nil, fmt.Errorf("revision %d: %w", number, err)
+	}
+	named := map[string]*corev1.ConfigMap{}
+	for _, object := range configMaps {
+		named[object.Name] = object
+	}
+	data := map[string]map[string][]byte{}
+	for _, object := range secrets {
+		data[object.Name] = object.Data
+	}
+	copyOf := func(name string) string { return fmt.Sprintf("%s-%d", name, number) }
+	pod := named[copyOf(PodConfigMap)]
+	tokens, err := TokensOf(pod)
+	if err != nil {
+		return nil, err
+	}
+	revision := &Revision{
+		Number:      number,
+		inputDigest: pod.Annotations[AcceptedInputAnnotation],
+		cloud: clouds.Result{
+			Config: data[copyOf(CloudConfigSecret)][cloudConfKey], Files: maps.Clone(data[copyOf(CloudConfigSecret)]),
+			Credentials: data[copyOf(CloudCredentialsSecret)], NodeManager: data[NodeManagerConfigSecret],
+			Tokens: tokens, Kept: KeptOf(pod),
+		},
+		credentials: Credentials{Source: pod.Annotations[CredentialsAnnotation], Data: data[copyOf(CloudCredentialsSecret)]},
+		reloaded:    map[string][]byte{},
+		trust:       []byte(named[copyOf(TrustedCAConfigMap)].Data[trustKey]),
+	}
+	delete(revision.cloud.Files, cloudConfKey)
+	if bundle, exists := named[copyOf(CloudConfigConfigMap)].Data[cloudCAKey]; exists {
+		revision.caBundle = []byte(bundle)
+	}
+	for key := range strings.SplitSeq(pod.Annotations[ReloadedAnnotation], ",") {
+		if key != "" {
+			revision.reloaded[key] = nil
+		}
+	}
+	return revision, nil
+}
+
+// WithCloud returns in with the cloud configuration and the credentials of the revision, as they were rendered.
+func (r *Revision) WithCloud(in Inputs) Inputs {
+	in.delivered = r
+	in.CloudConfig = CloudConfig{Source: fmt.Sprintf("secret/%s-%d in %s", CloudConfigSecret, r.Number, Namespace), CABundle: r.caBundle}
+	in.Credentials = r.credentials
+	in.External.ReadOnce, in.External.Reloaded = r.credentials, r.reloaded
+	return in
+}
+
+// Trust returns the trusted CAs of the revision.
+func (r *Revision) Trust() TrustSource {
+	return TrustSource{Source: fmt.Sprintf("configmap/%s-%d in %s", TrustedCAConfigMap, r.Number, Namespace), Key: trustKey, Data: r.trust}
+}
+
+// KeptOf returns what KeptAnnotation of a pod ConfigMap holds. What is not ours says nothing.
+func KeptOf(podConfigMap *corev1.ConfigMap) map[string]string {
+	var kept map[string]string
+	if err := json.Unmarshal([]byte(podConfigMap.Annotations[KeptAnnotation]), &kept); err != nil {
+		return nil
+	}
+	return kept
+}
