@@ -30,6 +30,7 @@ func TestADiagnosticIsOneLine(t *testing.T) {
 	d.File, d.Severity = "a.yaml", diagnostic.Error
 	require.Equal(t, "a.yaml:3:4: error: duplicate key x: keep one", d.String(), "the message has the line of the file already")
 	require.Equal(t, "it does not exist", diagnostic.Diagnostic{Message: "it does not exist"}.String())
+	require.Equal(t, "secret/a: it does not exist", diagnostic.Diagnostic{Object: "secret/a", Message: "it does not exist"}.String())
 }
 
 func TestAListIsSortedByInputAndPlace(t *testing.T) {

@@ -71,6 +71,22 @@ func TestWhatExternalDoesToThePod(t *testing.T) {
 			external: `{image: registry/ccm:1}`,
 			want:     func(*corev1.Container) {},
 		},
+		"the first argument of ours is replaced too": {
+			external: `{image: registry/ccm:1, args: [` + strings.Split(ours.Args[0], "=")[0] + `=mine]}`,
+			want:     func(c *corev1.Container) { c.Args[0] = strings.Split(c.Args[0], "=")[0] + "=mine" },
+		},
+		"a switch as the last argument, and a boolean in another spelling": {
+			external: `{image: registry/ccm:1, argsPolicy: Replace, args: [--leader-elect=1, --leader-elect]}`,
+			want:     func(c *corev1.Container) { c.Args = []string{"--leader-elect=1", "--leader-elect"} },
+		},
+		"true in another spelling": {
+			external: `{image: registry/ccm:1, args: [--leader-elect=T]}`,
+			want: func(c *corev1.Container) {
+				for i := range c.Args {
+					c.Args[i] = strings.Replace(c.Args[i], "--leader-elect=true", "--leader-elect=T", 1)
+				}
+			},
+		},
 		"a command": {
 			external: `{image: registry/ccm:1, command: [/bin/ccm, run]}`,
 			want:     func(c *corev1.Container) { c.Command = []string{"/bin/ccm", "run"} },
@@ -101,6 +117,14 @@ func TestWhatExternalDoesToThePod(t *testing.T) {
 		"a probe": {
 			external: `{image: registry/ccm:1, probe: {port: 9999, scheme: HTTP, path: /live}}`,
 			want:     probed("HTTP", "/live", 9999),
+		},
+		"a probe of the port of ours": {
+			external: `{image: registry/ccm:1, probe: {path: /live}}`,
+			want:     probed("HTTPS", "/live", 10258),
+		},
+		"the highest port": {
+			external: `{image: registry/ccm:1, probe: {port: 65535}}`,
+			want:     probed("HTTPS", "/healthz", 65535),
 		},
 		"only the port of a probe": {
 			external: `{image: registry/ccm:1, args: [--secure-port=10300], probe: {port: 10300}}`,
@@ -221,6 +245,10 @@ func TestWhatIsRefusedOfExternal(t *testing.T) {
 				at + `probe.port: it is 65536; give a port from 1 to 65535`,
 			},
 		},
+		"a port below the lowest": {
+			external: `{image: registry/ccm:1, probe: {port: -1}}`,
+			want:     []string{at + `probe.port: it is -1; give a port from 1 to 65535`},
+		},
 		"a flag of ours whose value is the next argument": {
 			external: `{image: registry/ccm:1, args: [--cluster-name, mine]}`,
 			want:     []string{at + "args[0]: the operator sets --cluster-name too; write it with its value, as --cluster-name=value"},
@@ -265,6 +293,11 @@ func TestWhatIsRefusedOfExternal(t *testing.T) {
 				at + "args[0]: nothing is delivered as /etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee, there is key, more in that folder; correct the path",
 				at + "env[TOKEN]: nothing is delivered as /etc/kubernetes/static-pod-certs/secrets/cloud-tokens/token; correct the path, or add the key to a Secret of spec.external.secrets",
 			},
+		},
+		"what only the cert-syncer reads": {
+			external: `{image: registry/ccm:1, args: [--token=/etc/kubernetes/static-pod-resources/secrets/cert-syncer-identity/token]}`,
+			want: []string{at + "args[0]: nothing is delivered as /etc/kubernetes/static-pod-resources/secrets/cert-syncer-identity/token; " +
+				"correct the path, or add the key to a Secret of spec.external.secrets"},
 		},
 		"a text that the installer replaces in an argument": {
 			external: `{image: registry/ccm:1, args: [--a=b, --node=NODE_NAME]}`,
@@ -330,6 +363,55 @@ func TestWhatIsRefusedOfExternal(t *testing.T) {
 			require.Equal(t, tc.want, got)
 		})
 	}
+}
+
+func TestPathsThatAreOnTheNodeAreAccepted(t *testing.T) {
+	for _, path := range []string{
+		"static-pod-resources/secrets/cloud-credentials", // a directory that is empty
+		"static-pod-certs/configmaps/client-ca/ca-bundle.crt", "static-pod-certs/secrets/kube-token/token", "static-pod-certs/secrets/serving-cert/tls.key",
+	} {
+		renderOwn(t, operand.OperatorPhase(), "{image: registry/ccm:1, args: [--path=/etc/kubernetes/"+path+"]}", nil)
+	}
+}
+
+func TestASecretThatFitsIsDelivered(t *testing.T) {
+	const maxBytes = 1032192
+	secrets := map[string]map[string][]byte{"a": {"key": make([]byte, maxBytes-len("key"))}}
+	resources := renderOwn(t, operand.OperatorPhase(), `{image: registry/ccm:1, secrets: [{name: a}]}`, secrets)
+	require.Equal(t, secrets["a"], resources.Secrets[1].Data)
+}
+
+func TestSpecExternalCannotBeOverridden(t *testing.T) {
+	const payload = "platform aws runs the cloud-controller-manager of the release payload, which nothing can replace; remove it"
+	for name, tc := range map[string]struct {
+		phase    operand.Phase
+		platform string
+		want     string
+	}{
+		"in the cluster": {operand.OperatorPhase(), "external", ", key spec.unsupportedConfigOverrides.external: " +
+			"spec.external cannot be overridden; remove it and change spec.external"},
+		"in the cluster, on a platform of the payload": {operand.OperatorPhase(), "aws", ", key spec.unsupportedConfigOverrides.external: " + payload},
+		"at bootstrap, on a platform of the release":   {operand.BootstrapPhase(), "aws", ", key external: " + payload},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := ownInputs(t, tc.phase, `{image: registry/ccm:1}`, nil)
+			if tc.platform != "external" {
+				p, _ := platform.ByName(tc.platform)
+				in = inputs(t, p, tc.phase)
+			}
+			in.Overrides = []byte(`{"external": {"image": "registry/mine:1"}}`)
+			_, err := operand.Render(in)
+			require.ErrorContains(t, err, resource+tc.want)
+		})
+	}
+}
+
+func TestABuiltInPlatformNeedsNoImageOfSpecExternal(t *testing.T) {
+	p, _ := platform.ByName("aws")
+	in := inputs(t, p, operand.OperatorPhase())
+	in.Config = append(in.Config, "\nexternal: {args: [--a=b]}\n"...)
+	_, err := operand.Render(in)
+	require.EqualError(t, err, resource+", key spec.external.args: platform aws has this built in; remove it")
 }
 
 func TestNobodyJudgesPathsWithoutTheSecrets(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -106,26 +105,21 @@ func APIServerEnv(server *url.URL) []corev1.EnvVar {
 // nodeManagerDigest covers the pod and the data of every object that it mounts. Those keep their names when they change, so
 // without it nothing would tell the DaemonSet to replace its pods.
 func nodeManagerDigest(pod *corev1.PodTemplateSpec, r *Resources) (string, error) {
+	named := map[string]*corev1.ConfigMap{}
+	for _, o := range r.ConfigMaps {
+		named[o.Name] = o
+	}
 	var configMaps []*corev1.ConfigMap
 	var secrets []*corev1.Secret
 	for _, volume := range pod.Spec.Volumes {
 		switch {
-		case volume.ConfigMap != nil:
-			i := slices.IndexFunc(r.ConfigMaps, func(o *corev1.ConfigMap) bool { return o.Name == volume.ConfigMap.Name })
-			if i < 0 {
-				return "", fmt.Errorf("volume %s: configmap/%s is not among the candidate's", volume.Name, volume.ConfigMap.Name)
-			}
-			configMaps = append(configMaps, r.ConfigMaps[i])
+		case volume.ConfigMap != nil && named[volume.ConfigMap.Name] != nil:
+			configMaps = append(configMaps, named[volume.ConfigMap.Name])
 		case volume.Secret != nil && r.NodeManagerConfig != nil && volume.Secret.SecretName == r.NodeManagerConfig.Name:
 			secrets = append(secrets, r.NodeManagerConfig)
-		case volume.Secret != nil:
-			i := slices.IndexFunc(r.Secrets, func(o *corev1.Secret) bool { return o.Name == volume.Secret.SecretName })
-			if i < 0 {
-				return "", fmt.Errorf("volume %s: secret/%s is not among the candidate's", volume.Name, volume.Secret.SecretName)
-			}
-			secrets = append(secrets, r.Secrets[i])
 		default:
-			return "", fmt.Errorf("volume %s is neither of a configmap nor of a secret", volume.Name)
+			return "", fmt.Errorf("volume %s is neither of a ConfigMap of the candidate nor of the Secret %s, which are all that the "+
+				"cloud-node-manager may read", volume.Name, NodeManagerConfigSecret)
 		}
 	}
 	template, err := json.Marshal(pod)

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/external"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -131,4 +132,48 @@ func TestWhatMakesAnotherRevision(t *testing.T) {
 		require.Equal(t, first.Digest, second.Digest)
 		require.NotEqual(t, operand.InputDigest(base), operand.InputDigest(in))
 	})
+}
+
+func TestAPodSaysWhoseCredentialsItUses(t *testing.T) {
+	openstack, _ := platform.ByName("openstack")
+	in := inputs(t, openstack, operand.OperatorPhase())
+	for name, tc := range map[string]struct {
+		change func(*operand.Inputs)
+		uses   bool
+	}{
+		"with keys":    {change: func(*operand.Inputs) {}, uses: true},
+		"without keys": {change: func(in *operand.Inputs) { in.Platform, in.Credentials.Data = withoutCredentials(in.Platform), nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := in
+			tc.change(&in)
+			pod := rendered(t, in).ConfigMaps
+			live := pod[len(pod)-1]
+			require.Equal(t, operand.PodConfigMap, live.Name)
+			require.Equal(t, tc.uses, operand.UsesCredentials(live, in.Credentials.Source))
+			require.False(t, operand.UsesCredentials(live, "secret/other in openshift-cloud-controller-manager"))
+		})
+	}
+	require.False(t, operand.UsesCredentials(nil, in.Credentials.Source), "there is no candidate")
+}
+
+// withoutCredentials is a platform that rewrites nothing and so needs no credentials.
+func withoutCredentials(p platform.Platform) platform.Platform {
+	p.Rewrite = external.Rewrite
+	return p
+}
+
+func TestWhatIsEmptyIsNotRendered(t *testing.T) {
+	openstack, _ := platform.ByName("openstack")
+	in := inputs(t, openstack, operand.OperatorPhase())
+	in.CloudConfig.CABundle = nil
+	in.CloudConfig.Data = []byte("[Global]\nregion = regionOne\n")
+	in.Overrides = []byte(`{"servingInfo": {"minTLSVersion": "VersionTLS12", "cipherSuites": []}}`)
+	r := rendered(t, in)
+	require.NotContains(t, r.flags(), "tls-cipher-suites", "the flag refuses an empty list")
+	for _, o := range r.ConfigMaps {
+		if o.Name == operand.CloudConfigConfigMap {
+			require.Empty(t, o.Data)
+		}
+	}
 }

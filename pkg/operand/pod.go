@@ -25,7 +25,11 @@ func basePod(in Inputs) (*corev1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mergePod(bindata.MustRead("assets/pod/pod.yaml"), platformPatch, in.Phase.PodPatch)
+	pod := &corev1.Pod{}
+	if err := merge("pod", pod, bindata.MustRead("assets/pod/pod.yaml"), platformPatch, in.Phase.PodPatch); err != nil {
+		return nil, err
+	}
+	return pod, nil
 }
 
 // containersWith names the containers of the base pod that run from an image.
@@ -89,19 +93,6 @@ func proxyEnv(c *config) []corev1.EnvVar {
 	return env
 }
 
-// mergePod applies the patches in order. The operand's own container stays the first one: library-go reads the operand's
-// image from it.
-func mergePod(base []byte, patches ...[]byte) (*corev1.Pod, error) {
-	pod := &corev1.Pod{}
-	if err := merge("pod", pod, base, patches...); err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(pod.Spec.Containers, func(a, b corev1.Container) int {
-		return rank(a.Name) - rank(b.Name)
-	})
-	return pod, nil
-}
-
 // merge applies strategic merge patches in order and decodes the outcome strictly into an empty object of its type, so that
 // a misspelt field of a patch is an error.
 func merge(what string, into any, base []byte, patches ...[]byte) error {
@@ -125,13 +116,6 @@ func merge(what string, into any, base []byte, patches ...[]byte) error {
 		return fmt.Errorf("the patched %s: %w", what, err)
 	}
 	return nil
-}
-
-func rank(container string) int {
-	if container == Name {
-		return 0
-	}
-	return 1
 }
 
 // setImages replaces the two words that the assets use for an image.

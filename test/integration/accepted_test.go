@@ -3,6 +3,7 @@ package integration_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -49,7 +50,7 @@ func TestARejectedCloudConfigHoldsUpNothingElse(t *testing.T) {
 	})
 	t.Run("the accepted inputs are deleted", func(t *testing.T) {
 		latest := c.awaitRevision(t, 4) // the former CA
-		require.NoError(t, c.kube.CoreV1().Secrets(targetNamespace).Delete(t.Context(), "accepted-inputs", metav1.DeleteOptions{}))
+		c.forgetAcceptedCloudConfig(t)
 		c.awaitCondition(t, "CloudConfigDegraded", operatorv1.ConditionTrue, typo+untilThenRevision(latest))
 		c.patchSpec(t, `{"spec":{"forceRedeploymentReason":"whatever the cloud configuration says"}}`)
 		require.Equal(t, latest+1, c.awaitRevision(t, latest+1))
@@ -75,6 +76,26 @@ func TestARejectedCloudConfigHoldsUpNothingElse(t *testing.T) {
 		require.Equal(t, latest, c.awaitRevision(t, latest), "identical bytes are no change")
 	})
 	c.noRequestDenied(t)
+}
+
+// forgetAcceptedCloudConfig deletes the accepted inputs until they come back without a cloud configuration. A sync that
+// read them before the deletion writes them again.
+func (c *cluster) forgetAcceptedCloudConfig(t *testing.T) {
+	t.Helper()
+	secrets := c.kube.CoreV1().Secrets(targetNamespace)
+	await(t, "the accepted cloud configuration to be gone", func(ctx context.Context) error {
+		secret, err := secrets.Get(ctx, "accepted-inputs", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if _, kept := secret.Data["cloud-config"]; !kept {
+			return nil
+		}
+		if err := secrets.Delete(ctx, secret.Name, metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+		return errors.New("it was kept until now")
+	})
 }
 
 // requireStill waits for the condition and compares the cloud configuration of a revision with that of the first one.
