@@ -64,3 +64,30 @@ func TestCheckRefusesAPlatformThatRunsNothing(t *testing.T) {
 	_, err := operand.Check(operand.Inputs{Platform: none})
 	require.EqualError(t, err, `platform "none" has no cloud-controller-manager to check`)
 }
+
+func TestAnImageThatNothingRunsFromMayBeMissing(t *testing.T) {
+	azure, _ := platform.ByName("azure")
+	for name, tc := range map[string]struct {
+		phase  operand.Phase
+		change func(*operand.Images)
+		want   string
+	}{
+		"the operator's, at bootstrap":           {operand.BootstrapPhase(), func(i *operand.Images) { i.Operator = "" }, ""},
+		"the cloud-node-manager's, at bootstrap": {operand.BootstrapPhase(), func(i *operand.Images) { i.NodeManager = "" }, ""},
+		"the cloud-node-manager's, in the cluster": {
+			operand.OperatorPhase(), func(i *operand.Images) { i.NodeManager = "" },
+			"the release payload, key azure-cloud-node-manager: there is no image of the cloud-node-manager for platform azure; the release must name it",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := inputs(t, azure, tc.phase)
+			tc.change(&in.Images)
+			_, err := operand.Render(in)
+			if tc.want == "" {
+				require.NoError(t, err)
+			} else {
+				require.EqualError(t, err, tc.want)
+			}
+		})
+	}
+}

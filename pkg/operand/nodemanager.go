@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,11 +32,14 @@ const (
 	NodeManagerDigestAnnotation = "cloud-controller-manager.openshift.io/candidate"
 )
 
-// NodeManagerLabels returns the labels of the cloud-node-manager's pods, which are the DaemonSet's selector and the
-// predecessor's.
-func NodeManagerLabels() labels.Set {
-	return labels.Set{"infrastructure.openshift.io/cloud-node-manager": "Azure", "k8s-app": NodeManager}
-}
+// NodeManagerLabels returns the labels of the cloud-node-manager's pods, which are the selector of the DaemonSet asset.
+var NodeManagerLabels = sync.OnceValue(func() labels.Set {
+	daemonSet := &appsv1.DaemonSet{}
+	if err := merge("daemonset", daemonSet, bindata.MustRead("assets/node-manager/daemonset.yaml")); err != nil {
+		panic(err) // it is embedded: no input can cause this
+	}
+	return daemonSet.Spec.Selector.MatchLabels
+})
 
 // nodeManagerConfig is the Secret for the files that the cloud-node-manager reads; nil if it reads none.
 func nodeManagerConfig(in Inputs, files map[string][]byte) *corev1.Secret {
