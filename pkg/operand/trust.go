@@ -49,10 +49,8 @@ func (s TrustSource) certificates() ([][]byte, []diagnostic.Diagnostic) {
 	var certificates [][]byte
 	var problems []diagnostic.Diagnostic
 	for rest := s.Data; ; {
-		line := 1 + bytes.Count(s.Data[:len(s.Data)-len(rest)], []byte("\n"))
-		if begin := bytes.Index(rest, []byte("-----BEGIN")); begin > 0 {
-			line += bytes.Count(rest[:begin], []byte("\n"))
-		}
+		begin := len(s.Data) - len(rest) + max(bytes.Index(rest, []byte("-----BEGIN")), 0)
+		line := 1 + bytes.Count(s.Data[:begin], []byte("\n"))
 		block, next := pem.Decode(rest)
 		if block == nil {
 			if bytes.Contains(rest, []byte("-----BEGIN")) {

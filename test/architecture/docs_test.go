@@ -2,7 +2,10 @@ package architecture
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,5 +75,25 @@ func TestTheReadmeListsTheMakefilesTargets(t *testing.T) {
 	readme := string(read(t, "README.md"))
 	for _, target := range targets {
 		require.Contains(t, readme, "| `"+target+"` |")
+	}
+}
+
+// A claim of the README is the name of a test.
+func TestTheReadmeNamesTestsThatExist(t *testing.T) {
+	readme := string(read(t, "README.md"))
+	_, table, found := strings.Cut(readme, "| claim | test |")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	named := regexp.MustCompile("`(Test\\w+)` in `([\\w/]+)`").FindAllStringSubmatch(table, -1)
+	require.GreaterOrEqual(t, len(named), 5)
+	for _, claim := range named {
+		files, err := filepath.Glob(filepath.Join(root, claim[2], "*_test.go"))
+		require.NoError(t, err)
+		declared := slices.ContainsFunc(files, func(file string) bool {
+			source, err := os.ReadFile(file)
+			require.NoError(t, err)
+			return strings.Contains(string(source), "\nfunc "+claim[1]+"(t *testing.T) {")
+		})
+		require.True(t, declared, "%s has no %s", claim[2], claim[1])
 	}
 }
