@@ -101,9 +101,7 @@ func certificatesOnly(bundle []byte) []byte {
 }
 
 func (s TrustSource) problem(line int, message string) diagnostic.Diagnostic {
-	p := diagnostic.Diagnostic{Cause: diagnostic.TrustedCA, Object: s.Source, Key: s.Key, Line: line, Message: message}
-	if line > 0 {
-		p.Column = 1
+	return diagnostic.Diagnostic{
+		Cause: diagnostic.TrustedCA, Object: s.Source, Key: s.Key, Line: line, Column: min(line, 1), Message: message,
 	}
-	return p
 }

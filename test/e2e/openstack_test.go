@@ -50,6 +50,7 @@ func TestOpenStack(t *testing.T) {
 		{"the operator brings up a cloud-controller-manager on every node", s.testStart},
 		{"a change rolls node by node, also when the operator is killed", s.testRollout},
 		{"a broken configuration is reported and changes nothing", s.testBrokenConfiguration},
+		{"a rejected cloud configuration holds up neither an image nor a CA", s.testRejectedInput},
 		{"rotated credentials reach every node", s.testCredentials},
 		{"each process sees its own files, also when they are swapped", s.testFiles},
 		{"a restarted kubelet changes nothing", s.testKubelet},

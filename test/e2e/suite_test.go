@@ -303,18 +303,21 @@ func (s *suite) awaitSettled(t *testing.T, atLeast int32, limit time.Duration) i
 // awaitDegraded waits until the ClusterOperator is Degraded with the texts in its message.
 func (s *suite) awaitDegraded(t *testing.T, limit time.Duration, texts ...string) {
 	t.Helper()
-	s.await(t, fmt.Sprintf("Degraded=True with %q", texts), limit, func(ctx context.Context) error {
-		reported, err := s.config.ConfigV1().ClusterOperators().Get(ctx, clusterOperator, metav1.GetOptions{})
-		if err != nil {
-			return err
+	s.await(t, fmt.Sprintf("Degraded=True with %q", texts), limit, func(ctx context.Context) error { return s.degradedWith(ctx, texts...) })
+}
+
+// degradedWith returns nil if the ClusterOperator is Degraded with the texts in its message.
+func (s *suite) degradedWith(ctx context.Context, texts ...string) error {
+	reported, err := s.config.ConfigV1().ClusterOperators().Get(ctx, clusterOperator, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for _, c := range reported.Status.Conditions {
+		if c.Type == configv1.OperatorDegraded {
+			return contains(string(c.Status)+": "+c.Message, append(texts, "True: ")...)
 		}
-		for _, c := range reported.Status.Conditions {
-			if c.Type == configv1.OperatorDegraded {
-				return contains(string(c.Status)+": "+c.Message, append(texts, "True: ")...)
-			}
-		}
-		return errors.New("there is no such condition")
-	})
+	}
+	return errors.New("there is no such condition")
 }
 
 func contains(text string, parts ...string) error {
