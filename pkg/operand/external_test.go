@@ -295,8 +295,8 @@ func TestWhatIsRefusedOfExternal(t *testing.T) {
 			},
 		},
 		"what only the cert-syncer reads": {
-			external: `{image: registry/ccm:1, args: [--token=/etc/kubernetes/static-pod-resources/secrets/cert-syncer-identity/token]}`,
-			want: []string{at + "args[0]: nothing is delivered as /etc/kubernetes/static-pod-resources/secrets/cert-syncer-identity/token; " +
+			external: `{image: registry/ccm:1, args: [--token=/etc/kubernetes/static-pod-resources/secrets/cert-syncer-token/token]}`,
+			want: []string{at + "args[0]: nothing is delivered as /etc/kubernetes/static-pod-resources/secrets/cert-syncer-token/token; " +
 				"correct the path, or add the key to a Secret of spec.external.secrets"},
 		},
 		"a text that the installer replaces in an argument": {

@@ -168,9 +168,9 @@ func TestWhatIsEmptyIsNotRendered(t *testing.T) {
 	in := inputs(t, openstack, operand.OperatorPhase())
 	in.CloudConfig.CABundle = nil
 	in.CloudConfig.Data = []byte("[Global]\nregion = regionOne\n")
-	in.Overrides = []byte(`{"servingInfo": {"minTLSVersion": "VersionTLS12", "cipherSuites": []}}`)
+	in.Overrides = []byte(`{"servingInfo": {"minTLSVersion": "VersionTLS12", "cipherSuites": []}, "extendedArguments": {"tls-cipher-suites": ["A"]}}`)
 	r := rendered(t, in)
-	require.NotContains(t, r.flags(), "tls-cipher-suites", "the flag refuses an empty list")
+	require.Equal(t, "A", r.flags()["tls-cipher-suites"], "no suites are no reason to override those of the configuration")
 	for _, o := range r.ConfigMaps {
 		if o.Name == operand.CloudConfigConfigMap {
 			require.Empty(t, o.Data)
