@@ -18,6 +18,7 @@ const (
 	OpenshiftAudience = "openshift"
 )
 
+// NoCredentialsSecret is the message for a credentials Secret that does not exist.
 const NoCredentialsSecret = "there is no credentials Secret: see whether the cloud-credential-operator makes it, or create it where credentials are managed by hand"
 
 // SecretTexts are the values of a credentials Secret that are used, without the blanks and line breaks around them, which

@@ -136,33 +136,28 @@ func (v decoded) item(i int) decoded {
 
 // nodeOf makes nodes of a decoded value, at the place of another one. A zero value means that it is not set.
 func (d *Tree) nodeOf(v decoded, at *Node) *Node {
-	value := v()
-	for value.IsValid() && value.Kind() == reflect.Interface {
-		value = value.Elem()
-	}
+	value := concrete(v())
 	n := &Node{Line: at.Line, Column: at.Column}
 	if !value.IsValid() || value.IsZero() {
 		return n
 	}
-	inner := func(v reflect.Value) *Node { return d.nodeOf(func() reflect.Value { return v }, at) }
 	switch value.Kind() { //nolint:exhaustive // The others do not come out of a document.
 	case reflect.Slice:
 		n.Kind = ListNode
 		for i := range value.Len() {
-			n.Items = append(n.Items, inner(value.Index(i)))
+			n.Items = append(n.Items, d.nodeWithin(value.Index(i), at))
 		}
 	case reflect.Map:
 		n.Kind = MapNode
 		for _, key := range value.MapKeys() {
-			n.Entries = append(n.Entries, &Entry{Name: fmt.Sprint(key), Value: inner(value.MapIndex(key)), Line: at.Line, Column: at.Column})
+			n.Entries = append(n.Entries, &Entry{Name: fmt.Sprint(key), Value: d.nodeWithin(value.MapIndex(key), at), Line: at.Line, Column: at.Column})
 		}
 		slices.SortFunc(n.Entries, func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
 	case reflect.Struct:
 		n.Kind = MapNode
 		for i := range value.NumField() {
-			var tag reflect.StructTag = value.Type().Field(i).Tag
-			if member := inner(value.Field(i)); member.Kind != NullNode {
-				n.Entries = append(n.Entries, &Entry{Name: tag.Get("json"), Value: member, Line: at.Line, Column: at.Column})
+			if member := d.nodeWithin(value.Field(i), at); member.Kind != NullNode {
+				n.Entries = append(n.Entries, &Entry{Name: value.Type().Field(i).Tag.Get("json"), Value: member, Line: at.Line, Column: at.Column})
 			}
 		}
 	default:
@@ -170,6 +165,19 @@ func (d *Tree) nodeOf(v decoded, at *Node) *Node {
 		n.written = n.Text
 	}
 	return n
+}
+
+// nodeWithin makes nodes of a value inside of a decoded one.
+func (d *Tree) nodeWithin(v reflect.Value, at *Node) *Node {
+	return d.nodeOf(func() reflect.Value { return v }, at)
+}
+
+// concrete returns what an interface holds, and any other value as it is.
+func concrete(v reflect.Value) reflect.Value {
+	for v.IsValid() && v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	return v
 }
 
 // plainKind returns what a word without quotes is for gopkg.in/yaml.v2 and sigs.k8s.io/yaml, which read YAML 1.1: yes is a
@@ -209,18 +217,23 @@ func (b *yamlTreeBuilder) scalar(n *yaml.Node, out *Node) {
 	case tag == "!!str" || tag == "!":
 		out.Kind = TextNode
 	default:
-		written := n.Value
-		if isQuoted {
-			written = quoteText(written)
-		}
-		var err error
-		known := slices.Contains([]string{"!!null", "!!bool", "!!int", "!!float"}, tag)
-		if out.Kind, out.Text, err = decodeScalar(tag + " " + written); err != nil || !known {
-			b.ReportAt(out, diagnostic.Invalid, "the value does not fit the tag "+Quoted(n.Tag)+" before it: remove the tag or put the value in quotes")
-		}
+		b.tagged(n, out, isQuoted)
 	}
 	if endless := out.Kind == floatNode && strings.ContainsAny(out.Text, "iInN"); endless && b.Format == YAMLAsJSONTree {
 		b.ReportAt(out, diagnostic.Invalid, "this is not a number that can be calculated with: write another one")
+	}
+}
+
+// tagged fills a value with a tag other than that of strings.
+func (b *yamlTreeBuilder) tagged(n *yaml.Node, out *Node, isQuoted bool) {
+	tag, written := n.ShortTag(), n.Value
+	if isQuoted {
+		written = quoteText(written)
+	}
+	var err error
+	known := slices.Contains([]string{"!!null", "!!bool", "!!int", "!!float"}, tag)
+	if out.Kind, out.Text, err = decodeScalar(tag + " " + written); err != nil || !known {
+		b.ReportAt(out, diagnostic.Invalid, "the value does not fit the tag "+Quoted(n.Tag)+" before it: remove the tag or put the value in quotes")
 	}
 }
 

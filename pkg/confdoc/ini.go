@@ -78,6 +78,7 @@ func (d *INIDocument) meant(text string) string {
 	return ""
 }
 
+// Report adds a diagnostic at a place of the document.
 func (d *INIDocument) Report(pos gcfg.Position, kind diagnostic.Kind, message string) {
 	d.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Line: pos.Line, Column: pos.Column, Kind: kind, Message: message})
 }

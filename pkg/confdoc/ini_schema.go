@@ -5,6 +5,7 @@ import "strings"
 // INIType is how a cloud provider's own reader, gopkg.in/gcfg.v1, takes the value of a key.
 type INIType int
 
+// The types of a value.
 const (
 	TextValue     INIType = iota // any text; the key alone is refused
 	WordValue                    // one word without blanks (a Go type of its own that is made from string)
@@ -37,6 +38,7 @@ type INISection struct {
 	Keys   []INIKey
 }
 
+// Key returns the key of that name, in any case, and whether the section has it.
 func (s INISection) Key(name string) (INIKey, bool) {
 	for _, k := range s.Keys {
 		if strings.EqualFold(k.Name, name) {
@@ -68,6 +70,7 @@ func (s INISection) header() string {
 // INISchema is everything that one provider knows.
 type INISchema []INISection
 
+// Section returns the section of that name, in any case, and whether the provider knows it.
 func (s INISchema) Section(name string) (INISection, bool) {
 	for _, sec := range s {
 		if strings.EqualFold(sec.Name, name) {

@@ -73,6 +73,7 @@ func fold(r rune) rune {
 	return r
 }
 
+// QuotedAll returns each name as Quoted does.
 func QuotedAll(names []string) []string {
 	out := make([]string, len(names))
 	for i, n := range names {

@@ -1,3 +1,5 @@
+// Package confdoc reads configuration documents with the places of their values: INI in the dialect of gopkg.in/gcfg.v1, JSON and
+// YAML.
 package confdoc
 
 import (
@@ -29,6 +31,7 @@ const (
 // Type is what a field holds.
 type Type int
 
+// The types of a field.
 const (
 	TextTree   Type = iota // a text
 	BoolTree               // true or false
@@ -80,6 +83,7 @@ type TreeReader struct {
 // NodeKind is what a value is.
 type NodeKind int
 
+// The kinds of a value.
 const (
 	NullNode NodeKind = iota
 	TextNode
@@ -112,17 +116,21 @@ type Entry struct {
 	merged bool
 }
 
-// NewText is a text that does not come from the file; newBool, newInt, newList and newMap are likewise.
+// NewText returns a string that does not come from the file.
 func NewText(text string) *Node { return &Node{Kind: TextNode, Text: text} }
 
+// NewBool returns a boolean that does not come from the file.
 func NewBool(value bool) *Node {
 	return &Node{Kind: BoolNode, Text: fmt.Sprint(value)}
 }
 
+// NewInt returns a number that does not come from the file.
 func NewInt(value int) *Node { return &Node{Kind: IntNode, Text: fmt.Sprint(value)} }
 
+// NewList returns a list that does not come from the file.
 func NewList(items ...*Node) *Node { return &Node{Kind: ListNode, Items: items} }
 
+// NewMap returns an empty mapping that does not come from the file.
 func NewMap() *Node { return &Node{Kind: MapNode} }
 
 // Entry is the entry of that name; nil when there is none, or n is no mapping.
@@ -274,6 +282,7 @@ func looksLikeYAML(text []byte) bool {
 	return false
 }
 
+// Report adds a diagnostic at a place of the document.
 func (d *Tree) Report(line, column int, kind diagnostic.Kind, message string) {
 	d.Findings.Add(diagnostic.Diagnostic{Cause: d.Input, Key: d.DataKey, Line: line, Column: column, Kind: kind, Message: message})
 }

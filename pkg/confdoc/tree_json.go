@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
+// ByteOrderMark may begin a text in UTF-8.
 const ByteOrderMark = "\ufeff"
 
 // parseJSON reads JSON; nil means that the text cannot be read and that this is reported.

@@ -83,6 +83,7 @@ func YAMLErrorPlace(text []byte, err error) (line, column int) {
 	return line, max(1, FirstColumn(text, line))
 }
 
+// TabIndents reports whether a tab is in the indentation of the line, which YAML forbids.
 func TabIndents(text []byte, line int) bool {
 	return bytes.ContainsRune(lineOf(text, line)[:max(0, FirstColumn(text, line)-1)], '\t')
 }

@@ -76,6 +76,7 @@ func (k Kind) Severity(p Policy) Severity {
 		}
 	case Adapted:
 		return Change
+	case Insecure, Unknown, Legacy, Rewritten:
 	}
 	return Warning
 }

@@ -19,13 +19,13 @@ type List []Diagnostic
 func (l *List) Add(d Diagnostic) { *l = append(*l, d) }
 
 // Has reports whether any diagnostic has the kind.
-func (l List) Has(kind Kind) bool {
-	return slices.ContainsFunc(l, func(d Diagnostic) bool { return d.Kind == kind })
+func (l *List) Has(kind Kind) bool {
+	return slices.ContainsFunc(*l, func(d Diagnostic) bool { return d.Kind == kind })
 }
 
 // Sorted returns the diagnostics by input and place. Where there are too many it omits the least severe and last ones.
-func (l List) Sorted() List {
-	all := slices.Clone(l)
+func (l *List) Sorted() List {
+	all := slices.Clone(*l)
 	if all.Has(Invalid) || len(all) > most {
 		// What would have been adapted is of no interest then.
 		all = slices.DeleteFunc(all, func(d Diagnostic) bool { return d.Kind == Adapted })

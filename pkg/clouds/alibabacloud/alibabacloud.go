@@ -1,3 +1,4 @@
+// Package alibabacloud rewrites configurations for cloud-provider-alibaba-cloud.
 package alibabacloud
 
 import (

@@ -1,3 +1,4 @@
+// Package aws rewrites configurations for cloud-provider-aws.
 package aws
 
 import (

@@ -1,3 +1,4 @@
+// Package azure rewrites configurations for cloud-provider-azure, on Azure and on Azure Stack Hub.
 package azure
 
 import (

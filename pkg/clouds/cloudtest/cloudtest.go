@@ -95,6 +95,7 @@ func Texts(findings []diagnostic.Diagnostic) []string {
 	return all
 }
 
+// StaticPodPaths are where the static pod has its files.
 var StaticPodPaths = clouds.Paths{
 	Config:      "/etc/kubernetes/static-pod-resources/secrets/cloud-config",
 	Credentials: "/etc/kubernetes/static-pod-resources/secrets/cloud-credentials",

@@ -1,3 +1,4 @@
+// Package digitalocean makes the environment of digitalocean-cloud-controller-manager.
 package digitalocean
 
 import (

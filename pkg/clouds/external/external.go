@@ -1,3 +1,4 @@
+// Package external passes on the configuration of a cloud-controller-manager that no release ships.
 package external
 
 import (

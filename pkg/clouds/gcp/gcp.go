@@ -1,3 +1,4 @@
+// Package gcp rewrites configurations for cloud-provider-gcp.
 package gcp
 
 import (

@@ -1,3 +1,4 @@
+// Package ibm rewrites configurations for the cloud-controller-managers of IBM Cloud and Power VS.
 package ibm
 
 import (

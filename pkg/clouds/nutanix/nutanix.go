@@ -1,3 +1,4 @@
+// Package nutanix rewrites configurations for cloud-provider-nutanix.
 package nutanix
 
 import (

@@ -1,3 +1,4 @@
+// Package openstack rewrites configurations for cloud-provider-openstack.
 package openstack
 
 import (

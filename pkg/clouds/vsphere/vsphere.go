@@ -1,3 +1,4 @@
+// Package vsphere rewrites configurations for cloud-provider-vsphere.
 package vsphere
 
 import (

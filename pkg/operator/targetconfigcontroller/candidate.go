@@ -136,7 +136,7 @@ func (c *controller) replacements(in *gathered, present *attempt, problems []dia
 	if err != nil || revision == nil {
 		return attempts, err
 	}
-	return append(attempts, c.withRevision(in, present, withCloud, revision)), nil
+	return append(attempts, c.withRevision(present, withCloud, revision)), nil
 }
 
 // withAccepted replaces inputs by their accepted versions; it returns nil if one of them is not kept.
@@ -162,6 +162,7 @@ func (c *controller) withAccepted(in *gathered, present *attempt, causes []diagn
 				return nil
 			}
 			a.proxy, a.Trust = &kept.Input, c.withSystemTrust([]operand.TrustSource{kept.Input})
+		case diagnostic.Image, diagnostic.Configuration: // not replaceable
 		}
 	}
 	a.Policy = in.policy(a.Inputs)
@@ -197,7 +198,7 @@ func (a *attempt) nameHeldBack(rejected []diagnostic.Cause) {
 }
 
 // withRevision replaces the inputs by what a revision made of them.
-func (c *controller) withRevision(in *gathered, present *attempt, causes []diagnostic.Cause, revision *operand.Revision) *attempt {
+func (c *controller) withRevision(present *attempt, causes []diagnostic.Cause, revision *operand.Revision) *attempt {
 	a := &attempt{Inputs: revision.WithCloud(present.Inputs), proxy: present.proxy, replaced: causes, standIns: maps.Clone(present.standIns)}
 	for _, cause := range causes {
 		a.standIns[cause] = untilThenRevision(revision)

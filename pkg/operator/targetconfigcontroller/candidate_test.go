@@ -76,9 +76,9 @@ func (f *fixture) delivered(t *testing.T, kind operand.Kind, name, key string) s
 }
 
 // makeRevision copies the candidate as the revision controller does.
-func (f *fixture) makeRevision(t *testing.T, number int32) {
+func (f *fixture) makeRevision(t *testing.T) {
 	t.Helper()
-	suffix := fmt.Sprintf("-%d", number)
+	const suffix = "-1"
 	for _, name := range operand.DeliveredBy(operand.ConfigMap, operand.Revisioned) {
 		object, err := f.kube.CoreV1().ConfigMaps(target).Get(t.Context(), name, metav1.GetOptions{})
 		require.NoError(t, err)
@@ -95,7 +95,7 @@ func (f *fixture) makeRevision(t *testing.T, number int32) {
 	}
 	_, status, version, err := f.operator.GetStaticPodOperatorState()
 	require.NoError(t, err)
-	status.LatestAvailableRevision = number
+	status.LatestAvailableRevision = 1
 	_, err = f.operator.UpdateStaticPodOperatorStatus(t.Context(), version, status)
 	require.NoError(t, err)
 }
@@ -200,7 +200,7 @@ func TestWithoutAcceptedInputsTheLatestRevisionStandsIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, goodInputs()...)
 			require.NoError(t, f.run(t))
-			f.makeRevision(t, 1)
+			f.makeRevision(t)
 			before := f.delivered(t, operand.ConfigMap, "cloud-controller-manager-pod", "digest")
 			f.put(t, without(secret("accepted-inputs", nil)))
 			f.put(t, tc.change)
@@ -226,7 +226,7 @@ func TestWithoutAcceptedInputsTheLatestRevisionStandsIn(t *testing.T) {
 func TestARevisionThatIsNotWholeDoesNotStandIn(t *testing.T) {
 	f := newFixture(t, goodInputs()...)
 	require.NoError(t, f.run(t))
-	f.makeRevision(t, 1)
+	f.makeRevision(t)
 	f.put(t, secret("cloud-config-1", map[string][]byte{"cloud.conf": []byte("[Global]\n")}))
 	f.put(t, without(secret("accepted-inputs", nil)))
 	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": typoConfig}))
@@ -273,7 +273,7 @@ func TestATrustedCAThatVanishesStaysTrusted(t *testing.T) {
 			require.Empty(t, f.problems(t))
 			trusted := f.delivered(t, operand.ConfigMap, "trusted-ca", "ca-bundle.crt")
 			require.NotEmpty(t, trusted)
-			f.makeRevision(t, 1)
+			f.makeRevision(t)
 
 			f.put(t, tc.change)
 			f.settle(t)
@@ -317,7 +317,7 @@ func TestWhatDoesNotFitIsReported(t *testing.T) {
 	require.Equal(t, []string{"CloudConfigNotices: secret/accepted-inputs in openshift-cloud-controller-manager: there is no room for the trusted CA; " +
 		"should a later version be rejected, what the latest revision holds stands in for it"}, f.problems(t))
 	trusted := f.delivered(t, operand.ConfigMap, "trusted-ca", "ca-bundle.crt")
-	f.makeRevision(t, 1)
+	f.makeRevision(t)
 
 	f.put(t, without(userConfigMap("user-ca-bundle", nil)))
 	f.settle(t)
