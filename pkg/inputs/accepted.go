@@ -92,7 +92,7 @@ func AcceptCloudConfig(
 
 // AcceptCredentials is AcceptCloudConfig for the credentials.
 func AcceptCredentials(previous *Version[Credentials], in operand.Inputs, now time.Time) *Version[Credentials] {
-	credentials := Credentials{Credentials: in.Credentials, Reloaded: slices.Sorted(maps.Keys(in.External.Reloaded))}
+	credentials := Credentials{Credentials: in.Credentials, Reloaded: slices.Sorted(maps.Keys(in.Custom.Reloaded))}
 	return accept(previous, credentials, in.Credentials.Source, digest(credentialFiles(in.Credentials)), now)
 }
 
@@ -257,17 +257,17 @@ func digest(files map[string][]byte) string {
 	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
 }
 
-// External returns what Secrets of spec.external deliver with these credentials, in the place of what they deliver now.
+// Custom returns what Secrets of spec.custom deliver with these credentials, in the place of what they deliver now.
 // The content of the keys that are reloaded is not kept.
-func (c Credentials) External(now operand.ExternalSecrets) operand.ExternalSecrets {
-	external := operand.ExternalSecrets{ReadOnce: c.Credentials, Reloaded: map[string][]byte{}}
+func (c Credentials) Custom(now operand.CustomSecrets) operand.CustomSecrets {
+	custom := operand.CustomSecrets{ReadOnce: c.Credentials, Reloaded: map[string][]byte{}}
 	for _, key := range c.Reloaded {
-		external.Reloaded[key] = nil
+		custom.Reloaded[key] = nil
 	}
 	for _, p := range now.Problems {
 		if p.Cause != diagnostic.Credentials {
-			external.Problems = append(external.Problems, p)
+			custom.Problems = append(custom.Problems, p)
 		}
 	}
-	return external
+	return custom
 }

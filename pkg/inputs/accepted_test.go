@@ -22,7 +22,7 @@ func someAccepted() Accepted {
 		}, noon),
 		Credentials: AcceptCredentials(nil, operand.Inputs{
 			Credentials: operand.Credentials{Source: "secret/s", Data: map[string][]byte{"k": []byte("v")}, Sources: map[string]string{"k": "secret/k"}},
-			External:    operand.ExternalSecrets{Reloaded: map[string][]byte{"token": []byte("not kept")}},
+			Custom:      operand.CustomSecrets{Reloaded: map[string][]byte{"token": []byte("not kept")}},
 		}, noon),
 		TrustedCA: AcceptTrustedCA(nil, operand.TrustSource{Source: "configmap/t", Key: "ca-bundle.crt", Data: []byte("pem")}, noon),
 	}
@@ -164,9 +164,9 @@ func TestWhatDoesNotFitIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestAcceptedCredentialsReplaceWhatSecretsOfExternalDeliver(t *testing.T) {
+func TestAcceptedCredentialsReplaceWhatSecretsOfSpecCustomDeliver(t *testing.T) {
 	problem := diagnostic.Diagnostic{Cause: diagnostic.Configuration, Message: "its own fault"}
-	got := someAccepted().Credentials.Input.External(operand.ExternalSecrets{
+	got := someAccepted().Credentials.Input.Custom(operand.CustomSecrets{
 		Reloaded: map[string][]byte{"other": nil}, Missing: []string{"secret/gone"},
 		Problems: []diagnostic.Diagnostic{problem, {Cause: diagnostic.Credentials, Message: "it does not exist"}},
 	})

@@ -53,10 +53,10 @@ const (
 type Gathered struct {
 	// CloudConfig is the cloud configuration.
 	CloudConfig operand.CloudConfig
-	// Credentials are those of the platform's Secret, or the External.ReadOnce of spec.external.
+	// Credentials are those of the platform's Secret, or the Custom.ReadOnce of spec.custom.
 	Credentials operand.Credentials
-	// External is what the Secrets of spec.external deliver.
-	External operand.ExternalSecrets
+	// Custom is what the Secrets of spec.custom deliver.
+	Custom operand.CustomSecrets
 	// Trust is the trusted CA that the Proxy names; empty where it names none.
 	Trust []operand.TrustSource
 
@@ -76,25 +76,25 @@ func Gather(r Reader, observed *operandconfig.Config, p platform.Platform) (*Gat
 	return g, nil
 }
 
-// secrets gathers the credentials of the platform's Secret or, where the platform has none, the Secrets of spec.external.
+// secrets gathers the credentials of the platform's Secret or, where the platform has none, the Secrets of spec.custom.
 func (g *Gathered) secrets(r Reader, observed *operandconfig.Config, p platform.Platform) error {
 	if p.Credentials.Secret != "" {
 		return g.credentials(r, p.Credentials)
 	}
-	external, err := ExternalSecrets(r, observed)
-	g.External, g.Credentials = external, external.ReadOnce
-	for _, missing := range external.Missing {
+	custom, err := CustomSecrets(r, observed)
+	g.Custom, g.Credentials = custom, custom.ReadOnce
+	for _, missing := range custom.Missing {
 		g.Absent[missing] = Administrator
 	}
 	return err
 }
 
-// ExternalSecrets puts together what the Secrets of spec.external deliver.
-func ExternalSecrets(r Reader, observed *operandconfig.Config) (operand.ExternalSecrets, error) {
-	if observed.External == nil || len(observed.External.Secrets) == 0 {
-		return operand.ExternalSecrets{}, nil
+// CustomSecrets puts together what the Secrets of spec.custom deliver.
+func CustomSecrets(r Reader, observed *operandconfig.Config) (operand.CustomSecrets, error) {
+	if observed.Custom == nil || len(observed.Custom.Secrets) == 0 {
+		return operand.CustomSecrets{}, nil
 	}
-	return operand.GatherSecrets(observed.External, func(name string) (operand.SourceSecret, error) {
+	return operand.GatherSecrets(observed.Custom, func(name string) (operand.SourceSecret, error) {
 		secret, source, err := read(r.Secret, r, "secret", operand.Namespace, name)
 		found := operand.SourceSecret{Source: source}
 		if secret != nil {

@@ -49,7 +49,7 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 		AcceptedInputAnnotation: InputDigest(in),
 		KeptAnnotation:          string(kept),
 		TokensAnnotation:        string(tokens),
-		ReloadedAnnotation:      strings.Join(sortedKeys(in.External.Reloaded), ","),
+		ReloadedAnnotation:      strings.Join(sortedKeys(in.Custom.Reloaded), ","),
 		CredentialsAnnotation:   usedCredentials(in),
 		RenderedByAnnotation:    RenderedBy(in.Version, in.Images.Operator),
 	}

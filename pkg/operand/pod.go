@@ -46,11 +46,11 @@ func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*co
 	}
 	container := &pod.Spec.Containers[slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == Name })]
 	container.Args = arguments(c)
-	if c.External != nil {
-		external{External: c.External, fixed: in.Phase.FixedArguments}.overlay(container)
+	if c.Custom != nil {
+		custom{CustomCloudControllerManager: c.Custom, fixed: in.Phase.FixedArguments}.overlay(container)
 	}
 	for _, variable := range proxyEnv(c) {
-		// Only spec.external can have said so already, and it knows the cloud better.
+		// Only spec.custom can have said so already, and it knows the cloud better.
 		if !slices.ContainsFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == variable.Name }) {
 			container.Env = append(container.Env, variable)
 		}

@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ReloadedByPods returns the keys of the Secret cloud-tokens that Secrets of spec.external deliver to a pod that may
+// ReloadedByPods returns the keys of the Secret cloud-tokens that Secrets of spec.custom deliver to a pod that may
 // run: the candidate's, and those of each revision that a node runs or is about to run. For a revision that has the
-// candidate's pod the candidate speaks, so a Secret that spec.external no longer names leaves the nodes also if nothing
+// candidate's pod the candidate speaks, so a Secret that spec.custom no longer names leaves the nodes also if nothing
 // else changed. configMaps are those of Namespace; others than the candidate and its copies are ignored.
 func ReloadedByPods(configMaps []*corev1.ConfigMap, nodes []operatorv1.NodeStatus) []string {
 	byName := map[string]*corev1.ConfigMap{}

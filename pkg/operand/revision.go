@@ -74,7 +74,7 @@ func (r *Revision) WithCloud(in Inputs) Inputs {
 	in.delivered = r
 	in.CloudConfig = CloudConfig{Source: fmt.Sprintf("secret/%s-%d in %s", CloudConfigSecret, r.Number, Namespace), CABundle: r.caBundle}
 	in.Credentials = r.credentials
-	in.External.ReadOnce, in.External.Reloaded = r.credentials, r.reloaded
+	in.Custom.ReadOnce, in.Custom.Reloaded = r.credentials, r.reloaded
 	return in
 }
 

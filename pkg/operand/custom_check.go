@@ -13,34 +13,34 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// ownCCM is the platform on which spec.external brings the cloud-controller-manager.
-const ownCCM = "external"
+// customPlatform is the platform on which spec.custom brings the cloud-controller-manager.
+const customPlatform = "external"
 
 // electionFlags are those that say which lease is renewed. The operator judges by it whether anybody leads.
 var electionFlags = []string{"leader-elect", "leader-elect-resource-name", "leader-elect-resource-namespace"}
 
-// checkExternal refuses what the API server cannot know to be wrong, and what it could not see in a manifest that was not
+// checkCustom refuses what the API server cannot know to be wrong, and what it could not see in a manifest that was not
 // created yet. It comes last: which files there are follows from the other inputs.
-func (c *checkedInputs) checkExternal(in Inputs, base *corev1.Pod, config *config) {
-	for _, p := range in.External.Problems {
+func (c *checkedInputs) checkCustom(in Inputs, base *corev1.Pod, config *config) {
+	for _, p := range in.Custom.Problems {
 		c.refuse(p)
 	}
-	if config.overridesExternal {
+	if config.overridesCustom {
 		c.refuseOverridden(in)
 		return
 	}
-	if config.External == nil {
+	if config.Custom == nil {
 		return
 	}
-	if in.Platform.Name != ownCCM {
-		c.checkBuiltIn(in, config.External)
+	if in.Platform.Name != customPlatform {
+		c.checkBuiltIn(in, config.Custom)
 		return
 	}
-	if config.External.Platform != "" {
-		c.refuseExternal("spec.external.platform", "platform %s cannot run here; correct it, or remove it and say what runs", config.External.Platform)
+	if config.Custom.Platform != "" {
+		c.refuseCustom("spec.custom.platform", "platform %s cannot run here; correct it, or remove it and say what runs", config.Custom.Platform)
 		return
 	}
-	e := external{External: config.External, fixed: in.Phase.FixedArguments}
+	e := custom{CustomCloudControllerManager: config.Custom, fixed: in.Phase.FixedArguments}
 	ours := arguments(config)
 	c.checkValues(e)
 	c.checkArguments(e, ours)
@@ -49,33 +49,33 @@ func (c *checkedInputs) checkExternal(in Inputs, base *corev1.Pod, config *confi
 	c.checkProbe(e, ours)
 	c.checkPaths(in, e)
 	if in.Identity != nil {
-		c.warn(diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: configurationSource, Key: "spec.external", Message: fmt.Sprintf(
+		c.warn(diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: configurationSource, Key: "spec.custom", Message: fmt.Sprintf(
 			"the cloud-controller-manager runs as serviceaccount/%s in %s with the rights that all of them need; what it needs besides has to be bound to it",
 			Name, Namespace)})
 	}
 }
 
-func (c *checkedInputs) refuseExternal(field, format string, args ...any) {
+func (c *checkedInputs) refuseCustom(field, format string, args ...any) {
 	c.refuse(diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: configurationSource, Key: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// refuseOverridden rejects spec.external among the overrides: no API server checks it there, and it would replace the payload's image.
+// refuseOverridden rejects spec.custom among the overrides: no API server checks it there, and it would replace the payload's image.
 func (c *checkedInputs) refuseOverridden(in Inputs) {
-	field := "spec.unsupportedConfigOverrides.external"
+	field := "spec.unsupportedConfigOverrides.custom"
 	if in.Phase.Files != nil {
-		field = "external" // of a file that overrides the configuration at bootstrap
+		field = "custom" // of a file that overrides the configuration at bootstrap
 	}
 	if in.Platform.Image != "" {
-		c.refuseExternal(field, "platform %s runs the cloud-controller-manager of the release payload, which nothing can replace; remove it", in.Platform.Name)
+		c.refuseCustom(field, "platform %s runs the cloud-controller-manager of the release payload, which nothing can replace; remove it", in.Platform.Name)
 		return
 	}
-	c.refuseExternal(field, "spec.external cannot be overridden; remove it and change spec.external")
+	c.refuseCustom(field, "spec.custom cannot be overridden; remove it and change spec.custom")
 }
 
 // checkBuiltIn is for a platform that the operator knows how to run.
-func (c *checkedInputs) checkBuiltIn(in Inputs, e *operatorv1.External) {
+func (c *checkedInputs) checkBuiltIn(in Inputs, e *operatorv1.CustomCloudControllerManager) {
 	if e.Platform != "" && !strings.EqualFold(string(e.Platform), in.Platform.Name) {
-		c.refuseExternal("spec.external.platform", "it is %s, but infrastructure.config.openshift.io/cluster says %s; remove it", e.Platform, in.Platform.Name)
+		c.refuseCustom("spec.custom.platform", "it is %s, but infrastructure.config.openshift.io/cluster says %s; remove it", e.Platform, in.Platform.Name)
 	}
 	for _, field := range []struct {
 		name string
@@ -90,37 +90,37 @@ func (c *checkedInputs) checkBuiltIn(in Inputs, e *operatorv1.External) {
 		{"probe", e.Probe != nil},
 	} {
 		if field.set {
-			c.refuseExternal("spec.external."+field.name, "platform %s has this built in; remove it", in.Platform.Name)
+			c.refuseCustom("spec.custom."+field.name, "platform %s has this built in; remove it", in.Platform.Name)
 		}
 	}
 }
 
 // checkValues has what the API server checks for a resource and nobody for a manifest.
-func (c *checkedInputs) checkValues(e external) {
+func (c *checkedInputs) checkValues(e custom) {
 	if !slices.Contains([]operatorv1.ArgsPolicy{"", operatorv1.ExtendArgs, operatorv1.ReplaceArgs}, e.ArgsPolicy) {
-		c.refuseExternal("spec.external.argsPolicy", "it is %q; give Extend or Replace", e.ArgsPolicy)
+		c.refuseCustom("spec.custom.argsPolicy", "it is %q; give Extend or Replace", e.ArgsPolicy)
 	}
 	for _, s := range e.Secrets {
 		if !slices.Contains([]operatorv1.SecretDelivery{"", operatorv1.ReadOnceSecret, operatorv1.ReloadedSecret}, s.Delivery) {
-			c.refuseExternal("spec.external.secrets["+s.Name+"].delivery", "it is %q; give ReadOnce or Reloaded", s.Delivery)
+			c.refuseCustom("spec.custom.secrets["+s.Name+"].delivery", "it is %q; give ReadOnce or Reloaded", s.Delivery)
 		}
 	}
 	if e.Probe == nil {
 		return
 	}
 	if !slices.Contains([]string{"", string(corev1.URISchemeHTTP), string(corev1.URISchemeHTTPS)}, e.Probe.Scheme) {
-		c.refuseExternal("spec.external.probe.scheme", "it is %q; give HTTP or HTTPS", e.Probe.Scheme)
+		c.refuseCustom("spec.custom.probe.scheme", "it is %q; give HTTP or HTTPS", e.Probe.Scheme)
 	}
 	if e.Probe.Path != "" && !strings.HasPrefix(e.Probe.Path, "/") {
-		c.refuseExternal("spec.external.probe.path", "it is %q; begin it with a slash", e.Probe.Path)
+		c.refuseCustom("spec.custom.probe.path", "it is %q; begin it with a slash", e.Probe.Path)
 	}
 	if e.Probe.Port < 0 || e.Probe.Port > 65535 {
-		c.refuseExternal("spec.external.probe.port", "it is %d; give a port from 1 to 65535", e.Probe.Port)
+		c.refuseCustom("spec.custom.probe.port", "it is %d; give a port from 1 to 65535", e.Probe.Port)
 	}
 }
 
 // checkArguments refuses the form in which nobody could tell where a flag of ours is set again.
-func (c *checkedInputs) checkArguments(e external, ours []string) {
+func (c *checkedInputs) checkArguments(e custom, ours []string) {
 	if e.ArgsPolicy == operatorv1.ReplaceArgs {
 		return
 	}
@@ -130,13 +130,13 @@ func (c *checkedInputs) checkArguments(e external, ours []string) {
 			return arg == "--"+name
 		})
 		if known {
-			c.refuseExternal(fmt.Sprintf("spec.external.args[%d]", i), "the operator sets %s too; write it with its value, as %s=value", arg, arg)
+			c.refuseCustom(fmt.Sprintf("spec.custom.args[%d]", i), "the operator sets %s too; write it with its value, as %s=value", arg, arg)
 		}
 	}
 }
 
 // checkElection compares with what the operator would say. Whoever renews another lease, or none, is never available.
-func (c *checkedInputs) checkElection(e external, ours []string) {
+func (c *checkedInputs) checkElection(e custom, ours []string) {
 	for _, name := range electionFlags {
 		want, ruled := flagValue(ours, name)
 		if !ruled || slices.Contains(e.fixed, name) {
@@ -144,11 +144,11 @@ func (c *checkedInputs) checkElection(e external, ours []string) {
 		}
 		got, given := flagValue(e.Args, name)
 		if given && !sameValue(got, want) {
-			c.refuseExternal("spec.external.args", "--%s is %s, but the operator judges by lease/%s in %s whether anybody leads; leave it out or give --%s=%s",
+			c.refuseCustom("spec.custom.args", "--%s is %s, but the operator judges by lease/%s in %s whether anybody leads; leave it out or give --%s=%s",
 				name, got, Lease, Namespace, name, want)
 		}
 		if !given && e.ArgsPolicy == operatorv1.ReplaceArgs && name == "leader-elect-resource-namespace" {
-			c.warn(diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: configurationSource, Key: "spec.external.args", Message: fmt.Sprintf(
+			c.warn(diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: configurationSource, Key: "spec.custom.args", Message: fmt.Sprintf(
 				"there is no --%s=%s; the operator judges by lease/%s there whether anybody leads, so one has to be renewed", name, want, Lease)})
 		}
 	}
@@ -162,7 +162,7 @@ func sameValue(a, b string) bool {
 }
 
 // checkEnvironment refuses another value for what the pod itself sets. The cluster's proxy is no part of that.
-func (c *checkedInputs) checkEnvironment(e external, base *corev1.Pod) {
+func (c *checkedInputs) checkEnvironment(e custom, base *corev1.Pod) {
 	var reserved []string
 	for _, container := range base.Spec.Containers {
 		for _, variable := range container.Env {
@@ -173,31 +173,31 @@ func (c *checkedInputs) checkEnvironment(e external, base *corev1.Pod) {
 	}
 	seen := map[string]bool{}
 	for _, variable := range e.Env {
-		field := fmt.Sprintf("spec.external.env[%s]", variable.Name)
+		field := fmt.Sprintf("spec.custom.env[%s]", variable.Name)
 		if slices.Contains(reserved, variable.Name) {
-			c.refuseExternal(field, "the operator sets this variable: remove it; a CA to trust belongs in the ConfigMap that "+
+			c.refuseCustom(field, "the operator sets this variable: remove it; a CA to trust belongs in the ConfigMap that "+
 				"spec.trustedCA of proxy.config.openshift.io/cluster names")
 		}
 		if seen[variable.Name] {
-			c.refuseExternal(field, "there are two of this name; remove one")
+			c.refuseCustom(field, "there are two of this name; remove one")
 		}
 		seen[variable.Name] = true
 	}
 }
 
 // checkProbe refuses a port on which nobody will answer, where that can be told.
-func (c *checkedInputs) checkProbe(e external, ours []string) {
+func (c *checkedInputs) checkProbe(e custom, ours []string) {
 	served, _ := flagValue(ours, "secure-port")
 	moved, given := flagValue(e.Args, "secure-port")
 	if given && moved != served && (e.Probe == nil || e.Probe.Port == 0) {
-		c.refuseExternal("spec.external.probe.port", "--secure-port is %s, but nothing is said here, so port %s would be probed and the "+
+		c.refuseCustom("spec.custom.probe.port", "--secure-port is %s, but nothing is said here, so port %s would be probed and the "+
 			"cloud-controller-manager restarted for ever; give the port where it answers", moved, served)
 	}
 }
 
 // checkPaths refuses the name of a file that will not be on the node, which would end in a crash loop there.
-func (c *checkedInputs) checkPaths(in Inputs, e external) {
-	if len(c.problems) > 0 || in.Credentials.Unknown || len(in.External.Missing) > 0 {
+func (c *checkedInputs) checkPaths(in Inputs, e custom) {
+	if len(c.problems) > 0 || in.Credentials.Unknown || len(in.Custom.Missing) > 0 {
 		return
 	}
 	files := c.pathsOnNode(in)
@@ -207,7 +207,7 @@ func (c *checkedInputs) checkPaths(in Inputs, e external) {
 			if within || isObjectFolder(named) {
 				continue
 			}
-			c.refuseExternal(t.field, "nothing is delivered as %s%s", named, neighbours(files, named))
+			c.refuseCustom(t.field, "nothing is delivered as %s%s", named, neighbours(files, named))
 		}
 	}
 }
@@ -225,7 +225,7 @@ func (c *checkedInputs) pathsOnNode(in Inputs) []string {
 			paths = append(paths, f.path())
 		}
 	}
-	for key := range in.External.Reloaded {
+	for key := range in.Custom.Reloaded {
 		paths = append(paths, deliveredFile{kind: Secret, object: CloudTokensSecret, key: key}.path())
 	}
 	if in.Phase.Files == nil {
@@ -274,7 +274,7 @@ func neighbours(files []string, named string) string {
 		}
 	}
 	if len(names) == 0 {
-		return "; correct the path, or add the key to a Secret of spec.external.secrets"
+		return "; correct the path, or add the key to a Secret of spec.custom.secrets"
 	}
 	return ", there is " + strings.Join(names, ", ") + " in that folder; correct the path"
 }

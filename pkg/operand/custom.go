@@ -13,16 +13,16 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
-// external is what spec.external says about the operand's container.
-type external struct {
-	*operatorv1.External
+// custom is what spec.custom says about the operand's container.
+type custom struct {
+	*operatorv1.CustomCloudControllerManager
 
 	// fixed are the names of flags that the phase has to have its way with.
 	fixed []string
 }
 
 // overlay lays it over the container that the assets and the configuration describe.
-func (e external) overlay(container *corev1.Container) {
+func (e custom) overlay(container *corev1.Container) {
 	if len(e.Command) > 0 {
 		container.Command = e.Command
 	}
@@ -45,7 +45,7 @@ func (e external) overlay(container *corev1.Container) {
 
 // arguments are what the container gets in place of ours: each argument of the form --name=value in the place of the one of
 // that name, and every other at the end.
-func (e external) arguments(ours []string) []string {
+func (e custom) arguments(ours []string) []string {
 	if e.ArgsPolicy == operatorv1.ReplaceArgs {
 		return slices.Clone(e.Args)
 	}
@@ -92,30 +92,30 @@ func flagValue(args []string, name string) (value string, found bool) {
 	return value, found
 }
 
-// text is one of the texts that spec.external puts into the pod.
+// text is one of the texts that spec.custom puts into the pod.
 type text struct{ field, value string }
 
 // texts are all of them.
-func (e external) texts() []text {
-	all := []text{{"spec.external.image", e.Image}}
+func (e custom) texts() []text {
+	all := []text{{"spec.custom.image", e.Image}}
 	for i, word := range e.Command {
-		all = append(all, text{fmt.Sprintf("spec.external.command[%d]", i), word})
+		all = append(all, text{fmt.Sprintf("spec.custom.command[%d]", i), word})
 	}
 	for i, arg := range e.Args {
-		all = append(all, text{fmt.Sprintf("spec.external.args[%d]", i), arg})
+		all = append(all, text{fmt.Sprintf("spec.custom.args[%d]", i), arg})
 	}
 	for _, variable := range e.Env {
-		all = append(all, text{fmt.Sprintf("spec.external.env[%s]", variable.Name), variable.Value})
+		all = append(all, text{fmt.Sprintf("spec.custom.env[%s]", variable.Name), variable.Value})
 	}
 	if e.Probe != nil {
-		all = append(all, text{"spec.external.probe.path", e.Probe.Path})
+		all = append(all, text{"spec.custom.probe.path", e.Probe.Path})
 	}
 	return all
 }
 
 // placeholder finds a text that the installer would replace on the node.
-func (e external) placeholder() error {
-	if e.External == nil {
+func (e custom) placeholder() error {
+	if e.CustomCloudControllerManager == nil {
 		return nil
 	}
 	for _, t := range e.texts() {
@@ -125,7 +125,7 @@ func (e external) placeholder() error {
 	}
 	for _, variable := range e.Env {
 		if _, _, name, found := confdoc.Placeholders([]byte(variable.Name)); found {
-			return fmt.Errorf("spec.external.env[%s] has the text %s in its name, which the installer replaces on each node; use another name", variable.Name, name)
+			return fmt.Errorf("spec.custom.env[%s] has the text %s in its name, which the installer replaces on each node; use another name", variable.Name, name)
 		}
 	}
 	return nil

@@ -15,8 +15,8 @@ import (
 // maxSecretBytes leaves room in a Secret's 1 MiB for its metadata.
 const maxSecretBytes = 1<<20 - 16<<10
 
-// ExternalSecrets is what the Secrets of spec.external deliver.
-type ExternalSecrets struct {
+// CustomSecrets is what the Secrets of spec.custom deliver.
+type CustomSecrets struct {
 	// ReadOnce are the keys of those that are read once, the operand's credentials.
 	ReadOnce Credentials
 
@@ -31,7 +31,7 @@ type ExternalSecrets struct {
 	Missing []string
 }
 
-// SourceSecret is a Secret that spec.external names.
+// SourceSecret is a Secret that spec.custom names.
 type SourceSecret struct {
 	// Source is the object, for example "secret/acme in openshift-cloud-controller-manager".
 	Source string
@@ -39,9 +39,9 @@ type SourceSecret struct {
 	Data map[string][]byte
 }
 
-// GatherSecrets reads the Secrets of spec.external with get and puts together what each kind of delivery delivers.
-func GatherSecrets(e *operatorv1.External, get func(name string) (SourceSecret, error)) (ExternalSecrets, error) {
-	gathered := ExternalSecrets{ReadOnce: Credentials{Source: configurationSource, Data: map[string][]byte{}}, Reloaded: map[string][]byte{}}
+// GatherSecrets reads the Secrets of spec.custom with get and puts together what each kind of delivery delivers.
+func GatherSecrets(e *operatorv1.CustomCloudControllerManager, get func(name string) (SourceSecret, error)) (CustomSecrets, error) {
+	gathered := CustomSecrets{ReadOnce: Credentials{Source: configurationSource, Data: map[string][]byte{}}, Reloaded: map[string][]byte{}}
 	if e == nil {
 		return gathered, nil
 	}
@@ -49,14 +49,14 @@ func GatherSecrets(e *operatorv1.External, get func(name string) (SourceSecret, 
 	for _, wanted := range e.Secrets {
 		if ownSecret(wanted.Name) {
 			gathered.Problems = append(gathered.Problems, diagnostic.Diagnostic{
-				Cause: diagnostic.Configuration, Object: configurationSource, Key: "spec.external.secrets[" + wanted.Name + "]",
+				Cause: diagnostic.Configuration, Object: configurationSource, Key: "spec.custom.secrets[" + wanted.Name + "]",
 				Message: "this name is the operator's own; put the keys into a Secret of another name",
 			})
 			continue
 		}
 		secret, err := get(wanted.Name)
 		if err != nil {
-			return ExternalSecrets{}, err
+			return CustomSecrets{}, err
 		}
 		delivery, into := operatorv1.ReadOnceSecret, gathered.ReadOnce.Data
 		if wanted.Delivery == operatorv1.ReloadedSecret {
@@ -79,15 +79,15 @@ func GatherSecrets(e *operatorv1.External, get func(name string) (SourceSecret, 
 }
 
 // add puts the keys of one Secret into those that are delivered alike. sources tells for each where it is from.
-func (s *ExternalSecrets) add(secret SourceSecret, into map[string][]byte, sources map[string]string) {
+func (s *CustomSecrets) add(secret SourceSecret, into map[string][]byte, sources map[string]string) {
 	problem := diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: secret.Source}
 	switch {
 	case secret.Data == nil:
 		s.Missing = append(s.Missing, secret.Source)
-		problem.Message = "it does not exist, but spec.external.secrets of cloudcontrollermanager/cluster names it; create it, or remove it there"
+		problem.Message = "it does not exist, but spec.custom.secrets of cloudcontrollermanager/cluster names it; create it, or remove it there"
 		s.Problems = append(s.Problems, problem)
 	case len(secret.Data) == 0:
-		problem.Message = "it has no keys, so it delivers no file; add one, or remove it from spec.external.secrets of cloudcontrollermanager/cluster"
+		problem.Message = "it has no keys, so it delivers no file; add one, or remove it from spec.custom.secrets of cloudcontrollermanager/cluster"
 		s.Problems = append(s.Problems, problem)
 	}
 	for _, key := range sortedKeys(secret.Data) {
@@ -101,7 +101,7 @@ func (s *ExternalSecrets) add(secret SourceSecret, into map[string][]byte, sourc
 	}
 }
 
-func (s *ExternalSecrets) checkSize() {
+func (s *CustomSecrets) checkSize() {
 	for delivery, data := range map[operatorv1.SecretDelivery]map[string][]byte{
 		operatorv1.ReadOnceSecret: s.ReadOnce.Data, operatorv1.ReloadedSecret: s.Reloaded,
 	} {
@@ -111,7 +111,7 @@ func (s *ExternalSecrets) checkSize() {
 		}
 		if size > maxSecretBytes {
 			s.Problems = append(s.Problems, diagnostic.Diagnostic{
-				Cause: diagnostic.Credentials, Object: configurationSource, Key: "spec.external.secrets",
+				Cause: diagnostic.Credentials, Object: configurationSource, Key: "spec.custom.secrets",
 				Message: fmt.Sprintf("all Secrets that are %s are %d bytes together, more than the %d that fit into one; remove some", delivery, size, maxSecretBytes),
 			})
 		}

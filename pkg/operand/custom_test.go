@@ -18,20 +18,20 @@ import (
 
 const (
 	resource      = "cloudcontrollermanager.operator.openshift.io/cluster"
-	rightsNotice  = resource + ", key spec.external: the cloud-controller-manager runs as serviceaccount/cloud-controller-manager in " + "openshift-cloud-controller-manager with the rights that all of them need; what it needs besides has to be bound to it"
+	rightsNotice  = resource + ", key spec.custom: the cloud-controller-manager runs as serviceaccount/cloud-controller-manager in " + "openshift-cloud-controller-manager with the rights that all of them need; what it needs besides has to be bound to it"
 	lease         = "the operator judges by lease/cloud-controller-manager in openshift-cloud-controller-manager whether anybody leads"
 	kubeconfigArg = "--kubeconfig=/etc/kubernetes/static-pod-resources/configmaps/kubeconfigs/cloud-controller-manager.kubeconfig"
 )
 
-// ownPlatform is where the administrator brings the cloud-controller-manager.
-var ownPlatform = platform.Platform{Name: "external", Rewrite: external.Rewrite}
+// customPlatform is where the administrator brings the cloud-controller-manager.
+var customPlatform = platform.Platform{Name: "external", Rewrite: external.Rewrite}
 
-// ownInputs are those of a cluster with the given spec.external, in YAML.
-func ownInputs(t *testing.T, phase operand.Phase, external string, secrets map[string]map[string][]byte) operand.Inputs {
+// customInputs are those of a cluster with the given spec.custom, in YAML.
+func customInputs(t *testing.T, phase operand.Phase, custom string, secrets map[string]map[string][]byte) operand.Inputs {
 	t.Helper()
-	spec := &operatorv1.External{}
-	require.NoError(t, yaml.UnmarshalStrict([]byte(external), spec))
-	asJSON, err := yaml.YAMLToJSON([]byte(external))
+	spec := &operatorv1.CustomCloudControllerManager{}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(custom), spec))
+	asJSON, err := yaml.YAMLToJSON([]byte(custom))
 	require.NoError(t, err)
 	gathered, err := operand.GatherSecrets(spec, func(name string) (operand.SourceSecret, error) {
 		return operand.SourceSecret{Source: "secret/" + name + " in openshift-cloud-controller-manager", Data: secrets[name]}, nil
@@ -39,12 +39,12 @@ func ownInputs(t *testing.T, phase operand.Phase, external string, secrets map[s
 	require.NoError(t, err)
 	in := operand.Inputs{
 		Phase:    phase,
-		Platform: ownPlatform,
+		Platform: customPlatform,
 		Config: fmt.Appendf(nil, `{"platform": "external", "infrastructureName": "demo-x7k2p", "apiServerInternalURI": "https://api-int.demo.example.com:6443",
-			"proxy": {"HTTPS_PROXY": "http://proxy.example.com:3128", "NO_PROXY": ".svc"}, "extendedArguments": {"cluster-name": ["demo-x7k2p"]}, "external": %s}`, asJSON),
+			"proxy": {"HTTPS_PROXY": "http://proxy.example.com:3128", "NO_PROXY": ".svc"}, "extendedArguments": {"cluster-name": ["demo-x7k2p"]}, "custom": %s}`, asJSON),
 		Images:      operand.Images{Operator: "registry/operator:1"},
 		Credentials: gathered.ReadOnce,
-		External:    gathered,
+		Custom:      gathered,
 	}
 	if phase.Files == nil {
 		in.Identity = &operand.Identity{CABundle: read(t, "system-ca.pem"), CertSyncerToken: []byte("cert-syncer-token")}
@@ -52,31 +52,31 @@ func ownInputs(t *testing.T, phase operand.Phase, external string, secrets map[s
 	return in
 }
 
-func renderOwn(t *testing.T, phase operand.Phase, external string, secrets map[string]map[string][]byte) *operand.Resources {
+func renderCustom(t *testing.T, phase operand.Phase, custom string, secrets map[string]map[string][]byte) *operand.Resources {
 	t.Helper()
-	resources, err := operand.Render(ownInputs(t, phase, external, secrets))
+	resources, err := operand.Render(customInputs(t, phase, custom, secrets))
 	require.NoError(t, err)
 	return resources
 }
 
-func TestWhatExternalDoesToThePod(t *testing.T) {
-	ours := renderOwn(t, operand.OperatorPhase(), `{image: registry/ccm:1}`, nil).Pod.Spec.Containers[0]
+func TestWhatSpecCustomDoesToThePod(t *testing.T) {
+	ours := renderCustom(t, operand.OperatorPhase(), `{image: registry/ccm:1}`, nil).Pod.Spec.Containers[0]
 	require.Contains(t, ours.Args, "--cluster-name=demo-x7k2p")
 	require.Equal(t, "registry/ccm:1", ours.Image)
 	for name, tc := range map[string]struct {
-		external string
-		want     func(c *corev1.Container)
+		custom string
+		want   func(c *corev1.Container)
 	}{
 		"nothing but an image": {
-			external: `{image: registry/ccm:1}`,
-			want:     func(*corev1.Container) {},
+			custom: `{image: registry/ccm:1}`,
+			want:   func(*corev1.Container) {},
 		},
 		"a command": {
-			external: `{image: registry/ccm:1, command: [/bin/ccm, run]}`,
-			want:     func(c *corev1.Container) { c.Command = []string{"/bin/ccm", "run"} },
+			custom: `{image: registry/ccm:1, command: [/bin/ccm, run]}`,
+			want:   func(c *corev1.Container) { c.Command = []string{"/bin/ccm", "run"} },
 		},
 		"arguments take the place of ours of the same name, others follow in their order": {
-			external: `{image: registry/ccm:1, args: [--z=1, --cluster-name=mine, --a=2, -v=4, more]}`,
+			custom: `{image: registry/ccm:1, args: [--z=1, --cluster-name=mine, --a=2, -v=4, more]}`,
 			want: func(c *corev1.Container) {
 				for i := range c.Args {
 					c.Args[i] = strings.Replace(c.Args[i], "--cluster-name=demo-x7k2p", "--cluster-name=mine", 1)
@@ -85,13 +85,13 @@ func TestWhatExternalDoesToThePod(t *testing.T) {
 			},
 		},
 		"arguments instead of ours": {
-			external: `{image: registry/ccm:1, argsPolicy: Replace, args: [--leader-elect-resource-namespace=openshift-cloud-controller-manager, ` + kubeconfigArg + `]}`,
+			custom: `{image: registry/ccm:1, argsPolicy: Replace, args: [--leader-elect-resource-namespace=openshift-cloud-controller-manager, ` + kubeconfigArg + `]}`,
 			want: func(c *corev1.Container) {
 				c.Args = []string{"--leader-elect-resource-namespace=openshift-cloud-controller-manager", kubeconfigArg}
 			},
 		},
 		"an environment, which comes before the cluster's proxy": {
-			external: `{image: registry/ccm:1, env: [{name: REGION, value: one}, {name: NO_PROXY, value: .cloud}]}`,
+			custom: `{image: registry/ccm:1, env: [{name: REGION, value: one}, {name: NO_PROXY, value: .cloud}]}`,
 			want: func(c *corev1.Container) {
 				c.Env = []corev1.EnvVar{
 					c.Env[0], {Name: "REGION", Value: "one"}, {Name: "NO_PROXY", Value: ".cloud"}, {Name: "HTTPS_PROXY", Value: "http://proxy.example.com:3128"},
@@ -99,11 +99,11 @@ func TestWhatExternalDoesToThePod(t *testing.T) {
 			},
 		},
 		"a probe": {
-			external: `{image: registry/ccm:1, probe: {port: 9999, scheme: HTTP, path: /live}}`,
-			want:     probed("HTTP", "/live", 9999),
+			custom: `{image: registry/ccm:1, probe: {port: 9999, scheme: HTTP, path: /live}}`,
+			want:   probed("HTTP", "/live", 9999),
 		},
 		"only the port of a probe": {
-			external: `{image: registry/ccm:1, args: [--secure-port=10300], probe: {port: 10300}}`,
+			custom: `{image: registry/ccm:1, args: [--secure-port=10300], probe: {port: 10300}}`,
 			want: func(c *corev1.Container) {
 				probed("HTTPS", "/healthz", 10300)(c)
 				for i := range c.Args {
@@ -115,7 +115,7 @@ func TestWhatExternalDoesToThePod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := ours.DeepCopy()
 			tc.want(want)
-			got := renderOwn(t, operand.OperatorPhase(), tc.external, nil).Pod.Spec.Containers[0]
+			got := renderCustom(t, operand.OperatorPhase(), tc.custom, nil).Pod.Spec.Containers[0]
 			require.Equal(t, *want, got)
 		})
 	}
@@ -129,8 +129,8 @@ func probed(scheme corev1.URIScheme, path string, port int32) func(c *corev1.Con
 	}
 }
 
-func TestOnTheBootstrapNodeExternalInitialisesNodesAndNothingElse(t *testing.T) {
-	pod := renderOwn(t, operand.BootstrapPhase(), `{image: registry/ccm:1, args: [--controllers=*, --leader-elect=true, --authentication-skip-lookup=false, --region=one]}`, nil).Pod
+func TestOnTheBootstrapNodeACustomCCMInitialisesNodesAndNothingElse(t *testing.T) {
+	pod := renderCustom(t, operand.BootstrapPhase(), `{image: registry/ccm:1, args: [--controllers=*, --leader-elect=true, --authentication-skip-lookup=false, --region=one]}`, nil).Pod
 	args := pod.Spec.Containers[0].Args
 	require.Contains(t, args, "--controllers=cloud-node-controller")
 	require.Contains(t, args, "--leader-elect=false")
@@ -139,12 +139,12 @@ func TestOnTheBootstrapNodeExternalInitialisesNodesAndNothingElse(t *testing.T) 
 	require.NotContains(t, args, "--controllers=*")
 }
 
-func TestExternalsSecretsAreDelivered(t *testing.T) {
-	const external = `{image: registry/ccm:1, secrets: [{name: a}, {name: b, delivery: ReadOnce}, {name: c, delivery: Reloaded}],
+func TestSecretsOfSpecCustomAreDelivered(t *testing.T) {
+	const custom = `{image: registry/ccm:1, secrets: [{name: a}, {name: b, delivery: ReadOnce}, {name: c, delivery: Reloaded}],
 		args: [--key=/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/key, "--paths=/etc/kubernetes/static-pod-certs/secrets/cloud-tokens/token,/etc/kubernetes/static-pod-certs"]}`
 	secrets := map[string]map[string][]byte{"a": {"key": []byte("1")}, "b": {"other": []byte("2")}, "c": {"token": []byte("3"), "key": []byte("4")}}
 
-	operator := renderOwn(t, operand.OperatorPhase(), external, secrets)
+	operator := renderCustom(t, operand.OperatorPhase(), custom, secrets)
 	credentials := operator.Secrets[1]
 	require.Equal(t, "cloud-credentials", credentials.Name)
 	require.Equal(t, map[string][]byte{"key": []byte("1"), "other": []byte("2")}, credentials.Data)
@@ -152,9 +152,9 @@ func TestExternalsSecretsAreDelivered(t *testing.T) {
 	require.Equal(t, "key,token", podConfigMap.Annotations[operand.ReloadedAnnotation])
 
 	secrets["c"] = map[string][]byte{"token": []byte("new"), "key": []byte("new")}
-	require.Equal(t, operator.Digest, renderOwn(t, operand.OperatorPhase(), external, secrets).Digest, "what is reloaded is no part of the candidate")
+	require.Equal(t, operator.Digest, renderCustom(t, operand.OperatorPhase(), custom, secrets).Digest, "what is reloaded is no part of the candidate")
 
-	bootstrap := renderOwn(t, operand.BootstrapPhase(), external, secrets)
+	bootstrap := renderCustom(t, operand.BootstrapPhase(), custom, secrets)
 	files := map[string]string{}
 	for _, f := range bootstrap.Files {
 		if f.Secret {
@@ -178,14 +178,14 @@ func TestExternalsSecretsAreDelivered(t *testing.T) {
 	})
 }
 
-func TestExternalTellsWhoseRightsItHas(t *testing.T) {
+func TestACustomCCMTellsWhoseRightsItHas(t *testing.T) {
 	for phase, want := range map[string][]string{"operator": {rightsNotice}, "bootstrap": nil} {
 		for _, p := range phases() {
 			if p.Name != phase {
 				continue
 			}
 			var warnings []string
-			for _, w := range renderOwn(t, p, `{image: registry/ccm:1}`, nil).Warnings {
+			for _, w := range renderCustom(t, p, `{image: registry/ccm:1}`, nil).Warnings {
 				warnings = append(warnings, w.String())
 			}
 			require.Equal(t, want, warnings, phase)
@@ -193,26 +193,26 @@ func TestExternalTellsWhoseRightsItHas(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedOfExternal(t *testing.T) {
-	const at = resource + ", key spec.external."
+func TestWhatIsRefusedOfSpecCustom(t *testing.T) {
+	const at = resource + ", key spec.custom."
 	secrets := map[string]map[string][]byte{
 		"a": {"key": []byte("1"), "more": []byte("1")}, "same": {"key": []byte("2")}, "empty": {},
 		"big": {"big": []byte(strings.Repeat("x", 1<<20))}, "placeholder": {"x": []byte("\nthe REVISION")},
 	}
 	for name, tc := range map[string]struct {
-		external string
-		want     []string
+		custom string
+		want   []string
 	}{
 		"no image": {
-			external: `{command: [/ccm]}`,
-			want:     []string{at + "image: no release ships a cloud-controller-manager for platform external; name its image here"},
+			custom: `{command: [/ccm]}`,
+			want:   []string{at + "image: no release ships a cloud-controller-manager for platform external; name its image here"},
 		},
 		"a built-in platform that is not the cluster's": {
-			external: `{platform: AlibabaCloud, image: registry/ccm:1}`,
-			want:     []string{at + "platform: platform AlibabaCloud cannot run here; correct it, or remove it and say what runs"},
+			custom: `{platform: AlibabaCloud, image: registry/ccm:1}`,
+			want:   []string{at + "platform: platform AlibabaCloud cannot run here; correct it, or remove it and say what runs"},
 		},
 		"values that the API server would not take": {
-			external: `{image: registry/ccm:1, argsPolicy: Prepend, secrets: [{name: a, delivery: Env}], probe: {scheme: TCP, path: healthz, port: 65536}}`,
+			custom: `{image: registry/ccm:1, argsPolicy: Prepend, secrets: [{name: a, delivery: Env}], probe: {scheme: TCP, path: healthz, port: 65536}}`,
 			want: []string{
 				at + `argsPolicy: it is "Prepend"; give Extend or Replace`,
 				at + `secrets[a].delivery: it is "Env"; give ReadOnce or Reloaded`,
@@ -222,15 +222,15 @@ func TestWhatIsRefusedOfExternal(t *testing.T) {
 			},
 		},
 		"a flag of ours whose value is the next argument": {
-			external: `{image: registry/ccm:1, args: [--cluster-name, mine]}`,
-			want:     []string{at + "args[0]: the operator sets --cluster-name too; write it with its value, as --cluster-name=value"},
+			custom: `{image: registry/ccm:1, args: [--cluster-name, mine]}`,
+			want:   []string{at + "args[0]: the operator sets --cluster-name too; write it with its value, as --cluster-name=value"},
 		},
 		"no leader election": {
-			external: `{image: registry/ccm:1, args: [--leader-elect=F]}`,
-			want:     []string{at + "args: --leader-elect is F, but " + lease + "; leave it out or give --leader-elect=true"},
+			custom: `{image: registry/ccm:1, args: [--leader-elect=F]}`,
+			want:   []string{at + "args: --leader-elect is F, but " + lease + "; leave it out or give --leader-elect=true"},
 		},
 		"other leases": {
-			external: `{image: registry/ccm:1, args: [--leader-elect-resource-name=mine, --leader-elect-resource-namespace=kube-system]}`,
+			custom: `{image: registry/ccm:1, args: [--leader-elect-resource-name=mine, --leader-elect-resource-namespace=kube-system]}`,
 			want: []string{
 				at + "args: --leader-elect-resource-name is mine, but " + lease + "; leave it out or give --leader-elect-resource-name=cloud-controller-manager",
 				at + "args: --leader-elect-resource-namespace is kube-system, but " + lease + "; leave it out or give " +
@@ -238,49 +238,49 @@ func TestWhatIsRefusedOfExternal(t *testing.T) {
 			},
 		},
 		"another lease among arguments that replace ours": {
-			external: `{image: registry/ccm:1, argsPolicy: Replace, args: [--leader-elect-resource-namespace, kube-system]}`,
+			custom: `{image: registry/ccm:1, argsPolicy: Replace, args: [--leader-elect-resource-namespace, kube-system]}`,
 			want: []string{
 				at + "args: --leader-elect-resource-namespace is kube-system, but " + lease + "; leave it out or give " +
 					"--leader-elect-resource-namespace=openshift-cloud-controller-manager",
 			},
 		},
 		"the operator's own variable": {
-			external: `{image: registry/ccm:1, env: [{name: SSL_CERT_FILE, value: /mine}]}`,
+			custom: `{image: registry/ccm:1, env: [{name: SSL_CERT_FILE, value: /mine}]}`,
 			want: []string{at + "env[SSL_CERT_FILE]: the operator sets this variable: remove it; a CA to trust belongs in the ConfigMap that " +
 				"spec.trustedCA of proxy.config.openshift.io/cluster names"},
 		},
 		"a variable twice": {
-			external: `{image: registry/ccm:1, env: [{name: A, value: "1"}, {name: A, value: "2"}]}`,
-			want:     []string{at + "env[A]: there are two of this name; remove one"},
+			custom: `{image: registry/ccm:1, env: [{name: A, value: "1"}, {name: A, value: "2"}]}`,
+			want:   []string{at + "env[A]: there are two of this name; remove one"},
 		},
 		"another port and no probe of it": {
-			external: `{image: registry/ccm:1, args: [--secure-port=10300]}`,
+			custom: `{image: registry/ccm:1, args: [--secure-port=10300]}`,
 			want: []string{at + "probe.port: --secure-port is 10300, but nothing is said here, so port 10258 would be probed and the " +
 				"cloud-controller-manager restarted for ever; give the port where it answers"},
 		},
 		"a file that is not delivered": {
-			external: `{image: registry/ccm:1, secrets: [{name: a}], args: ["--keys=x,/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee"],
+			custom: `{image: registry/ccm:1, secrets: [{name: a}], args: ["--keys=x,/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee"],
 				env: [{name: TOKEN, value: "file:///etc/kubernetes/static-pod-certs/secrets/cloud-tokens/token"}]}`,
 			want: []string{
 				at + "args[0]: nothing is delivered as /etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee, there is key, more in that folder; correct the path",
-				at + "env[TOKEN]: nothing is delivered as /etc/kubernetes/static-pod-certs/secrets/cloud-tokens/token; correct the path, or add the key to a Secret of spec.external.secrets",
+				at + "env[TOKEN]: nothing is delivered as /etc/kubernetes/static-pod-certs/secrets/cloud-tokens/token; correct the path, or add the key to a Secret of spec.custom.secrets",
 			},
 		},
 		"a text that the installer replaces in an argument": {
-			external: `{image: registry/ccm:1, args: [--a=b, --node=NODE_NAME]}`,
-			want:     []string{resource + ": spec.external.args[1] has the text NODE_NAME in it, which the installer replaces on each node; use another text"},
+			custom: `{image: registry/ccm:1, args: [--a=b, --node=NODE_NAME]}`,
+			want:   []string{resource + ": spec.custom.args[1] has the text NODE_NAME in it, which the installer replaces on each node; use another text"},
 		},
 		"one in a variable": {
-			external: `{image: registry/ccm:1, env: [{name: A, value: REVISION}]}`,
-			want:     []string{resource + ": spec.external.env[A] has the text REVISION in it, which the installer replaces on each node; use another text"},
+			custom: `{image: registry/ccm:1, env: [{name: A, value: REVISION}]}`,
+			want:   []string{resource + ": spec.custom.env[A] has the text REVISION in it, which the installer replaces on each node; use another text"},
 		},
 		"one in the name of a variable": {
-			external: `{image: registry/ccm:1, env: [{name: THE_REVISION, value: ""}]}`,
-			want: []string{resource + ": spec.external.env[THE_REVISION] has the text REVISION in its name, which the installer replaces on each node; " +
+			custom: `{image: registry/ccm:1, env: [{name: THE_REVISION, value: ""}]}`,
+			want: []string{resource + ": spec.custom.env[THE_REVISION] has the text REVISION in its name, which the installer replaces on each node; " +
 				"use another name"},
 		},
 		"Secrets of the operator's own": {
-			external: `{image: registry/ccm:1, secrets: [{name: cloud-config}, {name: cloud-credentials-12, delivery: Reloaded}, {name: kube-token}, {name: raw-cloud-credentials},
+			custom: `{image: registry/ccm:1, secrets: [{name: cloud-config}, {name: cloud-credentials-12, delivery: Reloaded}, {name: kube-token}, {name: raw-cloud-credentials},
 				{name: cert-syncer-identity}]}`,
 			want: []string{
 				at + "secrets[cloud-config]: this name is the operator's own; put the keys into a Secret of another name",
@@ -291,36 +291,36 @@ func TestWhatIsRefusedOfExternal(t *testing.T) {
 			},
 		},
 		"Secrets that are missing or empty": {
-			external: `{image: registry/ccm:1, secrets: [{name: gone}, {name: empty, delivery: Reloaded}]}`,
+			custom: `{image: registry/ccm:1, secrets: [{name: gone}, {name: empty, delivery: Reloaded}]}`,
 			want: []string{
-				"secret/gone in openshift-cloud-controller-manager: it does not exist, but spec.external.secrets of cloudcontrollermanager/cluster names it; " +
+				"secret/gone in openshift-cloud-controller-manager: it does not exist, but spec.custom.secrets of cloudcontrollermanager/cluster names it; " +
 					"create it, or remove it there",
-				"secret/empty in openshift-cloud-controller-manager: it has no keys, so it delivers no file; add one, or remove it from spec.external.secrets of " +
+				"secret/empty in openshift-cloud-controller-manager: it has no keys, so it delivers no file; add one, or remove it from spec.custom.secrets of " +
 					"cloudcontrollermanager/cluster",
 			},
 		},
 		"two Secrets with the same key": {
-			external: `{image: registry/ccm:1, secrets: [{name: a}, {name: same}]}`,
+			custom: `{image: registry/ccm:1, secrets: [{name: a}, {name: same}]}`,
 			want: []string{"secret/same in openshift-cloud-controller-manager, key key: secret/a in openshift-cloud-controller-manager has this key too, " +
 				"and both are delivered alike; rename it in one of them"},
 		},
 		"more than one Secret can hold": {
-			external: `{image: registry/ccm:1, secrets: [{name: big, delivery: Reloaded}]}`,
-			want:     []string{at + "secrets: all Secrets that are Reloaded are 1048579 bytes together, more than the 1032192 that fit into one; remove some"},
+			custom: `{image: registry/ccm:1, secrets: [{name: big, delivery: Reloaded}]}`,
+			want:   []string{at + "secrets: all Secrets that are Reloaded are 1048579 bytes together, more than the 1032192 that fit into one; remove some"},
 		},
 		"a Secret with a text that the installer replaces, read once": {
-			external: `{image: registry/ccm:1, secrets: [{name: placeholder}]}`,
+			custom: `{image: registry/ccm:1, secrets: [{name: placeholder}]}`,
 			want: []string{"secret/placeholder in openshift-cloud-controller-manager, key x, line 2:5: this has the text REVISION in it, which the installation " +
 				"on a node replaces in every file: rotate the credential or change the value"},
 		},
 		"and reloaded": {
-			external: `{image: registry/ccm:1, secrets: [{name: placeholder, delivery: Reloaded}]}`,
+			custom: `{image: registry/ccm:1, secrets: [{name: placeholder, delivery: Reloaded}]}`,
 			want: []string{"secret/placeholder in openshift-cloud-controller-manager, key x, line 2:5: the value contains the text REVISION, which the installer " +
 				"replaces on each node; change the value, or rotate the credential, so that it does not"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := operand.Render(ownInputs(t, operand.OperatorPhase(), tc.external, secrets))
+			_, err := operand.Render(customInputs(t, operand.OperatorPhase(), tc.custom, secrets))
 			var refused *operand.InputError
 			require.ErrorAs(t, err, &refused)
 			var got []string
@@ -333,28 +333,28 @@ func TestWhatIsRefusedOfExternal(t *testing.T) {
 }
 
 func TestNobodyJudgesPathsWithoutTheSecrets(t *testing.T) {
-	in := ownInputs(t, operand.OperatorPhase(), `{image: registry/ccm:1, secrets: [{name: gone}],
+	in := customInputs(t, operand.OperatorPhase(), `{image: registry/ccm:1, secrets: [{name: gone}],
 		args: [--key=/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/key]}`, nil)
-	in.External.Problems = nil
+	in.Custom.Problems = nil
 	checked, err := operand.Check(in)
 	require.NoError(t, err)
 	require.Empty(t, checked.Problems)
 }
 
 func TestThatTheLeaseOfArgumentsInsteadOfOursIsUnknownIsTold(t *testing.T) {
-	resources := renderOwn(t, operand.OperatorPhase(), `{image: registry/ccm:1, argsPolicy: Replace, args: [--leader-election-id=x]}`, nil)
+	resources := renderCustom(t, operand.OperatorPhase(), `{image: registry/ccm:1, argsPolicy: Replace, args: [--leader-election-id=x]}`, nil)
 	require.Len(t, resources.Warnings, 2)
-	require.Equal(t, resource+", key spec.external.args: there is no --leader-elect-resource-namespace=openshift-cloud-controller-manager; the operator judges by "+
+	require.Equal(t, resource+", key spec.custom.args: there is no --leader-elect-resource-namespace=openshift-cloud-controller-manager; the operator judges by "+
 		"lease/cloud-controller-manager there whether anybody leads, so one has to be renewed", resources.Warnings[0].String())
 }
 
 func TestABuiltInPlatformTakesNothingButItsImage(t *testing.T) {
-	in := ownInputs(t, operand.OperatorPhase(), `{platform: DigitalOcean, image: registry/ccm:1, command: [/a], args: [--a=b], argsPolicy: Extend,
+	in := customInputs(t, operand.OperatorPhase(), `{platform: DigitalOcean, image: registry/ccm:1, command: [/a], args: [--a=b], argsPolicy: Extend,
 		env: [{name: A, value: b}], secrets: [{name: a}], probe: {port: 1}}`, map[string]map[string][]byte{"a": {"key": nil}})
 	in.Platform.Name = "alibabacloud"
 	in.Config = []byte(strings.Replace(string(in.Config), `"platform": "external"`, `"platform": "alibabacloud"`, 1))
 	_, err := operand.Render(in)
-	const at = resource + ", key spec.external."
+	const at = resource + ", key spec.custom."
 	require.EqualError(t, err, strings.Join([]string{
 		at + "platform: it is DigitalOcean, but infrastructure.config.openshift.io/cluster says alibabacloud; remove it",
 		at + "command: platform alibabacloud has this built in; remove it",
