@@ -17,6 +17,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
 // The keys of the Secret operand.AcceptedInputsSecret. The bytes are those of the sources.
@@ -259,8 +260,8 @@ func digest(files map[string][]byte) string {
 
 // Custom returns what Secrets of spec.custom deliver with these credentials, in the place of what they deliver now.
 // The content of the keys that are reloaded is not kept.
-func (c Credentials) Custom(now operand.CustomSecrets) operand.CustomSecrets {
-	custom := operand.CustomSecrets{ReadOnce: c.Credentials, Reloaded: map[string][]byte{}}
+func (c Credentials) Custom(now customccm.Secrets) customccm.Secrets {
+	custom := customccm.Secrets{ReadOnce: c.Data, Sources: c.Sources, Reloaded: map[string][]byte{}}
 	for _, key := range c.Reloaded {
 		custom.Reloaded[key] = nil
 	}

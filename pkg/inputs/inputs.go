@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -53,10 +54,10 @@ const (
 type Gathered struct {
 	// CloudConfig is the cloud configuration.
 	CloudConfig operand.CloudConfig
-	// Credentials are those of the platform's Secret, or the Custom.ReadOnce of spec.custom.
+	// Credentials are those of the platform's Secret, or what Custom delivers that is read once.
 	Credentials operand.Credentials
 	// Custom is what the Secrets of spec.custom deliver.
-	Custom operand.CustomSecrets
+	Custom customccm.Secrets
 	// Trust is the trusted CA that the Proxy names; empty where it names none.
 	Trust []operand.TrustSource
 
@@ -82,7 +83,7 @@ func (g *Gathered) secrets(r Reader, observed *operandconfig.Config, p platform.
 		return g.credentials(r, p.Credentials)
 	}
 	custom, err := CustomSecrets(r, observed)
-	g.Custom, g.Credentials = custom, custom.ReadOnce
+	g.Custom, g.Credentials = custom, operand.CustomCredentials(custom)
 	for _, missing := range custom.Missing {
 		g.Absent[missing] = Administrator
 	}
@@ -90,18 +91,19 @@ func (g *Gathered) secrets(r Reader, observed *operandconfig.Config, p platform.
 }
 
 // CustomSecrets puts together what the Secrets of spec.custom deliver.
-func CustomSecrets(r Reader, observed *operandconfig.Config) (operand.CustomSecrets, error) {
+func CustomSecrets(r Reader, observed *operandconfig.Config) (customccm.Secrets, error) {
 	if observed.Custom == nil || len(observed.Custom.Secrets) == 0 {
-		return operand.CustomSecrets{}, nil
+		return customccm.Secrets{}, nil
 	}
-	return operand.GatherSecrets(observed.Custom, func(name string) (operand.SourceSecret, error) {
+	get := func(name string) (customccm.SourceSecret, error) {
 		secret, source, err := read(r.Secret, r, "secret", operand.Namespace, name)
-		found := operand.SourceSecret{Source: source}
+		found := customccm.SourceSecret{Source: source}
 		if secret != nil {
 			found.Data = notNil(secret.Data)
 		}
 		return found, err
-	})
+	}
+	return customccm.Gather(observed.Custom, customccm.Reader{IsReserved: operand.IsOwnSecret, Get: get})
 }
 
 // credentials prefers the operand's own Secret to the root Secret, which is all there is before

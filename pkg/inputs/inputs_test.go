@@ -236,7 +236,7 @@ func TestSecretsOfSpecCustomAreTheCredentialsOfAPlatformWithoutASecret(t *testin
 	}}, observed, platformNamed(t, "external"))
 	require.NoError(t, err)
 	require.Equal(t, map[string][]byte{"x": []byte("1")}, got.Credentials.Data)
-	require.Equal(t, got.Custom.ReadOnce, got.Credentials)
+	require.Equal(t, operand.CustomCredentials(got.Custom), got.Credentials)
 	require.Equal(t, map[string][]byte{"y": []byte("2")}, got.Custom.Reloaded)
 	require.Equal(t, map[string]Writer{"here: secret/gone in openshift-cloud-controller-manager": Administrator}, got.Absent)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -246,7 +247,7 @@ func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
 		if names.Secret != "" {
 			k.remark("no Secret was given: credentials are not checked; give the manifests of the Secrets with --rendered-manifest-files")
 		}
-		gathered.Custom, gathered.Credentials = operand.CustomSecrets{}, unknown
+		gathered.Custom, gathered.Credentials = customccm.Secrets{}, unknown
 	case names.Secret == "":
 		k.leaveOutMissing(&gathered.Custom)
 	case gathered.Credentials.Data == nil && !names.Optional:
@@ -257,7 +258,7 @@ func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
 
 // leaveOutMissing makes remarks of the problems with Secrets that are not among the manifests: nobody keeps them in one
 // place with the rest.
-func (k *check) leaveOutMissing(custom *operand.CustomSecrets) {
+func (k *check) leaveOutMissing(custom *customccm.Secrets) {
 	custom.Problems = slices.DeleteFunc(custom.Problems, func(p diagnostic.Diagnostic) bool {
 		return p.Key == "" && slices.Contains(custom.Missing, p.Object)
 	})

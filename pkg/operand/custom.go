@@ -1,132 +1,101 @@
 package operand
 
 import (
-	"cmp"
 	"fmt"
+	"path"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
-	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
-// custom is what spec.custom says about the operand's container.
-type custom struct {
-	*operatorv1.CustomCloudControllerManager
-
-	// fixed are the names of flags that the phase has to have its way with.
-	fixed []string
+// CustomCredentials returns the credentials that the Secrets of spec.custom deliver.
+func CustomCredentials(s customccm.Secrets) Credentials {
+	if s.ReadOnce == nil {
+		return Credentials{}
+	}
+	return Credentials{Source: customccm.Object, Data: s.ReadOnce, Sources: s.Sources}
 }
 
-// overlay lays it over the container that the assets and the configuration describe.
-func (e custom) overlay(container *corev1.Container) {
-	if len(e.Command) > 0 {
-		container.Command = e.Command
-	}
-	container.Args = e.arguments(container.Args)
-	for _, variable := range e.Env {
-		container.Env = append(slices.DeleteFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == variable.Name }),
-			corev1.EnvVar{Name: variable.Name, Value: variable.Value})
-	}
-	if e.Probe == nil {
+// customCCM returns the custom cloud-controller-manager of a candidate. It has no Spec where spec.custom is unset.
+func customCCM(in Inputs, c *config) customccm.CCM {
+	return customccm.CCM{Spec: c.Custom, Fixed: in.Phase.FixedArguments}
+}
+
+// checkCustom checks spec.custom and its Secrets. It comes last, because the other inputs determine which files exist.
+func (c *checkedInputs) checkCustom(in Inputs, base *corev1.Pod, config *config) {
+	c.problems = append(c.problems, in.Custom.Problems...)
+	if config.overridesCustom {
+		field := "spec.unsupportedConfigOverrides.custom"
+		if in.Phase.Files != nil {
+			field = "custom" // of a file that overrides the configuration at bootstrap
+		}
+		c.refuse(customccm.Overridden(field, in.Platform))
 		return
 	}
-	for _, probe := range []*corev1.Probe{container.StartupProbe, container.ReadinessProbe, container.LivenessProbe} {
-		probe.HTTPGet = &corev1.HTTPGetAction{
-			Scheme: corev1.URIScheme(cmp.Or(e.Probe.Scheme, string(corev1.URISchemeHTTPS))),
-			Path:   cmp.Or(e.Probe.Path, probe.HTTPGet.Path),
-			Port:   intstr.FromInt32(cmp.Or(e.Probe.Port, probe.HTTPGet.Port.IntVal)),
-		}
+	if config.Custom == nil {
+		return
 	}
+	container := *operandContainer(base)
+	container.Args = arguments(config)
+	candidate := customccm.Candidate{
+		Platform:  in.Platform,
+		Container: container,
+		Lease:     fmt.Sprintf("lease/%s in %s", Lease, Namespace),
+		Paths:     c.paths(in),
+	}
+	if in.Identity != nil {
+		candidate.ServiceAccount = fmt.Sprintf("serviceaccount/%s in %s", Name, Namespace)
+	}
+	problems, warnings := customCCM(in, config).Check(candidate)
+	c.problems = append(c.problems, problems...)
+	c.warnings = append(c.warnings, warnings...)
 }
 
-// arguments are what the container gets in place of ours: each argument of the form --name=value in the place of the one of
-// that name, and every other at the end.
-func (e custom) arguments(ours []string) []string {
-	if e.ArgsPolicy == operatorv1.ReplaceArgs {
-		return slices.Clone(e.Args)
-	}
-	args := slices.Clone(ours)
-	for _, arg := range e.Args {
-		name, _ := flagOf(arg)
-		if slices.Contains(e.fixed, name) {
-			continue
+// paths returns the paths that exist for the operand below the directories of delivered files.
+func (c *checkedInputs) paths(in Inputs) customccm.Paths {
+	paths := customccm.Paths{Roots: []string{resourceDir, certDir}}
+	for _, o := range Delivered() {
+		if o.Name != CertSyncerTokenSecret {
+			dir := path.Dir(deliveredFile{kind: o.Kind, object: o.Name, key: "key"}.path())
+			paths.Directories = append(paths.Directories, dir)
 		}
-		i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "--"+name+"=") })
-		if name != "" && strings.HasPrefix(arg, "--") && i >= 0 {
-			args[i] = arg
-			continue
-		}
-		args = append(args, arg)
 	}
-	return args
+	if len(c.problems) == 0 && !in.Credentials.Unknown && len(in.Custom.Missing) == 0 {
+		paths.Files = c.filesOnNode(in)
+	}
+	return paths
 }
 
-// flagOf returns the name and the value of an argument of the form --name=value; both are empty for any other.
-func flagOf(arg string) (name, value string) {
-	name, value, found := strings.Cut(arg, "=")
-	if !found || !strings.HasPrefix(name, "-") {
-		return "", ""
-	}
-	return strings.TrimLeft(name, "-"), value
-}
-
-// flagValue returns the last value of a flag among args, also of one that has its value in the next argument, or none.
-func flagValue(args []string, name string) (value string, found bool) {
-	for i, arg := range args {
-		if n, v := flagOf(arg); n == name {
-			value, found = v, true
-		}
-		if !strings.HasPrefix(arg, "-") || strings.TrimLeft(arg, "-") != name {
-			continue
-		}
-		// A switch needs no value.
-		value, found = "true", true
-		if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
-			value = args[i+1]
-		}
-	}
-	return value, found
-}
-
-// text is one of the texts that spec.custom puts into the pod.
-type text struct{ field, value string }
-
-// texts are all of them.
-func (e custom) texts() []text {
-	all := []text{{"spec.custom.image", e.Image}}
-	for i, word := range e.Command {
-		all = append(all, text{fmt.Sprintf("spec.custom.command[%d]", i), word})
-	}
-	for i, arg := range e.Args {
-		all = append(all, text{fmt.Sprintf("spec.custom.args[%d]", i), arg})
-	}
-	for _, variable := range e.Env {
-		all = append(all, text{fmt.Sprintf("spec.custom.env[%s]", variable.Name), variable.Value})
-	}
-	if e.Probe != nil {
-		all = append(all, text{"spec.custom.probe.path", e.Probe.Path})
-	}
-	return all
-}
-
-// placeholder finds a text that the installer would replace on the node.
-func (e custom) placeholder() error {
-	if e.CustomCloudControllerManager == nil {
+// filesOnNode returns the paths of all files that the operand finds, sorted.
+func (c *checkedInputs) filesOnNode(in Inputs) []string {
+	files := []string{kubeconfigFile}
+	// Without a server the content of the kubeconfigs is wrong, but their names are right.
+	delivered, err := deliver(in, "", c)
+	if err != nil {
 		return nil
 	}
-	for _, t := range e.texts() {
-		if _, _, name, found := confdoc.Placeholders([]byte(t.value)); found {
-			return fmt.Errorf("%s has the text %s in it, which the installer replaces on each node; use another text", t.field, name)
+	for _, f := range delivered {
+		if !f.forCertSyncer() {
+			files = append(files, f.path())
 		}
 	}
-	for _, variable := range e.Env {
-		if _, _, name, found := confdoc.Placeholders([]byte(variable.Name)); found {
-			return fmt.Errorf("spec.custom.env[%s] has the text %s in its name, which the installer replaces on each node; use another name", variable.Name, name)
+	for key := range in.Custom.Reloaded {
+		files = append(files, deliveredFile{kind: Secret, object: CloudTokensSecret, key: key}.path())
+	}
+	if in.Phase.Files == nil {
+		// The cert-syncer writes these.
+		for _, f := range []deliveredFile{
+			{kind: ConfigMap, object: ClientCAConfigMap, key: "ca-bundle.crt"},
+			{kind: ConfigMap, object: RequestHeaderClientCAConfigMap, key: "ca-bundle.crt"},
+			{kind: Secret, object: KubeTokenSecret, key: "token"},
+			{kind: Secret, object: ServingCertSecret, key: "tls.crt"},
+			{kind: Secret, object: ServingCertSecret, key: "tls.key"},
+		} {
+			files = append(files, f.path())
 		}
 	}
-	return nil
+	slices.Sort(files)
+	return slices.Compact(files)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
@@ -91,7 +92,7 @@ func prepare(in *Inputs, base *corev1.Pod) (*config, *checkedInputs) {
 }
 
 // configurationSource is what the user looks at when the operand's configuration as a whole is at fault.
-const configurationSource = "cloudcontrollermanager.operator.openshift.io/cluster"
+const configurationSource = customccm.Object
 
 // mergeConfig lays defaults, platform, phase, the platform in this phase, observed configuration and overrides over each other.
 func mergeConfig(in Inputs) (*config, error) {
@@ -119,7 +120,7 @@ func mergeConfig(in Inputs) (*config, error) {
 	if decoded.Platform != in.Platform.Name {
 		return nil, fmt.Errorf("the configuration is for platform %q, the candidate for %q", decoded.Platform, in.Platform.Name)
 	}
-	if err := (custom{CustomCloudControllerManager: decoded.Custom}).placeholder(); err != nil {
+	if err := (customccm.CCM{Spec: decoded.Custom}).Placeholder(); err != nil {
 		return nil, err
 	}
 	if _, _, name, found := confdoc.Placeholders(merged); found {
@@ -292,11 +293,7 @@ func (c *checkedInputs) checkPlaceholder(p diagnostic.Diagnostic, data []byte) {
 		return
 	}
 	p.Line, p.Column = line, column
-	p.Message = placeholderMessage(name)
-	c.refuse(p)
-}
-
-func placeholderMessage(name string) string {
-	return fmt.Sprintf("the value contains the text %s, which the installer replaces on each node; change the value, "+
+	p.Message = fmt.Sprintf("the value contains the text %s, which the installer replaces on each node; change the value, "+
 		"or rotate the credential, so that it does not", name)
+	c.refuse(p)
 }

@@ -14,6 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -122,7 +123,7 @@ func TestACandidateWaitsForItsTokens(t *testing.T) {
 			for _, object := range configMaps {
 				if object.Name == "cloud-controller-manager-pod" {
 					object.Annotations[operand.TokensAnnotation] = tc.asked
-					object.Annotations[operand.ReloadedAnnotation] = tc.theirs
+					object.Annotations[customccm.ReloadedAnnotation] = tc.theirs
 				}
 				require.NoError(t, core.ConfigMaps().Informer().GetStore().Add(object))
 			}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
 const (
@@ -188,6 +189,6 @@ func (f *fixture) reloaded(t *testing.T) string {
 	t.Helper()
 	candidate, err := f.kube.CoreV1().ConfigMaps(target).Get(t.Context(), operand.PodConfigMap, metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Contains(t, candidate.Annotations, operand.ReloadedAnnotation)
-	return candidate.Annotations[operand.ReloadedAnnotation]
+	require.Contains(t, candidate.Annotations, customccm.ReloadedAnnotation)
+	return candidate.Annotations[customccm.ReloadedAnnotation]
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
@@ -89,7 +90,10 @@ func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 	if err != nil || !known && len(delivered) == 0 {
 		return nil, err
 	}
-	w := &wanted{audiences: audiences, delivered: delivered, kept: operand.ReloadedByPods(all, status.NodeStatuses)}
+	w := &wanted{
+		audiences: audiences, delivered: delivered,
+		kept: customccm.ReloadedByPods(operand.PodConfigMap, all, status.NodeStatuses),
+	}
 	if !known {
 		// Without a candidate nobody knows what it will ask for.
 		w.kept = slices.Collect(maps.Keys(current.Data))
