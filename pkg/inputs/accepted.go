@@ -17,6 +17,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
 // The keys of the Secret operand.AcceptedInputsSecret. The bytes are those of the sources.
@@ -29,9 +30,8 @@ const (
 	trustedCAFile   = "trusted-ca"
 	trustedCAName   = "the trusted CA"
 
-	// maxBytes leaves room in a Secret's 1 MiB for its metadata, maxKey is how long a key may be.
-	maxBytes = 1<<20 - 16<<10
-	maxKey   = 253
+	// maxKey is how long a key may be.
+	maxKey = 253
 )
 
 // Accepted are the inputs that were accepted last. A field is nil where no version is kept.
@@ -92,7 +92,7 @@ func AcceptCloudConfig(
 
 // AcceptCredentials is AcceptCloudConfig for the credentials.
 func AcceptCredentials(previous *Version[Credentials], in operand.Inputs, now time.Time) *Version[Credentials] {
-	credentials := Credentials{Credentials: in.Credentials, Reloaded: slices.Sorted(maps.Keys(in.External.Reloaded))}
+	credentials := Credentials{Credentials: in.Credentials, Reloaded: slices.Sorted(maps.Keys(in.Custom.Reloaded))}
 	return accept(previous, credentials, in.Credentials.Source, digest(credentialFiles(in.Credentials)), now)
 }
 
@@ -181,7 +181,7 @@ func (a Accepted) Secret(platform string) (secret *corev1.Secret, leftOut []stri
 	r, size := records{Platform: platform}, 0
 	add := func(name string, into **record, record *record, files map[string][]byte) {
 		needed := sizeOf(files)
-		if size+needed > maxBytes {
+		if size+needed > customccm.MaxBytes {
 			r.LeftOut = append(r.LeftOut, name)
 			return
 		}
@@ -240,7 +240,7 @@ func sizeOf(files map[string][]byte) int {
 	size := 0
 	for key, data := range files {
 		if len(key) > maxKey {
-			return maxBytes + 1
+			return customccm.MaxBytes + 1
 		}
 		size += len(key) + len(data)
 	}
@@ -257,17 +257,17 @@ func digest(files map[string][]byte) string {
 	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
 }
 
-// External returns what Secrets of spec.external deliver with these credentials, in the place of what they deliver now.
+// Custom returns what Secrets of spec.custom deliver with these credentials, in the place of what they deliver now.
 // The content of the keys that are reloaded is not kept.
-func (c Credentials) External(now operand.ExternalSecrets) operand.ExternalSecrets {
-	external := operand.ExternalSecrets{ReadOnce: c.Credentials, Reloaded: map[string][]byte{}}
+func (c Credentials) Custom(now customccm.Secrets) customccm.Secrets {
+	custom := customccm.Secrets{ReadOnce: c.Data, Sources: c.Sources, Reloaded: map[string][]byte{}}
 	for _, key := range c.Reloaded {
-		external.Reloaded[key] = nil
+		custom.Reloaded[key] = nil
 	}
 	for _, p := range now.Problems {
 		if p.Cause != diagnostic.Credentials {
-			external.Problems = append(external.Problems, p)
+			custom.Problems = append(custom.Problems, p)
 		}
 	}
-	return external
+	return custom
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -22,7 +23,7 @@ func someAccepted() Accepted {
 		}, noon),
 		Credentials: AcceptCredentials(nil, operand.Inputs{
 			Credentials: operand.Credentials{Source: "secret/s", Data: map[string][]byte{"k": []byte("v")}, Sources: map[string]string{"k": "secret/k"}},
-			External:    operand.ExternalSecrets{Reloaded: map[string][]byte{"token": []byte("not kept")}},
+			Custom:      customccm.Secrets{Reloaded: map[string][]byte{"token": []byte("not kept")}},
 		}, noon),
 		TrustedCA: AcceptTrustedCA(nil, operand.TrustSource{Source: "configmap/t", Key: "ca-bundle.crt", Data: []byte("pem")}, noon),
 	}
@@ -164,14 +165,14 @@ func TestWhatDoesNotFitIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestAcceptedCredentialsReplaceWhatSecretsOfExternalDeliver(t *testing.T) {
+func TestAcceptedCredentialsReplaceWhatSecretsOfSpecCustomDeliver(t *testing.T) {
 	problem := diagnostic.Diagnostic{Cause: diagnostic.Configuration, Message: "its own fault"}
-	got := someAccepted().Credentials.Input.External(operand.ExternalSecrets{
+	got := someAccepted().Credentials.Input.Custom(customccm.Secrets{
 		Reloaded: map[string][]byte{"other": nil}, Missing: []string{"secret/gone"},
 		Problems: []diagnostic.Diagnostic{problem, {Cause: diagnostic.Credentials, Message: "it does not exist"}},
 	})
 	require.Equal(t, map[string][]byte{"token": nil}, got.Reloaded)
 	require.Equal(t, []diagnostic.Diagnostic{problem}, got.Problems)
 	require.Empty(t, got.Missing)
-	require.Equal(t, []byte("v"), got.ReadOnce.Data["k"])
+	require.Equal(t, []byte("v"), got.ReadOnce["k"])
 }

@@ -21,7 +21,7 @@ const (
 )
 
 // cloudConfig prefers what cluster-config-operator made of the user's ConfigMap, with two exceptions: a ConfigMap that
-// spec.external names, of which cluster-config-operator makes nothing, and a platform on which this operator itself may
+// spec.custom names, of which cluster-config-operator makes nothing, and a platform on which this operator itself may
 // write the managed ConfigMap from the user's.
 func (g *Gathered) cloudConfig(r Reader, observed *operandconfig.Config, p platform.Platform) error {
 	user, err := UserCloudConfig(r, observed)
@@ -29,7 +29,7 @@ func (g *Gathered) cloudConfig(r Reader, observed *operandconfig.Config, p platf
 		return err
 	}
 	g.CloudConfig = user.CloudConfig
-	if !isExternal(observed) && !p.WritesManagedConfig() {
+	if !isCustom(observed) && !p.WritesManagedConfig() {
 		managed, name, err := read(r.ConfigMap, r, "configmap", operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig)
 		if err != nil {
 			return err
@@ -70,15 +70,15 @@ type UserConfig struct {
 	hasKey bool
 }
 
-// UserCloudConfig reads the ConfigMap that Infrastructure or spec.external names.
+// UserCloudConfig reads the ConfigMap that Infrastructure or spec.custom names.
 func UserCloudConfig(r Reader, observed *operandconfig.Config) (UserConfig, error) {
 	reference := observed.CloudConfig
 	if reference.Name == "" {
 		return UserConfig{CloudConfig: operand.CloudConfig{Source: r.Name(infrastructure) + ", spec.cloudConfig"}}, nil
 	}
 	key, alternative := cmp.Or(reference.Key, DefaultCloudConfigKey), "correct spec.cloudConfig of "+r.Name(infrastructure)
-	if isExternal(observed) {
-		alternative = "correct spec.external.cloudConfig of " + r.Name(ownResource)
+	if isCustom(observed) {
+		alternative = "correct spec.custom.cloudConfig of " + r.Name(ownResource)
 	}
 	object, source, err := read(r.ConfigMap, r, "configmap", operatorclient.UserConfigNamespace, reference.Name)
 	user := UserConfig{CloudConfig: operand.CloudConfig{Source: source, Key: key}, Object: object}
@@ -99,8 +99,8 @@ func UserCloudConfig(r Reader, observed *operandconfig.Config) (UserConfig, erro
 	return user, nil
 }
 
-func isExternal(observed *operandconfig.Config) bool {
-	return observed.External != nil && observed.External.CloudConfig != nil
+func isCustom(observed *operandconfig.Config) bool {
+	return observed.Custom != nil && observed.Custom.CloudConfig != nil
 }
 
 // CloudConfigIn is the cloud configuration under a key of a ConfigMap, which messages call source. The alternative is what

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -53,10 +54,10 @@ const (
 type Gathered struct {
 	// CloudConfig is the cloud configuration.
 	CloudConfig operand.CloudConfig
-	// Credentials are those of the platform's Secret, or the External.ReadOnce of spec.external.
+	// Credentials are those of the platform's Secret, or what Custom delivers that is read once.
 	Credentials operand.Credentials
-	// External is what the Secrets of spec.external deliver.
-	External operand.ExternalSecrets
+	// Custom is what the Secrets of spec.custom deliver.
+	Custom customccm.Secrets
 	// Trust is the trusted CA that the Proxy names; empty where it names none.
 	Trust []operand.TrustSource
 
@@ -76,32 +77,33 @@ func Gather(r Reader, observed *operandconfig.Config, p platform.Platform) (*Gat
 	return g, nil
 }
 
-// secrets gathers the credentials of the platform's Secret or, where the platform has none, the Secrets of spec.external.
+// secrets gathers the credentials of the platform's Secret or, where the platform has none, the Secrets of spec.custom.
 func (g *Gathered) secrets(r Reader, observed *operandconfig.Config, p platform.Platform) error {
 	if p.Credentials.Secret != "" {
 		return g.credentials(r, p.Credentials)
 	}
-	external, err := ExternalSecrets(r, observed)
-	g.External, g.Credentials = external, external.ReadOnce
-	for _, missing := range external.Missing {
+	custom, err := CustomSecrets(r, observed)
+	g.Custom, g.Credentials = custom, operand.CustomCredentials(custom)
+	for _, missing := range custom.Missing {
 		g.Absent[missing] = Administrator
 	}
 	return err
 }
 
-// ExternalSecrets puts together what the Secrets of spec.external deliver.
-func ExternalSecrets(r Reader, observed *operandconfig.Config) (operand.ExternalSecrets, error) {
-	if observed.External == nil || len(observed.External.Secrets) == 0 {
-		return operand.ExternalSecrets{}, nil
+// CustomSecrets puts together what the Secrets of spec.custom deliver.
+func CustomSecrets(r Reader, observed *operandconfig.Config) (customccm.Secrets, error) {
+	if observed.Custom == nil || len(observed.Custom.Secrets) == 0 {
+		return customccm.Secrets{}, nil
 	}
-	return operand.GatherSecrets(observed.External, func(name string) (operand.SourceSecret, error) {
+	get := func(name string) (customccm.SourceSecret, error) {
 		secret, source, err := read(r.Secret, r, "secret", operand.Namespace, name)
-		found := operand.SourceSecret{Source: source}
+		found := customccm.SourceSecret{Source: source}
 		if secret != nil {
 			found.Data = notNil(secret.Data)
 		}
 		return found, err
-	})
+	}
+	return customccm.Gather(observed.Custom, customccm.Reader{IsReserved: operand.IsOwnSecret, Get: get})
 }
 
 // credentials prefers the operand's own Secret to the root Secret, which is all there is before

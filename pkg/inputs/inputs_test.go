@@ -84,8 +84,8 @@ func TestTheCloudConfigurationIsFoundWhereItIsNamed(t *testing.T) {
 	)
 	named := operandconfig.Config{CloudConfig: operandconfig.CloudConfigReference{Name: "cloud-provider-config", Key: "mine"}}
 	unkeyed := operandconfig.Config{CloudConfig: operandconfig.CloudConfigReference{Name: "cloud-provider-config"}}
-	external := named
-	external.External = &operatorv1.External{CloudConfig: &operatorv1.ExternalCloudConfig{}}
+	custom := named
+	custom.Custom = &operatorv1.CustomCloudControllerManager{CloudConfig: &operatorv1.CustomCloudConfig{}}
 	for name, tc := range map[string]struct {
 		observed operandconfig.Config
 		platform string
@@ -173,10 +173,10 @@ func TestTheCloudConfigurationIsFoundWhereItIsNamed(t *testing.T) {
 			objects: []*corev1.ConfigMap{user(map[string]string{"mine": "a"}), managed(map[string]string{"cloud.conf": "z"})},
 			want:    operand.CloudConfig{Source: edited, Key: "mine", Data: []byte("a")},
 		},
-		"cluster-config-operator makes nothing of what spec.external names": {
-			observed: external, platform: "external",
+		"cluster-config-operator makes nothing of what spec.custom names": {
+			observed: custom, platform: "external",
 			objects: []*corev1.ConfigMap{managed(map[string]string{"cloud.conf": "z"})},
-			want: operand.CloudConfig{Source: edited, Key: "mine", Problem: "it does not exist; create it, or correct spec.external.cloudConfig of " +
+			want: operand.CloudConfig{Source: edited, Key: "mine", Problem: "it does not exist; create it, or correct spec.custom.cloudConfig of " +
 				"here: cloudcontrollermanager/cluster"},
 			absent: map[string]Writer{edited: Administrator},
 		},
@@ -226,8 +226,8 @@ func TestCredentialsComeFromTheOperandsSecretBeforeTheRootSecret(t *testing.T) {
 	}
 }
 
-func TestSecretsOfExternalAreTheCredentialsOfAPlatformWithoutASecret(t *testing.T) {
-	observed := &operandconfig.Config{External: &operatorv1.External{Secrets: []operatorv1.ExternalSecret{
+func TestSecretsOfSpecCustomAreTheCredentialsOfAPlatformWithoutASecret(t *testing.T) {
+	observed := &operandconfig.Config{Custom: &operatorv1.CustomCloudControllerManager{Secrets: []operatorv1.CustomSecret{
 		{Name: "a"}, {Name: "b", Delivery: operatorv1.ReloadedSecret}, {Name: "gone"},
 	}}}
 	got, err := Gather(objects{secrets: []*corev1.Secret{
@@ -236,8 +236,8 @@ func TestSecretsOfExternalAreTheCredentialsOfAPlatformWithoutASecret(t *testing.
 	}}, observed, platformNamed(t, "external"))
 	require.NoError(t, err)
 	require.Equal(t, map[string][]byte{"x": []byte("1")}, got.Credentials.Data)
-	require.Equal(t, got.External.ReadOnce, got.Credentials)
-	require.Equal(t, map[string][]byte{"y": []byte("2")}, got.External.Reloaded)
+	require.Equal(t, operand.CustomCredentials(got.Custom), got.Credentials)
+	require.Equal(t, map[string][]byte{"y": []byte("2")}, got.Custom.Reloaded)
 	require.Equal(t, map[string]Writer{"here: secret/gone in openshift-cloud-controller-manager": Administrator}, got.Absent)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -117,7 +118,7 @@ func nothingToCheck(platformName string, reason platform.Absence) string {
 	switch reason {
 	case platform.NotDeclared:
 		return "platform " + platformName + " has a cloud-controller-manager that the administrator runs: nothing is checked; to have this operator run it, " +
-			"give the manifest of cloudcontrollermanager/cluster with spec.external"
+			"give the manifest of cloudcontrollermanager/cluster with spec.custom"
 	default:
 		return "platform " + platformName + " has no cloud-controller-manager: nothing is checked"
 	}
@@ -197,7 +198,7 @@ func (k *check) run(request Request, observed []byte) error {
 	if err != nil {
 		return err
 	}
-	in.CloudConfig, in.Credentials, in.External, in.Trust = gathered.CloudConfig, gathered.Credentials, gathered.External, gathered.Trust
+	in.CloudConfig, in.Credentials, in.Custom, in.Trust = gathered.CloudConfig, gathered.Credentials, gathered.Custom, gathered.Trust
 	checked, err := operand.Check(in)
 	if err != nil {
 		return err
@@ -246,9 +247,9 @@ func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
 		if names.Secret != "" {
 			k.remark("no Secret was given: credentials are not checked; give the manifests of the Secrets with --rendered-manifest-files")
 		}
-		gathered.External, gathered.Credentials = operand.ExternalSecrets{}, unknown
+		gathered.Custom, gathered.Credentials = customccm.Secrets{}, unknown
 	case names.Secret == "":
-		k.leaveOutMissing(&gathered.External)
+		k.leaveOutMissing(&gathered.Custom)
 	case gathered.Credentials.Data == nil && !names.Optional:
 		k.remark(NoneOf(names) + " is among the manifests: credentials are not checked")
 		gathered.Credentials = unknown
@@ -257,11 +258,11 @@ func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
 
 // leaveOutMissing makes remarks of the problems with Secrets that are not among the manifests: nobody keeps them in one
 // place with the rest.
-func (k *check) leaveOutMissing(external *operand.ExternalSecrets) {
-	external.Problems = slices.DeleteFunc(external.Problems, func(p diagnostic.Diagnostic) bool {
-		return p.Key == "" && slices.Contains(external.Missing, p.Object)
+func (k *check) leaveOutMissing(custom *customccm.Secrets) {
+	custom.Problems = slices.DeleteFunc(custom.Problems, func(p diagnostic.Diagnostic) bool {
+		return p.Key == "" && slices.Contains(custom.Missing, p.Object)
 	})
-	for _, missing := range external.Missing {
+	for _, missing := range custom.Missing {
 		k.remark("no " + missing + " is among the manifests: it is not checked")
 	}
 }

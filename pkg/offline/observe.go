@@ -48,7 +48,7 @@ func (c *Cluster) Observe(payloadVersion string) ([]byte, error) {
 		FeatureGates:    configlistersv1.NewFeatureGateLister(featureGates),
 		Networks:        configlistersv1.NewNetworkLister(networks),
 		Authentication:  corev1listers.NewConfigMapLister(newIndex()),
-		External:        c.external,
+		Custom:          c.custom,
 		LogLevel:        func() (operatorv1.LogLevel, error) { return operatorv1.Normal, nil },
 		Version:         payloadVersion,
 	}, events.NewInMemoryRecorder("render", clock.RealClock{}), map[string]any{})

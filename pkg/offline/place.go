@@ -75,7 +75,7 @@ func (p *places) locate(problem diagnostic.Diagnostic) (m Manifest, path []strin
 	return m, []string{"data", problem.Key}, true
 }
 
-// fieldPath is the path in the name of a field as messages have it, for example "spec.external.secrets[acme].delivery". What
+// fieldPath is the path in the name of a field as messages have it, for example "spec.custom.secrets[acme].delivery". What
 // stands in brackets is one part with all its dots.
 func fieldPath(field string) []string {
 	var path []string

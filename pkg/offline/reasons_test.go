@@ -114,12 +114,12 @@ func TestWhatDiffersInNothingThatHasAMeaningIsWrittenAnew(t *testing.T) {
 
 func TestThePartsOfAFieldsName(t *testing.T) {
 	for field, want := range map[string][]string{
-		"":                                   nil,
-		".spec.external.image":               {"spec", "external", "image"},
-		"spec.external.args[2]":              {"spec", "external", "args", "2"},
-		"spec.external.secrets[a.b].deliver": {"spec", "external", "secrets", "a.b", "deliver"},
-		"status.":                            {"status"},
-		"a[b":                                {"a", "b"},
+		"":                                 nil,
+		".spec.custom.image":               {"spec", "custom", "image"},
+		"spec.custom.args[2]":              {"spec", "custom", "args", "2"},
+		"spec.custom.secrets[a.b].deliver": {"spec", "custom", "secrets", "a.b", "deliver"},
+		"status.":                          {"status"},
+		"a[b":                              {"a", "b"},
 	} {
 		require.Equal(t, want, fieldPath(field), field)
 	}

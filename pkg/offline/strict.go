@@ -11,7 +11,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// dropMisspelt drops what spec.external has no field for, as the API server would, and returns a problem for each. With them
+// dropMisspelt drops what spec.custom has no field for, as the API server would, and returns a problem for each. With them
 // observing would fail, and nothing else would be found.
 func (c *Cluster) dropMisspelt() ([]diagnostic.Diagnostic, error) {
 	found := c.resource()
@@ -26,10 +26,10 @@ func (c *Cluster) dropMisspelt() ([]diagnostic.Diagnostic, error) {
 	}
 	var problems []diagnostic.Diagnostic
 	for _, mistake := range strict {
-		// As in: unknown field "spec.external.secrets[0].nam".
+		// As in: unknown field "spec.custom.secrets[0].nam".
 		_, field, _ := strings.Cut(mistake.Error(), `"`)
 		field = strings.TrimSuffix(field, `"`)
-		if !strings.HasPrefix(field, "spec.external.") {
+		if !strings.HasPrefix(field, "spec.custom.") {
 			continue
 		}
 		problems = append(problems, diagnostic.Diagnostic{

@@ -32,8 +32,8 @@ func planted(t *testing.T, p platform.Platform, phase operand.Phase) operand.Inp
 		found += bytes.Count(value, []byte(secret))
 	}
 	require.NotZero(t, found, "the testdata's credentials hold no %q", secret)
-	for key, value := range in.External.Reloaded {
-		in.External.Reloaded[key] = append(value, canary+"-reloaded"...)
+	for key, value := range in.Custom.Reloaded {
+		in.Custom.Reloaded[key] = append(value, canary+"-reloaded"...)
 	}
 	if config := in.CloudConfig.Data; len(config) > 0 && config[0] != '{' {
 		in.CloudConfig.Data = append(config, "\n# password = "+canary+"-comment\n"...)

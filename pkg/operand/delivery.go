@@ -1,5 +1,10 @@
 package operand
 
+import (
+	"regexp"
+	"slices"
+)
+
 // Kind is the kind of an object that holds files.
 type Kind string
 
@@ -78,4 +83,19 @@ func DeliveredBy(kind Kind, delivery Delivery) []string {
 		}
 	}
 	return names
+}
+
+// revisionSuffix ends the name of a revision's copy.
+var revisionSuffix = regexp.MustCompile(`-\d+$`)
+
+// IsOwnSecret reports whether the operator, or one of its pods, uses a Secret of this name in Namespace.
+func IsOwnSecret(name string) bool {
+	// An earlier version of the operator left the last one.
+	if slices.Contains([]string{AcceptedInputsSecret, "cert-syncer-identity", "raw-cloud-credentials"}, name) {
+		return true
+	}
+	base := revisionSuffix.ReplaceAllString(name, "")
+	return slices.ContainsFunc(Delivered(), func(o Object) bool {
+		return o.Kind == Secret && (o.Name == name || o.Name == base)
+	})
 }

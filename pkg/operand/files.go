@@ -69,8 +69,8 @@ func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error
 		files = append(files, deliveredFile{Secret, CloudCredentialsSecret, key, c.cloud.Credentials[key]})
 	}
 	if in.Phase.Files != nil {
-		for _, key := range sortedKeys(in.External.Reloaded) {
-			files = append(files, deliveredFile{Secret, CloudTokensSecret, key, in.External.Reloaded[key]})
+		for _, key := range sortedKeys(in.Custom.Reloaded) {
+			files = append(files, deliveredFile{Secret, CloudTokensSecret, key, in.Custom.Reloaded[key]})
 		}
 	}
 	if in.Identity == nil {

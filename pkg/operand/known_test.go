@@ -64,7 +64,7 @@ func TestNothingIsUsedThatIsNotKnown(t *testing.T) {
 			require.Contains(t, allowed, name, "the cloud-controller-manager of %s would not start", r.platform.Name)
 		}
 		if r.platform.Name == "external" {
-			return // the variables are spec.external's
+			return // the variables are spec.custom's
 		}
 		// Every Go program knows these.
 		environment := []string{"SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
 // digestKey in the pod's ConfigMap holds the digest of the whole candidate.
@@ -46,12 +47,12 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 	}
 	// library-go merges annotations: one that is left out keeps the value of an earlier candidate.
 	podConfigMap.Annotations = map[string]string{
-		AcceptedInputAnnotation: InputDigest(in),
-		KeptAnnotation:          string(kept),
-		TokensAnnotation:        string(tokens),
-		ReloadedAnnotation:      strings.Join(sortedKeys(in.External.Reloaded), ","),
-		CredentialsAnnotation:   usedCredentials(in),
-		RenderedByAnnotation:    RenderedBy(in.Version, in.Images.Operator),
+		AcceptedInputAnnotation:      InputDigest(in),
+		customccm.ReloadedAnnotation: customccm.AnnotationOf(in.Custom.Reloaded),
+		KeptAnnotation:               string(kept),
+		TokensAnnotation:             string(tokens),
+		CredentialsAnnotation:        usedCredentials(in),
+		RenderedByAnnotation:         RenderedBy(in.Version, in.Images.Operator),
 	}
 	podConfigMap.Data["pod.yaml"] = string(installedPod)
 	podConfigMap.Data["forceRedeploymentReason"] = in.ForceRedeploymentReason

@@ -14,6 +14,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -36,10 +37,6 @@ const (
 	// TokensAnnotation on the pod ConfigMap holds Resources.Tokens as JSON: what has to be in the Secret cloud-tokens before
 	// the pod is installed.
 	TokensAnnotation = "cloud-controller-manager.openshift.io/cloud-tokens"
-
-	// ReloadedAnnotation on the pod ConfigMap holds the keys of ExternalSecrets.Reloaded, joined by commas: what the pod may
-	// still read from the Secret cloud-tokens when spec.external no longer names them. It is empty where there are none.
-	ReloadedAnnotation = "cloud-controller-manager.openshift.io/reloaded-secrets"
 
 	// KeptAnnotation on the pod ConfigMap holds Result.Kept of the cloud configuration as JSON. It is always written: an
 	// annotation that is missing from an update would stay.
@@ -87,8 +84,8 @@ type Inputs struct {
 	// Credentials is the Secret with the cloud credentials.
 	Credentials Credentials
 
-	// External is what the Secrets of spec.external deliver; its ReadOnce are the Credentials.
-	External ExternalSecrets
+	// Custom is what the Secrets of spec.custom deliver; Credentials are its CustomCredentials.
+	Custom customccm.Secrets
 
 	// Trust is what is trusted besides: the Proxy's trusted CA and the system's bundle, in this order.
 	Trust []TrustSource
@@ -114,7 +111,7 @@ type Inputs struct {
 
 // Images are pull specifications.
 type Images struct {
-	// Operand is the platform's cloud-controller-manager; what spec.external says comes first.
+	// Operand is the platform's cloud-controller-manager; what spec.custom says comes first.
 	Operand string
 	// NodeManager is the platform's cloud-node-manager; empty where there is none.
 	NodeManager string
@@ -248,6 +245,6 @@ type InputError struct {
 type config struct {
 	*operandconfig.Config
 	yaml []byte
-	// overridesExternal says that the overrides change spec.external.
-	overridesExternal bool
+	// overridesCustom says that the overrides change spec.custom.
+	overridesCustom bool
 }

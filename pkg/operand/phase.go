@@ -17,7 +17,7 @@ type Phase struct {
 	// PodPatch is a strategic merge patch over the base pod and the platform's patch. YAML.
 	PodPatch []byte
 
-	// FixedArguments are flags that spec.external has no say in.
+	// FixedArguments are flags that spec.custom has no say in.
 	FixedArguments []string
 
 	// Files delivers the revisioned objects as single files; nil where library-go's installer writes folders of

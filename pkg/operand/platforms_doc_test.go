@@ -30,7 +30,7 @@ func TestThePlatformsAreDocumented(t *testing.T) {
 	out.WriteString(platformsIntroduction)
 	for _, p := range managed() {
 		fmt.Fprintf(&out, "| [%s](#%s) | %s | %s | %s | %s | %s | %s |\n", p.Name, p.Name, strings.Join(infrastructuresOf(t, p), "; "),
-			cmp.Or(code(p.Image), "`spec.external.image`"), configFormat(t, p), credentialsOf(p), tokensOf(t, p), cmp.Or(code(p.NodeManagerImage), "–"))
+			cmp.Or(code(p.Image), "`spec.custom.image`"), configFormat(t, p), credentialsOf(p), tokensOf(t, p), cmp.Or(code(p.NodeManagerImage), "–"))
 	}
 	fmt.Fprintf(&out, "| none | %s | – | – | – | – | – |\n", strings.Join(unmanagedTypes(t), ", "))
 	for _, p := range managed() {
@@ -62,9 +62,9 @@ func code(text string) string {
 
 // infrastructure is one that the API allows, with what makes it special.
 type infrastructure struct {
-	label    string
-	status   configv1.PlatformStatus
-	external *operatorv1.External
+	label  string
+	status configv1.PlatformStatus
+	custom *operatorv1.CustomCloudControllerManager
 }
 
 func infrastructures() []infrastructure {
@@ -86,12 +86,12 @@ func infrastructures() []infrastructure {
 	return append(all,
 		infrastructure{label: "Azure", status: azure(configv1.AzurePublicCloud)},
 		infrastructure{label: "Azure with the cloud AzureStackCloud", status: azure(configv1.AzureStackCloud)},
-		infrastructure{label: "External without a cloud-controller-manager, or without `spec.external`", status: waiting},
-		infrastructure{label: "External with `spec.external.image`", status: waiting, external: &operatorv1.External{Image: "image"}},
-		infrastructure{label: "External with `spec.external.platform` DigitalOcean", status: waiting,
-			external: &operatorv1.External{Platform: operatorv1.ExternalDigitalOcean, Image: "image"}},
-		infrastructure{label: "External with `spec.external.platform` AlibabaCloud", status: waiting,
-			external: &operatorv1.External{Platform: operatorv1.ExternalAlibabaCloud, Image: "image"}},
+		infrastructure{label: "External without a cloud-controller-manager, or without `spec.custom`", status: waiting},
+		infrastructure{label: "External with `spec.custom.image`", status: waiting, custom: &operatorv1.CustomCloudControllerManager{Image: "image"}},
+		infrastructure{label: "External with `spec.custom.platform` DigitalOcean", status: waiting,
+			custom: &operatorv1.CustomCloudControllerManager{Platform: operatorv1.CustomDigitalOcean, Image: "image"}},
+		infrastructure{label: "External with `spec.custom.platform` AlibabaCloud", status: waiting,
+			custom: &operatorv1.CustomCloudControllerManager{Platform: operatorv1.CustomAlibabaCloud, Image: "image"}},
 		infrastructure{label: "every other type", status: configv1.PlatformStatus{Type: "SomethingNew"}},
 	)
 }
@@ -100,7 +100,7 @@ func infrastructuresOf(t *testing.T, p platform.Platform) []string {
 	t.Helper()
 	var labels []string
 	for _, i := range infrastructures() {
-		found, err := platform.Of(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: &i.status}}, i.external)
+		found, err := platform.Of(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: &i.status}}, i.custom)
 		require.NoError(t, err)
 		if found.Name == p.Name {
 			labels = append(labels, i.label)
@@ -143,7 +143,7 @@ func formatOf(text []byte) string {
 func credentialsOf(p platform.Platform) string {
 	if p.Credentials.Secret == "" {
 		if p.Name == "external" {
-			return "the Secrets in `spec.external.secrets`"
+			return "the Secrets in `spec.custom.secrets`"
 		}
 		return "the instance's identity"
 	}

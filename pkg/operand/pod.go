@@ -48,13 +48,11 @@ func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*co
 	if err := setImages(pod, in.Images); err != nil {
 		return nil, err
 	}
-	container := &pod.Spec.Containers[slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == Name })]
+	container := operandContainer(pod)
 	container.Args = arguments(c)
-	if c.External != nil {
-		external{External: c.External, fixed: in.Phase.FixedArguments}.overlay(container)
-	}
+	customCCM(in, c).Overlay(container)
 	for _, variable := range proxyEnv(c) {
-		// Only spec.external can have said so already, and it knows the cloud better.
+		// A variable of spec.custom wins.
 		if !slices.ContainsFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == variable.Name }) {
 			container.Env = append(container.Env, variable)
 		}
@@ -67,6 +65,12 @@ func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*co
 		init.VolumeMounts = append(init.VolumeMounts, mountsNamedBy(init, container.VolumeMounts)...)
 	}
 	return pod, nil
+}
+
+// operandContainer returns the container of the cloud-controller-manager.
+func operandContainer(pod *corev1.Pod) *corev1.Container {
+	isOperand := func(c corev1.Container) bool { return c.Name == Name }
+	return &pod.Spec.Containers[slices.IndexFunc(pod.Spec.Containers, isOperand)]
 }
 
 // mountsNamedBy returns those of the operand's mounts that an init container's arguments name a file of: a platform's init

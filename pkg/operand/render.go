@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
@@ -76,12 +77,12 @@ func Check(in Inputs) (*Checked, error) {
 	return checked, nil
 }
 
-// prepare merges the configuration and checks every input; what spec.external says about the image is then in in. The
+// prepare merges the configuration and checks every input; what spec.custom says about the image is then in in. The
 // configuration is nil when it is refused.
 func prepare(in *Inputs, base *corev1.Pod) (*config, *checkedInputs) {
 	config, err := mergeConfig(*in)
-	if err == nil && config.External != nil && config.External.Image != "" && in.Platform.Image == "" {
-		in.Images.Operand = config.External.Image
+	if err == nil && config.Custom != nil && config.Custom.Image != "" && in.Platform.Image == "" {
+		in.Images.Operand = config.Custom.Image
 	}
 	checked := check(*in, base, config)
 	if err != nil {
@@ -91,7 +92,7 @@ func prepare(in *Inputs, base *corev1.Pod) (*config, *checkedInputs) {
 }
 
 // configurationSource is what the user looks at when the operand's configuration as a whole is at fault.
-const configurationSource = "cloudcontrollermanager.operator.openshift.io/cluster"
+const configurationSource = customccm.Object
 
 // mergeConfig lays defaults, platform, phase, the platform in this phase, observed configuration and overrides over each other.
 func mergeConfig(in Inputs) (*config, error) {
@@ -119,7 +120,7 @@ func mergeConfig(in Inputs) (*config, error) {
 	if decoded.Platform != in.Platform.Name {
 		return nil, fmt.Errorf("the configuration is for platform %q, the candidate for %q", decoded.Platform, in.Platform.Name)
 	}
-	if err := (external{External: decoded.External}).placeholder(); err != nil {
+	if err := (customccm.CCM{Spec: decoded.Custom}).Placeholder(); err != nil {
 		return nil, err
 	}
 	if _, _, name, found := confdoc.Placeholders(merged); found {
@@ -127,19 +128,19 @@ func mergeConfig(in Inputs) (*config, error) {
 			"look for it in Proxy and Infrastructure and in spec.unsupportedConfigOverrides, and change it there", name)
 	}
 	decoded.Cluster.Name = decoded.InfrastructureName
-	return &config{Config: decoded, yaml: merged, overridesExternal: overridesExternal(layers, decoded)}, nil
+	return &config{Config: decoded, yaml: merged, overridesCustom: overridesCustom(layers, decoded)}, nil
 }
 
-// overridesExternal reports whether the merge has another spec.external than the layers below the overrides. It compares what was
+// overridesCustom reports whether the merge has another spec.custom than the layers below the overrides. It compares what was
 // decoded, because the decoder accepts a field in any case.
-func overridesExternal(layers [][]byte, merged *operandconfig.Config) bool {
+func overridesCustom(layers [][]byte, merged *operandconfig.Config) bool {
 	below := &operandconfig.Config{}
 	if data, err := operandconfig.Merge(layers...); err == nil {
 		if decoded, err := operandconfig.Decode(data); err == nil {
 			below = decoded
 		}
 	}
-	return !equality.Semantic.DeepEqual(below.External, merged.External)
+	return !equality.Semantic.DeepEqual(below.Custom, merged.Custom)
 }
 
 // platformAsset reads a file of the platform's folder; a platform may do without it.
@@ -182,7 +183,7 @@ func check(in Inputs, base *corev1.Pod, config *config) *checkedInputs {
 	c.checkTrust(in)
 	c.checkPlaceholders(in)
 	if config != nil {
-		c.checkExternal(in, base, config)
+		c.checkCustom(in, base, config)
 	}
 	return c
 }
@@ -193,7 +194,7 @@ func (c *checkedInputs) checkImages(in Inputs, base *corev1.Pod) {
 	case in.Images.Operand != "":
 	case in.Platform.Image == "":
 		c.refuse(diagnostic.Diagnostic{
-			Cause: diagnostic.Image, Object: configurationSource, Key: "spec.external.image",
+			Cause: diagnostic.Image, Object: configurationSource, Key: "spec.custom.image",
 			Message: fmt.Sprintf("no release ships a cloud-controller-manager for platform %s; name its image here", in.Platform.Name),
 		})
 	default:
@@ -266,10 +267,10 @@ func (c *checkedInputs) checkTrust(in Inputs) {
 	for _, p := range problems {
 		c.warn(p)
 	}
-	if len(bundle) > maxTrustBytes {
+	if len(bundle) > customccm.MaxBytes {
 		c.refuse(diagnostic.Diagnostic{
 			Cause: diagnostic.TrustedCA, Object: sources[0].Source, Key: sources[0].Key,
-			Message: fmt.Sprintf("all trusted CAs together are %d bytes, more than the %d that fit into a ConfigMap; remove some", len(bundle), maxTrustBytes),
+			Message: fmt.Sprintf("all trusted CAs together are %d bytes, more than the %d that fit into a ConfigMap; remove some", len(bundle), customccm.MaxBytes),
 		})
 	}
 	c.trust = bundle
@@ -292,11 +293,7 @@ func (c *checkedInputs) checkPlaceholder(p diagnostic.Diagnostic, data []byte) {
 		return
 	}
 	p.Line, p.Column = line, column
-	p.Message = placeholderMessage(name)
-	c.refuse(p)
-}
-
-func placeholderMessage(name string) string {
-	return fmt.Sprintf("the value contains the text %s, which the installer replaces on each node; change the value, "+
+	p.Message = fmt.Sprintf("the value contains the text %s, which the installer replaces on each node; change the value, "+
 		"or rotate the credential, so that it does not", name)
+	c.refuse(p)
 }

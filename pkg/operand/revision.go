@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
 // Revision is what a revision delivers of the cloud configuration, the credentials and the trusted CAs. It stands in for
@@ -61,10 +61,8 @@ func RevisionOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, number
 	if bundle, exists := named[copyOf(CloudConfigConfigMap)].Data[cloudCAKey]; exists {
 		revision.caBundle = []byte(bundle)
 	}
-	for key := range strings.SplitSeq(pod.Annotations[ReloadedAnnotation], ",") {
-		if key != "" {
-			revision.reloaded[key] = nil
-		}
+	for _, key := range customccm.ReloadedBy(pod) {
+		revision.reloaded[key] = nil
 	}
 	return revision, nil
 }
@@ -74,7 +72,7 @@ func (r *Revision) WithCloud(in Inputs) Inputs {
 	in.delivered = r
 	in.CloudConfig = CloudConfig{Source: fmt.Sprintf("secret/%s-%d in %s", CloudConfigSecret, r.Number, Namespace), CABundle: r.caBundle}
 	in.Credentials = r.credentials
-	in.External.ReadOnce, in.External.Reloaded = r.credentials, r.reloaded
+	in.Custom.ReadOnce, in.Custom.Sources, in.Custom.Reloaded = r.credentials.Data, r.credentials.Sources, r.reloaded
 	return in
 }
 

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
 // revisionOf are the copies of a candidate, and the Secret of the node manager, which has none.
@@ -32,7 +33,7 @@ func TestARevisionStandsInForItsInputsOnEveryPlatform(t *testing.T) {
 	for _, p := range managed() {
 		t.Run(p.Name, func(t *testing.T) {
 			in := inputs(t, p, operand.OperatorPhase())
-			in.External.Reloaded = map[string][]byte{"token": []byte("x")}
+			in.Custom.Reloaded = map[string][]byte{"token": []byte("x")}
 			rendered, err := operand.Render(in)
 			require.NoError(t, err)
 			configMaps, secrets := revisionOf(rendered, 7)
@@ -41,7 +42,7 @@ func TestARevisionStandsInForItsInputsOnEveryPlatform(t *testing.T) {
 
 			broken := in
 			broken.CloudConfig = operand.CloudConfig{Source: "configmap/c in openshift-config", Problem: "it does not exist"}
-			broken.Credentials, broken.External = operand.Credentials{}, operand.ExternalSecrets{}
+			broken.Credentials, broken.Custom = operand.Credentials{}, customccm.Secrets{}
 			broken.Trust = append([]operand.TrustSource{revision.Trust()}, in.Trust[1:]...)
 			again, err := operand.Render(revision.WithCloud(broken))
 			require.NoError(t, err)

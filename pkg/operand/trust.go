@@ -8,9 +8,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// maxTrustBytes leaves room in a ConfigMap's 1 MiB for its metadata.
-const maxTrustBytes = 1<<20 - 16<<10
-
 // mergeTrust joins the certificates of all sources, in their order and each once. What cannot be read is reported
 // and left out: a broken entry must not take the rest of the trust away.
 func mergeTrust(sources []TrustSource) ([]byte, []diagnostic.Diagnostic) {

@@ -35,8 +35,8 @@ type Config struct {
 	// Cluster is what the cluster says about its cloud; a cloud's configuration is checked against it.
 	Cluster clouds.Cluster `json:"cluster,omitzero"`
 
-	// External is spec.external of the operator's resource; nil where it says nothing or does not count.
-	External *operatorv1.External `json:"external,omitempty"`
+	// Custom is spec.custom of the operator's resource; nil where it says nothing or does not count.
+	Custom *operatorv1.CustomCloudControllerManager `json:"custom,omitempty"`
 
 	// TrustedCA is the ConfigMap in openshift-config that Proxy names in spec.trustedCA, or empty.
 	TrustedCA string `json:"trustedCA,omitempty"`
@@ -87,7 +87,7 @@ var (
 	PlatformStatusPath       = []string{"cluster", "status"}
 	ServiceNetworksPath      = []string{"cluster", "serviceNetworks"}
 	FeatureGatesPath         = []string{"cluster", "featureGates"}
-	ExternalPath             = []string{"external"}
+	CustomPath               = []string{"custom"}
 	TrustedCAPath            = []string{"trustedCA"}
 	ProxyPath                = []string{"proxy"}
 	MinTLSVersionPath        = []string{"servingInfo", "minTLSVersion"}

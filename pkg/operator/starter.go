@@ -150,7 +150,7 @@ func (w *wiring) controllers() []factory.Controller {
 
 // observed is what the observers read.
 func (w *wiring) observed() configobservation.Listers {
-	return configobservation.NewListers(w.client, operatorclient.External(w.resource), w.informers.config.Config().V1(),
+	return configobservation.NewListers(w.client, operatorclient.Custom(w.resource), w.informers.config.Config().V1(),
 		w.informers.kubeSystem.Core().V1().ConfigMaps(), w.OperatorVersion)
 }
 

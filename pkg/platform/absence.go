@@ -24,7 +24,7 @@ const (
 // AbsenceOf tells why nothing runs, from the status of Infrastructure. It is for clusters on which nothing does.
 func AbsenceOf(s *configv1.PlatformStatus) Absence {
 	switch {
-	case externallyManaged(s):
+	case isExternalWithCCM(s):
 		return NotDeclared
 	case s.Type == configv1.ExternalPlatformType:
 		return NotAsked

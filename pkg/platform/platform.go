@@ -20,8 +20,11 @@ type Platform struct {
 	Name string
 
 	// Image is the tag of the cloud-controller-manager in the release payload's image-references. It is empty
-	// where no release ships one: spec.external of our resource then names the image.
+	// where no release ships one: spec.custom of our resource then names the image.
 	Image string
+
+	// Custom reports whether spec.custom describes the whole cloud-controller-manager: image, command, arguments, Secrets.
+	Custom bool
 
 	// NodeManagerImage is the tag of the cloud-node-manager, which runs on every Linux node; empty on a
 	// platform that has none.
@@ -39,7 +42,7 @@ type Platform struct {
 	ManagedConfig ManagedConfig
 
 	// matches tells whether a cluster is on this platform. The fallback has none.
-	matches func(*configv1.PlatformStatus, *operatorv1.External) bool
+	matches func(*configv1.PlatformStatus, *operatorv1.CustomCloudControllerManager) bool
 }
 
 // ManagedConfig is the cloud configuration for the other components of the cluster.
@@ -54,7 +57,7 @@ type ManagedConfig struct {
 // Credentials names the Secrets that hold a platform's cloud credentials.
 type Credentials struct {
 	// Secret is the Secret in the operand's namespace that the platform's CredentialsRequest asks for. It is empty where
-	// spec.external names the Secrets.
+	// spec.custom names the Secrets.
 	Secret string
 
 	// Request is the CredentialsRequest of the payload that asks for Secret; empty where none does.

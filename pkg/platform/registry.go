@@ -37,8 +37,8 @@ var registry = []Platform{
 			Optional: true,
 		},
 		Rewrite: alibabacloud.Rewrite,
-		matches: func(s *configv1.PlatformStatus, e *operatorv1.External) bool {
-			return s.Type == configv1.AlibabaCloudPlatformType || externallyManaged(s) && builtIn(e) == operatorv1.ExternalAlibabaCloud
+		matches: func(s *configv1.PlatformStatus, e *operatorv1.CustomCloudControllerManager) bool {
+			return s.Type == configv1.AlibabaCloudPlatformType || isExternalWithCCM(s) && builtIn(e) == operatorv1.CustomAlibabaCloud
 		},
 	},
 	{
@@ -64,7 +64,7 @@ var registry = []Platform{
 			RootSecret: "azure-credentials",
 		},
 		Rewrite: azure.Rewrite,
-		matches: func(s *configv1.PlatformStatus, _ *operatorv1.External) bool {
+		matches: func(s *configv1.PlatformStatus, _ *operatorv1.CustomCloudControllerManager) bool {
 			return s.Type == configv1.AzurePlatformType && !onAzureStack(s)
 		},
 	},
@@ -75,7 +75,7 @@ var registry = []Platform{
 		// The same Secret as on Azure. On Azure Stack Hub an administrator makes it, there is no root Secret.
 		Credentials: Credentials{Secret: "azure-cloud-credentials", Request: "openshift-azure-cloud-controller-manager"},
 		Rewrite:     azure.RewriteStack,
-		matches: func(s *configv1.PlatformStatus, _ *operatorv1.External) bool {
+		matches: func(s *configv1.PlatformStatus, _ *operatorv1.CustomCloudControllerManager) bool {
 			return s.Type == configv1.AzurePlatformType && onAzureStack(s)
 		},
 	},
@@ -86,16 +86,16 @@ var registry = []Platform{
 			ByHand: true,
 		},
 		Rewrite: digitalocean.Rewrite,
-		matches: func(s *configv1.PlatformStatus, e *operatorv1.External) bool {
-			return externallyManaged(s) && builtIn(e) == operatorv1.ExternalDigitalOcean
+		matches: func(s *configv1.PlatformStatus, e *operatorv1.CustomCloudControllerManager) bool {
+			return isExternalWithCCM(s) && builtIn(e) == operatorv1.CustomDigitalOcean
 		},
 	},
 	{
-		// Everything that differs is in spec.external: image, command, Secrets.
 		Name:    "external",
+		Custom:  true,
 		Rewrite: external.Rewrite,
-		matches: func(s *configv1.PlatformStatus, e *operatorv1.External) bool {
-			return externallyManaged(s) && e != nil && builtIn(e) == ""
+		matches: func(s *configv1.PlatformStatus, e *operatorv1.CustomCloudControllerManager) bool {
+			return isExternalWithCCM(s) && e != nil && builtIn(e) == ""
 		},
 	},
 	{
@@ -177,28 +177,28 @@ func ByName(name string) (Platform, bool) {
 	return Platform{}, false
 }
 
-// Of returns the one platform that infrastructure describes, or ErrNoStatus if it does not tell. external is
-// spec.external of our resource; nil where there is none.
-func Of(infrastructure *configv1.Infrastructure, external *operatorv1.External) (Platform, error) {
+// Of returns the one platform that infrastructure describes, or ErrNoStatus if it does not tell. custom is
+// spec.custom of our resource; nil where there is none.
+func Of(infrastructure *configv1.Infrastructure, custom *operatorv1.CustomCloudControllerManager) (Platform, error) {
 	status := infrastructure.Status.PlatformStatus
 	if status == nil || status.Type == "" {
 		return Platform{}, ErrNoStatus
 	}
 	for _, p := range registry {
-		if p.matches(status, external) {
+		if p.matches(status, custom) {
 			return p, nil
 		}
 	}
 	return fallback, nil
 }
 
-func ofType(t configv1.PlatformType) func(*configv1.PlatformStatus, *operatorv1.External) bool {
-	return func(s *configv1.PlatformStatus, _ *operatorv1.External) bool { return s.Type == t }
+func ofType(t configv1.PlatformType) func(*configv1.PlatformStatus, *operatorv1.CustomCloudControllerManager) bool {
+	return func(s *configv1.PlatformStatus, _ *operatorv1.CustomCloudControllerManager) bool { return s.Type == t }
 }
 
-// builtIn is the platform that spec.external names; empty where it brings a cloud-controller-manager of its own, or where there is
-// no spec.external.
-func builtIn(e *operatorv1.External) operatorv1.ExternalPlatform {
+// builtIn is the platform that spec.custom names; empty where it brings a cloud-controller-manager of its own, or where there is
+// no spec.custom.
+func builtIn(e *operatorv1.CustomCloudControllerManager) operatorv1.CustomPlatform {
 	if e == nil {
 		return ""
 	}
@@ -211,13 +211,13 @@ func onAzureStack(s *configv1.PlatformStatus) bool {
 	return s.Azure != nil && s.Azure.CloudName == configv1.AzureStackCloud
 }
 
-// DependsOnExternal tells whether it is for spec.external to say what runs.
-func DependsOnExternal(infrastructure *configv1.Infrastructure) bool {
-	return infrastructure.Status.PlatformStatus != nil && externallyManaged(infrastructure.Status.PlatformStatus)
+// DependsOnCustom tells whether it is for spec.custom to say what runs.
+func DependsOnCustom(infrastructure *configv1.Infrastructure) bool {
+	return infrastructure.Status.PlatformStatus != nil && isExternalWithCCM(infrastructure.Status.PlatformStatus)
 }
 
-// externallyManaged tells whether the cluster's nodes wait for a cloud-controller-manager that somebody brings.
-func externallyManaged(s *configv1.PlatformStatus) bool {
+// isExternalWithCCM tells whether the cluster's nodes wait for a cloud-controller-manager that somebody brings.
+func isExternalWithCCM(s *configv1.PlatformStatus) bool {
 	return s.Type == configv1.ExternalPlatformType && s.External != nil &&
 		s.External.CloudControllerManager.State == configv1.CloudControllerManagerExternal
 }

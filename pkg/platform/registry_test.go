@@ -62,14 +62,14 @@ var (
 		nil, {}, {CloudControllerManager: configv1.CloudControllerManagerStatus{State: configv1.CloudControllerManagerNone}},
 		{CloudControllerManager: configv1.CloudControllerManagerStatus{State: configv1.CloudControllerManagerExternal}},
 	}
-	externalSpecs = []*operatorv1.External{
-		nil, {Image: "registry.example.com/ccm"}, {Platform: operatorv1.ExternalAlibabaCloud, Image: "registry.example.com/ccm"},
-		{Platform: operatorv1.ExternalDigitalOcean, Image: "registry.example.com/ccm"}, {Platform: "SomethingNew", Image: "registry.example.com/ccm"},
+	customSpecs = []*operatorv1.CustomCloudControllerManager{
+		nil, {Image: "registry.example.com/ccm"}, {Platform: operatorv1.CustomAlibabaCloud, Image: "registry.example.com/ccm"},
+		{Platform: operatorv1.CustomDigitalOcean, Image: "registry.example.com/ccm"}, {Platform: "SomethingNew", Image: "registry.example.com/ccm"},
 	}
 )
 
 // expected says in words of its own what the registry says in its matches.
-func expected(status *configv1.PlatformStatus, external *operatorv1.External) string {
+func expected(status *configv1.PlatformStatus, custom *operatorv1.CustomCloudControllerManager) string {
 	if name, ok := simple[status.Type]; ok {
 		return name
 	}
@@ -78,12 +78,12 @@ func expected(status *configv1.PlatformStatus, external *operatorv1.External) st
 		return "azurestack"
 	case status.Type == configv1.AzurePlatformType:
 		return "azure"
-	case status.Type != configv1.ExternalPlatformType || status.External == nil || external == nil:
+	case status.Type != configv1.ExternalPlatformType || status.External == nil || custom == nil:
 		return "none"
 	case status.External.CloudControllerManager.State != "External":
 		return "none"
 	}
-	switch external.Platform {
+	switch custom.Platform {
 	case "":
 		return "external"
 	case "AlibabaCloud":
@@ -101,22 +101,22 @@ func TestExactlyOneEntryMatches(t *testing.T) {
 	for _, platformType := range allTypes {
 		for _, azure := range azureStatuses {
 			for _, externalStatus := range externalStatuses {
-				for _, external := range externalSpecs {
+				for _, custom := range customSpecs {
 					status := &configv1.PlatformStatus{Type: platformType, Azure: azure, External: externalStatus}
 					var matching []string
 					for _, p := range registry {
-						if p.matches(status, external) {
+						if p.matches(status, custom) {
 							matching = append(matching, p.Name)
 						}
 					}
-					want := expected(status, external)
+					want := expected(status, custom)
 					found[want] = true
 					if want == None {
-						require.Empty(t, matching, "%+v %+v %+v %+v", platformType, azure, externalStatus, external)
+						require.Empty(t, matching, "%+v %+v %+v %+v", platformType, azure, externalStatus, custom)
 					} else {
-						require.Equal(t, []string{want}, matching, "%+v %+v %+v %+v", platformType, azure, externalStatus, external)
+						require.Equal(t, []string{want}, matching, "%+v %+v %+v %+v", platformType, azure, externalStatus, custom)
 					}
-					got, err := Of(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: status}}, external)
+					got, err := Of(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: status}}, custom)
 					require.NoError(t, err)
 					require.Equal(t, want, got.Name)
 				}
@@ -133,7 +133,7 @@ func TestEntriesAreComplete(t *testing.T) {
 		require.NotNil(t, p.matches, p.Name)
 		require.Regexp(t, "^[a-z]+$", p.Name)
 		if p.Credentials.Secret == "" {
-			require.Equal(t, "external", p.Name, "spec.external names the Secrets, and on no other platform")
+			require.Equal(t, "external", p.Name, "spec.custom names the Secrets, and on no other platform")
 		}
 		if p.NodeManagerImage != "" {
 			require.NotEmpty(t, p.Image, p.Name)
@@ -164,7 +164,7 @@ func TestNamesDerivedFromAPlatform(t *testing.T) {
 	require.Empty(t, none.Images())
 }
 
-func TestOnAnExternalPlatformSpecExternalDecidesIfNodesWait(t *testing.T) {
+func TestOnAnExternalPlatformSpecCustomDecidesIfNodesWait(t *testing.T) {
 	waits := &configv1.ExternalPlatformStatus{CloudControllerManager: configv1.CloudControllerManagerStatus{State: configv1.CloudControllerManagerExternal}}
 	for name, tc := range map[string]struct {
 		status *configv1.PlatformStatus
@@ -176,7 +176,7 @@ func TestOnAnExternalPlatformSpecExternalDecidesIfNodesWait(t *testing.T) {
 		"another platform":                  {status: &configv1.PlatformStatus{Type: configv1.NonePlatformType, External: waits}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := DependsOnExternal(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: tc.status}})
+			got := DependsOnCustom(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: tc.status}})
 			require.Equal(t, tc.want, got)
 		})
 	}

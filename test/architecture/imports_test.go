@@ -36,6 +36,8 @@ var layers = []layer{
 	{folder: "pkg/clouds/cloudtest", ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic"}},
 	{folder: "pkg/platform", pure: true, ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis"}},
 	{folder: "pkg/operandconfig", pure: true, ours: []string{"pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis"}},
+	// What pkg/operand needs to know of spec.custom. It knows nothing of pkg/operand.
+	{folder: "pkg/operand/customccm", pure: true, ours: []string{"pkg/platform", "pkg/confdoc", "pkg/diagnostic", "pkg/apis"}},
 	{folder: "pkg/operand", pure: true, ours: []string{"pkg/operandconfig", "pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis", "bindata", "bootstrap"}},
 
 	{folder: "pkg/operator/operatorclient", ours: []string{"pkg/apis", "pkg/operand"}},
@@ -116,6 +118,8 @@ func TestLayersRefuseWhatTheyShould(t *testing.T) {
 		"a cloud may not know another one":    {"pkg/clouds/aws", module + "/pkg/clouds/gcp", "only pkg/platform imports a cloud"},
 		"a cloud may read documents":          {"pkg/clouds/aws", module + "/pkg/confdoc", ""},
 		"a cloud may not know the registry":   {"pkg/clouds/aws", module + "/pkg/platform", "not in its layer"},
+		"a custom CCM is not rendered there":  {"pkg/operand/customccm", module + "/pkg/operand", "not in its layer"},
+		"rendering knows custom CCMs":         {"pkg/operand", module + "/pkg/operand/customccm", ""},
 		"rendering may not know a cloud":      {"pkg/operand", module + "/pkg/clouds/aws", "only pkg/platform imports a cloud"},
 		"the registry knows every cloud":      {"pkg/platform", module + "/pkg/clouds/aws", ""},
 		"a prefix of a name is not a folder":  {"pkg/operand", module + "/pkg/operandextra", "not in its layer"},

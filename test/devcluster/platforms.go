@@ -40,8 +40,8 @@ func (c *Cluster) readExample(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("platform %s: %w", c.options.Platform, err)
 	}
-	if example.External != nil && example.External.Image != "" {
-		example.External.Image = c.operandImage()
+	if example.Custom != nil && example.Custom.Image != "" {
+		example.Custom.Image = c.operandImage()
 	}
 	c.example = example
 	return nil
@@ -108,7 +108,7 @@ func (c *Cluster) override(ctx context.Context, client *objects.Client) error {
 	return client.Merge(ctx, ccmv1.Kind, "cluster", map[string]any{"spec": map[string]any{"unsupportedConfigOverrides": overrides}})
 }
 
-// deliverCredentials makes the Secrets that the payload's CredentialsRequest and spec.external ask for.
+// deliverCredentials makes the Secrets that the payload's CredentialsRequest and spec.custom ask for.
 func (c *Cluster) deliverCredentials(ctx context.Context, client *objects.Client) error {
 	switch {
 	case c.cloud != nil:
@@ -120,16 +120,16 @@ func (c *Cluster) deliverCredentials(ctx context.Context, client *objects.Client
 			return err
 		}
 	}
-	return c.declareExternal(ctx, client)
+	return c.declareCustom(ctx, client)
 }
 
-// declareExternal is what the administrator of an External cluster does.
-func (c *Cluster) declareExternal(ctx context.Context, client *objects.Client) error {
-	external := c.example.External
-	if external == nil {
+// declareCustom is what the administrator of an External cluster does.
+func (c *Cluster) declareCustom(ctx context.Context, client *objects.Client) error {
+	custom := c.example.Custom
+	if custom == nil {
 		return nil
 	}
-	for _, secret := range external.Secrets {
+	for _, secret := range custom.Secrets {
 		data := c.example.Credentials
 		if secret.Delivery == ccmv1.ReloadedSecret {
 			data = map[string][]byte{"session": []byte("an example")}
@@ -138,9 +138,9 @@ func (c *Cluster) declareExternal(ctx context.Context, client *objects.Client) e
 			return err
 		}
 	}
-	value, err := runtime.DefaultUnstructuredConverter.ToUnstructured(external)
+	value, err := runtime.DefaultUnstructuredConverter.ToUnstructured(custom)
 	if err != nil {
-		return fmt.Errorf("spec.external: %w", err)
+		return fmt.Errorf("spec.custom: %w", err)
 	}
-	return client.Merge(ctx, ccmv1.Kind, "cluster", map[string]any{"spec": map[string]any{"external": value}})
+	return client.Merge(ctx, ccmv1.Kind, "cluster", map[string]any{"spec": map[string]any{"custom": value}})
 }

@@ -150,11 +150,11 @@ var badInputs = map[string]badInput{
 	},
 	"an override that replaces the payload's image": {
 		makeBad: func(t *testing.T, c *cluster) func() {
-			c.patchSpec(t, `{"spec": {"unsupportedConfigOverrides": {"external": {"image": "registry.example.com/evil:1"}}}}`)
+			c.patchSpec(t, `{"spec": {"unsupportedConfigOverrides": {"custom": {"image": "registry.example.com/evil:1"}}}}`)
 			return func() { c.patchSpec(t, `{"spec": {"unsupportedConfigOverrides": null}}`) }
 		},
 		condition: "ConfigurationDegraded",
-		message: "cloudcontrollermanager.operator.openshift.io/cluster, key spec.unsupportedConfigOverrides.external: platform openstack runs the " +
+		message: "cloudcontrollermanager.operator.openshift.io/cluster, key spec.unsupportedConfigOverrides.custom: platform openstack runs the " +
 			"cloud-controller-manager of the release payload, which nothing can replace; remove it",
 	},
 	"a credential with a text that the installer replaces": {

@@ -69,7 +69,7 @@ func (o *options) render() ([]output, error) {
 func (o *options) noticeUnmanaged(in *files, config *operandconfig.Config) {
 	if platform.AbsenceOf(&config.Cluster.Status) == platform.NotDeclared {
 		o.notice("platform %s has a cloud-controller-manager that the administrator runs: no pod is written; to have one, "+
-			"add the manifest of cloudcontrollermanager/cluster with spec.external", in.PlatformName)
+			"add the manifest of cloudcontrollermanager/cluster with spec.custom", in.PlatformName)
 		return
 	}
 	o.notice("platform %s has no cloud-controller-manager: no pod is written", in.PlatformName)
@@ -94,8 +94,8 @@ func (o *options) renderOperand(in *files, observed []byte) (*operand.Resources,
 		o.noticeUnmanaged(in, config)
 		return nil, nil
 	}
-	if config.External != nil && config.External.ArgsPolicy == ccmv1.ReplaceArgs {
-		o.notice("spec.external.argsPolicy is Replace, so nobody can keep the cloud-controller-manager from doing more on the bootstrap node "+
+	if config.Custom != nil && config.Custom.ArgsPolicy == ccmv1.ReplaceArgs {
+		o.notice("spec.custom.argsPolicy is Replace, so nobody can keep the cloud-controller-manager from doing more on the bootstrap node "+
 			"than to initialise nodes: %s", noPod)
 		return nil, nil
 	}
@@ -121,9 +121,9 @@ const noPod = "no pod is written, and nodes stay uninitialized until the cluster
 
 // hasSecrets leaves a notice where a Secret is missing.
 func (o *options) hasSecrets(p platform.Platform, gathered *inputs.Gathered) bool {
-	external := gathered.External
-	if missing := external.Missing; len(missing) > 0 && len(missing) == len(external.Problems) {
-		o.notice("spec.external names %s, but not every one of them is among the manifests, so no identity can serve on the bootstrap node: %s",
+	custom := gathered.Custom
+	if missing := custom.Missing; len(missing) > 0 && len(missing) == len(custom.Problems) {
+		o.notice("spec.custom names %s, but not every one of them is among the manifests, so no identity can serve on the bootstrap node: %s",
 			strings.Join(missing, " and "), noPod)
 		return false
 	}
@@ -139,7 +139,7 @@ func (o *options) candidate(in *files, p platform.Platform, config *operandconfi
 	if err := operandconfig.Required(config); err != nil {
 		return operand.Inputs{}, fmt.Errorf("%s: %w", in.Infrastructure.Source(), err)
 	}
-	images, err := o.images(in, p, config.External)
+	images, err := o.images(in, p, config.Custom)
 	if err != nil {
 		return operand.Inputs{}, err
 	}
@@ -155,7 +155,7 @@ func (o *options) candidate(in *files, p platform.Platform, config *operandconfi
 		Images:      images,
 		CloudConfig: gathered.CloudConfig,
 		Credentials: gathered.Credentials,
-		External:    gathered.External,
+		Custom:      gathered.Custom,
 		Trust:       gathered.Trust,
 		// There is no good revision that a typo could replace, and an installation is not to fail over one.
 		Policy: diagnostic.Lenient,
@@ -163,10 +163,10 @@ func (o *options) candidate(in *files, p platform.Platform, config *operandconfi
 }
 
 // images finds the operand's image. Two sources that differ are a mistake that would be found on the node otherwise.
-func (o *options) images(in *files, p platform.Platform, external *ccmv1.External) (operand.Images, error) {
-	if external != nil && external.Image != "" && o.image != "" && o.image != external.Image {
-		return operand.Images{}, fmt.Errorf("--manifest-image is %s, but spec.external of cloudcontrollermanager/cluster has %s: give one of them, or the same",
-			o.image, external.Image)
+func (o *options) images(in *files, p platform.Platform, custom *ccmv1.CustomCloudControllerManager) (operand.Images, error) {
+	if custom != nil && custom.Image != "" && o.image != "" && o.image != custom.Image {
+		return operand.Images{}, fmt.Errorf("--manifest-image is %s, but spec.custom of cloudcontrollermanager/cluster has %s: give one of them, or the same",
+			o.image, custom.Image)
 	}
 	referenced := in.images[p.Image]
 	if o.image != "" && referenced != "" && o.image != referenced {

@@ -38,12 +38,12 @@ func Confirm(listers Listers) func(*operatorv1.OperatorSpec) (bool, error) {
 }
 
 func platformRefused(listers Listers, existing map[string]any) bool {
-	current, external, err := getPlatform(listers)
+	current, dependsOnCustom, err := getPlatform(listers)
 	if err != nil {
 		return false
 	}
 	previous, _, err := unstructured.NestedString(existing, operandconfig.PlatformPath...)
-	return err == nil && refused(previous, current, external)
+	return err == nil && refused(previous, current, dependsOnCustom)
 }
 
 // silent records nothing: what the observers tell of a change is told once, by the controller that writes it.

@@ -28,10 +28,10 @@ func TestWhetherTheObserversConfirm(t *testing.T) {
 			},
 		}
 	}
-	external := world{infrastructure: infrastructure(configv1.ExternalPlatformType), external: &ccmv1.External{
-		Image: "registry/acme:1", Probe: &ccmv1.ExternalProbe{Port: 9999},
+	custom := world{infrastructure: infrastructure(configv1.ExternalPlatformType), custom: &ccmv1.CustomCloudControllerManager{
+		Image: "registry/acme:1", Probe: &ccmv1.CustomProbe{Port: 9999},
 	}}
-	external.infrastructure.Status.PlatformStatus.External = &configv1.ExternalPlatformStatus{
+	custom.infrastructure.Status.PlatformStatus.External = &configv1.ExternalPlatformStatus{
 		CloudControllerManager: configv1.CloudControllerManagerStatus{State: configv1.CloudControllerManagerExternal},
 	}
 	openStack := world{infrastructure: infrastructure(configv1.OpenStackPlatformType)}
@@ -44,7 +44,7 @@ func TestWhetherTheObserversConfirm(t *testing.T) {
 		want     bool
 	}{
 		"what was observed":                   {world: openStack, want: true},
-		"what was observed, numbers among it": {world: external, want: true},
+		"what was observed, numbers among it": {world: custom, want: true},
 		"a value that somebody wrote":         {world: openStack, scribble: replaced("ci-x7k2p", "by-hand")},
 		"a field that somebody added":         {world: openStack, scribble: replaced(`{"`, `{"trustedCA":"mine","`)},
 		"a field that no observer knows":      {world: openStack, scribble: replaced(`{"`, `{"mine":"mine","`)},

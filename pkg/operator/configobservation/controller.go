@@ -22,10 +22,10 @@ func New(
 		informersOf(operatorClient, config, authentication), Observers()...)
 }
 
-// NewListers returns what the observers read in a cluster. external reads spec.external, version is the payload's version.
+// NewListers returns what the observers read in a cluster. custom reads spec.custom, version is the payload's version.
 // authentication watches ConfigMaps in kube-system, at least extension-apiserver-authentication.
 func NewListers(
-	operatorClient v1helpers.OperatorClient, external func() (*apisv1.External, error), config configinformers.Interface,
+	operatorClient v1helpers.OperatorClient, custom func() (*apisv1.CustomCloudControllerManager, error), config configinformers.Interface,
 	authentication corev1informers.ConfigMapInformer, version string,
 ) Listers {
 	listers := Listers{
@@ -36,7 +36,7 @@ func NewListers(
 		Networks:        config.Networks().Lister(),
 		Authentication:  authentication.Lister(),
 		LogLevel:        logLevel(operatorClient),
-		External:        external,
+		Custom:          custom,
 		Version:         version,
 	}
 	for _, informer := range informersOf(operatorClient, config, authentication) {

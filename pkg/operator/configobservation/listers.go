@@ -30,8 +30,8 @@ type Listers struct {
 	// LogLevel is the operand's log level, spec.logLevel of the operator's resource.
 	LogLevel func() (operatorv1.LogLevel, error)
 
-	// External is spec.external of the operator's resource, nil where it is not set.
-	External func() (*apisv1.External, error)
+	// Custom is spec.custom of the operator's resource, nil where it is not set.
+	Custom func() (*apisv1.CustomCloudControllerManager, error)
 
 	// Version is the payload's version: a FeatureGate lists its gates by version.
 	Version string

@@ -51,7 +51,7 @@ const (
 func Observers() []configobserver.ObserveConfigFunc {
 	return []configobserver.ObserveConfigFunc{
 		observePlatform,
-		observeExternal,
+		observeCustom,
 		objectFromInfrastructure(platformSpec, operandconfig.PlatformSpecPath),
 		objectFromInfrastructure(platformStatus, operandconfig.PlatformStatusPath),
 		observeServiceNetworks,
@@ -108,65 +108,65 @@ func observePlatform(genericListers configobserver.Listers, recorder events.Reco
 	if err != nil {
 		return previous, []error{fmt.Errorf("reading the previous platform: %w", err)}
 	}
-	current, external, err := getPlatform(genericListers)
+	current, dependsOnCustom, err := getPlatform(genericListers)
 	if err != nil {
 		return previous, []error{err}
 	}
 	switch {
-	case !refused(previousName, current, external):
+	case !refused(previousName, current, dependsOnCustom):
 		return set(recorder, existing, current.Name, path)
-	case external:
-		return previous, []error{fmt.Errorf("spec.external of cloudcontrollermanager/%s is gone, but its cloud-controller-manager runs on the control plane: "+
+	case dependsOnCustom:
+		return previous, []error{fmt.Errorf("spec.custom of cloudcontrollermanager/%s is gone, but its cloud-controller-manager runs on the control plane: "+
 			"to stop it is not supported, restore the former value", operatorclient.Instance)}
 	}
 	return previous, []error{fmt.Errorf("infrastructure.config.openshift.io/cluster changed its platform from %q to %q in status.platformStatus.type: "+
 		"changing the platform of a running cluster is not supported, restore the former value", previousName, current.Name)}
 }
 
-// refused tells whether what runs keeps the platform from becoming the current one. external tells whether it is for
-// spec.external to say what runs.
-func refused(previousName string, current platform.Platform, external bool) bool {
+// refused tells whether what runs keeps the platform from becoming the current one. custom reports whether it is for
+// spec.custom to say what runs.
+func refused(previousName string, current platform.Platform, dependsOnCustom bool) bool {
 	formerly, _ := platform.ByName(previousName)
-	return previousName != current.Name && formerly.Managed() && (!external || !current.Managed())
+	return previousName != current.Name && formerly.Managed() && (!dependsOnCustom || !current.Managed())
 }
 
 // acceptedPlatform returns the platform, or false while it is not known or refused: what depends on it then stays as it is.
 // The reason is observePlatform's to report.
 func acceptedPlatform(genericListers configobserver.Listers, existing map[string]any) (platform.Platform, bool) {
-	current, external, err := getPlatform(genericListers)
+	current, dependsOnCustom, err := getPlatform(genericListers)
 	if err != nil {
 		return platform.Platform{}, false
 	}
 	previousName, _, err := unstructured.NestedString(existing, operandconfig.PlatformPath...)
-	return current, err == nil && !refused(previousName, current, external)
+	return current, err == nil && !refused(previousName, current, dependsOnCustom)
 }
 
-// getPlatform returns the platform, and whether it is one that depends on spec.external.
-func getPlatform(genericListers configobserver.Listers) (current platform.Platform, external bool, err error) {
+// getPlatform returns the platform, and whether it is one that depends on spec.custom.
+func getPlatform(genericListers configobserver.Listers) (current platform.Platform, dependsOnCustom bool, err error) {
 	infrastructure, err := getInfrastructure(genericListers)
 	if err != nil {
 		return platform.Platform{}, false, err
 	}
-	declared, err := genericListers.(Listers).External()
+	declared, err := genericListers.(Listers).Custom()
 	if err != nil {
-		return platform.Platform{}, false, fmt.Errorf("spec.external of cloudcontrollermanager/%s: %w", operatorclient.Instance, err)
+		return platform.Platform{}, false, fmt.Errorf("spec.custom of cloudcontrollermanager/%s: %w", operatorclient.Instance, err)
 	}
 	current, err = platform.Of(infrastructure, declared)
-	return current, platform.DependsOnExternal(infrastructure), err
+	return current, platform.DependsOnCustom(infrastructure), err
 }
 
-// observeExternal passes on spec.external where the platform takes it.
-func observeExternal(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
-	path := operandconfig.ExternalPath
+// observeCustom passes on spec.custom where the platform takes it.
+func observeCustom(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
+	path := operandconfig.CustomPath
 	current, accepted := acceptedPlatform(genericListers, existing)
 	if !accepted {
 		return configobserver.Pruned(existing, path), nil
 	}
-	external, err := genericListers.(Listers).External()
-	if err != nil || external == nil || !current.Managed() || current.Image != "" {
+	custom, err := genericListers.(Listers).Custom()
+	if err != nil || custom == nil || !current.Managed() || current.Image != "" {
 		return set(recorder, existing, nil, path)
 	}
-	return setObject(recorder, existing, external, path)
+	return setObject(recorder, existing, custom, path)
 }
 
 // observeServiceNetworks reads what the installer asked for until the network operator says what there is.
@@ -212,35 +212,35 @@ func infrastructureName(i *configv1.Infrastructure) string { return i.Status.Inf
 
 func apiServerInternalURI(i *configv1.Infrastructure) string { return i.Status.APIServerInternalURL }
 
-func cloudConfigName(i *configv1.Infrastructure, e *apisv1.External) string {
+func cloudConfigName(i *configv1.Infrastructure, e *apisv1.CustomCloudControllerManager) string {
 	if e != nil && e.CloudConfig != nil {
 		return e.CloudConfig.Name
 	}
 	return i.Spec.CloudConfig.Name
 }
 
-func cloudConfigKey(i *configv1.Infrastructure, e *apisv1.External) string {
+func cloudConfigKey(i *configv1.Infrastructure, e *apisv1.CustomCloudControllerManager) string {
 	if e != nil && e.CloudConfig != nil {
 		return e.CloudConfig.Key
 	}
 	return i.Spec.CloudConfig.Key
 }
 
-// observeCloudConfig observes which ConfigMap holds the cloud configuration. spec.external comes first, where it counts.
-func observeCloudConfig(field func(*configv1.Infrastructure, *apisv1.External) string, path []string) configobserver.ObserveConfigFunc {
+// observeCloudConfig observes which ConfigMap holds the cloud configuration. spec.custom comes first, where it counts.
+func observeCloudConfig(field func(*configv1.Infrastructure, *apisv1.CustomCloudControllerManager) string, path []string) configobserver.ObserveConfigFunc {
 	return func(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
 		current, accepted := acceptedPlatform(genericListers, existing)
 		if !accepted {
 			return configobserver.Pruned(existing, path), nil
 		}
-		external, err := genericListers.(Listers).External()
+		custom, err := genericListers.(Listers).Custom()
 		if err != nil {
 			return configobserver.Pruned(existing, path), nil
 		}
 		if current.Image != "" {
-			external = nil
+			custom = nil
 		}
-		return fromInfrastructure(func(i *configv1.Infrastructure) string { return field(i, external) }, path)(genericListers, recorder, existing)
+		return fromInfrastructure(func(i *configv1.Infrastructure) string { return field(i, custom) }, path)(genericListers, recorder, existing)
 	}
 }
 

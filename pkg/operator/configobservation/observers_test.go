@@ -34,8 +34,8 @@ type world struct {
 	logLevel       operatorv1.LogLevel
 	logLevelErr    error
 	network        *configv1.Network
-	external       *ccmv1.External
-	externalErr    error
+	custom         *ccmv1.CustomCloudControllerManager
+	customErr      error
 	authentication *corev1.ConfigMap
 }
 
@@ -48,7 +48,7 @@ func (w world) listers(t *testing.T) configobservation.Listers {
 		FeatureGates:    configlistersv1.NewFeatureGateLister(index(t, w.featureGate, w.featureGate != nil)),
 		Networks:        configlistersv1.NewNetworkLister(index(t, w.network, w.network != nil)),
 		Authentication:  corev1listers.NewConfigMapLister(index(t, w.authentication, w.authentication != nil)),
-		External:        func() (*ccmv1.External, error) { return w.external, w.externalErr },
+		Custom:          func() (*ccmv1.CustomCloudControllerManager, error) { return w.custom, w.customErr },
 		LogLevel:        func() (operatorv1.LogLevel, error) { return w.logLevel, w.logLevelErr },
 		Version:         "4.99.0",
 	}

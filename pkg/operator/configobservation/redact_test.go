@@ -41,7 +41,7 @@ func TestPasswordsOfProxiesAreInNoEvent(t *testing.T) {
 	operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}, &operatorv1.OperatorStatus{}, nil)
 	kube := kubeinformers.NewSharedInformerFactory(kubefake.NewClientset(), 0)
 	config, authentication := informers.Config().V1(), kube.Core().V1().ConfigMaps()
-	listers := NewListers(operator, func() (*apisv1.External, error) { return nil, nil }, config, authentication, "4.23.0")
+	listers := NewListers(operator, func() (*apisv1.CustomCloudControllerManager, error) { return nil, nil }, config, authentication, "4.23.0")
 	controller := New(operator, listers, config, authentication, recorder)
 	ctx, stop := context.WithCancel(t.Context())
 	informers.Start(ctx.Done())

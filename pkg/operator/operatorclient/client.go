@@ -34,10 +34,10 @@ func New(clock clock.PassiveClock, config *rest.Config) (v1helpers.StaticPodOper
 	return patient{client}, informers, nil
 }
 
-// External returns the reader of spec.external in the informer's cache. A missing resource is like one that does not set it.
-func External(informers dynamicinformer.DynamicSharedInformerFactory) func() (*ccmv1.External, error) {
+// Custom returns the reader of spec.custom in the informer's cache. A missing resource is like one that does not set it.
+func Custom(informers dynamicinformer.DynamicSharedInformerFactory) func() (*ccmv1.CustomCloudControllerManager, error) {
 	lister := informers.ForResource(ccmv1.Resource).Lister()
-	return func() (*ccmv1.External, error) {
+	return func() (*ccmv1.CustomCloudControllerManager, error) {
 		object, err := lister.Get(Instance)
 		if apierrors.IsNotFound(err) {
 			return nil, nil
@@ -49,7 +49,7 @@ func External(informers dynamicinformer.DynamicSharedInformerFactory) func() (*c
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.(*unstructured.Unstructured).Object, resource); err != nil {
 			return nil, fmt.Errorf("reading cloudcontrollermanager/%s: %w", Instance, err)
 		}
-		return resource.Spec.External, nil
+		return resource.Spec.Custom, nil
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
 // A reason is why no revision may be made of the live objects, or empty.
@@ -67,8 +68,8 @@ func withoutTokens(configMaps corelisters.ConfigMapNamespaceLister, secrets core
 				missing = append(missing, token.Key)
 			}
 		}
-		for key := range strings.SplitSeq(candidate.Annotations[operand.ReloadedAnnotation], ",") {
-			if _, exists := secret.Data[key]; key != "" && !exists {
+		for _, key := range customccm.ReloadedBy(candidate) {
+			if _, exists := secret.Data[key]; !exists {
 				missing = append(missing, key)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -99,17 +100,17 @@ func TestACandidateWaitsForItsTokens(t *testing.T) {
 		want    bool
 		wantErr string
 	}{
-		"it asks for none":                         {asked: "null", want: true},
-		"there is no secret":                       {asked: asked},
-		"the secret is empty":                      {asked: asked, secret: holding(nil)},
-		"the token is for another audience":        {asked: `[{"key":"token","audience":"sts.amazonaws.com"}]`, secret: token(`{"aud":["openshift"]}`)},
-		"the token is there for its audience":      {asked: asked, secret: token(`{"aud":["other","openshift"]}`), want: true},
-		"the token names no audience":              {asked: asked, secret: token(`{}`)},
-		"the token has no readable claims":         {asked: asked, secret: token(`{`)},
-		"the token is not of the API server":       {asked: asked, secret: holding(map[string][]byte{"token": []byte("t")})},
-		"the token is not encoded":                 {asked: asked, secret: holding(map[string][]byte{"token": []byte("a.%.c")})},
-		"what spec.external delivers is not there": {theirs: "session,key", secret: holding(map[string][]byte{"key": nil})},
-		"what spec.external delivers is there":     {theirs: "session,key", secret: holding(map[string][]byte{"key": nil, "session": nil}), want: true},
+		"it asks for none":                       {asked: "null", want: true},
+		"there is no secret":                     {asked: asked},
+		"the secret is empty":                    {asked: asked, secret: holding(nil)},
+		"the token is for another audience":      {asked: `[{"key":"token","audience":"sts.amazonaws.com"}]`, secret: token(`{"aud":["openshift"]}`)},
+		"the token is there for its audience":    {asked: asked, secret: token(`{"aud":["other","openshift"]}`), want: true},
+		"the token names no audience":            {asked: asked, secret: token(`{}`)},
+		"the token has no readable claims":       {asked: asked, secret: token(`{`)},
+		"the token is not of the API server":     {asked: asked, secret: holding(map[string][]byte{"token": []byte("t")})},
+		"the token is not encoded":               {asked: asked, secret: holding(map[string][]byte{"token": []byte("a.%.c")})},
+		"what spec.custom delivers is not there": {theirs: "session,key", secret: holding(map[string][]byte{"key": nil})},
+		"what spec.custom delivers is there":     {theirs: "session,key", secret: holding(map[string][]byte{"key": nil, "session": nil}), want: true},
 		"what it asks for cannot be read": {
 			asked: "{",
 			wantErr: "annotation cloud-controller-manager.openshift.io/cloud-tokens of configmap/cloud-controller-manager-pod in " +
@@ -122,7 +123,7 @@ func TestACandidateWaitsForItsTokens(t *testing.T) {
 			for _, object := range configMaps {
 				if object.Name == "cloud-controller-manager-pod" {
 					object.Annotations[operand.TokensAnnotation] = tc.asked
-					object.Annotations[operand.ReloadedAnnotation] = tc.theirs
+					object.Annotations[customccm.ReloadedAnnotation] = tc.theirs
 				}
 				require.NoError(t, core.ConfigMaps().Informer().GetStore().Add(object))
 			}

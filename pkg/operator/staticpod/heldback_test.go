@@ -17,6 +17,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
 func TestARevisionThatIsHeldBackIsReported(t *testing.T) {
@@ -45,7 +46,7 @@ func TestARevisionThatIsHeldBackIsReported(t *testing.T) {
 	configMaps, secrets := candidate(t, "")
 	for _, object := range configMaps {
 		if object.Name == operand.PodConfigMap {
-			object.Annotations[operand.ReloadedAnnotation] = "session"
+			object.Annotations[customccm.ReloadedAnnotation] = "session"
 		}
 		require.NoError(t, target.Core().V1().ConfigMaps().Informer().GetStore().Add(object))
 	}

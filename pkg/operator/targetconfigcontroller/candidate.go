@@ -155,7 +155,7 @@ func (c *controller) withAccepted(in *gathered, present *attempt, causes []diagn
 			if kept == nil {
 				return nil
 			}
-			a.Credentials, a.External = kept.Input.Credentials, kept.Input.External(in.External)
+			a.Credentials, a.Custom = kept.Input.Credentials, kept.Input.Custom(in.Custom)
 		case diagnostic.TrustedCA:
 			kept := in.accepted.TrustedCA
 			if kept == nil {

@@ -342,8 +342,8 @@ func TestTheCopiesOfAnEarlierVersionAreDeleted(t *testing.T) {
 	require.Equal(t, firstWrites, f.writes(), "what somebody else made is not ours to delete")
 }
 
-func TestSecretsOfExternalThatAreRejectedDeliverWhatWasAccepted(t *testing.T) {
-	const observed = externalBase + `"external": {"image": "registry/acme:%d", "secrets": [{"name": "a"}, {"name": "b", "delivery": "Reloaded"}]}}`
+func TestSecretsOfSpecCustomThatAreRejectedDeliverWhatWasAccepted(t *testing.T) {
+	const observed = onExternal + `"custom": {"image": "registry/acme:%d", "secrets": [{"name": "a"}, {"name": "b", "delivery": "Reloaded"}]}}`
 	f := newObserving(t, fmt.Sprintf(observed, 1), withoutCloud(secret("a", map[string][]byte{"x": []byte("1")}), secret("b", map[string][]byte{"y": []byte("2")}))...)
 	require.NoError(t, f.run(t))
 	for _, name := range []string{"a", "b"} {

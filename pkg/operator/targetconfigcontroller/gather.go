@@ -64,7 +64,7 @@ func (c *controller) gather(
 		Images:                  c.images(p),
 		CloudConfig:             now.CloudConfig,
 		Credentials:             now.Credentials,
-		External:                now.External,
+		Custom:                  now.Custom,
 		Trust:                   c.withSystemTrust(now.Trust),
 		ForceRedeploymentReason: spec.ForceRedeploymentReason,
 		First:                   live == nil && !accepted.Known,

@@ -21,6 +21,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
@@ -31,7 +32,7 @@ import (
 const CloudTokenLifetime = 12 * time.Hour
 
 // cloudTokens keeps the Secret cloud-tokens: the federated tokens that the candidate asks for, and what Secrets of
-// spec.external deliver that are reloaded. What a revision reads that may still run or be gone back to stays. A key that
+// spec.custom deliver that are reloaded. What a revision reads that may still run or be gone back to stays. A key that
 // nothing asks for is removed.
 type cloudTokens struct {
 	operator   v1helpers.StaticPodOperatorClient
@@ -45,7 +46,7 @@ type cloudTokens struct {
 type wanted struct {
 	// audiences are those of the tokens by key. Where a revision differs from the candidate, the candidate wins.
 	audiences map[string]string
-	// delivered is what spec.external delivers now.
+	// delivered is what spec.custom delivers now.
 	delivered map[string][]byte
 	// kept are further keys that stay as they are, because a pod may read them.
 	kept []string
@@ -89,7 +90,10 @@ func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 	if err != nil || !known && len(delivered) == 0 {
 		return nil, err
 	}
-	w := &wanted{audiences: audiences, delivered: delivered, kept: operand.ReloadedByPods(all, status.NodeStatuses)}
+	w := &wanted{
+		audiences: audiences, delivered: delivered,
+		kept: customccm.ReloadedByPods(operand.PodConfigMap, all, status.NodeStatuses),
+	}
 	if !known {
 		// Without a candidate nobody knows what it will ask for.
 		w.kept = slices.Collect(maps.Keys(current.Data))
@@ -97,18 +101,18 @@ func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 	return w, nil
 }
 
-// delivered is what the Secrets of spec.external deliver. It is not complete while anything is wrong with one of them:
+// delivered is what the Secrets of spec.custom deliver. It is not complete while anything is wrong with one of them:
 // what was delivered last is better than a file that is gone, and targetconfigcontroller reports it.
 func (c *cloudTokens) delivered(observedConfig []byte) (delivered map[string][]byte, complete bool, err error) {
 	observed, err := operandconfig.Decode(observedConfig)
 	if err != nil {
 		return nil, false, fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
 	}
-	external, err := inputs.ExternalSecrets(inputs.Listers{Secrets: c.secrets}, observed)
+	custom, err := inputs.CustomSecrets(inputs.Listers{Secrets: c.secrets}, observed)
 	if err != nil {
 		return nil, false, err
 	}
-	return external.Reloaded, len(external.Problems) == 0, nil
+	return custom.Reloaded, len(custom.Problems) == 0, nil
 }
 
 // audiencesOf are the audiences of the tokens by key, and whether there is a candidate.

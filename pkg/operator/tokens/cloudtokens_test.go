@@ -284,7 +284,7 @@ func TestOnlyWhatNothingAsksForIsRemoved(t *testing.T) {
 	require.Empty(t, writes)
 }
 
-func TestWhatSpecExternalDeliveredStaysWhileANodeRunsARevisionThatReadsIt(t *testing.T) {
+func TestWhatSpecCustomDeliveredStaysWhileANodeRunsARevisionThatReadsIt(t *testing.T) {
 	w := newWorld(t, managed)
 	w.candidate(t, "", "null")
 	w.candidate(t, "-1", "null")
@@ -340,10 +340,10 @@ func TestWhatIsUnknownOrNotOursIsLeftAlone(t *testing.T) {
 		change   func(*testing.T, *world)
 		wantErr  string
 	}{
-		"the platform is not known":            {observed: `{}`},
-		"the platform runs nothing":            {observed: `{"platform":"none"}`},
-		"there is no candidate":                {observed: managed, change: func(t *testing.T, w *world) { t.Helper(); w.removeCandidate(t) }},
-		"a Secret of spec.external is missing": {observed: `{"platform":"external","external":{"image":"i","secrets":[{"name":"s","delivery":"Reloaded"}]}}`},
+		"the platform is not known":          {observed: `{}`},
+		"the platform runs nothing":          {observed: `{"platform":"none"}`},
+		"there is no candidate":              {observed: managed, change: func(t *testing.T, w *world) { t.Helper(); w.removeCandidate(t) }},
+		"a Secret of spec.custom is missing": {observed: `{"platform":"external","custom":{"image":"i","secrets":[{"name":"s","delivery":"Reloaded"}]}}`},
 		"a candidate cannot be read": {
 			observed: managed,
 			change:   func(t *testing.T, w *world) { t.Helper(); w.candidate(t, "-1", "{") },
@@ -407,13 +407,13 @@ func TestOnlyTheCandidateAndItsCopiesWakeIt(t *testing.T) {
 	require.False(t, isPodConfigMap("something else"))
 }
 
-func TestSecretsOfSpecExternalThatAreReloadedAreDelivered(t *testing.T) {
-	const external = `{"platform":"external","external":{"image":"i","secrets":[{"name":"a"},{"name":"b","delivery":"Reloaded"}]}}`
+func TestSecretsOfSpecCustomThatAreReloadedAreDelivered(t *testing.T) {
+	const custom = `{"platform":"external","custom":{"image":"i","secrets":[{"name":"a"},{"name":"b","delivery":"Reloaded"}]}}`
 	put := func(t *testing.T, w *world, name string, data map[string][]byte) {
 		t.Helper()
 		w.setSecret(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data})
 	}
-	w := newWorld(t, external)
+	w := newWorld(t, custom)
 	put(t, w, "a", map[string][]byte{"x": []byte("1")})
 	put(t, w, "b", map[string][]byte{"y": []byte("2")})
 	put(t, w, "cloud-tokens", map[string][]byte{"y": []byte("0"), "former": []byte("f")})

@@ -32,7 +32,7 @@ var messages = map[platform.Absence]string{
 	platform.NotAsked: "The platform is External, and status.platformStatus.external.cloudControllerManager.state of " +
 		"infrastructure.config.openshift.io/cluster is not External: the nodes wait for no cloud-controller-manager",
 	platform.NotDeclared: "The platform is External and its nodes wait for a cloud-controller-manager. The administrator runs one; " +
-		"to let this operator run it, set spec.external of cloudcontrollermanager/cluster",
+		"to let this operator run it, set spec.custom of cloudcontrollermanager/cluster",
 }
 
 // Options are the dependencies of New; all are required.

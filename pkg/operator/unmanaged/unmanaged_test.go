@@ -76,7 +76,7 @@ func TestSync(t *testing.T) {
 		"where the administrator runs one, it says how the operator would": {
 			observed: `{"platform":"none","cluster":{"status":{"type":"External","external":{"cloudControllerManager":{"state":"External"}}}}}`,
 			want: conditions("CloudControllerManagerOfTheAdministrator", "The platform is External and its nodes wait for a cloud-controller-manager. "+
-				"The administrator runs one; to let this operator run it, set spec.external of cloudcontrollermanager/cluster"),
+				"The administrator runs one; to let this operator run it, set spec.custom of cloudcontrollermanager/cluster"),
 		},
 		"where an operand is to run, others report": {
 			observed: `{"platform":"openstack"}`,

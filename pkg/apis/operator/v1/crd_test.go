@@ -38,8 +38,8 @@ func TestSchemaIsThatOfTheSibling(t *testing.T) {
 	state.Pattern = "^(Managed|Force)$"
 	spec.Properties["managementState"] = state
 
-	require.Contains(t, spec.Properties, "external")
-	delete(spec.Properties, "external")
+	require.Contains(t, spec.Properties, "custom")
+	delete(spec.Properties, "custom")
 
 	require.Equal(t, withoutDescriptions(theirs.Properties["spec"]), withoutDescriptions(spec))
 	require.Equal(t, withoutDescriptions(theirs.Properties["status"]), withoutDescriptions(ours.Properties["status"]))

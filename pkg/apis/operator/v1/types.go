@@ -45,9 +45,10 @@ type CloudControllerManager struct {
 type CloudControllerManagerSpec struct {
 	operatorv1.StaticPodOperatorSpec `json:",inline"`
 
-	// external is the cloud-controller-manager of a platform that no release knows, or whose image no release ships.
+	// custom describes the cloud-controller-manager to run where no release ships one: on platform External, and on a
+	// platform type without an image in the release. It is ignored on every other platform.
 	// +optional
-	External *External `json:"external,omitempty"`
+	Custom *CustomCloudControllerManager `json:"custom,omitempty"`
 }
 
 // CloudControllerManagerStatus is the status that all static-pod operators share.

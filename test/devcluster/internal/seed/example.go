@@ -26,8 +26,8 @@ type Example struct {
 	CloudConfig map[string]string
 	// Credentials is the data of the credentials Secret; nil where there is none.
 	Credentials map[string][]byte
-	// External is spec.external of the operator's resource; nil where it is not set.
-	External *ccmv1.External
+	// Custom is spec.custom of the operator's resource; nil where it is not set.
+	Custom *ccmv1.CustomCloudControllerManager
 }
 
 // The files of an example, which are those that the operator's own rendering is tested with.
@@ -48,7 +48,7 @@ func ReadExample(folder string) (*Example, error) {
 	if err != nil {
 		return nil, fmt.Errorf("example %s: %w", filepath.Join(folder, observedFile), err)
 	}
-	example := &Example{Spec: observed.Cluster.Spec, Status: observed.Cluster.Status, External: observed.External}
+	example := &Example{Spec: observed.Cluster.Spec, Status: observed.Cluster.Status, Custom: observed.Custom}
 	for file, key := range map[string]string{cloudConfigFile: CloudConfigKey, endpointsFile: endpointsFile} {
 		content, err := os.ReadFile(filepath.Join(folder, file))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -84,13 +84,13 @@ func readFolder(folder string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// cloudConfigMap is the ConfigMap that Infrastructure or spec.external names.
+// cloudConfigMap is the ConfigMap that Infrastructure or spec.custom names.
 func (e *Example) cloudConfigMap() *corev1.ConfigMap {
-	if e.External == nil || e.External.CloudConfig == nil {
+	if e.Custom == nil || e.Custom.CloudConfig == nil {
 		return cloudConfigMap(e.CloudConfig)
 	}
-	named := cloudConfigMap(map[string]string{cmp.Or(e.External.CloudConfig.Key, CloudConfigKey): e.CloudConfig[CloudConfigKey]})
-	named.Name = e.External.CloudConfig.Name
+	named := cloudConfigMap(map[string]string{cmp.Or(e.Custom.CloudConfig.Key, CloudConfigKey): e.CloudConfig[CloudConfigKey]})
+	named.Name = e.Custom.CloudConfig.Name
 	return named
 }
 

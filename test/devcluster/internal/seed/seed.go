@@ -141,7 +141,7 @@ func (c Cluster) infrastructure() *configv1.Infrastructure {
 		infrastructure.Status.PlatformStatus = &c.Example.Status
 		infrastructure.Status.Platform = c.Example.Status.Type //nolint:staticcheck // deprecated, but every cluster still has it
 	}
-	if c.Platform == configv1.OpenStackPlatformType || c.Example != nil && c.Example.CloudConfig != nil && c.Example.External == nil {
+	if c.Platform == configv1.OpenStackPlatformType || c.Example != nil && c.Example.CloudConfig != nil && c.Example.Custom == nil {
 		infrastructure.Spec.CloudConfig = configv1.ConfigMapFileReference{Name: CloudConfigName, Key: CloudConfigKey}
 	}
 	if c.Platform == configv1.OpenStackPlatformType {

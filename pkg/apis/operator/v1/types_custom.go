@@ -1,16 +1,16 @@
 package v1
 
-// External is the cloud-controller-manager of a platform that no release knows, or whose image no release ships. It is
-// used where Infrastructure's status says External for both the platform and its cloud-controller-manager, and on a built-in
-// platform without an image of its own. Who writes it decides what runs as root on the control plane.
+// CustomCloudControllerManager describes a cloud-controller-manager that no release ships. The operator runs it where
+// Infrastructure's status is External for both the platform and its cloud-controller-manager, and on a platform type
+// for which no release ships an image. Whoever may write it decides what runs as root on the control plane.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.platform) || (!has(self.command) && !has(self.args) && !has(self.argsPolicy) && !has(self.env) && !has(self.secrets) && !has(self.probe))",message="with platform, only image and cloudConfig can be set: the rest is built in"
 // +kubebuilder:validation:XValidation:rule="has(self.platform) || has(self.image)",message="image is required"
-type External struct {
-	// platform names a cloud-controller-manager that the operator knows how to run. Without it image, command and args say
-	// what runs.
+type CustomCloudControllerManager struct {
+	// platform is a platform whose cloud-controller-manager the operator knows how to run: then only image and cloudConfig
+	// can be set besides. If it is omitted, image, command and args determine what runs.
 	// +optional
-	Platform ExternalPlatform `json:"platform,omitempty"`
+	Platform CustomPlatform `json:"platform,omitempty"`
 
 	// image is the pull specification of the cloud-controller-manager, best by digest.
 	// +kubebuilder:validation:Pattern=`^\S+$`
@@ -40,9 +40,9 @@ type External struct {
 	// +optional
 	Args []string `json:"args,omitempty"`
 
-	// argsPolicy says whether args are added to the arguments that the operator gives every cloud-controller-manager that is
-	// built on k8s.io/cloud-provider (Extend, the default) or are all that there is (Replace). With Replace nothing runs on
-	// the bootstrap node: nobody could keep it from doing more there than to initialise nodes.
+	// argsPolicy determines whether args extend (Extend, the default) or replace (Replace) the arguments that the operator
+	// gives every cloud-controller-manager that is built on k8s.io/cloud-provider. With Replace nothing runs on
+	// the bootstrap node, because the operator could not restrict it to initializing nodes there.
 	// +optional
 	ArgsPolicy ArgsPolicy `json:"argsPolicy,omitempty"`
 
@@ -54,39 +54,38 @@ type External struct {
 	// +listType=map
 	// +listMapKey=name
 	// +optional
-	Env []ExternalEnvVar `json:"env,omitempty"`
+	Env []CustomEnvVar `json:"env,omitempty"`
 
-	// cloudConfig is a ConfigMap in openshift-config whose key becomes the file cloud.conf. It is delivered as it is. Without
-	// it, the one that Infrastructure names in spec.cloudConfig is.
+	// cloudConfig is a ConfigMap in openshift-config whose key becomes the file cloud.conf, unchanged. It defaults to the
+	// one that Infrastructure names in spec.cloudConfig.
 	// +optional
-	CloudConfig *ExternalCloudConfig `json:"cloudConfig,omitempty"`
+	CloudConfig *CustomCloudConfig `json:"cloudConfig,omitempty"`
 
 	// secrets are Secrets in openshift-cloud-controller-manager whose keys become files. No two of those that are delivered
-	// alike may have the same key. Names that the operator uses itself, and all that start with raw-, are no choice.
+	// alike may have the same key. The names of the operator's own Secrets are rejected.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=name
 	// +optional
-	Secrets []ExternalSecret `json:"secrets,omitempty"`
+	Secrets []CustomSecret `json:"secrets,omitempty"`
 
-	// probe is where the cloud-controller-manager says that it is healthy: HTTPS on port 10258, path /healthz, where nothing
-	// else is said.
+	// probe is the health endpoint of the cloud-controller-manager. It defaults to HTTPS on port 10258, path /healthz.
 	// +optional
-	Probe *ExternalProbe `json:"probe,omitempty"`
+	Probe *CustomProbe `json:"probe,omitempty"`
 }
 
-// ExternalPlatform is a cloud-controller-manager that the operator knows and no release ships.
+// CustomPlatform is a platform whose cloud-controller-manager the operator knows how to run and no release ships.
 //
 // +kubebuilder:validation:Enum=AlibabaCloud;DigitalOcean
-type ExternalPlatform string
+type CustomPlatform string
 
-// The platforms that spec.external can name.
+// The platforms that spec.custom can name.
 const (
-	ExternalAlibabaCloud ExternalPlatform = "AlibabaCloud"
-	ExternalDigitalOcean ExternalPlatform = "DigitalOcean"
+	CustomAlibabaCloud CustomPlatform = "AlibabaCloud"
+	CustomDigitalOcean CustomPlatform = "DigitalOcean"
 )
 
-// ArgsPolicy says what becomes of the operator's own arguments.
+// ArgsPolicy determines what becomes of the operator's own arguments.
 //
 // +kubebuilder:validation:Enum=Extend;Replace
 type ArgsPolicy string
@@ -97,22 +96,22 @@ const (
 	ReplaceArgs ArgsPolicy = "Replace"
 )
 
-// ExternalEnvVar is an environment variable with a literal value.
-type ExternalEnvVar struct {
+// CustomEnvVar is an environment variable with a literal value.
+type CustomEnvVar struct {
 	// name of the variable.
 	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*$`
 	// +kubebuilder:validation:MaxLength=256
 	// +required
 	Name string `json:"name"`
 
-	// value of the variable. It has to be there, if only as "": whoever writes valueFrom, which there is not, learns it so.
+	// value of the variable. It is required, even if empty, so that a valueFrom, which is not supported, is rejected.
 	// +kubebuilder:validation:MaxLength=32768
 	// +required
 	Value string `json:"value"`
 }
 
-// ExternalCloudConfig is a key of a ConfigMap in openshift-config.
-type ExternalCloudConfig struct {
+// CustomCloudConfig is a key of a ConfigMap in openshift-config.
+type CustomCloudConfig struct {
 	// name of the ConfigMap.
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=253
@@ -126,15 +125,15 @@ type ExternalCloudConfig struct {
 	Key string `json:"key,omitempty"`
 }
 
-// ExternalSecret is a Secret in openshift-cloud-controller-manager.
-type ExternalSecret struct {
+// CustomSecret is a Secret in openshift-cloud-controller-manager.
+type CustomSecret struct {
 	// name of the Secret.
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	Name string `json:"name"`
 
-	// delivery says how a change reaches the cloud-controller-manager. ReadOnce, the default, is for files that it reads at
+	// delivery determines how a change reaches the cloud-controller-manager. ReadOnce, the default, is for files that it reads at
 	// its start: a change is rolled out node by node. Reloaded is for files that it reads again by itself: a change is written
 	// in place. Files that are read once are in /etc/kubernetes/static-pod-resources/secrets/cloud-credentials, those that are
 	// reloaded in /etc/kubernetes/static-pod-certs/secrets/cloud-tokens.
@@ -142,7 +141,7 @@ type ExternalSecret struct {
 	Delivery SecretDelivery `json:"delivery,omitempty"`
 }
 
-// SecretDelivery says how a change of a Secret reaches its reader.
+// SecretDelivery determines how a change of a Secret reaches its reader.
 //
 // +kubebuilder:validation:Enum=ReadOnce;Reloaded
 type SecretDelivery string
@@ -153,8 +152,8 @@ const (
 	ReloadedSecret SecretDelivery = "Reloaded"
 )
 
-// ExternalProbe is the health endpoint of a cloud-controller-manager.
-type ExternalProbe struct {
+// CustomProbe is the health endpoint of a cloud-controller-manager.
+type CustomProbe struct {
 	// port on the node; 10258 if zero.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535

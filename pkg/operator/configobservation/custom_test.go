@@ -25,8 +25,8 @@ func onExternal(state configv1.CloudControllerManagerState) *configv1.Infrastruc
 }
 
 var (
-	own          = &ccmv1.External{Image: "registry/acme:1", Args: []string{"--region=one"}, Probe: &ccmv1.ExternalProbe{Port: 9999}}
-	digitalOcean = &ccmv1.External{Platform: ccmv1.ExternalDigitalOcean, Image: "registry/do:1"}
+	own          = &ccmv1.CustomCloudControllerManager{Image: "registry/acme:1", Args: []string{"--region=one"}, Probe: &ccmv1.CustomProbe{Port: 9999}}
+	digitalOcean = &ccmv1.CustomCloudControllerManager{Platform: ccmv1.CustomDigitalOcean, Image: "registry/do:1"}
 )
 
 // observePart observes w over existing and returns what is at path.
@@ -47,30 +47,30 @@ func observePart(t *testing.T, w world, existing string, path ...string) (any, e
 }
 
 func TestWhatRunsOnAnExternalPlatform(t *testing.T) {
-	const gone = "spec.external of cloudcontrollermanager/cluster is gone, but its cloud-controller-manager runs on the control plane: " +
+	const gone = "spec.custom of cloudcontrollermanager/cluster is gone, but its cloud-controller-manager runs on the control plane: " +
 		"to stop it is not supported, restore the former value"
 	for name, tc := range map[string]struct {
 		state    configv1.CloudControllerManagerState
-		external *ccmv1.External
+		custom   *ccmv1.CustomCloudControllerManager
 		existing string
 		want     string
 		wantErr  string
 	}{
 		"nobody said that a CCM is waited for":                      {state: "-", want: "none"},
-		"nobody said so, and what would run does not count":         {state: "-", external: own, want: "none"},
-		"the state is empty":                                        {state: "", external: own, want: "none"},
-		"the state is None":                                         {state: configv1.CloudControllerManagerNone, external: own, want: "none"},
+		"nobody said so, and what would run does not count":         {state: "-", custom: own, want: "none"},
+		"the state is empty":                                        {state: "", custom: own, want: "none"},
+		"the state is None":                                         {state: configv1.CloudControllerManagerNone, custom: own, want: "none"},
 		"the administrator runs one":                                {state: configv1.CloudControllerManagerExternal, want: "none"},
-		"one of the administrator's own":                            {state: configv1.CloudControllerManagerExternal, external: own, want: "external"},
-		"a built-in one":                                            {state: configv1.CloudControllerManagerExternal, external: digitalOcean, want: "digitalocean"},
-		"the operator takes over what the administrator ran":        {state: configv1.CloudControllerManagerExternal, external: own, existing: "none", want: "external"},
-		"a built-in one takes the place of the administrator's own": {state: configv1.CloudControllerManagerExternal, external: digitalOcean, existing: "external", want: "digitalocean"},
-		"and the other way round":                                   {state: configv1.CloudControllerManagerExternal, external: own, existing: "digitalocean", want: "external"},
+		"one of the administrator's own":                            {state: configv1.CloudControllerManagerExternal, custom: own, want: "external"},
+		"a built-in one":                                            {state: configv1.CloudControllerManagerExternal, custom: digitalOcean, want: "digitalocean"},
+		"the operator takes over what the administrator ran":        {state: configv1.CloudControllerManagerExternal, custom: own, existing: "none", want: "external"},
+		"a built-in one takes the place of the administrator's own": {state: configv1.CloudControllerManagerExternal, custom: digitalOcean, existing: "external", want: "digitalocean"},
+		"and the other way round":                                   {state: configv1.CloudControllerManagerExternal, custom: own, existing: "digitalocean", want: "external"},
 		"what runs cannot be taken away":                            {state: configv1.CloudControllerManagerExternal, existing: "external", want: "external", wantErr: gone},
 		"nor can a built-in one":                                    {state: configv1.CloudControllerManagerExternal, existing: "digitalocean", want: "digitalocean", wantErr: gone},
 		"where nothing ran there is nothing to take away":           {state: configv1.CloudControllerManagerExternal, existing: "none", want: "none"},
 		"the nodes cannot stop waiting, whatever the resource still says": {
-			state: configv1.CloudControllerManagerNone, external: own, existing: "external", want: "external",
+			state: configv1.CloudControllerManagerNone, custom: own, existing: "external", want: "external",
 			wantErr: `infrastructure.config.openshift.io/cluster changed its platform from "external" to "none" in status.platformStatus.type: ` +
 				`changing the platform of a running cluster is not supported, restore the former value`,
 		},
@@ -80,7 +80,7 @@ func TestWhatRunsOnAnExternalPlatform(t *testing.T) {
 			if tc.existing != "" {
 				existing = `{"platform": "` + tc.existing + `"}`
 			}
-			got, err := observePart(t, world{infrastructure: onExternal(tc.state), external: tc.external}, existing, "platform")
+			got, err := observePart(t, world{infrastructure: onExternal(tc.state), custom: tc.custom}, existing, "platform")
 			if tc.wantErr == "" {
 				require.NoError(t, err)
 			} else {
@@ -91,8 +91,8 @@ func TestWhatRunsOnAnExternalPlatform(t *testing.T) {
 	}
 }
 
-func TestWhatIsPassedOnOfExternal(t *testing.T) {
-	const before = `{"platform": "external", "external": {"image": "registry/before:1"}}`
+func TestWhatIsPassedOnOfSpecCustom(t *testing.T) {
+	const before = `{"platform": "external", "custom": {"image": "registry/before:1"}}`
 	for name, tc := range map[string]struct {
 		world    world
 		existing string
@@ -100,17 +100,17 @@ func TestWhatIsPassedOnOfExternal(t *testing.T) {
 		wantErr  string
 	}{
 		"where it counts, all of it": {
-			world: world{infrastructure: onExternal(configv1.CloudControllerManagerExternal), external: own},
+			world: world{infrastructure: onExternal(configv1.CloudControllerManagerExternal), custom: own},
 			want:  map[string]any{"image": "registry/acme:1", "args": []any{"--region=one"}, "probe": map[string]any{"port": float64(9999)}},
 		},
 		"a change": {
-			world:    world{infrastructure: onExternal(configv1.CloudControllerManagerExternal), external: &ccmv1.External{Image: "registry/acme:2"}},
+			world:    world{infrastructure: onExternal(configv1.CloudControllerManagerExternal), custom: &ccmv1.CustomCloudControllerManager{Image: "registry/acme:2"}},
 			existing: before,
 			want:     map[string]any{"image": "registry/acme:2"},
 		},
 		"an empty value of a variable stays one": {
-			world: world{infrastructure: onExternal(configv1.CloudControllerManagerExternal), external: &ccmv1.External{
-				Image: "i", Env: []ccmv1.ExternalEnvVar{{Name: "A"}},
+			world: world{infrastructure: onExternal(configv1.CloudControllerManagerExternal), custom: &ccmv1.CustomCloudControllerManager{
+				Image: "i", Env: []ccmv1.CustomEnvVar{{Name: "A"}},
 			}},
 			want: map[string]any{"image": "i", "env": []any{map[string]any{"name": "A", "value": ""}}},
 		},
@@ -118,23 +118,23 @@ func TestWhatIsPassedOnOfExternal(t *testing.T) {
 			world:    world{infrastructure: onExternal(configv1.CloudControllerManagerExternal)},
 			existing: before,
 			want:     map[string]any{"image": "registry/before:1"},
-			wantErr: "spec.external of cloudcontrollermanager/cluster is gone, but its cloud-controller-manager runs on the control plane: " +
+			wantErr: "spec.custom of cloudcontrollermanager/cluster is gone, but its cloud-controller-manager runs on the control plane: " +
 				"to stop it is not supported, restore the former value",
 		},
 		"nothing where nobody waits for it": {
-			world: world{infrastructure: onExternal(configv1.CloudControllerManagerNone), external: own},
+			world: world{infrastructure: onExternal(configv1.CloudControllerManagerNone), custom: own},
 		},
 		"nothing where the release ships what runs": {
-			world: world{infrastructure: openStack(), external: own},
+			world: world{infrastructure: openStack(), custom: own},
 		},
 		"while the resource cannot be read, what was": {
-			world:    world{infrastructure: onExternal(configv1.CloudControllerManagerExternal), externalErr: errors.New("no cache")},
+			world:    world{infrastructure: onExternal(configv1.CloudControllerManagerExternal), customErr: errors.New("no cache")},
 			existing: before,
 			want:     map[string]any{"image": "registry/before:1"},
-			wantErr:  "spec.external of cloudcontrollermanager/cluster: no cache",
+			wantErr:  "spec.custom of cloudcontrollermanager/cluster: no cache",
 		},
 		"while Infrastructure is missing, too": {
-			world:    world{external: own},
+			world:    world{custom: own},
 			existing: before,
 			want:     map[string]any{"image": "registry/before:1"},
 			wantErr: "infrastructure.config.openshift.io/cluster does not exist: the installer writes it, restore it from the cluster's installation " +
@@ -142,7 +142,7 @@ func TestWhatIsPassedOnOfExternal(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := observePart(t, tc.world, tc.existing, "external")
+			got, err := observePart(t, tc.world, tc.existing, "custom")
 			if tc.wantErr == "" {
 				require.NoError(t, err)
 			} else {
@@ -154,29 +154,29 @@ func TestWhatIsPassedOnOfExternal(t *testing.T) {
 }
 
 func TestWhichCloudConfigCounts(t *testing.T) {
-	named := &ccmv1.External{Image: "i", CloudConfig: &ccmv1.ExternalCloudConfig{Name: "acme", Key: "acme.yaml"}}
-	withoutKey := &ccmv1.External{Image: "i", CloudConfig: &ccmv1.ExternalCloudConfig{Name: "acme"}}
+	named := &ccmv1.CustomCloudControllerManager{Image: "i", CloudConfig: &ccmv1.CustomCloudConfig{Name: "acme", Key: "acme.yaml"}}
+	withoutKey := &ccmv1.CustomCloudControllerManager{Image: "i", CloudConfig: &ccmv1.CustomCloudConfig{Name: "acme"}}
 	infrastructures := map[string]any{"name": "cloud-provider-config", "key": "config"}
 	for name, tc := range map[string]struct {
 		infrastructure *configv1.Infrastructure
-		external       *ccmv1.External
+		custom         *ccmv1.CustomCloudControllerManager
 		want           any
 	}{
-		"the one that spec.external names": {
-			infrastructure: onExternal(configv1.CloudControllerManagerExternal), external: named, want: map[string]any{"name": "acme", "key": "acme.yaml"},
+		"the one that spec.custom names": {
+			infrastructure: onExternal(configv1.CloudControllerManagerExternal), custom: named, want: map[string]any{"name": "acme", "key": "acme.yaml"},
 		},
 		"without a key": {
-			infrastructure: onExternal(configv1.CloudControllerManagerExternal), external: withoutKey, want: map[string]any{"name": "acme"},
+			infrastructure: onExternal(configv1.CloudControllerManagerExternal), custom: withoutKey, want: map[string]any{"name": "acme"},
 		},
 		"Infrastructure's where it names none": {
-			infrastructure: onExternal(configv1.CloudControllerManagerExternal), external: own, want: infrastructures,
+			infrastructure: onExternal(configv1.CloudControllerManagerExternal), custom: own, want: infrastructures,
 		},
 		"Infrastructure's where the release ships what runs": {
-			infrastructure: openStack(), external: named, want: infrastructures,
+			infrastructure: openStack(), custom: named, want: infrastructures,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := observePart(t, world{infrastructure: tc.infrastructure, external: tc.external}, "", "cloudConfig")
+			got, err := observePart(t, world{infrastructure: tc.infrastructure, custom: tc.custom}, "", "cloudConfig")
 			require.NoError(t, err)
 			require.Equal(t, tc.want, got)
 		})
@@ -185,7 +185,7 @@ func TestWhichCloudConfigCounts(t *testing.T) {
 		`{"platform": "external", "cloudConfig": {"name": "acme"}}`, "cloudConfig")
 	require.ErrorContains(t, err, "is gone")
 	require.Equal(t, map[string]any{"name": "acme"}, got)
-	got, err = observePart(t, world{infrastructure: onExternal(configv1.CloudControllerManagerExternal), externalErr: errors.New("no cache")},
+	got, err = observePart(t, world{infrastructure: onExternal(configv1.CloudControllerManagerExternal), customErr: errors.New("no cache")},
 		`{"platform": "external", "cloudConfig": {"name": "acme"}}`, "cloudConfig")
 	require.Error(t, err)
 	require.Equal(t, map[string]any{"name": "acme"}, got)

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	ownCCM = `
+	customCCM = `
 image: localhost/acme:1
 command: [/bin/acme-ccm]
 args: [--cloud-provider=acme, --key=/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/key]
@@ -29,9 +29,9 @@ cloudConfig: {name: acme, key: acme.yaml}
 secrets: [{name: acme-key}, {name: acme-token, delivery: Reloaded}]
 probe: {port: 9999, scheme: HTTP}
 `
-	ownField  = "cloudcontrollermanager.operator.openshift.io/cluster, key spec.external."
-	acmeKey   = "secret/acme-key in openshift-cloud-controller-manager"
-	acmeToken = "secret/acme-token in openshift-cloud-controller-manager"
+	customField = "cloudcontrollermanager.operator.openshift.io/cluster, key spec.custom."
+	acmeKey     = "secret/acme-key in openshift-cloud-controller-manager"
+	acmeToken   = "secret/acme-token in openshift-cloud-controller-manager"
 )
 
 func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
@@ -39,7 +39,7 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 	c.waitForSomebody(t)
 	c.startOperator(t)
 	c.awaitClusterOperator(t, configv1.OperatorAvailable, configv1.ConditionTrue,
-		"The administrator runs one; to let this operator run it, set spec.external of cloudcontrollermanager/cluster")
+		"The administrator runs one; to let this operator run it, set spec.custom of cloudcontrollermanager/cluster")
 	c.awaitClusterOperator(t, configv1.OperatorDegraded, configv1.ConditionFalse, "")
 
 	c.createSecret(t, "acme-key", "key", "first")
@@ -48,12 +48,12 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "acme"}, Data: map[string]string{"acme.yaml": "zone: north-1\n"},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	require.NoError(t, c.setExternal(t, ownCCM))
+	require.NoError(t, c.setCustom(t, customCCM))
 	require.Equal(t, int32(1), c.awaitRevision(t, 1))
-	c.awaitCondition(t, "CloudConfigNotices", operatorv1.ConditionTrue, "cloudcontrollermanager.operator.openshift.io/cluster, key spec.external: "+
+	c.awaitCondition(t, "CloudConfigNotices", operatorv1.ConditionTrue, "cloudcontrollermanager.operator.openshift.io/cluster, key spec.custom: "+
 		"the cloud-controller-manager runs as serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager with the rights that all of "+
 		"them need; what it needs besides has to be bound to it")
-	c.requireOwnCCM(t)
+	c.requireCustomCCM(t)
 	c.requireNothingSaid(t, "The administrator runs one")
 	good := c.delivered(t)
 
@@ -63,7 +63,7 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 		require.Equal(t, good, c.delivered(t))
 		require.Equal(t, int32(1), c.awaitRevision(t, 1))
 	})
-	for name, tc := range badExternals {
+	for name, tc := range badCustomCCMs {
 		t.Run(name, func(t *testing.T) {
 			restore := sync.OnceFunc(tc.makeBad(t, c))
 			defer restore()
@@ -95,10 +95,10 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 	})
 	t.Run("what is no longer named leaves the nodes", func(t *testing.T) {
 		c.createSecret(t, "acme-more", "more", "new")
-		require.NoError(t, c.setExternal(t, strings.Replace(ownCCM, "{name: acme-token, delivery: Reloaded}", "{name: acme-more, delivery: Reloaded}", 1)))
+		require.NoError(t, c.setCustom(t, strings.Replace(customCCM, "{name: acme-token, delivery: Reloaded}", "{name: acme-more, delivery: Reloaded}", 1)))
 		c.awaitKey(t, "cloud-tokens", "more", "new")
 		c.awaitKey(t, "cloud-tokens", "token", "")
-		require.NoError(t, c.setExternal(t, strings.Replace(ownCCM, ", {name: acme-token, delivery: Reloaded}", "", 1)))
+		require.NoError(t, c.setCustom(t, strings.Replace(customCCM, ", {name: acme-token, delivery: Reloaded}", "", 1)))
 		c.awaitKey(t, "cloud-tokens", "more", "")
 		require.Equal(t, int32(2), c.awaitRevision(t, 2), "nothing that is read once has changed")
 	})
@@ -110,41 +110,41 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 	c.noRequestDenied(t)
 }
 
-// badExternals are changes of what the administrator says and delivers.
-var badExternals = map[string]badInput{
+// badCustomCCMs are changes of what the administrator says and delivers.
+var badCustomCCMs = map[string]badInput{
 	"a cloud-controller-manager that is taken away": {
-		makeBad:   external(ownCCM, ""),
+		makeBad:   edited(customCCM, ""),
 		condition: "ConfigObservationDegraded",
-		message: "spec.external of cloudcontrollermanager/cluster is gone, but its cloud-controller-manager runs on the control plane: " +
+		message: "spec.custom of cloudcontrollermanager/cluster is gone, but its cloud-controller-manager runs on the control plane: " +
 			"to stop it is not supported, restore the former value",
 	},
 	"another lease": {
-		makeBad:   external("--cloud-provider=acme", "--leader-elect-resource-namespace=kube-system"),
+		makeBad:   edited("--cloud-provider=acme", "--leader-elect-resource-namespace=kube-system"),
 		condition: "ConfigurationDegraded",
-		message: ownField + "args: --leader-elect-resource-namespace is kube-system, but the operator judges by lease/cloud-controller-manager in " +
+		message: customField + "args: --leader-elect-resource-namespace is kube-system, but the operator judges by lease/cloud-controller-manager in " +
 			"openshift-cloud-controller-manager whether anybody leads; leave it out or give --leader-elect-resource-namespace=openshift-cloud-controller-manager",
 	},
 	"a file that is not delivered": {
-		makeBad:   external("cloud-credentials/key", "cloud-credentials/kee"),
+		makeBad:   edited("cloud-credentials/key", "cloud-credentials/kee"),
 		condition: "ConfigurationDegraded",
-		message: ownField + "args[1]: nothing is delivered as /etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee, there is key in that folder; " +
+		message: customField + "args[1]: nothing is delivered as /etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee, there is key in that folder; " +
 			"correct the path",
 	},
 	"a text that the installer replaces": {
-		makeBad:   external("value: north", "value: REVISION"),
+		makeBad:   edited("value: north", "value: REVISION"),
 		condition: "ConfigurationDegraded",
-		message: "cloudcontrollermanager.operator.openshift.io/cluster: spec.external.env[ACME_REGION] has the text REVISION in it, which the installer " +
+		message: "cloudcontrollermanager.operator.openshift.io/cluster: spec.custom.env[ACME_REGION] has the text REVISION in it, which the installer " +
 			"replaces on each node; use another text",
 	},
 	"a Secret of the operator's own": {
-		makeBad:   external("{name: acme-key}", "{name: acme-key}, {name: kube-token}"),
+		makeBad:   edited("{name: acme-key}", "{name: acme-key}, {name: kube-token}"),
 		condition: "ConfigurationDegraded",
-		message:   ownField + "secrets[kube-token]: this name is the operator's own; put the keys into a Secret of another name",
+		message:   customField + "secrets[kube-token]: this name is the operator's own; put the keys into a Secret of another name",
 	},
 	"a Secret that was never made": {
-		makeBad:   external("{name: acme-key}", "{name: acme-key}, {name: acme-kee}"),
+		makeBad:   edited("{name: acme-key}", "{name: acme-key}, {name: acme-kee}"),
 		condition: "CredentialsDegraded",
-		message: "secret/acme-kee in openshift-cloud-controller-manager: it does not exist, but spec.external.secrets of cloudcontrollermanager/cluster " +
+		message: "secret/acme-kee in openshift-cloud-controller-manager: it does not exist, but spec.custom.secrets of cloudcontrollermanager/cluster " +
 			"names it; create it, or remove it there",
 	},
 	"a Secret that is reloaded and gone": {
@@ -153,19 +153,19 @@ var badExternals = map[string]badInput{
 			return func() { c.createSecret(t, "acme-token", "token", "second") }
 		},
 		condition: "CredentialsDegraded",
-		message:   acmeToken + ": it does not exist, but spec.external.secrets of cloudcontrollermanager/cluster names it; create it, or remove it there",
+		message:   acmeToken + ": it does not exist, but spec.custom.secrets of cloudcontrollermanager/cluster names it; create it, or remove it there",
 	},
 	"a Secret that is reloaded and empty": {
 		makeBad: func(t *testing.T, c *cluster) func() {
 			return c.editSecret(t, "acme-token", func(s *corev1.Secret) { s.Data = nil })
 		},
 		condition: "CredentialsDegraded",
-		message:   acmeToken + ": it has no keys, so it delivers no file; add one, or remove it from spec.external.secrets of cloudcontrollermanager/cluster",
+		message:   acmeToken + ": it has no keys, so it delivers no file; add one, or remove it from spec.custom.secrets of cloudcontrollermanager/cluster",
 	},
 	"two Secrets with the same key": {
 		makeBad: func(t *testing.T, c *cluster) func() {
 			c.createSecret(t, "acme-same", "key", "other")
-			undo := external("{name: acme-key}", "{name: acme-key}, {name: acme-same}")(t, c)
+			undo := edited("{name: acme-key}", "{name: acme-key}, {name: acme-same}")(t, c)
 			return func() {
 				undo()
 				require.NoError(t, c.kube.CoreV1().Secrets(targetNamespace).Delete(t.Context(), "acme-same", metav1.DeleteOptions{}))
@@ -176,48 +176,48 @@ var badExternals = map[string]badInput{
 			"rename it in one of them",
 	},
 	"a cloud configuration that is not there": {
-		makeBad:   external("name: acme, key", "name: acne, key"),
+		makeBad:   edited("name: acme, key", "name: acne, key"),
 		condition: "CloudConfigDegraded",
-		message: "configmap/acne in openshift-config, key acme.yaml: it does not exist; create it, or correct spec.external.cloudConfig of " +
+		message: "configmap/acne in openshift-config, key acme.yaml: it does not exist; create it, or correct spec.custom.cloudConfig of " +
 			"cloudcontrollermanager/cluster",
 	},
 }
 
-// external replaces a text in spec.external; an empty one takes all of it away.
-func external(from, to string) func(*testing.T, *cluster) func() {
+// edited replaces a text in spec.custom; an empty one takes all of it away.
+func edited(from, to string) func(*testing.T, *cluster) func() {
 	return func(t *testing.T, c *cluster) func() {
 		changed := ""
 		if to != "" {
-			require.Contains(t, ownCCM, from)
-			changed = strings.Replace(ownCCM, from, to, 1)
+			require.Contains(t, customCCM, from)
+			changed = strings.Replace(customCCM, from, to, 1)
 		}
-		require.NoError(t, c.setExternal(t, changed))
-		return func() { require.NoError(t, c.setExternal(t, ownCCM)) }
+		require.NoError(t, c.setCustom(t, changed))
+		return func() { require.NoError(t, c.setCustom(t, customCCM)) }
 	}
 }
 
-func TestTheAPIServerRefusesWhatSpecExternalCannotSay(t *testing.T) {
+func TestTheAPIServerRefusesWhatSpecCustomCannotSay(t *testing.T) {
 	c := startCluster(t, configv1.NonePlatformType)
-	for name, tc := range map[string]struct{ external, want string }{
+	for name, tc := range map[string]struct{ custom, want string }{
 		"a built-in one with arguments": {
-			external: "{platform: DigitalOcean, image: i, args: [--v=9]}",
-			want:     "with platform, only image and cloudConfig can be set: the rest is built in",
+			custom: "{platform: DigitalOcean, image: i, args: [--v=9]}",
+			want:   "with platform, only image and cloudConfig can be set: the rest is built in",
 		},
 		"no image": {
-			external: "{command: [/a]}",
-			want:     "image is required",
+			custom: "{command: [/a]}",
+			want:   "image is required",
 		},
 		"a variable from elsewhere": {
-			external: "{image: i, env: [{name: A, valueFrom: {secretKeyRef: {name: a, key: b}}}]}",
-			want:     "spec.external.env[0].value: Required value",
+			custom: "{image: i, env: [{name: A, valueFrom: {secretKeyRef: {name: a, key: b}}}]}",
+			want:   "spec.custom.env[0].value: Required value",
 		},
 		"the operator's own variable": {
-			external: "{image: i, env: [{name: SSL_CERT_FILE, value: /a}]}",
-			want:     "SSL_CERT_FILE is the operator's: add the CA to spec.trustedCA of proxy.config.openshift.io/cluster",
+			custom: "{image: i, env: [{name: SSL_CERT_FILE, value: /a}]}",
+			want:   "SSL_CERT_FILE is the operator's: add the CA to spec.trustedCA of proxy.config.openshift.io/cluster",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.ErrorContains(t, c.setExternal(t, tc.external), tc.want)
+			require.ErrorContains(t, c.setCustom(t, tc.custom), tc.want)
 		})
 	}
 }
@@ -242,8 +242,8 @@ func (c *cluster) waitForSomebody(t *testing.T) {
 	}))
 }
 
-// setExternal makes spec.external what the YAML says; an empty one takes it away.
-func (c *cluster) setExternal(t *testing.T, external string) error {
+// setCustom makes spec.custom what the YAML says; an empty one takes it away.
+func (c *cluster) setCustom(t *testing.T, custom string) error {
 	t.Helper()
 	client := c.dynamic.Resource(ccmv1.Resource)
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -251,11 +251,11 @@ func (c *cluster) setExternal(t *testing.T, external string) error {
 		if err != nil {
 			return err
 		}
-		unstructured.RemoveNestedField(resource.Object, "spec", "external")
-		if external != "" {
+		unstructured.RemoveNestedField(resource.Object, "spec", "custom")
+		if custom != "" {
 			value := map[string]any{}
-			require.NoError(t, yaml.Unmarshal([]byte(external), &value))
-			resource.Object["spec"].(map[string]any)["external"] = value
+			require.NoError(t, yaml.Unmarshal([]byte(custom), &value))
+			resource.Object["spec"].(map[string]any)["custom"] = value
 		}
 		_, err = client.Update(t.Context(), resource, metav1.UpdateOptions{})
 		return err
@@ -294,8 +294,8 @@ func (c *cluster) requireNothingSaid(t *testing.T, text string) {
 	})
 }
 
-// requireOwnCCM looks at what became of ownCCM in the first revision.
-func (c *cluster) requireOwnCCM(t *testing.T) {
+// requireCustomCCM looks at what became of customCCM in the first revision.
+func (c *cluster) requireCustomCCM(t *testing.T) {
 	t.Helper()
 	delivered := c.delivered(t)
 	require.Equal(t, map[string][]byte{"key": []byte("first")}, delivered["secret/cloud-credentials"])

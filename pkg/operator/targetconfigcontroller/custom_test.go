@@ -13,11 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
 const (
-	externalBase = `{"platform": "external", "infrastructureName": "ci-x7k2p", "apiServerInternalURI": "https://api-int.example.com:6443", `
-	rights       = "CloudConfigNotices: cloudcontrollermanager.operator.openshift.io/cluster, key spec.external: the cloud-controller-manager runs as " +
+	onExternal = `{"platform": "external", "infrastructureName": "ci-x7k2p", "apiServerInternalURI": "https://api-int.example.com:6443", `
+	rights     = "CloudConfigNotices: cloudcontrollermanager.operator.openshift.io/cluster, key spec.custom: the cloud-controller-manager runs as " +
 		"serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager with the rights that all of them need; what it needs besides has to be bound to it"
 )
 
@@ -27,7 +28,7 @@ func withoutCloud(more ...metav1.Object) []runtime.Object {
 }
 
 func TestACloudControllerManagerOfTheAdministratorsOwn(t *testing.T) {
-	f := newObserving(t, externalBase+`"external": {"image": "registry/acme:1"}}`, withoutCloud()...)
+	f := newObserving(t, onExternal+`"custom": {"image": "registry/acme:1"}}`, withoutCloud()...)
 	require.NoError(t, f.run(t))
 	require.Len(t, f.writes(), len(firstWrites), "nothing is missing that would have to be waited for")
 	require.Equal(t, []string{rights}, f.problems(t))
@@ -36,16 +37,16 @@ func TestACloudControllerManagerOfTheAdministratorsOwn(t *testing.T) {
 	require.Contains(t, pod.Data["pod.yaml"], `"image": "registry/acme:1"`)
 }
 
-func TestSecretsOfExternalThatAreReloadedAreNamedByTheCandidate(t *testing.T) {
-	const observed = externalBase + `"external": {"image": "registry/acme:1", "secrets": [{"name": "a"}, {"name": "b", "delivery": "Reloaded"}]}}`
+func TestSecretsOfSpecCustomThatAreReloadedAreNamedByTheCandidate(t *testing.T) {
+	const observed = onExternal + `"custom": {"image": "registry/acme:1", "secrets": [{"name": "a"}, {"name": "b", "delivery": "Reloaded"}]}}`
 	f := newObserving(t, observed, withoutCloud(secret("a", map[string][]byte{"x": []byte("1")}), secret("b", map[string][]byte{"y": []byte("2")}))...)
 	require.NoError(t, f.run(t))
 	require.Len(t, f.writes(), len(firstWrites), "it does not wait for cloud-tokens; the revision does")
 	require.Equal(t, "y", f.reloaded(t))
 }
 
-func TestASecretOfExternalThatIsMissing(t *testing.T) {
-	const observed = externalBase + `"external": {"image": "registry/acme:1", "secrets": [{"name": "a"}]}}`
+func TestASecretOfSpecCustomThatIsMissing(t *testing.T) {
+	const observed = onExternal + `"custom": {"image": "registry/acme:1", "secrets": [{"name": "a"}]}}`
 	f := newObserving(t, observed, withoutCloud()...)
 	require.NoError(t, f.run(t))
 	require.Empty(t, f.problems(t), "a new cluster is given time")
@@ -53,16 +54,16 @@ func TestASecretOfExternalThatIsMissing(t *testing.T) {
 	f.clock.Step(time.Minute)
 	require.NoError(t, f.run(t))
 	require.Empty(t, f.writes())
-	require.Equal(t, []string{"CredentialsDegraded: secret/a in openshift-cloud-controller-manager: it does not exist, but spec.external.secrets of " +
+	require.Equal(t, []string{"CredentialsDegraded: secret/a in openshift-cloud-controller-manager: it does not exist, but spec.custom.secrets of " +
 		"cloudcontrollermanager/cluster names it; create it, or remove it there"}, f.problems(t))
 }
 
-func TestTheCloudConfigOfExternalIsLookedForWhereItIsNamed(t *testing.T) {
-	f := newObserving(t, externalBase+`"cloudConfig": {"name": "acme", "key": "a"}, "external": {"image": "registry/acme:1", "cloudConfig": {"name": "acme", "key": "a"}}}`,
+func TestTheCloudConfigOfSpecCustomIsLookedForWhereItIsNamed(t *testing.T) {
+	f := newObserving(t, onExternal+`"cloudConfig": {"name": "acme", "key": "a"}, "custom": {"image": "registry/acme:1", "cloudConfig": {"name": "acme", "key": "a"}}}`,
 		goodInputs(userConfigMap("acme", map[string]string{"b": ""}))...)
 	f.runPatiently(t)
 	require.Equal(t, []string{"CloudConfigDegraded: configmap/acme in openshift-config, key a: there is no such key, the object has b; add the key, or " +
-		"correct spec.external.cloudConfig of cloudcontrollermanager/cluster"}, f.problems(t))
+		"correct spec.custom.cloudConfig of cloudcontrollermanager/cluster"}, f.problems(t))
 }
 
 func TestOptionalCredentialsAreWaitedForAndThenDoneWithout(t *testing.T) {
@@ -81,23 +82,23 @@ func TestOptionalCredentialsAreWaitedForAndThenDoneWithout(t *testing.T) {
 }
 
 func TestOverridesCannotReplaceThePayloadsImage(t *testing.T) {
-	const payload = "ConfigurationDegraded: cloudcontrollermanager.operator.openshift.io/cluster, key spec.unsupportedConfigOverrides.external: " +
+	const payload = "ConfigurationDegraded: cloudcontrollermanager.operator.openshift.io/cluster, key spec.unsupportedConfigOverrides.custom: " +
 		"platform openstack runs the cloud-controller-manager of the release payload, which nothing can replace; remove it"
-	const own = "ConfigurationDegraded: cloudcontrollermanager.operator.openshift.io/cluster, key spec.unsupportedConfigOverrides.external: " +
-		"spec.external cannot be overridden; remove it and change spec.external"
+	const own = "ConfigurationDegraded: cloudcontrollermanager.operator.openshift.io/cluster, key spec.unsupportedConfigOverrides.custom: " +
+		"spec.custom cannot be overridden; remove it and change spec.custom"
 	const openstack = `{"platform": "openstack", "infrastructureName": "ci-x7k2p", "apiServerInternalURI": "https://api-int.example.com:6443"`
 	for name, tc := range map[string]struct {
 		observed, overrides, want string
 		objects                   []runtime.Object
 	}{
-		"an image":                    {observed: openstack + "}", overrides: `{"external": {"image": "evil:1"}}`, want: payload, objects: goodInputs()},
-		"an image under another case": {observed: openstack + "}", overrides: `{"EXTERNAL": {"Image": "evil:1"}}`, want: payload, objects: goodInputs()},
-		"a command":                   {observed: openstack + "}", overrides: `{"external": {"command": ["sh"]}}`, want: payload, objects: goodInputs()},
-		"an image that was observed otherwise": {observed: openstack + `, "external": {"image": "evil:1"}}`, objects: goodInputs(),
-			want: "ConfigurationDegraded: cloudcontrollermanager.operator.openshift.io/cluster, key spec.external.image: platform openstack has this built in; remove it"},
-		"another image on External":     {observed: externalBase + `"external": {"image": "registry/acme:1"}}`, overrides: `{"external": {"image": "evil:1"}}`, want: own, objects: withoutCloud()},
-		"no image on External":          {observed: externalBase + `"external": {"image": "registry/acme:1"}}`, overrides: `{"external": null}`, want: own, objects: withoutCloud()},
-		"one more argument on External": {observed: externalBase + `"external": {"image": "registry/acme:1"}}`, overrides: `{"external": {"args": ["--x"]}}`, want: own, objects: withoutCloud()},
+		"an image":                    {observed: openstack + "}", overrides: `{"custom": {"image": "evil:1"}}`, want: payload, objects: goodInputs()},
+		"an image under another case": {observed: openstack + "}", overrides: `{"CUSTOM": {"Image": "evil:1"}}`, want: payload, objects: goodInputs()},
+		"a command":                   {observed: openstack + "}", overrides: `{"custom": {"command": ["sh"]}}`, want: payload, objects: goodInputs()},
+		"an image that was observed otherwise": {observed: openstack + `, "custom": {"image": "evil:1"}}`, objects: goodInputs(),
+			want: "ConfigurationDegraded: cloudcontrollermanager.operator.openshift.io/cluster, key spec.custom.image: platform openstack has this built in; remove it"},
+		"another image on External":     {observed: onExternal + `"custom": {"image": "registry/acme:1"}}`, overrides: `{"custom": {"image": "evil:1"}}`, want: own, objects: withoutCloud()},
+		"no image on External":          {observed: onExternal + `"custom": {"image": "registry/acme:1"}}`, overrides: `{"custom": null}`, want: own, objects: withoutCloud()},
+		"one more argument on External": {observed: onExternal + `"custom": {"image": "registry/acme:1"}}`, overrides: `{"custom": {"args": ["--x"]}}`, want: own, objects: withoutCloud()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixtureWith(t, operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
@@ -126,7 +127,7 @@ func TestOptionalCredentialsThatVanishAreKept(t *testing.T) {
 		"alibabacloud": {
 			secret: "alibabacloud-cloud-credentials",
 			data:   map[string][]byte{"alibaba_access_key_id": []byte("LTAIexample"), "alibaba_access_key_secret": []byte("hidden")},
-			more:   `, "external": {"image": "registry/ccm:1"}`,
+			more:   `, "custom": {"image": "registry/ccm:1"}`,
 		},
 	} {
 		t.Run(platform, func(t *testing.T) {
@@ -170,7 +171,7 @@ func TestOptionalCredentialsThatVanishAreKept(t *testing.T) {
 }
 
 func TestAWithdrawnSecretIsNoLongerDemanded(t *testing.T) {
-	const base = externalBase + `"external": {"image": "registry/acme:1", "secrets": [%s]}}`
+	const base = onExternal + `"custom": {"image": "registry/acme:1", "secrets": [%s]}}`
 	f := newObserving(t, fmt.Sprintf(base, `{"name": "a", "delivery": "Reloaded"}`),
 		withoutCloud(secret("a", map[string][]byte{"x": []byte("1")}), secret("cloud-tokens", nil))...)
 	f.refresh(t)
@@ -188,6 +189,6 @@ func (f *fixture) reloaded(t *testing.T) string {
 	t.Helper()
 	candidate, err := f.kube.CoreV1().ConfigMaps(target).Get(t.Context(), operand.PodConfigMap, metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Contains(t, candidate.Annotations, operand.ReloadedAnnotation)
-	return candidate.Annotations[operand.ReloadedAnnotation]
+	require.Contains(t, candidate.Annotations, customccm.ReloadedAnnotation)
+	return candidate.Annotations[customccm.ReloadedAnnotation]
 }

@@ -35,7 +35,7 @@ status:
       cloudControllerManager:
         state: External
 `
-	ownExternal = `
+	customCCM = `
     image: registry.example.com/acme/ccm:1
     command: [/bin/acme-ccm]
     args: [--cloud-provider=acme, --controllers=*, --key-file=/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/key,
@@ -47,7 +47,7 @@ status:
     - name: acme-token
       delivery: Reloaded
     probe: {port: 9999, scheme: HTTP, path: /live}`
-	ownSecrets = `apiVersion: v1
+	customSecrets = `apiVersion: v1
 kind: Secret
 metadata: {name: acme-key, namespace: openshift-cloud-controller-manager}
 stringData: {key: correct-horse}
@@ -72,8 +72,8 @@ stringData: {access-token: dop_v1_correct-horse}
 `
 )
 
-// newExternalNode is an installation on an External platform with the given spec.external and further manifests.
-func newExternalNode(t *testing.T, external, more string) node {
+// newExternalNode is an installation on an External platform with the given spec.custom and further manifests.
+func newExternalNode(t *testing.T, custom, more string) node {
 	t.Helper()
 	n := newNode(t)
 	n.write(infraFile, externalInfrastructure)
@@ -81,9 +81,9 @@ func newExternalNode(t *testing.T, external, more string) node {
 	n.remove("manifests/cloud-provider-config.yaml")
 	// What cluster-config-operator makes where there is no cloud configuration.
 	n.write(generatedFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-cloud-config, namespace: openshift-config-managed}\n")
-	if external != "" {
+	if custom != "" {
 		n.write(resourceFile, "apiVersion: operator.openshift.io/v1\nkind: CloudControllerManager\nmetadata:\n  name: cluster\nspec:\n"+
-			"  managementState: Managed\n  external:"+external+"\n")
+			"  managementState: Managed\n  custom:"+custom+"\n")
 	}
 	if more != "" {
 		n.write(secretsFile, more)
@@ -92,7 +92,7 @@ func newExternalNode(t *testing.T, external, more string) node {
 }
 
 func TestACloudControllerManagerOfOnesOwnRunsOnTheBootstrapNode(t *testing.T) {
-	n := newExternalNode(t, ownExternal, ownSecrets)
+	n := newExternalNode(t, customCCM, customSecrets)
 	require.Equal(t, result{}, n.run())
 	n.requireGolden("external-out")
 	require.NotContains(t, n.read(podOutput), "correct-horse")
@@ -108,37 +108,37 @@ func TestDigitalOceanRunsOnTheBootstrapNode(t *testing.T) {
 
 func TestWhereNothingRunsOnTheBootstrapNodeOfAnExternalPlatform(t *testing.T) {
 	for name, tc := range map[string]struct {
-		external, more string
-		prepare        func(node)
-		stderr         string
+		custom, more string
+		prepare      func(node)
+		stderr       string
 	}{
 		"the administrator runs one": {
 			stderr: "render: platform External has a cloud-controller-manager that the administrator runs: no pod is written; to have one, " +
-				"add the manifest of cloudcontrollermanager/cluster with spec.external\n",
+				"add the manifest of cloudcontrollermanager/cluster with spec.custom\n",
 		},
 		"the nodes wait for none": {
-			external: ownExternal, more: ownSecrets,
+			custom: customCCM, more: customSecrets,
 			prepare: func(n node) { n.edit(infraFile, "state: External", "state: None") },
 			stderr:  "render: platform External has no cloud-controller-manager: no pod is written\n",
 		},
 		"the credentials come later": {
-			external: ownExternal,
-			stderr: "render: spec.external names secret/acme-key in openshift-cloud-controller-manager and secret/acme-token in " +
+			custom: customCCM,
+			stderr: "render: spec.custom names secret/acme-key in openshift-cloud-controller-manager and secret/acme-token in " +
 				"openshift-cloud-controller-manager, but not every one of them is among the manifests, so no identity can serve on the bootstrap node: " + stays,
 		},
 		"those of a built-in one come later": {
-			external: digitalOcean,
+			custom: digitalOcean,
 			stderr: "render: no secret/digitalocean-cloud-credentials in openshift-cloud-controller-manager is among the manifests, so no identity can " +
 				"serve on the bootstrap node: " + stays,
 		},
 		"arguments that are all the administrator's": {
-			external: "\n    image: registry.example.com/acme/ccm:1\n    argsPolicy: Replace\n    args: [--leader-elect-resource-namespace=openshift-cloud-controller-manager]",
-			stderr: "render: spec.external.argsPolicy is Replace, so nobody can keep the cloud-controller-manager from doing more on the bootstrap node " +
+			custom: "\n    image: registry.example.com/acme/ccm:1\n    argsPolicy: Replace\n    args: [--leader-elect-resource-namespace=openshift-cloud-controller-manager]",
+			stderr: "render: spec.custom.argsPolicy is Replace, so nobody can keep the cloud-controller-manager from doing more on the bootstrap node " +
 				"than to initialise nodes: " + stays,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newExternalNode(t, tc.external, tc.more)
+			n := newExternalNode(t, tc.custom, tc.more)
 			if tc.prepare != nil {
 				tc.prepare(n)
 			}
@@ -148,7 +148,7 @@ func TestWhereNothingRunsOnTheBootstrapNodeOfAnExternalPlatform(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedOfExternalOnTheBootstrapNode(t *testing.T) {
+func TestWhatIsRefusedOfSpecCustomOnTheBootstrapNode(t *testing.T) {
 	replace := func(from, to string) func(node) {
 		return func(n node) { n.edit(resourceFile, from, to) }
 	}
@@ -159,34 +159,34 @@ func TestWhatIsRefusedOfExternalOnTheBootstrapNode(t *testing.T) {
 	}{
 		"a field that there is not": {
 			prepare: replace("command:", "hostPaths: [/etc]\n    command:"),
-			stderr:  "observing the manifests: spec.external of cloudcontrollermanager/cluster: " + ownResource + `, spec.external: unknown field "hostPaths"`,
+			stderr:  "observing the manifests: spec.custom of cloudcontrollermanager/cluster: " + ownResource + `, spec.custom: unknown field "hostPaths"`,
 		},
 		"a variable from elsewhere": {
 			prepare: replace("value: north", "valueFrom: {}"),
-			stderr:  "observing the manifests: spec.external of cloudcontrollermanager/cluster: " + ownResource + `, spec.external: unknown field "valueFrom"`,
+			stderr:  "observing the manifests: spec.custom of cloudcontrollermanager/cluster: " + ownResource + `, spec.custom: unknown field "valueFrom"`,
 		},
 		"a value of another type": {
 			prepare: replace("port: 9999", "port: high"),
-			stderr:  "observing the manifests: spec.external of cloudcontrollermanager/cluster: " + ownResource + ", spec.external.probe.port: it cannot be a string",
+			stderr:  "observing the manifests: spec.custom of cloudcontrollermanager/cluster: " + ownResource + ", spec.custom.probe.port: it cannot be a string",
 		},
 		"another image than the flag's": {
 			flags: []string{"--manifest-image=registry.example.com/other:1"},
-			stderr: "--manifest-image is registry.example.com/other:1, but spec.external of cloudcontrollermanager/cluster has registry.example.com/acme/ccm:1: " +
+			stderr: "--manifest-image is registry.example.com/other:1, but spec.custom of cloudcontrollermanager/cluster has registry.example.com/acme/ccm:1: " +
 				"give one of them, or the same",
 		},
 		"a file that is not delivered": {
 			prepare: replace("cloud-credentials/key", "cloud-credentials/kee"),
-			stderr: ownResource + ", key spec.external.args[2]: nothing is delivered as /etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee, there is key " +
+			stderr: ownResource + ", key spec.custom.args[2]: nothing is delivered as /etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee, there is key " +
 				"in that folder; correct the path",
 		},
 		"a file that only the cluster's nodes have": {
 			prepare: replace("--cloud-provider=acme", "--tls-cert-file=/etc/kubernetes/static-pod-certs/secrets/serving-cert/tls.crt"),
-			stderr: ownResource + ", key spec.external.args[0]: nothing is delivered as /etc/kubernetes/static-pod-certs/secrets/serving-cert/tls.crt; correct the path, " +
-				"or add the key to a Secret of spec.external.secrets",
+			stderr: ownResource + ", key spec.custom.args[0]: nothing is delivered as /etc/kubernetes/static-pod-certs/secrets/serving-cert/tls.crt; correct the path, " +
+				"or add the key to a Secret of spec.custom.secrets",
 		},
 		"a text that the installer replaces": {
 			prepare: replace("--cloud-provider=acme", "--cloud-provider=NODE_NAME"),
-			stderr:  ownResource + ": spec.external.args[0] has the text NODE_NAME in it, which the installer replaces on each node; use another text",
+			stderr:  ownResource + ": spec.custom.args[0] has the text NODE_NAME in it, which the installer replaces on each node; use another text",
 		},
 		"two Secrets with the same key": {
 			prepare: func(n node) {
@@ -202,11 +202,11 @@ func TestWhatIsRefusedOfExternalOnTheBootstrapNode(t *testing.T) {
 		},
 		"a cloud configuration that is not there": {
 			prepare: replace("name: acme, key: acme.yaml", "name: acne, key: acme.yaml"),
-			stderr:  "configmap/acne in openshift-config, key acme.yaml: it does not exist; create it, or correct spec.external.cloudConfig of cloudcontrollermanager/cluster",
+			stderr:  "configmap/acne in openshift-config, key acme.yaml: it does not exist; create it, or correct spec.custom.cloudConfig of cloudcontrollermanager/cluster",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newExternalNode(t, ownExternal, ownSecrets)
+			n := newExternalNode(t, customCCM, customSecrets)
 			if tc.prepare != nil {
 				tc.prepare(n)
 			}
@@ -226,7 +226,7 @@ func TestTheImageMayComeFromTheFlag(t *testing.T) {
 	n := newExternalNode(t, strings.Replace(digitalOcean, "\n    image: registry.example.com/do/ccm:1", "", 1), digitalOceanSecret)
 	r := n.run()
 	require.Equal(t, result{code: 1, stderr: "render: " + ownResource +
-		", key spec.external.image: no release ships a cloud-controller-manager for platform digitalocean; name its image here\n"}, r)
+		", key spec.custom.image: no release ships a cloud-controller-manager for platform digitalocean; name its image here\n"}, r)
 
 	require.Equal(t, result{}, n.run("--manifest-image=registry.example.com/do/ccm:2", "--manifest-image-pull-policy=Always"))
 	spec := n.pod().Spec

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	withExternal = `{"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager", "metadata": {"name": "cluster", "resourceVersion": "7"},
-		"spec": {"managementState": "Managed", "external": {"image": "registry/ccm:1", "env": [{"name": "A", "value": ""}],
+	withCustom = `{"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager", "metadata": {"name": "cluster", "resourceVersion": "7"},
+		"spec": {"managementState": "Managed", "custom": {"image": "registry/ccm:1", "env": [{"name": "A", "value": ""}],
 			"secrets": [{"name": "a", "delivery": "Reloaded"}], "probe": {"port": 9999}}},
 		"status": {}}`
 	// What a watch tells first: all that there is, and that this was all.
-	initial = `{"type": "ADDED", "object": ` + withExternal + `}
+	initial = `{"type": "ADDED", "object": ` + withCustom + `}
 		{"type": "BOOKMARK", "object": {"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager",
 			"metadata": {"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}}}}`
 )
@@ -54,23 +54,23 @@ func api(t *testing.T, updates chan<- map[string]any) *rest.Config {
 }
 
 // library-go knows only the fields of its own types. What it writes has to keep ours.
-func TestNoUpdateLosesExternal(t *testing.T) {
+func TestNoUpdateLosesSpecCustom(t *testing.T) {
 	updates := make(chan map[string]any, 2)
 	client, informers, err := operatorclient.New(clock.RealClock{}, api(t, updates))
 	require.NoError(t, err)
-	external := operatorclient.External(informers)
+	custom := operatorclient.Custom(informers)
 	informers.Start(t.Context().Done())
 	informers.WaitForCacheSync(t.Context().Done())
 
 	var want map[string]any
-	require.NoError(t, json.Unmarshal([]byte(withExternal), &want))
-	wantExternal := want["spec"].(map[string]any)["external"]
+	require.NoError(t, json.Unmarshal([]byte(withCustom), &want))
+	wantCustom := want["spec"].(map[string]any)["custom"]
 	observed := runtime.RawExtension{Raw: []byte(`{"platform":"external"}`)}
 
 	_, _, err = client.UpdateOperatorSpec(t.Context(), "7", &operatorv1.OperatorSpec{ManagementState: operatorv1.Managed, ObservedConfig: observed})
 	require.NoError(t, err)
 	updated := <-updates
-	require.Equal(t, wantExternal, updated["spec"].(map[string]any)["external"])
+	require.Equal(t, wantCustom, updated["spec"].(map[string]any)["custom"])
 	require.Equal(t, map[string]any{"platform": "external"}, updated["spec"].(map[string]any)["observedConfig"])
 
 	_, _, err = client.UpdateStaticPodOperatorSpec(t.Context(), "7", &operatorv1.StaticPodOperatorSpec{
@@ -78,22 +78,22 @@ func TestNoUpdateLosesExternal(t *testing.T) {
 	})
 	require.NoError(t, err)
 	updated = <-updates
-	require.Equal(t, wantExternal, updated["spec"].(map[string]any)["external"])
+	require.Equal(t, wantCustom, updated["spec"].(map[string]any)["custom"])
 
-	read, err := external()
+	read, err := custom()
 	require.NoError(t, err)
-	require.Equal(t, &ccmv1.External{
+	require.Equal(t, &ccmv1.CustomCloudControllerManager{
 		Image:   "registry/ccm:1",
-		Env:     []ccmv1.ExternalEnvVar{{Name: "A"}},
-		Secrets: []ccmv1.ExternalSecret{{Name: "a", Delivery: ccmv1.ReloadedSecret}},
-		Probe:   &ccmv1.ExternalProbe{Port: 9999},
+		Env:     []ccmv1.CustomEnvVar{{Name: "A"}},
+		Secrets: []ccmv1.CustomSecret{{Name: "a", Delivery: ccmv1.ReloadedSecret}},
+		Probe:   &ccmv1.CustomProbe{Port: 9999},
 	}, read)
 }
 
-func TestWithoutTheResourceThereIsNoExternal(t *testing.T) {
+func TestWithoutTheResourceThereIsNoSpecCustom(t *testing.T) {
 	_, informers, err := operatorclient.New(clock.RealClock{}, &rest.Config{})
 	require.NoError(t, err)
-	read, err := operatorclient.External(informers)()
+	read, err := operatorclient.Custom(informers)()
 	require.NoError(t, err)
 	require.Nil(t, read)
 }

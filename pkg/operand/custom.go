@@ -1,0 +1,101 @@
+package operand
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
+)
+
+// CustomCredentials returns the credentials that the Secrets of spec.custom deliver.
+func CustomCredentials(s customccm.Secrets) Credentials {
+	if s.ReadOnce == nil {
+		return Credentials{}
+	}
+	return Credentials{Source: customccm.Object, Data: s.ReadOnce, Sources: s.Sources}
+}
+
+// customCCM returns the custom cloud-controller-manager of a candidate. It has no Spec where spec.custom is unset.
+func customCCM(in Inputs, c *config) customccm.CCM {
+	return customccm.CCM{Spec: c.Custom, Fixed: in.Phase.FixedArguments}
+}
+
+// checkCustom checks spec.custom and its Secrets. It comes last, because the other inputs determine which files exist.
+func (c *checkedInputs) checkCustom(in Inputs, base *corev1.Pod, config *config) {
+	c.problems = append(c.problems, in.Custom.Problems...)
+	if config.overridesCustom {
+		field := "spec.unsupportedConfigOverrides.custom"
+		if in.Phase.Files != nil {
+			field = "custom" // of a file that overrides the configuration at bootstrap
+		}
+		c.refuse(customccm.Overridden(field, in.Platform))
+		return
+	}
+	if config.Custom == nil {
+		return
+	}
+	container := *operandContainer(base)
+	container.Args = arguments(config)
+	candidate := customccm.Candidate{
+		Platform:  in.Platform,
+		Container: container,
+		Lease:     fmt.Sprintf("lease/%s in %s", Lease, Namespace),
+		Paths:     c.paths(in),
+	}
+	if in.Identity != nil {
+		candidate.ServiceAccount = fmt.Sprintf("serviceaccount/%s in %s", Name, Namespace)
+	}
+	problems, warnings := customCCM(in, config).Check(candidate)
+	c.problems = append(c.problems, problems...)
+	c.warnings = append(c.warnings, warnings...)
+}
+
+// paths returns the paths that exist for the operand below the directories of delivered files.
+func (c *checkedInputs) paths(in Inputs) customccm.Paths {
+	paths := customccm.Paths{Roots: []string{resourceDir, certDir}}
+	for _, o := range Delivered() {
+		if o.Name != CertSyncerTokenSecret {
+			dir := path.Dir(deliveredFile{kind: o.Kind, object: o.Name, key: "key"}.path())
+			paths.Directories = append(paths.Directories, dir)
+		}
+	}
+	if len(c.problems) == 0 && !in.Credentials.Unknown && len(in.Custom.Missing) == 0 {
+		paths.Files = c.filesOnNode(in)
+	}
+	return paths
+}
+
+// filesOnNode returns the paths of all files that the operand finds, sorted.
+func (c *checkedInputs) filesOnNode(in Inputs) []string {
+	files := []string{kubeconfigFile}
+	// Without a server the content of the kubeconfigs is wrong, but their names are right.
+	delivered, err := deliver(in, "", c)
+	if err != nil {
+		return nil
+	}
+	for _, f := range delivered {
+		if !f.forCertSyncer() {
+			files = append(files, f.path())
+		}
+	}
+	for key := range in.Custom.Reloaded {
+		files = append(files, deliveredFile{kind: Secret, object: CloudTokensSecret, key: key}.path())
+	}
+	if in.Phase.Files == nil {
+		// The cert-syncer writes these.
+		for _, f := range []deliveredFile{
+			{kind: ConfigMap, object: ClientCAConfigMap, key: "ca-bundle.crt"},
+			{kind: ConfigMap, object: RequestHeaderClientCAConfigMap, key: "ca-bundle.crt"},
+			{kind: Secret, object: KubeTokenSecret, key: "token"},
+			{kind: Secret, object: ServingCertSecret, key: "tls.crt"},
+			{kind: Secret, object: ServingCertSecret, key: "tls.key"},
+		} {
+			files = append(files, f.path())
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
+}

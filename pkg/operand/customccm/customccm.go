@@ -1,0 +1,128 @@
+// Package customccm is the custom cloud-controller-manager, the one that spec.custom describes because no release ships
+// it.
+//
+// It applies spec.custom to the operand's container, checks it, and gathers what its Secrets deliver. It does not know
+// how a candidate is rendered: pkg/operand passes in the container and the delivered paths.
+package customccm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+)
+
+const (
+	// Object is the resource that has Field.
+	Object = "cloudcontrollermanager.operator.openshift.io/cluster"
+
+	// Field is the field of Object that describes the custom cloud-controller-manager.
+	Field = "spec.custom"
+)
+
+// CCM is a custom cloud-controller-manager.
+type CCM struct {
+	// Spec is spec.custom; nil where it is unset.
+	Spec *operatorv1.CustomCloudControllerManager
+
+	// Fixed are the names of the flags that the phase sets whatever Spec has.
+	Fixed []string
+}
+
+// Overlay applies Spec to the operand's container, whose arguments and environment are the operator's.
+func (c CCM) Overlay(container *corev1.Container) {
+	if c.Spec == nil {
+		return
+	}
+	if len(c.Spec.Command) > 0 {
+		container.Command = c.Spec.Command
+	}
+	container.Args = c.arguments(container.Args)
+	for _, variable := range c.Spec.Env {
+		isSame := func(v corev1.EnvVar) bool { return v.Name == variable.Name }
+		container.Env = append(slices.DeleteFunc(container.Env, isSame),
+			corev1.EnvVar{Name: variable.Name, Value: variable.Value})
+	}
+	if c.Spec.Probe == nil {
+		return
+	}
+	for _, probe := range []*corev1.Probe{container.StartupProbe, container.ReadinessProbe, container.LivenessProbe} {
+		probe.HTTPGet = &corev1.HTTPGetAction{
+			Scheme: corev1.URIScheme(cmp.Or(c.Spec.Probe.Scheme, string(corev1.URISchemeHTTPS))),
+			Path:   cmp.Or(c.Spec.Probe.Path, probe.HTTPGet.Path),
+			Port:   intstr.FromInt32(cmp.Or(c.Spec.Probe.Port, probe.HTTPGet.Port.IntVal)),
+		}
+	}
+}
+
+// arguments returns the container's arguments. With ArgsPolicy Extend an argument of the form --name=value replaces the
+// operator's one of that name, and any other is appended.
+func (c CCM) arguments(defaults []string) []string {
+	if c.Spec.ArgsPolicy == operatorv1.ReplaceArgs {
+		return slices.Clone(c.Spec.Args)
+	}
+	args := slices.Clone(defaults)
+	for _, arg := range c.Spec.Args {
+		name, _ := flagOf(arg)
+		if slices.Contains(c.Fixed, name) {
+			continue
+		}
+		i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "--"+name+"=") })
+		if name != "" && strings.HasPrefix(arg, "--") && i >= 0 {
+			args[i] = arg
+			continue
+		}
+		args = append(args, arg)
+	}
+	return args
+}
+
+// Placeholder returns an error if Spec has a string that the installer would replace on the node.
+func (c CCM) Placeholder() error {
+	if c.Spec == nil {
+		return nil
+	}
+	for _, v := range c.values() {
+		if _, _, name, found := confdoc.Placeholders([]byte(v.value)); found {
+			return fmt.Errorf("%s has the text %s in it, which the installer replaces on each node; use another text",
+				v.field, name)
+		}
+	}
+	for _, variable := range c.Spec.Env {
+		if _, _, name, found := confdoc.Placeholders([]byte(variable.Name)); found {
+			return fmt.Errorf("%s has the text %s in its name, which the installer replaces on each node; "+
+				"use another name", at("env[%s]", variable.Name), name)
+		}
+	}
+	return nil
+}
+
+// value is a string that Spec puts into the pod.
+type value struct{ field, value string }
+
+// values returns every string that Spec puts into the pod.
+func (c CCM) values() []value {
+	all := []value{{at("image"), c.Spec.Image}}
+	for i, word := range c.Spec.Command {
+		all = append(all, value{at("command[%d]", i), word})
+	}
+	for i, arg := range c.Spec.Args {
+		all = append(all, value{at("args[%d]", i), arg})
+	}
+	for _, variable := range c.Spec.Env {
+		all = append(all, value{at("env[%s]", variable.Name), variable.Value})
+	}
+	if c.Spec.Probe != nil {
+		all = append(all, value{at("probe.path"), c.Spec.Probe.Path})
+	}
+	return all
+}
+
+// at returns the path of a field of spec.custom.
+func at(format string, args ...any) string { return Field + "." + fmt.Sprintf(format, args...) }

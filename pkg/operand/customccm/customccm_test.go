@@ -1,0 +1,506 @@
+package customccm_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/yaml"
+
+	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/external"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+const (
+	resource     = "cloudcontrollermanager.operator.openshift.io/cluster"
+	rightsNotice = resource + ", key spec.custom: the cloud-controller-manager runs as " +
+		"serviceaccount/cloud-controller-manager in " + "openshift-cloud-controller-manager with the rights that " +
+		"all of them need; what it needs besides has to be bound to it"
+	lease = "the operator judges by lease/cloud-controller-manager in openshift-cloud-controller-manager " +
+		"whether anybody leads"
+	namespaceArg  = "--leader-elect-resource-namespace=openshift-cloud-controller-manager"
+	kubeconfigArg = "--kubeconfig=/etc/kubernetes/static-pod-resources/" +
+		"configmaps/kubeconfigs/cloud-controller-manager.kubeconfig"
+)
+
+// customPlatform runs any custom cloud-controller-manager.
+var customPlatform = platform.Platform{Name: "external", Custom: true, Rewrite: external.Rewrite}
+
+// customInputs are those of a cluster with the given spec.custom, in YAML.
+func customInputs(
+	t *testing.T, phase operand.Phase, custom string, secrets map[string]map[string][]byte,
+) operand.Inputs {
+	t.Helper()
+	spec := &operatorv1.CustomCloudControllerManager{}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(custom), spec))
+	asJSON, err := yaml.YAMLToJSON([]byte(custom))
+	require.NoError(t, err)
+	get := func(name string) (customccm.SourceSecret, error) {
+		source := "secret/" + name + " in openshift-cloud-controller-manager"
+		return customccm.SourceSecret{Source: source, Data: secrets[name]}, nil
+	}
+	gathered, err := customccm.Gather(spec, customccm.Reader{IsReserved: operand.IsOwnSecret, Get: get})
+	require.NoError(t, err)
+	in := operand.Inputs{
+		Phase:    phase,
+		Platform: customPlatform,
+		Config: fmt.Appendf(nil, `{"platform": "external", "infrastructureName": "demo-x7k2p",
+			"apiServerInternalURI": "https://api-int.demo.example.com:6443",
+			"proxy": {"HTTPS_PROXY": "http://proxy.example.com:3128", "NO_PROXY": ".svc"},
+			"extendedArguments": {"cluster-name": ["demo-x7k2p"]}, "custom": %s}`, asJSON),
+		Images:      operand.Images{Operator: "registry/operator:1"},
+		Credentials: operand.CustomCredentials(gathered),
+		Custom:      gathered,
+	}
+	if phase.Files == nil {
+		in.Identity = &operand.Identity{
+			CABundle: []byte("the API server's CA"), CertSyncerToken: []byte("cert-syncer-token"),
+		}
+	}
+	return in
+}
+
+func renderCustom(
+	t *testing.T, phase operand.Phase, custom string, secrets map[string]map[string][]byte,
+) *operand.Resources {
+	t.Helper()
+	resources, err := operand.Render(customInputs(t, phase, custom, secrets))
+	require.NoError(t, err)
+	return resources
+}
+
+func TestWhatSpecCustomDoesToThePod(t *testing.T) {
+	ours := renderCustom(t, operand.OperatorPhase(), `{image: registry/ccm:1}`, nil).Pod.Spec.Containers[0]
+	require.Contains(t, ours.Args, "--cluster-name=demo-x7k2p")
+	require.Equal(t, "registry/ccm:1", ours.Image)
+	for name, tc := range map[string]struct {
+		custom string
+		want   func(c *corev1.Container)
+	}{
+		"nothing but an image": {
+			custom: `{image: registry/ccm:1}`,
+			want:   func(*corev1.Container) {},
+		},
+		"the first argument of ours is replaced too": {
+			custom: `{image: registry/ccm:1, args: [` + strings.Split(ours.Args[0], "=")[0] + `=mine]}`,
+			want:   func(c *corev1.Container) { c.Args[0] = strings.Split(c.Args[0], "=")[0] + "=mine" },
+		},
+		"a switch as the last argument, and a boolean in another spelling": {
+			custom: `{image: registry/ccm:1, argsPolicy: Replace, args: [--leader-elect=1, --leader-elect]}`,
+			want:   func(c *corev1.Container) { c.Args = []string{"--leader-elect=1", "--leader-elect"} },
+		},
+		"true in another spelling": {
+			custom: `{image: registry/ccm:1, args: [--leader-elect=T]}`,
+			want: func(c *corev1.Container) {
+				for i := range c.Args {
+					c.Args[i] = strings.Replace(c.Args[i], "--leader-elect=true", "--leader-elect=T", 1)
+				}
+			},
+		},
+		"a command": {
+			custom: `{image: registry/ccm:1, command: [/bin/ccm, run]}`,
+			want:   func(c *corev1.Container) { c.Command = []string{"/bin/ccm", "run"} },
+		},
+		"arguments take the place of ours of the same name, others follow in their order": {
+			custom: `{image: registry/ccm:1, args: [--z=1, --cluster-name=mine, --a=2, -v=4, more]}`,
+			want: func(c *corev1.Container) {
+				for i := range c.Args {
+					c.Args[i] = strings.Replace(c.Args[i], "--cluster-name=demo-x7k2p", "--cluster-name=mine", 1)
+				}
+				c.Args = append(c.Args, "--z=1", "--a=2", "-v=4", "more")
+			},
+		},
+		"arguments instead of ours": {
+			custom: `{image: registry/ccm:1, argsPolicy: Replace, args: [` + namespaceArg + `, ` + kubeconfigArg + `]}`,
+			want: func(c *corev1.Container) {
+				c.Args = []string{namespaceArg, kubeconfigArg}
+			},
+		},
+		"an environment, which comes before the cluster's proxy": {
+			custom: `{image: registry/ccm:1, env: [{name: REGION, value: one}, {name: NO_PROXY, value: .cloud}]}`,
+			want: func(c *corev1.Container) {
+				c.Env = []corev1.EnvVar{
+					c.Env[0], {Name: "REGION", Value: "one"}, {Name: "NO_PROXY", Value: ".cloud"},
+					{Name: "HTTPS_PROXY", Value: "http://proxy.example.com:3128"},
+				}
+			},
+		},
+		"a probe": {
+			custom: `{image: registry/ccm:1, probe: {port: 9999, scheme: HTTP, path: /live}}`,
+			want:   probed("HTTP", "/live", 9999),
+		},
+		"a probe of the port of ours": {
+			custom: `{image: registry/ccm:1, probe: {path: /live}}`,
+			want:   probed("HTTPS", "/live", 10258),
+		},
+		"the highest port": {
+			custom: `{image: registry/ccm:1, probe: {port: 65535}}`,
+			want:   probed("HTTPS", "/healthz", 65535),
+		},
+		"only the port of a probe": {
+			custom: `{image: registry/ccm:1, args: [--secure-port=10300], probe: {port: 10300}}`,
+			want: func(c *corev1.Container) {
+				probed("HTTPS", "/healthz", 10300)(c)
+				for i := range c.Args {
+					c.Args[i] = strings.Replace(c.Args[i], "--secure-port=10258", "--secure-port=10300", 1)
+				}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := ours.DeepCopy()
+			tc.want(want)
+			got := renderCustom(t, operand.OperatorPhase(), tc.custom, nil).Pod.Spec.Containers[0]
+			require.Equal(t, *want, got)
+		})
+	}
+}
+
+func probed(scheme corev1.URIScheme, path string, port int32) func(c *corev1.Container) {
+	return func(c *corev1.Container) {
+		for _, probe := range []*corev1.Probe{c.StartupProbe, c.ReadinessProbe, c.LivenessProbe} {
+			probe.HTTPGet = &corev1.HTTPGetAction{Scheme: scheme, Path: path, Port: intstr.FromInt32(port)}
+		}
+	}
+}
+
+func TestOnTheBootstrapNodeACustomCCMInitialisesNodesAndNothingElse(t *testing.T) {
+	pod := renderCustom(t, operand.BootstrapPhase(), `{image: registry/ccm:1,
+		args: [--controllers=*, --leader-elect=true, --authentication-skip-lookup=false, --region=one]}`, nil).Pod
+	args := pod.Spec.Containers[0].Args
+	require.Contains(t, args, "--controllers=cloud-node-controller")
+	require.Contains(t, args, "--leader-elect=false")
+	require.Contains(t, args, "--authentication-skip-lookup=true")
+	require.Contains(t, args, "--region=one")
+	require.NotContains(t, args, "--controllers=*")
+}
+
+func TestSecretsOfSpecCustomAreDelivered(t *testing.T) {
+	const custom = `{image: registry/ccm:1,
+		secrets: [{name: a}, {name: b, delivery: ReadOnce}, {name: c, delivery: Reloaded}],
+		args: [--key=/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/key,
+			"--paths=/etc/kubernetes/static-pod-certs/secrets/cloud-tokens/token,/etc/kubernetes/static-pod-certs"]}`
+	secrets := map[string]map[string][]byte{
+		"a": {"key": []byte("1")}, "b": {"other": []byte("2")}, "c": {"token": []byte("3"), "key": []byte("4")},
+	}
+
+	operator := renderCustom(t, operand.OperatorPhase(), custom, secrets)
+	credentials := operator.Secrets[1]
+	require.Equal(t, "cloud-credentials", credentials.Name)
+	require.Equal(t, map[string][]byte{"key": []byte("1"), "other": []byte("2")}, credentials.Data)
+	podConfigMap := operator.ConfigMaps[len(operator.ConfigMaps)-1]
+	require.Equal(t, "key,token", podConfigMap.Annotations[customccm.ReloadedAnnotation])
+
+	secrets["c"] = map[string][]byte{"token": []byte("new"), "key": []byte("new")}
+	require.Equal(t, operator.Digest, renderCustom(t, operand.OperatorPhase(), custom, secrets).Digest,
+		"what is reloaded is no part of the candidate")
+
+	bootstrap := renderCustom(t, operand.BootstrapPhase(), custom, secrets)
+	files := map[string]string{}
+	for _, f := range bootstrap.Files {
+		if f.Secret {
+			files[f.Name] = string(f.Data)
+		}
+	}
+	require.Equal(t, map[string]string{
+		"cloud-controller-manager-secret-cloud-config-cloud.conf": "",
+		"cloud-controller-manager-secret-cloud-credentials-key":   "1",
+		"cloud-controller-manager-secret-cloud-credentials-other": "2",
+		"cloud-controller-manager-secret-cloud-tokens-key":        "new",
+		"cloud-controller-manager-secret-cloud-tokens-token":      "new",
+	}, files)
+	var mounts []string
+	for _, mount := range bootstrap.Pod.Spec.Containers[0].VolumeMounts {
+		mounts = append(mounts, mount.MountPath)
+	}
+	require.Subset(t, mounts, []string{
+		"/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/key",
+		"/etc/kubernetes/static-pod-certs/secrets/cloud-tokens/token",
+	})
+}
+
+func TestACustomCCMTellsWhoseRightsItHas(t *testing.T) {
+	for _, tc := range []struct {
+		phase operand.Phase
+		want  []string
+	}{
+		{operand.OperatorPhase(), []string{rightsNotice}},
+		{operand.BootstrapPhase(), nil},
+	} {
+		var warnings []string
+		for _, w := range renderCustom(t, tc.phase, `{image: registry/ccm:1}`, nil).Warnings {
+			warnings = append(warnings, w.String())
+		}
+		require.Equal(t, tc.want, warnings, tc.phase.Name)
+	}
+}
+
+func TestWhatIsRefusedOfSpecCustom(t *testing.T) {
+	const at = resource + ", key spec.custom."
+	secrets := map[string]map[string][]byte{
+		"a": {"key": []byte("1"), "more": []byte("1")}, "same": {"key": []byte("2")}, "empty": {},
+		"big": {"big": []byte(strings.Repeat("x", 1<<20))}, "placeholder": {"x": []byte("\nthe REVISION")},
+	}
+	for name, tc := range map[string]struct {
+		custom string
+		want   []string
+	}{
+		"no image": {
+			custom: `{command: [/ccm]}`,
+			want: []string{at + "image: no release ships a cloud-controller-manager for platform external; " +
+				"name its image here"},
+		},
+		"a built-in platform that is not the cluster's": {
+			custom: `{platform: AlibabaCloud, image: registry/ccm:1}`,
+			want: []string{at + "platform: platform AlibabaCloud cannot run here; correct it, or remove it and " +
+				"say what runs"},
+		},
+		"values that the API server would not take": {
+			custom: `{image: registry/ccm:1, argsPolicy: Prepend, secrets: [{name: a, delivery: Env}],
+				probe: {scheme: TCP, path: healthz, port: 65536}}`,
+			want: []string{
+				at + `argsPolicy: it is "Prepend"; give Extend or Replace`,
+				at + `secrets[a].delivery: it is "Env"; give ReadOnce or Reloaded`,
+				at + `probe.scheme: it is "TCP"; give HTTP or HTTPS`,
+				at + `probe.path: it is "healthz"; begin it with a slash`,
+				at + `probe.port: it is 65536; give a port from 1 to 65535`,
+			},
+		},
+		"a port below the lowest": {
+			custom: `{image: registry/ccm:1, probe: {port: -1}}`,
+			want:   []string{at + `probe.port: it is -1; give a port from 1 to 65535`},
+		},
+		"a flag of ours whose value is the next argument": {
+			custom: `{image: registry/ccm:1, args: [--cluster-name, mine]}`,
+			want: []string{at + "args[0]: the operator sets --cluster-name too; write it with its value, as " +
+				"--cluster-name=value"},
+		},
+		"no leader election": {
+			custom: `{image: registry/ccm:1, args: [--leader-elect=F]}`,
+			want: []string{at + "args: --leader-elect is F, but " + lease + "; leave it out or give " +
+				"--leader-elect=true"},
+		},
+		"other leases": {
+			custom: `{image: registry/ccm:1, args: [--leader-elect-resource-name=mine,
+				--leader-elect-resource-namespace=kube-system]}`,
+			want: []string{
+				at + "args: --leader-elect-resource-name is mine, but " + lease + "; leave it out or give " +
+					"--leader-elect-resource-name=cloud-controller-manager",
+				at + "args: --leader-elect-resource-namespace is kube-system, " +
+					"but " + lease + "; leave it out or give " +
+					"--leader-elect-resource-namespace=openshift-cloud-controller-manager",
+			},
+		},
+		"another lease among arguments that replace ours": {
+			custom: `{image: registry/ccm:1, argsPolicy: Replace,
+				args: [--leader-elect-resource-namespace, kube-system]}`,
+			want: []string{
+				at + "args: --leader-elect-resource-namespace is kube-system, " +
+					"but " + lease + "; leave it out or give " +
+					"--leader-elect-resource-namespace=openshift-cloud-controller-manager",
+			},
+		},
+		"the operator's own variable": {
+			custom: `{image: registry/ccm:1, env: [{name: SSL_CERT_FILE, value: /mine}]}`,
+			want: []string{at + "env[SSL_CERT_FILE]: the operator sets this variable: remove it; a CA to trust " +
+				"belongs in the ConfigMap that " +
+				"spec.trustedCA of proxy.config.openshift.io/cluster names"},
+		},
+		"a variable twice": {
+			custom: `{image: registry/ccm:1, env: [{name: A, value: "1"}, {name: A, value: "2"}]}`,
+			want:   []string{at + "env[A]: there are two of this name; remove one"},
+		},
+		"another port and no probe of it": {
+			custom: `{image: registry/ccm:1, args: [--secure-port=10300]}`,
+			want: []string{at + "probe.port: --secure-port is 10300, but nothing is said here, so port 10258 " +
+				"would be probed and the " +
+				"cloud-controller-manager restarted for ever; give the port where it answers"},
+		},
+		"a file that is not delivered": {
+			custom: `{image: registry/ccm:1, secrets: [{name: a}],
+				args: ["--keys=x,/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee"],
+				env: [{name: TOKEN, value: "file:///etc/kubernetes/static-pod-certs/secrets/cloud-tokens/token"}]}`,
+			want: []string{
+				at + "args[0]: nothing is delivered as " +
+					"/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee, there is key, more in " +
+					"that folder; correct the path",
+				at + "env[TOKEN]: nothing is delivered as " +
+					"/etc/kubernetes/static-pod-certs/secrets/cloud-tokens/token; correct the path, or add the " +
+					"key to a Secret of spec.custom.secrets",
+			},
+		},
+		"what only the cert-syncer reads": {
+			custom: `{image: registry/ccm:1, args: [--token=/etc/kubernetes/static-pod-resources/secrets/cert-syncer-token/token]}`,
+			want: []string{at + "args[0]: nothing is delivered as /etc/kubernetes/static-pod-resources/secrets/cert-syncer-token/token; " +
+				"correct the path, or add the key to a Secret of spec.custom.secrets"},
+		},
+		"a text that the installer replaces in an argument": {
+			custom: `{image: registry/ccm:1, args: [--a=b, --node=NODE_NAME]}`,
+			want: []string{resource + ": spec.custom.args[1] has the text NODE_NAME in it, which the installer " +
+				"replaces on each node; use another text"},
+		},
+		"one in a variable": {
+			custom: `{image: registry/ccm:1, env: [{name: A, value: REVISION}]}`,
+			want: []string{resource + ": spec.custom.env[A] has the text REVISION in it, which the installer " +
+				"replaces on each node; use another text"},
+		},
+		"one in the name of a variable": {
+			custom: `{image: registry/ccm:1, env: [{name: THE_REVISION, value: ""}]}`,
+			want: []string{resource + ": spec.custom.env[THE_REVISION] has the text REVISION in its name, which " +
+				"the installer replaces on each node; " +
+				"use another name"},
+		},
+		"Secrets of the operator's own": {
+			custom: `{image: registry/ccm:1, secrets: [{name: cloud-config},
+				{name: cloud-credentials-12, delivery: Reloaded}, {name: kube-token}, {name: raw-cloud-credentials},
+				{name: cert-syncer-identity}]}`,
+			want: []string{
+				at + "secrets[cloud-config]: this name is the operator's own; put the keys into a Secret of " +
+					"another name",
+				at + "secrets[cloud-credentials-12]: this name is the operator's own; put the keys into a Secret " +
+					"of another name",
+				at + "secrets[kube-token]: this name is the operator's own; put the keys into a Secret of another name",
+				at + "secrets[raw-cloud-credentials]: this name is the operator's own; put the keys into a " +
+					"Secret of another name",
+				at + "secrets[cert-syncer-identity]: this name is the operator's own; put the keys into a Secret " +
+					"of another name",
+			},
+		},
+		"Secrets that are missing or empty": {
+			custom: `{image: registry/ccm:1, secrets: [{name: gone}, {name: empty, delivery: Reloaded}]}`,
+			want: []string{
+				"secret/gone in openshift-cloud-controller-manager: it does not exist, but spec.custom.secrets " +
+					"of cloudcontrollermanager/cluster names it; " +
+					"create it, or remove it there",
+				"secret/empty in openshift-cloud-controller-manager: it has no keys, so it delivers no file; add " +
+					"one, or remove it from spec.custom.secrets of " +
+					"cloudcontrollermanager/cluster",
+			},
+		},
+		"two Secrets with the same key": {
+			custom: `{image: registry/ccm:1, secrets: [{name: a}, {name: same}]}`,
+			want: []string{"secret/same in openshift-cloud-controller-manager, key key: secret/a in " +
+				"openshift-cloud-controller-manager has this key too, " +
+				"and both are delivered alike; rename it in one of them"},
+		},
+		"more than one Secret can hold": {
+			custom: `{image: registry/ccm:1, secrets: [{name: big, delivery: Reloaded}]}`,
+			want: []string{at + "secrets: all Secrets that are Reloaded are 1048579 bytes together, more than " +
+				"the 1032192 that fit into one; remove some"},
+		},
+		"a Secret with a text that the installer replaces, read once": {
+			custom: `{image: registry/ccm:1, secrets: [{name: placeholder}]}`,
+			want: []string{"secret/placeholder in openshift-cloud-controller-manager, key x, line 2:5: this has " +
+				"the text REVISION in it, which the installation " +
+				"on a node replaces in every file: rotate the credential or change the value"},
+		},
+		"and reloaded": {
+			custom: `{image: registry/ccm:1, secrets: [{name: placeholder, delivery: Reloaded}]}`,
+			want: []string{"secret/placeholder in openshift-cloud-controller-manager, key x, line 2:5: this has " +
+				"the text REVISION in it, which the installation " +
+				"on a node replaces in every file: rotate the credential or change the value"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := operand.Render(customInputs(t, operand.OperatorPhase(), tc.custom, secrets))
+			var refused *operand.InputError
+			require.ErrorAs(t, err, &refused)
+			var got []string
+			for _, p := range refused.Problems {
+				got = append(got, p.String())
+			}
+			require.Equal(t, tc.want, got)
+		})
+	}
+}
+
+func TestPathsThatAreOnTheNodeAreAccepted(t *testing.T) {
+	for _, path := range []string{
+		"static-pod-resources/secrets/cloud-credentials", // a directory that is empty
+		"static-pod-certs/configmaps/client-ca/ca-bundle.crt", "static-pod-certs/secrets/kube-token/token", "static-pod-certs/secrets/serving-cert/tls.key",
+	} {
+		renderCustom(t, operand.OperatorPhase(), "{image: registry/ccm:1, args: [--path=/etc/kubernetes/"+path+"]}", nil)
+	}
+}
+
+func TestASecretThatFitsIsDelivered(t *testing.T) {
+	const maxBytes = 1032192
+	secrets := map[string]map[string][]byte{"a": {"key": make([]byte, maxBytes-len("key"))}}
+	resources := renderCustom(t, operand.OperatorPhase(), `{image: registry/ccm:1, secrets: [{name: a}]}`, secrets)
+	require.Equal(t, secrets["a"], resources.Secrets[1].Data)
+}
+
+func TestSpecCustomCannotBeOverridden(t *testing.T) {
+	const payload = "platform external runs the cloud-controller-manager of the release payload, which nothing can replace; remove it"
+	for name, tc := range map[string]struct {
+		phase operand.Phase
+		image string
+		want  string
+	}{
+		"in the cluster": {operand.OperatorPhase(), "", ", key spec.unsupportedConfigOverrides.custom: " +
+			"spec.custom cannot be overridden; remove it and change spec.custom"},
+		"in the cluster, on a platform of the payload": {operand.OperatorPhase(), "image", ", key spec.unsupportedConfigOverrides.custom: " + payload},
+		"at bootstrap, on a platform of the payload":   {operand.BootstrapPhase(), "image", ", key custom: " + payload},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := customInputs(t, tc.phase, `{image: registry/ccm:1}`, nil)
+			in.Platform.Image = tc.image
+			in.Overrides = []byte(`{"custom": {"image": "registry/mine:1"}}`)
+			_, err := operand.Render(in)
+			require.ErrorContains(t, err, resource+tc.want)
+		})
+	}
+}
+
+func TestAPlatformOfThePayloadNeedsNoImageOfSpecCustom(t *testing.T) {
+	in := customInputs(t, operand.OperatorPhase(), `{args: [--a=b]}`, nil)
+	in.Platform = platform.Platform{Name: "alibabacloud", Image: "image", Rewrite: external.Rewrite}
+	in.Images.Operand = "registry/ccm:1"
+	in.Config = []byte(strings.Replace(string(in.Config), `"platform": "external"`, `"platform": "alibabacloud"`, 1))
+	_, err := operand.Render(in)
+	require.EqualError(t, err, resource+", key spec.custom.args: platform alibabacloud has this built in; remove it")
+}
+
+func TestNobodyJudgesPathsWithoutTheSecrets(t *testing.T) {
+	in := customInputs(t, operand.OperatorPhase(), `{image: registry/ccm:1, secrets: [{name: gone}],
+		args: [--key=/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/key]}`, nil)
+	in.Custom.Problems = nil
+	checked, err := operand.Check(in)
+	require.NoError(t, err)
+	require.Empty(t, checked.Problems)
+}
+
+func TestThatTheLeaseOfArgumentsInsteadOfOursIsUnknownIsTold(t *testing.T) {
+	resources := renderCustom(t, operand.OperatorPhase(),
+		`{image: registry/ccm:1, argsPolicy: Replace, args: [--leader-election-id=x]}`, nil)
+	require.Len(t, resources.Warnings, 2)
+	require.Equal(t, resource+", key spec.custom.args: there is no "+
+		"--leader-elect-resource-namespace=openshift-cloud-controller-manager; "+
+		lease+", so it has to be renewed", resources.Warnings[0].String())
+}
+
+func TestABuiltInPlatformTakesNothingButItsImage(t *testing.T) {
+	in := customInputs(t, operand.OperatorPhase(), `{platform: DigitalOcean, image: registry/ccm:1,
+		command: [/a], args: [--a=b], argsPolicy: Extend, env: [{name: A, value: b}],
+		secrets: [{name: a}], probe: {port: 1}}`, map[string]map[string][]byte{"a": {"key": nil}})
+	in.Platform = platform.Platform{Name: "alibabacloud", Rewrite: external.Rewrite}
+	in.Config = []byte(strings.Replace(string(in.Config), `"platform": "external"`, `"platform": "alibabacloud"`, 1))
+	_, err := operand.Render(in)
+	const at = resource + ", key spec.custom."
+	require.EqualError(t, err, strings.Join([]string{
+		at + "platform: it is DigitalOcean, but infrastructure.config.openshift.io/cluster says alibabacloud; " +
+			"remove it",
+		at + "command: platform alibabacloud has this built in; remove it",
+		at + "args: platform alibabacloud has this built in; remove it",
+		at + "argsPolicy: platform alibabacloud has this built in; remove it",
+		at + "env: platform alibabacloud has this built in; remove it",
+		at + "secrets: platform alibabacloud has this built in; remove it",
+		at + "probe: platform alibabacloud has this built in; remove it",
+	}, "\n"))
+}

@@ -1,0 +1,41 @@
+package customccm
+
+import (
+	"strconv"
+	"strings"
+)
+
+// flagOf returns the name and the value of an argument of the form --name=value; both are empty for any other.
+func flagOf(arg string) (name, value string) {
+	name, value, found := strings.Cut(arg, "=")
+	if !found || !strings.HasPrefix(name, "-") {
+		return "", ""
+	}
+	return strings.TrimLeft(name, "-"), value
+}
+
+// flagValue returns the last value of a flag among args, and whether args has the flag. The value may be the next
+// argument.
+func flagValue(args []string, name string) (value string, found bool) {
+	for i, arg := range args {
+		if n, v := flagOf(arg); n == name {
+			value, found = v, true
+		}
+		if !strings.HasPrefix(arg, "-") || strings.TrimLeft(arg, "-") != name {
+			continue
+		}
+		// A boolean flag needs no value.
+		value, found = "true", true
+		if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+			value = args[i+1]
+		}
+	}
+	return value, found
+}
+
+// sameValue reports whether two values of a flag are equal. A boolean has several spellings.
+func sameValue(a, b string) bool {
+	left, leftErr := strconv.ParseBool(a)
+	right, rightErr := strconv.ParseBool(b)
+	return a == b || leftErr == nil && rightErr == nil && left == right
+}

@@ -1,0 +1,59 @@
+package customccm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ReloadedAnnotation on the pod ConfigMap holds the keys of Secrets.Reloaded, joined by commas: what the pod may still
+// read from the Secret cloud-tokens when spec.custom no longer names them. It is empty where there are none.
+const ReloadedAnnotation = "cloud-controller-manager.openshift.io/reloaded-secrets"
+
+// AnnotationOf returns the value of ReloadedAnnotation for the reloaded keys of a candidate.
+func AnnotationOf(reloaded map[string][]byte) string {
+	return strings.Join(slices.Sorted(maps.Keys(reloaded)), ",")
+}
+
+// ReloadedBy returns the keys in ReloadedAnnotation of a pod ConfigMap.
+func ReloadedBy(podConfigMap *corev1.ConfigMap) []string {
+	return strings.FieldsFunc(podConfigMap.Annotations[ReloadedAnnotation], func(r rune) bool { return r == ',' })
+}
+
+// ReloadedByPods returns the keys of the Secret cloud-tokens that Secrets of spec.custom deliver to a pod that may run:
+// the candidate's, and those of each revision that a node runs or is about to run. A revision with the candidate's pod
+// is skipped, so that a Secret that spec.custom no longer names leaves the nodes even if nothing else changed.
+//
+// configMaps are those of the operand's namespace. The one called candidate and its copies are read.
+func ReloadedByPods(
+	candidate string, configMaps []*corev1.ConfigMap, nodes []operatorv1.NodeStatus,
+) []string {
+	byName := map[string]*corev1.ConfigMap{}
+	for _, configMap := range configMaps {
+		byName[configMap.Name] = configMap
+	}
+	current := byName[candidate]
+	keys := map[string]bool{}
+	add := func(podConfigMap *corev1.ConfigMap) {
+		if podConfigMap == nil {
+			return
+		}
+		for _, key := range ReloadedBy(podConfigMap) {
+			keys[key] = true
+		}
+	}
+	add(current)
+	for _, node := range nodes {
+		for _, revision := range []int32{node.CurrentRevision, node.TargetRevision} {
+			copied := byName[fmt.Sprintf("%s-%d", candidate, revision)]
+			if current == nil || copied == nil || !maps.Equal(copied.Data, current.Data) {
+				add(copied)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
+}
