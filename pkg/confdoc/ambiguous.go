@@ -141,7 +141,7 @@ func (d *Tree) nodeOf(v decoded, at *Node) *Node {
 	if !value.IsValid() || value.IsZero() {
 		return n
 	}
-	switch value.Kind() { //nolint:exhaustive // The others do not come out of a document.
+	switch value.Kind() {
 	case reflect.Slice:
 		n.Kind = ListNode
 		for i := range value.Len() {
