@@ -18,6 +18,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
 )
 
 func TestARevisionThatIsHeldBackIsReported(t *testing.T) {
@@ -69,4 +70,20 @@ func TestARevisionThatIsHeldBackIsReported(t *testing.T) {
 
 	c.reason = func() (string, error) { return "", errors.New("no cache") }
 	require.EqualError(t, c.sync(t.Context(), nil), "no cache")
+}
+
+func TestItComesBackByItselfWhenARevisionWasHeldBackForTooLong(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC))
+	target := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	pod := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: operand.PodConfigMap}}
+	require.NoError(t, target.Core().V1().ConfigMaps().Informer().GetStore().Add(pod))
+	c := &heldBackRevisions{
+		operator:   v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{}, &operatorv1.StaticPodOperatorStatus{}, nil, nil),
+		configMaps: target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace),
+		reason:     func() (string, error) { return "a token is missing", nil },
+		clock:      clock,
+	}
+	calls, err := controllertest.NewTimer(clock, events.NewInMemoryRecorder("test", clock)).Run(t.Context(), c.sync, time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{0, heldBackPatience}, calls)
 }

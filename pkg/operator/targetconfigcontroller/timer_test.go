@@ -1,9 +1,11 @@
 package targetconfigcontroller
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
@@ -15,4 +17,17 @@ func TestItComesBackByItselfWhenANewClusterHadItsTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []time.Duration{0, time.Minute}, calls)
 	require.Len(t, f.problems(t), 1)
+}
+
+func TestItComesBackByItselfWhenTheObserversHaveNothingToWrite(t *testing.T) {
+	f := newFixture(t, goodInputs()...)
+	f.scribbled = true
+	sync := func(ctx context.Context, syncCtx factory.SyncContext) error {
+		defer func() { f.scribbled = false }()
+		return f.sync(ctx, syncCtx)
+	}
+	calls, err := controllertest.NewTimer(f.clock, f.recorder).Run(t.Context(), sync, time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{0, userPatience}, calls)
+	require.NotEmpty(t, f.writes())
 }
