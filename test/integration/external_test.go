@@ -67,7 +67,7 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			restore := sync.OnceFunc(tc.makeBad(t, c))
 			defer restore()
-			c.awaitCondition(t, tc.condition, operatorv1.ConditionTrue, tc.message+c.untilThen(t, tc.condition))
+			c.awaitCondition(t, tc.condition, operatorv1.ConditionTrue, tc.message+c.standIn(t, tc.condition))
 			require.Equal(t, good, c.delivered(t))
 			c.awaitKey(t, "cloud-tokens", "token", "second")
 			restore()
@@ -86,9 +86,9 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 		secrets := c.kube.CoreV1().Secrets(targetNamespace)
 		require.NoError(t, secrets.Delete(t.Context(), "acme-token", metav1.DeleteOptions{}))
 		require.NoError(t, secrets.Delete(t.Context(), "cloud-tokens", metav1.DeleteOptions{}))
-		c.awaitCondition(t, "RevisionHeldBackDegraded", operatorv1.ConditionTrue, "no revision is made of the accepted configuration, because "+
-			"secret/cloud-tokens in openshift-cloud-controller-manager does not have token, which the cloud-controller-manager reads from it; "+
-			"the conditions of the controllers that write it say why")
+		c.awaitCondition(t, "RevisionHeldBackDegraded", operatorv1.ConditionTrue, "the accepted configuration is not rolled out: "+
+			"secret/cloud-tokens in openshift-cloud-controller-manager does not have token, which the cloud-controller-manager reads; "+
+			"check the other Degraded conditions for the cause")
 		c.createSecret(t, "acme-token", "token", "second")
 		c.awaitKey(t, "cloud-tokens", "token", "second")
 		c.awaitCondition(t, "RevisionHeldBackDegraded", operatorv1.ConditionFalse, "")
@@ -110,7 +110,7 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 	c.noRequestDenied(t)
 }
 
-// badExternals are changes of what the administrator says and delivers.
+// badExternals are invalid changes of the administrator's inputs.
 var badExternals = map[string]badInput{
 	"a cloud-controller-manager that is taken away": {
 		makeBad:   external(ownCCM, ""),
@@ -183,7 +183,7 @@ var badExternals = map[string]badInput{
 	},
 }
 
-// external replaces a text in spec.external; an empty one takes all of it away.
+// external replaces a string in spec.external; an empty string removes spec.external.
 func external(from, to string) func(*testing.T, *cluster) func() {
 	return func(t *testing.T, c *cluster) func() {
 		changed := ""
@@ -196,7 +196,7 @@ func external(from, to string) func(*testing.T, *cluster) func() {
 	}
 }
 
-func TestTheAPIServerRefusesWhatSpecExternalCannotSay(t *testing.T) {
+func TestTheAPIServerRejectsInvalidSpecExternal(t *testing.T) {
 	c := startCluster(t, configv1.NonePlatformType)
 	for name, tc := range map[string]struct{ external, want string }{
 		"a built-in one with arguments": {
@@ -222,7 +222,7 @@ func TestTheAPIServerRefusesWhatSpecExternalCannotSay(t *testing.T) {
 	}
 }
 
-// waitForSomebody makes the cluster one on an External platform whose nodes wait for a cloud-controller-manager.
+// waitForSomebody puts the cluster on an External platform whose nodes wait for a cloud-controller-manager.
 func (c *cluster) waitForSomebody(t *testing.T) {
 	t.Helper()
 	infrastructures := c.config.ConfigV1().Infrastructures()
@@ -242,7 +242,7 @@ func (c *cluster) waitForSomebody(t *testing.T) {
 	}))
 }
 
-// setExternal makes spec.external what the YAML says; an empty one takes it away.
+// setExternal sets spec.external to the YAML; an empty string removes it.
 func (c *cluster) setExternal(t *testing.T, external string) error {
 	t.Helper()
 	client := c.dynamic.Resource(ccmv1.Resource)
@@ -282,7 +282,7 @@ func (c *cluster) awaitKey(t *testing.T, secret, key, value string) {
 	})
 }
 
-// requireNothingSaid waits until no condition has the text.
+// requireNothingSaid waits until no condition contains the text.
 func (c *cluster) requireNothingSaid(t *testing.T, text string) {
 	t.Helper()
 	await(t, fmt.Sprintf("%q to go", text), func(ctx context.Context) error {
@@ -294,7 +294,7 @@ func (c *cluster) requireNothingSaid(t *testing.T, text string) {
 	})
 }
 
-// requireOwnCCM looks at what became of ownCCM in the first revision.
+// requireOwnCCM checks ownCCM in the first revision.
 func (c *cluster) requireOwnCCM(t *testing.T) {
 	t.Helper()
 	delivered := c.delivered(t)

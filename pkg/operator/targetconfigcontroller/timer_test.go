@@ -14,5 +14,5 @@ func TestItComesBackByItselfWhenANewClusterHadItsTime(t *testing.T) {
 	calls, err := controllertest.NewTimer(f.clock, f.recorder).Run(t.Context(), f.sync, time.Hour)
 	require.NoError(t, err)
 	require.Equal(t, []time.Duration{0, time.Minute}, calls)
-	require.Len(t, f.problems(t), 1)
+	require.Len(t, f.trueConditions(t), 1)
 }
