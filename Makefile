@@ -1,4 +1,4 @@
-# What a contributor needs, and nothing that the go command does by itself. `make help` lists it.
+# Targets for contributors that the go command does not have. `make help` lists them.
 
 SHELL       := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
@@ -11,7 +11,7 @@ BINARY  := cluster-cloud-controller-manager-operator
 VERSION ?= $(or $(OS_GIT_VERSION),$(shell git describe --tags --always --dirty 2>/dev/null),unknown)
 COMMIT  ?= $(or $(OS_GIT_COMMIT),$(shell git rev-parse HEAD 2>/dev/null),unknown)
 TREE    ?= $(if $(OS_GIT_TREE_STATE),$(OS_GIT_TREE_STATE),$(if $(shell git status --porcelain 2>/dev/null),dirty,clean))
-# The date of the commit, not of the build: the same source gives the same bytes.
+# The commit's date, not the build's: the same source yields the same bytes.
 DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null)
 
 PKG     := github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version
@@ -65,7 +65,7 @@ update-golden: ## rewrite the expected outputs of the tests and the generated fi
 	@hack/generate.sh
 	@hack/update-golden.sh
 
-# Not listed by help: the building blocks of the targets above, and what is too long for every day.
+# Not listed by help: parts of the targets above, and targets that take too long for everyday use.
 
 .PHONY: generate
 generate:

@@ -1,5 +1,5 @@
-// Package bindata embeds what the operator applies and renders from: the operand's pod and configuration, the
-// folders of the platforms, and the static resources.
+// Package bindata embeds the assets that the operator applies and renders: the operand's pod and configuration, the
+// platforms' directories, and the static resources.
 package bindata
 
 import (
@@ -20,7 +20,7 @@ func Read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// MustRead is Read for an asset that is known to exist when the program is built; it panics otherwise.
+// MustRead is Read for an asset that is part of every build; it panics on an error.
 func MustRead(path string) []byte {
 	data, err := Read(path)
 	if err != nil {
@@ -29,5 +29,5 @@ func MustRead(path string) []byte {
 	return data
 }
 
-// FS is the tree of all assets, rooted above "assets".
+// FS returns the tree of all assets. Its root has the directory "assets".
 func FS() fs.FS { return files }

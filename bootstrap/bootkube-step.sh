@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# The step of bootkube.sh that puts a cloud-controller-manager on the bootstrap node, to be pasted in after the
-# machine-config-operator's: by then the release's image-references and every other operator's manifests are there.
+# The step of bootkube.sh that runs a cloud-controller-manager on the bootstrap node. Paste it after the
+# machine-config-operator's step: the release's image-references and the other operators' manifests exist then.
 #
-# It runs in /opt/openshift and expects of its surroundings what every step does: errexit, nounset and pipefail, the
-# functions bootkube_podman_run, record_service_stage_start and record_service_stage_success, and the variables VERSION
-# and CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE, which is "$(image_for cluster-cloud-controller-manager-operator)".
+# It runs in /opt/openshift and has the requirements of every step: errexit, nounset and pipefail, the functions
+# bootkube_podman_run, record_service_stage_start and record_service_stage_success, and the variables VERSION and
+# CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE, which is "$(image_for cluster-cloud-controller-manager-operator)".
 
 : "${BOOTSTRAP_CONFIGS_DIR:=/etc/kubernetes/bootstrap-configs}"
 
-# Not every folder of the output exists on every platform, and cp fails on a glob that matches nothing.
+# Some output directories do not exist on every platform, and cp fails on a glob without a match.
 copy_rendered() {
 	local source="cloud-controller-manager-bootstrap/$1" target="$2" file
 	mkdir --parents "$target"
@@ -25,7 +25,7 @@ if [ ! -f cloud-controller-manager-bootstrap.done ]; then
 
 	rm --recursive --force cloud-controller-manager-bootstrap
 
-	# The credentials among the outputs are root's.
+	# root owns the credentials in the output.
 	bootkube_podman_run \
 		--name cloud-controller-manager-render \
 		--user 0 \
@@ -45,7 +45,7 @@ if [ ! -f cloud-controller-manager-bootstrap.done ]; then
 	copy_rendered config "${BOOTSTRAP_CONFIGS_DIR}"
 	copy_rendered tls tls
 	copy_rendered manifests manifests
-	# The pod comes last: cluster-bootstrap starts what it finds there.
+	# The pod comes last, because cluster-bootstrap starts every pod that it finds.
 	copy_rendered bootstrap-manifests bootstrap-manifests
 
 	touch cloud-controller-manager-bootstrap.done

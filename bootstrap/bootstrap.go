@@ -1,7 +1,7 @@
-// Package bootstrap embeds what the bootstrap node needs besides the assets that every phase shares: the phase's
-// overlay of the operand's configuration and pod, and the manifests that have to exist before the operator runs.
+// Package bootstrap embeds the bootstrap phase's overlay of the operand's configuration and pod, and the manifests
+// that must exist before the operator runs. All other assets are shared with the other phase.
 //
-// bootkube-step.sh beside it is the step of bootkube.sh that calls render and puts its outputs in place.
+// bootkube-step.sh is the step of bootkube.sh that calls render and installs its outputs.
 package bootstrap
 
 import (
@@ -13,35 +13,35 @@ import (
 //go:embed config.yaml pod-patch.yaml manifests
 var files embed.FS
 
-// Config is the phase's layer of the operand's configuration, YAML.
+// Config returns the bootstrap phase's layer of the operand's configuration as YAML.
 func Config() []byte { return mustRead("config.yaml") }
 
-// PodPatch is the phase's strategic merge patch of the pod, YAML.
+// PodPatch returns the bootstrap phase's strategic merge patch of the pod as YAML.
 func PodPatch() []byte { return mustRead("pod-patch.yaml") }
 
-// Manifest is one object that the bootstrap node creates in the cluster.
+// Manifest is an object that the bootstrap node creates in the cluster.
 type Manifest struct {
-	// Name is the name of its file, unique among the manifests of all operators.
+	// Name is the file name, unique among the manifests of all operators.
 	Name string
 	// Data is YAML.
 	Data []byte
 }
 
-// Manifests are created through the API on the bootstrap node, on every platform. They are sorted by name.
+// Manifests returns the manifests, sorted by name. The bootstrap node creates them through the API on every platform.
 func Manifests() []Manifest {
-	const folder = "manifests"
-	entries, err := files.ReadDir(folder)
+	const dir = "manifests"
+	entries, err := files.ReadDir(dir)
 	if err != nil {
 		panic(fmt.Errorf("reading embedded manifests: %w", err))
 	}
 	manifests := make([]Manifest, 0, len(entries))
 	for _, entry := range entries {
-		manifests = append(manifests, Manifest{Name: entry.Name(), Data: mustRead(path.Join(folder, entry.Name()))})
+		manifests = append(manifests, Manifest{Name: entry.Name(), Data: mustRead(path.Join(dir, entry.Name()))})
 	}
 	return manifests
 }
 
-// mustRead panics only when the program was built without one of its files, which the embedding excludes.
+// mustRead returns an embedded file, which is part of every build.
 func mustRead(name string) []byte {
 	data, err := files.ReadFile(name)
 	if err != nil {

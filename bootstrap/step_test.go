@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// asCommand makes the test's own executable the operator's binary.
+	// asCommand makes the test's executable run as the operator's binary.
 	asCommand = "BOOTSTRAP_TEST_AS_COMMAND"
-	// operator is that binary in the product's image.
+	// operator is the path of the binary in the operator's image.
 	operator = "/usr/bin/cluster-cloud-controller-manager-operator"
 )
 
@@ -30,12 +30,12 @@ func TestMain(m *testing.M) {
 	root := &cobra.Command{Use: filepath.Base(operator)}
 	root.AddCommand(render.NewCommand())
 	if err := root.Execute(); err != nil {
-		os.Exit(3) // render exits by itself, so this is the root command's error
+		os.Exit(3) // render exits itself, so this is the root command's error
 	}
 }
 
-// surroundings are what the step expects of bootkube.sh. The container sees the folder of the node as /assets; paths in
-// the options are where that folder really is, as are those in messages.
+// surroundings is the part of bootkube.sh that the step requires. The container sees the node's directory as /assets.
+// Here, options and messages have that directory's real path.
 const surroundings = `
 set -o errexit -o nounset -o pipefail -o errtrace
 VERSION=4.22.0
@@ -55,7 +55,7 @@ run_program() {
 after_render() { :; }
 `
 
-// node is a prepared /opt/openshift, with the folder that stands for /etc/kubernetes/bootstrap-configs in it.
+// node is a prepared /opt/openshift. It contains the directory that replaces /etc/kubernetes/bootstrap-configs.
 type node struct {
 	t   *testing.T
 	dir string
@@ -65,7 +65,7 @@ func newNode(t *testing.T) node {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "pkg", "cmd", "render", "testdata", "openstack"))))
-	// What other steps have put there.
+	// The files of other steps.
 	for _, folder := range []string{"tls", "bootstrap-manifests", "bootstrap-configs"} {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, folder), 0o755))
 	}
@@ -74,7 +74,7 @@ func newNode(t *testing.T) node {
 	return node{t, dir}
 }
 
-// step runs the step; more is what its surroundings do besides.
+// step runs the step; more is additional shell code before it.
 func (n node) step(more string) (code int, stderr string) {
 	n.t.Helper()
 	binary, err := os.Executable()
@@ -128,7 +128,7 @@ func (n node) edit(name, from, to string) {
 	require.NoError(n.t, os.WriteFile(filepath.Join(n.dir, name), []byte(strings.ReplaceAll(data, from, to)), 0o644))
 }
 
-// requireDone checks that everything is where the later steps and cluster-bootstrap look for it.
+// requireDone checks that later steps and cluster-bootstrap find everything.
 func (n node) requireDone() {
 	n.t.Helper()
 	golden := filepath.Join("..", "pkg", "cmd", "render", "testdata", "openstack-out")
@@ -144,7 +144,7 @@ func (n node) requireDone() {
 			require.Equal(n.t, string(want), n.read(filepath.Join(to, entry.Name())), entry.Name())
 		}
 	}
-	// The pod and the configuration have the URLs of proxies, in which there may be a password.
+	// The pod and the configuration have proxy URLs, which may contain a password.
 	private := []string{"bootstrap-manifests/cloud-controller-manager-pod.yaml", "bootstrap-configs/cloud-controller-manager-config.yaml"}
 	for _, name := range n.files("tls") {
 		private = append(private, filepath.Join("tls", name))
@@ -206,7 +206,7 @@ func TestTheStepSucceedsWithoutACloud(t *testing.T) {
 	require.FileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap.done"))
 }
 
-// noCapability is what the installer makes of an install-config without the capability.
+// noCapability is the installer's ClusterVersion without the capability.
 const noCapability = `apiVersion: config.openshift.io/v1
 kind: ClusterVersion
 metadata:
@@ -227,7 +227,7 @@ func TestTheStepCopiesNothingWithoutTheCapability(t *testing.T) {
 	code, stderr := n.step("")
 	require.Equal(t, 0, code, stderr)
 	require.Equal(t, "render: manifests/cvo-overrides.yaml: clusterversion.config.openshift.io/version in openshift-cluster-version "+
-		"disables the capability CloudControllerManager: nothing is written\n", strings.ReplaceAll(stderr, n.dir+"/", ""))
+		"disables the capability CloudControllerManager: no files are written\n", strings.ReplaceAll(stderr, n.dir+"/", ""))
 	require.Equal(t, manifests, n.files("manifests"))
 	require.Equal(t, []string{"kube-apiserver-pod.yaml"}, n.files("bootstrap-manifests"))
 	require.Equal(t, []string{"root-ca.key"}, n.files("tls"))
@@ -249,7 +249,7 @@ func TestTheStepFailsWithTheMessageLast(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap"))
 	require.NoFileExists(t, filepath.Join(n.dir, "cloud-controller-manager-bootstrap.done"))
 
-	// systemd starts bootkube again in five seconds, for ever: once the input is right the step goes through.
+	// systemd restarts bootkube every five seconds, so the step succeeds once the input is valid.
 	n.edit("manifests/cloud-provider-config.yaml", "[Global", "[Global]")
 	n.edit("config-bootstrap/cloud-provider-config-generated.yaml", "[Global", "[Global]")
 	n.mustStep()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Measures what docs/benchmarks.md records and prints the rows of its table; the last column is the machine's load. All parts
-# take about half an hour, most of it spent waiting. PARTS chooses among: platforms start first memory idle rollout
-# scale. All but the first three need root, as `make run` does.
+# Runs the benchmarks of docs/benchmarks.md and prints the rows of its table; the last column is the machine's load.
+# All parts take about half an hour, mostly waiting. PARTS selects among: platforms start first memory idle rollout
+# scale. All but the first three require root, as `make run` does.
 set -euo pipefail
 source "$(dirname "$0")/modules.sh"
 

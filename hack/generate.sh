@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates the deep copies and the CRD of pkg/apis. With --check it changes nothing and fails on a difference.
+# Generates the deep copies and the CRD of pkg/apis. With --check it changes nothing and fails if they differ.
 set -euo pipefail
 source "$(dirname "$0")/modules.sh"
 

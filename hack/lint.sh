@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs golangci-lint over every module with code of ours. Arguments are passed on, for example --fix.
+# Runs golangci-lint over every module with our code. It passes on arguments such as --fix.
 set -euo pipefail
 source "$(dirname "$0")/modules.sh"
 

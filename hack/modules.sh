@@ -1,28 +1,29 @@
 #!/usr/bin/env bash
-# Sourced by the other scripts: where the repository is, and the Go modules in it.
+# Sourced by the other scripts: finds the repository and its Go modules.
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$ROOT"
 
 TOOLS="$ROOT/_output/tools"
 
-# step prints what is being done, so that nothing long happens in silence.
+# step prints a progress message, so that long steps are visible.
 step() { printf '==> %s\n' "$*"; }
 
-# modules prints the folder of every module, the root first.
+# modules prints the directory of every module, the root first.
 modules() { git ls-files --cached --others --exclude-standard -- 'go.mod' '**/go.mod' | xargs -n1 dirname | sort; }
 
-# code_modules prints the modules with code of ours. The others only pin the versions of commands built elsewhere.
+# code_modules prints the modules with our code. The others only pin the versions of commands that are built
+# elsewhere.
 code_modules() { modules | grep -v -e '^test/devcluster/build/' -e '^hack/tools$'; }
 
-# enter goes to a module. Tests with the real cloud-controller-managers are compiled as those are: so the clouds' SDKs, which
-# take minutes, are compiled once.
+# enter changes to a module's directory. Tests with the real cloud-controller-managers use the same build flags as
+# those, so that the clouds' SDKs are compiled only once, which takes minutes.
 enter() {
 	cd "$1"
 	[[ "$1" != test/conformance ]] || export CGO_ENABLED=0 GOFLAGS="$(go env GOFLAGS) -trimpath"
 }
 
-# tool builds a command that hack/tools pins, once per version, and prints its path.
+# tool builds a command of hack/tools, once per version, and prints its path.
 tool() {
 	local name="$1" package="$2" stamp
 	stamp="$(cat hack/tools/go.sum <(go version) | sha256sum | cut -c1-16)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Mutates the code of pkg/platform, pkg/operand and pkg/operator, or of the given directories, with gremlins, runs the tests of
-# the mutated package against each mutant, and prints the score of each package. It fails on a survivor that
-# hack/mutation-survivors.txt does not list, and on an entry that no longer survives. It takes hours.
+# Mutates the code of pkg/platform, pkg/operand and pkg/operator, or of the given directories, with gremlins. It runs
+# the mutated package's tests against each mutant and prints each package's score. It fails on a survivor that is not
+# in hack/mutation-survivors.txt, and on an entry there that no longer survives. It takes hours.
 set -euo pipefail
 source "$(dirname "$0")/modules.sh"
 
@@ -13,15 +13,15 @@ dirs=("$@")
 gremlins="$TOOLS/gremlins-$version/gremlins"
 [[ -x "$gremlins" ]] || { step "building gremlins $version"; GOBIN="${gremlins%/*}" go install "github.com/go-gremlins/gremlins/cmd/gremlins@$version"; }
 
-# gremlins copies the whole module for each worker, so it gets one without _output.
+# gremlins copies the whole module for each worker, so it runs in a copy without _output.
 work="$(mktemp -d)"
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 mkdir "$work/module" "$work/bin" "$work/tmp"
 git ls-files --cached --others --exclude-standard -z | xargs -0 cp --parents -t "$work/module"
 
-# gremlins takes exit code 1 for a failed test. go test has it also for a mutant that does not compile, which is no kill. And
-# gremlins skips what no block of the coverage profile contains: conditions of switch cases, constants, and code that no test
-# reaches. The profile gets a block for each whole file, so that every mutant is tried.
+# gremlins interprets exit code 1 as a failed test. go test also returns it for a mutant that does not compile, which
+# is not a kill. gremlins also skips code that no block of the coverage profile contains: conditions of switch cases,
+# constants, and code that no test reaches. The profile therefore gets a block for each whole file.
 export REAL_GO
 REAL_GO="$(command -v go)"
 cat >"$work/bin/go" <<'EOF'
@@ -46,7 +46,7 @@ for dir in "${dirs[@]}"; do
 		"$gremlins" unleash --workers="${WORKERS:-1}" --timeout-coefficient=20 "./$dir") | sed -u "s#^\(.* at \)#\1$dir/#" | tee -a "$work/log"
 done
 
-# Each line: status, kind of mutation, file, line. What does not compile is no mutant.
+# Each line: status, kind of mutation, file, line. A mutant that does not compile does not count.
 sed -n -E 's/^ *(KILLED|LIVED|NOT COVERED|TIMED OUT) ([A-Z_]+) at (.*):([0-9]+):[0-9]+$/\1\t\2\t\3\t\4/p' "$work/log" >"$work/mutants"
 
 step "score"
@@ -54,7 +54,8 @@ awk -F '\t' '{ dir = $3; sub("/[^/]*$", "", dir); all[dir]++; sum++; if ($1 == "
 	END { for (d in all) printf "%5.1f %% killed  %4d of %4d  %s\n", 100 * killed[d] / all[d], killed[d], all[d], d
 		printf "%5.1f %% killed  %4d of %4d  in all\n", 100 * kills / sum, kills, sum }' "$work/mutants" | sort -k6
 
-# A survivor is its file, the kind of mutation and the line's text, which outlives a change of line numbers.
+# A survivor's identity is its file, the kind of mutation and the line's text, so that it survives changed line
+# numbers.
 grep -v '^KILLED' "$work/mutants" | while IFS=$'\t' read -r _ kind file line; do
 	printf '%s\t%s\t%s\n' "$file" "$kind" "$(sed -n "${line}s/^[[:space:]]*//p" "$file")"
 done | sort >"$work/survivors" || true

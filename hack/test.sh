@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests of every module, the cheap ones first. --long (or E2E_LONG=1) adds the suites that are too long for every
+# Runs the tests of every module, the fast ones first. --long (or E2E_LONG=1) adds suites that are too long for every
 # change.
 set -euo pipefail
 source "$(dirname "$0")/modules.sh"
@@ -9,12 +9,13 @@ if [[ "${1:-}" == --long ]]; then
 	E2E_LONG=1
 fi
 
-# Go shows nothing of a test before it ends, and the first build of the servers takes minutes: it is done here, in the open.
+# go test shows no output before a test ends, and the first build of the servers takes minutes, so it runs here
+# visibly.
 step "building what the development clusters run"
 (cd test/devcluster && go build -o ../../_output/bin/devcluster ./cmd/devcluster)
 _output/bin/devcluster build
 
-# The order is that of cost: who broke a unit test need not wait for a cluster.
+# Fast modules come first, so that a failing unit test shows before a cluster starts.
 order=(. test/devcluster test/conformance test/integration test/e2e)
 
 failed=()
@@ -22,13 +23,14 @@ for module in "${order[@]}"; do
 	[[ -f "$module/go.mod" ]] || continue
 	step "testing module $module"
 	started=$SECONDS
-	# One package at a time where a package starts a cluster of its own: two clusters share no bridge.
+	# One package at a time: packages that start a cluster share a bridge.
 	flags=(-timeout=45m)
 	[[ "$module" == . ]] || flags+=(-p=1)
-	# These run the built operator, of which Go's test cache knows nothing. They take long and say where they are.
+	# These tests run the built operator, which Go's test cache does not track. They take long, so they print their
+	# progress.
 	[[ "$module" != test/integration && "$module" != test/e2e ]] || flags+=(-v -count=1)
 	[[ -z "$E2E_LONG" ]] || flags+=(-timeout=2h)
-	# These start the built cloud-controller-managers, of which it knows nothing either.
+	# These tests run the built cloud-controller-managers, which the test cache does not track either.
 	[[ "$module" != test/conformance ]] || flags+=(-count=1)
 	if (enter "$module" && go test "${flags[@]}" ./...); then
 		step "module $module passed in $((SECONDS - started)) s"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Rewrites the golden files of every module. A test fails on purpose when it rewrites one, so the first run's outcome says
-# nothing; the second one proves that the result is stable.
+# Rewrites the golden files of every module. A test that rewrites one fails on purpose, so the first run's result is
+# ignored; a second run proves that the files are stable.
 set -euo pipefail
 source "$(dirname "$0")/modules.sh"
 
-# golden_tests runs, in every package that can rewrite golden files, the tests of the files that mention them.
+# golden_tests runs the tests in the files that mention golden files, in every package that can rewrite them.
 golden_tests() {
 	local folder tests status=0
 	while read -r folder; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks everything that needs no cluster. Every check runs, so that one run shows all that is wrong.
+# Runs every check that needs no cluster. It continues after a failure, so that one run shows all failures.
 set -euo pipefail
 source "$(dirname "$0")/modules.sh"
 
@@ -11,11 +11,11 @@ check_format() {
 
 check_vet() { for_each code_modules go vet ./...; }
 
-# go.sum pins what vendor/ is made of, and go mod verify proves that the downloads still match it.
+# go.sum pins the content of vendor/, and go mod verify proves that the downloads still match it.
 check_modules() { for_each modules go mod tidy -diff && for_each modules go mod verify; }
 
-# The product's build has no network: what Dockerfile.rhel copies has to be enough beside vendor/. Finding every package
-# and embedded file is enough: the sources are those that the tests compile.
+# The product build has no network: the files that Dockerfile.rhel copies and vendor/ must suffice. Resolving every
+# package and embedded file is a sufficient check, because the tests compile the same sources.
 check_vendored_build() {
 	local dir status=0
 	local copied

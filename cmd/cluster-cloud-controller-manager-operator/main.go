@@ -1,5 +1,5 @@
-// Command cluster-cloud-controller-manager-operator is the operator of the cluster's cloud-controller-managers and, in
-// other subcommands, everything else that runs from its image.
+// Command cluster-cloud-controller-manager-operator is the operator of the cluster's cloud-controller-managers. Its
+// other subcommands run from the same image.
 package main
 
 import (
@@ -36,7 +36,7 @@ func newCommand(ctx context.Context) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	certSyncer := certsyncpod.NewCertSyncControllerCommand(staticpod.Synced(operand.ConfigMap), staticpod.Synced(operand.Secret))
-	certSyncer.Short = "Keep the files of a static pod up to date that their readers reload"
+	certSyncer.Short = "Keep the reloaded files of a static pod up to date"
 	root.AddCommand(
 		operatorcmd.NewCommand(ctx),
 		render.NewCommand(),
@@ -54,7 +54,7 @@ func newCommand(ctx context.Context) *cobra.Command {
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print which build this is",
+		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			info := version.Get()

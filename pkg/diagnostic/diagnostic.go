@@ -1,5 +1,5 @@
-// Package diagnostic has the one type for everything that is said about an input, from a cloud's own check to a condition
-// and to a terminal.
+// Package diagnostic has the type for every statement about an input, from a cloud's check to a condition or a
+// terminal.
 package diagnostic
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Cause groups diagnostics by what the administrator has to look at. There is one condition per cause.
+// Cause groups diagnostics by the input that the administrator has to check. Each cause has one condition.
 type Cause string
 
 // The causes, in the order in which diagnostics are sorted.
@@ -19,14 +19,15 @@ const (
 	Configuration Cause = "Configuration"
 )
 
-// Severity says whether a diagnostic rejects the input.
+// Severity defines whether a diagnostic rejects the input.
 type Severity string
 
 // The severities.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
-	// Change needs no action: it says what the cloud-controller-manager gets instead of the user's text.
+	// Change needs no action: it explains a difference between the user's configuration and the
+	// cloud-controller-manager's.
 	Change Severity = "change"
 )
 
@@ -34,7 +35,7 @@ const (
 type Kind string
 
 const (
-	// Invalid is a value that the cloud-controller-manager would reject.
+	// Invalid is a value that the cloud-controller-manager rejects.
 	Invalid Kind = "Invalid"
 	// Ambiguous is a key with several values, of which the cloud-controller-manager uses one.
 	Ambiguous Kind = "Ambiguous"
@@ -42,30 +43,30 @@ const (
 	Typo Kind = "Typo"
 	// Redirected is an endpoint that would receive the credentials, but that neither they nor Infrastructure name.
 	Redirected Kind = "Redirected"
-	// Insecure weakens the protection of the credentials; the user may want it.
+	// Insecure weakens the protection of the credentials, possibly on purpose.
 	Insecure Kind = "Insecure"
-	// Unknown is any other unknown name; a newer installer may know it.
+	// Unknown is an unknown name that is not close to a known one; a newer installer may know it.
 	Unknown Kind = "Unknown"
-	// Legacy is known to the in-tree provider only and is dropped.
+	// Legacy is a key of the in-tree provider only, which is dropped.
 	Legacy Kind = "Legacy"
-	// Rewritten is a value of the user that the cloud-controller-manager does not get; the message has the reason.
+	// Rewritten is a user's value that the cloud-controller-manager does not get; the message has the reason.
 	Rewritten Kind = "Rewritten"
-	// Adapted is what every configuration needs for the external provider: a path, a default, another format. It needs no
-	// attention, so it is no warning; convert shows it.
+	// Adapted is a change that every configuration needs for the external provider: a path, a default, another
+	// format. It is not a warning; convert shows it.
 	Adapted Kind = "Adapted"
 )
 
-// Policy decides whether a likely mistake rejects the input.
+// Policy defines whether a likely mistake rejects the input.
 type Policy int
 
 const (
-	// Lenient accepts likely mistakes: the policy of a first install and of render.
+	// Lenient accepts likely mistakes. It applies to a first install and to render.
 	Lenient Policy = iota
-	// Strict rejects them: the policy of a change while a good revision runs, and of offline validation.
+	// Strict rejects likely mistakes. It applies to a change while a good revision runs, and to validate.
 	Strict
 )
 
-// Severity returns how severe a diagnostic of this kind is.
+// Severity returns the severity of a diagnostic of this kind.
 func (k Kind) Severity(p Policy) Severity {
 	switch k {
 	case Invalid:
@@ -81,39 +82,39 @@ func (k Kind) Severity(p Policy) Severity {
 	return Warning
 }
 
-// IsChange reports whether the cloud-controller-manager gets something else than what the user wrote.
+// IsChange reports whether the cloud-controller-manager gets something other than the user's input.
 func (k Kind) IsChange() bool { return k == Rewritten || k == Legacy || k == Adapted }
 
-// Diagnostic is one thing that is said about one place of one input.
+// Diagnostic is a statement about one place in one input.
 type Diagnostic struct {
-	// File is the file that has the input; empty where the input is an object of the cluster.
+	// File is the file with the input, empty if the input is an object of the cluster.
 	File string `json:"file"`
-	// Line and Column are 1-based, in File or else in the value of Key; 0 when the diagnostic has no place. Columns count
-	// characters, not bytes.
+	// Line and Column are 1-based positions in File, or in the value of Key if File is empty. They are 0 if the
+	// diagnostic has no position. Columns count characters, not bytes.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Severity is set where the policy is known.
+	// Severity is set by the code that knows the policy.
 	Severity Severity `json:"severity"`
-	// Object is the object that the user edits. A cloud does not know its inputs' names and leaves it to the caller.
+	// Object is the object that the user edits. Clouds do not know the names of their inputs, so the caller sets it.
 	Object string `json:"object"`
-	// Key is the key in Object; empty when the diagnostic is about the whole. For a cloud it is also empty when it is
-	// about the cloud configuration itself.
+	// Key is the key in Object, empty if the diagnostic is about the whole object. In a cloud's diagnostics an empty
+	// Key also means the cloud configuration itself.
 	Key string `json:"key"`
-	// Message says what is wrong and what to do. It has neither a position nor secret bytes.
+	// Message has the cause and the action. It contains neither a position nor secrets.
 	Message string `json:"message"`
 
 	Cause Cause `json:"-"`
 	Kind  Kind  `json:"-"`
-	// SeeLine is another line of the same value that explains the message, such as the first of two duplicate keys; 0 when
-	// there is none. It is not part of Message, because an offline check translates it to a line of the file.
+	// SeeLine is another line of the same value that the message refers to, such as the first of two duplicate keys,
+	// 0 if none. It is not part of Message because an offline check translates it to a line of the file.
 	SeeLine int `json:"-"`
 }
 
 // Place returns file:line:column.
 func (d Diagnostic) Place() string { return fmt.Sprintf("%s:%d:%d", d.File, d.Line, d.Column) }
 
-// String returns the diagnostic as one line: as compilers write theirs where the file is known, otherwise with object, key
-// and position.
+// String returns the diagnostic as one line: in a compiler's format if File is set, otherwise with object, key and
+// position.
 func (d Diagnostic) String() string {
 	if d.File != "" {
 		return fmt.Sprintf("%s: %s: %s", d.Place(), d.Severity, d.Message)
@@ -133,7 +134,7 @@ func (d Diagnostic) String() string {
 	return b.String()
 }
 
-// Text returns the message with the other line that explains it, counted as Line is.
+// Text returns the message with SeeLine.
 func (d Diagnostic) Text() string {
 	if d.SeeLine == 0 {
 		return d.Message

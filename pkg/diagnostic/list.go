@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// CABundleKey is the key of the CA bundle beside the cloud configuration.
+// CABundleKey is the CA bundle's key in the ConfigMap with the cloud configuration.
 const CABundleKey = "ca-bundle.pem"
 
-// most is how many diagnostics Sorted returns at most, so that the list fits in a status.
-const most = 100
+// maxSorted limits the result of Sorted, so that the list fits in a status.
+const maxSorted = 100
 
 // List collects diagnostics.
 type List []Diagnostic
@@ -23,24 +23,25 @@ func (l *List) Has(kind Kind) bool {
 	return slices.ContainsFunc(*l, func(d Diagnostic) bool { return d.Kind == kind })
 }
 
-// Sorted returns the diagnostics by input and place. Where there are too many it omits the least severe and last ones.
+// Sorted returns the diagnostics by input and position. If there are too many it omits the least severe and last
+// ones.
 func (l *List) Sorted() List {
 	all := slices.Clone(*l)
-	if all.Has(Invalid) || len(all) > most {
-		// What would have been adapted is of no interest then.
+	if all.Has(Invalid) || len(all) > maxSorted {
+		// An invalid input is not adapted, and adaptations are the least important diagnostics.
 		all = slices.DeleteFunc(all, func(d Diagnostic) bool { return d.Kind == Adapted })
 	}
 	slices.SortStableFunc(all, byPlace)
-	if len(all) <= most {
+	if len(all) <= maxSorted {
 		return all
 	}
 	kinds := []Kind{Invalid, Redirected, Ambiguous, Typo, Insecure, Unknown, Rewritten, Legacy}
 	slices.SortStableFunc(all, func(a, b Diagnostic) int {
 		return cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind))
 	})
-	rest := all[most-1]
-	rest.Message, rest.SeeLine = fmt.Sprintf("%d more from here on are not listed: correct the others first", len(all)-most+1), 0
-	all = append(all[:most-1:most-1], rest)
+	rest := all[maxSorted-1]
+	rest.Message, rest.SeeLine = fmt.Sprintf("%d more from here on are not listed: correct the others first", len(all)-maxSorted+1), 0
+	all = append(all[:maxSorted-1:maxSorted-1], rest)
 	slices.SortStableFunc(all, byPlace)
 	return all
 }
@@ -56,7 +57,7 @@ func byPlace(a, b Diagnostic) int {
 	)
 }
 
-// input orders a cloud's inputs: the configuration, the credentials, the CA bundle.
+// input returns the order of a cloud's inputs: the configuration, the credentials, the CA bundle.
 func (d Diagnostic) input() int {
 	switch {
 	case d.Cause == Credentials:

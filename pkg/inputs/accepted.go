@@ -20,48 +20,49 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
-// The keys of the Secret operand.AcceptedInputsSecret. The bytes are those of the sources.
+// The keys of the Secret operand.AcceptedInputsSecret. Their values are the unchanged bytes of the sources.
 const (
 	recordsKey      = "inputs.json"
 	cloudConfigFile = "cloud-config"
-	besideConfig    = cloudConfigFile + ".beside." // and a key of the ConfigMap
+	besideConfig    = cloudConfigFile + ".beside." // followed by a key of the ConfigMap
 	besideCA        = cloudConfigFile + "." + CloudCAKey
-	credentialsFile = "credentials." // and a key of the Secret
+	credentialsFile = "credentials." // followed by a key of the Secret
 	trustedCAFile   = "trusted-ca"
 	trustedCAName   = "the trusted CA"
 
-	// maxKey is how long a key may be.
+	// maxKey is the API's maximum length of a key.
 	maxKey = 253
 )
 
-// Accepted are the inputs that were accepted last. A field is nil where no version is kept.
+// Accepted are the last accepted inputs. A field is nil if no version is stored.
 type Accepted struct {
 	// Known reports whether anything was accepted on this platform.
 	Known       bool
 	CloudConfig *Version[operand.CloudConfig]
 	Credentials *Version[Credentials]
 	TrustedCA   *Version[operand.TrustSource]
-	// TrustLeftOut reports whether a trusted CA was accepted but did not fit.
-	TrustLeftOut bool
+	// TrustOmitted reports whether a trusted CA was accepted but did not fit in the Secret.
+	TrustOmitted bool
 }
 
 // Version is an accepted version of an input.
 type Version[T any] struct {
 	Input T
-	// Source is the object that it was read from, Since when it was accepted.
+	// Source is the object that the input was read from, Since the time of its acceptance.
 	Source string
 	Since  time.Time
 
 	digest string
 }
 
-// Credentials are credentials with the names of the keys that are reloaded, whose content is in the Secret cloud-tokens.
+// Credentials are accepted credentials. Reloaded are the names of the reloaded keys, whose content is in the Secret
+// cloud-tokens.
 type Credentials struct {
 	operand.Credentials
 	Reloaded []string
 }
 
-// records is what the Secret holds besides the bytes.
+// records is the metadata of the stored bytes.
 type records struct {
 	Platform    string   `json:"platform"`
 	CloudConfig *record  `json:"cloudConfig,omitempty"`
@@ -74,16 +75,16 @@ type record struct {
 	Source string    `json:"source"`
 	Key    string    `json:"key,omitempty"`
 	Since  time.Time `json:"since"`
-	// Digest covers all keys of the input. Bytes that it does not fit are not used.
+	// Digest covers all keys of the input. Bytes with another digest are not used.
 	Digest string `json:"digest"`
-	// Sources and Reloaded are those of credentials, Missing says that there was no Secret.
+	// Sources and Reloaded are fields of Credentials. Missing reports that there was no Secret.
 	Sources  map[string]string `json:"sources,omitempty"`
 	Reloaded []string          `json:"reloaded,omitempty"`
 	Missing  bool              `json:"missing,omitempty"`
 }
 
-// AcceptCloudConfig returns the version of an accepted cloud configuration. Identical bytes keep the time of the previous
-// one.
+// AcceptCloudConfig returns the version of an accepted cloud configuration. Identical bytes keep the time of the
+// previous version.
 func AcceptCloudConfig(
 	previous *Version[operand.CloudConfig], config operand.CloudConfig, now time.Time,
 ) *Version[operand.CloudConfig] {
@@ -111,14 +112,14 @@ func accept[T any](previous *Version[T], input T, source, digest string, now tim
 	return version
 }
 
-// ReadAccepted reads what was accepted on a platform; secret may be nil. What is of another platform, or was changed by
-// somebody else, is like what is not there.
+// ReadAccepted reads the accepted inputs of a platform; secret may be nil. It ignores inputs of another platform and
+// inputs that another client changed.
 func ReadAccepted(secret *corev1.Secret, platform string) Accepted {
 	var r records
 	if secret == nil || json.Unmarshal(secret.Data[recordsKey], &r) != nil || r.Platform != platform {
 		return Accepted{}
 	}
-	accepted := Accepted{Known: true, TrustLeftOut: slices.Contains(r.LeftOut, trustedCAName)}
+	accepted := Accepted{Known: true, TrustOmitted: slices.Contains(r.LeftOut, trustedCAName)}
 	files := map[string]map[string][]byte{}
 	for key, data := range secret.Data {
 		name, _, _ := strings.Cut(key, ".")
@@ -127,13 +128,13 @@ func ReadAccepted(secret *corev1.Secret, platform string) Accepted {
 		}
 		files[name][key] = data
 	}
-	if config := files[cloudConfigFile]; r.CloudConfig.fits(config) {
+	if config := files[cloudConfigFile]; r.CloudConfig.matches(config) {
 		accepted.CloudConfig = version(r.CloudConfig, readCloudConfig(r.CloudConfig, config))
 	}
-	if credentials := files[strings.TrimSuffix(credentialsFile, ".")]; r.Credentials.fits(credentials) {
+	if credentials := files[strings.TrimSuffix(credentialsFile, ".")]; r.Credentials.matches(credentials) {
 		accepted.Credentials = version(r.Credentials, readCredentials(r.Credentials, credentials))
 	}
-	if trust := files[trustedCAFile]; r.TrustedCA.fits(trust) {
+	if trust := files[trustedCAFile]; r.TrustedCA.matches(trust) {
 		accepted.TrustedCA = version(r.TrustedCA, operand.TrustSource{Source: r.TrustedCA.Source, Key: r.TrustedCA.Key, Data: trust[trustedCAFile]})
 	}
 	return accepted
@@ -143,7 +144,7 @@ func version[T any](r *record, input T) *Version[T] {
 	return &Version[T]{Input: input, Source: r.Source, Since: r.Since, digest: r.Digest}
 }
 
-func (r *record) fits(files map[string][]byte) bool { return r != nil && r.Digest == digest(files) }
+func (r *record) matches(files map[string][]byte) bool { return r != nil && r.Digest == digest(files) }
 
 func readCloudConfig(r *record, files map[string][]byte) operand.CloudConfig {
 	config := operand.CloudConfig{Source: r.Source, Key: r.Key, Data: files[cloudConfigFile], CABundle: files[besideCA]}
@@ -170,9 +171,9 @@ func readCredentials(r *record, files map[string][]byte) Credentials {
 	return credentials
 }
 
-// Secret returns the Secret that keeps the accepted inputs of a platform, and the names of the inputs that do not fit.
-// Those are left out: what the latest revision holds then stands in for them.
-func (a Accepted) Secret(platform string) (secret *corev1.Secret, leftOut []string, err error) {
+// Secret returns the Secret with the accepted inputs of a platform, and the names of the inputs that do not fit in
+// it. For those, the content of the latest revision is used instead.
+func (a Accepted) Secret(platform string) (secret *corev1.Secret, omitted []string, err error) {
 	secret = &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: operand.AcceptedInputsSecret},
 		Type:       corev1.SecretTypeOpaque,
@@ -235,7 +236,7 @@ func trustFiles(source operand.TrustSource) map[string][]byte {
 	return map[string][]byte{trustedCAFile: source.Data}
 }
 
-// sizeOf is more than fits where a key would be too long.
+// sizeOf returns the size of the keys and values, or more than maxBytes if a key is too long.
 func sizeOf(files map[string][]byte) int {
 	size := 0
 	for key, data := range files {
@@ -250,23 +251,23 @@ func sizeOf(files map[string][]byte) int {
 func digest(files map[string][]byte) string {
 	hash := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(files)) {
-		// A hash does not fail.
+		// Writes to a hash never fail.
 		_, _ = fmt.Fprintf(hash, "%s %d\n", key, len(files[key]))
 		_, _ = io.Copy(hash, bytes.NewReader(files[key]))
 	}
 	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
 }
 
-// Custom returns what Secrets of spec.custom deliver with these credentials, in the place of what they deliver now.
-// The content of the keys that are reloaded is not kept.
+// Custom returns these credentials in the form of spec.custom's Secrets, with the other diagnostics of the
+// current Secrets. The content of reloaded keys is not stored.
 func (c Credentials) Custom(now customccm.Secrets) customccm.Secrets {
 	custom := customccm.Secrets{ReadOnce: c.Data, Sources: c.Sources, Reloaded: map[string][]byte{}}
 	for _, key := range c.Reloaded {
 		custom.Reloaded[key] = nil
 	}
-	for _, p := range now.Problems {
-		if p.Cause != diagnostic.Credentials {
-			custom.Problems = append(custom.Problems, p)
+	for _, d := range now.Problems {
+		if d.Cause != diagnostic.Credentials {
+			custom.Problems = append(custom.Problems, d)
 		}
 	}
 	return custom

@@ -157,7 +157,7 @@ func TestWhatDoesNotFitIsLeftOut(t *testing.T) {
 			}
 			require.Less(t, size, corev1.MaxSecretSize)
 			read := ReadAccepted(secret, "openstack")
-			require.Equal(t, tc.want[0] == "the trusted CA", read.TrustLeftOut)
+			require.Equal(t, tc.want[0] == "the trusted CA", read.TrustOmitted)
 			require.Equal(t, tc.want[0] == "the trusted CA", read.TrustedCA == nil)
 			require.Equal(t, tc.want[0] == "the credentials", read.Credentials == nil)
 			require.Equal(t, tc.want[0] == "the cloud configuration", read.CloudConfig == nil)
@@ -166,13 +166,13 @@ func TestWhatDoesNotFitIsLeftOut(t *testing.T) {
 }
 
 func TestAcceptedCredentialsReplaceWhatSecretsOfSpecCustomDeliver(t *testing.T) {
-	problem := diagnostic.Diagnostic{Cause: diagnostic.Configuration, Message: "its own fault"}
+	other := diagnostic.Diagnostic{Cause: diagnostic.Configuration, Message: "unrelated to the credentials"}
 	got := someAccepted().Credentials.Input.Custom(customccm.Secrets{
 		Reloaded: map[string][]byte{"other": nil}, Missing: []string{"secret/gone"},
-		Problems: []diagnostic.Diagnostic{problem, {Cause: diagnostic.Credentials, Message: "it does not exist"}},
+		Problems: []diagnostic.Diagnostic{other, {Cause: diagnostic.Credentials, Message: "it does not exist"}},
 	})
 	require.Equal(t, map[string][]byte{"token": nil}, got.Reloaded)
-	require.Equal(t, []diagnostic.Diagnostic{problem}, got.Problems)
+	require.Equal(t, []diagnostic.Diagnostic{other}, got.Problems)
 	require.Empty(t, got.Missing)
 	require.Equal(t, []byte("v"), got.ReadOnce["k"])
 }

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// DefaultCloudConfigKey is the installer's key, for an Infrastructure that names a ConfigMap but no key.
+	// DefaultCloudConfigKey is the installer's key. It applies if Infrastructure names a ConfigMap without a key.
 	DefaultCloudConfigKey = "config"
 
-	// CloudCAKey is the key of the cloud's own CA beside the cloud configuration.
+	// CloudCAKey is the key of the cloud's CA bundle in the ConfigMap with the cloud configuration.
 	CloudCAKey = "ca-bundle.pem"
 )
 
-// cloudConfig prefers what cluster-config-operator made of the user's ConfigMap, with two exceptions: a ConfigMap that
-// spec.custom names, of which cluster-config-operator makes nothing, and a platform on which this operator itself may
-// write the managed ConfigMap from the user's.
+// cloudConfig prefers the ConfigMap that cluster-config-operator derives from the user's, with two exceptions.
+// cluster-config-operator ignores a ConfigMap that spec.custom names. On a platform where this operator may write
+// the managed ConfigMap, the user's ConfigMap is the source.
 func (g *Gathered) cloudConfig(r Reader, observed *operandconfig.Config, p platform.Platform) error {
 	user, err := UserCloudConfig(r, observed)
 	if err != nil {
@@ -44,12 +44,13 @@ func (g *Gathered) cloudConfig(r Reader, observed *operandconfig.Config, p platf
 	case user.Object == nil:
 		g.Absent[user.Source] = Administrator
 	default:
-		g.missKey(user.hasKey, user.Source, user.Key)
+		g.recordMissingKey(user.hasKey, user.Source, user.Key)
 	}
 	return nil
 }
 
-// derived is the managed ConfigMap as a cloud configuration. If it has the text of the user's, problems name the user's.
+// derived returns the managed ConfigMap as a cloud configuration. If its text equals the user's, diagnostics name the
+// user's ConfigMap.
 func derived(managed *corev1.ConfigMap, name string, user operand.CloudConfig) operand.CloudConfig {
 	config := CloudConfigIn(managed, name, operatorclient.ManagedCloudConfigKey, "")
 	if config.CABundle == nil {
@@ -64,7 +65,7 @@ func derived(managed *corev1.ConfigMap, name string, user operand.CloudConfig) o
 // UserConfig is the user's cloud configuration.
 type UserConfig struct {
 	operand.CloudConfig
-	// Object is nil if it does not exist or none is named.
+	// Object is nil if the ConfigMap does not exist or none is named.
 	Object *corev1.ConfigMap
 
 	hasKey bool
@@ -88,7 +89,7 @@ func UserCloudConfig(r Reader, observed *operandconfig.Config) (UserConfig, erro
 	case object == nil:
 		user.Problem = missing(alternative)
 	case reference.Key == "" && len(object.Data)+len(object.BinaryData) == 0:
-		// Clusters from before 4.14 may have such an object; the platform reports whether it needs more.
+		// Clusters from before 4.14 may have an empty ConfigMap; the platform's check reports whether it needs more.
 		user.hasKey = true
 	default:
 		user.CloudConfig = CloudConfigIn(object, source, key, alternative)
@@ -103,8 +104,8 @@ func isCustom(observed *operandconfig.Config) bool {
 	return observed.Custom != nil && observed.Custom.CloudConfig != nil
 }
 
-// CloudConfigIn is the cloud configuration under a key of a ConfigMap, which messages call source. The alternative is what
-// else corrects a missing key; it may be empty.
+// CloudConfigIn returns the cloud configuration under a key of a ConfigMap. source is the ConfigMap's name in
+// messages. alternative is another correction of a missing key, and may be empty.
 func CloudConfigIn(configMap *corev1.ConfigMap, source, key, alternative string) operand.CloudConfig {
 	config := operand.CloudConfig{Source: source, Key: key, Keys: otherKeys(configMap, key)}
 	config.Data, config.Problem, _ = value(configMap, key, alternative)
@@ -112,12 +113,12 @@ func CloudConfigIn(configMap *corev1.ConfigMap, source, key, alternative string)
 		config.CABundle = []byte(bundle)
 	}
 	if _, binary := configMap.BinaryData[CloudCAKey]; binary && config.Problem == "" {
-		config.Key, config.Problem = CloudCAKey, binaryProblem
+		config.Key, config.Problem = CloudCAKey, binaryDataMessage
 	}
 	return config
 }
 
-// otherKeys are the keys beside the configuration and the CA bundle, nil without any.
+// otherKeys returns the keys except for the configuration and the CA bundle, nil if there are none.
 func otherKeys(configMap *corev1.ConfigMap, key string) map[string][]byte {
 	var keys map[string][]byte
 	for other, text := range configMap.Data {

@@ -1,8 +1,9 @@
-// Package inputs gathers what a candidate is rendered from. It decides which object and which key hold the cloud
-// configuration, the credentials and the trusted CAs, reports what is wrong with them, and keeps what was accepted last.
+// Package inputs gathers the inputs of a candidate. It decides which object and which key have the cloud
+// configuration, the credentials and the trusted CAs, reports diagnostics about them, and stores the last accepted
+// inputs.
 //
-// The operator reads objects from the caches of its informers, the commands without a cluster read them from files. Each
-// has its own Reader; everything else is the same.
+// The operator reads objects from its informers' caches, the offline commands read them from files. Each has its own
+// Reader and shares everything else.
 package inputs
 
 import (
@@ -20,7 +21,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// RootSecretNamespace is where the installer writes the Secret from which cloud-credential-operator derives the others.
+// RootSecretNamespace is the namespace of the Secret that the installer writes, and from which
+// cloud-credential-operator derives the others.
 const RootSecretNamespace = operatorclient.KubeSystemNamespace
 
 const (
@@ -30,43 +32,42 @@ const (
 	ownResource    = "cloudcontrollermanager/" + operatorclient.Instance
 )
 
-// Reader reads the objects that hold inputs.
+// Reader reads the objects with the inputs.
 type Reader interface {
 	// ConfigMap returns nil for a ConfigMap that does not exist.
 	ConfigMap(namespace, name string) (*corev1.ConfigMap, error)
-	// Secret returns nil for a Secret that does not exist or is out of the Reader's reach.
+	// Secret returns nil for a Secret that does not exist or that the Reader cannot read.
 	Secret(namespace, name string) (*corev1.Secret, error)
-	// Name returns the name that messages use for an object such as "configmap/x in openshift-config".
+	// Name returns the name in messages of an object such as "configmap/x in openshift-config".
 	Name(object string) string
 }
 
-// Writer is who writes an input.
+// Writer is the kind of client that writes an input.
 type Writer int
 
 const (
-	// Administrator writes the objects that are named in a configuration.
+	// Administrator writes objects that a configuration names.
 	Administrator Writer = iota
 	// Component is another operator or controller of the cluster.
 	Component
 )
 
-// Gathered are the inputs as they are now.
+// Gathered are the current inputs.
 type Gathered struct {
-	// CloudConfig is the cloud configuration.
 	CloudConfig operand.CloudConfig
-	// Credentials are those of the platform's Secret, or what Custom delivers that is read once.
+	// Credentials are the keys of the platform's Secret, or Custom.ReadOnce.
 	Credentials operand.Credentials
-	// Custom is what the Secrets of spec.custom deliver.
+	// Custom are the keys of spec.custom's Secrets.
 	Custom customccm.Secrets
-	// Trust is the trusted CA that the Proxy names; empty where it names none.
+	// Trust is the trusted CA that the Proxy names, empty if it names none.
 	Trust []operand.TrustSource
 
 	// Absent has the writer of each input that does not exist, by the input's name.
 	Absent map[string]Writer
 }
 
-// Gather reads every input of the platform that the observed configuration asks for. What is wrong with an input is part
-// of the result; an error means that an object cannot be read.
+// Gather reads every input that the platform and the observed configuration require. Diagnostics about an input are
+// part of the result. An error means that an object could not be read.
 func Gather(r Reader, observed *operandconfig.Config, p platform.Platform) (*Gathered, error) {
 	g := &Gathered{Absent: map[string]Writer{}}
 	for _, gather := range []func(Reader, *operandconfig.Config, platform.Platform) error{g.cloudConfig, g.secrets, g.trust} {
@@ -77,7 +78,8 @@ func Gather(r Reader, observed *operandconfig.Config, p platform.Platform) (*Gat
 	return g, nil
 }
 
-// secrets gathers the credentials of the platform's Secret or, where the platform has none, the Secrets of spec.custom.
+// secrets gathers the credentials from the platform's Secret, or from spec.custom's Secrets on a platform without
+// one.
 func (g *Gathered) secrets(r Reader, observed *operandconfig.Config, p platform.Platform) error {
 	if p.Credentials.Secret != "" {
 		return g.credentials(r, p.Credentials)
@@ -90,7 +92,7 @@ func (g *Gathered) secrets(r Reader, observed *operandconfig.Config, p platform.
 	return err
 }
 
-// CustomSecrets puts together what the Secrets of spec.custom deliver.
+// CustomSecrets gathers the keys of spec.custom's Secrets.
 func CustomSecrets(r Reader, observed *operandconfig.Config) (customccm.Secrets, error) {
 	if observed.Custom == nil || len(observed.Custom.Secrets) == 0 {
 		return customccm.Secrets{}, nil
@@ -99,14 +101,14 @@ func CustomSecrets(r Reader, observed *operandconfig.Config) (customccm.Secrets,
 		secret, source, err := read(r.Secret, r, "secret", operand.Namespace, name)
 		found := customccm.SourceSecret{Source: source}
 		if secret != nil {
-			found.Data = notNil(secret.Data)
+			found.Data = nonNil(secret.Data)
 		}
 		return found, err
 	}
 	return customccm.Gather(observed.Custom, customccm.Reader{IsReserved: operand.IsOwnSecret, Get: get})
 }
 
-// credentials prefers the operand's own Secret to the root Secret, which is all there is before
+// credentials prefers the operand's Secret to the root Secret. The operand's Secret does not exist before
 // cloud-credential-operator has run. Render reports missing credentials.
 func (g *Gathered) credentials(r Reader, names platform.Credentials) error {
 	for _, ref := range []struct{ namespace, name string }{{operand.Namespace, names.Secret}, {RootSecretNamespace, names.RootSecret}} {
@@ -118,7 +120,7 @@ func (g *Gathered) credentials(r Reader, names platform.Credentials) error {
 			return err
 		}
 		if secret != nil {
-			g.Credentials = operand.Credentials{Source: source, Data: notNil(secret.Data)}
+			g.Credentials = operand.Credentials{Source: source, Data: nonNil(secret.Data)}
 			return nil
 		}
 		if ref.namespace == operand.Namespace {
@@ -145,15 +147,15 @@ func (g *Gathered) trust(r Reader, observed *operandconfig.Config, _ platform.Pl
 	} else {
 		var exists bool
 		source.Data, source.Problem, exists = value(configMap, trustedCAKey, alternative)
-		g.missKey(exists, name, trustedCAKey)
+		g.recordMissingKey(exists, name, trustedCAKey)
 	}
 	g.Trust = append(g.Trust, source)
 	return nil
 }
 
-// missKey records an absent key. The object that names a key is watched apart from the object that has it, so a new key
-// may be named before it is seen.
-func (g *Gathered) missKey(exists bool, source, key string) {
+// recordMissingKey records an absent key. The object that names a key and the object that has it are watched
+// separately, so a new key may be named before it is in the cache.
+func (g *Gathered) recordMissingKey(exists bool, source, key string) {
 	if !exists {
 		g.Absent[source+", key "+key] = Administrator
 	}
@@ -169,32 +171,32 @@ func read[T any](get func(namespace, name string) (T, error), r Reader, kind, na
 	return found, r.Name(object), nil
 }
 
-const binaryProblem = "it holds binary data, which no file on a node is made from; store it as plain text in UTF-8"
+const binaryDataMessage = "binary data is not supported; store the value as UTF-8 text"
 
 func missing(alternative string) string { return "it does not exist; create it, or " + alternative }
 
-// value returns the text under a key, or what is wrong with it, and whether there is such a key. The alternative to adding
-// the key may be empty.
-func value(configMap *corev1.ConfigMap, key, alternative string) (data []byte, problem string, exists bool) {
+// value returns the value of a key, or what is wrong with it, and whether the key exists. alternative is another
+// correction of a missing key, and may be empty.
+func value(configMap *corev1.ConfigMap, key, alternative string) (data []byte, message string, exists bool) {
 	if text, exists := configMap.Data[key]; exists {
 		return []byte(text), "", true
 	}
 	if _, binary := configMap.BinaryData[key]; binary {
-		return nil, binaryProblem, true
+		return nil, binaryDataMessage, true
 	}
 	has := "no data"
 	if keys := slices.Sorted(maps.Keys(configMap.Data)); len(keys) > 0 {
 		has = strings.Join(keys, ", ")
 	}
-	problem = fmt.Sprintf("there is no such key, the object has %s; add the key", has)
+	message = fmt.Sprintf("there is no such key, the object has %s; add the key", has)
 	if alternative != "" {
-		problem += ", or " + alternative
+		message += ", or " + alternative
 	}
-	return nil, problem, false
+	return nil, message, false
 }
 
-// notNil tells a Secret without keys from one that does not exist.
-func notNil(data map[string][]byte) map[string][]byte {
+// nonNil returns an empty map for nil, which would mean that the Secret does not exist.
+func nonNil(data map[string][]byte) map[string][]byte {
 	if data == nil {
 		return map[string][]byte{}
 	}

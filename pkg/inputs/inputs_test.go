@@ -14,11 +14,11 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// objects is a Reader over what is given.
+// objects is a Reader of the given objects.
 type objects struct {
 	configMaps []*corev1.ConfigMap
 	secrets    []*corev1.Secret
-	// forbidden is a namespace that cannot be read.
+	// forbidden is a namespace without read access.
 	forbidden string
 }
 
@@ -141,7 +141,7 @@ func TestTheCloudConfigurationIsFoundWhereItIsNamed(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "cloud-provider-config"},
 				BinaryData: map[string][]byte{"mine": {0xff}},
 			}},
-			want: operand.CloudConfig{Source: edited, Key: "mine", Problem: binaryProblem},
+			want: operand.CloudConfig{Source: edited, Key: "mine", Problem: binaryDataMessage},
 		},
 		"a CA bundle in binary data": {
 			observed: named,
@@ -149,7 +149,7 @@ func TestTheCloudConfigurationIsFoundWhereItIsNamed(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "cloud-provider-config"},
 				Data:       map[string]string{"mine": "a"}, BinaryData: map[string][]byte{"ca-bundle.pem": {0xff}},
 			}},
-			want: operand.CloudConfig{Source: edited, Key: "ca-bundle.pem", Data: []byte("a"), Problem: binaryProblem},
+			want: operand.CloudConfig{Source: edited, Key: "ca-bundle.pem", Data: []byte("a"), Problem: binaryDataMessage},
 		},
 		"the managed copy, which has the user's text": {
 			observed: named,

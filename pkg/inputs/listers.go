@@ -11,12 +11,13 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
-// Listers is the Reader of the operator: the caches of its informers, each of one namespace.
+// Listers is the operator's Reader. Each field is the cache of one namespace.
 type Listers struct {
 	// UserConfig and ManagedConfig have the ConfigMaps of openshift-config and of openshift-config-managed.
 	UserConfig, ManagedConfig corelisters.ConfigMapLister
 
-	// Secrets has those of the operand's namespace; nil for a controller that needs none. The operator may read no others.
+	// Secrets has the Secrets of the operand's namespace, nil for a controller that reads none. The operator may not
+	// read Secrets of other namespaces.
 	Secrets corelisters.SecretLister
 }
 
@@ -42,7 +43,7 @@ func (l Listers) Secret(namespace, name string) (*corev1.Secret, error) {
 // Name implements Reader.
 func (l Listers) Name(object string) string { return object }
 
-// readError is nil for an object that does not exist.
+// readError adds the object's name to an error. It returns nil for an object that does not exist.
 func readError(kind, namespace, name string, err error) error {
 	if err == nil || apierrors.IsNotFound(err) {
 		return nil

@@ -1,5 +1,5 @@
-// Package logging keeps the content of objects out of the process's log, at every verbosity: library-go logs the
-// difference of each object that it applies and the pod that it installs, client-go the bodies of requests.
+// Package logging keeps the content of objects out of the process's log, at every verbosity. library-go logs the
+// difference of each object that it applies and the pod that it installs. client-go logs the bodies of requests.
 package logging
 
 import (
@@ -9,7 +9,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// omitted is what is logged in place of content.
+// omitted replaces content in the log.
 const omitted = "(content is not logged)"
 
 var (
@@ -18,14 +18,14 @@ var (
 	// its installer.
 	content = regexp.MustCompile(`changes.*: %[vs]$|\n%s$`)
 
-	// userinfo matches the user information of a URL, as a proxy's may have.
+	// userinfo matches the user information of a URL, for example a proxy's.
 	userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s"']+@`)
 )
 
-// Install makes klog omit content from now on. Call it before anything is logged.
+// Install makes klog omit content. Call it before the first log message.
 func Install() { klog.SetLogFilter(filter{}) }
 
-// filter implements klog.LogFilter. It never changes the arguments in place: they are the caller's.
+// filter implements klog.LogFilter. It never changes the arguments in place, because the caller owns them.
 type filter struct{}
 
 // Filter redacts user information.
@@ -40,7 +40,8 @@ func (filter) FilterF(format string, args []any) (string, []any) {
 	return Redact(format), args
 }
 
-// FilterS omits the bodies of requests and responses, which client-go logs from verbosity 8 on, and redacts user information.
+// FilterS omits the bodies of requests and responses, which client-go logs at verbosity 8 and above, and redacts user
+// information.
 func (filter) FilterS(msg string, keysAndValues []any) (string, []any) {
 	keysAndValues = redactAll(keysAndValues)
 	for i := 0; i+1 < len(keysAndValues); i += 2 {

@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/logging"
 )
 
-// logged returns what log writes at verbosity 8, without klog's header.
+// logged returns the log at verbosity 8 without klog's header.
 func logged(t *testing.T, log func()) string {
 	t.Helper()
 	state := klog.CaptureState()

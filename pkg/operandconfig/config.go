@@ -1,5 +1,5 @@
-// Package operandconfig is the contract between observing the cluster's configuration and rendering the
-// operand: the schema of spec.observedConfig, how its layers are merged, and what must be present.
+// Package operandconfig is the interface between observing the cluster's configuration and rendering the operand: the
+// schema of spec.observedConfig, the merge of its layers, and its required fields.
 package operandconfig
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 )
 
-// Config is what the operand is rendered from. Every field is written by exactly one observer, or given as a
-// default by bindata, and may be overridden by spec.unsupportedConfigOverrides.
+// Config is the configuration that the operand is rendered from. Every field is written by exactly one observer or is
+// a default in bindata. spec.unsupportedConfigOverrides may override it.
 type Config struct {
 	// Platform is the name of an entry in the platform registry.
 	Platform string `json:"platform,omitempty"`
@@ -25,17 +25,17 @@ type Config struct {
 	// InfrastructureName is the unique name of this cluster in its cloud, status.infrastructureName.
 	InfrastructureName string `json:"infrastructureName,omitempty"`
 
-	// APIServerInternalURI is where components of the control plane reach the API without the service
-	// network, status.apiServerInternalURI.
+	// APIServerInternalURI is the API server's URL for control-plane components without the service network,
+	// status.apiServerInternalURI.
 	APIServerInternalURI string `json:"apiServerInternalURI,omitempty"`
 
-	// CloudConfig is the user's cloud configuration; its name is empty where Infrastructure names none.
+	// CloudConfig references the user's cloud configuration; its name is empty if Infrastructure names none.
 	CloudConfig CloudConfigReference `json:"cloudConfig,omitzero"`
 
-	// Cluster is what the cluster says about its cloud; a cloud's configuration is checked against it.
+	// Cluster has the cluster's data about its cloud; cloud configurations are checked against it.
 	Cluster clouds.Cluster `json:"cluster,omitzero"`
 
-	// Custom is spec.custom of the operator's resource; nil where it says nothing or does not count.
+	// Custom is spec.custom of the operator resource, nil if it is unset or does not apply.
 	Custom *operatorv1.CustomCloudControllerManager `json:"custom,omitempty"`
 
 	// TrustedCA is the ConfigMap in openshift-config that Proxy names in spec.trustedCA, or empty.
@@ -44,22 +44,22 @@ type Config struct {
 	// Proxy holds the proxy variables of the operand's environment by name.
 	Proxy map[string]string `json:"proxy,omitempty"`
 
-	// ServingInfo is the TLS profile that the operand serves with.
+	// ServingInfo is the operand's TLS profile.
 	ServingInfo ServingInfo `json:"servingInfo,omitzero"`
 
-	// ExtendedArguments are the operand's flags without their dashes. A flag with several values is given
-	// once, with the values joined by commas.
+	// ExtendedArguments are the operand's flags without dashes. A flag with several values is passed once, with the
+	// values joined by commas.
 	ExtendedArguments map[string][]string `json:"extendedArguments,omitempty"`
 
-	// GatedArguments are ExtendedArguments that count while the feature gate that they stand under is enabled.
+	// GatedArguments are ExtendedArguments by feature gate; they apply while the gate is enabled.
 	GatedArguments map[string]map[string][]string `json:"gatedArguments,omitempty"`
 
-	// FeatureGates are the gates that the platform's cloud-controller-manager knows, in the release that ships it. Those
-	// that are enabled are passed on; one that it does not know would end the process.
+	// FeatureGates are the gates that the platform's cloud-controller-manager supports, in the release that ships it.
+	// Enabled gates are passed on; an unsupported one would end the process.
 	FeatureGates []string `json:"featureGates,omitempty"`
 
-	// WithoutArguments are flags of other layers that the platform's cloud-controller-manager does not know or must not be
-	// given.
+	// WithoutArguments are flags of other layers that the platform's cloud-controller-manager does not support or
+	// must not get.
 	WithoutArguments []string `json:"withoutArguments,omitempty"`
 }
 
@@ -70,13 +70,13 @@ type CloudConfigReference struct {
 	Key  string `json:"key,omitempty"`
 }
 
-// ServingInfo is a TLS profile in the names that Kubernetes' serving flags know.
+// ServingInfo is a TLS profile in the names of Kubernetes' serving flags.
 type ServingInfo struct {
 	MinTLSVersion string   `json:"minTLSVersion,omitempty"`
 	CipherSuites  []string `json:"cipherSuites,omitempty"`
 }
 
-// Where observers write in observedConfig.
+// The paths of the observers' fields in observedConfig.
 var (
 	PlatformPath             = []string{"platform"}
 	InfrastructureNamePath   = []string{"infrastructureName"}
@@ -101,8 +101,8 @@ var (
 	RequestHeaderAllowedNamesPath = []string{"extendedArguments", "requestheader-allowed-names"}
 )
 
-// Merge lays each layer over those before it: a map is merged by key, anything else is replaced. Layers are YAML
-// or JSON; an empty one changes nothing. The result is YAML.
+// Merge merges the layers in their order: maps are merged by key, other values are replaced. Layers are YAML or JSON;
+// an empty one changes nothing. The result is YAML.
 func Merge(layers ...[]byte) ([]byte, error) {
 	merged, err := resourcemerge.MergeProcessConfig(nil, append([][]byte{[]byte("{}")}, nonEmpty(layers)...)...)
 	if err != nil {
@@ -125,7 +125,7 @@ func nonEmpty(layers [][]byte) [][]byte {
 	return kept
 }
 
-// Decode reads a merged configuration strictly: a field that the schema does not have is an error that names it.
+// Decode decodes a merged configuration strictly: an unknown field is an error that names it.
 func Decode(merged []byte) (*Config, error) {
 	asJSON, err := yaml.YAMLToJSONStrict(merged)
 	if err != nil {
@@ -141,7 +141,7 @@ func Decode(merged []byte) (*Config, error) {
 	return config, nil
 }
 
-// Required reports every field that observation has to have filled before anything can be rendered.
+// Required returns an error for every required field that is not observed yet.
 func Required(c *Config) error {
 	var missing []error
 	for _, field := range []struct{ name, value, source string }{
@@ -156,7 +156,7 @@ func Required(c *Config) error {
 	return utilerrors.NewAggregate(missing)
 }
 
-// APIServer is where components of the control plane reach the API.
+// APIServer returns the URL of the API server for control-plane components.
 func (c *Config) APIServer() (*url.URL, error) {
 	server, err := url.Parse(c.APIServerInternalURI)
 	if err != nil || server.Hostname() == "" {

@@ -24,17 +24,17 @@ import (
 )
 
 const (
-	// resync is how often informers hand out again what they know; it makes no request.
+	// resync is the informers' resync period; a resync sends no request.
 	resync = 10 * time.Minute
 
-	// minWatch is how long a watch lasts at least, and at most twice that. client-go's own 5 minutes would make most of
-	// the requests of an idle operator.
+	// minWatch is the minimum duration of a watch; the maximum is twice that. With client-go's 5 minutes, renewed
+	// watches would be most of an idle operator's requests.
 	minWatch = 30 * time.Minute
 
 	masterLabel = "node-role.kubernetes.io/master="
 )
 
-// informerSet is every informer factory of the operator, each limited to what is needed.
+// informerSet has every informer factory of the operator, each limited to the objects that the operator reads.
 type informerSet struct {
 	target        informers.SharedInformerFactory
 	namespace     informers.SharedInformerFactory
@@ -45,7 +45,7 @@ type informerSet struct {
 	nodes         informers.SharedInformerFactory
 	bindings      informers.SharedInformerFactory
 
-	// These run only where the platform needs them.
+	// The on-demand informers run only on platforms that need them.
 	policies    informers.SharedInformerFactory
 	nodeManager informers.SharedInformerFactory
 
@@ -74,11 +74,12 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 	}
 }
 
-// targetInformers are those of the operand's namespace. Its Pods are without the cloud-node-managers, of which every Linux node
-// has one: memory and the wake-ups of the controllers that watch Pods would grow with the number of workers.
+// targetInformers returns the informers of the operand's namespace. Its Pods exclude the cloud-node-managers, which
+// run on every Linux node: memory and the wake-ups of the controllers that watch Pods would grow with the number of
+// workers.
 func targetInformers(kube kubernetes.Interface) informers.SharedInformerFactory {
 	target := namespaced(kube, operatorclient.TargetNamespace, longWatch)
-	// The factory keeps the informer that it has first; Core().V1().Pods() returns this one from now on.
+	// The factory keeps its first informer of a type; Core().V1().Pods() returns this one from now on.
 	target.InformerFor(&corev1.Pod{}, func(kube kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return corev1informers.NewFilteredPodInformer(kube, operatorclient.TargetNamespace, resync,
 			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, labelled("k8s-app!="+operand.NodeManager))
@@ -91,15 +92,15 @@ func namespaced(kube kubernetes.Interface, namespace string, tweak func(*metav1.
 		informers.WithTweakListOptions(tweak), informers.WithTransform(stripManagedFields))
 }
 
-// byNamespace are the informers that library-go's cached getters read. The constructor is called a fake, but its type is
-// the real one; the others leave no room for options.
+// byNamespace returns the informers that library-go's cached getters read. Despite its name, the constructor returns
+// the real type. The other constructors accept no options.
 func (i informerSet) byNamespace() v1helpers.KubeInformersForNamespaces {
 	return v1helpers.NewFakeKubeInformersForNamespaces(map[string]informers.SharedInformerFactory{
 		operatorclient.TargetNamespace: i.target,
 	})
 }
 
-// start starts every informer that somebody has asked for.
+// start starts every informer that a controller has requested.
 func (i informerSet) start(stop <-chan struct{}) {
 	for _, factory := range []interface{ Start(<-chan struct{}) }{
 		i.target, i.namespace, i.operator, i.userConfig, i.managedConfig, i.kubeSystem, i.nodes, i.bindings, i.config, i.clusterOperator,
@@ -108,7 +109,8 @@ func (i informerSet) start(stop <-chan struct{}) {
 	}
 }
 
-// longWatch makes a watch last between minWatch and twice that. The spread keeps watches from ending together.
+// longWatch sets a random watch duration between minWatch and twice that. The spread keeps watches from ending
+// together.
 func longWatch(options *metav1.ListOptions) {
 	if options.TimeoutSeconds != nil {
 		seconds := int64(minWatch / time.Second)
@@ -131,7 +133,7 @@ func labelled(selector string) func(*metav1.ListOptions) {
 	}
 }
 
-// stripManagedFields drops what no controller reads and the API server does not take back.
+// stripManagedFields removes the managed fields, which no controller reads.
 func stripManagedFields(obj any) (any, error) {
 	if object, err := meta.Accessor(obj); err == nil {
 		object.SetManagedFields(nil)
@@ -139,8 +141,8 @@ func stripManagedFields(obj any) (any, error) {
 	return obj, nil
 }
 
-// stripNode keeps of a Node what the static-pod controllers and availability read: its name, its labels, its conditions and
-// whether it is cordoned.
+// stripNode keeps the fields of a Node that the static-pod controllers and availability read: name, labels,
+// conditions and spec.unschedulable.
 func stripNode(obj any) (any, error) {
 	node, ok := obj.(*corev1.Node)
 	if !ok {

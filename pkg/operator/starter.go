@@ -1,4 +1,4 @@
-// Package operator wires the operator's controllers together. What they do is in the packages below.
+// Package operator wires the operator's controllers together. The packages below it implement them.
 package operator
 
 import (
@@ -39,30 +39,30 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// Options are what the operator is told from outside the cluster. All durations may be zero for their defaults.
+// Options configure the operator from outside the cluster. Zero durations select the defaults.
 type Options struct {
-	// OperatorImage is the pull specification of this operator, OperandImages those of the cloud-controller-managers and
-	// cloud-node-managers by tag in the release payload.
+	// OperatorImage is the pull specification of this operator. OperandImages are those of the
+	// cloud-controller-managers and cloud-node-managers, by tag in the release payload.
 	OperatorImage string
 	OperandImages map[string]string
 
-	// OperatorVersion and OperandVersion are the payload's.
+	// OperatorVersion and OperandVersion are the versions in the release payload.
 	OperatorVersion, OperandVersion string
 
-	// SystemTrust is the trust bundle of the operator's image; without data there is none.
+	// SystemTrust is the trust bundle of the operator's image; it has no data if the image has no bundle.
 	SystemTrust operand.TrustSource
 
-	// TokenLifetime is how long the operand's token is asked to live.
+	// TokenLifetime is the requested lifetime of the operand's token.
 	TokenLifetime time.Duration
 
-	// Validity is how long the serving certificate and its signer are valid.
+	// Validity has the validity periods of the serving certificate and its signer.
 	Validity servingcert.Validity
 
-	// UninitializedThreshold is how long a node may stay uninitialized before that is a problem.
+	// UninitializedThreshold is how long a node may stay uninitialized before the operator degrades.
 	UninitializedThreshold time.Duration
 }
 
-// wiring is what the controllers are made from.
+// wiring has the dependencies of the controllers.
 type wiring struct {
 	Options
 	*controllercmd.ControllerContext
@@ -118,7 +118,7 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 	}, nil
 }
 
-// unthrottled leaves it to the API server to slow the operator down, which knows better when.
+// unthrottled disables client-side rate limiting; API priority and fairness applies instead.
 func unthrottled(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
@@ -148,7 +148,7 @@ func (w *wiring) controllers() []factory.Controller {
 	}
 }
 
-// observed is what the observers read.
+// observed returns the listers that the observers read.
 func (w *wiring) observed() configobservation.Listers {
 	return configobservation.NewListers(w.client, operatorclient.Custom(w.resource), w.informers.config.Config().V1(),
 		w.informers.kubeSystem.Core().V1().ConfigMaps(), w.OperatorVersion)
@@ -212,7 +212,7 @@ func (w *wiring) staticResources() factory.Controller {
 	})
 }
 
-// platformInformers starts what the platform needs beyond the others.
+// platformInformers starts the informers that only some platforms need.
 func (w *wiring) platformInformers() factory.Controller {
 	return ondemand.New(w.client, w.EventRecorder,
 		ondemand.Demand{Informers: w.informers.policies, Needed: staticresources.NeedsPolicies},

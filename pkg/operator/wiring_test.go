@@ -12,9 +12,9 @@ import (
 )
 
 // defaulted are the options that only tests set.
-var defaulted = map[string][]string{"targetconfigcontroller": {"Patience"}}
+var defaulted = map[string][]string{"targetconfigcontroller": {"GracePeriod"}}
 
-// The compiler accepts an Options without some of its fields, and most controllers would only fail where they use them.
+// The compiler accepts Options without all fields, and most controllers fail only when they use a missing one.
 func TestEveryControllerGetsAllItsOptions(t *testing.T) {
 	starter, err := parser.ParseFile(token.NewFileSet(), "starter.go", nil, 0)
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func TestEveryControllerGetsAllItsOptions(t *testing.T) {
 	require.Greater(t, checked, 10)
 }
 
-// optionsOf returns the sorted names of the fields of the type Options of a package below this one.
+// optionsOf returns the sorted field names of the type Options in a package below this one.
 func optionsOf(t *testing.T, controller string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(controller, "*.go"))

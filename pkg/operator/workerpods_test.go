@@ -28,8 +28,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
-// podServer serves the Pods of one namespace as the API server does: lists and watches obey the label selector. Everything else is
-// empty.
+// podServer serves the Pods of one namespace like the API server: lists and watches obey the label selector. All
+// other resources are empty.
 type podServer struct {
 	pods    []corev1.Pod
 	changes chan corev1.Pod
@@ -54,7 +54,7 @@ func (s *podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(list)
 }
 
-// watch sends the changes of Pods that the selector matches, until the client leaves.
+// watch sends the changes of Pods that match the selector until the client disconnects.
 func (s *podServer) watch(w http.ResponseWriter, r *http.Request, isPods bool, selector labels.Selector) {
 	flusher := w.(http.Flusher)
 	flusher.Flush()
@@ -76,7 +76,7 @@ func (s *podServer) watch(w http.ResponseWriter, r *http.Request, isPods bool, s
 	}
 }
 
-// startTarget starts the Pod informer of the operand's namespace against the pods.
+// startTarget starts the operand namespace's Pod informer with the given pods.
 func startTarget(tb testing.TB, pods []corev1.Pod) (informerSet, *podServer) {
 	tb.Helper()
 	handler := &podServer{pods: pods, changes: make(chan corev1.Pod)}
@@ -98,7 +98,7 @@ func startTarget(tb testing.TB, pods []corev1.Pod) (informerSet, *podServer) {
 	return set, handler
 }
 
-// workerPods are pods of the cloud-node-manager, of the size that they have on Azure.
+// workerPods returns pods of the cloud-node-manager of the same size as on Azure.
 func workerPods(count int) []corev1.Pod {
 	pods := make([]corev1.Pod, 0, count)
 	for i := range count {
@@ -121,7 +121,7 @@ func staticPod(name string) corev1.Pod {
 	}}
 }
 
-// What every static-pod controller is woken by is the Pod informer of the operand's namespace.
+// The Pod informer of the operand's namespace wakes every static-pod controller.
 func TestAWorkersPodDoesNotWakeTheStaticPodControllers(t *testing.T) {
 	workers := workerPods(3)
 	set, server := startTarget(t, append(workers, staticPod("cloud-controller-manager-master-0")))
@@ -140,7 +140,7 @@ func TestAWorkersPodDoesNotWakeTheStaticPodControllers(t *testing.T) {
 		worker.ResourceVersion = "2"
 		server.changes <- worker
 	}
-	// The watch keeps the order, so this one comes after those of the workers.
+	// The watch keeps the order, so this event comes after the workers' events.
 	mirror := staticPod("cloud-controller-manager-master-0")
 	mirror.ResourceVersion = "3"
 	server.changes <- mirror
@@ -155,7 +155,7 @@ func TestAWorkersPodDoesNotWakeTheStaticPodControllers(t *testing.T) {
 	require.Len(t, pods, 1)
 }
 
-// BenchmarkWorkerPods reports what the Pod informer holds in a cluster with as many workers.
+// BenchmarkWorkerPods reports the Pod informer's content in a cluster with the given number of workers.
 func BenchmarkWorkerPods(b *testing.B) {
 	for _, workers := range []int{0, 5000} {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
@@ -170,7 +170,7 @@ func BenchmarkWorkerPods(b *testing.B) {
 	}
 }
 
-// heap is the live heap in bytes.
+// heap returns the size of the live heap in bytes.
 func heap() int64 {
 	goruntime.GC()
 	goruntime.GC()

@@ -7,21 +7,23 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Absence is why nothing runs on a cluster whose platform is the fallback.
+// Absence is the reason why nothing runs on a cluster with the fallback platform.
 type Absence string
 
 const (
-	// NotNeeded is a platform whose nodes need nobody to initialise them, or one that is not known.
+	// NotNeeded is a platform whose nodes need no initialization, or an unknown platform.
 	NotNeeded Absence = "PlatformWithoutCloudControllerManager"
 
-	// NotAsked is an External platform whose nodes are said to wait for no cloud-controller-manager.
+	// NotAsked is an External platform whose nodes do not wait for a cloud-controller-manager.
 	NotAsked Absence = "ExternalWithoutCloudControllerManager"
 
-	// NotDeclared is an External platform whose nodes wait for a cloud-controller-manager that somebody else runs.
+	// NotDeclared is an External platform whose nodes wait for a cloud-controller-manager that the administrator
+	// runs.
 	NotDeclared Absence = "CloudControllerManagerOfTheAdministrator"
 )
 
-// AbsenceOf tells why nothing runs, from the status of Infrastructure. It is for clusters on which nothing does.
+// AbsenceOf returns why nothing runs, from the status of Infrastructure. Call it only for clusters with the fallback
+// platform.
 func AbsenceOf(s *configv1.PlatformStatus) Absence {
 	switch {
 	case isExternalWithCCM(s):
@@ -40,8 +42,8 @@ var apiTypes = []configv1.PlatformType{
 	configv1.OpenStackPlatformType, configv1.OvirtPlatformType, configv1.PowerVSPlatformType, configv1.VSpherePlatformType,
 }
 
-// UnknownType returns the platform type of an Infrastructure that its API does not have, and the one that was probably meant. known
-// is true for every other Infrastructure. The API server rejects such a type; a file can have it.
+// UnknownType returns the platform type of an Infrastructure that the API does not define, and the closest defined
+// one. known is true for every other Infrastructure. The API server rejects an undefined type; a file can have one.
 func UnknownType(infrastructure *configv1.Infrastructure) (unknown, meant string, known bool) {
 	status := infrastructure.Status.PlatformStatus
 	if status == nil || status.Type == "" || slices.Contains(apiTypes, status.Type) {

@@ -23,7 +23,7 @@ func TestWhyNothingRuns(t *testing.T) {
 		want   Absence
 	}{
 		"bare metal":                            {status: configv1.PlatformStatus{Type: configv1.BareMetalPlatformType}, want: NotNeeded},
-		"a platform that nobody knows":          {status: configv1.PlatformStatus{Type: "Moonbase"}, want: NotNeeded},
+		"an unknown platform":                   {status: configv1.PlatformStatus{Type: "Moonbase"}, want: NotNeeded},
 		"External, without a word about a CCM":  {status: configv1.PlatformStatus{Type: configv1.ExternalPlatformType}, want: NotAsked},
 		"External, with an empty state":         {status: external(""), want: NotAsked},
 		"External, whose nodes wait for no CCM": {status: external(configv1.CloudControllerManagerNone), want: NotAsked},

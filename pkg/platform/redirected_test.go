@@ -20,14 +20,14 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// redirection is a configuration and what is said about where it sends the credentials.
+// redirection is a configuration with its diagnostic about an endpoint for the credentials.
 type redirection struct {
 	rewrite     clouds.Rewrite
 	config      string
 	keys        map[string][]byte
 	credentials map[string]string
 	status      configv1.PlatformStatus
-	want        string // the finding; empty when there is none
+	want        string // the diagnostic; empty if there is none
 }
 
 func awsStatus(endpoints ...configv1.AWSServiceEndpoint) configv1.PlatformStatus {
@@ -75,7 +75,7 @@ var redirections = map[string]redirection{
 		config: awsOverride("https://vpce-0123.ec2.us-east-1.vpce.amazonaws.com")},
 	"AWS: an endpoint of Infrastructure": {rewrite: aws.Rewrite, config: awsOverride("https://ec2.example.com"),
 		status: awsStatus(configv1.AWSServiceEndpoint{Name: "ec2", URL: "https://ec2.example.com"})},
-	"AWS: an endpoint of nobody's": {rewrite: aws.Rewrite, status: awsStatus(), config: awsOverride("https://ec2.amazonaws.com.example.net"),
+	"AWS: an unknown endpoint": {rewrite: aws.Rewrite, status: awsStatus(), config: awsOverride("https://ec2.amazonaws.com.example.net"),
 		want: `cloud config:4:7: URL is "https://ec2.amazonaws.com.example.net", which is neither Amazon's nor in status.platformStatus.aws.serviceEndpoints of ` +
 			"infrastructure.config.openshift.io/cluster: the cloud-controller-manager would send its signed requests to it; remove the section, or add it to Infrastructure"},
 	"AWS: an endpoint, and nothing is known of the cluster": {rewrite: aws.Rewrite, config: awsOverride("https://ec2.example.com")},
@@ -128,7 +128,7 @@ var redirections = map[string]redirection{
 			"infrastructure.config.openshift.io/cluster: the cloud-controller-manager would send its API key or a token to it; remove the line, or add it to Infrastructure"},
 }
 
-// Whoever may write the cloud configuration must not get credentials that he may not read.
+// A user with write access to the cloud configuration must not get credentials that the user may not read.
 func TestNoEndpointGetsCredentialsThatTheirSourceDoesNotName(t *testing.T) {
 	for name, c := range redirections {
 		t.Run(name, func(t *testing.T) {
@@ -140,8 +140,8 @@ func TestNoEndpointGetsCredentialsThatTheirSourceDoesNotName(t *testing.T) {
 				want = []string{c.want}
 			}
 			require.Equal(t, want, cloudtest.Messages(result, diagnostic.Redirected))
-			require.Empty(t, result.Errors(diagnostic.Lenient), "a first install is not held up")
-			require.Len(t, result.Errors(diagnostic.Strict), len(want), "a change is refused")
+			require.Empty(t, result.Errors(diagnostic.Lenient), "a first install is accepted")
+			require.Len(t, result.Errors(diagnostic.Strict), len(want), "a change is rejected")
 		})
 	}
 }
@@ -186,7 +186,7 @@ func TestEveryEndpointOfAPlatformsCloudIsKnown(t *testing.T) {
 	}
 }
 
-// Anyone with an account at Amazon gets names in its domains, some of them with Amazon's own certificates.
+// Every AWS customer gets names in Amazon's domains, some of them with Amazon's certificates.
 func TestAHostOfACustomerOfAmazonIsForeign(t *testing.T) {
 	for _, host := range []string{
 		"abc123.execute-api.us-east-1.amazonaws.com", "ec2.execute-api.us-east-1.amazonaws.com",
@@ -198,14 +198,14 @@ func TestAHostOfACustomerOfAmazonIsForeign(t *testing.T) {
 		t.Run(host, func(t *testing.T) {
 			result := aws.Rewrite(clouds.Source{Config: []byte(awsOverride("https://" + host)), Cluster: clouds.Cluster{Status: awsStatus()}})
 			require.Len(t, cloudtest.Messages(result, diagnostic.Redirected), 1)
-			require.Len(t, result.Errors(diagnostic.Strict), 1, "a change is refused")
-			require.Empty(t, result.Errors(diagnostic.Lenient), "a first install is not held up")
+			require.Len(t, result.Errors(diagnostic.Strict), 1, "a change is rejected")
+			require.Empty(t, result.Errors(diagnostic.Lenient), "a first install is accepted")
 		})
 	}
 }
 
 // A ConfigMap or Secret has at most a mebibyte.
-func TestAMebibyteIsCheckedAndItsFindingsAreCut(t *testing.T) {
+func TestAMebibyteIsCheckedAndItsDiagnosticsAreLimited(t *testing.T) {
 	const size = 1 << 20
 	overrides := &strings.Builder{}
 	for i := 0; overrides.Len() < size; i++ {

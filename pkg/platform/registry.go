@@ -18,22 +18,23 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/vsphere"
 )
 
-// None is the name of the platform on which the operator runs nothing and is content.
+// None is the name of the platform on which the operator runs nothing and is Available.
 const None = "none"
 
-// ErrNoStatus says that an Infrastructure does not tell its platform yet. Unknown is not None: whoever gets
-// this error changes nothing.
+// ErrNoStatus reports that an Infrastructure has no platform type yet. Unknown is not None: callers must change
+// nothing.
 var ErrNoStatus = errors.New("infrastructure.config.openshift.io/cluster has no status.platformStatus.type; " +
 	"the installer writes it, restore it from the cluster's installation or a backup")
 
-// registry holds every platform but the fallback. Their matches exclude each other, so order has no meaning.
+// registry has every platform except for the fallback. At most one entry matches a cluster, so the order does not
+// matter.
 var registry = []Platform{
 	{
 		Name: "alibabacloud",
 		Credentials: Credentials{
 			Secret: "alibabacloud-cloud-credentials",
 			ByHand: true,
-			// The RAM role of the instances serves.
+			// Without a Secret, the RAM role of the instances is used.
 			Optional: true,
 		},
 		Rewrite: alibabacloud.Rewrite,
@@ -48,7 +49,7 @@ var registry = []Platform{
 			Secret:     "cloud-controller-manager-credentials",
 			Request:    "openshift-aws-cloud-controller-manager",
 			RootSecret: "aws-creds",
-			// The instance profile of the control plane has served since there is a cloud-controller-manager.
+			// Clusters of earlier releases use the control plane's instance profile.
 			Optional: true,
 		},
 		Rewrite: aws.Rewrite,
@@ -65,18 +66,18 @@ var registry = []Platform{
 		},
 		Rewrite: azure.Rewrite,
 		matches: func(s *configv1.PlatformStatus, _ *operatorv1.CustomCloudControllerManager) bool {
-			return s.Type == configv1.AzurePlatformType && !onAzureStack(s)
+			return s.Type == configv1.AzurePlatformType && !isAzureStack(s)
 		},
 	},
 	{
 		Name:             "azurestack",
 		Image:            "azure-cloud-controller-manager",
 		NodeManagerImage: "azure-cloud-node-manager",
-		// The same Secret as on Azure. On Azure Stack Hub an administrator makes it, there is no root Secret.
+		// The same Secret as on Azure, but an administrator creates it and there is no root Secret.
 		Credentials: Credentials{Secret: "azure-cloud-credentials", Request: "openshift-azure-cloud-controller-manager"},
 		Rewrite:     azure.RewriteStack,
 		matches: func(s *configv1.PlatformStatus, _ *operatorv1.CustomCloudControllerManager) bool {
-			return s.Type == configv1.AzurePlatformType && onAzureStack(s)
+			return s.Type == configv1.AzurePlatformType && isAzureStack(s)
 		},
 	},
 	{
@@ -112,7 +113,7 @@ var registry = []Platform{
 	{
 		Name:  "ibmcloud",
 		Image: "ibm-cloud-controller-manager",
-		// Made before the installation, by ccoctl: there is no root Secret.
+		// Created by ccoctl before the installation, so there is no root Secret.
 		Credentials: Credentials{Secret: "ibm-cloud-credentials", Request: "openshift-ibm-cloud-controller-manager"},
 		Rewrite:     ibm.Rewrite,
 		matches:     ofType(configv1.IBMCloudPlatformType),
@@ -120,7 +121,7 @@ var registry = []Platform{
 	{
 		Name:  "nutanix",
 		Image: "nutanix-cloud-controller-manager",
-		// Made before the installation, by ccoctl. The provider reads it through the API under this very name.
+		// Created by ccoctl before the installation. The provider reads it through the API, by this name.
 		Credentials: Credentials{Secret: "nutanix-credentials", Request: "openshift-nutanix-cloud-controller-manager"},
 		Rewrite:     nutanix.Rewrite,
 		matches:     ofType(configv1.NutanixPlatformType),
@@ -139,7 +140,7 @@ var registry = []Platform{
 	{
 		Name:  "powervs",
 		Image: "powervs-cloud-controller-manager",
-		// The same name as on IBM Cloud; made before the installation, by ccoctl.
+		// The same name as on IBM Cloud, also created by ccoctl before the installation.
 		Credentials: Credentials{Secret: "ibm-cloud-credentials", Request: "openshift-powervs-cloud-controller-manager"},
 		Rewrite:     ibm.RewritePowerVS,
 		matches:     ofType(configv1.PowerVSPlatformType),
@@ -158,8 +159,8 @@ var registry = []Platform{
 	},
 }
 
-// fallback serves every platform that no entry of the registry matches. The API asks for this:
-// a component that does not know a platform type treats it as None.
+// fallback is every platform without a registry entry. The API requires it: a component that does not know a platform
+// type treats it as None.
 var fallback = Platform{Name: None}
 
 // All returns every known platform, the fallback last.
@@ -177,8 +178,8 @@ func ByName(name string) (Platform, bool) {
 	return Platform{}, false
 }
 
-// Of returns the one platform that infrastructure describes, or ErrNoStatus if it does not tell. custom is
-// spec.custom of our resource; nil where there is none.
+// Of returns the platform of a cluster, or ErrNoStatus if infrastructure has no platform type. external is
+// spec.custom of the operator resource, nil if unset.
 func Of(infrastructure *configv1.Infrastructure, custom *operatorv1.CustomCloudControllerManager) (Platform, error) {
 	status := infrastructure.Status.PlatformStatus
 	if status == nil || status.Type == "" {
@@ -196,8 +197,7 @@ func ofType(t configv1.PlatformType) func(*configv1.PlatformStatus, *operatorv1.
 	return func(s *configv1.PlatformStatus, _ *operatorv1.CustomCloudControllerManager) bool { return s.Type == t }
 }
 
-// builtIn is the platform that spec.custom names; empty where it brings a cloud-controller-manager of its own, or where there is
-// no spec.custom.
+// builtIn returns the platform that spec.custom names, empty if it names none or is unset.
 func builtIn(e *operatorv1.CustomCloudControllerManager) operatorv1.CustomPlatform {
 	if e == nil {
 		return ""
@@ -205,18 +205,18 @@ func builtIn(e *operatorv1.CustomCloudControllerManager) operatorv1.CustomPlatfo
 	return e.Platform
 }
 
-// onAzureStack tells an installation on Azure Stack Hub from one on a cloud of Microsoft's; an Azure without a status of its own
-// is the public one.
-func onAzureStack(s *configv1.PlatformStatus) bool {
+// isAzureStack reports whether the cluster is on Azure Stack Hub. Azure without a status is a public cloud.
+func isAzureStack(s *configv1.PlatformStatus) bool {
 	return s.Azure != nil && s.Azure.CloudName == configv1.AzureStackCloud
 }
 
-// DependsOnCustom tells whether it is for spec.custom to say what runs.
+// DependsOnCustom reports whether spec.custom determines the platform.
 func DependsOnCustom(infrastructure *configv1.Infrastructure) bool {
 	return infrastructure.Status.PlatformStatus != nil && isExternalWithCCM(infrastructure.Status.PlatformStatus)
 }
 
-// isExternalWithCCM tells whether the cluster's nodes wait for a cloud-controller-manager that somebody brings.
+// isExternalWithCCM reports whether the cluster's nodes wait for a cloud-controller-manager that is not part of the
+// release.
 func isExternalWithCCM(s *configv1.PlatformStatus) bool {
 	return s.Type == configv1.ExternalPlatformType && s.External != nil &&
 		s.External.CloudControllerManager.State == configv1.CloudControllerManagerExternal

@@ -40,7 +40,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// simple are the types that are one platform, whatever else an Infrastructure says.
+// simple are the types that map to one platform, regardless of the rest of an Infrastructure.
 var simple = map[configv1.PlatformType]string{
 	configv1.AlibabaCloudPlatformType: "alibabacloud",
 	configv1.AWSPlatformType:          "aws",
@@ -52,7 +52,7 @@ var simple = map[configv1.PlatformType]string{
 	configv1.VSpherePlatformType:      "vsphere",
 }
 
-// The sub-statuses that decide, and every value that the API allows there; nil where it is missing.
+// The platform-specific statuses with every value that the API allows, and nil.
 var (
 	azureStatuses = []*configv1.AzurePlatformStatus{
 		nil, {}, {CloudName: configv1.AzurePublicCloud}, {CloudName: configv1.AzureUSGovernmentCloud}, {CloudName: configv1.AzureChinaCloud},
@@ -68,7 +68,7 @@ var (
 	}
 )
 
-// expected says in words of its own what the registry says in its matches.
+// expected is an independent implementation of the registry's matches.
 func expected(status *configv1.PlatformStatus, custom *operatorv1.CustomCloudControllerManager) string {
 	if name, ok := simple[status.Type]; ok {
 		return name
@@ -94,8 +94,8 @@ func expected(status *configv1.PlatformStatus, custom *operatorv1.CustomCloudCon
 	return "none"
 }
 
-// TestExactlyOneEntryMatches goes through every combination of type and sub-types. What a type does not have is set too: the API
-// server keeps it out, nobody keeps it out of a file.
+// TestExactlyOneEntryMatches checks every combination of type and platform-specific status, including statuses of
+// other types, which the API server rejects but a file may have.
 func TestExactlyOneEntryMatches(t *testing.T) {
 	found := map[string]bool{}
 	for _, platformType := range allTypes {
@@ -123,10 +123,10 @@ func TestExactlyOneEntryMatches(t *testing.T) {
 			}
 		}
 	}
-	require.Len(t, found, len(All()), "every platform is somebody's")
+	require.Len(t, found, len(All()), "every platform matches a cluster")
 }
 
-// A platform's entry says all that the operator has to know before it looks at an asset.
+// A platform's entry is complete without its assets.
 func TestEntriesAreComplete(t *testing.T) {
 	for _, p := range registry {
 		require.NotNil(t, p.Rewrite, p.Name)

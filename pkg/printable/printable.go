@@ -1,7 +1,7 @@
-// Package printable makes texts safe to write to a terminal.
+// Package printable makes strings safe to write to a terminal.
 //
-// Names of files, objects and keys, and what a configuration contains, may hold escape sequences that make a terminal hide,
-// overwrite or execute text.
+// Names of files, objects and keys, and values in a configuration, may contain escape sequences that make a terminal
+// hide, overwrite or execute text.
 package printable
 
 import (
@@ -11,12 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns the text as one line: every control or formatting character is escaped as in a Go string.
+// Line returns the string as one line: it escapes every control or formatting character as in a Go string.
 func Line(text string) string { return escape(text, "") }
 
 // Text keeps line breaks and tabs, and escapes every other control or formatting character as in a Go string.
 func Text(text string) string {
-	// A carriage return before the end of a line moves no text.
+	// A carriage return before a line break overwrites nothing.
 	lines := strings.Split(text, "\r\n")
 	for i := range lines {
 		lines[i] = escape(lines[i], "\n\t")
@@ -24,11 +24,11 @@ func Text(text string) string {
 	return strings.Join(lines, "\r\n")
 }
 
-// JSON escapes what encoding/json leaves as it is in strings. The text has to be JSON.
+// JSON escapes the unsafe characters that encoding/json keeps in strings. text must be JSON.
 func JSON(text string) string {
 	return replace(text, "\n\t", func(r rune) string {
 		if r > 0xffff {
-			return "" // such a character has no effect on a terminal but to be invisible
+			return "" // such a character is invisible on a terminal and has no other effect
 		}
 		return fmt.Sprintf(`\u%04x`, r)
 	})
@@ -65,7 +65,7 @@ func replace(text, kept string, escaped func(rune) string) string {
 	return b.String()
 }
 
-// isUnsafe reports whether a character is a control character, or one that reorders, hides or breaks the text around it.
+// isUnsafe reports whether a character is a control character, or reorders, hides or breaks the text around it.
 func isUnsafe(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
 }

@@ -1,5 +1,5 @@
-// Package regularfile reads files that a user names. Such a name may belong to a pipe that nobody writes to or to a device
-// without an end, and reading either would never return.
+// Package regularfile reads files that a user names. The name may be a pipe without a writer or an endless device;
+// reading either would never return.
 package regularfile
 
 import (
@@ -14,7 +14,7 @@ import (
 // Read returns the content of a regular file of at most limit bytes. It follows symbolic links. Its error is an
 // *fs.PathError.
 func Read(name string, limit int64) ([]byte, error) {
-	// Opening a device may already have an effect.
+	// Opening a device may already have a side effect.
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, openError(name, err)
@@ -22,7 +22,7 @@ func Read(name string, limit int64) ([]byte, error) {
 	if err := check(info); err != nil {
 		return nil, readError(name, err)
 	}
-	// The name may have been given to another file since; opening a pipe blocks without O_NONBLOCK.
+	// Another file may have got this name since. Opening a pipe blocks without O_NONBLOCK.
 	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, openError(name, err)
@@ -42,7 +42,7 @@ func read(file *os.File, limit int64) ([]byte, error) {
 	if err := check(info); err != nil {
 		return nil, err
 	}
-	// The size is no help: it is 0 in /proc, and a file may grow.
+	// The size is not reliable: it is 0 in /proc, and a file may grow.
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {
 		return nil, err
@@ -67,12 +67,12 @@ func check(info fs.FileInfo) error {
 	case mode&fs.ModeDevice != 0:
 		kind = "a device"
 	default:
-		kind = "no regular file"
+		kind = "not a regular file"
 	}
 	return fmt.Errorf("it is %s; give a regular file", kind)
 }
 
-// openError is what os.Open would return: os.Stat calls its operation stat.
+// openError returns the error that os.Open would return; os.Stat's has the operation stat.
 func openError(name string, err error) error { return pathError("open", name, err) }
 
 func readError(name string, err error) error { return pathError("read", name, err) }

@@ -37,7 +37,7 @@ func TestRead(t *testing.T) {
 		"a dangling link":                  {file: "dangling", limit: 5, wantErr: "open dangling: no such file or directory"},
 		"a path through a file":            {file: "file/file", limit: 5, wantErr: "open file/file: not a directory"},
 		"a directory":                      {file: "directory", limit: 5, wantErr: "read directory: is a directory"},
-		"a pipe that nobody writes to":     {file: "pipe", limit: 5, wantErr: "read pipe: it is a named pipe; give a regular file"},
+		"a pipe without a writer":          {file: "pipe", limit: 5, wantErr: "read pipe: it is a named pipe; give a regular file"},
 		"a socket":                         {file: "socket", limit: 5, wantErr: "read socket: it is a socket; give a regular file"},
 		"a device without an end":          {file: "/dev/zero", limit: 5, wantErr: "read /dev/zero: it is a device; give a regular file"},
 		"a link to a device":               {file: "zero", limit: 5, wantErr: "read zero: it is a device; give a regular file"},

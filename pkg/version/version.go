@@ -1,6 +1,6 @@
-// Package version tells which build of the operator is running.
+// Package version has the version of the running build.
 //
-// The values are stamped at link time (see the Makefile); a build without them calls itself unknown.
+// The values are set at link time (see the Makefile); a build without them has the version unknown.
 package version
 
 import (
@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// Stamped with -ldflags -X; read them through Get.
+// Set with -ldflags -X; read them through Get.
 var (
 	gitVersion   = "unknown"
 	gitCommit    = "unknown"
@@ -17,7 +17,7 @@ var (
 	buildDate    = ""
 )
 
-// Get returns the stamp and the toolchain in the form that library-go exports as the metric build_info.
+// Get returns the version and the toolchain in the format of library-go's metric build_info.
 func Get() version.Info {
 	return version.Info{
 		GitVersion:   gitVersion,

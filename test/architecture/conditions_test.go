@@ -15,15 +15,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Names of conditions are API: alerts, runbooks and must-gather tools read them.
+// Condition names are an API: alerts, runbooks and must-gather tools read them.
 
-// conditionName matches the conditions of the operator's resource.
+// conditionName matches the conditions of the operator resource.
 var conditionName = regexp.MustCompile(`^[A-Z][A-Za-z]+(Degraded|Available|Progressing|Upgradeable|Notices)$`)
 
-// documentedCondition matches a condition in a document. An ellipsis stands for any letters.
+// documentedCondition matches a condition in a document. An ellipsis matches any letters.
 var documentedCondition = regexp.MustCompile("`([A-Z][A-Za-z…]+(?:Degraded|Available|Progressing|Upgradeable|Notices))`")
 
-// conditionsOfLibraryGo are those that the documents name and library-go's controllers write.
+// conditionsOfLibraryGo are documented conditions that library-go's controllers write.
 var conditionsOfLibraryGo = []string{
 	condition.StaticPodsDegradedConditionType,
 	condition.NodeInstallerDegradedConditionType,
@@ -40,7 +40,7 @@ func TestEveryDocumentedConditionIsOneThatIsWritten(t *testing.T) {
 	for _, file := range filesUnder(t, "docs", ".md") {
 		for _, match := range documentedCondition.FindAllStringSubmatch(string(read(t, file)), -1) {
 			pattern := regexp.MustCompile("^" + strings.ReplaceAll(match[1], "…", "[A-Za-z]*") + "$")
-			// The last row of the table of conditions is about all others.
+			// The last row of the conditions table covers all others.
 			if match[1] != "…Degraded" && !slices.ContainsFunc(written, pattern.MatchString) {
 				t.Errorf("%s: no controller writes a condition %s", file, match[1])
 			}
@@ -52,7 +52,7 @@ func TestEveryConditionOfItsOwnIsDocumented(t *testing.T) {
 	text := string(read(t, "docs/operations.md"))
 	explicit, _ := ownConditions(t)
 	for _, name := range explicit {
-		// A rollout explains itself, and CloudControllerManagerUpgradeable is always True.
+		// Progressing conditions and the constant CloudControllerManagerUpgradeable need no row.
 		if strings.HasSuffix(name, "Progressing") || name == "CloudControllerManagerUpgradeable" {
 			continue
 		}
@@ -62,8 +62,8 @@ func TestEveryConditionOfItsOwnIsDocumented(t *testing.T) {
 	}
 }
 
-// ownConditions returns the conditions that packages of pkg write: explicit ones by a literal or by the cause of a
-// rejected input, and those in which controllers report their errors.
+// ownConditions returns the conditions that packages of pkg write: explicit ones, by a literal or a cause, and those
+// in which controllers report their errors.
 func ownConditions(t *testing.T) (explicit, ofControllers []string) {
 	t.Helper()
 	for _, p := range packages(t) {
@@ -91,7 +91,7 @@ func ownConditions(t *testing.T) (explicit, ofControllers []string) {
 	return explicit, ofControllers
 }
 
-// conditionOf returns the condition that a node of a source file names.
+// conditionOf returns the condition that an AST node names.
 func conditionOf(node ast.Node) string {
 	switch n := node.(type) {
 	case *ast.BasicLit:
@@ -106,7 +106,7 @@ func conditionOf(node ast.Node) string {
 	return ""
 }
 
-// controllerOf returns the name of a controller that a node of a source file gives.
+// controllerOf returns the controller name that an AST node defines.
 func controllerOf(node ast.Node) string {
 	switch n := node.(type) {
 	case *ast.ValueSpec:
@@ -121,7 +121,7 @@ func controllerOf(node ast.Node) string {
 	return ""
 }
 
-// textOf returns the value of a string literal, and nothing for anything else.
+// textOf returns the value of a string literal, "" for other nodes.
 func textOf(expression ast.Expr) string {
 	literal, ok := expression.(*ast.BasicLit)
 	if !ok || literal.Kind != token.STRING {

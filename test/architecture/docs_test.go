@@ -44,9 +44,9 @@ func TestTheDocumentedSelectorsMatchTheNodeManagersPods(t *testing.T) {
 func TestEveryControllersFolderIsDocumented(t *testing.T) {
 	text := string(read(t, "docs/architecture.md"))
 	for _, p := range packages(t) {
-		folder, ok := strings.CutPrefix(p.relative(), "pkg/operator/")
-		if ok && !strings.Contains(folder, "/") && folder != "operatorclient" && folder != "observedplatform" {
-			require.Contains(t, text, "| `"+folder+"` |")
+		dir, ok := strings.CutPrefix(p.relative(), "pkg/operator/")
+		if ok && !strings.Contains(dir, "/") && dir != "operatorclient" && dir != "observedplatform" {
+			require.Contains(t, text, "| `"+dir+"` |")
 		}
 	}
 }

@@ -12,77 +12,77 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// layer says what the packages below a folder may import.
+// layer defines what the packages below a directory may import.
 type layer struct {
-	// folder is a package, and with it every package below it that has no layer of its own.
-	folder string
-	// ours are the folders of this module that may be imported, besides those below folder itself.
+	// dir is a package, including every package below it without a layer of its own.
+	dir string
+	// ours are the directories of this module that may be imported, in addition to those below dir.
 	ours []string
 	// pure packages get everything as a parameter: no clients, clock, environment, network or disk.
 	pure bool
 }
 
-// layers is the direction of the data: what comes later may know what comes earlier. A new package needs a line here.
+// layers follows the data flow: later layers may import earlier ones. A new package needs a line here.
 var layers = []layer{
-	{folder: "pkg/version"},
-	{folder: "pkg/logging"},
-	{folder: "pkg/apis"},
-	{folder: "bindata"},
-	{folder: "bootstrap"},
-	{folder: "pkg/diagnostic", pure: true},
-	{folder: "pkg/confdoc", pure: true, ours: []string{"pkg/diagnostic"}},
-	// The contract between the clouds and the rest. layerOf gives each cloud below it a layer of its own.
-	{folder: "pkg/clouds", pure: true, ours: []string{"pkg/confdoc", "pkg/diagnostic"}},
-	{folder: "pkg/clouds/cloudtest", ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic"}},
-	{folder: "pkg/platform", pure: true, ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis"}},
-	{folder: "pkg/operandconfig", pure: true, ours: []string{"pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis"}},
-	// What pkg/operand needs to know of spec.custom. It knows nothing of pkg/operand.
-	{folder: "pkg/operand/customccm", pure: true, ours: []string{"pkg/platform", "pkg/confdoc", "pkg/diagnostic", "pkg/apis"}},
-	{folder: "pkg/operand", pure: true, ours: []string{"pkg/operandconfig", "pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis", "bindata", "bootstrap"}},
+	{dir: "pkg/version"},
+	{dir: "pkg/logging"},
+	{dir: "pkg/apis"},
+	{dir: "bindata"},
+	{dir: "bootstrap"},
+	{dir: "pkg/diagnostic", pure: true},
+	{dir: "pkg/confdoc", pure: true, ours: []string{"pkg/diagnostic"}},
+	// The interface between the clouds and other packages. layerOf gives each cloud its own layer.
+	{dir: "pkg/clouds", pure: true, ours: []string{"pkg/confdoc", "pkg/diagnostic"}},
+	{dir: "pkg/clouds/cloudtest", ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic"}},
+	{dir: "pkg/platform", pure: true, ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis"}},
+	{dir: "pkg/operandconfig", pure: true, ours: []string{"pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis"}},
+	// pkg/operand imports it, not the other way round.
+	{dir: "pkg/operand/customccm", pure: true, ours: []string{"pkg/platform", "pkg/confdoc", "pkg/diagnostic", "pkg/apis"}},
+	{dir: "pkg/operand", pure: true, ours: []string{"pkg/operandconfig", "pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis", "bindata", "bootstrap"}},
 
-	{folder: "pkg/operator/operatorclient", ours: []string{"pkg/apis", "pkg/operand"}},
-	// The observers run on the bootstrap node too, so they know nothing of the operator but its names.
-	{folder: "pkg/operator/configobservation", ours: []string{"pkg/operator/operatorclient", "pkg/operandconfig", "pkg/platform", "pkg/apis"}},
+	{dir: "pkg/operator/operatorclient", ours: []string{"pkg/apis", "pkg/operand"}},
+	// The observers also run on the bootstrap node, so of the operator they import only its names.
+	{dir: "pkg/operator/configobservation", ours: []string{"pkg/operator/operatorclient", "pkg/operandconfig", "pkg/platform", "pkg/apis"}},
 
-	{folder: "pkg/inputs", pure: true, ours: []string{"pkg/operator/operatorclient", "pkg/diagnostic", "pkg/operand", "pkg/operandconfig", "pkg/platform"}},
+	{dir: "pkg/inputs", pure: true, ours: []string{"pkg/operator/operatorclient", "pkg/diagnostic", "pkg/operand", "pkg/operandconfig", "pkg/platform"}},
 
-	// The wiring knows everybody. Its sub-folders, the controllers, are in the layers that layerOf gives them.
-	{folder: "pkg/operator", ours: []string{"pkg", "bindata"}},
-	{folder: "pkg/cmd/operator", ours: []string{"pkg/operator", "pkg/operand", "pkg/platform", "pkg/version"}},
-	{folder: "pkg/regularfile"},
-	{folder: "pkg/printable", pure: true},
-	{folder: "pkg/cmd/envfile", ours: []string{"pkg/regularfile", "pkg/printable"}},
-	// What the commands without a cluster share.
-	{folder: "pkg/offline", ours: []string{
+	// The wiring may import every package. layerOf defines the layers of the controllers below it.
+	{dir: "pkg/operator", ours: []string{"pkg", "bindata"}},
+	{dir: "pkg/cmd/operator", ours: []string{"pkg/operator", "pkg/operand", "pkg/platform", "pkg/version"}},
+	{dir: "pkg/regularfile"},
+	{dir: "pkg/printable", pure: true},
+	{dir: "pkg/cmd/envfile", ours: []string{"pkg/regularfile", "pkg/printable"}},
+	// The shared code of the offline commands.
+	{dir: "pkg/offline", ours: []string{
 		"pkg/inputs", "pkg/operator/configobservation", "pkg/operator/operatorclient", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis",
 		"pkg/regularfile",
 	}},
-	{folder: "pkg/cmd/findings", ours: []string{"pkg/offline", "pkg/diagnostic", "pkg/printable"}},
-	{folder: "pkg/cmd/validate", ours: []string{"pkg/cmd/findings", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
-	{folder: "pkg/cmd/convert", ours: []string{"pkg/cmd/findings", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
-	{folder: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/inputs", "pkg/printable", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis", "bootstrap"}},
-	{folder: "cmd", ours: []string{"pkg/cmd", "pkg/operator/staticpod", "pkg/operand", "pkg/logging", "pkg/version"}},
-	{folder: "test/dockerfile"},
-	{folder: "test/rights", ours: []string{"pkg/platform"}},
-	{folder: "test/architecture", ours: []string{"pkg", "bindata", "bootstrap"}},
+	{dir: "pkg/cmd/diagnostics", ours: []string{"pkg/offline", "pkg/diagnostic", "pkg/printable"}},
+	{dir: "pkg/cmd/validate", ours: []string{"pkg/cmd/diagnostics", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
+	{dir: "pkg/cmd/convert", ours: []string{"pkg/cmd/diagnostics", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
+	{dir: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/inputs", "pkg/printable", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis", "bootstrap"}},
+	{dir: "cmd", ours: []string{"pkg/cmd", "pkg/operator/staticpod", "pkg/operand", "pkg/logging", "pkg/version"}},
+	{dir: "test/dockerfile"},
+	{dir: "test/rights", ours: []string{"pkg/platform"}},
+	{dir: "test/architecture", ours: []string{"pkg", "bindata", "bootstrap"}},
 }
 
-// controllerMayImport are the contracts between the stages, and what several controllers do alike. A controller never knows
-// another one.
+// controllerMayImport are the interfaces between the stages, and helpers of several controllers. A controller never
+// imports another one.
 var controllerMayImport = []string{
 	"pkg/operator/operatorclient", "pkg/operator/observedplatform", "pkg/operator/ondemand", "pkg/operator/terminationmessage",
 	"pkg/operator/configmaps", "pkg/operator/writeconflict",
 	"pkg/inputs", "pkg/operand", "pkg/operandconfig", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/platform", "pkg/apis", "bindata",
 }
 
-// forbiddenInPure are the imports with which a package could reach out by itself.
+// forbiddenInPure are imports that give access to the outside.
 var forbiddenInPure = []string{
 	"os", "os/exec", "net", "net/http", "math/rand", "math/rand/v2",
 	"k8s.io/client-go", "k8s.io/klog/v2", "k8s.io/utils/clock",
 	"github.com/openshift/client-go", "github.com/openshift/library-go",
 }
 
-// allowedInPure are exceptions to forbiddenInPure, all of them types and functions without effects.
+// allowedInPure are exceptions to forbiddenInPure: types and functions without side effects.
 var allowedInPure = []string{
 	"k8s.io/client-go/tools/clientcmd/api/v1",
 	"k8s.io/client-go/listers/core/v1",
@@ -98,37 +98,37 @@ func TestImportsFollowTheDirectionOfTheData(t *testing.T) {
 			continue
 		}
 		for _, path := range p.Imports {
-			if reason := found.refuses(path); reason != "" {
+			if reason := found.rejects(path); reason != "" {
 				t.Errorf("%s imports %s: %s", p.relative(), path, reason)
 			}
 		}
 	}
 }
 
-func TestLayersRefuseWhatTheyShould(t *testing.T) {
+func TestLayersRejectForbiddenImports(t *testing.T) {
 	for name, tc := range map[string]struct{ from, path, want string }{
-		"rendering may not use a client":      {"pkg/operand", "k8s.io/client-go/kubernetes", "a pure package gets this as a parameter"},
-		"rendering may build a kubeconfig":    {"pkg/operand", "k8s.io/client-go/tools/clientcmd/api/v1", ""},
-		"rendering may not observe":           {"pkg/operand", module + "/pkg/operator/configobservation", "not in its layer"},
-		"a controller may not know another":   {"pkg/operator/staticpod", module + "/pkg/operator/targetconfigcontroller", "not in its layer"},
-		"the wiring knows every controller":   {"pkg/operator", module + "/pkg/operator/targetconfigcontroller", ""},
-		"without a cluster observers run too": {"pkg/offline", module + "/pkg/operator/configobservation", ""},
-		"render may not wire the operator":    {"pkg/cmd/render", module + "/pkg/operator", "not in its layer"},
-		"a sub-package may know its parent":   {"pkg/confdoc/gcfg", module + "/pkg/confdoc", ""},
-		"a cloud may not know another one":    {"pkg/clouds/aws", module + "/pkg/clouds/gcp", "only pkg/platform imports a cloud"},
-		"a cloud may read documents":          {"pkg/clouds/aws", module + "/pkg/confdoc", ""},
-		"a cloud may not know the registry":   {"pkg/clouds/aws", module + "/pkg/platform", "not in its layer"},
-		"a custom CCM is not rendered there":  {"pkg/operand/customccm", module + "/pkg/operand", "not in its layer"},
-		"rendering knows custom CCMs":         {"pkg/operand", module + "/pkg/operand/customccm", ""},
-		"rendering may not know a cloud":      {"pkg/operand", module + "/pkg/clouds/aws", "only pkg/platform imports a cloud"},
-		"the registry knows every cloud":      {"pkg/platform", module + "/pkg/clouds/aws", ""},
-		"a prefix of a name is not a folder":  {"pkg/operand", module + "/pkg/operandextra", "not in its layer"},
-		"code may not import a test's module": {"pkg/operator", module + "/test/architecture", "not in its layer"},
+		"rendering may not use a client":        {"pkg/operand", "k8s.io/client-go/kubernetes", "a pure package gets this as a parameter"},
+		"rendering may build a kubeconfig":      {"pkg/operand", "k8s.io/client-go/tools/clientcmd/api/v1", ""},
+		"rendering may not observe":             {"pkg/operand", module + "/pkg/operator/configobservation", "not in its layer"},
+		"a controller may not know another":     {"pkg/operator/staticpod", module + "/pkg/operator/targetconfigcontroller", "not in its layer"},
+		"the wiring knows every controller":     {"pkg/operator", module + "/pkg/operator/targetconfigcontroller", ""},
+		"without a cluster observers run too":   {"pkg/offline", module + "/pkg/operator/configobservation", ""},
+		"render may not wire the operator":      {"pkg/cmd/render", module + "/pkg/operator", "not in its layer"},
+		"a sub-package may know its parent":     {"pkg/confdoc/gcfg", module + "/pkg/confdoc", ""},
+		"a cloud may not know another one":      {"pkg/clouds/aws", module + "/pkg/clouds/gcp", "only pkg/platform imports a cloud"},
+		"a cloud may read documents":            {"pkg/clouds/aws", module + "/pkg/confdoc", ""},
+		"a cloud may not know the registry":     {"pkg/clouds/aws", module + "/pkg/platform", "not in its layer"},
+		"a custom CCM is not rendered there":    {"pkg/operand/customccm", module + "/pkg/operand", "not in its layer"},
+		"rendering knows custom CCMs":           {"pkg/operand", module + "/pkg/operand/customccm", ""},
+		"rendering may not know a cloud":        {"pkg/operand", module + "/pkg/clouds/aws", "only pkg/platform imports a cloud"},
+		"the registry knows every cloud":        {"pkg/platform", module + "/pkg/clouds/aws", ""},
+		"a prefix of a name is not a directory": {"pkg/operand", module + "/pkg/operandextra", "not in its layer"},
+		"code may not import a test's module":   {"pkg/operator", module + "/test/architecture", "not in its layer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, ok := layerOf(tc.from)
 			require.True(t, ok)
-			require.Equal(t, tc.want, found.refuses(tc.path))
+			require.Equal(t, tc.want, found.rejects(tc.path))
 		})
 	}
 }
@@ -136,8 +136,8 @@ func TestLayersRefuseWhatTheyShould(t *testing.T) {
 func TestEveryLayerHasAPackage(t *testing.T) {
 	existing := packages(t)
 	for _, l := range layers {
-		require.True(t, slices.ContainsFunc(existing, func(p goPackage) bool { return within(p.relative(), l.folder) }),
-			"nothing is in layer %s: remove it", l.folder)
+		require.True(t, slices.ContainsFunc(existing, func(p goPackage) bool { return within(p.relative(), l.dir) }),
+			"nothing is in layer %s: remove it", l.dir)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestPackageNamesSayWhatIsInside(t *testing.T) {
 	}
 }
 
-// Everybody else asks pkg/platform, so that a new platform is one entry there.
+// All other packages use pkg/platform, so that a new platform is one entry there.
 func TestOnlyTheRegistryInspectsThePlatformType(t *testing.T) {
 	for _, p := range packages(t) {
 		if p.relative() == "pkg/platform" {
@@ -163,7 +163,7 @@ func TestOnlyTheRegistryInspectsThePlatformType(t *testing.T) {
 	}
 }
 
-// platformTypes returns the positions at which a file names a platform type or reads one.
+// platformTypes returns the positions at which a file uses a platform type.
 func platformTypes(t *testing.T, path string) []string {
 	t.Helper()
 	files := token.NewFileSet()
@@ -171,7 +171,7 @@ func platformTypes(t *testing.T, path string) []string {
 	require.NoError(t, err)
 	var found []string
 	ast.Inspect(file, func(node ast.Node) bool {
-		// As a text, in a message, the type decides nothing.
+		// A conversion to a string, for a message, decides nothing.
 		if call, ok := node.(*ast.CallExpr); ok && len(call.Args) == 1 {
 			if conversion, ok := call.Fun.(*ast.Ident); ok && conversion.Name == "string" {
 				return false
@@ -193,34 +193,34 @@ func isPlatformType(selector *ast.SelectorExpr) bool {
 	return ok && inner.Sel.Name == "PlatformStatus" && selector.Sel.Name == "Type"
 }
 
-func layerOf(folder string) (layer, bool) {
+func layerOf(dir string) (layer, bool) {
 	var best layer
 	for _, l := range layers {
-		if within(folder, l.folder) && len(l.folder) > len(best.folder) {
+		if within(dir, l.dir) && len(l.dir) > len(best.dir) {
 			best = l
 		}
 	}
-	if controller, ok := strings.CutPrefix(folder, "pkg/operator/"); ok && best.folder == "pkg/operator" {
+	if controller, ok := strings.CutPrefix(dir, "pkg/operator/"); ok && best.dir == "pkg/operator" {
 		name, _, _ := strings.Cut(controller, "/")
-		return layer{folder: "pkg/operator/" + name, ours: controllerMayImport}, true
+		return layer{dir: "pkg/operator/" + name, ours: controllerMayImport}, true
 	}
-	if name, ok := strings.CutPrefix(folder, cloudsFolder); ok && best.folder == "pkg/clouds" {
+	if name, ok := strings.CutPrefix(dir, cloudsDir); ok && best.dir == "pkg/clouds" {
 		name, _, _ = strings.Cut(name, "/")
-		return layer{folder: cloudsFolder + name, pure: true, ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic"}}, true
+		return layer{dir: cloudsDir + name, pure: true, ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic"}}, true
 	}
-	return best, best.folder != ""
+	return best, best.dir != ""
 }
 
-// cloudsFolder has one folder per cloud.
-const cloudsFolder = "pkg/clouds/"
+// cloudsDir has one directory per cloud.
+const cloudsDir = "pkg/clouds/"
 
-// refuses returns why a package of the layer may not import path, or nothing if it may.
-func (l layer) refuses(path string) string {
+// rejects returns why a package of the layer may not import path, "" if it may.
+func (l layer) rejects(path string) string {
 	if ours, ok := strings.CutPrefix(path, module+"/"); ok {
-		if strings.HasPrefix(ours, cloudsFolder) && l.folder != "pkg/platform" && l.folder != "test/architecture" && !within(ours, l.folder) {
+		if strings.HasPrefix(ours, cloudsDir) && l.dir != "pkg/platform" && l.dir != "test/architecture" && !within(ours, l.dir) {
 			return "only pkg/platform imports a cloud"
 		}
-		for _, allowed := range append(l.ours, l.folder) {
+		for _, allowed := range append(l.ours, l.dir) {
 			if within(ours, allowed) {
 				return ""
 			}
@@ -238,6 +238,6 @@ func (l layer) refuses(path string) string {
 	return ""
 }
 
-func within(folder, parent string) bool {
-	return folder == parent || strings.HasPrefix(folder, parent+"/")
+func within(dir, parent string) bool {
+	return dir == parent || strings.HasPrefix(dir, parent+"/")
 }

@@ -30,15 +30,15 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
-// credentialsRequest is the part of cloudcredential.openshift.io/v1 that we use. Its own module would bring the
-// whole operator with it.
+// credentialsRequest has the fields of cloudcredential.openshift.io/v1 that we use. Its Go module would add the whole
+// operator as a dependency.
 type credentialsRequest struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
 		SecretRef    corev1.ObjectReference `json:"secretRef"`
 		ProviderSpec runtime.RawExtension   `json:"providerSpec"`
-		// These two are for federated tokens.
+		// TokenPath and ServiceAccountNames are for federated tokens.
 		CloudTokenPath      string   `json:"cloudTokenPath,omitempty"`
 		ServiceAccountNames []string `json:"serviceAccountNames,omitempty"`
 	} `json:"spec"`
@@ -70,7 +70,7 @@ func (m manifest) meta(t *testing.T) metav1.Object {
 	return object
 }
 
-// name tells which object this is, for messages.
+// name returns the object's name in messages.
 func (m manifest) name(t *testing.T) string {
 	t.Helper()
 	return fmt.Sprintf("%s: %s/%s", m.file, m.object.GetObjectKind().GroupVersionKind().Kind, m.meta(t).GetName())
@@ -84,11 +84,11 @@ func payload(t *testing.T) []manifest {
 	return found
 }
 
-// objectsIn decodes every file below a folder that is named like a manifest. What is no object of its own is left out.
-func objectsIn(t *testing.T, folder string) []manifest {
+// objectsIn decodes every manifest below a directory. It omits fragments of objects.
+func objectsIn(t *testing.T, dir string) []manifest {
 	t.Helper()
 	var found []manifest
-	for _, file := range filesUnder(t, folder, ".yaml") {
+	for _, file := range filesUnder(t, dir, ".yaml") {
 		if isFragment(file) {
 			continue
 		}
@@ -97,10 +97,10 @@ func objectsIn(t *testing.T, folder string) []manifest {
 	return found
 }
 
-// nodeManagerPatch is the fragment of a DaemonSet; all other patches are of pods.
+// nodeManagerPatch is a fragment of a DaemonSet; all other patches are for pods.
 const nodeManagerPatch = "node-manager-patch.yaml"
 
-// isFragment tells whether a file holds a part that rendering merges into an object.
+// isFragment reports whether a file is merged into an object by rendering.
 func isFragment(file string) bool {
 	name := path.Base(file)
 	return strings.HasSuffix(name, "-patch.yaml") || path.Dir(file) == "bindata/assets/config" || name == "config.yaml" || strings.HasSuffix(name, "-config.yaml")
@@ -124,12 +124,12 @@ func decodeFile(t *testing.T, file string) []manifest {
 }
 
 func TestYAMLDecodesStrictly(t *testing.T) {
-	for _, folder := range []string{"manifests", "bindata", "bootstrap"} {
-		objectsIn(t, folder)
-		for _, file := range filesUnder(t, folder, ".yml") {
+	for _, dir := range []string{"manifests", "bindata", "bootstrap"} {
+		objectsIn(t, dir)
+		for _, file := range filesUnder(t, dir, ".yml") {
 			t.Errorf("%s: name it .yaml", file)
 		}
-		for _, file := range filesUnder(t, folder, ".yaml") {
+		for _, file := range filesUnder(t, dir, ".yaml") {
 			if !isFragment(file) {
 				continue
 			}

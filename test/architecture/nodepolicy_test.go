@@ -25,7 +25,7 @@ const (
 	nodeNameClaim   = "authentication.kubernetes.io/node-name"
 )
 
-// The API server's own code compiles and runs the policy. test/integration asks a real API server.
+// The policy is compiled and evaluated by the API server's code. test/integration uses a real API server.
 func TestACloudNodeManagerChangesOnlyItsOwnNode(t *testing.T) {
 	const denied = "a cloud-node-manager may change only the node that it runs on"
 	for name, tc := range map[string]struct {
@@ -134,7 +134,7 @@ func TestACloudNodeManagerChangesOnlyWhatTheCloudSaysOfItsNode(t *testing.T) {
 	})
 }
 
-// worker returns a node that waits for its cloud-node-manager.
+// worker returns an uninitialized node.
 func worker() *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -168,7 +168,7 @@ func nodeManagerPolicy(t *testing.T) admissionv1.ValidatingAdmissionPolicySpec {
 	return admissionv1.ValidatingAdmissionPolicySpec{}
 }
 
-// denials returns the messages with which the policy denies an update of a node.
+// denials returns the policy's messages for an update of a node.
 func denials(t *testing.T, by user.Info, old, changed *corev1.Node) []string {
 	t.Helper()
 	validator := compile(t, nodeManagerPolicy(t))
@@ -189,7 +189,7 @@ func denials(t *testing.T, by user.Info, old, changed *corev1.Node) []string {
 	return messages
 }
 
-// sortNames sorts what a message lists: CEL iterates over maps in random order.
+// sortNames sorts the names in a message: CEL iterates over maps in random order.
 func sortNames(message string) string {
 	text, list, _ := strings.Cut(message, ": ")
 	names := strings.Split(list, ", ")
@@ -197,7 +197,7 @@ func sortNames(message string) string {
 	return strings.TrimSuffix(text+": "+strings.Join(names, ", "), ": ")
 }
 
-// compile compiles a policy as the API server's plugin does.
+// compile compiles a policy like the API server's plugin.
 func compile(t *testing.T, policy admissionv1.ValidatingAdmissionPolicySpec) validating.Validator {
 	t.Helper()
 	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The node manager's objects are removed on platforms that have none.
+// The operator deletes the node manager's objects on platforms without one.
 func TestTheOperatorMayDoWithTheNodeManagerWhatItHasTo(t *testing.T) {
 	rights := operatorRights(t)
 	for _, m := range objectsIn(t, "bindata/assets/node-manager") {
@@ -27,7 +27,7 @@ func TestTheOperatorMayDoWithTheNodeManagerWhatItHasTo(t *testing.T) {
 	}
 }
 
-// Whoever may delete any binding may undo the rights and the restrictions of everybody.
+// A right to delete any binding could remove everyone's rights and restrictions.
 func TestTheOperatorDeletesNoBindingButThoseOfItsAssets(t *testing.T) {
 	var ours []string
 	for _, m := range objectsIn(t, "bindata") {

@@ -16,13 +16,13 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// parityRow is one row of a table of docs/parity.md. The predecessor's side cannot be checked here, ours is.
+// parityRow is a row of a table of docs/parity.md. These tests check our column; the predecessor's cannot be checked.
 type parityRow struct {
 	line                           string
 	where, what, theirs, ours, why string
 }
 
-// absent is the cell of a side that does not have the thing.
+// absent is the cell of a side without the item.
 const absent = "–"
 
 // parityTable returns the rows of the table under a heading of docs/parity.md.
@@ -31,7 +31,7 @@ func parityTable(t *testing.T, heading string) []parityRow {
 	return parityRows(t, string(read(t, "docs/parity.md")), "\n## "+heading+"\n")
 }
 
-// parityRows returns the rows of the table behind a heading of a text, up to the next heading of the second level.
+// parityRows returns the rows of the table after a heading, up to the next second-level heading.
 func parityRows(t *testing.T, text, heading string) []parityRow {
 	t.Helper()
 	_, section, found := strings.Cut(text, heading)
@@ -71,7 +71,7 @@ func alternatives(pattern string) []string {
 	return all
 }
 
-// compareParity requires that exactly the rows of a table that say so are ours, where the key of both is "<where> <what>".
+// compareParity requires that the rows that claim so, and no others, are ours. The key of both is "<where> <what>".
 func compareParity(t *testing.T, rows []parityRow, actual map[string]bool) {
 	t.Helper()
 	listed := map[string]bool{}
@@ -90,7 +90,7 @@ func compareParity(t *testing.T, rows []parityRow, actual map[string]bool) {
 	}
 }
 
-// permissions are the entries of a CredentialsRequest's providerSpec, of whichever cloud.
+// permissions returns the entries of a CredentialsRequest's providerSpec of any cloud.
 type permissions struct {
 	Permissions      []string `json:"permissions"`
 	StatementEntries []struct {
@@ -139,7 +139,7 @@ func TestThePermissionsAreThoseOfTheParityTable(t *testing.T) {
 	compareParity(t, parityTable(t, "Permissions"), actual)
 }
 
-// A cell without a source is a claim from memory.
+// A cell without a source cannot be verified.
 func TestTheParityTableSaysWhichFilesOfThePredecessorWereRead(t *testing.T) {
 	_, section, _ := strings.Cut(string(read(t, "docs/parity.md")), "\n## Where the predecessor's column comes from\n")
 	section, _, _ = strings.Cut(section, "\n## ")
@@ -169,7 +169,8 @@ func TestTheNodeManagersFlagsAreThoseOfTheParityTable(t *testing.T) {
 	}
 }
 
-// compareFlags requires that the platform has exactly the flags of the rows. Those of "every" hold where it has no row of its own.
+// compareFlags requires that the platform has exactly the flags of the rows. Rows of "every" apply unless the
+// platform has its own row.
 func compareFlags(t *testing.T, rows []parityRow, name string, actual map[string]string) {
 	t.Helper()
 	want := map[string]string{}
@@ -192,7 +193,7 @@ func compareFlags(t *testing.T, rows []parityRow, name string, actual map[string
 	}
 }
 
-// flagsOfGolden are the flags of a container in the platform's example of pkg/operand.
+// flagsOfGolden returns a container's flags in the platform's golden file of pkg/operand.
 func flagsOfGolden(t *testing.T, name, kind, container string) map[string]string {
 	t.Helper()
 	flags := map[string]string{}
@@ -243,8 +244,8 @@ func TestTheResourcesAreThoseOfTheParityTable(t *testing.T) {
 	compareParity(t, parityTable(t, "Resources"), actual)
 }
 
-// A load balancer among several may have a serviceNamespaceSelector: the provider then reads the namespace of each Service
-// (pkg/provider/azure_loadbalancer.go of sigs.k8s.io/cloud-provider-azure), and nothing more.
+// One of several load balancers may have a serviceNamespaceSelector. The provider then only reads each Service's
+// namespace (pkg/provider/azure_loadbalancer.go of sigs.k8s.io/cloud-provider-azure).
 func TestAzuresProviderMayReadANamespace(t *testing.T) {
 	for _, r := range roles(t) {
 		if r.role != "system:openshift:cloud-controller-manager:azure" {

@@ -39,7 +39,7 @@ func TestEveryManifestIsInTheRightPayloads(t *testing.T) {
 		require.Equal(t, "true", annotations["include.release.openshift.io/single-node-developer"], m.name(t))
 		require.NotContains(t, annotations, "include.release.openshift.io/ibm-cloud-managed",
 			"%s: a hosted control plane runs its own cloud-controller-manager", m.name(t))
-		// An object that gets its capability later would switch the capability on in every cluster.
+		// Adding a capability to an existing object would enable the capability in every cluster.
 		capability := "CloudControllerManager"
 		if _, ok := m.object.(*credentialsRequest); ok {
 			capability = "CloudCredential+CloudControllerManager"
@@ -95,7 +95,7 @@ func TestRegistryFoldersAndPayloadAgree(t *testing.T) {
 	require.ElementsMatch(t, environment, inDeployment, "image variables of the operator's Deployment")
 }
 
-// A platform may do without any of its files, so one with a misspelt name would be passed over in silence.
+// Every file of a platform is optional, so a misspelled name would be ignored silently.
 func TestEveryFileOfAPlatformIsOneThatIsRead(t *testing.T) {
 	names := []string{"config.yaml", "pod-patch.yaml", "node-manager-patch.yaml"}
 	for _, phase := range []operand.Phase{operand.OperatorPhase(), operand.BootstrapPhase()} {
@@ -157,7 +157,7 @@ func TestEveryPlatformsSecretIsAskedFor(t *testing.T) {
 	require.Equal(t, want, asked)
 }
 
-// A CredentialsRequest is fulfilled on the clouds of its kind only, so two platforms may share a Secret and not a request.
+// A CredentialsRequest applies only to clouds of its kind, so two platforms may share a Secret but not a request.
 func TestNoTwoCredentialsRequestsAreOfOneKind(t *testing.T) {
 	kinds := map[string]string{}
 	for _, m := range payload(t) {
@@ -173,7 +173,7 @@ func TestNoTwoCredentialsRequestsAreOfOneKind(t *testing.T) {
 	}
 }
 
-// The cluster-version-operator brings the policies to every cluster; without its binding a policy does nothing.
+// The cluster-version-operator creates the policies in every cluster; a policy has no effect without its binding.
 func TestEveryAdmissionPolicyIsBoundByThePlatformThatNeedsIt(t *testing.T) {
 	policies := map[string]bool{}
 	for _, m := range payload(t) {
@@ -192,11 +192,11 @@ func TestEveryAdmissionPolicyIsBoundByThePlatformThatNeedsIt(t *testing.T) {
 		}
 	}
 	for policy, bound := range policies {
-		require.True(t, bound, "nobody binds policy %s", policy)
+		require.True(t, bound, "policy %s is not bound", policy)
 	}
 }
 
-// Before the operator runs, must-gather reads the manifest; afterwards what the operator wrote.
+// Before the operator runs, must-gather reads the manifest, and afterwards the operator's status.
 func TestRelatedObjectsAreTheSameBeforeAndAfterTheOperatorRuns(t *testing.T) {
 	all := payload(t)
 	clusterOperator, ok := all[len(all)-1].object.(*configv1.ClusterOperator)
@@ -204,7 +204,7 @@ func TestRelatedObjectsAreTheSameBeforeAndAfterTheOperatorRuns(t *testing.T) {
 	require.Equal(t, clusteroperatorstatus.RelatedObjects(), clusterOperator.Status.RelatedObjects)
 }
 
-// The predecessor's Deployment is updated in place, and a selector cannot change.
+// The predecessor's Deployment is updated in place, and its selector is immutable.
 func TestTheDeploymentKeepsItsSelector(t *testing.T) {
 	deployment := operatorDeployment(t)
 	require.Equal(t, "cluster-cloud-controller-manager-operator", deployment.Name)
@@ -213,7 +213,7 @@ func TestTheDeploymentKeepsItsSelector(t *testing.T) {
 	require.Equal(t, "cluster-cloud-controller-manager", deployment.Spec.Template.Spec.ServiceAccountName)
 }
 
-// What exists early is later applied by the cluster-version-operator, which would otherwise change it back.
+// The cluster-version-operator applies early objects again later, and would revert differences.
 func TestTheBootstrapNodesManifestsAreThoseOfThePayload(t *testing.T) {
 	later := map[string]runtime.Object{}
 	for _, m := range payload(t) {
@@ -224,7 +224,7 @@ func TestTheBootstrapNodesManifestsAreThoseOfThePayload(t *testing.T) {
 	}
 }
 
-// objectName is the same for the same object in different files.
+// objectName identifies an object across files.
 func objectName(t *testing.T, m manifest) string {
 	t.Helper()
 	object := m.meta(t)
@@ -249,7 +249,7 @@ func operatorContainer(t *testing.T) corev1.Container {
 	return containers[0]
 }
 
-// imageNames maps the tags of image-references to the names that a release replaces.
+// imageNames maps the tags of image-references to the names that a release build replaces.
 func imageNames(t *testing.T) map[string]string {
 	t.Helper()
 	var stream imagev1.ImageStream

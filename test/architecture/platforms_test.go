@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// The other tests of a platform complain of whatever follows from a missing part; this one names the part.
+// The other tests of a platform report consequences of a missing part; this one names the part.
 func TestEveryPlatformHasItsParts(t *testing.T) {
 	for _, p := range platform.All() {
 		if !p.Managed() {
@@ -22,7 +22,7 @@ func TestEveryPlatformHasItsParts(t *testing.T) {
 			"pkg/cmd/validate/testdata/" + p.Name,
 		} {
 			_, err := os.Stat(filepath.Join(root, folder))
-			assert.NoError(t, err, "platform %s has no %s: docs/adding-a-platform.md tells what belongs there", p.Name, folder)
+			assert.NoError(t, err, "platform %s has no %s: docs/adding-a-platform.md describes it", p.Name, folder)
 		}
 	}
 }

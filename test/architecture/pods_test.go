@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// podOf is a pod, or the part of one that a patch holds.
+// podOf is a pod or a patch's part of one.
 type podOf struct {
 	name        string
 	annotations map[string]string
 	spec        corev1.PodSpec
-	// partial pods get the rest from what they patch.
+	// partial marks a patch.
 	partial bool
-	// scheduled pods come from the API.
+	// scheduled marks a pod that is created through the API.
 	scheduled bool
 }
 
@@ -70,7 +70,7 @@ func TestEveryContainerIsLockedDown(t *testing.T) {
 	}
 }
 
-// Without run-level labels the security context constraints decide, and workload partitioning needs the annotation.
+// Without run-level labels, security context constraints apply, and workload partitioning requires the annotation.
 func TestEveryPodIsAdmittedAsItIsMeant(t *testing.T) {
 	for _, pod := range pods(t) {
 		if pod.partial {
@@ -83,8 +83,8 @@ func TestEveryPodIsAdmittedAsItIsMeant(t *testing.T) {
 	}
 }
 
-// The kubelet refuses a static pod that refers to an object of the API, and the predecessor's leftover pod that declares
-// the same port would keep ours from being admitted.
+// The kubelet rejects a static pod that refers to an object of the API. A leftover pod of the predecessor that
+// declares the same port would block the admission of ours.
 func TestTheStaticPodNeedsNothingFromTheAPI(t *testing.T) {
 	for _, pod := range pods(t) {
 		if pod.scheduled {
@@ -110,7 +110,7 @@ func TestTheStaticPodNeedsNothingFromTheAPI(t *testing.T) {
 func pods(t *testing.T) []podOf {
 	t.Helper()
 	var found []podOf
-	for _, folder := range allFolders {
+	for _, folder := range allDirs {
 		for _, m := range objectsIn(t, folder) {
 			switch object := m.object.(type) {
 			case *corev1.Pod:

@@ -8,8 +8,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// allFolders hold objects that reach a cluster.
-var allFolders = []string{"manifests", "bindata", "bootstrap"}
+// allDirs have the objects that reach a cluster.
+var allDirs = []string{"manifests", "bindata", "bootstrap"}
 
 func TestNoRuleIsAWildcard(t *testing.T) {
 	for _, rules := range roles(t) {
@@ -33,7 +33,7 @@ func TestNothingIsBoundToABroadRole(t *testing.T) {
 	}
 }
 
-// A binding to a role that is not in the payload would give nothing, and nobody would notice before the operand fails.
+// A binding to a missing role would grant nothing, and only the operand's failure would show it.
 func TestEveryBindingRefersToARoleOfThePayload(t *testing.T) {
 	known := map[string]bool{"Role/extension-apiserver-authentication-reader": true} // Kubernetes' own, in kube-system
 	for _, r := range roles(t) {
@@ -44,7 +44,7 @@ func TestEveryBindingRefersToARoleOfThePayload(t *testing.T) {
 	}
 }
 
-// The operator holds no right of the operand; it may hand out these roles and no others.
+// The operator has no right of the operand; it may bind these roles and no others.
 func TestTheOperatorMayBindExactlyTheOperandsRoles(t *testing.T) {
 	var operandRoles, bindable []string
 	for _, r := range roles(t) {
@@ -85,7 +85,8 @@ func TestTheOperatorMayBindWhatItsAssetsBind(t *testing.T) {
 	}
 }
 
-// What one platform binds is removed on every other one, so a binding that is only created would stay for ever.
+// The operator deletes a platform's bindings on other platforms; without the right to delete one it would stay
+// forever.
 func TestTheOperatorMayChangeAndRemoveWhatPlatformsBind(t *testing.T) {
 	rights := operatorRights(t)
 	for _, m := range objectsIn(t, "bindata/assets/platforms") {
@@ -104,7 +105,7 @@ func TestTheOperatorMayChangeAndRemoveWhatPlatformsBind(t *testing.T) {
 	}
 }
 
-// operatorRights are the operator's rules by namespace; those of the whole cluster are under the empty one.
+// operatorRights are the operator's rules by namespace; cluster-wide rules have the empty one.
 func operatorRights(t *testing.T) map[string][]rbacv1.PolicyRule {
 	t.Helper()
 	rights := map[string][]rbacv1.PolicyRule{}
@@ -152,7 +153,7 @@ type binding struct {
 func roles(t *testing.T) []role {
 	t.Helper()
 	var found []role
-	for _, folder := range allFolders {
+	for _, folder := range allDirs {
 		for _, m := range objectsIn(t, folder) {
 			switch object := m.object.(type) {
 			case *rbacv1.ClusterRole:
@@ -169,7 +170,7 @@ func roles(t *testing.T) []role {
 func bindings(t *testing.T) []binding {
 	t.Helper()
 	var found []binding
-	for _, folder := range allFolders {
+	for _, folder := range allDirs {
 		for _, m := range objectsIn(t, folder) {
 			switch object := m.object.(type) {
 			case *rbacv1.ClusterRoleBinding:

@@ -14,12 +14,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// ofOthers are the related objects that the cluster has without this operator. An empty name stands for all of a resource.
+// ofOthers are related objects that exist without this operator. An empty name stands for all objects of a resource.
 var ofOthers = []configv1.ObjectReference{
 	{Resource: "namespaces", Name: "openshift-config"}, {Resource: "namespaces", Name: "openshift-config-managed"}, {Resource: "nodes"},
 }
 
-// reference is an object as the ClusterOperator names it.
+// reference is an object in the ClusterOperator's notation.
 func (m manifest) reference(t *testing.T) configv1.ObjectReference {
 	t.Helper()
 	kind := m.object.GetObjectKind().GroupVersionKind()
@@ -36,7 +36,7 @@ func references(t *testing.T, all []manifest) []configv1.ObjectReference {
 	return refs
 }
 
-// assetsOf are the objects that the operator applies on a platform.
+// assetsOf returns the objects that the operator applies on a platform.
 func assetsOf(t *testing.T, p platform.Platform) []manifest {
 	t.Helper()
 	folders := []string{"bindata/assets/resources"}
@@ -73,7 +73,7 @@ func TestEveryRelatedObjectExistsOnItsPlatform(t *testing.T) {
 	}
 }
 
-// must-gather reads rights nowhere else.
+// must-gather collects rights only from the related objects.
 func TestEveryRightOfAPlatformIsRelated(t *testing.T) {
 	bound := map[configv1.ObjectReference]bool{}
 	for _, p := range platform.All() {

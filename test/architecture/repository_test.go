@@ -26,12 +26,12 @@ type goPackage struct {
 	GoFiles, Imports      []string
 }
 
-// relative is the package's folder below the repository, and "." for the repository itself.
+// relative returns the package's directory relative to the repository, "." for the repository itself.
 func (p goPackage) relative() string {
 	return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
 }
 
-// packages lists the packages of the operator's own module. Nested modules serve tests only and keep other rules.
+// packages lists the packages of the operator's module. Nested modules serve only tests and have other rules.
 func packages(t *testing.T) []goPackage {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "list", "-json=Dir,ImportPath,Name,GoFiles,Imports", "./...")
@@ -53,8 +53,8 @@ func packages(t *testing.T) []goPackage {
 	return all
 }
 
-// filesUnder returns the files below a folder of the repository whose name ends in suffix, relative to the
-// repository. A folder that does not exist has none.
+// filesUnder returns the files below a directory whose name ends in suffix, relative to the repository. It returns
+// none for a missing directory.
 func filesUnder(t *testing.T, folder, suffix string) []string {
 	t.Helper()
 	var found []string

@@ -10,16 +10,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// everywhere are the annotations that TestEveryManifestIsInTheRightPayloads is about.
+// everywhere are the annotations that TestEveryManifestIsInTheRightPayloads checks.
 var everywhere = []string{
 	"include.release.openshift.io/self-managed-high-availability",
 	"include.release.openshift.io/single-node-developer",
 	"capability.openshift.io/name",
 }
 
-// TestWhatTheReleaseDoesWithEachManifest lists every other annotation that a component of the release acts on.
-// Dropping one shows nowhere else: without create-only the cluster-version-operator would undo what the
-// administrator sets.
+// TestWhatTheReleaseDoesWithEachManifest lists every other annotation that a component of the release acts on. No
+// other test detects a dropped annotation: without create-only the cluster-version-operator would revert the
+// administrator's settings.
 func TestWhatTheReleaseDoesWithEachManifest(t *testing.T) {
 	got := map[string]map[string]string{}
 	for _, m := range payload(t) {
@@ -58,14 +58,14 @@ func TestWhatTheReleaseDoesWithEachManifest(t *testing.T) {
 	}, got)
 }
 
-// Two operator pods would contend for the host port, so the old one has to go first.
+// Two operator pods would contend for the host port, so the old one must end first.
 func TestTheOperatorsDeploymentIsRecreated(t *testing.T) {
 	spec := operatorDeployment(t).Spec
 	require.Equal(t, appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}, spec.Strategy)
 	require.Equal(t, ptr.To[int32](1), spec.Replicas)
 }
 
-// The operator runs on a control-plane node that nobody has initialized yet, and leaves one that is away.
+// The operator runs on an uninitialized control-plane node, and leaves an unreachable one.
 func TestTheOperatorToleratesAnUninitializedControlPlane(t *testing.T) {
 	pod := operatorDeployment(t).Spec.Template.Spec
 	require.Equal(t, map[string]string{"node-role.kubernetes.io/master": ""}, pod.NodeSelector)
@@ -87,7 +87,7 @@ func TestTheOperatorToleratesAnUninitializedControlPlane(t *testing.T) {
 	}, pod.Tolerations)
 }
 
-// The static pod and the node manager come before anything that could remove a taint.
+// The static pod and the node manager must start before any component that could remove a taint.
 func TestTheOperandToleratesEveryTaint(t *testing.T) {
 	checked := 0
 	for _, pod := range pods(t) {

@@ -35,17 +35,17 @@ const (
 	apiServerPort = "6443"
 )
 
-// Options says what to start.
+// Options configure a cluster.
 type Options struct {
-	// Name tells runs apart; its folder is _output/run/<Name> in the repository. Default: "default".
+	// Name identifies a run; its directory is _output/run/<Name> in the repository. Default: "default".
 	Name string
-	// Dir overrides the run's folder. It must be absolute; what is in it is removed.
+	// Dir overrides the run's directory. It must be absolute; what is in it is removed.
 	Dir string
-	// Repository is the folder of the operator's module. Default: found upwards from the working directory.
+	// Repository is the directory of the operator's module. Default: found upwards from the working directory.
 	Repository string
-	// Platform is the cluster's platform: a platform type or, where a type is several platforms, a name of the operator's
-	// registry in any case, such as AzureStack. Default: OpenStack, with a stand-in for its API. Every other platform has
-	// the configuration of an example and no cloud, so its nodes are never initialised.
+	// Platform is the cluster's platform: a platform type or, where a type is several platforms, a name of the
+	// operator's registry in any case, such as AzureStack. Default: OpenStack, with a stand-in for its API. Every
+	// other platform has the configuration of an example and no cloud, so its nodes are never initialized.
 	Platform configv1.PlatformType
 	// Nodes is the number of control-plane nodes. Without nodes everything is on loopback and needs no privileges: pods
 	// stay pending. With nodes it needs root and a few Debian packages, which are installed when missing.
@@ -76,7 +76,7 @@ type Cluster struct {
 
 // Start starts a cluster; it returns when the API serves the payload and the seeded objects and every node has
 // registered. Nodes of a platform with a cloud are still tainted then. When Start fails, nothing keeps running. A run
-// with the same folder that crashed is cleaned up first; one that still runs is an error that names it.
+// with the same directory that crashed is cleaned up first; one that still runs is an error that names it.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -153,8 +153,8 @@ func Build(ctx context.Context, options Options) error {
 	return c.builder().Pinned(ctx, targets...)
 }
 
-// Down removes what a crashed run with the name or folder in options left, logs included. A run that still runs is an
-// error that names it.
+// Down removes what a crashed run with the name or directory in options left, logs included. A run that still runs is
+// an error that names it.
 func Down(ctx context.Context, options Options) error {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -168,14 +168,15 @@ func Down(ctx context.Context, options Options) error {
 	return removeLeftovers(ctx, options.Dir, newProgress(options.Progress))
 }
 
-// atStop registers what Stop does, the last registered first.
+// atStop registers a function for Stop, which calls them in reverse order.
 func (c *Cluster) atStop(f func(context.Context) error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.cleanup = append(c.cleanup, f)
 }
 
-// claim takes the run's folder, ends what a crashed run left and picks the machine-wide names for a run with nodes.
+// claim locks the run's directory, ends a crashed run's processes, and chooses the machine-wide names for a run with
+// nodes.
 func (c *Cluster) claim(ctx context.Context) error {
 	dir := c.options.Dir
 	lock, err := takeRun(dir)
@@ -273,13 +274,13 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 	return err
 }
 
-// Repository returns the folder of the operator's module.
+// Repository returns the directory of the operator's module.
 func (c *Cluster) Repository() string { return c.options.Repository }
 
-// Dir returns the run's folder; logs are under logs.
+// Dir returns the run's directory; logs are under logs.
 func (c *Cluster) Dir() string { return c.options.Dir }
 
-// BinDir returns the folder of the built programs, kubectl among them.
+// BinDir returns the directory of the built programs, kubectl among them.
 func (c *Cluster) BinDir() string { return filepath.Join(c.options.Repository, "_output", "bin") }
 
 // Platform returns the cluster's platform.
@@ -340,5 +341,5 @@ func (c *Cluster) Node(name string) *node.Node {
 	return nil
 }
 
-// now is when the cluster counts as installed.
+// now is the cluster's installation time.
 func now() time.Time { return time.Now().UTC() }

@@ -18,14 +18,14 @@ const (
 	operatorTag = "cluster-cloud-controller-manager-operator"
 )
 
-// systemBundles are where Debian keeps the system's CA bundle and where the product's image has it.
+// systemBundles are the paths of the system's CA bundle in Debian and in the product's image.
 const (
 	hostBundle  = "/etc/ssl/certs/ca-certificates.crt"
 	imageBundle = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"
 )
 
-// operator is the target of the operator's own binary, with the tags of the Makefile; the Go command knows whether it is up
-// to date.
+// operator is the target of the operator's own binary, with the tags of the Makefile; the Go command knows whether it
+// is up to date.
 func operator() build.Target {
 	return build.Target{
 		Name:      operatorTag,
@@ -47,8 +47,8 @@ func BuildOperator(ctx context.Context, options Options) (string, error) {
 	return filepath.Join(c.BinDir(), operatorTag), c.builder().Local(ctx, operator())
 }
 
-// Images builds the operator and what runs on the platform, as far as it can be built here, and writes one docker-archive of each into dir.
-// It returns their paths.
+// Images builds the operator and what runs on the platform, as far as it can be built here, and writes one
+// docker-archive of each into dir. It returns their paths.
 func Images(ctx context.Context, options Options, dir string) ([]string, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -65,7 +65,7 @@ func Images(ctx context.Context, options Options, dir string) ([]string, error) 
 	return c.imagesInto(dir)
 }
 
-// writeImages writes the images of the payload into the run's folder.
+// writeImages writes the images of the payload into the run's directory.
 func (c *Cluster) writeImages() ([]string, error) {
 	if c.options.WithoutPayload {
 		return nil, nil

@@ -10,7 +10,7 @@ func (c *Cluster) Images(ctx context.Context) ([]string, error) {
 	return Images(ctx, c.options, filepath.Join(c.options.Dir, "images"))
 }
 
-// InstallPayload makes up for a start WithoutPayload: it loads the images on the nodes and applies the manifests.
+// InstallPayload completes a start WithoutPayload: it loads the images on the nodes and applies the manifests.
 func (c *Cluster) InstallPayload(ctx context.Context) error {
 	images, err := c.Images(ctx)
 	if err != nil {

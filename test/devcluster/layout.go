@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// maxNodes is what an etcd on a laptop can be asked to serve, and far more than a control plane needs.
+	// maxNodes is the limit for an etcd on a laptop, and more than a control plane needs.
 	maxNodes = 9
-	// slots is how many clusters with nodes may run on one machine at once.
+	// slots is the maximum number of clusters with nodes on one machine.
 	slots = 4
 	// lockDir is where locks on machine-wide names live; it is empty after a reboot, as those names are.
 	lockDir = "/run/lock"
@@ -54,7 +54,7 @@ func (l layout) networkOptions() node.NetworkOptions {
 	return node.NetworkOptions{Bridge: l.bridge, HostIP: l.address + "/24", ServiceIP: l.serviceIP + "/32", PodRange: l.podCIDR}
 }
 
-// takeRun takes the lock on a run's folder. It lies beside the folder, which comes and goes.
+// takeRun locks a run's directory. The lock is beside the directory, which is recreated.
 func takeRun(dir string) (*runlock.Lock, error) {
 	lock, err := runlock.Take(dir + ".lock")
 	if err != nil {
@@ -63,7 +63,7 @@ func takeRun(dir string) (*runlock.Lock, error) {
 	return lock, nil
 }
 
-// takeSlot takes the first slot that no running cluster has.
+// takeSlot locks the first slot without a running cluster.
 func takeSlot() (int, *runlock.Lock, error) {
 	var holders []string
 	for slot := range slots {
@@ -86,7 +86,7 @@ func recordPath(dir string) string { return filepath.Join(dir, "processes") }
 
 func slotPath(dir string) string { return filepath.Join(dir, "slot") }
 
-// remember writes the slot down, so that a later run can remove what this one leaves when it crashes.
+// remember records the slot, so that a later run can clean up after a crash.
 func (l layout) remember(dir string) error {
 	if err := os.WriteFile(slotPath(dir), []byte(strconv.Itoa(l.slot)), 0o644); err != nil {
 		return fmt.Errorf("run folder: %w", err)
@@ -94,7 +94,7 @@ func (l layout) remember(dir string) error {
 	return nil
 }
 
-// removeLeftovers ends the processes of a crashed run in dir, removes its network and empties the folder.
+// removeLeftovers ends the processes of a crashed run in dir, removes its network and empties the directory.
 func removeLeftovers(ctx context.Context, dir string, progress io.Writer) error {
 	killed, err := (&process.Record{Path: recordPath(dir)}).EndRecorded()
 	if err != nil {
@@ -156,7 +156,7 @@ func clearRun(dir string) error {
 	return errors.Join(errs...)
 }
 
-// FindRepository returns the folder of the operator's module at or above dir.
+// FindRepository returns the directory of the operator's module at or above dir.
 func FindRepository(dir string) (string, error) {
 	start, err := filepath.Abs(dir)
 	if err != nil {

@@ -32,8 +32,8 @@ func (c *Cluster) startNetwork(ctx context.Context) error {
 	return nil
 }
 
-// startNodes starts the nodes at once, loads the images on them and only then lets the keeper make control-plane nodes
-// of them: pods that select such nodes find their images there.
+// startNodes starts the nodes concurrently and loads their images. Only then does the keeper make them control-plane
+// nodes, so that pods that select such nodes find their images.
 func (c *Cluster) startNodes(ctx context.Context) error {
 	if c.options.Nodes == 0 {
 		return nil
@@ -92,7 +92,7 @@ func (c *Cluster) stopNodes(ctx context.Context) error {
 	})
 }
 
-// onAllNodes calls f with the index of every node at once.
+// onAllNodes calls f concurrently with the index of every node.
 func (c *Cluster) onAllNodes(f func(index int) error) error {
 	errs := make([]error, len(c.nodes))
 	var all sync.WaitGroup

@@ -15,7 +15,7 @@ import (
 // podHostPrefix is the length of a node's part of the pod range.
 const podHostPrefix = 24
 
-// seed makes the CustomResourceDefinitions and the objects of an installed cluster.
+// seed creates the CustomResourceDefinitions and the objects of an installed cluster.
 func (c *Cluster) seed(ctx context.Context) error {
 	fmt.Fprintln(c.progress, "creating the objects of an installed cluster")
 	client, err := objects.NewClient(c.config)

@@ -21,8 +21,8 @@ import (
 // examplesDir has an installation for every platform of the operator's registry.
 const examplesDir = "pkg/operand/testdata"
 
-// registered is the cluster's platform as the operator will see it. Options.Platform is a platform type or, where a type
-// is several platforms, the registry's name in any case: AzureStack, DigitalOcean.
+// registered returns the cluster's platform as the operator will see it. Options.Platform is a platform type or, if a
+// type is several platforms, the registry's name in any case: AzureStack, DigitalOcean.
 func (c *Cluster) registered() platform.Platform {
 	found, known := platform.ByName(strings.ToLower(string(c.options.Platform)))
 	if !known {
@@ -31,7 +31,7 @@ func (c *Cluster) registered() platform.Platform {
 	return found
 }
 
-// readExample reads what an installation has on a platform without a stand-in for its cloud.
+// readExample reads the installation of a platform without a fake cloud.
 func (c *Cluster) readExample(context.Context) error {
 	if c.hasCloud() || !c.registered().Managed() {
 		return nil
@@ -47,7 +47,7 @@ func (c *Cluster) readExample(context.Context) error {
 	return nil
 }
 
-// operandImage is the reference of the cloud-controller-manager's image: the payload's, or one that no release has.
+// operandImage returns the cloud-controller-manager's image: the payload's, or one that is in no release.
 func (c *Cluster) operandImage() string {
 	if tag := c.registered().Image; tag != "" {
 		return ImageRef(tag)
@@ -55,7 +55,7 @@ func (c *Cluster) operandImage() string {
 	return ImageRef(c.registered().Name + "-cloud-controller-manager")
 }
 
-// hasCloud tells whether there is a stand-in for the platform's cloud.
+// hasCloud reports whether the platform has a fake cloud.
 func (c *Cluster) hasCloud() bool { return c.options.Platform == configv1.OpenStackPlatformType }
 
 // operands are the programs of the platform's images that can be built here, by tag in the payload.
@@ -78,19 +78,19 @@ func (c *Cluster) operandTargets() []build.Target {
 	return targets
 }
 
-// Managed tells whether the operator runs a cloud-controller-manager on the platform.
+// Managed reports whether the operator runs a cloud-controller-manager on the platform.
 func (c *Cluster) Managed() bool { return c.registered().Managed() }
 
-// HasOperand tells whether the platform's cloud-controller-manager can be built here. Where it cannot, its static pod
-// waits for an image that does not exist.
+// HasOperand reports whether the platform's cloud-controller-manager can be built here. If not, its static pod waits
+// for a missing image.
 func (c *Cluster) HasOperand() bool {
 	_, known := build.Operands()[c.registered().Image]
 	return known
 }
 
-// Overrides returns spec.unsupportedConfigOverrides for a platform, by its name in the registry. The cloud-controller-managers
-// that are built here are upstream's, and upstream's refuse some of what OpenShift's forks take; nil where there is nothing to
-// override. Another image is no supported one, and the operator says so in its status.
+// Overrides returns spec.unsupportedConfigOverrides for a platform, by its name in the registry, nil if none are
+// needed. Upstream's cloud-controller-managers are built here, and some of them reject settings of OpenShift's forks.
+// Another image is unsupported, and the operator says so in its status.
 func Overrides(platform string) map[string]any {
 	if platform != "azure" {
 		return nil
@@ -99,7 +99,7 @@ func Overrides(platform string) map[string]any {
 	return map[string]any{"extendedArguments": map[string]any{"concurrent-service-syncs": []any{"1"}}}
 }
 
-// override writes the platform's Overrides into the operator's resource.
+// override writes the platform's Overrides to the operator resource.
 func (c *Cluster) override(ctx context.Context, client *objects.Client) error {
 	overrides := Overrides(c.registered().Name)
 	if overrides == nil || !c.HasOperand() {
@@ -108,7 +108,7 @@ func (c *Cluster) override(ctx context.Context, client *objects.Client) error {
 	return client.Merge(ctx, ccmv1.Kind, "cluster", map[string]any{"spec": map[string]any{"unsupportedConfigOverrides": overrides}})
 }
 
-// deliverCredentials makes the Secrets that the payload's CredentialsRequest and spec.custom ask for.
+// deliverCredentials creates the Secrets that the payload's CredentialsRequest and spec.custom request.
 func (c *Cluster) deliverCredentials(ctx context.Context, client *objects.Client) error {
 	switch {
 	case c.cloud != nil:
@@ -123,7 +123,7 @@ func (c *Cluster) deliverCredentials(ctx context.Context, client *objects.Client
 	return c.declareCustom(ctx, client)
 }
 
-// declareCustom is what the administrator of an External cluster does.
+// declareCustom makes the settings of an External cluster's administrator.
 func (c *Cluster) declareCustom(ctx context.Context, client *objects.Client) error {
 	custom := c.example.Custom
 	if custom == nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// progress puts the seconds since its start before each line and keeps lines of several goroutines apart. Every Write
+// progress prefixes each line with the seconds since its start and separates lines of several goroutines. Every Write
 // must be one line.
 type progress struct {
 	started time.Time

@@ -1,4 +1,4 @@
-// Package dockerfile reads from the product's Dockerfile how its image is run, so that tests run what podman would.
+// Package dockerfile reads from the product's Dockerfile how its image runs, so that tests run the same as podman.
 package dockerfile
 
 import (
@@ -12,8 +12,7 @@ import (
 // Name is the Dockerfile of the product, relative to the repository.
 const Name = "Dockerfile.rhel"
 
-// Image is what the last stage of a Dockerfile says about running the image. What its base image sets is unknown and
-// taken as nothing.
+// Image has the last stage's settings for running the image. It ignores those of the base image, which are unknown.
 type Image struct {
 	// Entrypoint and Cmd are argument vectors; the shell form is one of /bin/sh.
 	Entrypoint, Cmd []string
@@ -62,8 +61,9 @@ func (i Image) Command(arguments ...string) []string {
 	return append(append([]string{}, i.Entrypoint...), arguments...)
 }
 
-// Shell returns a function podman_run_image for bash. Its arguments are those of `podman run` after the image. It passes
-// what Command makes of them to the function run_program, without the program's path, which has to be the one given here.
+// Shell returns a function podman_run_image for bash. Its arguments are those of `podman run` after the image. It
+// passes what Command makes of them to the function run_program, without the program's path, which has to be the one
+// given here.
 func (i Image) Shell(program string) string {
 	return fmt.Sprintf(`
 podman_run_image() {

@@ -14,7 +14,7 @@ func TestTheProductsImage(t *testing.T) {
 	image, err := Read(filepath.Join("..", "..", Name))
 	require.NoError(t, err)
 	require.Contains(t, image.Files, program)
-	// bootkube.sh names the program of every operator, and so do our pods: with an ENTRYPOINT it would be its own argument.
+	// bootkube.sh and our pods pass the program's path; with an ENTRYPOINT it would become an argument.
 	require.Equal(t, []string{program, "render"}, image.Command(program, "render"))
 }
 

@@ -30,13 +30,13 @@ import (
 const (
 	bootstrapName  = "bootstrap"
 	bootstrapIndex = 20
-	// podLimit is how long a static pod may take to do its work; it takes seconds.
+	// podLimit is the timeout of a static pod's work, which takes seconds.
 	podLimit = 3 * time.Minute
 )
 
-// testBootstrap runs the step of bootkube.sh on installer-shaped input of this cluster and its outputs on a standalone
-// kubelet. No other cloud-controller-manager exists yet, so what initialises the node is the bootstrap node's pod. The cloud
-// has only the first node's server then, which leaves the others for the operator.
+// testBootstrap runs the step of bootkube.sh on the cluster's objects in the installer's layout, and its outputs on a
+// standalone kubelet. No other cloud-controller-manager exists yet, so the bootstrap node's pod must initialize the
+// node. The cloud then has only the first node's server; the operator initializes the other nodes.
 func (s *suite) testBootstrap(t *testing.T) {
 	first := s.Nodes()[0]
 	s.Cloud().SetServers([]openstack.Instance{{Name: first.Name(), Addresses: []string{first.IP()}}})
@@ -48,18 +48,18 @@ func (s *suite) testBootstrap(t *testing.T) {
 
 	began := time.Now()
 	s.putInPlace(t, dir, bootstrap)
-	s.await(t, first.Name()+" to be initialised by the bootstrap node's pod", podLimit, func(ctx context.Context) error {
-		return s.initialised(ctx, first)
+	s.await(t, first.Name()+" to be initialized by the bootstrap node's pod", podLimit, func(ctx context.Context) error {
+		return s.initialized(ctx, first)
 	})
-	s.figure("bootstrap pod placed to node initialised: %s", rounded(began))
+	s.figure("bootstrap pod placed to node initialized: %s", rounded(began))
 	for _, other := range s.Nodes()[1:] {
-		require.Error(t, s.initialised(t.Context(), other), "the cloud does not have %s yet", other.Name())
+		require.Error(t, s.initialized(t.Context(), other), "the cloud does not have %s yet", other.Name())
 	}
 	_, err := s.kube.CoreV1().Nodes().Get(t.Context(), bootstrapName, metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "the bootstrap node is no Node of the cluster: %v", err)
 	require.Equal(t, []string{bootstrap.IP()}, s.taintRemovers(t, first.Name()), "the address from which the taint was removed")
 
-	// As after an installation: the bootstrap node goes away.
+	// After an installation the bootstrap node is deleted.
 	require.NoError(t, bootstrap.Stop(t.Context()))
 	s.Cloud().SetServers(s.servers())
 }
@@ -86,7 +86,7 @@ func (s *suite) startBootstrapNode(t *testing.T) *node.Node {
 	return bootstrap
 }
 
-// writeInstallerFiles writes what lies in /opt/openshift when the step runs, from the cluster's own objects.
+// writeInstallerFiles writes the files in /opt/openshift at the time of the step, from the cluster's objects.
 func (s *suite) writeInstallerFiles(t *testing.T, dir string) {
 	t.Helper()
 	ctx := t.Context()
@@ -128,7 +128,7 @@ func imageTag(name string) map[string]any {
 	return map[string]any{"name": name, "from": map[string]any{"kind": "DockerImage", "name": devcluster.ImageRef(name)}}
 }
 
-// writeManifest writes an object as the installer does: with its kind and without what the API server adds.
+// writeManifest writes an object in the installer's format: with its kind and without the API server's fields.
 func writeManifest(t *testing.T, path string, object runtime.Object) {
 	t.Helper()
 	switch o := object.(type) {
@@ -153,7 +153,8 @@ func writeManifest(t *testing.T, path string, object runtime.Object) {
 	require.NoError(t, os.WriteFile(path, content, 0o600))
 }
 
-// bootkube is what the step expects of bootkube.sh; the container's folder /assets is the working directory.
+// bootkube has the parts of bootkube.sh that the step requires; the container's directory /assets is the working
+// directory.
 const bootkube = `
 set -o errexit -o nounset -o pipefail
 record_service_stage_start() { :; }
@@ -183,11 +184,11 @@ func (s *suite) runBootkubeStep(t *testing.T, dir string) {
 	require.NoError(t, err, string(output))
 }
 
-// putInPlace does what cluster-bootstrap does with the outputs: the manifests go to the API, the rest to the node, the
-// static pod last. The kubeconfig is the administrator's; on a bootstrap node it names localhost.
+// putInPlace handles the outputs like cluster-bootstrap: it creates the manifests through the API and copies the rest
+// to the node, the static pod last. The kubeconfig is the administrator's; on a bootstrap node it names localhost.
 func (s *suite) putInPlace(t *testing.T, dir string, bootstrap *node.Node) {
 	t.Helper()
-	// The installer's objects are in the cluster already.
+	// The cluster already has the installer's objects.
 	for _, name := range names(t, filepath.Join(dir, "cloud-controller-manager-bootstrap", "manifests")) {
 		command := exec.CommandContext(t.Context(), filepath.Join(s.BinDir(), "kubectl"), "--kubeconfig="+s.Kubeconfig(),
 			"create", "--filename="+filepath.Join(dir, "manifests", name))
@@ -196,15 +197,15 @@ func (s *suite) putInPlace(t *testing.T, dir string, bootstrap *node.Node) {
 	}
 	kubernetes := filepath.Join(bootstrap.Root(), "etc", "kubernetes")
 	secrets := filepath.Join(kubernetes, "bootstrap-secrets")
-	copyFolder(t, filepath.Join(dir, "bootstrap-configs"), filepath.Join(kubernetes, "bootstrap-configs"))
-	copyFolder(t, filepath.Join(dir, "tls"), secrets)
+	copyDir(t, filepath.Join(dir, "bootstrap-configs"), filepath.Join(kubernetes, "bootstrap-configs"))
+	copyDir(t, filepath.Join(dir, "tls"), secrets)
 	kubeconfig, err := os.ReadFile(s.Kubeconfig())
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(secrets, "kubeconfig"), kubeconfig, 0o600))
-	copyFolder(t, filepath.Join(dir, "bootstrap-manifests"), filepath.Join(kubernetes, "manifests"))
+	copyDir(t, filepath.Join(dir, "bootstrap-manifests"), filepath.Join(kubernetes, "manifests"))
 }
 
-func copyFolder(t *testing.T, from, to string) {
+func copyDir(t *testing.T, from, to string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(to, 0o755))
 	for _, name := range names(t, from) {
@@ -214,9 +215,9 @@ func copyFolder(t *testing.T, from, to string) {
 	}
 }
 
-func names(t *testing.T, folder string) []string {
+func names(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(folder)
+	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	var names []string
 	for _, entry := range entries {
@@ -225,8 +226,8 @@ func names(t *testing.T, folder string) []string {
 	return names
 }
 
-// initialised returns nil when the node has what the cloud knows of it and the taint is gone.
-func (s *suite) initialised(ctx context.Context, n *node.Node) error {
+// initialized returns nil when the node has the cloud's data and no taint.
+func (s *suite) initialized(ctx context.Context, n *node.Node) error {
 	object, err := s.kube.CoreV1().Nodes().Get(ctx, n.Name(), metav1.GetOptions{})
 	if err != nil {
 		return err
@@ -247,7 +248,7 @@ func (s *suite) initialised(ctx context.Context, n *node.Node) error {
 	return nil
 }
 
-// taintRemovers returns the addresses from which a cloud-controller-manager changed the node, by the audit log.
+// taintRemovers returns the addresses from which a cloud-controller-manager changed the node, from the audit log.
 func (s *suite) taintRemovers(t *testing.T, name string) []string {
 	t.Helper()
 	addresses := map[string]struct{}{}

@@ -18,8 +18,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
-// TestDigitalOceansToken starts a cluster of one node where a stand-in takes the place of DigitalOcean's
-// cloud-controller-manager, and follows the token from its Secret into the environment of that process.
+// TestDigitalOceansToken starts a single-node cluster with a fake of DigitalOcean's cloud-controller-manager. It
+// follows the token from its Secret to the environment of that process.
 func TestDigitalOceansToken(t *testing.T) {
 	s := startSuite(t, devcluster.Options{Name: "e2e-digitalocean", Platform: "DigitalOcean", Nodes: 1, Progress: os.Stderr},
 		monitor.Rollout("the first revision"))
@@ -52,11 +52,11 @@ func TestDigitalOceansToken(t *testing.T) {
 	s.requireRights(t, "digitalocean")
 }
 
-// loadStandIn puts the stand-in under the name of the image on the node.
+// loadStandIn loads the fake on the node under the image's name.
 func (s *suite) loadStandIn(t *testing.T, image string) {
 	t.Helper()
-	folder := t.TempDir()
-	program, archive := filepath.Join(folder, "tokenreader"), filepath.Join(folder, "image.tar")
+	dir := t.TempDir()
+	program, archive := filepath.Join(dir, "tokenreader"), filepath.Join(dir, "image.tar")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./tokenreader")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output, err := build.CombinedOutput()

@@ -14,19 +14,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Where a container has its files.
+// The directories of a container's files.
 const (
 	revisionedFiles = "/etc/kubernetes/static-pod-resources"
 	syncedFiles     = "/etc/kubernetes/static-pod-certs"
 )
 
-// inProcess is a file as a process sees it.
+// inProcess is a file in a process's mount namespace.
 func inProcess(pid int, file string) string {
 	return filepath.Join("/proc", strconv.Itoa(pid), "root", file)
 }
 
-// testFiles looks through the eyes of each process: at the files of its container, and at a synced one after the
-// cert-syncer swapped its directory.
+// testFiles checks the files in each container's mount namespace, including a synced one after the cert-syncer has
+// swapped its directory.
 func (s *suite) testFiles(t *testing.T) {
 	const (
 		syncerToken = revisionedFiles + "/secrets/cert-syncer-token/token"

@@ -30,10 +30,11 @@ import (
 const (
 	operandBinary = "/usr/bin/openstack-cloud-controller-manager"
 
-	// tokenLifetime is the shortest that the API server gives; a third of it has to pass before a refresh.
+	// tokenLifetime is the API server's minimum; a third of it must pass before a refresh.
 	tokenLifetime = 10 * time.Minute
 	tokenRefresh  = tokenLifetime/3 + time.Minute
-	// giveUpLimit is longer than it takes a leader that cannot renew its lease to end, 107 s, and another to take over, 137 s.
+	// giveUpLimit exceeds the time until a leader without renewals exits, 107 s, plus the time until another process
+	// takes over, 137 s.
 	giveUpLimit = 5 * time.Minute
 
 	kubeToken         = "kube-token"
@@ -63,7 +64,7 @@ func (s *suite) testRotation(t *testing.T) {
 	s.awaitSettled(t, revision, rolloutLimit)
 
 	first := s.annotation(t, kubeToken, recordsAnnotation)
-	// The operator does not replace a good token only because it is to ask for shorter ones now.
+	// The operator does not replace a valid token only because its requested lifetime is shorter now.
 	s.dropAnnotation(t, kubeToken, recordsAnnotation)
 	s.awaitToken(t, first, briefly)
 	short := s.annotation(t, kubeToken, recordsAnnotation)
@@ -89,7 +90,7 @@ func (s *suite) testRotation(t *testing.T) {
 	s.requireOneLeader(t)
 }
 
-// awaitOperator waits until as many operators run, all of them with the flag.
+// awaitOperator waits until the given number of operators run, all with the flag.
 func (s *suite) awaitOperator(t *testing.T, flag string, count int) {
 	t.Helper()
 	s.await(t, fmt.Sprintf("%d operators with %q", count, flag), briefly, func(context.Context) error {
@@ -135,7 +136,7 @@ func (s *suite) dropAnnotation(t *testing.T, secret, annotation string) {
 	require.NoError(t, err)
 }
 
-// awaitToken waits for a token that was issued at another time, and until every node has it.
+// awaitToken waits until every node has a token with another issue time.
 func (s *suite) awaitToken(t *testing.T, issued string, limit time.Duration) {
 	t.Helper()
 	s.await(t, "another token than that of "+issued+" on every node", limit, func(ctx context.Context) error {
@@ -164,8 +165,8 @@ func (s *suite) testExpiredToken(t *testing.T) {
 	s.monitor.Expect(
 		monitor.NewLeader("the token of every leader expires").Times(3),
 		monitor.NoneReady("every cloud-controller-manager has an expired token"),
-		monitor.Unavailable("", "nobody renews the lease with an expired token"),
-		monitor.Degraded("", "nobody renews the lease with an expired token"),
+		monitor.Unavailable("", "an expired token cannot renew the lease"),
+		monitor.Degraded("", "an expired token cannot renew the lease"),
 	)
 	s.scale(t, 0)
 	s.awaitOperator(t, "", 0)
@@ -202,12 +203,12 @@ func (s *suite) scale(t *testing.T, replicas int) {
 	s.patchDeployment(t, types.MergePatchType, fmt.Sprintf(`{"spec": {"replicas": %d}}`, replicas))
 }
 
-// testHalfWrittenCandidate lets the operator write all of a candidate but the pod, and kills it there.
+// testHalfWrittenCandidate kills the operator after it has written all of a candidate except for the pod.
 func (s *suite) testHalfWrittenCandidate(t *testing.T) {
 	revision := s.revision(t)
 	s.expectRollout("the rest of the candidate is allowed")
-	s.monitor.Expect(monitor.Degraded("the test refuses it", "the candidate's last part is refused for longer than the inertia"))
-	s.refusePod(t)
+	s.monitor.Expect(monitor.Degraded("the test rejects it", "the candidate's last part is rejected for longer than the inertia"))
+	s.rejectPod(t)
 	s.setCloudConfig(t, s.cloudConfig(t)+"internal-lb = true\n")
 	s.await(t, "the operator to write the first part and to say what it cannot write", briefly, func(ctx context.Context) error {
 		secret, err := s.kube.CoreV1().Secrets(targetNamespace).Get(ctx, "cloud-config", metav1.GetOptions{})
@@ -221,27 +222,27 @@ func (s *suite) testHalfWrittenCandidate(t *testing.T) {
 		for _, c := range resource.Status.Conditions {
 			if c.Type == "TargetConfigControllerDegraded" {
 				return errors.Join(contains(string(secret.Data["cloud.conf"]), "internal-lb = true"),
-					contains(c.Message, "configmap/cloud-controller-manager-pod in openshift-cloud-controller-manager", "the test refuses it"))
+					contains(c.Message, "configmap/cloud-controller-manager-pod in openshift-cloud-controller-manager", "the test rejects it"))
 			}
 		}
 		return errors.New("it says nothing")
 	})
 	s.killOperator(t)
 	killed := time.Now()
-	s.await(t, "the operator to work again and to be refused again", giveUpLimit, func(context.Context) error {
-		refused := 0
+	s.await(t, "the operator to work again and to be rejected again", giveUpLimit, func(context.Context) error {
+		rejected := 0
 		s.eachRequest(t, "cloud-controller-manager-pod", func(e *auditEvent) {
 			if e.User.Username == ours[0] && e.ObjectRef.Name == "cloud-controller-manager-pod" && e.ResponseStatus.Code == http.StatusUnprocessableEntity &&
 				e.StageTimestamp.After(killed) {
-				refused++
+				rejected++
 			}
 		})
-		if refused == 0 {
+		if rejected == 0 {
 			return errors.New("it was not")
 		}
 		return nil
 	})
-	require.Equal(t, revision, s.revision(t), "no revision is made of it")
+	require.Equal(t, revision, s.revision(t), "it did not become a revision")
 	s.allowPod(t)
 	require.Equal(t, revision+1, s.awaitSettled(t, revision+1, rolloutLimit))
 	copied, err := s.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), fmt.Sprintf("cloud-config-%d", revision+1), metav1.GetOptions{})
@@ -249,14 +250,14 @@ func (s *suite) testHalfWrittenCandidate(t *testing.T) {
 	require.Contains(t, string(copied.Data["cloud.conf"]), "internal-lb = true")
 }
 
-// refusal is the name of the policy that keeps the pod's ConfigMap from being written.
-const refusal = "refuse-pod"
+// rejection is the name of the policy that rejects updates of the pod's ConfigMap.
+const rejection = "reject-pod"
 
-func (s *suite) refusePod(t *testing.T) {
+func (s *suite) rejectPod(t *testing.T) {
 	t.Helper()
 	admission := s.kube.AdmissionregistrationV1()
 	_, err := admission.ValidatingAdmissionPolicies().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: refusal},
+		ObjectMeta: metav1.ObjectMeta{Name: rejection},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
 				ResourceNames: []string{"cloud-controller-manager-pod"},
@@ -265,14 +266,14 @@ func (s *suite) refusePod(t *testing.T) {
 					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
 				},
 			}}},
-			Validations: []admissionv1.Validation{{Expression: "false", Message: "the test refuses it"}},
+			Validations: []admissionv1.Validation{{Expression: "false", Message: "the test rejects it"}},
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	_, err = admission.ValidatingAdmissionPolicyBindings().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: refusal},
+		ObjectMeta: metav1.ObjectMeta{Name: rejection},
 		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: refusal, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			PolicyName: rejection, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -287,11 +288,11 @@ func (s *suite) refusePod(t *testing.T) {
 func (s *suite) allowPod(t *testing.T) {
 	t.Helper()
 	admission := s.kube.AdmissionregistrationV1()
-	require.NoError(t, admission.ValidatingAdmissionPolicyBindings().Delete(t.Context(), refusal, metav1.DeleteOptions{}))
-	require.NoError(t, admission.ValidatingAdmissionPolicies().Delete(t.Context(), refusal, metav1.DeleteOptions{}))
+	require.NoError(t, admission.ValidatingAdmissionPolicyBindings().Delete(t.Context(), rejection, metav1.DeleteOptions{}))
+	require.NoError(t, admission.ValidatingAdmissionPolicies().Delete(t.Context(), rejection, metav1.DeleteOptions{}))
 }
 
-// touchPod tries a change of the pod's ConfigMap without making it.
+// touchPod makes a dry-run change of the pod's ConfigMap.
 func (s *suite) touchPod(ctx context.Context) error {
 	_, err := s.kube.CoreV1().ConfigMaps(targetNamespace).Patch(ctx, "cloud-controller-manager-pod", types.MergePatchType,
 		[]byte(`{"metadata": {"annotations": {"touched": "yes"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
@@ -328,7 +329,7 @@ func (s *suite) testTwoOperators(t *testing.T) {
 	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
 }
 
-// operatorLease is the lease by which operators agree on one.
+// operatorLease is the lease of the operators' leader election.
 func (s *suite) operatorLease(ctx context.Context, t *testing.T) *coordinationv1.Lease {
 	t.Helper()
 	lease, err := s.kube.CoordinationV1().Leases(operatorNamespace).Get(ctx, "cluster-cloud-controller-manager-operator-lock", metav1.GetOptions{})
@@ -337,7 +338,7 @@ func (s *suite) operatorLease(ctx context.Context, t *testing.T) *coordinationv1
 	return lease
 }
 
-// testOutage stops the API until the leading cloud-controller-manager gives up.
+// testOutage stops the API server until the leading cloud-controller-manager exits.
 func (s *suite) testOutage(t *testing.T) {
 	revision := s.revision(t)
 	leader := s.requireOneLeader(t)
@@ -345,7 +346,7 @@ func (s *suite) testOutage(t *testing.T) {
 	require.Len(t, leading, 1)
 	s.monitor.Expect(
 		monitor.NewLeader("the leader gave up without an API server").Times(2),
-		monitor.Unavailable("", "nobody renewed the lease without an API server"),
+		monitor.Unavailable("", "the lease was not renewed without an API server"),
 		monitor.NoneReady("every cloud-controller-manager gave up without an API server"),
 	)
 
@@ -373,7 +374,7 @@ func (s *suite) processesOn(t *testing.T, name, program, argument string) []int 
 	})
 }
 
-// testNodeCrash takes the node that has most to lose.
+// testNodeCrash stops the node with the most leaders.
 func (s *suite) testNodeCrash(t *testing.T) {
 	revision := s.revision(t)
 	leader := s.requireOneLeader(t)

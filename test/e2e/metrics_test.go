@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// testMetrics reads the metrics of the operator and of a cloud-controller-manager with a token, as Prometheus does. Both ask
-// the API server whose token it is and what its owner may do.
+// testMetrics reads the metrics of the operator and of a cloud-controller-manager with a token, like Prometheus. Both
+// authenticate and authorize the token through the API server.
 func (s *suite) testMetrics(t *testing.T) {
 	pods, err := s.kube.CoreV1().Pods(operatorNamespace).List(t.Context(), metav1.ListOptions{FieldSelector: "status.phase=Running"})
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func (s *suite) tokenClient(t *testing.T, name string) *http.Client {
 	token, err := accounts.CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	return &http.Client{Transport: transport.NewBearerAuthRoundTripper(token.Status.Token, &http.Transport{
-		// The operator serves a certificate of its own making here; the operand's is verified by requireOneLeader.
+		// The operator's certificate is self-signed here; requireOneLeader verifies the operand's.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	})}
 }

@@ -15,7 +15,7 @@ import (
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 )
 
-// TestNone starts a cluster of its own, of one node, on a platform that needs no cloud-controller-manager.
+// TestNone starts a single-node cluster on a platform that needs no cloud-controller-manager.
 func TestNone(t *testing.T) {
 	began := time.Now()
 	s := startSuite(t, devcluster.Options{Name: "e2e-none", Platform: configv1.NonePlatformType, Nodes: 1, Progress: os.Stderr})

@@ -34,14 +34,14 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
-// step is a subtest on the common cluster.
+// step is a subtest on the shared cluster.
 type step struct {
 	name string
 	run  func(*testing.T)
 }
 
 func TestOpenStack(t *testing.T) {
-	// The payload comes after the bootstrap node has done its part.
+	// The payload is applied after the bootstrap node has finished.
 	s := startSuite(t, devcluster.Options{
 		Name: "e2e", Platform: configv1.OpenStackPlatformType, Nodes: nodes, WithoutPayload: true, Progress: os.Stderr,
 	})
@@ -61,7 +61,7 @@ func TestOpenStack(t *testing.T) {
 	if os.Getenv("E2E_LONG") != "" {
 		steps = append(steps, s.longSteps()...)
 	}
-	steps = append(steps, step{"nobody was denied anything and nobody may do everything", s.testRights})
+	steps = append(steps, step{"no request was denied and no account may do everything", s.testRights})
 	for _, step := range steps {
 		fmt.Fprintln(os.Stderr, "== testing:", step.name)
 		began := time.Now()
@@ -70,7 +70,7 @@ func TestOpenStack(t *testing.T) {
 			step.run(t)
 			s.requireAnnounced(t.Context(), t)
 		})
-		// Every step builds on those before it.
+		// Every step depends on those before it.
 		require.True(t, passed, "the steps after this one are left out")
 		fmt.Fprintf(os.Stderr, "== passed in %s\n", rounded(began))
 	}
@@ -85,7 +85,7 @@ func (s *suite) testStart(t *testing.T) {
 	s.figure("payload applied to Available on %d nodes at one revision: %s", nodes, rounded(began))
 
 	for _, n := range s.Nodes() {
-		s.await(t, n.Name()+" to be initialised", briefly, func(ctx context.Context) error { return s.initialised(ctx, n) })
+		s.await(t, n.Name()+" to be initialised", briefly, func(ctx context.Context) error { return s.initialized(ctx, n) })
 	}
 	s.requireGone(t, leftovers)
 	s.requireOneLeader(t)
@@ -93,11 +93,11 @@ func (s *suite) testStart(t *testing.T) {
 		s.memory(t, operatorBinary, "operator"), s.memory(t, operandBinary, ""), s.memory(t, operatorBinary, "cert-syncer"))
 }
 
-// requireOneLeader asks every cloud-controller-manager whether its controllers run; they do in exactly one, the lease's holder.
-// Asking proves the serving certificate, and that clients of the cluster's CA are let in, besides.
+// requireOneLeader checks that the controllers of exactly one cloud-controller-manager run, the lease's holder. Its
+// requests also verify the serving certificate and the client CA.
 //
-// It returns the leader's node. After a rollout the lease may be one of a process that is gone: until it has run out nobody
-// leads.
+// It returns the leader's node. After a rollout the lease may belong to an ended process: until the lease expires
+// there is no leader.
 func (s *suite) requireOneLeader(t *testing.T) string {
 	t.Helper()
 	var leader string
@@ -133,7 +133,7 @@ func (s *suite) requireOneLeader(t *testing.T) string {
 	return leader
 }
 
-// operandClient trusts the CA that the operator publishes, and is the cluster's administrator.
+// operandClient returns a client that trusts the operator's published CA and has the administrator's certificate.
 func (s *suite) operandClient(ctx context.Context) (*http.Client, error) {
 	published, err := s.kube.CoreV1().ConfigMaps(targetNamespace).Get(ctx, "serving-ca", metav1.GetOptions{})
 	if err != nil {
@@ -189,20 +189,20 @@ func (s *suite) testRollout(t *testing.T) {
 		require.NoError(t, err)
 		require.Regexp(t, `(?m)^max-shared-lb\s*=\s*"?3"?$`, string(content))
 	}
-	// The lease may be one of a process that was replaced. A pod that is replaced while it waits for that lease to run out waits
-	// anew, so another rollout now would leave the cluster without a leader for longer than Available tolerates.
+	// The lease may belong to a replaced process. A replaced pod that waits for the lease's expiry starts to wait
+	// anew, so a second rollout now would leave the cluster without a leader for longer than Available tolerates.
 	began = time.Now()
 	s.requireOneLeader(t)
 	s.figure("end of the rollout to a leader: %s", rounded(began))
 }
 
-// expectRollout announces a new revision. Nodes roll in a fixed order, and the lease may go to one that has yet to roll: it
-// changes hands at most once per node.
+// expectRollout announces a new revision. Nodes roll in a fixed order, and the lease may move to a node that has not
+// rolled yet: it moves at most once per node.
 func (s *suite) expectRollout(why string) {
 	s.monitor.Expect(monitor.Rollout(why), monitor.NewLeader("the holder's node rolls: "+why).Times(nodes))
 }
 
-// killOperator ends the operator's process as the kernel would when memory runs out.
+// killOperator ends the operator's process like the kernel's OOM killer.
 func (s *suite) killOperator(t *testing.T) {
 	t.Helper()
 	pids := s.processes(t, operatorBinary, "operator")
@@ -233,7 +233,7 @@ func (s *suite) processes(t *testing.T, program, argument string) []int {
 	return pids
 }
 
-// nodeOf returns the node of this cluster from whose first process a process descends, or nil.
+// nodeOf returns the cluster's node whose first process is an ancestor of a process, or nil.
 func (s *suite) nodeOf(pid int) *node.Node {
 	for pid > 1 {
 		for _, n := range s.Nodes() {
@@ -245,7 +245,7 @@ func (s *suite) nodeOf(pid int) *node.Node {
 		if err != nil {
 			return nil
 		}
-		// The name in parentheses may hold anything; behind it are the state and the parent.
+		// The name in parentheses may contain any character; the state and the parent follow it.
 		fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
 		if pid, err = strconv.Atoi(fields[1]); err != nil {
 			return nil
@@ -254,7 +254,7 @@ func (s *suite) nodeOf(pid int) *node.Node {
 	return nil
 }
 
-// memory returns the resident memory, in MiB, of the biggest of the processes.
+// memory returns the resident memory in MiB of the largest process.
 func (s *suite) memory(t *testing.T, program, argument string) int {
 	t.Helper()
 	biggest := 0
@@ -322,21 +322,21 @@ func (s *suite) testCredentials(t *testing.T) {
 	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
 	s.figure("change of clouds.yaml to %d nodes at the new revision: %s", nodes, rounded(began))
 
-	// The provider logs in when it is built, so each pod that is Ready has done so. Work in the cloud is the leader's, and a
-	// node that comes anew asks for it.
+	// The provider logs in at its start, so every Ready pod has logged in. Only the leader uses the cloud afterwards,
+	// and a newly created node makes it do so.
 	leader := s.requireOneLeader(t)
 	calls := s.Cloud().Requests()[openstack.ComputeServers]
 	anew := s.follower(t, leader)
 	s.monitor.Expect(monitor.Uninitialized(anew.Name(), "its Node is deleted and registers anew"))
 	require.NoError(t, s.kube.CoreV1().Nodes().Delete(t.Context(), anew.Name(), metav1.DeleteOptions{}))
 	require.NoError(t, anew.RestartKubelet(t.Context()))
-	s.await(t, anew.Name()+" to be initialised with the new password", briefly, func(ctx context.Context) error { return s.initialised(ctx, anew) })
+	s.await(t, anew.Name()+" to be initialised with the new password", briefly, func(ctx context.Context) error { return s.initialized(ctx, anew) })
 	require.Greater(t, s.Cloud().Requests()[openstack.ComputeServers], calls, "the cloud was asked")
-	// To the operator it is another node, which gets what it has once more.
+	// For the operator it is another node, which it installs from scratch.
 	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
 }
 
-// follower is a node that neither leads nor runs the operator.
+// follower returns a node that neither leads nor runs the operator.
 func (s *suite) follower(t *testing.T, leader string) *node.Node {
 	t.Helper()
 	pods, err := s.kube.CoreV1().Pods(operatorNamespace).List(t.Context(), metav1.ListOptions{})
@@ -375,7 +375,7 @@ func (s *suite) testKubelet(t *testing.T) {
 	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
 }
 
-// testPruning needs revisions to remove, which the steps before it made.
+// testPruning needs old revisions from the steps before it.
 func (s *suite) testPruning(t *testing.T) {
 	revision, containers := s.revision(t), s.operands.containers()
 	require.Greater(t, revision, int32(1))
@@ -384,12 +384,12 @@ func (s *suite) testPruning(t *testing.T) {
 	require.NoError(t, err)
 	for _, n := range s.Nodes() {
 		s.await(t, n.Name()+" to have the latest revision only", briefly, func(context.Context) error {
-			folders, err := filepath.Glob(filepath.Join(n.Root(), "etc/kubernetes/static-pod-resources/cloud-controller-manager-pod-*"))
+			directories, err := filepath.Glob(filepath.Join(n.Root(), "etc/kubernetes/static-pod-resources/cloud-controller-manager-pod-*"))
 			if err != nil {
 				return err
 			}
-			if len(folders) != 1 || filepath.Base(folders[0]) != fmt.Sprintf("cloud-controller-manager-pod-%d", revision) {
-				return fmt.Errorf("it has %v", folders)
+			if len(directories) != 1 || filepath.Base(directories[0]) != fmt.Sprintf("cloud-controller-manager-pod-%d", revision) {
+				return fmt.Errorf("it has %v", directories)
 			}
 			return nil
 		})
@@ -405,7 +405,7 @@ func (s *suite) testPruning(t *testing.T) {
 	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
 }
 
-// servedCertificate returns the certificate that the cloud-controller-manager of a node serves now.
+// servedCertificate returns the serving certificate of a node's cloud-controller-manager.
 func servedCertificate(ctx context.Context, n *node.Node) (*x509.Certificate, error) {
 	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 	connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(n.IP(), "10258"))

@@ -18,11 +18,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// operands follows the static pods by a watch on their mirror pods, so that no change of one is missed.
+// operands watches the static pods' mirror pods, so that it sees every change.
 type operands struct {
 	mutex sync.Mutex
 	pods  map[string]*corev1.Pod
-	// samples are the changes of the Ready pods since the last call of sample.
+	// samples are the changes of the number of Ready pods since the last call of sample.
 	samples []sample
 }
 
@@ -79,14 +79,14 @@ func (o *operands) ready() []string {
 	return nodes
 }
 
-// sample forgets what was seen so far, but for the present state.
+// sample drops all changes except for the current state.
 func (o *operands) sample() {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	o.samples = []sample{{time.Now(), o.ready()}}
 }
 
-// fewest returns how many pods were Ready at the worst moment since sample, and what was seen.
+// fewest returns the minimum number of Ready pods since sample, and the changes.
 func (o *operands) fewest() (count int, history string) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -114,7 +114,7 @@ func (o *operands) allReady(revision int32) error {
 	return nil
 }
 
-// containers returns the ids of all running containers by pod and container name. They change whenever one restarts.
+// containers returns the IDs of all running containers by pod and container name. A restart changes the ID.
 func (o *operands) containers() map[string]string {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -129,7 +129,7 @@ func (o *operands) containers() map[string]string {
 	return ids
 }
 
-// reached returns how many nodes have a pod of the revision, Ready or not.
+// reached returns the number of nodes with a pod of the revision, Ready or not.
 func (o *operands) reached(revision int32) int {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()

@@ -19,8 +19,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
-// TestPlatforms starts a cluster of one node on a platform without a stand-in for its cloud, whose cloud-controller-manager runs
-// here; TestDigitalOceansToken starts from one whose image does not exist. With E2E_LONG it is every platform.
+// TestPlatforms starts a single-node cluster on a platform without a fake cloud whose cloud-controller-manager runs
+// here; TestDigitalOceansToken covers one without an image. With E2E_LONG it tests every platform.
 func TestPlatforms(t *testing.T) {
 	names := []string{"aws"}
 	if os.Getenv("E2E_LONG") != "" {
@@ -50,8 +50,8 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-// leads returns nil when the static pod is ready, the lease is held and the ClusterOperator is Available. Without a cloud no
-// more can be asked.
+// leads returns nil when the static pod is Ready, the lease is held and the ClusterOperator is Available. More is
+// impossible without a cloud.
 func (s *suite) leads(ctx context.Context) error {
 	pod, err := s.staticPod(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *suite) leads(ctx context.Context) error {
 	return s.reported(ctx, configv1.OperatorAvailable, configv1.ConditionTrue)
 }
 
-// reportsTheImage returns nil when the static pod is installed and the ClusterOperator says which image it waits for.
+// reportsTheImage returns nil when the static pod is installed and the ClusterOperator names the missing image.
 func (s *suite) reportsTheImage(ctx context.Context) error {
 	pod, err := s.staticPod(ctx)
 	if err != nil {

@@ -27,7 +27,7 @@ func (s *suite) testRejectedInput(t *testing.T) {
 	const detectionLimit = 30 * time.Second
 	good, before := s.cloudConfig(t), s.revision(t)
 	broken := strings.Replace(good, "max-shared-lb", "max-shared-ld", 1)
-	message := []string{"max-shared-ld", fmt.Sprintf("line %d:", lineOfDifference(good, broken)), "until then the version that was accepted at "}
+	message := []string{"max-shared-ld", fmt.Sprintf("line %d:", lineOfDifference(good, broken)), "until then, the version accepted at "}
 	s.monitor.Expect(monitor.Degraded("max-shared-ld", "a typo in the cloud configuration"))
 	s.setCloudConfig(t, broken)
 	s.awaitDegraded(t, detectionLimit, message...)

@@ -21,11 +21,11 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/rights"
 )
 
-// accounts begins the user names of all ServiceAccounts of our two namespaces, the default ones included.
+// accounts is the prefix of the user names of all ServiceAccounts in our two namespaces, including the default ones.
 const accounts = "system:serviceaccount:" + targetNamespace
 
-// everybody matches why a request is allowed that everybody may make: Kubernetes binds these roles itself. Which of the two a
-// request is allowed by depends on the order of a cache.
+// everybody matches the authorization reason of requests that every user may make, through Kubernetes' default
+// bindings. The matching binding depends on the order of a cache.
 var everybody = regexp.MustCompile(`^RBAC: allowed by ClusterRoleBinding "system:(public-info-viewer|discovery)"`)
 
 // ours are the users of the operator, the operand, the installer with the pruner, and the cert-syncer.
@@ -55,8 +55,8 @@ func (s *suite) testRights(t *testing.T) {
 		compared.Total, compared.Used, compared.Excused, len(requests))
 }
 
-// requireRights checks that the cluster has exactly the rights of the table, that they cover what was asked for, and that
-// nothing was denied. It returns the rights.
+// requireRights checks that the cluster has exactly the rights of the table, that they cover all requests, and that
+// no request was denied. It returns the rights.
 func (s *suite) requireRights(t *testing.T, name string) []rights.Right {
 	t.Helper()
 	all, err := rights.Granted(s.Repository())
@@ -73,7 +73,7 @@ func (s *suite) requireRights(t *testing.T, name string) []rights.Right {
 	return granted
 }
 
-// denied returns every request of ours that was denied for want of a right, once.
+// denied returns every denied request of our users, without duplicates.
 func (s *suite) denied(t *testing.T) []string {
 	t.Helper()
 	var denied []string
@@ -87,7 +87,7 @@ func (s *suite) denied(t *testing.T) []string {
 	return slices.Compact(denied)
 }
 
-// requests returns every request of ours but those that everybody may make, such as for /healthz.
+// requests returns every request of our users, except for those that every user may make, such as for /healthz.
 func (s *suite) requests(t *testing.T) []rights.Request {
 	t.Helper()
 	seen := map[string]bool{}
@@ -105,8 +105,8 @@ func (s *suite) requests(t *testing.T) []rights.Request {
 	return requests
 }
 
-// bindings returns a request to bind for each binding that one of ours wrote: the API server asks for this right without a
-// request of its own.
+// bindings returns a request to bind for each binding that our users wrote: the API server checks this right without
+// a separate request.
 func (s *suite) bindings(t *testing.T) []rights.Request {
 	t.Helper()
 	roles := map[string]string{}
@@ -127,8 +127,8 @@ func (s *suite) bindings(t *testing.T) []rights.Request {
 	return requests
 }
 
-// bound returns the rights that the cluster gives to ServiceAccounts of our namespaces. What Kubernetes itself gives to every
-// ServiceAccount or user is left out.
+// bound returns the rights of our namespaces' ServiceAccounts. It omits Kubernetes' defaults for every ServiceAccount
+// or user.
 func (s *suite) bound(t *testing.T) []rights.Right {
 	t.Helper()
 	var bound []rights.Right
@@ -158,7 +158,7 @@ func (s *suite) bound(t *testing.T) []rights.Right {
 	return bound
 }
 
-// eachBinding calls do for every binding but Kubernetes' own to groups and users.
+// eachBinding calls do for every binding, except for Kubernetes' own bindings of groups and users.
 func (s *suite) eachBinding(t *testing.T, do func(namespace, name string, role rbacv1.RoleRef, subjects []rbacv1.Subject)) {
 	t.Helper()
 	everywhere, err := s.kube.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
@@ -189,7 +189,7 @@ func (s *suite) rules(t *testing.T, namespace string, reference rbacv1.RoleRef) 
 	return role.Rules
 }
 
-// auditEvent is what the tests read of a line of the audit log.
+// auditEvent has the fields of the audit log that the tests read.
 type auditEvent struct {
 	AuditID        string
 	StageTimestamp time.Time
@@ -206,7 +206,7 @@ type auditEvent struct {
 	Annotations map[string]string
 }
 
-// request is the event as a right covers it.
+// request returns the event as a Request.
 func (e *auditEvent) request() rights.Request {
 	resource := e.ObjectRef.Resource
 	if e.ObjectRef.Subresource != "" {
@@ -221,7 +221,7 @@ func (e *auditEvent) request() rights.Request {
 	}
 }
 
-// eachRequest calls do for every line of the audit log with the text in it. A last line that is being written is left out.
+// eachRequest calls do for every line of the audit log that contains the text. It ignores an incomplete last line.
 func (s *suite) eachRequest(t *testing.T, text string, do func(*auditEvent)) {
 	t.Helper()
 	content, err := os.ReadFile(s.AuditLog())

@@ -21,7 +21,7 @@ import (
 
 const managedByLabel = "app.kubernetes.io/managed-by"
 
-// assetResources are the resources of the kinds among the static resources.
+// assetResources are the resources of the static resources' kinds.
 var assetResources = map[string]schema.GroupVersionResource{
 	"ClusterRoleBinding":               {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
 	"RoleBinding":                      {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
@@ -58,7 +58,8 @@ func (s *suite) client(object *unstructured.Unstructured) dynamic.ResourceInterf
 	return client.Namespace(object.GetNamespace())
 }
 
-// createLeftovers creates what the operator would have left had the cluster been on Azure before. No node runs its DaemonSet.
+// createLeftovers creates the objects that the operator would have left on a cluster that was on Azure before. No
+// node runs its DaemonSet.
 func (s *suite) createLeftovers(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	leftovers := assets(t, path.Join("assets", "platforms", "azure", "resources", "*.yaml"))
@@ -90,7 +91,7 @@ func (s *suite) requireGone(t *testing.T, objects []*unstructured.Unstructured) 
 	}
 }
 
-// testCorrection takes the label from each static resource, by which the operator finds it, and then deletes one.
+// testCorrection removes from each static resource the label that the operator selects by, and then deletes one.
 func (s *suite) testCorrection(t *testing.T) {
 	revision, containers := s.revision(t), s.operands.containers()
 	objects := assets(t, path.Join("assets", "resources", "*.yaml"))

@@ -43,15 +43,15 @@ const (
 
 	nodes = 3
 
-	// rolloutLimit is how long a rollout over three nodes may take; it takes about three minutes. Besides, a leader that
-	// was replaced leaves its lease for up to 137 s.
+	// rolloutLimit is the timeout of a rollout over three nodes, which takes about three minutes. A replaced leader
+	// also keeps its lease for up to 137 s.
 	rolloutLimit = 10 * time.Minute
-	// briefly is for what takes seconds.
+	// briefly is the timeout of operations that take seconds.
 	briefly  = 2 * time.Minute
 	interval = 200 * time.Millisecond
 )
 
-// suite is the cluster with what the tests need besides.
+// suite is the cluster with the tests' other state.
 type suite struct {
 	*devcluster.Cluster
 	kube     kubernetes.Interface
@@ -60,13 +60,13 @@ type suite struct {
 	operands *operands
 	figures  []string
 
-	// monitor fails the test for a change for the worse that no step announced.
+	// monitor fails the test for an unannounced degradation.
 	monitor *monitor.Monitor
 	watches *monitor.Watches
 }
 
-// startSuite starts a cluster and its monitor, which is told what the start is expected to cause. Its end prints the figures
-// and the timeline.
+// startSuite starts a cluster and its monitor, and announces the expected transitions of the start. Its cleanup
+// prints the figures and the timeline.
 func startSuite(t *testing.T, options devcluster.Options, expected ...monitor.Expectation) *suite {
 	t.Helper()
 	began := time.Now()
@@ -89,7 +89,7 @@ func startSuite(t *testing.T, options devcluster.Options, expected ...monitor.Ex
 	return s
 }
 
-// startMonitor watches until the end of the test. What the last step did not announce fails the test then.
+// startMonitor watches until the end of the test. Unannounced transitions of the last step then fail the test.
 func (s *suite) startMonitor(t *testing.T, expected []monitor.Expectation) {
 	t.Helper()
 	s.monitor = monitor.New(time.Now)
@@ -105,7 +105,7 @@ func (s *suite) startMonitor(t *testing.T, expected []monitor.Expectation) {
 	})
 }
 
-// requireAnnounced fails the test for each transition that the running step did not announce.
+// requireAnnounced fails the test for each unannounced transition of the running step.
 func (s *suite) requireAnnounced(ctx context.Context, t *testing.T) {
 	t.Helper()
 	if err := s.watches.CatchUp(ctx); err != nil {
@@ -116,7 +116,7 @@ func (s *suite) requireAnnounced(ctx context.Context, t *testing.T) {
 	}
 }
 
-// figure notes something measured, to be printed at once and again at the end.
+// figure records a measurement; it is printed immediately and again at the end.
 func (s *suite) figure(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	s.figures = append(s.figures, line)
@@ -129,8 +129,8 @@ func (s *suite) printFigures() {
 
 func rounded(since time.Time) time.Duration { return time.Since(since).Round(100 * time.Millisecond) }
 
-// await repeats check until it returns nil. When that takes longer than the limit, the test fails with what was awaited,
-// why it is not so, and the state of the cluster.
+// await repeats check until it returns nil. After the limit the test fails with the expected state, the last error,
+// and the state of the cluster.
 func (s *suite) await(t *testing.T, what string, limit time.Duration, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error
@@ -143,7 +143,7 @@ func (s *suite) await(t *testing.T, what string, limit time.Duration, check func
 	}
 }
 
-// describe is for failures: conditions, pods, taints and the last events.
+// describe returns the state for failures: conditions, pods, taints and the last events.
 func (s *suite) describe() string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -227,7 +227,7 @@ func (s *suite) describeEvents(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// resource reads the operator's resource.
+// resource reads the operator resource.
 func (s *suite) resource(ctx context.Context) (*ccmv1.CloudControllerManager, error) {
 	object, err := s.dynamic.Resource(ccmv1.Resource).Get(ctx, ccmv1.InstanceName, metav1.GetOptions{})
 	if err != nil {
@@ -244,8 +244,8 @@ func (s *suite) revision(t *testing.T) int32 {
 	return resource.Status.LatestAvailableRevision
 }
 
-// settled returns nil when every node runs its Ready pods at the latest revision, which is at least the given one, and the
-// ClusterOperator has nothing to complain of.
+// settled returns nil when every node runs Ready pods of the latest revision, which is at least the given one, and
+// the ClusterOperator is healthy.
 func (s *suite) settled(ctx context.Context, atLeast int32) error {
 	resource, err := s.resource(ctx)
 	if err != nil {
@@ -336,7 +336,7 @@ func (s *suite) leader(ctx context.Context) (node string, lease *coordinationv1.
 		return "", nil, err
 	}
 	if lease.Spec.HolderIdentity == nil || lease.Spec.RenewTime == nil {
-		return "", nil, errors.New("nobody holds the lease")
+		return "", nil, errors.New("the lease has no holder")
 	}
 	node, _, _ = strings.Cut(*lease.Spec.HolderIdentity, "_")
 	return node, lease, nil

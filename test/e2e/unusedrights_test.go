@@ -13,14 +13,14 @@ const (
 	operatorAccount = "cluster-cloud-controller-manager"
 	operandAccount  = "cloud-controller-manager"
 
-	// streamed is about Kubernetes' WatchList: since then an informer starts with a watch that sends what there is.
+	// streamed is the reason for informers with Kubernetes' WatchList, which start with a watch instead of a list.
 	streamed = "An informer lists only where the API server cannot stream the list, as while a cluster is upgraded."
 
 	noSCC      = "The development cluster has no admission by security context constraints."
 	noBalancer = "The cloud of the development cluster has no load balancers, so there is no Service to write to."
 )
 
-// unusedRights are what TestOpenStack does not use of docs/rights.md.
+// unusedRights are the rights of docs/rights.md that TestOpenStack does not use.
 var unusedRights = slices.Concat(unusedByOperator, unusedByOperand, []rights.Exception{
 	{
 		Account: "installer-sa", Namespace: targetNamespace, Resources: []string{"securitycontextconstraints.security.openshift.io"},
@@ -36,7 +36,7 @@ var unusedRights = slices.Concat(unusedByOperator, unusedByOperand, []rights.Exc
 	},
 })
 
-// A cluster is not needed to see an exception for a right that is gone.
+// Exceptions for removed rights are detected without a cluster.
 func TestUnusedRightsAreRights(t *testing.T) {
 	granted, err := rights.Granted("../..")
 	require.NoError(t, err)

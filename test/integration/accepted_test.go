@@ -27,10 +27,10 @@ func TestARejectedCloudConfigHoldsUpNothingElse(t *testing.T) {
 	c.awaitNothingDegraded(t)
 	require.Equal(t, c.userCloudConfig(t).Data["config"], string(c.secret(t, "accepted-inputs").Data["cloud-config"]))
 	restore := cloudConfigText(func(s string) string { return strings.Replace(s, "region =", "regoin =", 1) })(t, c)
-	runs := typo + c.untilThen(t, "CloudConfigDegraded")
+	runs := typo + c.standIn(t, "CloudConfigDegraded")
 	c.awaitCondition(t, "CloudConfigDegraded", operatorv1.ConditionTrue, runs)
 
-	// The next process knows only what is in the cluster. It runs until the end, not for one subtest.
+	// The next process has only the cluster's state. It runs until the end of the test, beyond this subtest.
 	first.kill(t)
 	c.releaseElection(t)
 	c.startOperator(t, "OPENSTACK_IMAGE=localhost/openstack:newer")
@@ -40,7 +40,7 @@ func TestARejectedCloudConfigHoldsUpNothingElse(t *testing.T) {
 		c.requireStill(t, 2, runs)
 	})
 	t.Run("the API server gets another CA", func(t *testing.T) {
-		// kube-controller-manager would write the CA back that it knows.
+		// kube-controller-manager would restore its own CA.
 		allow := c.forbidUpdates(t, "configmaps", "kube-root-ca.crt", `object.data['ca.crt'].endsWith('# rotated\n')`)
 		defer allow()
 		c.editConfigMap(t, targetNamespace, "kube-root-ca.crt", func(m *corev1.ConfigMap) { m.Data["ca.crt"] += rotated })
@@ -51,15 +51,15 @@ func TestARejectedCloudConfigHoldsUpNothingElse(t *testing.T) {
 	t.Run("the accepted inputs are deleted", func(t *testing.T) {
 		latest := c.awaitRevision(t, 4) // the former CA
 		c.forgetAcceptedCloudConfig(t)
-		c.awaitCondition(t, "CloudConfigDegraded", operatorv1.ConditionTrue, typo+untilThenRevision(latest))
+		c.awaitCondition(t, "CloudConfigDegraded", operatorv1.ConditionTrue, typo+revisionStandIn(latest))
 		c.patchSpec(t, `{"spec":{"forceRedeploymentReason":"whatever the cloud configuration says"}}`)
 		require.Equal(t, latest+1, c.awaitRevision(t, latest+1))
-		c.requireStill(t, latest+1, typo+untilThenRevision(latest+1))
+		c.requireStill(t, latest+1, typo+revisionStandIn(latest+1))
 	})
 	t.Run("the cloud config is deleted", func(t *testing.T) {
 		require.NoError(t, c.kube.CoreV1().ConfigMaps(configNamespace).Delete(t.Context(), "cloud-provider-config", metav1.DeleteOptions{}))
 		latest := c.awaitRevision(t, 5)
-		c.requireStill(t, latest, missing+untilThenRevision(latest))
+		c.requireStill(t, latest, missing+revisionStandIn(latest))
 		c.createConfigMap(t, "cloud-provider-config", map[string]string{"config": "", "ca-bundle.pem": ""})
 	})
 	t.Run("the cloud config is as it was", func(t *testing.T) {
@@ -107,8 +107,8 @@ func (c *cluster) requireStill(t *testing.T, revision int32, message string) {
 	}
 }
 
-// untilThen is what the condition of a rejected input says of the accepted version; empty for a condition of no input.
-func (c *cluster) untilThen(t *testing.T, condition string) string {
+// standIn returns the end of a rejected input's condition, empty for a condition that is not about an input.
+func (c *cluster) standIn(t *testing.T, condition string) string {
 	t.Helper()
 	input := map[string]string{"CloudConfigDegraded": "cloudConfig", "CredentialsDegraded": "credentials", "TrustedCADegraded": "trustedCA"}[condition]
 	if input == "" {
@@ -119,11 +119,11 @@ func (c *cluster) untilThen(t *testing.T, condition string) string {
 	var record struct{ Since string }
 	require.NoError(t, json.Unmarshal(records[input], &record))
 	require.NotEmpty(t, record.Since)
-	return "\nuntil then the version that was accepted at " + record.Since + " runs"
+	return "\nuntil then, the version accepted at " + record.Since + " stays in use"
 }
 
-func untilThenRevision(revision int32) string {
-	return fmt.Sprintf("\nuntil then what revision %d holds runs", revision)
+func revisionStandIn(revision int32) string {
+	return fmt.Sprintf("\nuntil then, the content of revision %d stays in use", revision)
 }
 
 func (c *cluster) secret(t *testing.T, name string) *corev1.Secret {

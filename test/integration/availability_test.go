@@ -29,7 +29,8 @@ const ccmName = "cloud-controller-manager"
 
 var masters = []string{"master-0", "master-1", "master-2"}
 
-// A cluster without kubelets, whose Nodes, pods and lease the test writes as kubelets and cloud-controller-managers would.
+// A cluster without kubelets: the test writes Nodes, pods and the lease as kubelets and cloud-controller-managers
+// would.
 func TestStatusTellsTheTruthAboutProcessesAndNodes(t *testing.T) {
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
@@ -39,14 +40,14 @@ func TestStatusTellsTheTruthAboutProcessesAndNodes(t *testing.T) {
 	started := time.Now().Add(-2 * time.Minute)
 	revision := c.install(t, started)
 
-	t.Run("nobody holds the lease", func(t *testing.T) {
+	t.Run("the lease has no holder", func(t *testing.T) {
 		c.awaitClusterOperator(t, configv1.OperatorAvailable, configv1.ConditionFalse, "lease/cloud-controller-manager in "+
 			"openshift-cloud-controller-manager has no holder although 3 of 3 cloud-controller-managers are Ready")
 	})
 	t.Run("the predecessor's process on the same host is foreign", func(t *testing.T) {
 		c.hold(t, "master-0_predecessor", started.Add(-time.Hour))
 		c.awaitClusterOperator(t, configv1.OperatorAvailable, configv1.ConditionFalse,
-			`is held by "master-0_predecessor", which is no container of a pod cloud-controller-manager of this operator`)
+			`is held by "master-0_predecessor", which is not a container of this operator's cloud-controller-manager pods`)
 	})
 	t.Run("ours leads once it has stayed up", func(t *testing.T) {
 		c.hold(t, "master-0_ours", time.Now().Add(-20*time.Second))
@@ -109,8 +110,8 @@ func TestStatusTellsTheTruthAboutProcessesAndNodes(t *testing.T) {
 	})
 }
 
-// register creates a control-plane Node and renews its lease until the test ends, as its kubelet would: after 40 s without a
-// heartbeat the node controller takes the Node for dead.
+// register creates a control-plane Node and renews its lease until the test ends, like its kubelet. After 40 s
+// without a heartbeat the node controller marks the Node as unreachable.
 func (c *cluster) register(t *testing.T, name string) {
 	t.Helper()
 	_, err := c.kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
@@ -127,7 +128,7 @@ func (c *cluster) register(t *testing.T, name string) {
 	require.NoError(t, err)
 	client := c.unthrottled(t)
 	go wait.UntilWithContext(t.Context(), func(ctx context.Context) {
-		// What fails is made good by the next round.
+		// The next round repairs a failure.
 		lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
 		if renewed, err := client.CoordinationV1().Leases("kube-node-lease").Update(ctx, lease, metav1.UpdateOptions{}); err == nil {
 			lease = renewed
@@ -136,7 +137,7 @@ func (c *cluster) register(t *testing.T, name string) {
 	}, time.Second)
 }
 
-// keepReady restores what the node controller took for dead while the machine was busy.
+// keepReady restores Nodes that the node controller marked as unreachable while the machine was busy.
 func keepReady(ctx context.Context, client kubernetes.Interface, name string) {
 	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -160,7 +161,7 @@ func keepReady(ctx context.Context, client kubernetes.Interface, name string) {
 	}
 }
 
-// unthrottled returns a client whose requests do not wait for those of the test.
+// unthrottled returns a client with its own rate limit.
 func (c *cluster) unthrottled(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	config := rest.CopyConfig(c.RESTConfig())
@@ -170,7 +171,8 @@ func (c *cluster) unthrottled(t *testing.T) kubernetes.Interface {
 	return client
 }
 
-// install lets every installer pod succeed, and the static pods run since started, until the nodes are at one revision.
+// install makes every installer pod succeed, with static pods that run since started, until all nodes are at one
+// revision.
 func (c *cluster) install(t *testing.T, started time.Time) int32 {
 	t.Helper()
 	var revision int32
@@ -202,7 +204,7 @@ func (c *cluster) install(t *testing.T, started time.Time) int32 {
 	return revision
 }
 
-// finish ends an installer pod, and starts the static pod that it installed.
+// finish ends an installer pod and starts its static pod.
 func (c *cluster) finish(ctx context.Context, t *testing.T, installer *corev1.Pod, started time.Time) {
 	t.Helper()
 	pods := c.kube.CoreV1().Pods(targetNamespace)
@@ -233,7 +235,7 @@ func (c *cluster) finish(ctx context.Context, t *testing.T, installer *corev1.Po
 	require.NoError(t, err)
 }
 
-// report writes the status of the container on a node.
+// report writes the container's status on a node.
 func (c *cluster) report(t *testing.T, node string, ready bool, change func(*corev1.ContainerStatus)) {
 	t.Helper()
 	pods := c.kube.CoreV1().Pods(targetNamespace)
@@ -266,7 +268,7 @@ func (c *cluster) run(t *testing.T, node string, started time.Time) {
 	})
 }
 
-// crash ends a run of the container on a node, and makes it wait.
+// crash ends a run of the container on a node and starts its back-off.
 func (c *cluster) crash(t *testing.T, node string, started, finished time.Time) {
 	t.Helper()
 	c.report(t, node, false, func(status *corev1.ContainerStatus) {
@@ -283,7 +285,7 @@ func (c *cluster) crash(t *testing.T, node string, started, finished time.Time) 
 	})
 }
 
-// hold gives the lease to a process that has acquired it at that time, and renews it until it is given to another one.
+// hold assigns the lease to a process with the given acquire time, and renews it until another process holds it.
 func (c *cluster) hold(t *testing.T, identity string, acquired time.Time) {
 	t.Helper()
 	leases := c.unthrottled(t).CoordinationV1().Leases(targetNamespace)
@@ -308,7 +310,7 @@ func (c *cluster) hold(t *testing.T, identity string, acquired time.Time) {
 		return renew(t.Context())
 	}))
 	go func() {
-		// It ends with a conflict when another one got the lease, and with the test.
+		// The renewals end with a conflict when another process holds the lease, and with the test.
 		_ = wait.PollUntilContextCancel(t.Context(), 5*time.Second, false, func(ctx context.Context) (bool, error) {
 			return false, renew(ctx)
 		})
@@ -329,7 +331,7 @@ func (c *cluster) clusterOperator(t *testing.T, conditionType configv1.ClusterSt
 	return configv1.ClusterOperatorStatusCondition{}
 }
 
-// remains looks at a condition of the ClusterOperator for some time.
+// remains checks a condition of the ClusterOperator for some time.
 func (c *cluster) remains(t *testing.T, duration time.Duration, conditionType configv1.ClusterStatusConditionType, status configv1.ConditionStatus, text string) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, duration, true, func(context.Context) (bool, error) {
@@ -341,7 +343,7 @@ func (c *cluster) remains(t *testing.T, duration time.Duration, conditionType co
 	require.True(t, wait.Interrupted(err), "%v", err)
 }
 
-// printed returns what kubectl get prints of the operator's resource, without its age.
+// printed returns the output of kubectl get for the operator resource, without its age.
 func (c *cluster) printed(t *testing.T) map[string]any {
 	t.Helper()
 	table := &metav1.Table{}

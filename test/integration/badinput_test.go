@@ -20,7 +20,7 @@ const (
 
 // badInput is a change that must not become a revision.
 type badInput struct {
-	// makeBad makes the change and returns what undoes it.
+	// makeBad makes the change and returns a function that reverts it.
 	makeBad func(t *testing.T, c *cluster) func()
 
 	// condition becomes True with exactly message.
@@ -38,7 +38,7 @@ func TestABadInputIsReportedAndLeavesTheLastRevision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			restore := sync.OnceFunc(tc.makeBad(t, c))
 			defer restore()
-			c.awaitCondition(t, tc.condition, operatorv1.ConditionTrue, tc.message+c.untilThen(t, tc.condition))
+			c.awaitCondition(t, tc.condition, operatorv1.ConditionTrue, tc.message+c.standIn(t, tc.condition))
 			c.awaitClusterOperator(t, configv1.OperatorDegraded, configv1.ConditionTrue, tc.message)
 			require.Equal(t, good, c.delivered(t))
 
@@ -92,7 +92,7 @@ var badInputs = map[string]badInput{
 			delete(m.Data, "config")
 		}),
 		condition: "CloudConfigDegraded",
-		message:   cloudConfig + ", key config: it holds binary data, which no file on a node is made from; store it as plain text in UTF-8",
+		message:   cloudConfig + ", key config: binary data is not supported; store the value as UTF-8 text",
 	},
 	"a typo in a key": {
 		makeBad:   cloudConfigText(func(s string) string { return strings.Replace(s, "region =", "regoin =", 1) }),

@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheLinkerLeavesOutMethodsThatNobodyCalls fails when something brings back what looks methods up by name: then the
-// linker keeps every method of every type. `go build -ldflags=-dumpdep` and ReflectMethod in its output tell who does it.
-func TestTheLinkerLeavesOutMethodsThatNobodyCalls(t *testing.T) {
+// TestTheLinkerOmitsUnusedMethods fails if a dependency looks up methods by name: the linker then keeps every method
+// of every type. ReflectMethod in the output of `go build -ldflags=-dumpdep` shows the cause.
+func TestTheLinkerOmitsUnusedMethods(t *testing.T) {
 	content, err := os.ReadFile(binary)
 	require.NoError(t, err)
-	// The names of all functions are in the binary, stripped or not. The content itself is nothing to print.
+	// The binary contains the names of all functions, stripped or not. The assertion does not print its content.
 	for function, why := range map[string]string{
 		"text/template.(*state).evalField":  "it is built with the tag grpcnotrace; who else executes templates?",
 		"github.com/google/go-cmp/cmp.Diff": "it compares values for tests and logs; nothing that runs needs it",

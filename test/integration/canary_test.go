@@ -22,14 +22,15 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// canary begins every secret that is planted in a cluster's inputs.
+// canary is the prefix of every secret in a cluster's inputs.
 const canary = "CANARY"
 
-// secretValue matches the secrets in the examples' and the stand-in's credentials.
+// secretValue matches the secrets in the credentials of the examples and of the fake cloud.
 var secretValue = regexp.MustCompile(`correct-horse|(password: )\S+`)
 
-// TestASecretReachesOnlySecrets plants a canary in every input, changes each of them, breaks each of them, and then looks at
-// everything that a reader without rights to Secrets can see, and at the operator's log at the verbosity of TraceAll.
+// TestASecretReachesOnlySecrets puts a canary into every input, changes each input, and makes each invalid. It then
+// searches everything that is readable without rights to Secrets, and the operator's log at the verbosity of
+// TraceAll.
 func TestASecretReachesOnlySecrets(t *testing.T) {
 	for platformType, env := range map[configv1.PlatformType][]string{
 		configv1.OpenStackPlatformType: nil,
@@ -56,7 +57,7 @@ func TestASecretReachesOnlySecrets(t *testing.T) {
 	}
 }
 
-// credentialSecrets are the Secrets of the operand's namespace that the platform's credentials come from.
+// credentialSecrets are the platform's credentials Secrets in the operand's namespace.
 func (c *cluster) credentialSecrets() []string {
 	if name := c.platform().Credentials.Secret; name != "" {
 		return []string{name}
@@ -69,8 +70,8 @@ func (c *cluster) platform() platform.Platform {
 	return found
 }
 
-// plant puts canaries with a suffix into the credentials, a comment of the cloud configuration, and what stands beside the
-// certificates of both CA bundles.
+// plant puts canaries with a suffix into the credentials, a comment of the cloud configuration, and the text around
+// the certificates of both CA bundles.
 func (c *cluster) plant(t *testing.T, suffix string) {
 	t.Helper()
 	for _, name := range c.credentialSecrets() {
@@ -98,7 +99,7 @@ func (c *cluster) plant(t *testing.T, suffix string) {
 	c.applyConfigMap(t, bundle)
 }
 
-// spoil breaks every input, with a canary in what cannot be read.
+// spoil makes every input invalid, with a canary in the invalid part.
 func (c *cluster) spoil(t *testing.T) {
 	t.Helper()
 	for _, name := range c.credentialSecrets() {
@@ -119,7 +120,8 @@ func (c *cluster) spoil(t *testing.T) {
 	})
 }
 
-// spoiledCondition says that the spoiled input was seen. An External cluster's cloud configuration has no format.
+// spoiledCondition returns the condition that shows that the operator read the invalid input. An External cluster's
+// cloud configuration has no format.
 func (c *cluster) spoiledCondition() string {
 	if c.Platform() == configv1.ExternalPlatformType {
 		return "TrustedCADegraded"
@@ -127,7 +129,7 @@ func (c *cluster) spoiledCondition() string {
 	return "CloudConfigDegraded"
 }
 
-// editCloudConfigs edits each key of every ConfigMap in openshift-config but the trusted CA.
+// editCloudConfigs edits each key of every ConfigMap in openshift-config except for the trusted CA.
 func (c *cluster) editCloudConfigs(t *testing.T, edit func(key, text string) string) {
 	t.Helper()
 	all, err := c.kube.CoreV1().ConfigMaps(configNamespace).List(t.Context(), metav1.ListOptions{})
@@ -205,19 +207,20 @@ func (c *cluster) requireNoCanary(t *testing.T, o *operator) {
 		require.NoError(t, err)
 		text := string(content)
 		if proxyPlaces(place) {
-			// The environment of the CCM has the proxy with its password, as that of every operator of the cluster has.
+			// The CCM's environment has the proxy with its password, like that of every operator of the cluster.
 			text = regexp.MustCompile(`http://user:`+canary+`-proxy-\w+@proxy\.example\.com:3128`).ReplaceAllString(text, "")
 		}
 		require.NotContains(t, text, canary, place)
 	}
 }
 
-// proxyPlaces reports whether a place holds the CCM's or the node manager's environment.
+// proxyPlaces reports whether a path is in the CCM's or the node manager's environment.
 func proxyPlaces(place string) bool {
 	return strings.HasPrefix(place, "configmap/cloud-controller-manager-pod") || strings.HasPrefix(place, "daemonset/")
 }
 
-// visible returns what can be read without the right to read Secrets: all but the inputs, of which the user's are ConfigMaps.
+// visible returns everything that is readable without the right to read Secrets, except for the inputs, because the
+// user's are ConfigMaps.
 func (c *cluster) visible(t *testing.T) map[string]any {
 	t.Helper()
 	ctx := t.Context()

@@ -34,14 +34,14 @@ func TestACandidateOfWhichOnlyAPartWasWrittenNeverBecomesARevision(t *testing.T)
 	cloudConfigText(useOtherRegion)(t, c)
 	c.awaitCondition(t, "TargetConfigControllerDegraded", operatorv1.ConditionTrue, "")
 	require.Contains(t, c.deliveredCloudConfig(t, "cloud-config"), otherRegion)
-	first.awaitLog(t, "No revision is made yet")
+	first.awaitLog(t, "Not creating a revision yet")
 	require.Equal(t, int32(1), c.awaitRevision(t, 1))
 
-	// The next process finds the same half.
+	// The next process sees the same incomplete candidate.
 	first.kill(t)
 	c.releaseElection(t)
 	second := c.startOperator(t)
-	second.awaitLog(t, "No revision is made yet")
+	second.awaitLog(t, "Not creating a revision yet")
 	require.Equal(t, int32(1), c.awaitRevision(t, 1))
 
 	allow()
@@ -83,7 +83,7 @@ func TestOnlyOneOfTwoOperatorsActs(t *testing.T) {
 	require.Equal(t, int32(2), c.awaitRevision(t, 2))
 	require.False(t, second.log.contains("Starting the static-pod controllers"), "the second operator acts beside the first")
 
-	// A leader that is asked to end releases its lease, and the other one goes on from there.
+	// A terminated leader releases its lease, and the other process takes over.
 	first.terminate(t)
 	second.awaitLog(t, "Starting the static-pod controllers")
 	cloudConfigText(func(s string) string { return strings.Replace(s, otherRegion, firstRegion, 1) })(t, c)
@@ -98,8 +98,8 @@ func TestAForcedRedeploymentIsARevision(t *testing.T) {
 	require.Equal(t, int32(2), c.awaitRevision(t, 2))
 }
 
-// forbidUpdates lets nobody change the named ConfigMap or Secret of any namespace until the returned function is called, unless
-// the expression in CEL is true. It has to be false for the object as it is.
+// forbidUpdates rejects updates of the named ConfigMap or Secret in any namespace until the returned function is
+// called, unless the CEL expression is true. The expression must be false for the current object.
 func (c *cluster) forbidUpdates(t *testing.T, resource, name, unless string) (allow func()) {
 	t.Helper()
 	policies, bindings := c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies(), c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
@@ -145,7 +145,7 @@ func (c *cluster) forbidUpdates(t *testing.T, resource, name, unless string) (al
 	}
 }
 
-// releaseElection spares a test the time until the lease of a killed operator expires.
+// releaseElection releases the lease of a killed operator, so that a test need not wait for its expiry.
 func (c *cluster) releaseElection(t *testing.T) {
 	t.Helper()
 	require.NoError(t, c.kube.CoordinationV1().Leases(electionNS).Delete(t.Context(), election, metav1.DeleteOptions{}))

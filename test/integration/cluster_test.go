@@ -29,9 +29,9 @@ const (
 	targetNamespace   = "openshift-cloud-controller-manager"
 	configNamespace   = "openshift-config"
 
-	// patience is how long a test waits for what has to come. It is long because the machine may be busy, and costs nothing
-	// when all is well.
-	patience = 2 * time.Minute
+	// timeout is how long a test waits for an expected state. It is long because the machine may be busy, and costs
+	// nothing on success.
+	timeout = 2 * time.Minute
 )
 
 // cluster is a control plane with the operator's manifests and the installer's objects.
@@ -65,7 +65,7 @@ func startCluster(t *testing.T, platform configv1.PlatformType) *cluster {
 func await(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		err := check(ctx)
 		if ctx.Err() == nil {
 			last = err
@@ -118,7 +118,7 @@ func (c *cluster) awaitCondition(t *testing.T, conditionType string, status oper
 	})
 }
 
-// awaitClusterOperator waits until the ClusterOperator has the condition with the status and a message that contains text.
+// awaitClusterOperator waits until the ClusterOperator's condition has the status and a message that contains text.
 func (c *cluster) awaitClusterOperator(t *testing.T, conditionType configv1.ClusterStatusConditionType, status configv1.ConditionStatus, text string) {
 	t.Helper()
 	await(t, fmt.Sprintf("ClusterOperator %s=%s", conditionType, status), func(ctx context.Context) error {
@@ -143,7 +143,7 @@ func describe(conditions []operatorv1.OperatorCondition) string {
 	return b.String()
 }
 
-// editConfigMap changes a ConfigMap and returns what changes it back.
+// editConfigMap changes a ConfigMap and returns a function that reverts the change.
 func (c *cluster) editConfigMap(t *testing.T, namespace, name string, edit func(*corev1.ConfigMap)) (restore func()) {
 	t.Helper()
 	client := c.kube.CoreV1().ConfigMaps(namespace)
@@ -166,7 +166,7 @@ func (c *cluster) editConfigMap(t *testing.T, namespace, name string, edit func(
 	return func() { set(before) }
 }
 
-// editSecret changes a Secret and returns what changes it back.
+// editSecret changes a Secret and returns a function that reverts the change.
 func (c *cluster) editSecret(t *testing.T, name string, edit func(*corev1.Secret)) (restore func()) {
 	t.Helper()
 	client := c.kube.CoreV1().Secrets(targetNamespace)

@@ -39,7 +39,7 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 	c.waitForSomebody(t)
 	c.startOperator(t)
 	c.awaitClusterOperator(t, configv1.OperatorAvailable, configv1.ConditionTrue,
-		"The administrator runs one; to let this operator run it, set spec.custom of cloudcontrollermanager/cluster")
+		"that the administrator runs; to let this operator run it, set spec.custom of cloudcontrollermanager/cluster")
 	c.awaitClusterOperator(t, configv1.OperatorDegraded, configv1.ConditionFalse, "")
 
 	c.createSecret(t, "acme-key", "key", "first")
@@ -54,7 +54,7 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 		"the cloud-controller-manager runs as serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager with the rights that all of "+
 		"them need; what it needs besides has to be bound to it")
 	c.requireCustomCCM(t)
-	c.requireNothingSaid(t, "The administrator runs one")
+	c.requireNothingSaid(t, "that the administrator runs")
 	good := c.delivered(t)
 
 	t.Run("what is reloaded makes no revision", func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			restore := sync.OnceFunc(tc.makeBad(t, c))
 			defer restore()
-			c.awaitCondition(t, tc.condition, operatorv1.ConditionTrue, tc.message+c.untilThen(t, tc.condition))
+			c.awaitCondition(t, tc.condition, operatorv1.ConditionTrue, tc.message+c.standIn(t, tc.condition))
 			require.Equal(t, good, c.delivered(t))
 			c.awaitKey(t, "cloud-tokens", "token", "second")
 			restore()
@@ -86,9 +86,9 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 		secrets := c.kube.CoreV1().Secrets(targetNamespace)
 		require.NoError(t, secrets.Delete(t.Context(), "acme-token", metav1.DeleteOptions{}))
 		require.NoError(t, secrets.Delete(t.Context(), "cloud-tokens", metav1.DeleteOptions{}))
-		c.awaitCondition(t, "RevisionHeldBackDegraded", operatorv1.ConditionTrue, "no revision is made of the accepted configuration, because "+
-			"secret/cloud-tokens in openshift-cloud-controller-manager does not have token, which the cloud-controller-manager reads from it; "+
-			"the conditions of the controllers that write it say why")
+		c.awaitCondition(t, "RevisionHeldBackDegraded", operatorv1.ConditionTrue, "the accepted configuration is not rolled out: "+
+			"secret/cloud-tokens in openshift-cloud-controller-manager does not have token, which the cloud-controller-manager reads; "+
+			"check the other Degraded conditions for the cause")
 		c.createSecret(t, "acme-token", "token", "second")
 		c.awaitKey(t, "cloud-tokens", "token", "second")
 		c.awaitCondition(t, "RevisionHeldBackDegraded", operatorv1.ConditionFalse, "")
@@ -110,7 +110,7 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 	c.noRequestDenied(t)
 }
 
-// badCustomCCMs are changes of what the administrator says and delivers.
+// badCustomCCMs are invalid changes of the administrator's inputs.
 var badCustomCCMs = map[string]badInput{
 	"a cloud-controller-manager that is taken away": {
 		makeBad:   edited(customCCM, ""),
@@ -183,7 +183,7 @@ var badCustomCCMs = map[string]badInput{
 	},
 }
 
-// edited replaces a text in spec.custom; an empty one takes all of it away.
+// edited replaces a string in spec.custom; an empty string removes spec.custom.
 func edited(from, to string) func(*testing.T, *cluster) func() {
 	return func(t *testing.T, c *cluster) func() {
 		changed := ""
@@ -196,7 +196,7 @@ func edited(from, to string) func(*testing.T, *cluster) func() {
 	}
 }
 
-func TestTheAPIServerRefusesWhatSpecCustomCannotSay(t *testing.T) {
+func TestTheAPIServerRejectsInvalidSpecCustom(t *testing.T) {
 	c := startCluster(t, configv1.NonePlatformType)
 	for name, tc := range map[string]struct{ custom, want string }{
 		"a built-in one with arguments": {
@@ -222,7 +222,7 @@ func TestTheAPIServerRefusesWhatSpecCustomCannotSay(t *testing.T) {
 	}
 }
 
-// waitForSomebody makes the cluster one on an External platform whose nodes wait for a cloud-controller-manager.
+// waitForSomebody puts the cluster on an External platform whose nodes wait for a cloud-controller-manager.
 func (c *cluster) waitForSomebody(t *testing.T) {
 	t.Helper()
 	infrastructures := c.config.ConfigV1().Infrastructures()
@@ -242,7 +242,7 @@ func (c *cluster) waitForSomebody(t *testing.T) {
 	}))
 }
 
-// setCustom makes spec.custom what the YAML says; an empty one takes it away.
+// setCustom sets spec.custom to the YAML; an empty string removes it.
 func (c *cluster) setCustom(t *testing.T, custom string) error {
 	t.Helper()
 	client := c.dynamic.Resource(ccmv1.Resource)
@@ -282,7 +282,7 @@ func (c *cluster) awaitKey(t *testing.T, secret, key, value string) {
 	})
 }
 
-// requireNothingSaid waits until no condition has the text.
+// requireNothingSaid waits until no condition contains the text.
 func (c *cluster) requireNothingSaid(t *testing.T, text string) {
 	t.Helper()
 	await(t, fmt.Sprintf("%q to go", text), func(ctx context.Context) error {
@@ -294,7 +294,7 @@ func (c *cluster) requireNothingSaid(t *testing.T, text string) {
 	})
 }
 
-// requireCustomCCM looks at what became of customCCM in the first revision.
+// requireCustomCCM checks customCCM in the first revision.
 func (c *cluster) requireCustomCCM(t *testing.T) {
 	t.Helper()
 	delivered := c.delivered(t)

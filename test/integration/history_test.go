@@ -23,11 +23,10 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 )
 
-// history is what the conditions of cloudcontrollermanager/cluster were, one after the other. A watch tells each value,
-// also one that lasts for a moment.
+// history has all values of the conditions of cloudcontrollermanager/cluster. A watch delivers even short-lived ones.
 type history struct {
 	mutex sync.Mutex
-	// degraded are the conditions that were Degraded, as "<type>: <message>", each once.
+	// degraded are the conditions that were Degraded, as "<type>: <message>", without duplicates.
 	degraded []string
 	// nodes are the node statuses after each change.
 	nodes []operatorv1.NodeStatus
@@ -76,7 +75,7 @@ func (h *history) record(t *testing.T, object *unstructured.Unstructured) {
 	h.nodes = append(h.nodes, resource.Status.NodeStatuses...)
 }
 
-// degradations returns what was Degraded for however short a time.
+// degradations returns the conditions that were Degraded at any time.
 func (h *history) degradations() []string {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -125,7 +124,7 @@ func TestTheNamespaceThatIsBeingDeletedIsBlamed(t *testing.T) {
 	c.awaitNothingDegraded(t)
 	recorded := c.recordHistory(t)
 
-	// A finalizer of another component keeps the namespace from going.
+	// A finalizer of another component delays the namespace's deletion.
 	c.createSecret(t, "finalized", "key", "value")
 	_, err := c.kube.CoreV1().Secrets(targetNamespace).Patch(t.Context(), "finalized", types.MergePatchType,
 		[]byte(`{"metadata":{"finalizers":["example.com/held"]}}`), metav1.PatchOptions{})
@@ -133,7 +132,7 @@ func TestTheNamespaceThatIsBeingDeletedIsBlamed(t *testing.T) {
 	require.NoError(t, c.kube.CoreV1().Namespaces().Delete(t.Context(), targetNamespace, metav1.DeleteOptions{}))
 
 	c.awaitCondition(t, "ConfigurationDegraded", operatorv1.ConditionTrue, "namespace/openshift-cloud-controller-manager: it is being deleted, so no "+
-		"configuration can be rolled out; read its status for what delays the deletion, after which the cluster-version-operator creates it again")
+		"configuration can be rolled out; read its status for what delays the deletion; the cluster-version-operator creates it again afterwards")
 	await(t, "the objects in the namespace to go", func(ctx context.Context) error {
 		left, err := c.kube.CoreV1().ConfigMaps(targetNamespace).List(ctx, metav1.ListOptions{})
 		if err == nil && len(left.Items) > 0 {
@@ -145,7 +144,7 @@ func TestTheNamespaceThatIsBeingDeletedIsBlamed(t *testing.T) {
 		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	c.awaitCondition(t, "ConfigurationDegraded", operatorv1.ConditionTrue, "namespace/openshift-cloud-controller-manager: it does not exist, so no "+
-		"configuration can be rolled out; the cluster-version-operator creates it again, see whether that runs")
+		"configuration can be rolled out; check that the cluster-version-operator, which creates it, is running")
 	for _, degraded := range recorded.degradations() {
 		for _, blameless := range []string{"CloudConfigDegraded", "CredentialsDegraded", "TrustedCADegraded"} {
 			require.NotContains(t, degraded, blameless)
@@ -231,7 +230,7 @@ func (c *cluster) createConfigMap(t *testing.T, name string, data map[string]str
 	require.NoError(t, err)
 }
 
-// replaceCredentials deletes the credentials and creates them with other bytes that say the same.
+// replaceCredentials deletes the credentials and recreates them with other bytes and the same meaning.
 func (c *cluster) replaceCredentials(t *testing.T) {
 	t.Helper()
 	client := c.kube.CoreV1().Secrets(targetNamespace)

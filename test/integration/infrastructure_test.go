@@ -36,7 +36,7 @@ func TestAnInfrastructureThatComesLateIsWaitedFor(t *testing.T) {
 	c.awaitRevision(t, 1)
 }
 
-func TestAChangedPlatformIsRefused(t *testing.T) {
+func TestAChangedPlatformIsRejected(t *testing.T) {
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
 	c.awaitRevision(t, 1)

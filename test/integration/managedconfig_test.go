@@ -41,7 +41,7 @@ func TestOnVSphereTheOperatorWritesTheManagedConfigBehindItsGate(t *testing.T) {
 	const name = "cloud-provider-config"
 	restore := c.editConfigMap(t, configNamespace, name, func(m *corev1.ConfigMap) { m.Data["config"] = "global:\n  insecureFlag: ture\n" })
 	c.awaitCondition(t, "ManagedCloudConfigDegraded", operatorv1.ConditionTrue,
-		"configmap/kube-cloud-config in openshift-config-managed is left as it is, for all who read it: "+
+		"configmap/kube-cloud-config in openshift-config-managed is not updated: "+
 			"configmap/cloud-provider-config in openshift-config, key config, line 2:17: global.insecureFlag is \"ture\", but wants true or false")
 	awaitText(t, "secretName: vsphere-creds\n")
 	restore()

@@ -154,7 +154,7 @@ func (c *cluster) nodeManagerClient(t *testing.T, node string) kubernetes.Interf
 	return client
 }
 
-// createNode creates a node as a kubelet and the kube-controller-manager leave it until it is initialized.
+// createNode creates an uninitialized node in the state that the kubelet and kube-controller-manager leave it in.
 func (c *cluster) createNode(t *testing.T, name string) {
 	t.Helper()
 	node, err := c.kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
@@ -189,7 +189,7 @@ func (c *cluster) createNode(t *testing.T, name string) {
 		})
 	}
 	status := node.Status
-	// kube-controller-manager writes to the new Node too.
+	// kube-controller-manager updates the new Node too.
 	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if node, err = c.kube.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{}); err != nil {
 			return err
@@ -200,7 +200,7 @@ func (c *cluster) createNode(t *testing.T, name string) {
 	}))
 }
 
-// testForeignNode changes nodes as a pod of the node manager on the node "own" would.
+// testForeignNode changes nodes like a pod of the node manager on the node "own".
 func (c *cluster) testForeignNode(t *testing.T) {
 	const label = `{"metadata":{"labels":{"topology.kubernetes.io/zone":"1"}}}`
 	c.createNode(t, "own")
@@ -211,7 +211,7 @@ func (c *cluster) testForeignNode(t *testing.T) {
 		return err
 	}
 	await(t, "its own node", func(ctx context.Context) error { return patch(ctx, "own", label) })
-	// The API server needs a moment to see the binding of the policy.
+	// The API server sees the policy's binding after a short delay.
 	await(t, "a rejection", func(ctx context.Context) error {
 		if err := patch(ctx, "other", label); !apierrors.IsForbidden(err) {
 			return errors.Join(errors.New("a patch of another node is admitted"), err)
@@ -243,8 +243,8 @@ func (c *cluster) testForeignNode(t *testing.T) {
 	})
 }
 
-// ownNodePatches are patches of a node that is not initialized by its own node manager. Both resources change metadata,
-// each besides only its own half of the object.
+// ownNodePatches are patches of a node that do not belong to its initialization by its own node manager. Both
+// resources change metadata; each also changes only its own half of the object.
 func ownNodePatches() map[string]struct {
 	patch        string
 	subresources []string
@@ -282,7 +282,7 @@ func ownNodePatches() map[string]struct {
 	}
 }
 
-// initialize does what pkg/nodemanager of cloud-provider-azure does to a node that joins: an update with the whole object.
+// initialize updates a joining node with the whole object, like pkg/nodemanager of cloud-provider-azure.
 func initialize(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {

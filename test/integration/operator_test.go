@@ -51,7 +51,7 @@ func (c *cluster) startOperator(t *testing.T, env ...string) *operator {
 	return c.startOperatorAt(t, 2, env...)
 }
 
-// startOperatorAt is startOperator with a verbosity of the log.
+// startOperatorAt is startOperator with a log verbosity.
 func (c *cluster) startOperatorAt(t *testing.T, verbosity int, env ...string) *operator {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,14 +71,14 @@ func (c *cluster) startOperatorAt(t *testing.T, verbosity int, env ...string) *o
 		"OPENSTACK_IMAGE=localhost/openstack:new",
 		"OPERATOR_IMAGE_VERSION="+devcluster.Version,
 		"OPERAND_IMAGE_VERSION="+devcluster.Version,
-		// Where it leaves the certificate of its own port, also when it is killed.
+		// The directory for the self-signed certificate, which also remains if the process is killed.
 		"TMPDIR="+dir,
 	), env...)
 	o.command.Stdout, o.command.Stderr = o.log, o.log
 	require.NoError(t, o.command.Start())
 	go func() {
 		defer close(o.exited)
-		// How it ended is in its log.
+		// The log has the process's result.
 		_ = o.command.Wait()
 	}()
 	t.Cleanup(func() {
@@ -90,13 +90,13 @@ func (c *cluster) startOperatorAt(t *testing.T, verbosity int, env ...string) *o
 	return o
 }
 
-// kill ends the process without giving it a chance to do anything.
+// kill ends the process immediately.
 func (o *operator) kill(t *testing.T) {
 	t.Helper()
 	o.signal(t, syscall.SIGKILL)
 }
 
-// terminate ends the process as the kubelet would.
+// terminate ends the process like the kubelet.
 func (o *operator) terminate(t *testing.T) {
 	t.Helper()
 	o.signal(t, syscall.SIGTERM)
@@ -149,7 +149,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// buffer is a log that is written and read at once.
+// buffer is a log with concurrent reads and writes.
 type buffer struct {
 	mutex sync.Mutex
 	bytes bytes.Buffer

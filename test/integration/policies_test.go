@@ -23,11 +23,11 @@ const (
 	networkTier = "cloud.google.com/network-tier"
 )
 
-// TestAdmissionPolicies asks the API server, which alone knows what an expression of a policy means. The policies are the payload's;
-// they are bound here as the operator binds them on their platforms.
+// TestAdmissionPolicies evaluates the payload's policies in a real API server. The test binds them as the operator
+// does on their platforms.
 func TestAdmissionPolicies(t *testing.T) {
 	c := startCluster(t, configv1.NonePlatformType)
-	// It has each of these from a time before the policies.
+	// The Service has these values from before the policies.
 	old := c.createService(t, map[string]string{lbType: "nlb", idleTimeout: "999", networkTier: "Gold"})
 	c.bindServicePolicies(t)
 	await(t, "the policies to count", func(ctx context.Context) error {
@@ -40,50 +40,50 @@ func TestAdmissionPolicies(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		annotation, value string
-		refused           bool
+		rejected          bool
 	}{
-		"a new Service may have any type of load balancer":  {lbType, "external", false},
-		"four minutes are enough":                           {idleTimeout, "4", false},
-		"a hundred minutes are not too many":                {idleTimeout, "100", false},
-		"three minutes are too few":                         {idleTimeout, "3", true},
-		"a hundred and one minutes are too many":            {idleTimeout, "101", true},
-		"a number that no integer can hold is refused":      {idleTimeout, "99999999999999999999", true},
-		"a duration is no number of minutes":                {idleTimeout, "10m", true},
-		"an empty text is no number of minutes":             {idleTimeout, "", true},
-		"the standard tier is one":                          {networkTier, "Standard", false},
-		"the premium tier is one":                           {networkTier, "Premium", false},
-		"a tier in small letters is none":                   {networkTier, "premium", true},
-		"an annotation of somebody else's is theirs to say": {"example.com/x", "y", false},
+		"a new Service may have any type of load balancer": {lbType, "external", false},
+		"four minutes are enough":                          {idleTimeout, "4", false},
+		"a hundred minutes are not too many":               {idleTimeout, "100", false},
+		"three minutes are too few":                        {idleTimeout, "3", true},
+		"a hundred and one minutes are too many":           {idleTimeout, "101", true},
+		"a number that no integer can hold is rejected":    {idleTimeout, "99999999999999999999", true},
+		"a duration is no number of minutes":               {idleTimeout, "10m", true},
+		"an empty text is no number of minutes":            {idleTimeout, "", true},
+		"the standard tier is one":                         {networkTier, "Standard", false},
+		"the premium tier is one":                          {networkTier, "Premium", false},
+		"a tier in small letters is none":                  {networkTier, "premium", true},
+		"other annotations may have any value":             {"example.com/x", "y", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.kube.CoreV1().Services("default").Create(t.Context(), service(map[string]string{tc.annotation: tc.value}), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			requireRefused(t, err, tc.refused, tc.annotation)
+			requireRejected(t, err, tc.rejected, tc.annotation)
 		})
 	}
 	for name, tc := range map[string]struct {
 		change     func(annotations map[string]string)
-		refused    bool
+		rejected   bool
 		annotation string
 	}{
 		"what a Service has already is left alone":         {change: func(a map[string]string) { a["example.com/x"] = "y" }},
 		"a wrong tier may be removed":                      {change: func(a map[string]string) { delete(a, networkTier) }},
-		"a wrong timeout may not be made another":          {change: func(a map[string]string) { a[idleTimeout] = "998" }, refused: true, annotation: idleTimeout},
+		"a wrong timeout may not be made another":          {change: func(a map[string]string) { a[idleTimeout] = "998" }, rejected: true, annotation: idleTimeout},
 		"a wrong timeout may be made a right one":          {change: func(a map[string]string) { a[idleTimeout] = "30" }},
-		"the type of a load balancer may not be changed":   {change: func(a map[string]string) { a[lbType] = "clb" }, refused: true, annotation: lbType},
-		"the type of a load balancer may not be forgotten": {change: func(a map[string]string) { delete(a, lbType) }, refused: true, annotation: lbType},
+		"the type of a load balancer may not be changed":   {change: func(a map[string]string) { a[lbType] = "clb" }, rejected: true, annotation: lbType},
+		"the type of a load balancer may not be forgotten": {change: func(a map[string]string) { delete(a, lbType) }, rejected: true, annotation: lbType},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := old.DeepCopy()
 			tc.change(changed.Annotations)
 			_, err := c.kube.CoreV1().Services("default").Update(t.Context(), changed, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
-			requireRefused(t, err, tc.refused, tc.annotation)
+			requireRejected(t, err, tc.rejected, tc.annotation)
 		})
 	}
 }
 
-func requireRefused(t *testing.T, err error, refused bool, annotation string) {
+func requireRejected(t *testing.T, err error, rejected bool, annotation string) {
 	t.Helper()
-	if !refused {
+	if !rejected {
 		require.NoError(t, err)
 		return
 	}
@@ -105,7 +105,7 @@ func (c *cluster) createService(t *testing.T, annotations map[string]string) *co
 	return created
 }
 
-// bindServicePolicies binds every policy that a platform's folder binds.
+// bindServicePolicies creates every policy binding in a platform's directory.
 func (c *cluster) bindServicePolicies(t *testing.T) {
 	t.Helper()
 	files, err := fs.Glob(bindata.FS(), "assets/platforms/*/resources/validatingadmissionpolicybinding*.yaml")

@@ -19,12 +19,12 @@ import (
 
 const nodeManagerBinding = "system:openshift:cloud-controller-manager:node-manager"
 
-// A node manager's rights without the policy that limits them to its own node are root on the control plane.
+// A node manager's rights without the policy that limits them to its own node amount to root on the control plane.
 func TestNoRoleIsBoundWhileItsPolicyCannotBe(t *testing.T) {
 	c := startCluster(t, configv1.AzurePlatformType)
 	allow := c.forbidPolicyBindings(t)
 	c.startOperator(t, "AZURE_IMAGE=localhost/azure:new", "AZURE_NODE_MANAGER_IMAGE=localhost/azure-node-manager:new")
-	// WithSyncDegradedOnError writes the condition after the whole sync: what that sync binds is bound by then.
+	// WithSyncDegradedOnError writes the condition after the whole sync, so the sync has finished all bindings.
 	await(t, "StaticResourcesDegraded to name the roles", func(ctx context.Context) error {
 		resource, err := c.resource(ctx)
 		if err != nil {
@@ -32,7 +32,7 @@ func TestNoRoleIsBoundWhileItsPolicyCannotBe(t *testing.T) {
 		}
 		for _, condition := range resource.Status.Conditions {
 			if condition.Type == "StaticResourcesDegraded" &&
-				strings.Contains(condition.Message, "roles are not bound until every admission policy is") {
+				strings.Contains(condition.Message, "roles are not bound until every admission policy is bound") {
 				return nil
 			}
 		}
@@ -53,8 +53,8 @@ func TestNoRoleIsBoundWhileItsPolicyCannotBe(t *testing.T) {
 	c.awaitCondition(t, "StaticResourcesDegraded", operatorv1.ConditionFalse, "")
 }
 
-// forbidPolicyBindings takes the right to create bindings of admission policies from the operator until the returned
-// function is called. Admission policies cannot do this: they do not apply to themselves.
+// forbidPolicyBindings removes the operator's right to create bindings of admission policies until the returned
+// function is called. An admission policy cannot do this, because policies do not apply to themselves.
 func (c *cluster) forbidPolicyBindings(t *testing.T) (allow func()) {
 	t.Helper()
 	const role = "system:openshift:operator:cloud-controller-manager"

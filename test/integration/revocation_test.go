@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What docs/operations.md tells an administrator to delete ends the credential, and the operator makes another one.
+// Deleting the objects in docs/operations.md invalidates the credential, and the operator issues another one.
 func TestADeletedCredentialIsRevokedAndReplaced(t *testing.T) {
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	c.startOperator(t)
@@ -61,7 +61,8 @@ func TestADeletedCredentialIsRevokedAndReplaced(t *testing.T) {
 	c.noRequestDenied(t)
 }
 
-// revokesWithServiceAccount deletes the ServiceAccount and requires that its tokens end and that the operator makes it again.
+// revokesWithServiceAccount deletes the ServiceAccount and requires that its tokens become invalid and that the
+// operator recreates it.
 func (c *cluster) revokesWithServiceAccount(t *testing.T, name string) {
 	t.Helper()
 	accounts := c.kube.CoreV1().ServiceAccounts(targetNamespace)
@@ -81,7 +82,7 @@ func (c *cluster) revokesWithServiceAccount(t *testing.T, name string) {
 	c.awaitRevoked(t, request.Status.Token)
 }
 
-// token returns a token that the API server accepts.
+// token returns a valid token.
 func (c *cluster) token(t *testing.T, secret string) string {
 	t.Helper()
 	object, err := c.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), secret, metav1.GetOptions{})
@@ -107,7 +108,7 @@ func (c *cluster) awaitRevoked(t *testing.T, token string) {
 	})
 }
 
-// awaitReplaced waits until the Secret has another token, which the API server accepts.
+// awaitReplaced waits until the Secret has another valid token.
 func (c *cluster) awaitReplaced(t *testing.T, secret, old string) {
 	t.Helper()
 	await(t, "another token in secret/"+secret, func(ctx context.Context) error {

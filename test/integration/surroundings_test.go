@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// podName is what the Deployment gives the operator; without it, it would look for its pod among all of them.
+// podName is the operator's pod in its environment; without it, the operator would search its pod among all pods.
 const podName = "POD_NAME=cluster-cloud-controller-manager-operator-0"
 
 const operatorUser = "system:serviceaccount:openshift-cloud-controller-manager-operator:cluster-cloud-controller-manager"
@@ -123,7 +123,7 @@ func TestAPlatformWithoutAnOperandGetsNoneOfItsObjects(t *testing.T) {
 	c.noRequestDenied(t)
 }
 
-// request is what the audit log tells of one.
+// request has the fields of a request in the audit log.
 type request struct {
 	Verb       string `json:"verb"`
 	RequestURI string `json:"requestURI"`
@@ -147,7 +147,7 @@ func (c *cluster) noRequestDenied(t *testing.T) {
 	}
 }
 
-// requests returns what the operator has asked of the API server.
+// requests returns the operator's requests to the API server.
 func (c *cluster) requests(t *testing.T) []request {
 	t.Helper()
 	file, err := os.Open(c.AuditLog())
@@ -161,7 +161,7 @@ func (c *cluster) requests(t *testing.T) []request {
 			continue
 		}
 		event := request{}
-		// The server may be in the middle of a line.
+		// The server may be writing the last line.
 		if json.Unmarshal(lines.Bytes(), &event) == nil && event.User.Username == operatorUser {
 			requests = append(requests, event)
 		}

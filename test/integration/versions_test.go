@@ -81,7 +81,7 @@ func allAt(version, operatorImage string) map[string]string {
 	return map[string]string{"operator": version, "operator-image": operatorImage, "cloud-controller-manager": version}
 }
 
-// knowFeatureGatesOf gives each version the gates of the development cluster's.
+// knowFeatureGatesOf gives each version the development cluster's feature gates.
 func (c *cluster) knowFeatureGatesOf(t *testing.T, versions ...string) {
 	t.Helper()
 	gates := c.config.ConfigV1().FeatureGates()
@@ -164,11 +164,11 @@ func (c *cluster) nodeManagerGeneration(t *testing.T) int64 {
 	return daemonSet.Generation
 }
 
-// kubelet stands for the one of a control-plane node: it reports what a kubelet would.
+// kubelet simulates a control-plane node's kubelet.
 type kubelet struct {
 	*cluster
-	// runsStaticPods makes installer pods succeed and the static pod be the one that was installed last. runsDaemons makes the pods of
-	// DaemonSets Ready.
+	// runsStaticPods makes installer pods succeed and updates the static pod to the last installed revision.
+	// runsDaemons makes the pods of DaemonSets Ready.
 	runsStaticPods, runsDaemons atomic.Bool
 }
 
@@ -180,7 +180,7 @@ func (c *cluster) startKubelet(t *testing.T) *kubelet {
 	go func() {
 		defer close(ended)
 		wait.UntilWithContext(t.Context(), func(ctx context.Context) {
-			// It retries like a real kubelet: a request may time out while the machine is busy.
+			// Like a real kubelet it retries: a request may time out while the machine is busy.
 			if err := k.sync(ctx); err != nil && ctx.Err() == nil {
 				fmt.Fprintln(t.Output(), "the kubelet:", err)
 			}
@@ -212,7 +212,7 @@ func (k *kubelet) sync(ctx context.Context) error {
 	return nil
 }
 
-// install lets an installer pod succeed and the static pod of its revision run.
+// install makes an installer pod succeed and runs its revision's static pod.
 func (k *kubelet) install(ctx context.Context, installer *corev1.Pod) error {
 	revision := strings.Split(installer.Name, "-")[1]
 	if _, err := strconv.Atoi(revision); err != nil {

@@ -23,25 +23,25 @@ import (
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 )
 
-// wired is the assembled operator on a cluster with one control-plane node, on a platform with a cloud-node-manager.
+// wired is the assembled operator on a cluster with one control-plane node and a platform with a cloud-node-manager.
 type wired struct {
 	*cluster
 	kubelet  *kubelet
 	operator *operator
 }
 
-// wire is one thing that a controller does when it is wired. It is done by no other controller.
+// wire is an effect that only one wired controller has.
 type wire struct {
-	// controller is the name that it logs.
+	// controller is the name in the log.
 	controller string
 	does       string
 	proof      func(*testing.T, *wired)
-	// elsewhere is the test that proves it on the platform where it happens.
+	// elsewhere is the test of the effect on another platform.
 	elsewhere func(*testing.T)
 }
 
-// wires has at least one row for each controller of the operator. A row needs at most what the rows before it prove, so
-// the first one that fails names the controller.
+// wires has at least one row for each controller. A row depends only on previous rows, so the first failing row names
+// the controller.
 var wires = []wire{
 	{controller: "ConfigObserver", does: "observes the platform", proof: provesObservation},
 	{controller: "ManagedCloudConfig", does: "writes kube-cloud-config", elsewhere: TestOnVSphereTheOperatorWritesTheManagedConfigBehindItsGate},
@@ -76,7 +76,7 @@ var wires = []wire{
 	{controller: "Versions", does: "publishes through the ClusterOperator", proof: provesVersions},
 	{controller: "RevisionController", does: "waits for the tokens of the candidate", proof: waitsForTokens},
 	{controller: "Tokens", does: "requests the federated token", proof: hasKey("cloud-tokens", "token")},
-	{controller: "RevisionController", does: "copies until the revision is whole", proof: copiesUntilWhole},
+	{controller: "RevisionController", does: "copies until the revision is whole", proof: copiesUntilComplete},
 	{controller: "PruneController", does: "removes old revisions", proof: provesPruning},
 	{controller: "LoggingSyncer", does: "sets the log level", proof: provesLogLevel},
 }
@@ -105,7 +105,7 @@ func TestEveryControllerDoesItsWork(t *testing.T) {
 	c.noRequestDenied(t)
 }
 
-// hasCondition returns a proof that awaits a condition, whatever its status: no other controller writes it.
+// hasCondition returns a check that awaits a condition of any status; no other controller writes it.
 func hasCondition(conditionType string) func(*testing.T, *wired) {
 	return func(t *testing.T, w *wired) {
 		t.Helper()
@@ -122,7 +122,7 @@ func hasCondition(conditionType string) func(*testing.T, *wired) {
 	}
 }
 
-// hasKey returns a proof that awaits a Secret of the operand's namespace with a value for the key.
+// hasKey returns a check that awaits a Secret of the operand's namespace with a value for the key.
 func hasKey(secret, key string) func(*testing.T, *wired) {
 	return func(t *testing.T, w *wired) {
 		t.Helper()
@@ -207,8 +207,8 @@ func provesNodes(t *testing.T, w *wired) {
 	})
 }
 
-// provesInstaller looks at the pod too: it has to run where there is no pod network yet, and is told what the cert-syncer
-// keeps up to date.
+// provesInstaller also checks the pod: it must run without a pod network, and its arguments must name the synced
+// objects.
 func provesInstaller(t *testing.T, w *wired) {
 	installer := w.installer(t)
 	require.True(t, installer.Spec.HostNetwork)
@@ -227,7 +227,7 @@ func (w *wired) installer(t *testing.T) *corev1.Pod {
 	return pod
 }
 
-// provesMissingStaticPod lets the installer have ended long ago, and the static pod appear only then.
+// provesMissingStaticPod makes the installer end long before the static pod appears.
 func provesMissingStaticPod(t *testing.T, w *wired) {
 	installer := w.installer(t)
 	installer.Status = corev1.PodStatus{
@@ -242,14 +242,14 @@ func provesMissingStaticPod(t *testing.T, w *wired) {
 	defer func() {
 		w.kubelet.runsStaticPods.Store(true)
 		w.kubelet.runsDaemons.Store(true)
-		// The kubelet may write to the new pod at the same time.
+		// The kubelet may update the new pod concurrently.
 		await(t, "the static pod", func(ctx context.Context) error { return w.kubelet.install(ctx, installer) })
 	}()
 	w.awaitCondition(t, "MissingStaticPodControllerDegraded", operatorv1.ConditionTrue, "")
 }
 
-// provesPlatformInformers looks for the watches themselves. Without them the controllers find out all the same, but late
-// and by a request for each look.
+// provesPlatformInformers checks the watches. Without them the controllers would still work, but late and with a
+// request for each read.
 func provesPlatformInformers(t *testing.T, w *wired) {
 	for _, resource := range []string{"validatingadmissionpolicybindings", "daemonsets"} {
 		await(t, "a watch of "+resource, func(context.Context) error {
@@ -267,7 +267,7 @@ func provesVersions(t *testing.T, w *wired) {
 	w.awaitVersions(t, devcluster.Version, "localhost/operator:new")
 }
 
-// waitsForTokens makes a candidate that needs a token while nobody can write one.
+// waitsForTokens creates a candidate that needs a token while tokens cannot be written.
 func waitsForTokens(t *testing.T, w *wired) {
 	allow := w.forbidUpdates(t, "secrets", "cloud-tokens", "false")
 	w.editSecret(t, "azure-cloud-credentials", func(s *corev1.Secret) {
@@ -280,8 +280,8 @@ func waitsForTokens(t *testing.T, w *wired) {
 	w.awaitRevision(t, 2)
 }
 
-// copiesUntilWhole spoils a copy when it is created, as another writer would.
-func copiesUntilWhole(t *testing.T, w *wired) {
+// copiesUntilComplete changes a copy at its creation, like another writer.
+func copiesUntilComplete(t *testing.T, w *wired) {
 	revision := w.awaitRevision(t, 1) + 1
 	copied := fmt.Sprintf("cloud-config-%d", revision)
 	w.spoilCopy(t, copied)
@@ -292,7 +292,7 @@ func copiesUntilWhole(t *testing.T, w *wired) {
 	require.NotContains(t, found.Data, "spoiled", "the revision was made of what another client wrote")
 }
 
-// spoilCopy adds a key to the named Secret of the operand's namespace when it is created.
+// spoilCopy adds a key to the named Secret of the operand's namespace at its creation.
 func (c *cluster) spoilCopy(t *testing.T, name string) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: "spoil"}

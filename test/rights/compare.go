@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Exception excuses verbs of a right that a run does not use.
+// Exception excuses a right's verbs that a run does not use.
 type Exception struct {
-	// Account is the name of the ServiceAccount.
+	// Account is the ServiceAccount's name.
 	Account string
-	// Namespace is that of the right; empty is everywhere.
+	// Namespace is the right's namespace, empty for all.
 	Namespace string
-	// Resources are those of rights with their API group, such as leases.coordination.k8s.io.
+	// Resources are the rights' resources with their API group, such as leases.coordination.k8s.io.
 	Resources []string
 	Verbs     []string
 	Reason    string
-	// Sometimes excuses verbs that the run may use or not, such as those for a retry.
+	// Sometimes excuses verbs that a run may or may not use, for example for a retry.
 	Sometimes bool
 }
 
@@ -30,15 +30,16 @@ func (e Exception) describe(verb, resource string) string {
 	return sentence(e.Account+" may "+verb, resource, nil, e.Namespace)
 }
 
-// Comparison is what a run made of its rights.
+// Comparison is the result of comparing a run's requests with its rights.
 type Comparison struct {
-	// Requests counts the requests, Total the verbs of all rights: of these, Used were used and Excused were not.
+	// Requests is the number of requests, Total the number of verbs of all rights. Of these, Used were used and
+	// Excused were not.
 	Requests, Total, Used, Excused int
-	// Uncovered are the requests that no right covers.
+	// Uncovered are requests without a right.
 	Uncovered []string
-	// Unused are the verbs of rights that were neither used nor excused.
+	// Unused are verbs of rights that are neither used nor excused.
 	Unused []string
-	// Outdated are the exceptions for what was used after all, for what is no right, and those without a reason.
+	// Outdated are exceptions for used verbs, for missing rights, and without a reason.
 	Outdated []string
 }
 
@@ -47,7 +48,7 @@ func Compare(granted []Right, requests []Request, exceptions []Exception) Compar
 	c := Comparison{Requests: len(requests)}
 	used := map[int]map[string]bool{}
 	uncovered := map[string]bool{}
-	// Thousands of requests are alike.
+	// Thousands of requests are equal.
 	distinct := map[Request]bool{}
 	for _, q := range requests {
 		distinct[q] = true
@@ -73,7 +74,7 @@ func Compare(granted []Right, requests []Request, exceptions []Exception) Compar
 	return c
 }
 
-// count judges each verb of each right, and then the exceptions.
+// count checks each verb of each right, and then the exceptions.
 func (c *Comparison) count(granted []Right, used map[int]map[string]bool, exceptions []Exception) {
 	known, needless := map[string]bool{}, map[string]bool{}
 	for i, r := range granted {
@@ -133,15 +134,15 @@ func (q Request) String() string {
 	return sentence(q.Identity+" asked to "+q.Verb, kind, names, q.Namespace)
 }
 
-// On returns the rights that are bound on a platform, which is one with a cloud-controller-manager.
+// On returns the rights that are bound on a managed platform.
 func On(platform string, granted []Right) []Right {
 	return slices.DeleteFunc(slices.Clone(granted), func(r Right) bool {
 		return len(r.Platforms) > 0 && !slices.Contains(r.Platforms, platform)
 	})
 }
 
-// Differences returns what only the first, and what only the second of two sets of rights allows, each verb and name on its
-// own: by which roles and rules it is allowed makes no difference.
+// Differences returns what only the first and what only the second set of rights allows, for each verb and name
+// separately. Roles and rules make no difference.
 func Differences(a, b []Right) (onlyA, onlyB []string) {
 	inA, inB := single(a), single(b)
 	for _, line := range slices.Sorted(maps.Keys(inA)) {
@@ -180,7 +181,7 @@ func (r Right) kind() string {
 	return r.Resource + "." + r.Group
 }
 
-// sentence starts with who does what.
+// sentence starts with the account and its verbs.
 func sentence(start, resource string, names []string, namespace string) string {
 	line := start + " " + resource
 	if len(names) > 0 {

@@ -22,7 +22,7 @@ func granted() []rights.Right {
 	}
 }
 
-// everything uses each of them, one more than once.
+// everything uses each of them, and one more than once.
 func everything() []rights.Request {
 	return []rights.Request{
 		{account, "get", "g", "things/status", "ns", "x"},

@@ -1,5 +1,5 @@
-// Package rights lists what each ServiceAccount of the operator, the operand and their helpers may do, from the manifests
-// of the payload and the bindings among the operator's assets. docs/rights.md is its table.
+// Package rights lists the rights of each ServiceAccount of the operator, the operand and their helpers, from the
+// payload's manifests and the bindings among the operator's assets. docs/rights.md is its table.
 package rights
 
 import (
@@ -17,27 +17,28 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// Right is one resource of one rule that an identity is bound to.
+// Right is a resource in a rule that is bound to an identity.
 type Right struct {
-	// Identity is the user name of a ServiceAccount, as in the API server's audit log.
+	// Identity is the ServiceAccount's user name, as in the API server's audit log.
 	Identity string
-	// Namespace is where the right applies; empty is everywhere, cluster-scoped resources included.
+	// Namespace is the right's namespace, empty for all namespaces and cluster-scoped resources.
 	Namespace string
-	// Platforms are the names of those that bind the right; empty is every managed platform, and the operator's own rights.
+	// Platforms are the platforms that bind the right, empty for every managed platform and for the operator's own
+	// rights.
 	Platforms []string
-	// Group and Resource are those of the rule. Resource includes a subresource: services/status.
+	// Group and Resource are the rule's. Resource includes a subresource: services/status.
 	Group, Resource string
-	// Names limits the right to objects of these names; empty is all of them.
+	// Names limits the right to objects of these names; empty means all.
 	Names []string
 	Verbs []string
-	// Role is what is bound, as <kind>/<name>.
+	// Role is the bound role, as <kind>/<name>.
 	Role string
-	// Reason is the comment on the rule, or else the one on its role.
+	// Reason is the comment on the rule, or on its role if the rule has none.
 	Reason string
 }
 
-// Request is what an identity asked of the API server. Resource includes a subresource; Name is empty where the request
-// has none and no field selector for one.
+// Request is a request of an identity to the API server. Resource includes a subresource. Name is empty if the
+// request has neither a name nor a field selector for one.
 type Request struct {
 	Identity, Verb, Group, Resource, Namespace, Name string
 }
@@ -62,7 +63,7 @@ type rule struct {
 	reason        string
 }
 
-// object is what is read of a role or a binding.
+// object has the fields of a role or a binding that this package reads.
 type object struct {
 	Kind     string
 	Metadata struct{ Name, Namespace string }
@@ -74,7 +75,7 @@ type object struct {
 	platforms []string
 }
 
-// builtIn are roles of Kubernetes that are bound.
+// builtIn are bound roles of Kubernetes.
 var builtIn = map[string][]rule{
 	"Role/extension-apiserver-authentication-reader in kube-system": {{
 		APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"extension-apiserver-authentication"},
@@ -234,8 +235,8 @@ func decode(content []byte) ([]object, error) {
 	}
 }
 
-// comment returns the comment at the head of a document, wherever the parser puts it. A paragraph that is about the whole
-// file comes first and is left out.
+// comment returns the comment at the head of a document, wherever the parser puts it. It omits a first paragraph
+// about the whole file.
 func comment(document *yaml.Node) string {
 	for node := document; node != nil; node = node.Content[0] {
 		if node.HeadComment != "" {

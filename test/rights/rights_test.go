@@ -41,14 +41,14 @@ func TestEveryRightHasAReason(t *testing.T) {
 	}
 }
 
-// Nobody gets these by regenerating the table.
+// Regenerating the table must not add these rights.
 func TestNoRightReachesEveryNamespacesSecrets(t *testing.T) {
 	granted, err := rights.Granted(root)
 	require.NoError(t, err)
 	require.Empty(t, tooBroad(granted))
 }
 
-// tooBroad returns the rights with which an identity becomes any other one, or reads its secrets.
+// tooBroad returns the rights that let an identity impersonate others or read their secrets.
 func tooBroad(granted []rights.Right) []string {
 	never := []string{"secrets", "configmaps", "serviceaccounts/token", "nodes/proxy", "pods/exec", "pods/attach", "roles", "certificatesigningrequests/approval"}
 	writes := []string{"create", "update", "patch", "delete", "deletecollection"}

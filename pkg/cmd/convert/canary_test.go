@@ -15,7 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 )
 
-// canary is what no output may have in it.
+// canary must not appear in any output.
 const canary = "c4n4ry"
 
 func TestNoSpellingOfASecretIsPrinted(t *testing.T) {
@@ -53,7 +53,7 @@ func TestNoSpellingOfASecretIsPrinted(t *testing.T) {
 	const vSphere = "global:\n  insecureFlag: true\nvcenter:\n  a:\n    server: vcenter1.example.com\n    datacenters: [dc1]\n"
 	for name, test := range map[string]struct {
 		platform string
-		// base is the configuration; empty for that of the platform's good example.
+		// base is the configuration, by default the platform's valid example.
 		base      string
 		spellings map[string]string
 		insert    func(text, spelling string) string
@@ -65,8 +65,8 @@ func TestNoSpellingOfASecretIsPrinted(t *testing.T) {
 		"azure": {"azure", "", inJSON, intoBraces}, "azurestack": {"azurestack", "", inJSON, intoBraces},
 		"nutanix":  {"nutanix", "", inJSON, intoBraces},
 		"external": {"external", "[a]\nb = c\n", inINI, intoSection}, "external in YAML": {"external", "a: b\n", inYAML, atTheEnd},
-		"external in JSON":                       {"external", "{\"a\": \"b\"}\n", inJSON, intoBraces},
-		"external in a format that nobody knows": {"external", "a => b\n", inINI, atTheEnd},
+		"external in JSON":              {"external", "{\"a\": \"b\"}\n", inJSON, intoBraces},
+		"external in an unknown format": {"external", "a => b\n", inINI, atTheEnd},
 	} {
 		t.Run(name, func(t *testing.T) {
 			printed := 0
@@ -87,7 +87,7 @@ func TestNoSpellingOfASecretIsPrinted(t *testing.T) {
 	}
 }
 
-// intoSection puts lines below the first section's header.
+// intoSection inserts lines after the first section's header.
 func intoSection(text, spelling string) string {
 	header, rest, _ := strings.Cut(text, "\n")
 	return header + "\n" + spelling + "\n" + rest
@@ -95,18 +95,19 @@ func intoSection(text, spelling string) string {
 
 func atTheEnd(text, spelling string) string { return text + spelling + "\n" }
 
-// intoBraces puts members behind the first brace. The installer's empty secret goes, or the key would be ambiguous.
+// intoBraces inserts members after the first brace. It removes the installer's empty secret, which would make the key
+// ambiguous.
 func intoBraces(text, spelling string) string {
 	text = strings.Replace(text, `"aadClientSecret": "",`, "", 1)
 	return strings.Replace(text, "{", "{"+spelling+",", 1)
 }
 
-// intoGlobal puts lines below the first line of a mapping.
+// intoGlobal inserts lines after the first line of a mapping.
 func intoGlobal(text, spelling string) string {
 	return intoSection(text, "  "+strings.ReplaceAll(spelling, "\n", "\n  "))
 }
 
-// planted is a copy of a platform's good example whose configuration plant changes.
+// planted returns a copy of a platform's valid example with a configuration that plant changes.
 func planted(t *testing.T, platformName string, plant func(string) string) offline.Request {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,5 +1,5 @@
-// Package convert is the command that shows what the external cloud-controller-manager gets instead of the cloud configuration
-// that was given: flags and output only.
+// Package convert is the command that shows how a cloud configuration is converted for the external
+// cloud-controller-manager. It has only flags and output.
 package convert
 
 import (
@@ -12,31 +12,31 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/findings"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
-// NewCommand returns the convert command. It exits by itself, with the codes of package findings.
+// NewCommand returns the convert command. It exits the process itself, with the codes of package diagnostics.
 func NewCommand() *cobra.Command {
 	var request offline.Request
 	var diff bool
 	cmd := &cobra.Command{
 		Use:   "convert",
 		Short: "Show a cloud configuration as the external cloud-controller-manager gets it",
-		Long: "Convert checks a cloud configuration as validate does and prints what the cloud-controller-manager gets on stdout:\n" +
-			"cloud.conf and, each behind a line with its name, the files beside it. With --diff it prints what differs from the\n" +
-			"configuration that was given, and then the reason of each change with the place that was changed.\n\n" +
-			"No secret is printed, but the name of its key in the credentials Secret or in the configuration, as in <password>, and\n" +
-			"no comment. Errors and warnings are written to stderr, and with an error nothing is converted. It uses neither the API\n" +
-			"nor the network.\n\n" + findings.ExitCodes,
+		Long: "Convert checks a cloud configuration like validate and prints the cloud-controller-manager's files on stdout:\n" +
+			"cloud.conf, then each other file after a line with its name. With --diff it prints the difference from the given\n" +
+			"configuration, then each change with its position and reason.\n\n" +
+			"The output replaces each secret with the name of its key in the credentials Secret or in the configuration, for\n" +
+			"example <password>, and omits comments. Errors and warnings are written to stderr. With an error nothing is\n" +
+			"converted. The command uses neither the API nor the network.\n\n" + diagnostics.ExitCodes,
 		Example: "  cluster-cloud-controller-manager-operator convert --infra-config-file=infrastructure.yaml \\\n" +
 			"    --cloud-config-file=cloud-provider-config.yaml --diff",
 	}
-	findings.AddFlags(cmd, &request)
+	diagnostics.AddFlags(cmd, &request)
 	cmd.Flags().BoolVar(&diff, "diff", false, "Print the changes and their reasons instead of the result.")
-	findings.Run(cmd, func() (int, error) {
+	diagnostics.Run(cmd, func() (int, error) {
 		return run(cmd.OutOrStdout(), cmd.ErrOrStderr(), request, diff)
 	})
 	return cmd
@@ -47,18 +47,18 @@ func run(stdout, stderr io.Writer, request offline.Request, diff bool) (code int
 	if err != nil {
 		return 0, err
 	}
-	remarks := report.Diagnostics
+	printed := report.Diagnostics
 	if diff {
-		remarks = withoutChanges(report)
+		printed = withoutChanges(report)
 	}
-	if err := findings.Print(stderr, remarks, findings.UseColor(stderr)); err != nil {
+	if err := diagnostics.Print(stderr, printed, diagnostics.UseColor(stderr)); err != nil {
 		return 0, err
 	}
-	if err := findings.PrintRemarks(stderr, report.Remarks); err != nil {
+	if err := diagnostics.PrintUnchecked(stderr, report.Remarks); err != nil {
 		return 0, err
 	}
-	code = findings.Code(report)
-	if code != findings.Accepted || !report.Managed {
+	code = diagnostics.Code(report)
+	if code != diagnostics.Accepted || !report.Managed {
 		return code, nil
 	}
 	var out bytes.Buffer
@@ -70,43 +70,43 @@ func run(stdout, stderr io.Writer, request offline.Request, diff bool) (code int
 		return 0, err
 	}
 	_, err = io.WriteString(stdout, printable.Text(out.String()))
-	return code, findings.WriteError(err)
+	return code, diagnostics.WriteError(err)
 }
 
-// withoutChanges are the findings that a diff does not list anyway.
+// withoutChanges returns the diagnostics that the diff does not list.
 func withoutChanges(report *offline.Report) []diagnostic.Diagnostic {
-	return slices.DeleteFunc(slices.Clone(report.Diagnostics), func(f diagnostic.Diagnostic) bool {
-		f.Severity = diagnostic.Change
-		return slices.Contains(report.Changes, f)
+	return slices.DeleteFunc(slices.Clone(report.Diagnostics), func(d diagnostic.Diagnostic) bool {
+		d.Severity = diagnostic.Change
+		return slices.Contains(report.Changes, d)
 	})
 }
 
-// file is one text before and after.
+// file is a file before and after the conversion.
 type file struct {
-	// title is what the text is called where it comes from; empty where there is none.
+	// title is the name of the source, empty if there is none.
 	title, name   string
 	before, after string
 }
 
-// files are cloud.conf and what stands beside it, without secrets.
+// files returns cloud.conf and the other files, without secrets.
 func files(report *offline.Report) []file {
 	c := report.CloudConfig
 	configs := [][]byte{c.Data, report.Cloud.Config}
 	for _, key := range slices.Sorted(maps.Keys(c.Keys)) {
 		configs = append(configs, c.Keys[key])
 	}
-	hide := newRedactor(report.Credentials.Data, configs...).hide
+	redact := newRedactor(report.Credentials.Data, configs...).redact
 	all := []file{{
 		title: fmt.Sprintf("%s, key %s", c.Source, c.Key), name: "cloud.conf",
-		before: hide(c.Data), after: hide(report.Cloud.Config),
+		before: redact(c.Data), after: redact(report.Cloud.Config),
 	}}
 	if c.Data == nil {
 		all[0].title = ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(report.Cloud.Files)) {
-		f := file{name: name, after: hide(report.Cloud.Files[name])}
+		f := file{name: name, after: redact(report.Cloud.Files[name])}
 		if data, exists := c.Keys[name]; exists {
-			f.title, f.before = fmt.Sprintf("%s, key %s", c.Source, name), hide(data)
+			f.title, f.before = fmt.Sprintf("%s, key %s", c.Source, name), redact(data)
 		}
 		all = append(all, f)
 	}

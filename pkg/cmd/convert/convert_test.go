@@ -16,10 +16,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// asCommand makes the test's own executable the command, so that exit codes and streams are the real ones.
+// asCommand makes the test's executable run the command, so that exit codes and streams are real.
 const asCommand = "CONVERT_TEST_AS_COMMAND"
 
-// examples are the good and the broken configurations of every platform.
+// examples are the valid and invalid configurations of every platform.
 const examples = "../validate/testdata"
 
 func TestMain(m *testing.M) {
@@ -27,11 +27,11 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	if err := convert.NewCommand().Execute(); err != nil {
-		os.Exit(3) // the command is to exit by itself
+		os.Exit(3) // the command exits itself
 	}
 }
 
-// result is what a run leaves behind.
+// result is the outcome of a run.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -52,7 +52,7 @@ func run(t *testing.T, dir string, args ...string) result {
 	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// flags are those for an example.
+// flags returns the flags of an example.
 func flags(t *testing.T, platformName, name string) (dir string, flags []string) {
 	t.Helper()
 	dir = filepath.Join(examples, platformName)
@@ -87,8 +87,8 @@ func TestEveryPlatform(t *testing.T) {
 	}
 }
 
-// requireReasons checks that what differs has a reason, and that there is no reason where nothing differs. Credentials are
-// delivered as files of their own, which no diff shows.
+// requireReasons checks that every difference has a reason, and that there are no other reasons. Credentials are
+// delivered as separate files, which no diff shows.
 func requireReasons(t *testing.T, diff string) {
 	t.Helper()
 	changes, reasons, credentials := 0, 0, 0
@@ -112,7 +112,7 @@ func requireReasons(t *testing.T, diff string) {
 
 const noSecret = "no Secret was given: credentials are not checked; give the manifests of the Secrets with --rendered-manifest-files\n"
 
-func TestWhatIsRefusedIsNotConverted(t *testing.T) {
+func TestARejectedConfigurationIsNotConverted(t *testing.T) {
 	dir, flags := flags(t, "openstack", "section-not-closed")
 	want := result{code: 1, stderr: "section-not-closed.yaml:11:5: error: the header of section [LoadBalancer] is not closed: write \"]\" behind the name\n" + noSecret}
 	require.Equal(t, want, run(t, dir, flags...))
@@ -125,7 +125,7 @@ func TestWarningsDoNotGetIntoTheResult(t *testing.T) {
 	got := run(t, dir, flags...)
 	require.Equal(t, "good.yaml:9:5: warning: secret-name in [Global] "+dropped+"good.yaml:10:5: warning: secret-namespace in [Global] "+dropped, got.stderr)
 	require.NotContains(t, got.stdout, "warning")
-	// A diff tells of them by itself.
+	// A diff shows the changes itself.
 	got = run(t, dir, append(flags, "--diff")...)
 	require.Empty(t, got.stderr)
 	require.Contains(t, got.stdout, "good.yaml:9:5: change: secret-name in [Global] "+dropped)
@@ -167,7 +167,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		message string
 	}{
 		"an unknown flag": {[]string{"--output=json"}, "unknown flag: --output"},
-		"an argument":     {[]string{"good.yaml"}, `unexpected argument "good.yaml": every input is given by a flag`},
+		"an argument":     {[]string{"good.yaml"}, `unexpected argument "good.yaml": use flags for all inputs`},
 		"no file":         {nil, "--infra-config-file is required: the Infrastructure tells the platform"},
 		"a missing file":  {[]string{"--infra-config-file=a.yaml"}, "a.yaml cannot be read: no such file or directory"},
 	} {

@@ -11,10 +11,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
-// context is how many equal lines a diff shows around each change.
+// context is the number of unchanged lines around each change.
 const context = 3
 
-// writeDiff writes a unified diff; nothing where both texts are equal.
+// writeDiff writes a unified diff, or nothing if before and after are equal.
 func (f file) writeDiff(out *bytes.Buffer) error {
 	if err := difflib.WriteUnifiedDiff(out, difflib.UnifiedDiff{
 		A: lines(f.before), FromFile: printable.Line(cmp.Or(f.title, "/dev/null")),
@@ -26,7 +26,7 @@ func (f file) writeDiff(out *bytes.Buffer) error {
 	return nil
 }
 
-// lines are those of a text, each with its end. A last line without one gets the remark that diff makes.
+// lines returns a string's lines with their ends. A last line without a newline gets diff's note.
 func lines(text string) []string {
 	if text == "" {
 		return nil

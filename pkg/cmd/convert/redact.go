@@ -13,115 +13,116 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline/document"
 )
 
-// secretNames are the ends of the names of values that nobody may see, in the spelling of any of the clouds, without dashes,
-// underscores and dots.
+// secretNames are the suffixes of the names of secret values in any cloud, in normalized form.
 var secretNames = []string{
 	"password", "passwd", "pwd", "passphrase", "secret", "secretkey", "secretaccesskey", "apikey", "privatekey", "accesskey", "token",
 	"tokenbody", "accesskeysecret", "secretdata", "saskey", "storagekey", "certpassword",
 }
 
-// switchNames are the beginnings of names that end like a secret's and say whether one is used.
+// switchNames are the prefixes of names that end like a secret's but are booleans.
 var switchNames = []string{"use", "enable", "disable"}
 
-// plainKeys are the ends of the names of keys of a credentials Secret whose values say where the cloud is and not how to log in.
+// plainKeys are the suffixes of keys in a credentials Secret whose values are not secret.
 var plainKeys = []string{"region", "resourcegroup", "resourceprefix", "tenantid", "subscriptionid", "clientid", "tokenfile"}
 
-// shortestHidden is how long a value has to be to be hidden inside another one: a shorter one may be part of any word.
-const shortestHidden = 8
+// minEmbedded is the minimum length of a secret that is redacted inside other values: a shorter one may be part of
+// any word.
+const minEmbedded = 8
 
-// bare is a name in one spelling.
-func bare(name string) string {
+// normalize returns a name in lower case without dashes, underscores and dots.
+func normalize(name string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(name))
 }
 
 func endsIn(name string, ends []string) bool {
-	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(bare(name), end) })
+	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(normalize(name), end) })
 }
 
-// isSecret reports whether a name is called like that of a secret.
+// isSecret reports whether a name is the name of a secret.
 func isSecret(name string) bool {
-	isSwitch := slices.ContainsFunc(switchNames, func(start string) bool { return strings.HasPrefix(bare(name), start) })
+	isSwitch := slices.ContainsFunc(switchNames, func(start string) bool { return strings.HasPrefix(normalize(name), start) })
 	return endsIn(name, secretNames) && !isSwitch
 }
 
-// redactor makes texts without secrets. A secret is a value of the credentials Secret, or one under a name that is called like a
-// secret's, wherever its parser finds it.
+// redactor removes secrets from files. A secret is a value of the credentials Secret, or any value whose name is a
+// secret's name.
 type redactor struct {
-	// names are the names of the known secrets by their value.
+	// names are the names of the known secrets by value.
 	names map[string]string
-	// longest are the known secrets that are hidden inside other values too, the longest first: one may be part of another.
+	// longest are the known secrets that are also redacted inside other values, the longest first, because one may be
+	// part of another.
 	longest []string
 }
 
-// newRedactor learns the secrets of the credentials Secret and of the configurations: what an alias or the conversion brings to
-// another place is one there too.
+// newRedactor collects the secrets of the credentials Secret and of the configurations. An alias or the conversion
+// may copy a secret to another place, so it is redacted everywhere.
 func newRedactor(credentials map[string][]byte, configs ...[]byte) *redactor {
 	r := &redactor{names: map[string]string{}}
 	for _, key := range slices.Sorted(maps.Keys(credentials)) {
 		if endsIn(key, plainKeys) {
 			continue
 		}
-		r.know(string(credentials[key]), key)
-		r.learn(credentials[key])
+		r.addSecret(string(credentials[key]), key)
+		r.addSecretsOf(credentials[key])
 	}
 	for _, config := range configs {
-		r.learn(config)
+		r.addSecretsOf(config)
 	}
 	r.longest = slices.SortedFunc(maps.Keys(r.names), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	})
-	r.longest = slices.DeleteFunc(r.longest, func(secret string) bool { return len(secret) < shortestHidden })
+	r.longest = slices.DeleteFunc(r.longest, func(secret string) bool { return len(secret) < minEmbedded })
 	return r
 }
 
-// learn adds the secrets of a text. A word that says yes or no is a secret only under its own name.
-func (r *redactor) learn(text []byte) {
+// addSecretsOf adds the secrets in a file. A boolean value is a secret only under its own name.
+func (r *redactor) addSecretsOf(text []byte) {
 	values, ok := document.Values(text)
 	for _, v := range values {
 		i := slices.IndexFunc(v.Names, isSecret)
 		isSwitch := slices.Contains([]string{"true", "false", "yes", "no", "on", "off", "null", "~", "0", "1"}, strings.ToLower(v.Text))
 		if ok && i >= 0 && !v.Key && !v.Comment && !isSwitch {
-			r.know(v.Text, v.Names[i])
+			r.addSecret(v.Text, v.Names[i])
 		}
 	}
 }
 
-// know adds a secret, as it is and in base64, in which some providers want it.
-func (r *redactor) know(secret, name string) {
+// addSecret adds a secret, both plain and in base64, which some providers use.
+func (r *redactor) addSecret(secret, name string) {
 	if secret = strings.TrimSpace(secret); secret != "" {
 		r.names[secret] = cmp.Or(r.names[secret], name)
 		r.names[base64.StdEncoding.EncodeToString([]byte(secret))] = r.names[secret]
 	}
 }
 
-// hide returns the text without secrets and comments. A text that no parser can read is not shown at all.
-func (r *redactor) hide(data []byte) string {
+// redact returns the data without secrets and comments. Data in an unknown format is not redactedValue at all.
+func (r *redactor) redact(data []byte) string {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return string(data)
 	}
 	values, ok := document.Values(data)
 	if !ok {
-		return fmt.Sprintf("<%d bytes that are not INI, JSON or YAML>\n", len(data))
+		return fmt.Sprintf("<%d bytes that are neither INI, JSON nor YAML>\n", len(data))
 	}
 	var out strings.Builder
 	at := 0
 	for len(values) > 0 {
-		// Aliases of YAML deliver one value to several places, each of which may make it a secret.
+		// A YAML alias puts one value in several places, each of which may make it a secret.
 		same := 1
 		for same < len(values) && values[same].Start == values[0].Start && values[same].End == values[0].End {
 			same++
 		}
 		out.Write(data[at:values[0].Start])
-		out.WriteString(r.shown(data, values[:same]))
+		out.WriteString(r.redactedValue(data, values[:same]))
 		at = values[0].End
 		values = values[same:]
 	}
 	out.Write(data[at:])
-	return r.hideKnown(out.String())
+	return r.redactKnown(out.String())
 }
 
-// shown is what to show in the place of a value, which is listed once for each of its places.
-func (r *redactor) shown(data []byte, places []document.Value) string {
+// redactedValue returns the replacement of a value, which places lists once for each of its places.
+func (r *redactor) redactedValue(data []byte, places []document.Value) string {
 	v := places[0]
 	raw := string(data[v.Start:v.End])
 	if v.Comment {
@@ -137,7 +138,7 @@ func (r *redactor) shown(data []byte, places []document.Value) string {
 		}
 		name := cmp.Or(r.names[secret], "password")
 		if !strings.Contains(masked, secret) {
-			return replacement(v, name) // it is escaped: no part of the value can be shown
+			return replacement(v, name) // the secret is escaped in raw, so the whole value is redacted
 		}
 		text = strings.ReplaceAll(text, secret, marker(name))
 		masked = strings.ReplaceAll(masked, secret, marker(name))
@@ -145,7 +146,7 @@ func (r *redactor) shown(data []byte, places []document.Value) string {
 	return masked
 }
 
-// nameOf is the name of the secret that a value is; empty for any other value.
+// nameOf returns the name of the secret if the value is one, otherwise "".
 func (r *redactor) nameOf(places []document.Value) string {
 	text := strings.TrimSpace(places[0].Text)
 	if name := r.names[text]; name != "" || text == "" {
@@ -159,7 +160,7 @@ func (r *redactor) nameOf(places []document.Value) string {
 	return ""
 }
 
-// replacement is the marker in the way in which the value is written.
+// replacement returns the marker in the value's quoting style.
 func replacement(v document.Value, name string) string {
 	if v.Break {
 		return marker(name) + "\n"
@@ -167,7 +168,7 @@ func replacement(v document.Value, name string) string {
 	return v.Quote + marker(name) + v.Quote
 }
 
-// marker is what stands in the place of a secret.
+// marker returns the string that replaces a secret.
 func marker(name string) string {
 	return "<" + strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r == '.' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
@@ -177,8 +178,8 @@ func marker(name string) string {
 	}, name) + ">"
 }
 
-// hideKnown hides the known secrets outside values too, such as in names.
-func (r *redactor) hideKnown(text string) string {
+// redactKnown redacts the known secrets outside values too, for example in names.
+func (r *redactor) redactKnown(text string) string {
 	for _, secret := range r.longest {
 		text = strings.ReplaceAll(text, secret, marker(r.names[secret]))
 		if quoted, err := json.Marshal(secret); err == nil {
@@ -188,7 +189,7 @@ func (r *redactor) hideKnown(text string) string {
 	return text
 }
 
-// passwordsInURLs are the passwords of the URLs in a value, of which there may be several.
+// passwordsInURLs returns the passwords of all URLs in a value.
 func passwordsInURLs(text string) []string {
 	var passwords []string
 	for {

@@ -65,13 +65,13 @@ func TestSecretsAreHidden(t *testing.T) {
 		"null is none":                  {"password:\npasswd: null\n", "password:\npasswd: <passwd>\n"},
 		"a word that could be a switch": {"[a]\npassword = true\n", "[a]\npassword = <password>\n"},
 		"a name that is none":           {"[a]\nsecret-namespace = kube-system\ntoken-url = nil\nuse-token = yes\nsecretsDirectory = /etc\n", "[a]\nsecret-namespace = kube-system\ntoken-url = nil\nuse-token = yes\nsecretsDirectory = /etc\n"},
-		"a format that nobody knows":    {"password = s3cr3t\n", "<18 bytes that are not INI, JSON or YAML>\n"},
-		"plain text":                    {"s3cr3t and more\n", "<16 bytes that are not INI, JSON or YAML>\n"},
-		"an alias of itself":            {"a: &a [*a]\n", "<11 bytes that are not INI, JSON or YAML>\n"},
+		"an unknown format":             {"password = s3cr3t\n", "<18 bytes that are neither INI, JSON nor YAML>\n"},
+		"plain text":                    {"s3cr3t and more\n", "<16 bytes that are neither INI, JSON nor YAML>\n"},
+		"an alias of itself":            {"a: &a [*a]\n", "<11 bytes that are neither INI, JSON nor YAML>\n"},
 		"nothing":                       {" \n", " \n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, test.want, newRedactor(credentials).hide([]byte(test.text)))
+			require.Equal(t, test.want, newRedactor(credentials).redact([]byte(test.text)))
 		})
 	}
 }

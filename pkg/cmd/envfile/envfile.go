@@ -1,5 +1,5 @@
-// Package envfile is the command that turns files of secrets into a file of environment variables, as a container
-// gets them through fileKeyRef. It is for a cloud-controller-manager that takes a secret from its environment only: the
+// Package envfile is the command that writes files with secrets as a file of environment variables, which a container
+// reads through fileKeyRef. It is for a cloud-controller-manager that accepts a secret only from its environment. The
 // secret is then neither in the pod's specification nor in a log.
 package envfile
 
@@ -21,31 +21,30 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
 
-// mode is for the kubelet, which is root, as the writer is.
+// mode lets only root read the file: the kubelet and the writer run as root.
 const mode fs.FileMode = 0o600
 
-// maxLine is the longest line that the kubelet reads, without its end.
+// maxLine is the longest line that the kubelet reads, without the newline.
 const maxLine = bufio.MaxScanTokenSize - 2
 
-// maxFile is what a Secret can hold.
+// maxFile is the maximum size of a Secret.
 const maxFile = 1 << 20
 
-// variableName is what a shell and every C library take for a variable's name.
+// variableName matches names that a shell and every C library accept.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// options are the flags.
 type options struct {
 	output      string
 	set         []string
 	setIfExists []string
 }
 
-// NewCommand returns the command. It is hidden: nobody but a pod's init container needs it.
+// NewCommand returns the command. It is hidden because only init containers use it.
 func NewCommand() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:           "env-file --output=FILE --set=NAME=FILE...",
-		Short:         "Write files as environment variables that a container gets from a file",
+		Short:         "Write a file with environment variables from files with their values",
 		Args:          cobra.NoArgs,
 		Hidden:        true,
 		SilenceUsage:  true,
@@ -58,8 +57,8 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.output, "output", "", "File to write. Required.")
-	cmd.Flags().StringArrayVar(&o.set, "set", nil, "NAME=FILE: the variable NAME gets the content of FILE without the newlines at its end. May be repeated.")
-	cmd.Flags().StringArrayVar(&o.setIfExists, "set-if-exists", nil, "The same for a file that may be missing; there is no such variable then. May be repeated.")
+	cmd.Flags().StringArrayVar(&o.set, "set", nil, "NAME=FILE: the variable NAME gets the content of FILE without trailing newlines. May be repeated.")
+	cmd.Flags().StringArrayVar(&o.setIfExists, "set-if-exists", nil, "Like --set, but omits the variable if FILE does not exist. May be repeated.")
 	return cmd
 }
 
@@ -69,10 +68,10 @@ type variable struct{ name, value string }
 // run reads everything before it writes anything.
 func (o *options) run() error {
 	if o.output == "" {
-		return errors.New("--output is required: give the file to write")
+		return errors.New("--output is required: specify the file to write")
 	}
 	if len(o.set)+len(o.setIfExists) == 0 {
-		return errors.New("there is nothing to write: give --set or --set-if-exists")
+		return errors.New("nothing to write: specify --set or --set-if-exists")
 	}
 	var variables []variable
 	var errs []error
@@ -100,37 +99,37 @@ func (o *options) run() error {
 	return write(o.output, format(variables))
 }
 
-// read reads NAME=FILE. An error has the name and the file, never a byte of the value.
+// read reads the value of NAME=FILE. Errors contain the name and the file, never a part of the value.
 func read(assignment string) (variable, error) {
 	name, file, found := strings.Cut(assignment, "=")
 	if !found || file == "" || !variableName.MatchString(name) {
-		return variable{}, fmt.Errorf("%q is not NAME=FILE with a name of letters, digits and underscores", assignment)
+		return variable{}, fmt.Errorf("%q is not NAME=FILE with a NAME of letters, digits and underscores", assignment)
 	}
 	data, err := regularfile.Read(file, maxFile)
 	if err != nil {
 		return variable{}, fmt.Errorf("%s: reading the value: %w", name, err)
 	}
 	value := strings.TrimRight(string(data), "\r\n")
-	if fault := faultOf(name, value); fault != "" {
-		return variable{}, fmt.Errorf("%s: %s %s", name, file, fault)
+	if cause := invalidValue(name, value); cause != "" {
+		return variable{}, fmt.Errorf("%s: %s %s", name, file, cause)
 	}
 	return variable{name, value}, nil
 }
 
-// faultOf says why the kubelet could not read the value back as it is. Its format has single quotes and no escapes
-// (k8s.io/kubernetes/pkg/kubelet/util/env).
-func faultOf(name, value string) string {
+// invalidValue returns why the kubelet could not read the value back unchanged, empty if it can. The kubelet's format
+// has single quotes and no escapes (k8s.io/kubernetes/pkg/kubelet/util/env).
+func invalidValue(name, value string) string {
 	switch {
 	case value == "":
 		return "is empty; a secret was expected"
 	case !utf8.ValidString(value):
-		return "is not text in UTF-8, which an environment variable has to be"
+		return "is not UTF-8 text, which an environment variable must be"
 	case strings.ContainsAny(value, "\r\n"):
-		return "has more than one line; an environment variable takes one"
+		return "has more than one line; an environment variable can have only one"
 	case strings.ContainsRune(value, 0):
-		return "has a NUL byte in it, which no environment variable can hold"
+		return "contains a NUL byte, which an environment variable cannot have"
 	case strings.ContainsRune(value, '\''):
-		return "has a single quote in it, which the kubelet's format cannot express; use a value without one"
+		return "contains a single quote, which the kubelet's format does not support; use a value without one"
 	case len(name)+len("=''")+len(value) > maxLine:
 		return fmt.Sprintf("has %d bytes, more than the kubelet reads in a line", len(value))
 	}
@@ -145,7 +144,7 @@ func format(variables []variable) []byte {
 	return []byte(b.String())
 }
 
-// write gives the file its content at once: whoever reads it sees the former or all of the new one.
+// write replaces the file atomically.
 func write(path string, data []byte) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), ".env-file-")
 	if err != nil {

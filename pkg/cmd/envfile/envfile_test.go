@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/envfile"
 )
 
-// run runs the command in dir and returns its error and everything that it printed.
+// run runs the command in dir and returns its error and its output.
 func run(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
 	t.Chdir(dir)
@@ -27,8 +27,8 @@ func run(t *testing.T, dir string, args ...string) (string, error) {
 	return printed.String(), err
 }
 
-// folder has one file for each name.
-func folder(t *testing.T, files map[string]string) string {
+// directory creates a directory with the given files.
+func directory(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, data := range files {
@@ -78,7 +78,7 @@ func TestWhatIsWritten(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := folder(t, tc.files)
+			dir := directory(t, tc.files)
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "out"), []byte("former"), 0o644))
 			printed, err := run(t, dir, append(tc.args, "--output=out")...)
 			require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestWhatIsWritten(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestInvalidInputIsRejected(t *testing.T) {
 	const secret = "hidden"
 	for name, tc := range map[string]struct {
 		files map[string]string
@@ -105,10 +105,10 @@ func TestWhatIsRefused(t *testing.T) {
 		"no output": {
 			files: map[string]string{"token": secret},
 			args:  []string{"--output=", "--set=TOKEN=token"},
-			want:  "--output is required: give the file to write",
+			want:  "--output is required: specify the file to write",
 		},
 		"nothing to write": {
-			want: "there is nothing to write: give --set or --set-if-exists",
+			want: "nothing to write: specify --set or --set-if-exists",
 		},
 		"an argument": {
 			args: []string{"more"},
@@ -116,12 +116,12 @@ func TestWhatIsRefused(t *testing.T) {
 		},
 		"no file": {
 			args: []string{"--set=TOKEN"},
-			want: `--set: "TOKEN" is not NAME=FILE with a name of letters, digits and underscores`,
+			want: `--set: "TOKEN" is not NAME=FILE with a NAME of letters, digits and underscores`,
 		},
 		"a name that no shell knows": {
 			files: map[string]string{"token": secret},
 			args:  []string{"--set-if-exists=1-TOKEN=token"},
-			want:  `--set-if-exists: "1-TOKEN=token" is not NAME=FILE with a name of letters, digits and underscores`,
+			want:  `--set-if-exists: "1-TOKEN=token" is not NAME=FILE with a NAME of letters, digits and underscores`,
 		},
 		"a file that is missing": {
 			args: []string{"--set=TOKEN=token"},
@@ -131,7 +131,7 @@ func TestWhatIsRefused(t *testing.T) {
 			args: []string{"--set=TOKEN=/dev/zero"},
 			want: "--set: TOKEN: reading the value: read /dev/zero: it is a device; give a regular file",
 		},
-		"a pipe that nobody writes to": {
+		"a pipe without a writer": {
 			pipe: "token",
 			args: []string{"--set-if-exists=TOKEN=token"},
 			want: "--set-if-exists: TOKEN: reading the value: read token: it is a named pipe; give a regular file",
@@ -141,7 +141,7 @@ func TestWhatIsRefused(t *testing.T) {
 			args:  []string{"--set=TOKEN=token"},
 			want:  "--set: TOKEN: reading the value: read token: it is larger than 1048576 bytes",
 		},
-		"a folder": {
+		"a directory": {
 			args: []string{"--set-if-exists=TOKEN=."},
 			want: "--set-if-exists: TOKEN: reading the value: read .: is a directory",
 		},
@@ -153,22 +153,22 @@ func TestWhatIsRefused(t *testing.T) {
 		"a single quote": {
 			files: map[string]string{"token": secret + "'"},
 			args:  []string{"--set=TOKEN=token"},
-			want:  "--set: TOKEN: token has a single quote in it, which the kubelet's format cannot express; use a value without one",
+			want:  "--set: TOKEN: token contains a single quote, which the kubelet's format does not support; use a value without one",
 		},
 		"two lines": {
 			files: map[string]string{"token": secret + "\n" + secret + "\n"},
 			args:  []string{"--set=TOKEN=token"},
-			want:  "--set: TOKEN: token has more than one line; an environment variable takes one",
+			want:  "--set: TOKEN: token has more than one line; an environment variable can have only one",
 		},
 		"binary data": {
 			files: map[string]string{"token": secret + "\xff"},
 			args:  []string{"--set=TOKEN=token"},
-			want:  "--set: TOKEN: token is not text in UTF-8, which an environment variable has to be",
+			want:  "--set: TOKEN: token is not UTF-8 text, which an environment variable must be",
 		},
 		"a NUL byte": {
 			files: map[string]string{"token": secret + "\x00"},
 			args:  []string{"--set=TOKEN=token"},
-			want:  "--set: TOKEN: token has a NUL byte in it, which no environment variable can hold",
+			want:  "--set: TOKEN: token contains a NUL byte, which an environment variable cannot have",
 		},
 		"more than the kubelet reads": {
 			files: map[string]string{"token": strings.Repeat("x", 65527)},
@@ -187,7 +187,7 @@ func TestWhatIsRefused(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := folder(t, tc.files)
+			dir := directory(t, tc.files)
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "out"), []byte("former"), 0o600))
 			if tc.pipe != "" {
 				require.NoError(t, syscall.Mkfifo(filepath.Join(dir, tc.pipe), 0o600))
@@ -204,7 +204,7 @@ func TestWhatIsRefused(t *testing.T) {
 }
 
 func TestAFailedWriteLeavesNothing(t *testing.T) {
-	dir := folder(t, map[string]string{"token": "hidden"})
+	dir := directory(t, map[string]string{"token": "hidden"})
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "out"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "out", "file"), nil, 0o600))
 	_, err := run(t, dir, "--output=out", "--set=TOKEN=token")

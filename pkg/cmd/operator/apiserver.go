@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// useAPIServerURL makes in-cluster clients reach the API server as the node's own components do: the service network may
-// wait for the cloud-controller-manager. A file that does not exist changes nothing.
+// useAPIServerURL makes in-cluster clients use the API server's URL of the node's own components, because the service
+// network may wait for the cloud-controller-manager. Without the file it changes nothing.
 //
-// The file has lines such as KUBERNETES_SERVICE_HOST='api-int.example.com'; others are of no concern here.
+// The file has lines such as KUBERNETES_SERVICE_HOST='api-int.example.com'. Other variables are ignored.
 func useAPIServerURL(file string) error {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading where the API server is: %w", err)
+		return fmt.Errorf("reading the API server's URL: %w", err)
 	}
 	variables, err := parseEnvironment(string(data))
 	if err != nil {
@@ -27,7 +27,7 @@ func useAPIServerURL(file string) error {
 	for _, name := range []string{"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
 		value := variables[name]
 		if value == "" {
-			return fmt.Errorf("%s does not set %s; the machine-config-operator writes it", file, name)
+			return fmt.Errorf("%s does not set %s; check the machine-config-operator, which writes the file", file, name)
 		}
 		if err := os.Setenv(name, value); err != nil {
 			return fmt.Errorf("setting %s: %w", name, err)
@@ -36,7 +36,7 @@ func useAPIServerURL(file string) error {
 	return nil
 }
 
-// parseEnvironment reads lines of the form NAME=value, with the value in quotes of either kind or in none.
+// parseEnvironment parses lines of the form NAME=value. Values may have single, double or no quotes.
 func parseEnvironment(text string) (map[string]string, error) {
 	variables := map[string]string{}
 	for i, line := range strings.Split(text, "\n") {
@@ -46,7 +46,7 @@ func parseEnvironment(text string) (map[string]string, error) {
 		}
 		name, value, found := strings.Cut(line, "=")
 		if !found {
-			return nil, fmt.Errorf("line %d is not of the form NAME=value", i+1)
+			return nil, fmt.Errorf("line %d does not have the form NAME=value", i+1)
 		}
 		variables[strings.TrimSpace(name)] = unquote(strings.TrimSpace(value))
 	}

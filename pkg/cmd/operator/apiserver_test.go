@@ -24,14 +24,14 @@ func TestTheAddressOfTheAPIServer(t *testing.T) {
 		},
 		"without a port": {
 			content: "KUBERNETES_SERVICE_HOST='api-int'\n",
-			wantErr: "FILE does not set KUBERNETES_SERVICE_PORT; the machine-config-operator writes it",
+			wantErr: "FILE does not set KUBERNETES_SERVICE_PORT; check the machine-config-operator, which writes the file",
 		},
 		"empty": {
-			wantErr: "FILE does not set KUBERNETES_SERVICE_HOST; the machine-config-operator writes it",
+			wantErr: "FILE does not set KUBERNETES_SERVICE_HOST; check the machine-config-operator, which writes the file",
 		},
 		"something else": {
 			content: "KUBERNETES_SERVICE_HOST='api-int'\nexport\n",
-			wantErr: "FILE: line 2 is not of the form NAME=value",
+			wantErr: "FILE: line 2 does not have the form NAME=value",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package operator is the subcommand that runs the operator: its flags, its environment and the files of its node.
+// Package operator is the subcommand that runs the operator: its flags, its environment and the node's files.
 package operator
 
 import (
@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// apiServerURLFile is written by the machine-config-operator on every node.
+	// apiServerURLFile is the file that the machine-config-operator writes on every node.
 	apiServerURLFile = "/etc/kubernetes/apiserver-url.env"
 
 	// systemTrustFile is the trust bundle of a Red Hat image.
 	systemTrustFile = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"
 )
 
-// NewCommand returns the subcommand. Its Deployment gives it the images and versions in variables, see
-// platform.ImageEnv.
+// NewCommand returns the subcommand. The operator's Deployment passes images and versions in environment variables,
+// see platform.ImageEnv.
 func NewCommand(ctx context.Context) *cobra.Command {
 	options := operator.Options{}
 	start := func(ctx context.Context, cc *controllercmd.ControllerContext) error {
@@ -39,12 +39,12 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	cmd.Use = "operator"
 	cmd.Short = "Run the operator in the cluster"
 	cmd.Args = cobra.NoArgs
-	cmd.Flags().DurationVar(&options.TokenLifetime, "token-lifetime", 0, "how long the operand's token is asked to live, for tests")
-	cmd.Flags().DurationVar(&options.Validity.Signer, "signer-validity", 0, "how long the signer of the operand's serving certificate is valid, for tests")
-	cmd.Flags().DurationVar(&options.Validity.Leaf, "serving-cert-validity", 0, "how long the operand's serving certificate is valid, for tests")
+	cmd.Flags().DurationVar(&options.TokenLifetime, "token-lifetime", 0, "requested lifetime of the operand's token, for tests")
+	cmd.Flags().DurationVar(&options.Validity.Signer, "signer-validity", 0, "validity of the signer of the operand's serving certificate, for tests")
+	cmd.Flags().DurationVar(&options.Validity.Leaf, "serving-cert-validity", 0, "validity of the operand's serving certificate, for tests")
 	cmd.Flags().DurationVar(&options.UninitializedThreshold, "uninitialized-threshold", 0, "how long a node may stay uninitialized, for tests")
 	for _, name := range []string{"token-lifetime", "signer-validity", "serving-cert-validity", "uninitialized-threshold"} {
-		// The flag was added above.
+		// The flag exists, so there is no error.
 		_ = cmd.Flags().MarkHidden(name)
 	}
 	cmd.PreRunE = func(*cobra.Command, []string) error {
@@ -56,7 +56,7 @@ func NewCommand(ctx context.Context) *cobra.Command {
 	return cmd
 }
 
-// complete reads what the Deployment and the image bring.
+// complete reads the environment variables and the image's trust bundle.
 func complete(o *operator.Options) error {
 	o.OperatorImage = os.Getenv("OPERATOR_IMAGE")
 	o.OperatorVersion = os.Getenv("OPERATOR_IMAGE_VERSION")
@@ -66,7 +66,7 @@ func complete(o *operator.Options) error {
 		{"OPERAND_IMAGE_VERSION", o.OperandVersion},
 	} {
 		if required.value == "" {
-			return fmt.Errorf("the variable %s is not set: the operator's Deployment has to give it the version of the release", required.name)
+			return fmt.Errorf("environment variable %s is not set: set it to the release version in the operator's Deployment", required.name)
 		}
 	}
 	o.OperandImages = map[string]string{}
@@ -77,7 +77,7 @@ func complete(o *operator.Options) error {
 	}
 	trust, err := os.ReadFile(systemTrustFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading the trust bundle of the image: %w", err)
+		return fmt.Errorf("reading the trust bundle of the operator's image: %w", err)
 	}
 	o.SystemTrust = operand.TrustSource{Source: systemTrustFile + " of the operator's image", Data: trust}
 	return nil

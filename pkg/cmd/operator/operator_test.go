@@ -29,7 +29,7 @@ func TestAVersionIsRequired(t *testing.T) {
 			t.Setenv("OPERAND_IMAGE_VERSION", "4.99.0")
 			t.Setenv(name, "")
 			require.EqualError(t, complete(&operator.Options{}),
-				"the variable "+name+" is not set: the operator's Deployment has to give it the version of the release")
+				"environment variable "+name+" is not set: set it to the release version in the operator's Deployment")
 		})
 	}
 }

@@ -24,11 +24,11 @@ const (
 	trustOutput     = "out/config/cloud-controller-manager-trusted-ca-ca-bundle.crt"
 
 	noIdentity = "render: neither secret/openstack-cloud-credentials in openshift-cloud-controller-manager nor " +
-		"secret/openstack-credentials in kube-system is among the manifests, so no identity can serve on the bootstrap node: " +
+		"secret/openstack-credentials in kube-system is among the manifests, so the bootstrap node has no credentials: " +
 		"no pod is written, and nodes stay uninitialized until the cluster's own cloud-controller-manager runs\n"
 )
 
-// asNone turns the installation into one without a cloud.
+// asNone changes the installation to a platform without a cloud.
 func asNone(n node) { n.edit(infraFile, "type: OpenStack\n", "type: None\n") }
 
 // outputFiles lists the files below out.
@@ -50,7 +50,7 @@ func (n node) pod() *corev1.Pod {
 
 func TestAnInstallationOnOpenStackRendersTheBootstrapPod(t *testing.T) {
 	n := newNode(t)
-	require.Equal(t, result{stderr: openStackNotices}, n.run())
+	require.Equal(t, result{stderr: openStackWarnings}, n.run())
 	n.requireGolden("openstack-out")
 }
 
@@ -75,7 +75,7 @@ func TestSecretsAreForTheirOwnerOnly(t *testing.T) {
 	}, modes)
 }
 
-// The installer's installer-gather.sh copies /opt/openshift and removes what it knows to be sensitive by its name.
+// The installer's installer-gather.sh copies /opt/openshift and removes files with known sensitive names.
 func TestSecretsAreLeftOutOfTheInstallersLogBundle(t *testing.T) {
 	n := newNode(t)
 	require.Zero(t, n.run().code)
@@ -113,7 +113,7 @@ func TestASecondRunTouchesNothing(t *testing.T) {
 	for _, name := range n.outputFiles() {
 		require.NoError(t, os.Chtimes(n.path(name), past, past))
 	}
-	require.Equal(t, result{stderr: openStackNotices}, n.run())
+	require.Equal(t, result{stderr: openStackWarnings}, n.run())
 	require.Equal(t, before, n.snapshot("."))
 	for _, name := range n.outputFiles() {
 		info, err := os.Stat(n.path(name))
@@ -129,7 +129,7 @@ func TestARunRepairsWhatIsNotAsItShouldBe(t *testing.T) {
 	n.write(podOutput, "half a p")
 	n.remove(configOutput)
 	require.NoError(t, os.Chmod(n.path(cloudsOutput), 0o644))
-	// What a run leaves that is killed in the middle.
+	// The remains of a run that was killed.
 	n.write("out/tls/.cloud-controller-manager-render-new-cloud-controller-manager-secret-cloud-credentials-clouds.yaml", "half")
 	n.write("out/bootstrap-manifests/.cloud-controller-manager-render-old-cloud-controller-manager-pod.yaml", "old")
 	require.Zero(t, n.run().code)
@@ -146,7 +146,7 @@ func TestOutputsThatNoLongerApplyAreRemovedAndNothingElse(t *testing.T) {
 	require.Equal(t, []string{"out/bootstrap-manifests/kube-apiserver-pod.yaml", configOutput, namespaceOutput, "out/tls/root-ca.key"}, n.outputFiles())
 }
 
-// clusterVersion is what the installer writes, with the given spec.capabilities.
+// clusterVersion returns the installer's ClusterVersion with the given spec.capabilities.
 func clusterVersion(capabilities string) string {
 	return "apiVersion: config.openshift.io/v1\nkind: ClusterVersion\nmetadata:\n  namespace: openshift-cluster-version\n  name: version\n" +
 		"spec:\n  clusterID: 2a1b3c4d-0000-4000-8000-000000000000\n" + capabilities
@@ -172,12 +172,12 @@ func TestTheCapabilityDecidesWhetherAnythingIsWritten(t *testing.T) {
 			n.write("manifests/cvo-overrides.yaml", clusterVersion(tc.capabilities))
 			got := n.run()
 			if !tc.disabled {
-				require.Equal(t, result{stderr: openStackNotices}, got)
+				require.Equal(t, result{stderr: openStackWarnings}, got)
 				require.Contains(t, n.outputFiles(), podOutput)
 				return
 			}
 			require.Equal(t, result{stderr: "render: manifests/cvo-overrides.yaml: clusterversion.config.openshift.io/version in openshift-cluster-version " +
-				"disables the capability CloudControllerManager: nothing is written\n"}, got)
+				"disables the capability CloudControllerManager: no files are written\n"}, got)
 			require.NoDirExists(t, n.path("out"))
 		})
 	}
@@ -192,7 +192,7 @@ func TestADisabledCapabilityRemovesEarlierOutputs(t *testing.T) {
 	require.Equal(t, []string{"out/tls/root-ca.key"}, n.outputFiles())
 }
 
-func TestFoldersThatAreEmptyAfterwardsAreRemoved(t *testing.T) {
+func TestEmptyDirectoriesAreRemoved(t *testing.T) {
 	n := newNode(t)
 	require.Zero(t, n.run().code)
 	asNone(n)
@@ -221,7 +221,7 @@ func TestAPlatformWithoutACloudControllerManagerHasNoPod(t *testing.T) {
 			n := newNode(t)
 			asNone(n)
 			n.edit(infraFile, "type: None\n", "type: "+platform+"\n")
-			// None of these matters then.
+			// None of these flags matters then.
 			n.edit(generatedFile, "[Global]", "[Global")
 			n.remove(secretFile)
 			require.Equal(t, result{stderr: "render: platform " + platform + " has no cloud-controller-manager: no pod is written\n"}, n.run())
@@ -264,35 +264,35 @@ func TestWhatIsAcceptedAllTheSameIsReported(t *testing.T) {
 	}{
 		"a likely typo": {
 			prepare: withConfig("floating-network-id", "floating-networq-id"),
-			stderr: openStackNotices + "render: " + userConfig + ", line 8:1 of the value of key config: " +
+			stderr: openStackWarnings + "render: " + userConfig + ", line 8:1 of the value of key config: " +
 				"unknown key \"floating-networq-id\" in [LoadBalancer]; did you mean \"floating-network-id\"?\n",
 		},
 		"an ignored flag": {
 			flags: []string{"--templates-input-dir=/usr/share/bootkube/manifests", "--manifest-config-file-name=a"},
 			stderr: "render: --manifest-config-file-name is ignored: the pod is configured by its arguments\n" +
-				"render: --templates-input-dir is ignored: the templates are part of this program\n" + openStackNotices,
+				"render: --templates-input-dir is ignored: the templates are part of this program\n" + openStackWarnings,
 		},
 		"a proxy CA that is broken": {
 			prepare: func(n node) {
 				n.edit("manifests/user-ca-bundle-config.yaml", "-----BEGIN CERTIFICATE-----", "-----BEGIN CERTIFICATE")
 			},
-			stderr: openStackNotices + "render: manifests/user-ca-bundle-config.yaml: configmap/user-ca-bundle in openshift-config, " +
+			stderr: openStackWarnings + "render: manifests/user-ca-bundle-config.yaml: configmap/user-ca-bundle in openshift-config, " +
 				"line 1:1 of the value of key ca-bundle.crt: this is not a complete PEM block, it is left out; paste the whole certificate\n",
 		},
 		"a proxy CA that is missing": {
 			prepare: func(n node) { n.remove("manifests/user-ca-bundle-config.yaml") },
-			stderr: openStackNotices + "render: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: " +
+			stderr: openStackWarnings + "render: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: " +
 				"it does not exist; create it, or correct spec.trustedCA of manifests/cluster-proxy-01-config.yaml: proxy.config.openshift.io/cluster\n",
 		},
 		"a proxy CA under another key": {
 			prepare: func(n node) { n.edit("manifests/user-ca-bundle-config.yaml", "ca-bundle.crt", "ca.crt") },
-			stderr: openStackNotices + "render: manifests/user-ca-bundle-config.yaml: configmap/user-ca-bundle in openshift-config, " +
+			stderr: openStackWarnings + "render: manifests/user-ca-bundle-config.yaml: configmap/user-ca-bundle in openshift-config, " +
 				"key ca-bundle.crt: there is no such key, the object has ca.crt; add the key, or correct spec.trustedCA of " +
 				"manifests/cluster-proxy-01-config.yaml: proxy.config.openshift.io/cluster\n",
 		},
 		"no system trust": {
 			flags:  []string{"--system-trust-bundle=nowhere.pem"},
-			stderr: "render: nowhere.pem does not exist, so the cloud-controller-manager trusts only the CAs of the cluster's configuration\n" + openStackNotices,
+			stderr: "render: nowhere.pem does not exist, so the cloud-controller-manager trusts only the CAs in the cluster's configuration\n" + openStackWarnings,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -312,7 +312,7 @@ func TestManifestsThatMayBeMissing(t *testing.T) {
 	n.remove("manifests/cluster-proxy-01-config.yaml")
 	n.remove("manifests/user-ca-bundle-config.yaml")
 	n.remove("manifests/cluster-network-02-config.yml")
-	require.Equal(t, result{stderr: openStackNotices}, n.run())
+	require.Equal(t, result{stderr: openStackWarnings}, n.run())
 	container := n.pod().Spec.Containers[0]
 	require.NotContains(t, strings.Join(container.Args, " "), "--feature-gates")
 	require.Equal(t, []corev1.EnvVar{{
@@ -374,7 +374,7 @@ func TestFlagsReachThePod(t *testing.T) {
 	r := n.run("--image-references=", "--manifest-image=example.com/ccm:1", "--manifest-image-pull-policy=Never",
 		"--manifest-namespace=kube-system", "--manifest-config-host-path=/etc/configs", "--manifest-secrets-host-path=/etc/secrets",
 		"--config-override-files=first.yaml,second.yaml", "--config-output-file=elsewhere/deep/config.yaml")
-	require.Equal(t, result{stderr: openStackNotices}, r)
+	require.Equal(t, result{stderr: openStackWarnings}, r)
 	pod := n.pod()
 	container := pod.Spec.Containers[0]
 	require.Equal(t, "kube-system", pod.Namespace)
@@ -396,36 +396,36 @@ func TestTheFewestFlags(t *testing.T) {
 	n := newNode(t)
 	r := n.command("--asset-output-dir=out", "--rendered-manifest-files=manifests", "--manifest-image=example.com/ccm:1",
 		"--system-trust-bundle=trust/tls-ca-bundle.pem")
-	require.Equal(t, result{stderr: openStackNotices}, r)
+	require.Equal(t, result{stderr: openStackWarnings}, r)
 	require.FileExists(t, n.path(podOutput))
 	require.FileExists(t, n.path(configOutput))
 }
 
 func TestWithoutAnInfrastructureThereIsNothingToRead(t *testing.T) {
 	n := newNode(t)
-	require.Equal(t, result{code: 1, stderr: "render: --infra-config-file or --rendered-manifest-files is required: the Infrastructure tells the platform\n"},
+	require.Equal(t, result{code: 1, stderr: "render: --infra-config-file or --rendered-manifest-files is required: specify the file with the Infrastructure\n"},
 		n.command("--asset-output-dir=out"))
 }
 
 func TestTheSameObjectMayBeGivenTwice(t *testing.T) {
 	n := newNode(t)
-	// The same content in other words.
+	// The same content in another format.
 	n.write("manifests/copy.json", `{"kind": "DNS", "apiVersion": "config.openshift.io/v1", "metadata": {"name": "cluster", "creationTimestamp": null},
 		"spec": {"platform": {"type": "", "aws": null}, "baseDomain": "ostest.example.com"}, "status": {}}`)
-	require.Equal(t, result{stderr: openStackNotices}, n.run())
+	require.Equal(t, result{stderr: openStackWarnings}, n.run())
 }
 
 func TestSchemasAreNotRead(t *testing.T) {
 	n := newNode(t)
 	n.write("manifests/crd.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n\tthis is never parsed\n")
-	require.Equal(t, result{stderr: openStackNotices}, n.run())
+	require.Equal(t, result{stderr: openStackWarnings}, n.run())
 }
 
-func TestOnlyManifestsCountInAFolder(t *testing.T) {
+func TestOnlyManifestsInADirectoryAreRead(t *testing.T) {
 	n := newNode(t)
 	n.write("manifests/README", "no manifest: at all: this\n")
 	n.write("manifests/deeper/still.yml", "kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: a\n")
-	require.Equal(t, result{stderr: openStackNotices}, n.run())
+	require.Equal(t, result{stderr: openStackWarnings}, n.run())
 }
 
 func TestOurManifestsDoNotBreakTheSiblingsRenders(t *testing.T) {

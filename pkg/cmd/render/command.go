@@ -1,8 +1,8 @@
-// Package render is the command that bootkube.sh runs to get the bootstrap node's cloud-controller-manager: flags and
-// files only. What the files mean is decided where the operator decides it, in configobservation and operand.
+// Package render is the command that bootkube.sh runs to render the bootstrap node's cloud-controller-manager. It has
+// only flags and files. The operator's packages interpret the files: configobservation and operand.
 //
-// Everything is read and checked before anything is written, the same input gives the same bytes, and a failed run
-// leaves the output folder as it was.
+// The command reads and checks all inputs before it writes. The same input yields the same bytes. A failed run leaves
+// the output directory unchanged.
 package render
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
-// options are the flags. Their names are those of the sibling operators' render commands.
+// options are the flags. They have the names of the sibling operators' render commands.
 type options struct {
 	assetOutputDir        string
 	configOutputFile      string
@@ -39,30 +39,30 @@ type options struct {
 	configHostPath  string
 	secretsHostPath string
 
-	// notices are what the flags themselves give rise to.
-	notices []string
+	// warnings are printed on stderr.
+	warnings []string
 }
 
-// ignoredFlags are those of the siblings that mean nothing here, and why.
+// ignoredFlags are the sibling operators' flags that have no effect here, with the reason.
 var ignoredFlags = map[string]string{
 	"templates-input-dir":               "the templates are part of this program",
 	"manifest-config-file-name":         "the pod is configured by its arguments",
 	"manifest-cloud-provider-host-path": "the cloud configuration is delivered among the secrets",
 }
 
-// NewCommand returns the render command. It exits by itself when it fails: the last line on stderr is then the message,
-// whatever the root command makes of errors.
+// NewCommand returns the render command. It exits the process itself on an error, so that the message is the last
+// line on stderr. The root command's error handling does not apply.
 func NewCommand() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "render",
 		Short: "Render the cloud-controller-manager of the bootstrap node",
-		Long: "Render reads the installer's manifests and writes what the bootstrap node needs to initialise the cluster's first\n" +
-			"nodes: a static pod, its files and the manifests that are needed early. It uses neither the API nor the network.",
+		Long: "Render reads the installer's manifests and writes what the bootstrap node needs to initialize the cluster's first\n" +
+			"nodes: a static pod, its files and the early manifests. It uses neither the API nor the network.",
 		Run: func(cmd *cobra.Command, args []string) {
-			o.noteIgnored(cmd)
+			o.warnIgnored(cmd)
 			if len(args) > 0 {
-				exit(cmd.ErrOrStderr(), fmt.Errorf("unexpected argument %q: every input is given by a flag", args[0]))
+				exit(cmd.ErrOrStderr(), fmt.Errorf("unexpected argument %q: use flags for all inputs", args[0]))
 			}
 			if err := o.run(cmd.ErrOrStderr()); err != nil {
 				exit(cmd.ErrOrStderr(), err)
@@ -77,7 +77,7 @@ func NewCommand() *cobra.Command {
 	return cmd
 }
 
-// exit ends the process with the error on one line: bootkube's failure report keeps the last lines only.
+// exit ends the process with the error on one line: bootkube's failure report has only the last lines.
 func exit(stderr io.Writer, err error) {
 	fmt.Fprintf(stderr, "render: %s\n", printable.Line(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")))
 	os.Exit(1)
@@ -86,66 +86,66 @@ func exit(stderr io.Writer, err error) {
 func (o *options) addFlags(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&o.assetOutputDir, "asset-output-dir", "",
-		"Folder for bootstrap-manifests/, manifests/, config/ and tls/. Required.")
+		"Directory for bootstrap-manifests/, manifests/, config/ and tls/. Required.")
 	fs.StringVar(&o.configOutputFile, "config-output-file", "",
-		"File for the merged configuration of the operand (default <asset-output-dir>/config/"+operand.Name+"-config.yaml).")
+		"File for the operand's merged configuration (default <asset-output-dir>/config/"+operand.Name+"-config.yaml).")
 	fs.StringSliceVar(&o.configOverrideFiles, "config-override-files", nil,
-		"Sparse configurations of the operand, laid over the observed one in the given order.")
+		"Partial configurations of the operand, merged over the observed one in the given order.")
 	fs.StringSliceVar(&o.renderedManifestFiles, "rendered-manifest-files", nil,
-		"Files or folders with the manifests that will be created in the cluster.")
-	fs.StringVar(&o.payloadVersion, "payload-version", "", "Version of the release, whose entry in the FeatureGate counts.")
+		"Files or directories with the manifests that will be created in the cluster.")
+	fs.StringVar(&o.payloadVersion, "payload-version", "", "Version of the release, which selects the FeatureGate's entry.")
 	fs.StringVar(&o.infraConfigFile, "infra-config-file", "",
-		"File with the Infrastructure; without it one of the rendered manifests has to be it.")
+		"File with the Infrastructure. Default: the Infrastructure among the rendered manifests.")
 	fs.StringVar(&o.cloudConfigFile, "cloud-config-file", "",
-		"File with the ConfigMap that cluster-config-operator rendered; without data in it the Infrastructure's own counts.")
+		"File with the ConfigMap that cluster-config-operator rendered. If it has no data, the ConfigMap that Infrastructure names is used.")
 	fs.StringVar(&o.imageReferences, "image-references", "", "File with the release's image-references.")
 	fs.StringVar(&o.systemTrustBundle, "system-trust-bundle", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-		"File with the CAs that are trusted besides the cluster's own.")
+		"File with CAs to trust in addition to the cluster's.")
 
-	fs.StringVar(&o.image, "manifest-image", "", "Image of the cloud-controller-manager; without it the one in --image-references.")
+	fs.StringVar(&o.image, "manifest-image", "", "Image of the cloud-controller-manager. Default: the image in --image-references.")
 	fs.StringVar(&o.operatorImage, "manifest-operator-image", "", "Image of this operator.")
 	fs.StringVar(&o.imagePullPolicy, "manifest-image-pull-policy", "IfNotPresent", "Always, IfNotPresent or Never.")
 	fs.StringVar(&o.namespace, "manifest-namespace", operand.Namespace, "Namespace of the static pod.")
 	fs.StringVar(&o.configHostPath, "manifest-config-host-path", "/etc/kubernetes/bootstrap-configs",
-		"Folder on the host where the files of config/ will be.")
+		"Directory on the host with the files of config/.")
 	fs.StringVar(&o.secretsHostPath, "manifest-secrets-host-path", "/etc/kubernetes/bootstrap-secrets",
-		"Folder on the host where the files of tls/ will be.")
+		"Directory on the host with the files of tls/.")
 
-	fs.String("asset-input-dir", "", "Folder with certificates and keys; nothing in it is needed.")
+	fs.String("asset-input-dir", "", "Directory with certificates and keys. Not used.")
 	for name, reason := range ignoredFlags {
 		fs.String(name, "", "Ignored: "+reason+".")
 	}
 }
 
-// noteIgnored says of every ignored flag that was given why it has no effect.
-func (o *options) noteIgnored(cmd *cobra.Command) {
+// warnIgnored adds a warning for every ignored flag that is set.
+func (o *options) warnIgnored(cmd *cobra.Command) {
 	for name, reason := range ignoredFlags {
 		if cmd.Flags().Changed(name) {
-			o.notices = append(o.notices, fmt.Sprintf("--%s is ignored: %s", name, reason))
+			o.warnings = append(o.warnings, fmt.Sprintf("--%s is ignored: %s", name, reason))
 		}
 	}
-	slices.Sort(o.notices)
+	slices.Sort(o.warnings)
 }
 
 func (o *options) validate() error {
 	if o.assetOutputDir == "" {
-		return errors.New("--asset-output-dir is required: give the folder to write to")
+		return errors.New("--asset-output-dir is required: specify the output directory")
 	}
 	if o.infraConfigFile == "" && len(o.renderedManifestFiles) == 0 {
-		return errors.New("--infra-config-file or --rendered-manifest-files is required: the Infrastructure tells the platform")
+		return errors.New("--infra-config-file or --rendered-manifest-files is required: specify the file with the Infrastructure")
 	}
 	if policies := []string{"Always", "IfNotPresent", "Never"}; !slices.Contains(policies, o.imagePullPolicy) {
-		return fmt.Errorf("--manifest-image-pull-policy is %q: give Always, IfNotPresent or Never", o.imagePullPolicy)
+		return fmt.Errorf("--manifest-image-pull-policy is %q: specify Always, IfNotPresent or Never", o.imagePullPolicy)
 	}
 	for flag, value := range map[string]string{
 		"manifest-config-host-path": o.configHostPath, "manifest-secrets-host-path": o.secretsHostPath,
 	} {
 		if !filepath.IsAbs(value) {
-			return fmt.Errorf("--%s is %q: give an absolute path", flag, value)
+			return fmt.Errorf("--%s is %q: specify an absolute path", flag, value)
 		}
 	}
 	if o.namespace == "" {
-		return errors.New("--manifest-namespace is empty: give a namespace or leave the flag out")
+		return errors.New("--manifest-namespace is empty: specify a namespace or omit the flag")
 	}
 	if o.configOutputFile == "" {
 		o.configOutputFile = filepath.Join(o.assetOutputDir, "config", operand.Name+"-config.yaml")
@@ -153,14 +153,14 @@ func (o *options) validate() error {
 	return nil
 }
 
-// run renders and writes. Remarks go to stderr, one per line.
+// run renders and writes the outputs. It prints warnings on stderr, one per line.
 func (o *options) run(stderr io.Writer) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
 	outputs, err := o.render()
-	for _, notice := range o.notices {
-		fmt.Fprintf(stderr, "render: %s\n", printable.Line(notice))
+	for _, warning := range o.warnings {
+		fmt.Fprintf(stderr, "render: %s\n", printable.Line(warning))
 	}
 	if err != nil {
 		return err

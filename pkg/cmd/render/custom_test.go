@@ -72,14 +72,15 @@ stringData: {access-token: dop_v1_correct-horse}
 `
 )
 
-// newExternalNode is an installation on an External platform with the given spec.custom and further manifests.
+// newExternalNode returns an installation on an External platform with the given spec.custom and additional
+// manifests.
 func newExternalNode(t *testing.T, custom, more string) node {
 	t.Helper()
 	n := newNode(t)
 	n.write(infraFile, externalInfrastructure)
 	n.remove(secretFile)
 	n.remove("manifests/cloud-provider-config.yaml")
-	// What cluster-config-operator makes where there is no cloud configuration.
+	// cluster-config-operator's output without a cloud configuration.
 	n.write(generatedFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-cloud-config, namespace: openshift-config-managed}\n")
 	if custom != "" {
 		n.write(resourceFile, "apiVersion: operator.openshift.io/v1\nkind: CloudControllerManager\nmetadata:\n  name: cluster\nspec:\n"+
@@ -124,17 +125,17 @@ func TestWhereNothingRunsOnTheBootstrapNodeOfAnExternalPlatform(t *testing.T) {
 		"the credentials come later": {
 			custom: customCCM,
 			stderr: "render: spec.custom names secret/acme-key in openshift-cloud-controller-manager and secret/acme-token in " +
-				"openshift-cloud-controller-manager, but not every one of them is among the manifests, so no identity can serve on the bootstrap node: " + stays,
+				"openshift-cloud-controller-manager, but the manifests do not contain all of them, so the bootstrap node has no credentials: " + stays,
 		},
 		"those of a built-in one come later": {
 			custom: digitalOcean,
-			stderr: "render: no secret/digitalocean-cloud-credentials in openshift-cloud-controller-manager is among the manifests, so no identity can " +
-				"serve on the bootstrap node: " + stays,
+			stderr: "render: no secret/digitalocean-cloud-credentials in openshift-cloud-controller-manager is among the manifests, so the bootstrap node " +
+				"has no credentials: " + stays,
 		},
 		"arguments that are all the administrator's": {
 			custom: "\n    image: registry.example.com/acme/ccm:1\n    argsPolicy: Replace\n    args: [--leader-elect-resource-namespace=openshift-cloud-controller-manager]",
-			stderr: "render: spec.custom.argsPolicy is Replace, so nobody can keep the cloud-controller-manager from doing more on the bootstrap node " +
-				"than to initialise nodes: " + stays,
+			stderr: "render: spec.custom.argsPolicy is Replace, so the bootstrap node's cloud-controller-manager cannot be limited to initializing " +
+				"nodes: " + stays,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +149,7 @@ func TestWhereNothingRunsOnTheBootstrapNodeOfAnExternalPlatform(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedOfSpecCustomOnTheBootstrapNode(t *testing.T) {
+func TestRejectedSpecCustomOnTheBootstrapNode(t *testing.T) {
 	replace := func(from, to string) func(node) {
 		return func(n node) { n.edit(resourceFile, from, to) }
 	}
@@ -172,7 +173,7 @@ func TestWhatIsRefusedOfSpecCustomOnTheBootstrapNode(t *testing.T) {
 		"another image than the flag's": {
 			flags: []string{"--manifest-image=registry.example.com/other:1"},
 			stderr: "--manifest-image is registry.example.com/other:1, but spec.custom of cloudcontrollermanager/cluster has registry.example.com/acme/ccm:1: " +
-				"give one of them, or the same",
+				"specify only one, or the same image",
 		},
 		"a file that is not delivered": {
 			prepare: replace("cloud-credentials/key", "cloud-credentials/kee"),
@@ -244,7 +245,7 @@ func TestOptionalCredentialsAreDoneWithout(t *testing.T) {
 	require.Equal(t, "registry.example.com/aws:1", n.pod().Spec.Containers[0].Image)
 }
 
-func TestNobodyIssuesTokensBeforeTheAPIRuns(t *testing.T) {
+func TestNoTokensAreIssuedBeforeTheAPIRuns(t *testing.T) {
 	n := newExternalNode(t, "", `apiVersion: v1
 kind: Secret
 metadata: {name: cloud-controller-manager-credentials, namespace: openshift-cloud-controller-manager}
@@ -256,7 +257,7 @@ stringData:
 `)
 	n.edit(infraFile, "platformSpec:\n    type: External\n    external:\n      platformName: acme\n", "platformSpec:\n    type: AWS\n")
 	n.edit(infraFile, "type: External\n    external:\n      cloudControllerManager:\n        state: External\n", "type: AWS\n    aws: {region: eu-central-1}\n")
-	require.Equal(t, result{stderr: "render: " + secretsFile + ": secret/cloud-controller-manager-credentials in openshift-cloud-controller-manager asks for a login " +
-		"with tokens of a ServiceAccount, and before the API runs nobody can issue one: " + stays}, n.run("--manifest-image=registry.example.com/aws:1"))
+	require.Equal(t, result{stderr: "render: " + secretsFile + ": secret/cloud-controller-manager-credentials in openshift-cloud-controller-manager requires ServiceAccount " +
+		"tokens, which cannot be issued before the API server runs: " + stays}, n.run("--manifest-image=registry.example.com/aws:1"))
 	require.Equal(t, []string{configOutput, namespaceOutput}, n.outputFiles())
 }

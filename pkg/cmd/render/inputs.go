@@ -7,16 +7,16 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
-// files is what was read.
+// files are the parsed input files.
 type files struct {
 	*offline.Cluster
-	// images are the images of the release by tag.
+	// images are the release's images by tag.
 	images map[string]string
-	// overrides is the merge of the --config-override-files.
+	// overrides is the merged content of --config-override-files.
 	overrides []byte
 }
 
-// readInputs reads every file, each of which has to be there and in order.
+// readInputs reads every file. A missing or invalid file is an error.
 func (o *options) readInputs() (*files, error) {
 	in := &files{}
 	var err error
@@ -34,7 +34,7 @@ func (o *options) readInputs() (*files, error) {
 	return in, err
 }
 
-// readImages reads the release's image-references. Without the file there are none.
+// readImages reads the release's image-references, if a file is given.
 func readImages(file string) (map[string]string, error) {
 	if file == "" {
 		return nil, nil
@@ -44,7 +44,7 @@ func readImages(file string) (map[string]string, error) {
 		return nil, err
 	}
 	if len(objects) != 1 || objects[0].GVK.Kind != "ImageStream" {
-		return nil, fmt.Errorf("%s has to hold exactly one ImageStream: give the release's image-references", file)
+		return nil, fmt.Errorf("%s must have exactly one ImageStream: specify the release's image-references", file)
 	}
 	var stream struct {
 		Spec struct {
@@ -66,7 +66,7 @@ func readImages(file string) (map[string]string, error) {
 	return images, nil
 }
 
-// readOverrides checks each file on its own, so that a mistake is reported for the file that has it.
+// readOverrides checks each file separately, so that an error names the file.
 func readOverrides(files []string) ([]byte, error) {
 	layers := make([][]byte, 0, len(files))
 	for _, file := range files {

@@ -20,7 +20,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// The folders below --asset-output-dir, and the start of the names of our files in them.
+// The directories below --asset-output-dir, and the prefix of our files in them.
 const (
 	podDir      = "bootstrap-manifests"
 	manifestDir = "manifests"
@@ -30,8 +30,8 @@ const (
 	podFile     = operand.Name + "-pod.yaml"
 )
 
-// render reads and checks every input and returns every output in the order of writing. The pod comes last, when all
-// that it mounts is there.
+// render reads and checks every input and returns the outputs in the order of writing. The pod comes last, after the
+// files that it mounts.
 func (o *options) render() ([]output, error) {
 	in, err := o.readInputs()
 	if err != nil {
@@ -39,7 +39,7 @@ func (o *options) render() ([]output, error) {
 	}
 	if disabled, err := in.WithoutCapability(); err != nil || disabled != nil {
 		if disabled != nil {
-			o.notice("%s disables the capability %s: nothing is written", disabled.Source(), configv1.ClusterVersionCapabilityCloudControllerManager)
+			o.warn("%s disables the capability %s: no files are written", disabled.Source(), configv1.ClusterVersionCapabilityCloudControllerManager)
 		}
 		return nil, err
 	}
@@ -49,10 +49,10 @@ func (o *options) render() ([]output, error) {
 	}
 	resources, err := o.renderOperand(in, observed)
 	if err != nil {
-		return nil, o.explain(in, err)
+		return nil, o.locate(in, err)
 	}
 	if resources == nil {
-		// Nothing runs, but what was observed is still worth a look.
+		// Nothing runs, but the observed configuration is useful for debugging.
 		config, err := operandconfig.Merge(observed, in.overrides)
 		if err != nil {
 			return nil, err
@@ -60,22 +60,22 @@ func (o *options) render() ([]output, error) {
 		resources = &operand.Resources{Config: config}
 	}
 	for _, warning := range resources.Warnings {
-		o.notice("%s", text(in.Located(warning)))
+		o.warn("%s", text(in.Located(warning)))
 	}
 	return o.outputs(resources)
 }
 
-// noticeUnmanaged says why a known platform gets no pod.
-func (o *options) noticeUnmanaged(in *files, config *operandconfig.Config) {
+// warnUnmanaged adds a warning with the reason why a known platform gets no pod.
+func (o *options) warnUnmanaged(in *files, config *operandconfig.Config) {
 	if platform.AbsenceOf(&config.Cluster.Status) == platform.NotDeclared {
-		o.notice("platform %s has a cloud-controller-manager that the administrator runs: no pod is written; to have one, "+
+		o.warn("platform %s has a cloud-controller-manager that the administrator runs: no pod is written; to have one, "+
 			"add the manifest of cloudcontrollermanager/cluster with spec.custom", in.PlatformName)
 		return
 	}
-	o.notice("platform %s has no cloud-controller-manager: no pod is written", in.PlatformName)
+	o.warn("platform %s has no cloud-controller-manager: no pod is written", in.PlatformName)
 }
 
-// renderOperand returns nil and leaves a notice where no cloud-controller-manager can run.
+// renderOperand returns nil and adds a warning if no cloud-controller-manager can run.
 func (o *options) renderOperand(in *files, observed []byte) (*operand.Resources, error) {
 	config, err := operandconfig.Decode(observed)
 	if err != nil {
@@ -86,17 +86,17 @@ func (o *options) renderOperand(in *files, observed []byte) (*operand.Resources,
 		return nil, fmt.Errorf("platform %q is not in the registry", config.Platform)
 	}
 	if in.UnknownPlatform != "" {
-		// A newer release may know it. The API server rejects a misspelled one.
-		o.notice("status.platformStatus.type of %s: %s: no pod is written", in.Infrastructure.Source(), in.UnknownPlatform)
+		// A newer release may know the type. The API server rejects a misspelled one.
+		o.warn("status.platformStatus.type of %s: %s: no pod is written", in.Infrastructure.Source(), in.UnknownPlatform)
 		return nil, nil
 	}
 	if !p.Managed() {
-		o.noticeUnmanaged(in, config)
+		o.warnUnmanaged(in, config)
 		return nil, nil
 	}
 	if config.Custom != nil && config.Custom.ArgsPolicy == ccmv1.ReplaceArgs {
-		o.notice("spec.custom.argsPolicy is Replace, so nobody can keep the cloud-controller-manager from doing more on the bootstrap node "+
-			"than to initialise nodes: %s", noPod)
+		o.warn("spec.custom.argsPolicy is Replace, so the bootstrap node's cloud-controller-manager cannot be limited to "+
+			"initializing nodes: %s", noPod)
 		return nil, nil
 	}
 	gathered, err := in.Gather(config, p)
@@ -110,31 +110,31 @@ func (o *options) renderOperand(in *files, observed []byte) (*operand.Resources,
 	candidate.Config = observed
 	resources, err := operand.Render(candidate)
 	if err == nil && len(resources.Tokens) > 0 {
-		o.notice("%s asks for a login with tokens of a ServiceAccount, and before the API runs nobody can issue one: %s", candidate.Credentials.Source, noPod)
+		o.warn("%s requires ServiceAccount tokens, which cannot be issued before the API server runs: %s", candidate.Credentials.Source, noPod)
 		return nil, nil
 	}
 	return resources, err
 }
 
-// noPod is what becomes of an installation without a pod on the bootstrap node.
+// noPod is the consequence of a missing pod on the bootstrap node.
 const noPod = "no pod is written, and nodes stay uninitialized until the cluster's own cloud-controller-manager runs"
 
-// hasSecrets leaves a notice where a Secret is missing.
+// hasSecrets reports whether all required Secrets exist, and adds a warning otherwise.
 func (o *options) hasSecrets(p platform.Platform, gathered *inputs.Gathered) bool {
 	custom := gathered.Custom
 	if missing := custom.Missing; len(missing) > 0 && len(missing) == len(custom.Problems) {
-		o.notice("spec.custom names %s, but not every one of them is among the manifests, so no identity can serve on the bootstrap node: %s",
+		o.warn("spec.custom names %s, but the manifests do not contain all of them, so the bootstrap node has no credentials: %s",
 			strings.Join(missing, " and "), noPod)
 		return false
 	}
 	if p.Credentials.Secret != "" && !p.Credentials.Optional && gathered.Credentials.Data == nil {
-		o.notice("%s is among the manifests, so no identity can serve on the bootstrap node: %s", offline.NoneOf(p.Credentials), noPod)
+		o.warn("%s is among the manifests, so the bootstrap node has no credentials: %s", offline.NoneOf(p.Credentials), noPod)
 		return false
 	}
 	return true
 }
 
-// candidate is what operand.Render reads, but for the configuration.
+// candidate returns the inputs of operand.Render except for the configuration.
 func (o *options) candidate(in *files, p platform.Platform, config *operandconfig.Config, gathered *inputs.Gathered) (operand.Inputs, error) {
 	if err := operandconfig.Required(config); err != nil {
 		return operand.Inputs{}, fmt.Errorf("%s: %w", in.Infrastructure.Source(), err)
@@ -144,7 +144,7 @@ func (o *options) candidate(in *files, p platform.Platform, config *operandconfi
 		return operand.Inputs{}, err
 	}
 	if len(in.SystemTrust) == 0 {
-		o.notice("%s does not exist, so the cloud-controller-manager trusts only the CAs of the cluster's configuration", o.systemTrustBundle)
+		o.warn("%s does not exist, so the cloud-controller-manager trusts only the CAs in the cluster's configuration", o.systemTrustBundle)
 	}
 	phase := operand.BootstrapPhase()
 	phase.Files = &operand.FileLayout{SecretsDir: o.secretsHostPath, ConfigDir: o.configHostPath, Prefix: filePrefix}
@@ -157,20 +157,21 @@ func (o *options) candidate(in *files, p platform.Platform, config *operandconfi
 		Credentials: gathered.Credentials,
 		Custom:      gathered.Custom,
 		Trust:       gathered.Trust,
-		// There is no good revision that a typo could replace, and an installation is not to fail over one.
+		// A likely mistake must not fail an installation, and there is no previous revision to keep.
 		Policy: diagnostic.Lenient,
 	}, nil
 }
 
-// images finds the operand's image. Two sources that differ are a mistake that would be found on the node otherwise.
+// images returns the operand's image. It rejects two sources that differ, which would otherwise show only on the
+// node.
 func (o *options) images(in *files, p platform.Platform, custom *ccmv1.CustomCloudControllerManager) (operand.Images, error) {
 	if custom != nil && custom.Image != "" && o.image != "" && o.image != custom.Image {
-		return operand.Images{}, fmt.Errorf("--manifest-image is %s, but spec.custom of cloudcontrollermanager/cluster has %s: give one of them, or the same",
+		return operand.Images{}, fmt.Errorf("--manifest-image is %s, but spec.custom of cloudcontrollermanager/cluster has %s: specify only one, or the same image",
 			o.image, custom.Image)
 	}
 	referenced := in.images[p.Image]
 	if o.image != "" && referenced != "" && o.image != referenced {
-		return operand.Images{}, fmt.Errorf("--manifest-image is %s, but %s has %s for %s: give one of them, or the same",
+		return operand.Images{}, fmt.Errorf("--manifest-image is %s, but %s has %s for %s: specify only one, or the same image",
 			o.image, o.imageReferences, referenced, p.Image)
 	}
 	images := operand.Images{Operand: referenced, Operator: o.operatorImage, Source: o.imageReferences}
@@ -183,8 +184,8 @@ func (o *options) images(in *files, p platform.Platform, custom *ccmv1.CustomClo
 	return images, nil
 }
 
-// outputs lists every file with its content. The configuration and the pod have the URLs of proxies, in which there may be
-// a password.
+// outputs returns every file with its content. The configuration and the pod are secret because proxy URLs may have
+// passwords.
 func (o *options) outputs(r *operand.Resources) ([]output, error) {
 	var outputs []output
 	for _, file := range r.Files {
@@ -218,32 +219,32 @@ func (o *options) outputs(r *operand.Resources) ([]output, error) {
 	return append(outputs, output{filepath.Join(o.assetOutputDir, podDir, podFile), secretMode, pod}), nil
 }
 
-func (o *options) notice(format string, args ...any) {
-	o.notices = append(o.notices, fmt.Sprintf(format, args...))
+func (o *options) warn(format string, args ...any) {
+	o.warnings = append(o.warnings, fmt.Sprintf(format, args...))
 }
 
-// explain puts every problem of refused inputs on one line.
-func (o *options) explain(in *files, err error) error {
-	var refused *operand.InputError
-	if !errors.As(err, &refused) {
+// locate returns the diagnostics of rejected inputs with their files, on one line.
+func (o *options) locate(in *files, err error) error {
+	var rejected *operand.InputError
+	if !errors.As(err, &rejected) {
 		return err
 	}
-	problems := make([]string, 0, len(refused.Problems))
-	for _, p := range refused.Problems {
-		located := in.Located(p)
-		if located.Object == p.Object && p.Cause == diagnostic.Configuration && len(o.configOverrideFiles) > 0 {
-			// There is no resource of the operator yet: this is what overrides its configuration here.
+	messages := make([]string, 0, len(rejected.Problems))
+	for _, d := range rejected.Problems {
+		located := in.Located(d)
+		if located.Object == d.Object && d.Cause == diagnostic.Configuration && len(o.configOverrideFiles) > 0 {
+			// The operator resource does not exist yet; these files have the overrides.
 			located.Object = strings.Join(o.configOverrideFiles, " or ")
 		}
-		problems = append(problems, text(located))
+		messages = append(messages, text(located))
 	}
-	return errors.New(strings.Join(problems, "; "))
+	return errors.New(strings.Join(messages, "; "))
 }
 
-// text is a problem with its place. A line of a value is not the line of the file that holds the value.
-func text(p diagnostic.Diagnostic) string {
-	if p.Key == "" || p.Line == 0 {
-		return p.String()
+// text returns a diagnostic with its position. A line in a value differs from the line in the value's file.
+func text(d diagnostic.Diagnostic) string {
+	if d.Key == "" || d.Line == 0 {
+		return d.String()
 	}
-	return fmt.Sprintf("%s, line %d:%d of the value of key %s: %s", p.Object, p.Line, p.Column, p.Key, p.Text())
+	return fmt.Sprintf("%s, line %d:%d of the value of key %s: %s", d.Object, d.Line, d.Column, d.Key, d.Text())
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/render"
 )
 
-// asCommand makes the test's own executable the command, so that exit codes and streams are the real ones.
+// asCommand makes the test's executable run the command, so that exit codes and streams are real.
 const asCommand = "RENDER_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -24,11 +24,11 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	if err := render.NewCommand().Execute(); err != nil {
-		os.Exit(3) // the command is to exit by itself
+		os.Exit(3) // the command exits itself
 	}
 }
 
-// result is what a run leaves behind.
+// result is the outcome of a run.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -68,7 +68,7 @@ func (n node) remove(name string) {
 	require.NoError(n.t, os.Remove(n.path(name)))
 }
 
-// edit replaces a text that has to be there.
+// edit replaces a string that must exist.
 func (n node) edit(name, from, to string) {
 	n.t.Helper()
 	data := n.read(name)
@@ -76,7 +76,7 @@ func (n node) edit(name, from, to string) {
 	n.write(name, strings.ReplaceAll(data, from, to))
 }
 
-// stepFlags are what the bootkube step passes.
+// stepFlags are the flags of the bootkube step.
 var stepFlags = []string{
 	"--asset-input-dir=tls",
 	"--asset-output-dir=out",
@@ -90,7 +90,7 @@ var stepFlags = []string{
 	"--system-trust-bundle=trust/tls-ca-bundle.pem",
 }
 
-// run renders with the step's flags; more flags come last and win.
+// run renders with the step's flags; more flags override them.
 func (n node) run(more ...string) result {
 	n.t.Helper()
 	return n.command(append(slices.Clone(stepFlags), more...)...)
@@ -111,7 +111,7 @@ func (n node) command(args ...string) result {
 	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// snapshot is every file and folder with its mode and content.
+// snapshot returns every file and directory with its mode and content.
 func (n node) snapshot(dir string) map[string]string {
 	n.t.Helper()
 	found := map[string]string{}
@@ -133,7 +133,7 @@ func (n node) snapshot(dir string) map[string]string {
 	return found
 }
 
-// requireGolden compares the files below out with the folder in testdata.
+// requireGolden compares the files below out with a directory in testdata.
 func (n node) requireGolden(golden string) {
 	n.t.Helper()
 	dir := filepath.Join("testdata", golden)
@@ -167,8 +167,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// openStackNotices are the remarks on the installer's own cloud configuration.
-const openStackNotices = "render: manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, " +
+// openStackWarnings are the warnings about the installer's cloud configuration.
+const openStackWarnings = "render: manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, " +
 	"line 2:1 of the value of key config: secret-name in [Global] is dropped: the external provider reads its credentials from a file\n" +
 	"render: manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, " +
 	"line 3:1 of the value of key config: secret-namespace in [Global] is dropped: the external provider reads its credentials from a file\n"

@@ -17,11 +17,10 @@ import (
 const (
 	publicMode os.FileMode = 0o644
 	secretMode os.FileMode = 0o600
-	folderMode os.FileMode = 0o755
+	dirMode    os.FileMode = 0o755
 )
 
-// Names of the files that stand beside an output while it is written. They start with a dot: no glob of a shell and no
-// kubelet takes them for outputs.
+// Prefixes of temporary files beside an output. The leading dot hides them from shell globs and the kubelet.
 const (
 	newPrefix = "." + filePrefix + "render-new-"
 	oldPrefix = "." + filePrefix + "render-old-"
@@ -34,7 +33,7 @@ type output struct {
 	data []byte
 }
 
-// disk is what changes a file system.
+// disk has the operations that change a file system, so that tests can fail them.
 type disk struct {
 	mkdir  func(path string, mode os.FileMode) error
 	write  func(path string, data []byte, mode os.FileMode) error
@@ -47,7 +46,7 @@ func osDisk() disk {
 	return disk{mkdir: os.Mkdir, write: writeNew, link: os.Link, rename: os.Rename, remove: os.Remove}
 }
 
-// writeNew creates the file, which must not exist, with exactly this mode.
+// writeNew creates a file with exactly this mode. The file must not exist.
 func writeNew(path string, data []byte, mode os.FileMode) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -57,15 +56,15 @@ func writeNew(path string, data []byte, mode os.FileMode) error {
 	return errors.Join(err, file.Chmod(mode), file.Close())
 }
 
-// staleOutputs lists what an earlier run wrote and this one does not.
+// staleOutputs returns the files that an earlier run wrote and this one does not.
 func staleOutputs(assetOutputDir string, outputs []output) ([]string, error) {
 	var stale []string
-	ours := []string{filepath.Join(podDir, podFile), filepath.Join(configDir, filePrefix+"*"), filepath.Join(secretDir, filePrefix+"*")}
+	owned := []string{filepath.Join(podDir, podFile), filepath.Join(configDir, filePrefix+"*"), filepath.Join(secretDir, filePrefix+"*")}
 	for _, m := range bootstrap.Manifests() {
-		ours = append(ours, filepath.Join(manifestDir, m.Name))
+		owned = append(owned, filepath.Join(manifestDir, m.Name))
 	}
-	for _, owned := range ours {
-		found, err := filepath.Glob(filepath.Join(escapeGlob(assetOutputDir), owned))
+	for _, pattern := range owned {
+		found, err := filepath.Glob(filepath.Join(escapeGlob(assetOutputDir), pattern))
 		if err != nil {
 			return nil, fmt.Errorf("looking for earlier outputs in %s: %w", assetOutputDir, err)
 		}
@@ -80,8 +79,8 @@ var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`
 
 func escapeGlob(path string) string { return globEscaper.Replace(filepath.Clean(path)) }
 
-// write makes every output what it should be and removes what is stale, all or nothing: all data is on the disk before
-// the first name changes, and a failure takes back what was done. A file that is right already is not touched.
+// write writes the outputs and removes stale files, all or nothing: all data is on the disk before the first rename,
+// and an error rolls back. It does not touch unchanged files.
 func write(d disk, outputs []output, stale []string) (err error) {
 	pending, err := differing(outputs)
 	if err != nil {
@@ -98,37 +97,37 @@ func write(d disk, outputs []output, stale []string) (err error) {
 	}()
 	for _, o := range pending {
 		if err := t.stage(o); err != nil {
-			return fmt.Errorf("%s cannot be written: %w", o.path, offline.Reason(err))
+			return fmt.Errorf("writing %s: %w", o.path, offline.Reason(err))
 		}
 	}
 	for _, path := range stale {
 		if err := t.hide(path); err != nil {
-			return fmt.Errorf("%s is left from an earlier run and cannot be removed: %w", path, offline.Reason(err))
+			return fmt.Errorf("removing %s of an earlier run: %w", path, offline.Reason(err))
 		}
 	}
 	for _, o := range pending {
 		if err := t.replace(o.path); err != nil {
-			return fmt.Errorf("%s cannot be written: %w", o.path, offline.Reason(err))
+			return fmt.Errorf("writing %s: %w", o.path, offline.Reason(err))
 		}
 	}
 	return t.commit(stale)
 }
 
-// sweep removes what a killed run left beside the outputs.
+// sweep removes the temporary files of a killed run.
 func sweep(d disk, outputs []output) error {
-	folders := map[string]bool{}
+	dirs := map[string]bool{}
 	for _, o := range outputs {
-		folders[filepath.Dir(o.path)] = true
+		dirs[filepath.Dir(o.path)] = true
 	}
-	for folder := range folders {
+	for dir := range dirs {
 		for _, prefix := range []string{newPrefix, oldPrefix} {
-			left, err := filepath.Glob(filepath.Join(escapeGlob(folder), prefix+"*"))
+			left, err := filepath.Glob(filepath.Join(escapeGlob(dir), prefix+"*"))
 			if err != nil {
-				return fmt.Errorf("looking for what an interrupted run left in %s: %w", folder, err)
+				return fmt.Errorf("looking for files of an interrupted run in %s: %w", dir, err)
 			}
 			for _, path := range left {
 				if err := d.remove(path); err != nil {
-					return fmt.Errorf("%s is left from an interrupted run and cannot be removed: %w", path, offline.Reason(err))
+					return fmt.Errorf("removing %s of an interrupted run: %w", path, offline.Reason(err))
 				}
 			}
 		}
@@ -136,14 +135,14 @@ func sweep(d disk, outputs []output) error {
 	return nil
 }
 
-// differing returns the outputs that are not on the disk yet as they should be.
+// differing returns the outputs that differ from the disk.
 func differing(outputs []output) ([]output, error) {
 	var pending []output
 	seen := map[string]bool{}
 	for _, o := range outputs {
 		o.path = filepath.Clean(o.path)
 		if seen[o.path] {
-			return nil, fmt.Errorf("two outputs would be written to %s: give another --config-output-file", o.path)
+			return nil, fmt.Errorf("two outputs have the path %s: specify another --config-output-file", o.path)
 		}
 		seen[o.path] = true
 		info, err := os.Lstat(o.path)
@@ -152,7 +151,7 @@ func differing(outputs []output) ([]output, error) {
 		case err != nil:
 			return nil, offline.ReadError(o.path, err)
 		case info.IsDir():
-			return nil, fmt.Errorf("%s is a folder where a file has to be written: remove it or give another folder", o.path)
+			return nil, fmt.Errorf("%s is a directory, but must be a file: remove it or specify another directory", o.path)
 		case info.Mode() == o.mode:
 			data, err := offline.ReadFile(o.path)
 			if err != nil {
@@ -170,9 +169,9 @@ func differing(outputs []output) ([]output, error) {
 // transaction is a write in progress.
 type transaction struct {
 	disk
-	// undo takes back what was done, in the order in which it was done.
+	// undo has the operations that undo the write, in the order of the write.
 	undo []func() error
-	// old are the former files, kept until all is done.
+	// old are the previous files, kept until commit.
 	old []string
 }
 
@@ -184,9 +183,9 @@ func oldName(path string) string {
 	return filepath.Join(filepath.Dir(path), oldPrefix+filepath.Base(path))
 }
 
-// stage writes the data beside the output.
+// stage writes the data to a temporary file beside the output.
 func (t *transaction) stage(o output) error {
-	if err := t.makeFolder(filepath.Dir(o.path)); err != nil {
+	if err := t.makeDir(filepath.Dir(o.path)); err != nil {
 		return err
 	}
 	staged := newName(o.path)
@@ -194,25 +193,25 @@ func (t *transaction) stage(o output) error {
 	return t.write(staged, o.data, o.mode)
 }
 
-// makeFolder makes the folder and those above it that are missing.
-func (t *transaction) makeFolder(folder string) error {
-	switch info, err := os.Stat(folder); {
+// makeDir creates a directory and its missing parents.
+func (t *transaction) makeDir(dir string) error {
+	switch info, err := os.Stat(dir); {
 	case err == nil && !info.IsDir():
-		return fmt.Errorf("%s is not a folder", folder)
+		return fmt.Errorf("%s is not a directory", dir)
 	case err == nil || !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := t.makeFolder(filepath.Dir(folder)); err != nil {
+	if err := t.makeDir(filepath.Dir(dir)); err != nil {
 		return err
 	}
-	if err := t.mkdir(folder, folderMode); err != nil {
+	if err := t.mkdir(dir, dirMode); err != nil {
 		return err
 	}
-	t.undo = append(t.undo, func() error { return t.remove(folder) })
+	t.undo = append(t.undo, func() error { return t.remove(dir) })
 	return nil
 }
 
-// hide takes a file away, but keeps it until commit.
+// hide renames a file away until commit.
 func (t *transaction) hide(path string) error {
 	hidden := oldName(path)
 	switch err := t.rename(path, hidden); {
@@ -226,7 +225,8 @@ func (t *transaction) hide(path string) error {
 	return nil
 }
 
-// replace gives the staged file its name. The former file stays under another name, so that taking it back needs no space.
+// replace renames the staged file to its final name. A link keeps the previous file, so that a rollback needs no disk
+// space.
 func (t *transaction) replace(path string) error {
 	former := oldName(path)
 	switch err := t.link(path, former); {
@@ -236,7 +236,7 @@ func (t *transaction) replace(path string) error {
 		return err
 	default:
 		t.undo = append(t.undo, func() error {
-			// Renaming a name to another one of the same file does nothing at all.
+			// A rename between two names of the same file does nothing.
 			return errors.Join(t.rename(former, path), t.removeIfThere(former))
 		})
 		t.old = append(t.old, former)
@@ -244,27 +244,28 @@ func (t *transaction) replace(path string) error {
 	return t.rename(newName(path), path)
 }
 
-// rollback undoes everything, the last first.
+// rollback undoes everything in reverse order.
 func (t *transaction) rollback() error {
 	var errs []error
 	for _, undo := range slices.Backward(t.undo) {
 		if err := undo(); err != nil {
-			errs = append(errs, fmt.Errorf("taking back what was written: %w", err))
+			errs = append(errs, fmt.Errorf("rolling back: %w", err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// commit removes the former files and the folders that are empty now: a glob over an empty folder fails.
+// commit removes the previous files and empty directories, because a glob over an empty directory fails in
+// bootkube.sh.
 func (t *transaction) commit(stale []string) error {
 	t.undo = nil
 	for _, path := range t.old {
 		if err := t.remove(path); err != nil {
-			return fmt.Errorf("everything is written, but %s cannot be removed: %w", path, offline.Reason(err))
+			return fmt.Errorf("all outputs are written, but removing %s failed: %w", path, offline.Reason(err))
 		}
 	}
 	for _, path := range stale {
-		// It fails where the folder is not empty, which is fine.
+		// The removal fails if the directory is not empty, as intended.
 		_ = t.remove(filepath.Dir(path))
 	}
 	return nil

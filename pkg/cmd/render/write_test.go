@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// faulty is a disk with a fault.
+// faulty is a disk that fails.
 type faulty struct {
-	// after is how many operations go well.
+	// after is the number of operations that succeed.
 	after int
-	// full tells that from then on nothing that needs space works; else one operation of any kind fails, once.
+	// full makes all later operations that need space fail; otherwise one operation of any kind fails, once.
 	full bool
-	// met tells that the fault was met.
+	// met reports whether the failure occurred.
 	met bool
 }
 
@@ -47,7 +47,7 @@ func (f *faulty) disk() disk {
 		},
 		write: func(path string, data []byte, mode os.FileMode) error {
 			if err := f.fail("write", path, true); err != nil {
-				// Half of it fits.
+				// Half of the data fits.
 				return firstError(sound.write(path, data[:len(data)/2], mode), err)
 			}
 			return sound.write(path, data, mode)
@@ -82,7 +82,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// earlier prepares a folder in which a run has to do everything that it can do: make, replace, keep and remove.
+// earlier prepares a directory in which a run must create, replace, keep and remove files.
 func earlier(t *testing.T) (outputs []output, stale []string, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -101,7 +101,7 @@ func earlier(t *testing.T) (outputs []output, stale []string, dir string) {
 	return outputs, []string{filepath.Join(dir, "pods/stale")}, dir
 }
 
-// tree is every folder and file but those that no glob finds.
+// tree returns every directory and file except for the hidden ones.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -121,7 +121,7 @@ func tree(t *testing.T, dir string) map[string]string {
 			found[name], err = os.Readlink(path)
 			require.NoError(t, err)
 		default:
-			found[name] = "folder"
+			found[name] = "directory"
 		}
 		return nil
 	}))
@@ -130,12 +130,12 @@ func tree(t *testing.T, dir string) map[string]string {
 
 var (
 	before = map[string]string{
-		".": "folder", "pods": "folder", "pods/stale": "stale",
-		"tls": "folder", "tls/changed": "old", "tls/equal": "equal", "tls/foreign": "foreign", "tls/link": "foreign",
+		".": "directory", "pods": "directory", "pods/stale": "stale",
+		"tls": "directory", "tls/changed": "old", "tls/equal": "equal", "tls/foreign": "foreign", "tls/link": "foreign",
 	}
 	after = map[string]string{
-		".": "folder", "config": "folder", "config/deep": "folder", "config/deep/missing": "missing",
-		"tls": "folder", "tls/changed": "changed", "tls/equal": "equal", "tls/foreign": "foreign", "tls/link": "link", "tls/missing": "missing",
+		".": "directory", "config": "directory", "config/deep": "directory", "config/deep/missing": "missing",
+		"tls": "directory", "tls/changed": "changed", "tls/equal": "equal", "tls/foreign": "foreign", "tls/link": "link", "tls/missing": "missing",
 	}
 )
 
@@ -160,10 +160,10 @@ func TestWriteIsAllOrNothingWhereverItFails(t *testing.T) {
 				}
 				switch {
 				case err == nil:
-					// Only a folder that should be gone may be left, unseen by anyone.
+					// Only an empty directory may remain.
 					require.False(t, full)
 					require.DirExists(t, filepath.Join(dir, "pods"))
-				case strings.HasPrefix(err.Error(), "everything is written, but "):
+				case strings.HasPrefix(err.Error(), "all outputs are written, but "):
 					require.False(t, full)
 					require.Equal(t, "changed", tree(t, dir)["tls/changed"])
 				default:
@@ -179,11 +179,11 @@ func TestWriteIsAllOrNothingWhereverItFails(t *testing.T) {
 func TestAFullDiskIsNamed(t *testing.T) {
 	outputs, stale, dir := earlier(t)
 	fault := &faulty{after: 1, full: true}
-	require.EqualError(t, write(fault.disk(), outputs, stale), dir+"/tls/link cannot be written: no space left on device")
+	require.EqualError(t, write(fault.disk(), outputs, stale), "writing "+dir+"/tls/link: no space left on device")
 	requireNothingHidden(t, dir)
 }
 
-// requireNothingHidden checks that no secret is left behind under a name that nobody looks for.
+// requireNothingHidden checks that no secret remains in a hidden file.
 func requireNothingHidden(t *testing.T, dir string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -14,11 +14,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// brokenPerPlatform is how many configurations with the mistakes of real administrators every platform has at least.
+// brokenPerPlatform is the minimum number of invalid configurations per platform, each with a mistake of a real
+// administrator.
 const brokenPerPlatform = 3
 
-// caseFlags are the flags for one case in testdata/<platform>: a file of its name is the ConfigMap, a folder of its name has
-// the manifests.
+// caseFlags returns the flags of a case in testdata/<platform>: the file with its name is the ConfigMap, the
+// directory with its name has the manifests.
 func caseFlags(dir, name string) []string {
 	flags := []string{"--infra-config-file=infrastructure.yaml"}
 	if _, err := os.Stat(filepath.Join(dir, name+".yaml")); err == nil {
@@ -63,34 +64,34 @@ func TestEveryPlatform(t *testing.T) {
 func testCase(t *testing.T, platformName, name string) {
 	t.Helper()
 	dir := filepath.Join("testdata", platformName)
-	f := folder{t, dir}
+	f := workspace{t, dir}
 	text := f.command(caseFlags(dir, name)...)
 	require.Equal(t, name != "good", text.code == 1, text.stdout)
 	require.Empty(t, text.stderr)
 	require.Contains(t, text.stdout, "checked for platform "+platformName+"\n")
 	asJSON := f.command(append(caseFlags(dir, name), "-o", "json")...)
 	require.Equal(t, text.code, asJSON.code)
-	requireSameFindings(t, text.stdout, asJSON.stdout)
+	requireSameDiagnostics(t, text.stdout, asJSON.stdout)
 	requireGolden(t, filepath.Join(dir, name+".golden"), text.stdout)
 	if name == "keys-and-values" {
 		requireGolden(t, filepath.Join(dir, name+".json.golden"), asJSON.stdout)
 	}
 }
 
-// requireSameFindings checks that both formats say the same.
-func requireSameFindings(t *testing.T, text, asJSON string) {
+// requireSameDiagnostics checks that both formats have the same diagnostics.
+func requireSameDiagnostics(t *testing.T, text, asJSON string) {
 	t.Helper()
 	var parsed struct {
-		Findings []struct {
+		Diagnostics []struct {
 			File, Severity, Object, Message string
 			Line, Column                    int
-		}
+		} `json:"findings"`
 		Errors, Warnings int
 	}
 	require.NoError(t, json.Unmarshal([]byte(asJSON), &parsed))
-	require.Len(t, parsed.Findings, parsed.Errors+parsed.Warnings)
+	require.Len(t, parsed.Diagnostics, parsed.Errors+parsed.Warnings)
 	lines := strings.Split(text, "\n")
-	for _, f := range parsed.Findings {
+	for _, f := range parsed.Diagnostics {
 		require.NotEmpty(t, f.Object)
 		require.Positive(t, f.Line)
 		require.Positive(t, f.Column)
@@ -100,7 +101,7 @@ func requireSameFindings(t *testing.T, text, asJSON string) {
 	}
 }
 
-// TestNoSecretIsPrinted looks for the values that the examples have as secrets.
+// TestNoSecretIsPrinted searches the output for the examples' secrets.
 func TestNoSecretIsPrinted(t *testing.T) {
 	goldens, err := filepath.Glob("testdata/*/*.golden")
 	require.NoError(t, err)

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// evil has what makes a terminal hide, overwrite or reorder text.
+// evil makes a terminal hide, overwrite or reorder text.
 const evil = "e\x1b[2J\u009b\u202e\rvil"
 
-// requirePrintable fails on what a terminal would obey.
+// requirePrintable fails on characters that control a terminal.
 func requirePrintable(t *testing.T, output string) {
 	t.Helper()
 	for _, r := range output {
@@ -27,7 +27,7 @@ func TestNamesWithControlCharactersDoNotReachTheTerminalRaw(t *testing.T) {
 		want       string
 	}{
 		"of a file that is missing":     {"", "", 2, `\x1b[2J\u009b\u202e\rvil.yaml cannot be read`},
-		"of a file with a finding":      {evil, configMap + "  config: |\n    [Globl]\n", 1, `\x1b[2J\u009b\u202e\rvil.yaml:8:5: error`},
+		"of a file with a diagnostic":   {evil, configMap + "  config: |\n    [Globl]\n", 1, `\x1b[2J\u009b\u202e\rvil.yaml:8:5: error`},
 		"of an object":                  {"a", configMap + "  a: b\n---\n" + strings.Replace(configMap, "cloud-provider-config", escaped, 1), 2, `\x1b[2J\u009b\u202e\rvil in openshift-config`},
 		"of a key":                      {"a", configMap + "  " + escaped + ": a\n", 1, `the object has e\x1b[2J\u009b\u202e\rvil`},
 		"of a key whose value is wrong": {"a", configMap + "  " + escaped + ": [a]\n", 2, `data.e\x1b[2J\u009b\u202e\rvil in`},
@@ -36,7 +36,7 @@ func TestNamesWithControlCharactersDoNotReachTheTerminalRaw(t *testing.T) {
 		"of a section of the cloud":     {"a", configMap + "  config: \"[Global]\\n[LoadBalancerClass \\\"\\e[2J\\u009b\\u202ex\\\"]\\n[Foo \\\"\\e[2J\\u009b\\u202e\\\"]\\nregoin\\u202e = a\\n\"\n", 1, "error"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFolder(t)
+			f := newWorkspace(t)
 			file := test.file + ".yaml"
 			if test.file == "" {
 				file = evil + ".yaml"

@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wanted is added where the file does not even look like an object.
+// wanted is the hint for a file without any object.
 const wanted = "; give the ConfigMap that holds the cloud configuration, not the text in it"
 
 func TestInputThatCannotBeUsed(t *testing.T) {
 	for name, test := range map[string]struct {
-		prepare func(folder)
+		prepare func(workspace)
 		flags   []string
 		message string
 	}{
@@ -27,167 +27,167 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 			message: "--cloud-config-file is required: infra.yaml: infrastructure.config.openshift.io/cluster names " +
 				"configmap/cloud-provider-config in spec.cloudConfig",
 		},
-		"an unknown flag":             {flags: []string{"--colour"}, message: "unknown flag: --colour"},
-		"a flag without its value":    {flags: []string{"--output"}, message: "flag needs an argument: --output"},
-		"an argument":                 {flags: []string{"cloud.yaml"}, message: `unexpected argument "cloud.yaml": every input is given by a flag`},
-		"a format that nobody knows":  {flags: []string{"-o", "yaml"}, message: `--output is "yaml": give text or json`},
-		"a file that is missing":      {flags: []string{"--cloud-config-file=a.yaml"}, message: "a.yaml cannot be read: no such file or directory"},
-		"a folder instead of a file":  {flags: []string{"--cloud-config-file=."}, message: ". cannot be read: is a directory"},
-		"a file without an end":       {flags: []string{"--cloud-config-file=/dev/zero"}, message: "/dev/zero cannot be read: it is a device; give a regular file"},
-		"an infrastructure's folder":  {flags: []string{"--infra-config-file=."}, message: ". cannot be read: is a directory"},
-		"manifests that are missing":  {flags: []string{"--rendered-manifest-files=nowhere"}, message: "nowhere cannot be read: no such file or directory"},
-		"the two files interchanged":  {flags: []string{"--infra-config-file=cloud.yaml", "--cloud-config-file=infra.yaml"}, message: "cloud.yaml has to hold exactly infrastructure.config.openshift.io/cluster, but holds configmap/cloud-provider-config in openshift-config"},
-		"the infrastructure for both": {flags: []string{"--cloud-config-file=infra.yaml"}, message: "infra.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds infrastructure.config.openshift.io/cluster"},
+		"an unknown flag":               {flags: []string{"--colour"}, message: "unknown flag: --colour"},
+		"a flag without its value":      {flags: []string{"--output"}, message: "flag needs an argument: --output"},
+		"an argument":                   {flags: []string{"cloud.yaml"}, message: `unexpected argument "cloud.yaml": use flags for all inputs`},
+		"an unknown format":             {flags: []string{"-o", "yaml"}, message: `--output is "yaml": specify text or json`},
+		"a file that is missing":        {flags: []string{"--cloud-config-file=a.yaml"}, message: "a.yaml cannot be read: no such file or directory"},
+		"a directory instead of a file": {flags: []string{"--cloud-config-file=."}, message: ". cannot be read: is a directory"},
+		"a file without an end":         {flags: []string{"--cloud-config-file=/dev/zero"}, message: "/dev/zero cannot be read: it is a device; give a regular file"},
+		"an infrastructure's directory": {flags: []string{"--infra-config-file=."}, message: ". cannot be read: is a directory"},
+		"manifests that are missing":    {flags: []string{"--rendered-manifest-files=nowhere"}, message: "nowhere cannot be read: no such file or directory"},
+		"the two files interchanged":    {flags: []string{"--infra-config-file=cloud.yaml", "--cloud-config-file=infra.yaml"}, message: "cloud.yaml has to hold exactly infrastructure.config.openshift.io/cluster, but holds configmap/cloud-provider-config in openshift-config"},
+		"the infrastructure for both":   {flags: []string{"--cloud-config-file=infra.yaml"}, message: "infra.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds infrastructure.config.openshift.io/cluster"},
 		"an empty file": {
-			prepare: func(f folder) { f.write("cloud.yaml", "") },
+			prepare: func(f workspace) { f.write("cloud.yaml", "") },
 			message: "cloud.yaml: there is no object in it: fill or remove it",
 		},
 		"a file with comments only": {
-			prepare: func(f folder) { f.write("cloud.yaml", "---\n# nothing\n") },
+			prepare: func(f workspace) { f.write("cloud.yaml", "---\n# nothing\n") },
 			message: "cloud.yaml: there is no object in it: fill or remove it",
 		},
 		"the cloud configuration itself": {
-			prepare: func(f folder) { f.write("cloud.yaml", "[Global]\nregion = one\n") },
+			prepare: func(f workspace) { f.write("cloud.yaml", "[Global]\nregion = one\n") },
 			message: "cloud.yaml:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name" + wanted,
 		},
 		"a cloud configuration that is no YAML": {
-			prepare: func(f folder) { f.write("cloud.yaml", "region = one\n[Global]\n# a: b: c\n") },
+			prepare: func(f workspace) { f.write("cloud.yaml", "region = one\n[Global]\n# a: b: c\n") },
 			message: "cloud.yaml:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name" + wanted,
 		},
 		"two ConfigMaps": {
-			prepare: func(f folder) {
+			prepare: func(f workspace) {
 				f.write("cloud.yaml", configMap+"  a: b\n---\n"+strings.Replace(configMap, "name: cloud", "name: other", 1))
 			},
 			message: "cloud.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds " +
 				"configmap/cloud-provider-config in openshift-config and configmap/other-provider-config in openshift-config",
 		},
 		"a list of something else": {
-			prepare: func(f folder) { f.write("cloud.yaml", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n") },
+			prepare: func(f workspace) { f.write("cloud.yaml", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n") },
 			message: "cloud.yaml:4: items[0] is not a Kubernetes object: it needs apiVersion, kind and metadata.name" + wanted,
 		},
 		"a list of two ConfigMaps": {
-			prepare: func(f folder) {
+			prepare: func(f workspace) {
 				f.write("cloud.yaml", list(configMap+"  a: b\n", strings.Replace(configMap, "name: cloud", "name: other", 1)+"  a: b\n"))
 			},
 			message: "cloud.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds " +
 				"configmap/cloud-provider-config in openshift-config and configmap/other-provider-config in openshift-config",
 		},
 		"an empty list": {
-			prepare: func(f folder) { f.write("cloud.yaml", "apiVersion: v1\nkind: List\nitems: []\n") },
+			prepare: func(f workspace) { f.write("cloud.yaml", "apiVersion: v1\nkind: List\nitems: []\n") },
 			message: "cloud.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds no object",
 		},
 		"a list whose items are none": {
-			prepare: func(f folder) { f.write("cloud.yaml", "apiVersion: v1\nkind: List\nitems: {}\n") },
+			prepare: func(f workspace) { f.write("cloud.yaml", "apiVersion: v1\nkind: List\nitems: {}\n") },
 			message: "cloud.yaml:1: the items of this List are not a list: write each of them behind a dash",
 		},
 		"a Secret": {
-			prepare: func(f folder) {
+			prepare: func(f workspace) {
 				f.write("cloud.yaml", strings.Replace(configMap, "ConfigMap", "Secret", 1)+"  config: c2VjcmV0\n")
 			},
 			message: "cloud.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds secret/cloud-provider-config in openshift-config",
 		},
 		"another group's ConfigMap": {
-			prepare: func(f folder) { f.write("cloud.yaml", strings.Replace(configMap, "v1", "example.com/v1", 1)) },
+			prepare: func(f workspace) { f.write("cloud.yaml", strings.Replace(configMap, "v1", "example.com/v1", 1)) },
 			message: "cloud.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds configmap.example.com/cloud-provider-config in openshift-config",
 		},
 		"a value that is no text": {
-			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config: {region: one}\n") },
+			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: {region: one}\n") },
 			message: "cloud.yaml:7:3: data.config in configmap/cloud-provider-config in openshift-config is a mapping, but must be a string: " +
 				`write "config: |" and indent the text below it`,
 		},
 		"a value whose bar is forgotten": {
-			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config:\n    Global:\n      region: one\n") },
+			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config:\n    Global:\n      region: one\n") },
 			message: "cloud.yaml:7:3: data.config in configmap/cloud-provider-config in openshift-config is a mapping, but must be a string: " +
 				`write "config: |" and indent the text below it`,
 		},
 		"a section header whose bar is forgotten": {
-			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config:\n    [Global]\n") },
+			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config:\n    [Global]\n") },
 			message: "cloud.yaml:7:3: data.config in configmap/cloud-provider-config in openshift-config is a list, but must be a string: " +
 				`write "config: |" and indent the text below it`,
 		},
 		"a number where a text belongs": {
-			prepare: func(f folder) { f.write("cloud.yaml", list(configMap+"  a: b\n  config: 5\n")) },
+			prepare: func(f workspace) { f.write("cloud.yaml", list(configMap+"  a: b\n  config: 5\n")) },
 			message: "cloud.yaml:10:5: data.config in configmap/cloud-provider-config in openshift-config is a number, but must be a string: put it in quotes",
 		},
 		"a text where a mapping belongs": {
-			prepare: func(f folder) { f.write("cloud.yaml", strings.TrimSuffix(configMap, "\n")+" a\n") },
+			prepare: func(f workspace) { f.write("cloud.yaml", strings.TrimSuffix(configMap, "\n")+" a\n") },
 			message: "cloud.yaml:6:1: data in configmap/cloud-provider-config in openshift-config is a string, but must be a mapping: correct it",
 		},
 		"a tab in YAML": {
-			prepare: func(f folder) { f.write("cloud.yaml", configMap+"\tconfig: a\n") },
+			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"\tconfig: a\n") },
 			message: "cloud.yaml:7:1: this is not valid YAML: a tab in the indentation: indent with spaces",
 		},
 		"a tab behind blanks in YAML": {
-			prepare: func(f folder) { f.write("cloud.yaml", "---\n"+configMap+"  a: b\n  \tconfig: a\n") },
+			prepare: func(f workspace) { f.write("cloud.yaml", "---\n"+configMap+"  a: b\n  \tconfig: a\n") },
 			message: "cloud.yaml:9:3: this is not valid YAML: a tab in the indentation: indent with spaces",
 		},
 		"a second document in JSON": {
-			prepare: func(f folder) {
+			prepare: func(f workspace) {
 				f.write("cloud.yaml", "{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"a\"}}\n{\"kind\": \"Secret\"}\n")
 			},
 			message: "cloud.yaml:2: there is more text after the end of the document: write --- on a line of its own before another document",
 		},
 		"a second document behind the end of the first": {
-			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config: a\n...\nkind: Secret\n") },
+			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: a\n...\nkind: Secret\n") },
 			message: "cloud.yaml:9: there is more text after the end of the document: write --- on a line of its own before another document",
 		},
 		"a key twice": {
-			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config: a\n  config: b\n") },
+			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: a\n  config: b\n") },
 			message: `cloud.yaml:8: this is not valid YAML: key "config" already set in map`,
 		},
 		"a key twice in JSON": {
-			prepare: func(f folder) {
+			prepare: func(f workspace) {
 				f.write("cloud.yaml", `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"config": "a", "config": "b"}}`)
 			},
 			message: `cloud.yaml:1: duplicate field "data.config": keep one`,
 		},
 		"a NUL": {
-			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config: a\x00b\n") },
+			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: a\x00b\n") },
 			message: "cloud.yaml:1: this is not valid YAML: control characters are not allowed",
 		},
 		"a binary file": {
-			prepare: func(f folder) { f.write("cloud.yaml", "\x7fELF\x02\x01\x01\x00\xff\xfe") },
+			prepare: func(f workspace) { f.write("cloud.yaml", "\x7fELF\x02\x01\x01\x00\xff\xfe") },
 			message: "cloud.yaml:1: this is not valid YAML: control characters are not allowed",
 		},
 		"JSON that ends too early": {
-			prepare: func(f folder) { f.write("cloud.yaml", `{"apiVersion": "v1", "kind": "ConfigMap"`) },
+			prepare: func(f workspace) { f.write("cloud.yaml", `{"apiVersion": "v1", "kind": "ConfigMap"`) },
 			message: "cloud.yaml:1: this is not valid YAML: did not find expected ',' or '}'",
 		},
 		"an alias of itself": {
-			prepare: func(f folder) { f.write("cloud.yaml", configMap+"  config: &a [*a]\n") },
+			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: &a [*a]\n") },
 			message: "cloud.yaml:1: this is not valid YAML: anchor 'a' value contains itself",
 		},
-		"a file that nobody may read": {
-			prepare: func(f folder) {
+		"a file without read permission": {
+			prepare: func(f workspace) {
 				require.NoError(f.t, os.Remove(filepath.Join(f.dir, "cloud.yaml")))
 				require.NoError(f.t, os.Symlink("cloud.yaml", filepath.Join(f.dir, "cloud.yaml")))
 			},
 			message: "cloud.yaml cannot be read: too many levels of symbolic links",
 		},
 		"no Infrastructure among the manifests": {
-			prepare: func(f folder) { f.write("manifests/a.yaml", configMap) },
+			prepare: func(f workspace) { f.write("manifests/a.yaml", configMap) },
 			flags:   []string{"--infra-config-file=", "--rendered-manifest-files=manifests"},
 			message: "infrastructure.config.openshift.io/cluster is not among the manifests: give its file with --infra-config-file",
 		},
 		"an Infrastructure without status": {
-			prepare: func(f folder) { f.write("infra.yaml", strings.Split(infrastructure("OpenStack"), "status:")[0]) },
+			prepare: func(f workspace) { f.write("infra.yaml", strings.Split(infrastructure("OpenStack"), "status:")[0]) },
 			message: "infra.yaml: infrastructure.config.openshift.io/cluster has no status.platformStatus.type; " +
 				"the installer writes it, restore it from the cluster's installation or a backup",
 		},
 		"a release that the FeatureGate does not have": {
-			prepare: func(f folder) { f.write("manifests/gate.yaml", featureGate) },
+			prepare: func(f workspace) { f.write("manifests/gate.yaml", featureGate) },
 			flags:   []string{"--rendered-manifest-files=manifests", "--payload-version=4.99.0"},
 			message: "manifests/gate.yaml: featuregate.config.openshift.io/cluster: status.featureGates has no entry for --payload-version 4.99.0: " +
 				"render it for this release first",
 		},
 		"a Secret that is not base64": {
-			prepare: func(f folder) { f.write("manifests/secret.yaml", secret+"data: {clouds.yaml: 'a secret'}\n") },
+			prepare: func(f workspace) { f.write("manifests/secret.yaml", secret+"data: {clouds.yaml: 'a secret'}\n") },
 			flags:   []string{"--rendered-manifest-files=manifests"},
 			message: "manifests/secret.yaml: secret/openstack-credentials in kube-system: illegal base64 data at input byte 1",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFolder(t)
+			f := newWorkspace(t)
 			if test.prepare != nil {
 				test.prepare(f)
 			}
@@ -198,7 +198,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 
 func TestAnOutputThatCannotBeWrittenIsAnError(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
-		f := newFolder(t)
+		f := newWorkspace(t)
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		require.NoError(t, err)
 		require.Equal(t, result{code: 2, stderr: "validate: the output cannot be written: no space left on device\n"}, f.runTo(full, "--infra-config-file=infra.yaml", "--cloud-config-file=cloud.yaml", "-o", format))

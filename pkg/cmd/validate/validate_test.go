@@ -15,7 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/validate"
 )
 
-// asCommand makes the test's own executable the command, so that exit codes and streams are the real ones.
+// asCommand makes the test's executable run the command, so that exit codes and streams are real.
 const asCommand = "VALIDATE_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -23,26 +23,26 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	if err := validate.NewCommand().Execute(); err != nil {
-		os.Exit(3) // the command is to exit by itself
+		os.Exit(3) // the command exits itself
 	}
 }
 
-// result is what a run leaves behind.
+// result is the outcome of a run.
 type result struct {
 	code           int
 	stdout, stderr string
 }
 
-// folder is where a run takes place.
-type folder struct {
+// workspace is the directory of a run.
+type workspace struct {
 	t   *testing.T
 	dir string
 }
 
-// newFolder has a cluster on OpenStack.
-func newFolder(t *testing.T) folder {
+// newWorkspace returns a directory with a cluster on OpenStack.
+func newWorkspace(t *testing.T) workspace {
 	t.Helper()
-	f := folder{t, t.TempDir()}
+	f := workspace{t, t.TempDir()}
 	f.write("infra.yaml", infrastructure("OpenStack"))
 	f.write("cloud.yaml", configMap+`  config: |
     [Global]
@@ -73,7 +73,7 @@ status:
     type: ` + platform + "\n"
 }
 
-func (f folder) write(name, data string) {
+func (f workspace) write(name, data string) {
 	f.t.Helper()
 	path := filepath.Join(f.dir, name)
 	require.NoError(f.t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -81,12 +81,12 @@ func (f folder) write(name, data string) {
 }
 
 // run validates infra.yaml and cloud.yaml.
-func (f folder) run(more ...string) result {
+func (f workspace) run(more ...string) result {
 	f.t.Helper()
 	return f.command(append([]string{"--infra-config-file=infra.yaml", "--cloud-config-file=cloud.yaml"}, more...)...)
 }
 
-func (f folder) command(args ...string) result {
+func (f workspace) command(args ...string) result {
 	f.t.Helper()
 	var stdout bytes.Buffer
 	got := f.runTo(&stdout, args...)
@@ -94,8 +94,8 @@ func (f folder) command(args ...string) result {
 	return got
 }
 
-// runTo has its output written elsewhere.
-func (f folder) runTo(stdout io.Writer, args ...string) result {
+// runTo writes the output to stdout.
+func (f workspace) runTo(stdout io.Writer, args ...string) result {
 	f.t.Helper()
 	cmd := exec.CommandContext(f.t.Context(), os.Args[0], args...)
 	cmd.Dir = f.dir
@@ -110,5 +110,5 @@ func (f folder) runTo(stdout io.Writer, args ...string) result {
 	return result{code: cmd.ProcessState.ExitCode(), stderr: stderr.String()}
 }
 
-// lines joins what is printed.
+// lines joins lines of output.
 func lines(lines ...string) string { return strings.Join(lines, "\n") + "\n" }

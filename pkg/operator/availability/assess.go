@@ -17,13 +17,13 @@ import (
 // degradedAfter is how long Available must be False before that is also Degraded.
 const degradedAfter = 2 * time.Minute
 
-// condition is what is written of a condition.
+// condition shortens the apply configuration's name.
 type condition = applyoperatorv1.OperatorConditionApplyConfiguration
 
-// snapshot is what the caches hold at one moment.
+// snapshot is the content of the caches at one moment.
 type snapshot struct {
 	now time.Time
-	// pods are those of the operand, nodes those of the control plane.
+	// pods are the operand's pods, nodes the control-plane Nodes.
 	pods     []*corev1.Pod
 	nodes    []*corev1.Node
 	lease    *coordinationv1.Lease
@@ -31,37 +31,38 @@ type snapshot struct {
 	status   *operatorv1.StaticPodOperatorStatus
 }
 
-// assessor turns snapshots into conditions. It remembers what a snapshot cannot show, and has no clock.
+// assessor turns snapshots into conditions. It keeps the state that a snapshot does not show, and has no clock.
 type assessor struct {
-	patience patience
-	roster   roster
-	loops    crashLoops
+	outages outages
+	roster  roster
+	loops   crashLoops
 }
 
 func newAssessor() *assessor { return &assessor{loops: crashLoops{}} }
 
-// assess returns the conditions, and after what time to look again, 0 for not before something happens.
+// assess returns the conditions, and the delay until the next assessment. A delay of 0 means that only an event
+// requeues.
 func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
 	plane := a.roster.observe(s)
-	pods := plane.on(s.pods)
+	pods := plane.podsOnNodes(s.pods)
 	v := judge(pods, s.lease, plane, s.now)
-	next := sooner(v.leader.runsFor, v.leader.settlesIn)
-	next = sooner(next, a.loops.observe(pods, plane, s.now))
+	next := minPositive(v.leader.runsFor, v.leader.settlesIn)
+	next = minPositive(next, a.loops.observe(pods, plane, s.now))
 
 	available, wait := a.available(v, s)
-	next = sooner(next, wait)
+	next = minPositive(next, wait)
 	degraded, wait := degraded(v, available, s)
-	next = sooner(next, wait)
+	next = minPositive(next, wait)
 	crashing, wait := a.loops.condition(s)
-	next = sooner(next, wait)
+	next = minPositive(next, wait)
 	nodes, wait := a.roster.condition(plane, s)
-	next = sooner(next, wait)
+	next = minPositive(next, wait)
 	return []*condition{available, progressing(s.status, plane), degraded, crashing, nodes}, next
 }
 
-// available stays True until a trouble is an outage, and returns how long that takes.
+// available keeps the condition True until a failure becomes an outage, and returns the time until then.
 func (a *assessor) available(v verdict, s snapshot) (*condition, time.Duration) {
-	outage := a.patience.observe(v, s.now)
+	outage := a.outages.observe(v, s.now)
 	if v.reason == asExpected {
 		return newCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
 	}
@@ -73,8 +74,8 @@ func (a *assessor) available(v verdict, s snapshot) (*condition, time.Duration) 
 	return newCondition(AvailableCondition, operatorv1.ConditionFalse, v.reason, v.message), 0
 }
 
-// degraded follows an Available that has been False for long enough, and returns how long that takes. Before the first
-// revision runs, being unavailable is no defect.
+// degraded is True once Available has been False for degradedAfter, and returns the time until then. Before the first
+// revision runs, an unavailable operand is not degraded.
 func degraded(v verdict, available *condition, s snapshot) (*condition, time.Duration) {
 	healthy := newCondition(DegradedCondition, operatorv1.ConditionFalse, asExpected, "")
 	if !installedOnce(s.status) || *available.Status != operatorv1.ConditionFalse {
@@ -91,12 +92,12 @@ func degraded(v verdict, available *condition, s snapshot) (*condition, time.Dur
 	return newCondition(DegradedCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
 }
 
-// progressing reports which revision runs and which is wanted. library-go's NodeInstallerProgressing counts the nodes
-// of each revision; this one names those that are not at the latest.
+// progressing reports the running and the target revision. library-go's NodeInstallerProgressing counts the nodes of
+// each revision; this condition names the nodes that are not at the latest one.
 func progressing(status *operatorv1.StaticPodOperatorStatus, plane controlPlane) *condition {
 	if !installedOnce(status) {
 		return newCondition(ProgressingCondition, operatorv1.ConditionTrue, "FirstRollout",
-			"no control-plane node runs a revision yet; look at the conditions that are Degraded for the cause")
+			"no control-plane node runs a revision yet; check the Degraded conditions for the cause")
 	}
 	latest, current := status.LatestAvailableRevision, 0
 	var behind []string
@@ -128,15 +129,16 @@ func installedOnce(status *operatorv1.StaticPodOperatorStatus) bool {
 	})
 }
 
-// sooner is the smaller of two durations of which 0 means never.
-func sooner(a, b time.Duration) time.Duration {
+// minPositive returns the smaller of two durations, where 0 means never.
+func minPositive(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)
 	}
 	return min(a, b)
 }
 
-// newCondition omits an empty message: the API drops it, and what was applied would never equal what is there.
+// newCondition omits an empty message. The API server drops it, so an applied empty message would differ from the
+// stored condition in every sync.
 func newCondition(conditionType string, status operatorv1.ConditionStatus, reason, message string) *condition {
 	c := applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(status).WithReason(reason)
 	if message != "" {

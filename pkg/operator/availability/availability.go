@@ -1,6 +1,6 @@
-// Package availability judges whether the cluster has a working cloud-controller-manager. The operand's /healthz
-// proves neither a cloud nor an API server, and an installed revision may have crashed since. What counts is a pod
-// that is Ready now, on a Node that exists, and a lease that a live process of ours renews.
+// Package availability reports whether the cluster has a working cloud-controller-manager (CCM). The operand's
+// /healthz proves neither a cloud nor an API server, and an installed revision may have crashed since. The operand is
+// available when a pod is Ready on an existing Node and a live process of ours renews the lease.
 package availability
 
 import (
@@ -40,7 +40,7 @@ const (
 
 const name = "Availability"
 
-// operandPods selects the mirror pods of the operand.
+// operandPods selects the operand's mirror pods.
 var operandPods = labels.SelectorFromSet(labels.Set{"app": operand.Name})
 
 // Options are the dependencies of New; all are required.
@@ -49,7 +49,7 @@ type Options struct {
 	// Pods and Leases watch the operand's namespace.
 	Pods   corev1informers.PodInformer
 	Leases coordinationinformers.LeaseInformer
-	// Nodes watches the Nodes of the control plane. Of a Node only its name and spec.unschedulable are read.
+	// Nodes watches the control-plane Nodes. The controller reads only a Node's name and spec.unschedulable.
 	Nodes           corev1informers.NodeInformer
 	Infrastructures configinformers.InfrastructureInformer
 	Clock           clock.PassiveClock
@@ -67,8 +67,8 @@ type controller struct {
 }
 
 // New returns the controller that writes the conditions of this package on managed platforms. It reacts to pods,
-// Nodes and the lease, and sets a timer for the moment at which its judgment may change by itself; it does not poll.
-// Sync must not run concurrently with itself, which its single queue key ensures.
+// Nodes and the lease. It does not poll: a timer requeues when the assessment may change without an event. Sync must
+// not run concurrently with itself; the single queue key ensures this.
 func New(o Options) factory.Controller {
 	c := &controller{
 		operator: o.Operator, pods: o.Pods.Lister(), leases: o.Leases.Lister(), nodes: o.Nodes.Lister(),
@@ -96,11 +96,11 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil || !known || !managed {
 		return err
 	}
-	seen, err := c.observe()
+	current, err := c.observe()
 	if err != nil {
 		return err
 	}
-	conditions, next := c.assessor.assess(seen)
+	conditions, next := c.assessor.assess(current)
 	if next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
@@ -135,7 +135,7 @@ func (c *controller) observe() (snapshot, error) {
 	return s, err
 }
 
-// topology returns how the control plane was installed, "" if the Infrastructure does not exist.
+// topology returns the control plane's topology, or "" if the Infrastructure does not exist.
 func (c *controller) topology() (configv1.TopologyMode, error) {
 	infrastructure, err := c.infrastructures.Get("cluster")
 	if apierrors.IsNotFound(err) {

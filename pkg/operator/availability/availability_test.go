@@ -21,7 +21,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// controller returns a controller over caches that hold the cluster.
+// controller returns a controller whose caches contain the cluster.
 func (c *cluster) controller(t *testing.T, platform string, clock clock.PassiveClock) (factory.Controller, v1helpers.StaticPodOperatorClient) {
 	t.Helper()
 	kube := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
@@ -62,8 +62,8 @@ func (c *cluster) sync(t *testing.T, platform string) []operatorv1.OperatorCondi
 }
 
 func TestSync(t *testing.T) {
-	const noPod = "0 of 3 cloud-controller-managers are Ready; look at the pods in openshift-cloud-controller-manager " +
-		"and at the log of their container cloud-controller-manager"
+	const noPod = "0 of 3 cloud-controller-managers are Ready; check the pods in openshift-cloud-controller-manager and " +
+		"the logs of their container cloud-controller-manager"
 	for name, tc := range map[string]struct {
 		platform string
 		change   func(c *cluster)
@@ -91,7 +91,7 @@ func TestSync(t *testing.T) {
 			want: []operatorv1.OperatorCondition{
 				{Type: "CloudControllerManagerAvailable", Status: "False", Reason: "NoReadyPod", Message: noPod},
 				{Type: "CloudControllerManagerProgressing", Status: "True", Reason: "FirstRollout",
-					Message: "no control-plane node runs a revision yet; look at the conditions that are Degraded for the cause"},
+					Message: "no control-plane node runs a revision yet; check the Degraded conditions for the cause"},
 				{Type: "CloudControllerManagerDegraded", Status: "False", Reason: "AsExpected"},
 				{Type: "CrashLoopDegraded", Status: "False", Reason: "AsExpected"},
 				{Type: "ControlPlaneNodesDegraded", Status: "False", Reason: "AsExpected", Message: "3 of 3 control-plane Nodes exist"},
@@ -112,7 +112,7 @@ func TestSync(t *testing.T) {
 				{Type: "ControlPlaneNodesDegraded", Status: "False", Reason: "AsExpected", Message: "2 of 2 control-plane Nodes exist"},
 			},
 		},
-		"a pod of somebody else does not make it run": {
+		"a foreign pod does not count": {
 			platform: "openstack",
 			change: func(c *cluster) {
 				for _, pod := range c.pods {

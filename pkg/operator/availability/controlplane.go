@@ -16,49 +16,50 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// joinTime is how long control-plane Nodes may take to join while a cluster is installed.
+// joinTime is how long control-plane Nodes may take to join during an installation.
 const joinTime = 30 * time.Minute
 
-// maxNames bounds how many Nodes a message lists.
+// maxNames limits the Nodes that a message lists.
 const maxNames = 5
 
-// controlPlane is which control-plane Nodes there are to be.
+// controlPlane is the expected set of control-plane Nodes.
 type controlPlane struct {
-	// installed is how many there are with those that are missing.
+	// installed is the expected number of Nodes, including missing ones.
 	installed int
-	// present and vanished are their names. A vanished Node was deleted while it ran a pod of the operand.
+	// present and vanished are names of Nodes. A vanished Node was deleted while it ran a pod of the operand.
 	present, vanished []string
 }
 
 // roster remembers the control-plane Nodes. library-go's node controller removes a deleted Node from
-// status.nodeStatuses, so that a status computed from there is healthy again as soon as its Nodes are dead.
-// Its zero value has seen nothing.
+// status.nodeStatuses, so that status looks healthy as soon as the dead Nodes are deleted. The zero value is ready
+// for use.
 type roster struct {
 	// seen are the Nodes of the last observation.
 	seen map[string]member
-	// vanished are Nodes that ran a pod of the operand until they were deleted.
+	// vanished are Nodes that were deleted while they ran a pod of the operand.
 	vanished map[string]bool
-	// installed is how many Nodes there were before the first of vanished was deleted.
+	// installed is the number of Nodes before the first of vanished was deleted.
 	installed int
-	// shortSince is since when there are fewer Nodes than the topology demands, without a known reason.
+	// shortSince is when the number of Nodes fell below the topology's minimum for no known reason.
 	shortSince time.Time
 }
 
-// member is what is remembered of a Node.
+// member is the recorded state of a Node.
 type member struct {
-	// ran reports whether a revision was installed there.
+	// ran reports whether a revision was installed on the Node.
 	ran bool
-	// cordoned tells a removal on purpose, which begins with a drain, from a Node that somebody deleted because its
-	// machine or its kubelet was gone.
+	// cordoned distinguishes an intended removal, which begins with a drain, from the deletion of a Node whose
+	// machine or kubelet was gone.
 	cordoned bool
 }
 
-// observe records the Nodes and returns the control plane as it was installed.
+// observe records the Nodes and returns the expected control plane.
 func (r *roster) observe(s snapshot) controlPlane {
 	now := r.members(s)
 	minimum := minimumOf(s.topology)
 	if r.seen == nil {
-		// An earlier process of the operator may have ended before it, or library-go, took notice.
+		// A Node may have been deleted between two processes of the operator, before either of them or library-go saw
+		// it.
 		r.seen, r.vanished = map[string]member{}, map[string]bool{}
 		for _, status := range s.status.NodeStatuses {
 			r.seen[status.NodeName] = member{ran: status.CurrentRevision > 0}
@@ -101,7 +102,7 @@ func (r *roster) members(s snapshot) map[string]member {
 	return now
 }
 
-// condition reports Nodes that vanished or are missing, and after what time to look again.
+// condition reports vanished or missing Nodes, and the delay until the next assessment.
 func (r *roster) condition(plane controlPlane, s snapshot) (*condition, time.Duration) {
 	left := fmt.Sprintf("%d of %d control-plane Nodes exist", len(plane.present), plane.installed)
 	if len(plane.vanished) > 0 {
@@ -119,7 +120,7 @@ func (r *roster) condition(plane controlPlane, s snapshot) (*condition, time.Dur
 	previous := v1helpers.FindOperatorCondition(s.status.Conditions, ControlPlaneNodesCondition)
 	reported := previous != nil && previous.Status == operatorv1.ConditionTrue
 	if reported && previous.Reason == "NodesVanished" {
-		// An earlier process knew which Nodes are missing.
+		// An earlier process of the operator knew the names of the missing Nodes.
 		return newCondition(previous.Type, previous.Status, previous.Reason, previous.Message), 0
 	}
 	if r.shortSince.IsZero() {
@@ -129,11 +130,11 @@ func (r *roster) condition(plane controlPlane, s snapshot) (*condition, time.Dur
 		return healthy, wait
 	}
 	return newCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesMissing", fmt.Sprintf(
-		"%s, infrastructure/cluster has the topology %s; look at the machines and kubelets of those that are missing",
+		"%s, but infrastructure/cluster has the topology %s; check the machines and kubelets of the missing Nodes",
 		left, s.topology)), 0
 }
 
-// minimumOf returns how many control-plane Nodes a topology has at least, 0 if it says nothing.
+// minimumOf returns the minimum number of control-plane Nodes of a topology, 0 if the topology defines none.
 func minimumOf(topology configv1.TopologyMode) int {
 	switch topology {
 	case configv1.HighlyAvailableTopologyMode:
@@ -147,8 +148,8 @@ func minimumOf(topology configv1.TopologyMode) int {
 	return 0
 }
 
-// on returns the pods whose Node exists: a mirror pod outlives its Node by a minute, and says nothing.
-func (p controlPlane) on(pods []*corev1.Pod) []*corev1.Pod {
+// podsOnNodes returns the pods whose Node exists. A mirror pod outlives its Node by a minute and is meaningless then.
+func (p controlPlane) podsOnNodes(pods []*corev1.Pod) []*corev1.Pod {
 	var kept []*corev1.Pod
 	for _, pod := range pods {
 		if _, found := slices.BinarySearch(p.present, pod.Spec.NodeName); found {

@@ -13,7 +13,7 @@ func (c *cluster) message(conditionType string) string {
 	return v1helpers.FindOperatorCondition(c.status.Conditions, conditionType).Message
 }
 
-// Two kubelets stall, the leader finds their instances gone and deletes their Nodes.
+// Two kubelets stop. The leader finds their instances gone and deletes their Nodes.
 func TestDeadNodesAreNoHealth(t *testing.T) {
 	events := timeline{}
 	events.renews(26, 2400)
@@ -33,7 +33,7 @@ func TestDeadNodesAreNoHealth(t *testing.T) {
 		require.Contains(t, c.message(ControlPlaneNodesCondition), "node/m2 vanished")
 		require.Contains(t, c.message(AvailableCondition), "2 of 3")
 	})
-	// A replacement completes the control plane as well as a return.
+	// A replacement completes the control plane just as the Node's return does.
 	events.at(2000, func(c *cluster, second int) { c.join("m3"); c.install("m3", second) })
 	require.Equal(t, []string{
 		"100s ControlPlaneNodesDegraded=True NodesVanished",
@@ -41,7 +41,7 @@ func TestDeadNodesAreNoHealth(t *testing.T) {
 	}, events.run(t, threeMasters, 2400))
 }
 
-func TestARemovalOnPurposeIsNoTrouble(t *testing.T) {
+func TestAnIntendedRemovalIsNoFailure(t *testing.T) {
 	events := timeline{}
 	events.renews(26, 400)
 	// A machine is replaced: the new one joins, the old one is drained and deleted.
@@ -162,13 +162,13 @@ func TestAnOperatorThatStartsLateFindsTheVanishedNode(t *testing.T) {
 		events.at(100, func(c *cluster, second int) { c.join("m2"); c.install("m2", second) })
 		require.Equal(t, []string{"100s ControlPlaneNodesDegraded=False AsExpected"}, events.run(t, start, 2400))
 	})
-	t.Run("nothing but the topology tells", func(t *testing.T) {
+	t.Run("only the topology shows it", func(t *testing.T) {
 		start := func() *cluster { c := threeMasters(); c.leave("m2"); delete(c.pods, "m2"); return c }
 		events := timeline{}
 		events.renews(26, 2400)
 		events.at(2000, func(c *cluster, _ int) {
-			require.Equal(t, "2 of 3 control-plane Nodes exist, infrastructure/cluster has the topology HighlyAvailable; "+
-				"look at the machines and kubelets of those that are missing", c.message(ControlPlaneNodesCondition))
+			require.Equal(t, "2 of 3 control-plane Nodes exist, but infrastructure/cluster has the topology HighlyAvailable; "+
+				"check the machines and kubelets of the missing Nodes", c.message(ControlPlaneNodesCondition))
 		})
 		require.Equal(t, []string{"1800s ControlPlaneNodesDegraded=True NodesMissing"}, events.run(t, start, 2400))
 	})
@@ -190,7 +190,7 @@ func TestProgressingNamesTheNodesThatAreBehind(t *testing.T) {
 	}{
 		"none runs anything": {
 			revisions: []int32{0, 0}, reason: "FirstRollout",
-			message: "no control-plane node runs a revision yet; look at the conditions that are Degraded for the cause",
+			message: "no control-plane node runs a revision yet; check the Degraded conditions for the cause",
 		},
 		"all are at the latest": {
 			revisions: []int32{5, 5, 5}, reason: "AsExpected", message: "3 of 3 control-plane nodes run revision 5",

@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	// maxBackOff is the kubelet's longest wait between two starts of a container.
+	// maxBackOff is the kubelet's maximum delay between two starts of a container.
 	maxBackOff = 5 * time.Minute
 
-	// shortRun is the longest run after which the kubelet still increases its wait, twice the longest.
+	// shortRun is the longest run after which the kubelet still increases its back-off: twice the maximum.
 	shortRun = 2 * maxBackOff
 
-	// minStable is how long a container must run, at least, before an earlier failure is over.
+	// minStable is the minimum run after which an earlier failure is over.
 	minStable = 2 * time.Minute
 
-	// crashLoopAfter is how long a container must keep exiting before that degrades the operator.
+	// crashLoopAfter is how long a container must keep exiting before the operator degrades.
 	crashLoopAfter = 5 * time.Minute
 )
 
-// crashLoops remembers the containers that keep exiting. The kubelet's status shows a moment only: between two exits a
-// container runs, for a second or a minute, and its restart count includes restarts of months ago.
+// crashLoops records the containers that keep exiting. The kubelet's status does not suffice: a crash-looping
+// container is Running between two exits, and its restart count includes restarts of months ago.
 type crashLoops map[containerOn]*crashLoop
 
-// containerOn is a container of the static pod on a node, of whatever revision: a revision that fails like the one
-// before is the same trouble.
+// containerOn identifies a container of the static pod on a node, regardless of the revision. If two revisions in a
+// row fail, that is one crash loop.
 type containerOn struct{ node, container string }
 
 func (c containerOn) compare(other containerOn) int {
@@ -43,23 +43,24 @@ func (c containerOn) compare(other containerOn) int {
 
 // crashLoop is a series of short runs.
 type crashLoop struct {
-	// since is when the first of them began, exits how many of them ended while this process looked.
+	// since is the start of the first run, exits the number of exits that this process saw.
 	since    time.Time
 	exits    int
 	lastExit time.Time
-	// text is what the condition says, beginning with subject, which stays the same from exit to exit.
+	// text is the condition's message. It begins with subject, which stays the same from exit to exit.
 	subject, text string
-	// stableAfter is how long a run must be to end the series.
+	// stableAfter is the length of a run that ends the series.
 	stableAfter time.Duration
 }
 
-// observe records the containers of pods, and returns in how long one of them will have run for long enough, 0 if none.
+// observe records the containers of pods. It returns the time until one of them will have run long enough to end its
+// series, 0 if none.
 func (c crashLoops) observe(pods []*corev1.Pod, plane controlPlane, now time.Time) time.Duration {
 	var next time.Duration
 	for _, pod := range pods {
 		containers := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 		for _, container := range containers {
-			next = sooner(next, c.record(containerOn{pod.Spec.NodeName, container.Name}, pod.Name, container, now))
+			next = minPositive(next, c.record(containerOn{pod.Spec.NodeName, container.Name}, pod.Name, container, now))
 		}
 		maps.DeleteFunc(c, func(key containerOn, _ *crashLoop) bool {
 			return key.node == pod.Spec.NodeName && len(containers) > 0 &&
@@ -73,17 +74,18 @@ func (c crashLoops) observe(pods []*corev1.Pod, plane controlPlane, now time.Tim
 	return next
 }
 
-// record counts the container's last exit, if it ended a short run and is new, and forgets the series once the
-// container has run for long enough. It returns in how long that will be.
+// record counts the container's last exit if it is new and ended a short run. It drops the series once the container
+// has run long enough, and returns the time until then.
 func (c crashLoops) record(key containerOn, pod string, container corev1.ContainerStatus, now time.Time) time.Duration {
-	// Only an exit after which the kubelet starts the container again: one of a pod that is replaced is no failure.
+	// LastTerminationState has only exits after which the kubelet restarts the container. The exit of a replaced pod
+	// is not a failure.
 	last, running, ended := container.LastTerminationState.Terminated, container.State.Running, container.State.Terminated
 	var left time.Duration
 	if running != nil {
 		left = c.stableAfter(key, last) - now.Sub(running.StartedAt.Time)
 	}
 	if running != nil && left <= 0 || ended != nil && ended.ExitCode == 0 && container.Ready {
-		// It runs, or is an init container that has done its work.
+		// The container is stable, or is an init container that has completed.
 		delete(c, key)
 		return 0
 	}
@@ -100,8 +102,8 @@ func (c crashLoops) record(key containerOn, pod string, container corev1.Contain
 	return left
 }
 
-// stableAfter returns how long a run must be to end a series: clearly longer than the run before, whose length a pod of
-// another revision does not show.
+// stableAfter returns the length of a run that ends a series: clearly longer than the previous run. A pod of another
+// revision does not show the previous run; the recorded value applies then.
 func (c crashLoops) stableAfter(key containerOn, last *corev1.ContainerStateTerminated) time.Duration {
 	switch {
 	case last != nil && isShort(last):
@@ -130,8 +132,8 @@ func (l *crashLoop) add(pod, container string, last *corev1.ContainerStateTermin
 	}
 }
 
-// condition reports the containers that have kept exiting for long enough, and after what time to look again. A series
-// that an earlier process reported needs no second exit to be believed.
+// condition reports the containers that have kept exiting for crashLoopAfter, and the delay until the next
+// assessment. A single exit suffices for a series that an earlier process of the operator reported.
 func (c crashLoops) condition(s snapshot) (*condition, time.Duration) {
 	reported := ""
 	previous := v1helpers.FindOperatorCondition(s.status.Conditions, CrashLoopCondition)
@@ -147,7 +149,7 @@ func (c crashLoops) condition(s snapshot) (*condition, time.Duration) {
 		case strings.Contains(reported, loop.subject), left <= 0 && loop.exits > 1:
 			texts = append(texts, loop.text)
 		default:
-			next = sooner(next, max(0, left))
+			next = minPositive(next, max(0, left))
 		}
 	}
 	if len(texts) == 0 {
@@ -157,5 +159,5 @@ func (c crashLoops) condition(s snapshot) (*condition, time.Duration) {
 		texts = append(texts[:maxNames], fmt.Sprintf("%d more", rest))
 	}
 	return newCondition(CrashLoopCondition, operatorv1.ConditionTrue, "CrashLooping",
-		strings.Join(texts, "; ")+"; correct what the message names, else look at the log of the container"), next
+		strings.Join(texts, "; ")+"; correct what the message names, or read the container's log"), next
 }

@@ -12,22 +12,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// lastWords is a termination message as a CCM leaves it: the tail of its log.
-const lastWords = `I1121 09:00:00.000001       1 flags.go:64] FLAG: --cloud-config="/etc/kubernetes/static-pod-resources/secrets/cloud-config/cloud.conf"
+// terminationTail is a CCM's termination message: the tail of its log.
+const terminationTail = `I1121 09:00:00.000001       1 flags.go:64] FLAG: --cloud-config="/etc/kubernetes/static-pod-resources/secrets/cloud-config/cloud.conf"
 I1121 09:00:00.000002       1 flags.go:64] FLAG: --vmodule=""
 F1121 09:00:01.123457       1 main.go:72] Cloud provider could not be initialized: Post "https://ccm:hunter2@keystone:1/v3": connection refused
 `
 
 const crashLoopMessage = `container cloud-controller-manager of pod/cloud-controller-manager-m1 keeps exiting, last with code 255 and ` +
 	`"Cloud provider could not be initialized: Post \"https://<redacted>@keystone:1/v3\": connection refused"; ` +
-	`correct what the message names, else look at the log of the container`
+	`correct what the message names, or read the container's log`
 
-// crashes lets the container of node exit after each run of so many seconds, from the given second on and until the end. The
-// kubelet waits 10 s at first, twice as long each time, and 5 minutes at most.
+// crashes makes the container of node exit after each run of the given length in seconds, from the given second until
+// the end. The kubelet's back-off starts at 10 s and doubles up to 5 minutes.
 func (l timeline) crashes(node string, from, runs, end int) {
 	backOff := 10
 	for second := from; second < end; {
-		l.at(second, func(c *cluster, second int) { c.exit(node, second, lastWords) })
+		l.at(second, func(c *cluster, second int) { c.exit(node, second, terminationTail) })
 		second += backOff
 		if second >= end {
 			return
@@ -38,7 +38,7 @@ func (l timeline) crashes(node string, from, runs, end int) {
 	}
 }
 
-func TestACrashLoopIsOneTrouble(t *testing.T) {
+func TestACrashLoopIsOneFailure(t *testing.T) {
 	for _, runs := range []int{1, 20, 100} {
 		t.Run(fmt.Sprintf("of runs of %d s", runs), func(t *testing.T) {
 			start := func() *cluster { c := threeMasters(); c.start("m1", -runs); return c }
@@ -46,7 +46,7 @@ func TestACrashLoopIsOneTrouble(t *testing.T) {
 			events.renews(26, 5000)
 			events.crashes("m1", 1, runs, 3600)
 			events.at(3000, func(c *cluster, _ int) { require.Equal(t, crashLoopMessage, c.message(CrashLoopCondition)) })
-			// What kept it from starting is gone.
+			// The cause of the crash is removed.
 			events.at(3600, func(c *cluster, second int) { c.start("m1", second) })
 			stable := 3600 + max(120, 2*runs)
 			require.Equal(t, []string{
@@ -79,13 +79,13 @@ func TestAllCrashLoopingIsAnOutageWithoutAnEnd(t *testing.T) {
 func TestAFailureThatPassesIsNoCrashLoop(t *testing.T) {
 	for name, events := range map[string]func(timeline){
 		"a leader that lost its lease after a long run": func(l timeline) {
-			l.at(10, func(c *cluster, second int) { c.exit("m1", second, lastWords); c.start("m1", second) })
+			l.at(10, func(c *cluster, second int) { c.exit("m1", second, terminationTail); c.start("m1", second) })
 		},
 		"a container that fails twice and then runs": func(l timeline) { l.crashes("m1", 10, 1, 42) },
 		"a short run, hours after the last": func(l timeline) {
 			l.crashes("m1", 10, 1, 42)
-			l.at(3000, func(c *cluster, second int) { c.exit("m1", second, lastWords); c.start("m1", second) })
-			l.at(3003, func(c *cluster, second int) { c.exit("m1", second, lastWords); c.start("m1", second) })
+			l.at(3000, func(c *cluster, second int) { c.exit("m1", second, terminationTail); c.start("m1", second) })
+			l.at(3003, func(c *cluster, second int) { c.exit("m1", second, terminationTail); c.start("m1", second) })
 		},
 		"revisions that replace each other": func(l timeline) {
 			for second := 100; second < 2000; second += 100 {
@@ -108,7 +108,7 @@ func TestAFailureThatPassesIsNoCrashLoop(t *testing.T) {
 	}
 }
 
-func TestARevisionThatFailsLikeTheOneBeforeIsTheSameTrouble(t *testing.T) {
+func TestARevisionThatFailsLikeThePreviousOneIsTheSameFailure(t *testing.T) {
 	events := timeline{}
 	events.renews(26, 2000)
 	start := func() *cluster { c := threeMasters(); c.start("m1", -1); return c }
@@ -128,7 +128,7 @@ func TestARestartedOperatorGoesOnReportingACrashLoop(t *testing.T) {
 	start := func() *cluster {
 		c := threeMasters()
 		c.start("m1", -2)
-		c.exit("m1", -1, lastWords)
+		c.exit("m1", -1, terminationTail)
 		c.status.Conditions = append(c.status.Conditions, operatorv1.OperatorCondition{
 			Type: CrashLoopCondition, Status: operatorv1.ConditionTrue, Reason: "CrashLooping", Message: crashLoopMessage,
 		})
@@ -201,7 +201,7 @@ func TestOneExitIsNoCrashLoopHoweverLongTheRunWas(t *testing.T) {
 	start := func() *cluster { c := threeMasters(); c.start("m1", -360); return c }
 	events := timeline{}
 	events.renews(26, 1000)
-	events.at(10, func(c *cluster, second int) { c.exit("m1", second, lastWords) })
+	events.at(10, func(c *cluster, second int) { c.exit("m1", second, terminationTail) })
 	events.at(300, func(c *cluster, second int) { c.start("m1", second) })
 	require.Empty(t, of(events.run(t, start, 1000), CrashLoopCondition))
 }
@@ -213,7 +213,7 @@ func TestTheListOfCrashLoopsIsBounded(t *testing.T) {
 			loops[containerOn{name, "c"}] = &crashLoop{since: begin, exits: 2, subject: "reported", text: name}
 		}
 		got, next := loops.condition(snapshot{now: begin.Add(crashLoopAfter), status: &operatorv1.StaticPodOperatorStatus{}})
-		require.Equal(t, want+" what the message names, else look at the log of the container", *got.Message)
+		require.Equal(t, want+" what the message names, or read the container's log", *got.Message)
 		require.Zero(t, next)
 	}
 }

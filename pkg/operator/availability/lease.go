@@ -12,44 +12,44 @@ import (
 )
 
 // settleTime is how long a new holder must keep the lease before it counts as working. A CCM that cannot reach its
-// cloud acquires the lease, fails to start its controllers and exits; the lease then names a dead process until it
+// cloud acquires the lease, fails to start its controllers and exits. The lease then names a dead process until it
 // expires.
 const settleTime = 30 * time.Second
 
-// stampPrecision is how much later than its stamp a container may have started: the API cuts the time to a second,
-// while the times of a lease have microseconds. Both are read from the clock of the same node.
+// stampPrecision is the precision of a container's start time: the API truncates it to a second, while the times of a
+// lease have microseconds. The same node's clock provides both.
 const stampPrecision = time.Second
 
-// tenure is what is known about the process that a lease names.
+// tenure is the state of the lease's holder.
 type tenure int
 
 const (
 	vacant   tenure = iota // no process holds the lease
 	expired                // the holder has stopped renewing
-	foreign                // the holder is no container of ours
+	foreign                // the holder is not a container of ours
 	cutOff                 // the holder is, or was, on a Node that vanished
 	ended                  // the holder was a container of ours
-	starting               // the holder is a container of ours and has yet to prove that it stays up
-	leading                // the holder is a container of ours that has stayed up
+	starting               // the holder is a container of ours that has not held the lease for settleTime yet
+	leading                // the holder is a container of ours that has held the lease for settleTime
 )
 
-// leadership is a tenure at one moment.
+// leadership describes the lease's holder at one moment.
 type leadership struct {
 	tenure tenure
-	// identity is that of the lease, node where its process runs or ran, if known.
+	// identity is the lease's holder identity, node the node of the holder's process, if known.
 	identity, node string
-	// acquired is when the process got the lease.
+	// acquired is when the holder acquired the lease.
 	acquired time.Time
-	// runsFor is how long the lease runs without a renewal, 0 when it has run out.
+	// runsFor is the time until the lease expires without a renewal, 0 if it has expired.
 	runsFor time.Duration
-	// settlesIn is how long a starting process has yet to stay up.
+	// settlesIn is how much longer a starting holder must keep the lease.
 	settlesIn time.Duration
 }
 
-// leadershipOf judges the process behind the lease. A name proves nothing: the predecessor's process on the same host
-// has the same one. A holder is ours only if it acquired the lease after the container of our pod on its node started;
-// one that acquired within the second in which the container started is. vanished are Nodes that are gone but ran a pod
-// of ours.
+// leadershipOf returns the state of the lease's holder. The identity does not prove that the holder is ours: the
+// predecessor's process on the same host uses the same host name. A holder is ours only if it acquired the lease
+// after our container on its node started. An acquisition within the second of the container's start counts as ours.
+// vanished are deleted Nodes that ran a pod of ours.
 func leadershipOf(lease *coordinationv1.Lease, pods []*corev1.Pod, vanished []string, now time.Time) leadership {
 	l := leadership{identity: ptr.Deref(lease.Spec.HolderIdentity, ""), runsFor: remaining(lease, now)}
 	var nodes []string
@@ -82,7 +82,7 @@ func leadershipOf(lease *coordinationv1.Lease, pods []*corev1.Pod, vanished []st
 // judge compares the lease with the container on the holder's node.
 func (l *leadership) judge(lease *coordinationv1.Lease, container corev1.ContainerStatus, now time.Time) {
 	if lease.Spec.AcquireTime == nil {
-		// Every leader election of client-go writes it.
+		// client-go's leader election always sets AcquireTime.
 		l.tenure = foreign
 		return
 	}
@@ -92,11 +92,11 @@ func (l *leadership) judge(lease *coordinationv1.Lease, container corev1.Contain
 	case running == nil:
 		l.tenure = ended
 		if last != nil && !renewed.Before(last.FinishedAt.Add(stampPrecision)) {
-			// Renewed after our container ended.
+			// The lease was renewed after our container ended.
 			l.tenure = foreign
 		}
 	case l.acquired.Before(running.StartedAt.Time):
-		// An earlier container of ours may have acquired it, but cannot have renewed it since.
+		// An earlier container of ours may have acquired the lease, but it cannot have renewed it since.
 		l.tenure = ended
 		if !renewed.Before(running.StartedAt.Add(stampPrecision)) {
 			l.tenure = foreign
@@ -110,8 +110,8 @@ func (l *leadership) judge(lease *coordinationv1.Lease, container corev1.Contain
 	}
 }
 
-// remaining is how long the lease runs from now without a renewal. Clocks within a control plane agree to much less
-// than the duration of a lease.
+// remaining returns the time until the lease expires without a renewal. Clock skew within a control plane is much
+// smaller than the lease's duration.
 func remaining(lease *coordinationv1.Lease, now time.Time) time.Duration {
 	renewed := lease.Spec.RenewTime
 	if renewed == nil {
@@ -124,8 +124,8 @@ func duration(lease *coordinationv1.Lease) time.Duration {
 	return time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
 }
 
-// nodeOf returns the node that goes by the identity "<hostname>_<UUID>", or "". A node's name may be its host's full
-// name where the host calls itself by the short one, or the other way round.
+// nodeOf returns the node with the identity "<hostname>_<UUID>", or "". Node name and host name may differ in form:
+// one may be the full name and the other the short one.
 func nodeOf(identity string, nodes []string) string {
 	host, _, _ := strings.Cut(identity, "_")
 	byShortName := ""
@@ -145,7 +145,7 @@ func short(host string) string {
 	return name
 }
 
-// containerStatus returns the status of the pod's container of that name, empty if the kubelet has not reported one.
+// containerStatus returns the status of the named container, empty if the kubelet has not reported one.
 func containerStatus(pod *corev1.Pod, name string) corev1.ContainerStatus {
 	for _, status := range pod.Status.ContainerStatuses {
 		if status.Name == name {
@@ -155,7 +155,7 @@ func containerStatus(pod *corev1.Pod, name string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{}
 }
 
-// terminated returns how the container ended last, nil if it has not.
+// terminated returns the container's last termination, nil if there is none.
 func terminated(container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	if container.State.Terminated != nil {
 		return container.State.Terminated

@@ -67,7 +67,7 @@ func TestTheProcessBehindALease(t *testing.T) {
 		"a host without a pod of ours is foreign": {
 			change: func(c *cluster) { c.acquire("laptop", "x", -100); c.renew(0) }, want: foreign,
 		},
-		"a lease without a time of acquisition is nobody's of ours": {
+		"a lease without an acquire time is foreign": {
 			change: func(c *cluster) { c.lease.Spec.AcquireTime = nil }, want: foreign, node: "m0",
 		},
 		"a lease that has run out": {
@@ -97,7 +97,7 @@ func TestAShortHostNameMeansTheFirstOfTheNodesThatShareIt(t *testing.T) {
 	}
 }
 
-// The predecessor's pod has the host's name too. It leads until somebody stops it.
+// The predecessor's pod uses the same host name. It leads until the administrator stops it.
 func TestAForeignLeaderOfTheSameHostIsNotOurs(t *testing.T) {
 	start := func() *cluster {
 		c := newCluster("m0", "m1", "m2")
@@ -110,7 +110,7 @@ func TestAForeignLeaderOfTheSameHostIsNotOurs(t *testing.T) {
 	}
 	events := timeline{}
 	events.renews(16, 300)
-	// It is stopped; its last renewal was in second 276.
+	// The predecessor stops; its last renewal was in second 276.
 	events.at(420, func(c *cluster, second int) { c.acquire("m1", "ours", second) })
 	events.renews(446, 700)
 	require.Equal(t, []string{
@@ -127,14 +127,14 @@ func TestAForeignLeaderThatTakesOverIsAnOutageAfterTheLeaseOfOurs(t *testing.T) 
 	events.renews(36, 500)
 	require.Equal(t, []string{
 		"10s CloudControllerManagerAvailable=True ForeignLeader",
-		// 137 s of our lease and as much patience, after our renewal in second 0.
+		// 137 s of our lease and an equal grace period, after our renewal in second 0.
 		"274s CloudControllerManagerAvailable=False ForeignLeader",
 	}, of(events.run(t, threeMasters, 500), AvailableCondition))
 }
 
 func threeMasters() *cluster { return newCluster("m0", "m1", "m2") }
 
-// A standby sees a renewal up to 57 s late, counts the lease's duration from then, and tries every 26 to 57 s.
+// A standby sees a renewal up to 57 s late, counts the lease's duration from then, and retries every 26 to 57 s.
 const (
 	firstTakeover = 137
 	lastTakeover  = 137 + 57 + 57
@@ -143,7 +143,7 @@ const (
 func TestTheDeathOfTheLeadersNodeIsNoOutage(t *testing.T) {
 	for _, takeover := range []int{firstTakeover, 163, 194, 220, lastTakeover} {
 		for _, death := range []int{1, 25} {
-			// The mirror pod and the Node vanish never, soon, around the expiry, or late.
+			// The mirror pod and the Node are deleted never, soon, around the expiry, or late.
 			for _, vanishes := range []int{0, 30, 60, 120, 136, 137, 138, 180, 250} {
 				t.Run(fmt.Sprintf("takeover after %d s, death after %d s, vanishes after %d s", takeover, death, vanishes), func(t *testing.T) {
 					series := nodeDeath(death, vanishes, takeover).run(t, threeMasters, 450)
@@ -176,7 +176,7 @@ func nodeDeath(death, vanishes, takeover int) timeline {
 
 func TestTheDeathOfANodeFromSecondToSecond(t *testing.T) {
 	require.Equal(t, []string{
-		// The process may live: only its Node is gone.
+		// The process may still run: only its Node is gone.
 		"60s CloudControllerManagerAvailable=True LeaderCutOff",
 		"60s ControlPlaneNodesDegraded=True NodesVanished",
 		"137s CloudControllerManagerAvailable=True LeaseExpired",
@@ -193,7 +193,7 @@ func TestALeaseThatNobodyTakesIsAnOutage(t *testing.T) {
 	}, timeline{}.run(t, threeMasters, 600))
 }
 
-// A process that renews though its Node and its mirror pod are gone is not under our control.
+// A process that renews after its Node and its mirror pod are gone is not under our control.
 func TestALeaderWhoseNodeVanishedButRenewsIsAnOutageInTheEnd(t *testing.T) {
 	events := timeline{}
 	events.renews(26, 600)
@@ -207,8 +207,8 @@ func TestALeaderWhoseNodeVanishedButRenewsIsAnOutageInTheEnd(t *testing.T) {
 	}, events.run(t, threeMasters, 600))
 }
 
-// With the cloud down each new holder acquires, skips its controllers and exits. The lease names a dead process for all of
-// its duration, again and again.
+// While the cloud is down, each new holder acquires the lease, skips its controllers and exits. The lease names a
+// dead process for its whole duration, again and again.
 func TestLeadersThatDieInStartUpAreOneOutage(t *testing.T) {
 	events := timeline{}
 	events.at(5, func(c *cluster, second int) { c.exit("m0", second, "") })
@@ -232,7 +232,7 @@ func TestLeadersThatDieInStartUpAreOneOutage(t *testing.T) {
 	}
 }
 
-// The same, where the kubelet starts the holder again at once: the pod is there and Ready, its lease is a dead one's.
+// The kubelet restarts the holder immediately: the pod exists and is Ready, but its lease is the dead process's.
 func TestALeaderThatRestartedDoesNotLead(t *testing.T) {
 	events := timeline{}
 	events.at(49, (*cluster).renew)
@@ -260,7 +260,7 @@ func TestAHolderThatFailsAtTheLastMomentIsAnOutageAtOnce(t *testing.T) {
 	events := timeline{}
 	events.at(270, func(c *cluster, second int) { c.acquire("m1", "second", second) })
 	events.at(280, func(c *cluster, second int) { c.exit("m1", second, "") })
-	// The next one gets no time of its own.
+	// The next holder gets no extra time.
 	events.at(290, func(c *cluster, second int) { c.acquire("m2", "third", second) })
 	events.renews(316, 500)
 	require.Equal(t, []string{
@@ -289,7 +289,7 @@ func TestNoReadyPodIsAnOutageWhenItHasLasted(t *testing.T) {
 }
 
 func TestARestartOfTheOperatorIsNoOutage(t *testing.T) {
-	// The node died just before; what the operator knew is lost.
+	// The node died just before the restart; the operator's state is lost.
 	restarted := func() *cluster { c := threeMasters(); c.exit("m0", 0, ""); return c }
 	events := timeline{}
 	events.at(lastTakeover, func(c *cluster, second int) { c.acquire("m1", "second", second) })
@@ -297,7 +297,7 @@ func TestARestartOfTheOperatorIsNoOutage(t *testing.T) {
 	for _, change := range of(events.run(t, restarted, 600), AvailableCondition) {
 		require.Contains(t, change, "=True")
 	}
-	// An outage stays one until a leader has settled.
+	// An outage lasts until a leader has settled.
 	down := func() *cluster { c := restarted(); c.status.Conditions[0].Status = operatorv1.ConditionFalse; return c }
 	for _, change := range of(events.run(t, down, 600), AvailableCondition) {
 		require.Equal(t, strings.HasPrefix(change, "281s "), strings.Contains(change, "=True"), change)

@@ -30,10 +30,11 @@ var begin = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
 func at(second int) time.Time { return begin.Add(time.Duration(second) * time.Second) }
 
-// stamp is a time as the API stores it.
+// stamp returns a time in the API's precision.
 func stamp(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
 
-// newCluster has a running pod on each node since before begin. The first one leads, and Available is True.
+// newCluster returns a cluster with a pod on each node that has been running since before begin. The first pod leads,
+// and Available is True.
 func newCluster(nodes ...string) *cluster {
 	c := &cluster{
 		nodes: map[string]*corev1.Node{}, pods: map[string]*corev1.Pod{},
@@ -58,13 +59,13 @@ func (c *cluster) join(node string) {
 	c.status.NodeStatuses = append(c.status.NodeStatuses, operatorv1.NodeStatus{NodeName: node, CurrentRevision: 3})
 }
 
-// leave deletes a Node, and library-go's entry for it.
+// leave deletes a Node and library-go's entry for it.
 func (c *cluster) leave(node string) {
 	delete(c.nodes, node)
 	c.status.NodeStatuses = slices.DeleteFunc(c.status.NodeStatuses, func(s operatorv1.NodeStatus) bool { return s.NodeName == node })
 }
 
-// install makes a new pod whose container starts and is Ready.
+// install creates a pod whose container starts and becomes Ready.
 func (c *cluster) install(node string, second int) {
 	c.pods[node] = &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -85,7 +86,7 @@ func (c *cluster) container(node string) *corev1.ContainerStatus {
 	return &c.pods[node].Status.ContainerStatuses[1]
 }
 
-// start starts the container, which is Ready at once.
+// start starts the container, which is Ready immediately.
 func (c *cluster) start(node string, second int) {
 	container := c.container(node)
 	if container.LastTerminationState.Terminated != nil {
@@ -95,7 +96,7 @@ func (c *cluster) start(node string, second int) {
 	c.ready(node, true)
 }
 
-// exit ends the container; the kubelet waits before it starts it again.
+// exit ends the container; the kubelet restarts it after a back-off.
 func (c *cluster) exit(node string, second int, message string) {
 	container := c.container(node)
 	container.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
@@ -113,7 +114,7 @@ func (c *cluster) ready(node string, ready bool) {
 	c.pods[node] = pod
 }
 
-// acquire gives the lease to a process on the host.
+// acquire assigns the lease to a process on the host.
 func (c *cluster) acquire(host, process string, second int) {
 	c.lease = c.lease.DeepCopy()
 	c.lease.Spec = coordinationv1.LeaseSpec{
@@ -161,22 +162,22 @@ func (c *cluster) apply(second int, a *assessor) (changes []string, next time.Du
 	return changes, next
 }
 
-// timeline is what happens in which second.
+// timeline has the events by second.
 type timeline map[int][]func(c *cluster, second int)
 
 func (l timeline) at(second int, do func(c *cluster, second int)) {
 	l[second] = append(l[second], do)
 }
 
-// renews makes the lease be renewed at from and every 26 s until the end.
+// renews adds renewals of the lease at from and every 26 s until the end.
 func (l timeline) renews(from, end int) {
 	for second := from; second < end; second += 26 {
 		l.at(second, (*cluster).renew)
 	}
 }
 
-// run lets the time pass and returns every change of a condition after the first assessment. It assesses every second, and
-// then once more only when something happens or the assessor asked for it: both must see the same.
+// run simulates the timeline and returns every change of a condition after the first assessment. It assesses twice:
+// every second, and only after events and requested delays. Both runs must yield the same changes.
 func (l timeline) run(t *testing.T, start func() *cluster, seconds int) []string {
 	t.Helper()
 	everySecond, cluster := l.simulate(start(), seconds, func(int, bool, int) bool { return true })
@@ -211,7 +212,7 @@ func (l timeline) simulate(c *cluster, seconds int, look func(second int, happen
 	return series, c
 }
 
-// of keeps the changes of one condition.
+// of returns the changes of one condition.
 func of(series []string, conditionType string) []string {
 	kept := []string{}
 	for _, change := range series {

@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
 )
 
-// Nothing happens any more once the holder of the lease stands still: no event, and so nobody but a timer to notice.
+// No event occurs after the lease's holder stops, so only a timer can detect the expiry.
 func TestItComesBackByItselfWhenTheLeaseIsNotRenewed(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(begin)
 	recorder := events.NewInMemoryRecorder("test", clock)
@@ -45,7 +45,7 @@ func TestItComesBackByItselfWhenTheLeaseIsNotRenewed(t *testing.T) {
 	require.Equal(t, operatorv1.ConditionTrue, status(DegradedCondition))
 }
 
-// dateConditions dates the conditions by the fake clock, as the real client does.
+// dateConditions sets the conditions' transition times from the fake clock, as the real client does.
 func dateConditions(
 	t *testing.T, operator v1helpers.StaticPodOperatorClient, before *operatorv1.StaticPodOperatorStatus, now time.Time,
 ) {
@@ -53,7 +53,7 @@ func dateConditions(
 	_, status, version, err := operator.GetStaticPodOperatorState()
 	require.NoError(t, err)
 	status = status.DeepCopy()
-	// The fake client drops them.
+	// The fake client drops the transition times.
 	status.NodeStatuses = before.NodeStatuses
 	for i := range status.Conditions {
 		c := &status.Conditions[i]

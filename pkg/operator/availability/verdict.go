@@ -14,34 +14,35 @@ import (
 
 const asExpected = "AsExpected"
 
-// minPatience is the patience where there is no lease whose duration sets it.
-const minPatience = 2 * time.Minute
+// minGracePeriod is the grace period without a lease whose duration defines it.
+const minGracePeriod = 2 * time.Minute
 
-// verdict is what pods and lease show at one moment.
+// verdict is the state of pods and lease at one moment.
 type verdict struct {
-	// reason is asExpected when all is well.
+	// reason is asExpected if the operand works.
 	reason, message string
 	// ready reports whether any pod is Ready.
 	ready  bool
 	leader leadership
-	// patience is how long a trouble must last before it is an outage: as long as the lease's duration. After a leader's
-	// death its lease runs out. Standbys look at it only every 26 to 57 s, the jittered retry period: they may count its
-	// duration from one period late and try one period late again. The only pod of a single node is away for less.
-	patience time.Duration
+	// gracePeriod is how long a failure must last before it is an outage: the lease's duration. After a leader's
+	// death the lease has to expire first. Standbys look at it only every 26 to 57 s, the jittered retry period. They
+	// may start to count its duration one period late, and retry one period late. The single pod of a single-node
+	// cluster recovers faster.
+	gracePeriod time.Duration
 }
 
-// judge looks at the operand's pods on the Nodes of plane, and at its lease. Messages hold nothing that changes with
-// the clock: each of them is written to the API.
+// judge evaluates the operand's pods on the Nodes of plane, and its lease. Messages contain nothing that changes with
+// the clock, because every change is written to the API.
 func judge(pods []*corev1.Pod, lease *coordinationv1.Lease, plane controlPlane, now time.Time) verdict {
 	ready := readyNodes(pods)
 	v := verdict{
-		ready:    len(ready) > 0,
-		leader:   leadershipOf(lease, pods, plane.vanished, now),
-		patience: max(minPatience, duration(lease)),
+		ready:       len(ready) > 0,
+		leader:      leadershipOf(lease, pods, plane.vanished, now),
+		gracePeriod: max(minGracePeriod, duration(lease)),
 	}
 	readyText := fmt.Sprintf("%d of %d cloud-controller-managers are Ready", len(ready), plane.installed)
 	if !v.ready {
-		v.reason, v.message = "NoReadyPod", fmt.Sprintf("%s%s; look at the pods in %s and at the log of their container %s",
+		v.reason, v.message = "NoReadyPod", fmt.Sprintf("%s%s; check the pods in %s and the logs of their container %s",
 			readyText, waitingText(pods), operand.Namespace, operand.Name)
 		return v
 	}
@@ -49,26 +50,26 @@ func judge(pods []*corev1.Pod, lease *coordinationv1.Lease, plane controlPlane, 
 	return v
 }
 
-// describe returns a reason, asExpected for a leader that works, and a message.
+// describe returns the condition's reason and message. The reason is asExpected for a working leader.
 func (l *leadership) describe(readyText string) (reason, message string) {
 	const lease = "lease/" + operand.Lease + " in " + operand.Namespace
 	held := fmt.Sprintf("%s is held by %q", lease, l.identity)
 	switch l.tenure {
 	case vacant:
 		return "NoLeader", fmt.Sprintf("%s has no holder although %s; "+
-			"look in the logs of the container %s for why they cannot acquire it", lease, readyText, operand.Name)
+			"check the logs of the container %s for why they cannot acquire it", lease, readyText, operand.Name)
 	case expired:
 		return "LeaseExpired", fmt.Sprintf("%q has stopped renewing %s and no standby has taken over although %s; "+
-			"look in the logs of the container %s for errors of leader election", l.identity, lease, readyText, operand.Name)
+			"check the logs of the container %s for leader-election errors", l.identity, lease, readyText, operand.Name)
 	case foreign:
-		return "ForeignLeader", fmt.Sprintf("%s, which is no container of a pod %s of this operator; "+
+		return "ForeignLeader", fmt.Sprintf("%s, which is not a container of this operator's %s pods; "+
 			"stop that cloud-controller-manager", held, operand.Name)
 	case cutOff:
 		return "LeaderCutOff", fmt.Sprintf("%s on node/%s, which is no longer a control-plane Node; "+
 			"make sure that the machine is off, or that its kubelet registers the Node again", held, l.node)
 	case ended:
 		return "LeaderEnded", fmt.Sprintf("%s, a container on node/%s that has ended; "+
-			"%s and may take over when the lease expires; if none does, look at their logs", held, l.node, readyText)
+			"%s and may take over when the lease expires; if none does, check their logs", held, l.node, readyText)
 	case starting:
 		return "LeaderStarting", fmt.Sprintf("%s on node/%s, which has not yet held it for %s; %s",
 			held, l.node, settleTime, readyText)
@@ -77,7 +78,7 @@ func (l *leadership) describe(readyText string) (reason, message string) {
 	return asExpected, fmt.Sprintf("%s; the one on node/%s leads", readyText, l.node)
 }
 
-// waitingText names the containers that wait for something other than their start.
+// waitingText lists the containers that wait for something other than their start.
 func waitingText(pods []*corev1.Pod) string {
 	var waiting []string
 	for _, pod := range pods {

@@ -54,8 +54,8 @@ func TestJudge(t *testing.T) {
 		},
 		"no pod at all": {
 			change: func(c *cluster) { clear(c.pods) },
-			reason: "NoReadyPod", message: "0 of 3 cloud-controller-managers are Ready; look at the pods in openshift-cloud-controller-manager " +
-				"and at the log of their container cloud-controller-manager",
+			reason: "NoReadyPod", message: "0 of 3 cloud-controller-managers are Ready; check the pods in openshift-cloud-controller-manager and " +
+				"the logs of their container cloud-controller-manager",
 		},
 		"a Ready pod that is being deleted does not count": {
 			change: func(c *cluster) {
@@ -63,8 +63,8 @@ func TestJudge(t *testing.T) {
 					pod.DeletionTimestamp = &metav1.Time{Time: begin}
 				}
 			},
-			reason: "NoReadyPod", message: "0 of 3 cloud-controller-managers are Ready; look at the pods in openshift-cloud-controller-manager " +
-				"and at the log of their container cloud-controller-manager",
+			reason: "NoReadyPod", message: "0 of 3 cloud-controller-managers are Ready; check the pods in openshift-cloud-controller-manager and " +
+				"the logs of their container cloud-controller-manager",
 		},
 		"an image that cannot be pulled is named": {
 			change: func(c *cluster) {
@@ -76,27 +76,27 @@ func TestJudge(t *testing.T) {
 			reason: "NoReadyPod", message: "0 of 3 cloud-controller-managers are Ready: " +
 				"container cloud-controller-manager of pod/cloud-controller-manager-m0 with image registry/ccm:1 is in ImagePullBackOff, " +
 				"container cloud-controller-manager of pod/cloud-controller-manager-m1 with image registry/ccm:1 is in ImagePullBackOff; " +
-				"look at the pods in openshift-cloud-controller-manager and at the log of their container cloud-controller-manager",
+				"check the pods in openshift-cloud-controller-manager and the logs of their container cloud-controller-manager",
 		},
-		"nobody ever held the lease": {
+		"the lease never had a holder": {
 			change: func(c *cluster) { c.lease = &coordinationv1.Lease{} },
 			reason: "NoLeader", message: inNamespace + " has no holder although 3 of 3 cloud-controller-managers are Ready; " +
-				"look in the logs of the container cloud-controller-manager for why they cannot acquire it",
+				"check the logs of the container cloud-controller-manager for why they cannot acquire it",
 		},
 		"the lease has run out": {
 			change: func(c *cluster) { c.renew(-137) },
 			reason: "LeaseExpired", message: `"m0_first" has stopped renewing ` + inNamespace + " and no standby has taken over although " +
-				"3 of 3 cloud-controller-managers are Ready; look in the logs of the container cloud-controller-manager for errors of leader election",
+				"3 of 3 cloud-controller-managers are Ready; check the logs of the container cloud-controller-manager for leader-election errors",
 		},
-		"somebody else holds it": {
+		"another client holds it": {
 			change: func(c *cluster) { c.acquire("laptop", "x", -100); c.renew(0) },
-			reason: "ForeignLeader", message: inNamespace + ` is held by "laptop_x", which is no container of a pod cloud-controller-manager ` +
-				"of this operator; stop that cloud-controller-manager",
+			reason: "ForeignLeader", message: inNamespace + ` is held by "laptop_x", which is not a container of this operator's cloud-controller-manager ` +
+				"pods; stop that cloud-controller-manager",
 		},
 		"its holder has ended": {
 			change: func(c *cluster) { c.renew(-20); c.start("m0", -10) },
 			reason: "LeaderEnded", message: inNamespace + ` is held by "m0_first", a container on node/m0 that has ended; ` +
-				"3 of 3 cloud-controller-managers are Ready and may take over when the lease expires; if none does, look at their logs",
+				"3 of 3 cloud-controller-managers are Ready and may take over when the lease expires; if none does, check their logs",
 		},
 		"its holder has yet to stay up": {
 			change: func(c *cluster) { c.acquire("m1", "x", -10) },
@@ -111,7 +111,7 @@ func TestJudge(t *testing.T) {
 			tc.change(c)
 			s := c.snapshot(0)
 			plane := a.roster.observe(s)
-			got := judge(plane.on(s.pods), s.lease, plane, s.now)
+			got := judge(plane.podsOnNodes(s.pods), s.lease, plane, s.now)
 			require.Equal(t, tc.reason, got.reason)
 			require.Equal(t, tc.message, got.message)
 		})

@@ -1,5 +1,5 @@
-// Package clientca delivers the CAs of the API server's clients to the operand, so that it can tell who scrapes its
-// metrics without asking the API server when it starts.
+// Package clientca delivers the CAs of the API server's clients to the operand. The operand uses them to authenticate
+// scrapes of its metrics without a request to the API server at startup.
 package clientca
 
 import (
@@ -26,10 +26,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
 )
 
-// targetKey is the file that the operand's flags name.
+// targetKey is the file name in the operand's flags.
 const targetKey = "ca-bundle.crt"
 
-// bundles are the target ConfigMaps and the key of the source that each of them holds.
+// bundles are the target ConfigMaps and their keys in the source.
 var bundles = []struct{ target, sourceKey string }{
 	{operand.ClientCAConfigMap, "client-ca-file"},
 	{operand.RequestHeaderClientCAConfigMap, "requestheader-client-ca-file"},
@@ -54,8 +54,8 @@ type controller struct {
 }
 
 // New returns the controller that copies the client CAs from kube-system's extension-apiserver-authentication, where
-// the API server publishes them, into the ConfigMaps client-ca and requestheader-client-ca. What the source lacks or
-// garbles is reported as ClientCADegraded, and the last good copy stays.
+// the API server publishes them, into the ConfigMaps client-ca and requestheader-client-ca. It reports a missing or
+// invalid source as ClientCADegraded and keeps the last valid copy.
 func New(o Options) factory.Controller {
 	c := &controller{operator: o.Operator, source: o.Source.Lister(), target: o.Target.Lister(), client: o.Client}
 	return factory.New().
@@ -74,7 +74,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	source, err := c.source.ConfigMaps(operatorclient.KubeSystemNamespace).Get(operatorclient.APIServerAuthentication)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("configmap/%s in %s is missing; kube-apiserver writes it, look at its health", operatorclient.APIServerAuthentication, operatorclient.KubeSystemNamespace)
+		return fmt.Errorf("configmap/%s in %s does not exist; kube-apiserver writes it: check its health", operatorclient.APIServerAuthentication, operatorclient.KubeSystemNamespace)
 	}
 	if err != nil {
 		return fmt.Errorf("configmap/%s in %s: %w", operatorclient.APIServerAuthentication, operatorclient.KubeSystemNamespace, err)
@@ -89,7 +89,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 func (c *controller) copy(ctx context.Context, recorder events.Recorder, source *corev1.ConfigMap, key, target string) error {
 	pem := source.Data[key]
 	if _, err := certutil.ParseCertsPEM([]byte(pem)); err != nil {
-		return fmt.Errorf("configmap/%s in %s, key %s holds no usable certificate (%w); it comes from kube-apiserver's flag --%s",
+		return fmt.Errorf("configmap/%s in %s, key %s: no usable certificate (%w); correct the file of kube-apiserver's flag --%s",
 			operatorclient.APIServerAuthentication, operatorclient.KubeSystemNamespace, key, err, key)
 	}
 	required := &corev1.ConfigMap{

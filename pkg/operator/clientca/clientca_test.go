@@ -21,7 +21,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// caPEM makes a CA; its key is of no interest.
+// caPEM returns a CA certificate; its key is discarded.
 func caPEM(t *testing.T, name string) string {
 	t.Helper()
 	keyPEM, err := keyutil.MakeEllipticPrivateKeyPEM()
@@ -86,14 +86,14 @@ func TestSync(t *testing.T) {
 		},
 		"a missing source is reported and the copies stay": {
 			targets: []*corev1.ConfigMap{target("client-ca", clients)},
-			wantErr: "configmap/extension-apiserver-authentication in kube-system is missing; kube-apiserver writes it, look at its health",
+			wantErr: "configmap/extension-apiserver-authentication in kube-system does not exist; kube-apiserver writes it: check its health",
 		},
 		"a key that is missing or garbled does not hold back the other": {
 			source:   source(map[string]string{"client-ca-file": clients, "requestheader-client-ca-file": "none"}),
 			want:     []string{"get client-ca", "create client-ca"},
 			wantData: map[string]map[string]string{"client-ca": {"ca-bundle.crt": clients}},
-			wantErr: "configmap/extension-apiserver-authentication in kube-system, key requestheader-client-ca-file holds no usable certificate " +
-				"(data does not contain any valid RSA or ECDSA certificates); it comes from kube-apiserver's flag --requestheader-client-ca-file",
+			wantErr: "configmap/extension-apiserver-authentication in kube-system, key requestheader-client-ca-file: no usable certificate " +
+				"(data does not contain any valid RSA or ECDSA certificates); correct the file of kube-apiserver's flag --requestheader-client-ca-file",
 		},
 		"on a platform that runs nothing, nothing":      {platform: "none", source: whole},
 		"while the platform is unknown, nothing either": {platform: "-", source: whole},

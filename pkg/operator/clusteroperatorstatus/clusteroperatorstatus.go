@@ -1,5 +1,5 @@
-// Package clusteroperatorstatus sums up the operator resource in the ClusterOperator cloud-controller-manager, where
-// administrators and the cluster-version-operator look.
+// Package clusteroperatorstatus aggregates the operator resource's conditions in the ClusterOperator
+// cloud-controller-manager, which administrators and the cluster-version-operator read.
 package clusteroperatorstatus
 
 import (
@@ -29,8 +29,8 @@ type Options struct {
 	ClusterOperators configv1client.ClusterOperatorsGetter
 	// Informer watches at least the ClusterOperator cloud-controller-manager.
 	Informer configv1informers.ClusterOperatorInformer
-	// Versions is what the controllers publish once their operands are at it. The ClusterOperator keeps an older
-	// version until then.
+	// Versions are the versions that the controllers report once their operands have reached them. The
+	// ClusterOperator keeps an older version until then.
 	Versions status.VersionGetter
 	// Rights lists the roles, bindings and policies of a platform.
 	Rights   func(platform.Platform) ([]configv1.ObjectReference, error)
@@ -38,7 +38,7 @@ type Options struct {
 	Recorder events.Recorder
 }
 
-// New returns the controller that unites all conditions of the operator resource by their suffixes.
+// New returns the controller that aggregates all conditions of the operator resource by their suffixes.
 func New(o Options) factory.Controller {
 	syncer := status.NewClusterOperatorStatusController(
 		operatorclient.ClusterOperator,
@@ -54,7 +54,8 @@ func New(o Options) factory.Controller {
 	return syncer
 }
 
-// relatedObjects are those of the observed platform. While it is not known, the list that the ClusterOperator has stays.
+// relatedObjects returns the objects of the observed platform. While the platform is unknown, the ClusterOperator
+// keeps its current list.
 func (o Options) relatedObjects() (known bool, objects []configv1.ObjectReference) {
 	observed, known, err := observedplatform.Get(o.Operator)
 	if err != nil || !known {
@@ -64,9 +65,9 @@ func (o Options) relatedObjects() (known bool, objects []configv1.ObjectReferenc
 	return err == nil, objects
 }
 
-// inertia is for how long a Degraded condition has to last before the ClusterOperator shows it. What an administrator
-// configured wrongly does not pass by itself and is shown at once. So is what has waited long enough before it became a
-// condition. A node that reboots and a pod that restarts are given the time that this takes on metal.
+// inertia returns how long a Degraded condition must last before the ClusterOperator shows it. An invalid
+// configuration does not recover by itself and shows at once. So does a condition whose controller has already
+// waited. A rebooting node and a restarting pod get the time that a reboot takes on bare metal.
 func inertia() *status.InertiaConfig {
 	const (
 		byDefault = 2 * time.Minute
@@ -86,8 +87,8 @@ func inertia() *status.InertiaConfig {
 	)
 }
 
-// RelatedObjects are what must-gather collects on every platform, the same as in the ClusterOperator's manifest. A namespace
-// brings what is in it but its roles and bindings; an empty name stands for every object.
+// RelatedObjects returns what must-gather collects on every platform, the same as in the ClusterOperator's manifest.
+// A namespace includes its objects except for roles and bindings. An empty name stands for every object.
 func RelatedObjects() []configv1.ObjectReference {
 	objects := []configv1.ObjectReference{
 		{Group: "operator.openshift.io", Resource: "cloudcontrollermanagers", Name: operatorclient.Instance},
@@ -120,15 +121,15 @@ const (
 	operatorAccount = "cluster-cloud-controller-manager"
 )
 
-// PlatformObjects are what must-gather collects besides on a platform: the rights that the operator gives there, and the
-// CredentialsRequest. There are none where nothing runs.
+// PlatformObjects returns what must-gather collects additionally on a platform: the rights that the operator grants
+// there, and the CredentialsRequest. It returns none for an unmanaged platform.
 func PlatformObjects(p platform.Platform, rights func(platform.Platform) ([]configv1.ObjectReference, error)) ([]configv1.ObjectReference, error) {
 	if !p.Managed() {
 		return nil, nil
 	}
 	objects, err := rights(p)
 	if err != nil {
-		return nil, fmt.Errorf("the rights on platform %s: %w", p.Name, err)
+		return nil, fmt.Errorf("listing the rights on platform %s: %w", p.Name, err)
 	}
 	if p.Credentials.Request != "" {
 		objects = append(objects, configv1.ObjectReference{

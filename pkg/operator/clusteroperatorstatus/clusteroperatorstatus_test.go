@@ -72,7 +72,7 @@ func TestTheClusterOperatorShowsConfigurationAtOnceAndKeepsVersions(t *testing.T
 			{Type: "CloudControllerManagerProgressing", Status: "False", Reason: "AsExpected", LastTransitionTime: moment},
 			{Type: "CloudConfigDegraded", Status: "True", Reason: "Refused", Message: "line 3", LastTransitionTime: moment},
 			{Type: "NodeControllerDegraded", Status: "True", Reason: "MasterNodesReady", Message: "not ready", LastTransitionTime: moment},
-			{Type: "CloudConfigNotices", Status: "True", Reason: "Unknown", Message: "a remark", LastTransitionTime: moment},
+			{Type: "CloudConfigNotices", Status: "True", Reason: "Unknown", Message: "a warning", LastTransitionTime: moment},
 		},
 	}, nil)
 	existing := &configv1.ClusterOperator{

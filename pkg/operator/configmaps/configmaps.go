@@ -1,5 +1,5 @@
-// Package configmaps applies ConfigMaps whose content is a user's. library-go's ApplyConfigMap logs the whole difference at
-// the default verbosity, and a cloud configuration may hold secrets.
+// Package configmaps applies ConfigMaps with user content. library-go's ApplyConfigMap logs the whole difference at
+// the default verbosity, and a cloud configuration may contain secrets.
 package configmaps
 
 import (
@@ -18,8 +18,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// Apply creates the ConfigMap, or gives an existing one the required data. Labels, annotations and owners are merged as
-// library-go does. The event of a change names the keys that changed.
+// Apply creates the ConfigMap, or updates an existing one to the required data. It merges labels, annotations and
+// owners as library-go does. The event of a change names the changed keys.
 func Apply(ctx context.Context, client corev1client.ConfigMapsGetter, recorder events.Recorder, required *corev1.ConfigMap) error {
 	objects := client.ConfigMaps(required.Namespace)
 	existing, err := objects.Get(ctx, required.Name, metav1.GetOptions{})

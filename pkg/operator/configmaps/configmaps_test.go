@@ -104,7 +104,7 @@ func TestAFailedWriteIsReturned(t *testing.T) {
 	}
 }
 
-// captureLog returns what is logged at verbosity 8.
+// captureLog returns the log at verbosity 8.
 func captureLog(t *testing.T) func() string {
 	t.Helper()
 	state := klog.CaptureState()

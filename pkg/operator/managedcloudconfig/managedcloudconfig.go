@@ -1,5 +1,5 @@
-// Package managedcloudconfig writes the cloud configuration that the cluster's other components read, on the platforms where
-// a feature gate makes that this operator's matter. cluster-config-operator steps back there.
+// Package managedcloudconfig writes the cloud configuration that the cluster's other components read. It does so only
+// on platforms where a feature gate moves this task from cluster-config-operator to this operator.
 package managedcloudconfig
 
 import (
@@ -34,20 +34,20 @@ import (
 )
 
 const (
-	// acceptedAnnotation is the digest of the user's configuration that the ConfigMap was made from: what was accepted once is
-	// not refused later for what only looks like a mistake.
+	// acceptedAnnotation has the digest of the user's configuration that the ConfigMap was rendered from. A
+	// configuration that was accepted once is not rejected later for a likely mistake.
 	acceptedAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
 
-	// mostProblems is how many problems the condition lists.
-	mostProblems = 5
+	// maxDiagnostics limits the diagnostics in the condition.
+	maxDiagnostics = 5
 )
 
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.OperatorClient
 
-	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed; of the
-	// latter only operatorclient.ManagedCloudConfig is needed.
+	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed. Of the
+	// latter, the controller reads only operatorclient.ManagedCloudConfig.
 	UserConfig, ManagedConfig coreinformers.ConfigMapInformer
 
 	Client   corev1client.ConfigMapsGetter
@@ -60,10 +60,11 @@ type controller struct {
 	client   corev1client.ConfigMapsGetter
 }
 
-// New returns the controller that keeps configmap/kube-cloud-config in openshift-config-managed equal to what the platform's
-// ManagedConfig makes of the user's configuration, with the keys that stand beside it. It does nothing on a platform that has
-// no ManagedConfig and while the feature gate is off. A configuration that is refused, or that is gone, leaves the ConfigMap
-// as it is; where there never was one, Infrastructure says enough. Errors become ManagedCloudConfigDegraded.
+// New returns the controller that renders configmap/kube-cloud-config in openshift-config-managed from the user's
+// configuration, with the platform's ManagedConfig, and copies the user's other keys. It does nothing on a platform
+// without ManagedConfig and while the feature gate is off. If the configuration is rejected or was deleted, the
+// ConfigMap stays unchanged. A cluster without a user's configuration is rendered from Infrastructure alone. Errors
+// become ManagedCloudConfigDegraded.
 func New(o Options) factory.Controller {
 	return newController(o).factory(o).ToController("ManagedCloudConfig", o.Recorder.WithComponentSuffix("managed-cloud-config"))
 }
@@ -105,11 +106,11 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	if source.Object == nil && current == nil {
-		// In a new cluster nobody may have needed it.
+		// A new cluster may not need a user's configuration.
 		source.Problem = ""
 	}
 	if source.Problem != "" {
-		return keptBecause(diagnostic.Diagnostic{Object: source.Source, Key: source.Key, Message: source.Problem})
+		return notUpdated(diagnostic.Diagnostic{Object: source.Source, Key: source.Key, Message: source.Problem})
 	}
 	wanted, err := render(managed.Rewrite, observed, source, current)
 	if err != nil {
@@ -118,7 +119,8 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return c.apply(ctx, syncCtx.Recorder(), current, wanted)
 }
 
-// observe returns the observed configuration and what to write; Rewrite is nil where that is nothing, or not known.
+// observe returns the observed configuration and what to write. Rewrite is nil if there is nothing to write or the
+// platform is unknown.
 func observe(spec *operatorv1.OperatorSpec) (*operandconfig.Config, platform.ManagedConfig, error) {
 	current, known, err := observedplatform.Of(spec)
 	if err != nil || !known || !current.WritesManagedConfig() {
@@ -135,7 +137,7 @@ func observe(spec *operatorv1.OperatorSpec) (*operandconfig.Config, platform.Man
 	return observed, current.ManagedConfig, nil
 }
 
-// render makes the ConfigMap, or says why the source is refused.
+// render returns the ConfigMap, or an error with the diagnostics that reject the source.
 func render(rewrite clouds.Rewrite, observed *operandconfig.Config, s inputs.UserConfig, current *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 	result := rewrite(clouds.Source{
 		Config:             s.Data,
@@ -147,14 +149,14 @@ func render(rewrite clouds.Rewrite, observed *operandconfig.Config, s inputs.Use
 	if current != nil && current.Annotations[acceptedAnnotation] != "" && current.Annotations[acceptedAnnotation] != accepted {
 		policy = diagnostic.Strict
 	}
-	var problems []diagnostic.Diagnostic
-	for _, f := range result.Errors(policy) {
-		problems = append(problems, diagnostic.Diagnostic{
-			Object: s.Source, Key: s.Key, Line: f.Line, Column: f.Column, Message: f.Message, SeeLine: f.SeeLine,
+	var diagnostics []diagnostic.Diagnostic
+	for _, d := range result.Errors(policy) {
+		diagnostics = append(diagnostics, diagnostic.Diagnostic{
+			Object: s.Source, Key: s.Key, Line: d.Line, Column: d.Column, Message: d.Message, SeeLine: d.SeeLine,
 		})
 	}
-	if len(problems) > 0 {
-		return nil, keptBecause(problems...)
+	if len(diagnostics) > 0 {
+		return nil, notUpdated(diagnostics...)
 	}
 	data, binary := map[string]string{}, map[string][]byte{}
 	if s.Object != nil {
@@ -175,17 +177,17 @@ func render(rewrite clouds.Rewrite, observed *operandconfig.Config, s inputs.Use
 	}, nil
 }
 
-// keptBecause says why the ConfigMap is left as it is.
-func keptBecause(problems ...diagnostic.Diagnostic) error {
+// notUpdated returns the error for a ConfigMap that stays unchanged.
+func notUpdated(diagnostics ...diagnostic.Diagnostic) error {
 	var lines []string
-	for i, p := range problems {
-		if i == mostProblems {
-			lines = append(lines, fmt.Sprintf("and %d more", len(problems)-i))
+	for i, d := range diagnostics {
+		if i == maxDiagnostics {
+			lines = append(lines, fmt.Sprintf("and %d more", len(diagnostics)-i))
 			break
 		}
-		lines = append(lines, p.String())
+		lines = append(lines, d.String())
 	}
-	return fmt.Errorf("configmap/%s in %s is left as it is, for all who read it: %s",
+	return fmt.Errorf("configmap/%s in %s is not updated: %s",
 		operatorclient.ManagedCloudConfig, operatorclient.ManagedConfigNamespace, strings.Join(lines, "\n"))
 }
 
@@ -194,7 +196,7 @@ func digest(config []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// apply writes the ConfigMap where it differs. Nothing is asked of the API server while it does not.
+// apply writes the ConfigMap if it differs. Otherwise it sends no request.
 func (c *controller) apply(ctx context.Context, recorder events.Recorder, current, wanted *corev1.ConfigMap) error {
 	if current != nil && equality.Semantic.DeepEqual(current.Data, wanted.Data) && equality.Semantic.DeepEqual(current.BinaryData, wanted.BinaryData) &&
 		current.Annotations[acceptedAnnotation] == wanted.Annotations[acceptedAnnotation] {

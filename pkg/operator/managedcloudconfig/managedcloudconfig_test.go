@@ -65,7 +65,7 @@ vcenter:
       - DC1
 `
 	emptyDigest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-	kept        = "configmap/kube-cloud-config in openshift-config-managed is left as it is, for all who read it: "
+	kept        = "configmap/kube-cloud-config in openshift-config-managed is not updated: "
 	typo        = "[Global]\ninsecure-flga = 1\n\n[VirtualCenter \"vcenter1.example.com\"]\ndatacenters = \"DC1\"\n"
 )
 
@@ -73,7 +73,7 @@ func user(data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "cloud-provider-config"}, Data: data}
 }
 
-// managed is kube-cloud-config; without a digest it is as cluster-config-operator leaves it.
+// managed returns kube-cloud-config; without a digest it is cluster-config-operator's version.
 func managed(digest string, data map[string]string) *corev1.ConfigMap {
 	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config-managed", Name: "kube-cloud-config"}, Data: data}
 	if digest != "" {
@@ -88,7 +88,7 @@ func TestSync(t *testing.T) {
 	for name, tc := range map[string]struct {
 		observed string
 		objects  []runtime.Object
-		refused  error
+		writeErr error
 		verbs    []string
 		want     map[string]string
 		digest   string
@@ -135,7 +135,7 @@ func TestSync(t *testing.T) {
 			wantErr: kept + "configmap/cloud-provider-config in openshift-config, key config, line 2:17: insecure-flag is \"ture\", but wants true or false\n" +
 				"configmap/cloud-provider-config in openshift-config, key config, line 3:8: port is \"x\", but wants a whole number that is not negative",
 		},
-		"of many problems a few are named": {
+		"of many diagnostics a few are listed": {
 			observed: observed,
 			objects:  []runtime.Object{user(map[string]string{"config": "[Global]\n=\n=\n=\n=\n=\n=\n=\n"})},
 			wantErr: kept + "configmap/cloud-provider-config in openshift-config, key config, line 2:1: this line is neither a section header, nor \"key = value\", nor a comment\n" +
@@ -145,7 +145,7 @@ func TestSync(t *testing.T) {
 				"configmap/cloud-provider-config in openshift-config, key config, line 6:1: this line is neither a section header, nor \"key = value\", nor a comment\n" +
 				"and 2 more",
 		},
-		"a likely typo is refused in a change": {
+		"a likely typo is rejected in a change": {
 			observed: observed, objects: []runtime.Object{user(map[string]string{"config": typo}), managed(digest([]byte(ini)), map[string]string{"cloud.conf": rewritten})},
 			want: map[string]string{"cloud.conf": rewritten}, digest: digest([]byte(ini)),
 			wantErr: kept + `configmap/cloud-provider-config in openshift-config, key config, line 2:1: unknown key "insecure-flga" in [Global]; did you mean "insecure-flag"?`,
@@ -154,8 +154,8 @@ func TestSync(t *testing.T) {
 			observed: observed, objects: []runtime.Object{user(map[string]string{"config": typo}), managed(digest([]byte(typo)), map[string]string{"cloud.conf": "old"})},
 			verbs: update, want: map[string]string{"cloud.conf": stub}, digest: digest([]byte(typo)),
 		},
-		"a refusal of the API is reported": {
-			observed: noReference, refused: errors.New("forbidden"), verbs: create,
+		"a rejected write is reported": {
+			observed: noReference, writeErr: errors.New("forbidden"), verbs: create,
 			wantErr: "configmap/kube-cloud-config in openshift-config-managed: forbidden",
 		},
 		"while the gate is off, nothing":               {observed: gateOff, objects: []runtime.Object{user(map[string]string{"config": ini})}},
@@ -165,8 +165,8 @@ func TestSync(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kube := fake.NewClientset(tc.objects...)
-			if tc.refused != nil {
-				kube.PrependReactor("create", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.refused })
+			if tc.writeErr != nil {
+				kube.PrependReactor("create", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.writeErr })
 			}
 			c, recorder := newTestController(t, kube, tc.observed, tc.objects)
 			err := c.sync(t.Context(), factory.NewSyncContext("test", recorder))
@@ -205,7 +205,7 @@ func newTestController(t *testing.T, kube *fake.Clientset, observed string, obje
 	}), recorder
 }
 
-// verbs are all requests in their order.
+// verbs returns all requests in their order.
 func verbs(kube *fake.Clientset) []string {
 	var all []string
 	for _, action := range kube.Actions() {

@@ -1,5 +1,5 @@
-// Package nodeinitialization judges the operand by its work: a node that stays uninitialized tells what no health
-// endpoint does. The operand's process is healthy without a cloud, and it skips controllers that cannot start.
+// Package nodeinitialization detects nodes that stay uninitialized. Health endpoints do not suffice for that: the
+// operand's process is healthy without a cloud, and it skips controllers that cannot start.
 package nodeinitialization
 
 import (
@@ -27,12 +27,12 @@ const (
 	// ConditionType is the condition that this package writes.
 	ConditionType = "NodeInitializationDegraded"
 
-	// DefaultThreshold is for how long a node may wait. A cloud's API that throttles needs minutes at times.
+	// DefaultThreshold is how long a node may stay uninitialized. A throttling cloud API can take minutes.
 	DefaultThreshold = 5 * time.Minute
 
 	name = "NodeInitializationController"
 
-	// maxNames bounds the message.
+	// maxNames limits the nodes in the message.
 	maxNames = 5
 )
 
@@ -43,7 +43,7 @@ type Options struct {
 	Clock    clock.PassiveClock
 	Recorder events.Recorder
 
-	// Threshold is for how long a node may wait before the operator is degraded, DefaultThreshold if zero.
+	// Threshold is how long a node may stay uninitialized before the operator degrades, DefaultThreshold if zero.
 	Threshold time.Duration
 }
 
@@ -56,10 +56,10 @@ type controller struct {
 	threshold time.Duration
 }
 
-// New returns the controller that sets NodeInitializationDegraded while a node has carried the taint of an
-// uninitialized node for longer than the threshold. A node waits from its creation, or from the moment at which the
-// taint was seen to appear on it. On unmanaged platforms, and while the platform is not known, it says nothing. It
-// watches Nodes by itself while it runs and keeps none but the waiting ones.
+// New returns the controller that sets NodeInitializationDegraded while a node has had the uninitialized taint for
+// longer than the threshold. The time counts from the node's creation, or from the moment when the taint appeared. On
+// unmanaged platforms, and while the platform is unknown, the controller writes no condition. It runs its own watch
+// of Nodes and stores only the uninitialized ones.
 func New(o Options) factory.Controller {
 	syncCtx := factory.NewSyncContext(name, o.Recorder)
 	c := &controller{
@@ -111,8 +111,8 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return nil
 }
 
-// judge returns the nodes that have waited for too long, the longest first, and in how long the next one will have;
-// 0 if none is left to watch.
+// judge returns the overdue nodes, the longest waiting first, and the time until the next node becomes overdue, 0 if
+// none is waiting.
 func (c *controller) judge(waiting map[string]time.Time) (overdue []string, next time.Duration) {
 	now := c.clock.Now()
 	for node, since := range waiting {
@@ -139,7 +139,7 @@ func condition(p platform.Platform, overdue []string, since map[string]time.Time
 	}
 	var named []string
 	for _, node := range overdue[:min(len(overdue), maxNames)] {
-		// The moment instead of the duration: a text that changes with the clock would be written all the time.
+		// The message has the time instead of the duration, which would change with every sync.
 		named = append(named, fmt.Sprintf("node/%s (since %s)", node, since[node].UTC().Format(time.RFC3339)))
 	}
 	more := ""
@@ -147,18 +147,19 @@ func condition(p platform.Platform, overdue []string, since map[string]time.Time
 		more = fmt.Sprintf(" and %d more", rest)
 	}
 	return c.WithStatus(operatorv1.ConditionTrue).WithReason("NodesUninitialized").WithMessage(fmt.Sprintf(
-		"Not initialized by the %s: %s%s. Look at the log of %s; check that the cloud has an instance of the node's name, "+
+		"not initialized by the %s: %s%s; read the log of %s, and check that the cloud has an instance with the node's name, "+
 			"that its API is reachable from %s, and that the credentials may read instances and their networks",
-		initialiser(p).name, strings.Join(named, ", "), more, initialiser(p).log, initialiser(p).place))
+		initializerOf(p).name, strings.Join(named, ", "), more, initializerOf(p).log, initializerOf(p).place))
 }
 
-// who initialises nodes, which log tells of it, and from where it asks the cloud.
-type who struct{ name, log, place string }
+// initializer describes the component that initializes nodes: its name, its log, and from where it calls the cloud's
+// API.
+type initializer struct{ name, log, place string }
 
-// initialiser is the cloud-node-manager where the platform has one.
-func initialiser(p platform.Platform) who {
+// initializerOf returns the cloud-node-manager if the platform has one, otherwise the cloud-controller-manager.
+func initializerOf(p platform.Platform) initializer {
 	if p.NodeManagerImage != "" {
-		return who{operand.NodeManagerContainer, fmt.Sprintf("the pod of daemonset/%s in %s on that node", operand.NodeManager, operand.Namespace), "the node"}
+		return initializer{operand.NodeManagerContainer, fmt.Sprintf("the pod of daemonset/%s in %s on that node", operand.NodeManager, operand.Namespace), "the node"}
 	}
-	return who{operand.Name, fmt.Sprintf("the pod in %s that holds the lease %s", operand.Namespace, operand.Lease), "the control plane"}
+	return initializer{operand.Name, fmt.Sprintf("the pod in %s that holds the lease %s", operand.Namespace, operand.Lease), "the control plane"}
 }

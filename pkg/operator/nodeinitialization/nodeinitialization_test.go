@@ -21,7 +21,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
-// node was created so long before now and carries the taints.
+// node returns a node of the given age with the given taints.
 func node(name string, age time.Duration, taints ...string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age)), ResourceVersion: "7",
@@ -149,7 +149,7 @@ func TestOfAStreamOnlyWhatMattersIsKept(t *testing.T) {
 	}
 }
 
-// pagedNodes is an API that does not stream: it lists in pages and then lets a test send events.
+// pagedNodes is an API without streaming lists. It lists in pages; then the test sends events.
 type pagedNodes struct {
 	corev1client.NodeInterface
 	pages  [][]corev1.Node
@@ -157,7 +157,7 @@ type pagedNodes struct {
 	events *watch.FakeWatcher
 }
 
-// IsWatchListSemanticsUnSupported is asked by the reflector.
+// IsWatchListSemanticsUnSupported implements the reflector's check for streaming lists.
 func (p *pagedNodes) IsWatchListSemanticsUnSupported() bool { return true }
 
 func (p *pagedNodes) List(_ context.Context, options metav1.ListOptions) (*corev1.NodeList, error) {
@@ -215,8 +215,8 @@ func TestTheReflectorFillsTheStore(t *testing.T) {
 	require.Equal(t, map[string]time.Time{"e": now}, waiting)
 }
 
-const advice = " Look at the log of the pod in openshift-cloud-controller-manager that holds the lease cloud-controller-manager; " +
-	"check that the cloud has an instance of the node's name, that its API is reachable from the control plane, " +
+const advice = "; read the log of the pod in openshift-cloud-controller-manager that holds the lease cloud-controller-manager, " +
+	"and check that the cloud has an instance with the node's name, that its API is reachable from the control plane, " +
 	"and that the credentials may read instances and their networks"
 
 func TestSync(t *testing.T) {
@@ -237,7 +237,7 @@ func TestSync(t *testing.T) {
 			waiting: map[string]time.Time{"a": now.Add(-5 * time.Minute), "b": now.Add(-time.Minute), "c": now.Add(-time.Hour)},
 			want: []operatorv1.OperatorCondition{{
 				Type: "NodeInitializationDegraded", Status: "True", Reason: "NodesUninitialized",
-				Message: "Not initialized by the cloud-controller-manager: node/c (since 2026-11-21T08:00:00Z), node/a (since 2026-11-21T08:55:00Z)." + advice,
+				Message: "not initialized by the cloud-controller-manager: node/c (since 2026-11-21T08:00:00Z), node/a (since 2026-11-21T08:55:00Z)" + advice,
 			}},
 		},
 		"of many, five are named": {
@@ -247,8 +247,8 @@ func TestSync(t *testing.T) {
 			},
 			want: []operatorv1.OperatorCondition{{
 				Type: "NodeInitializationDegraded", Status: "True", Reason: "NodesUninitialized",
-				Message: "Not initialized by the cloud-controller-manager: node/a (since 2026-11-21T08:00:00Z), node/b (since 2026-11-21T08:00:00Z), " +
-					"node/c (since 2026-11-21T08:00:00Z), node/d (since 2026-11-21T08:00:00Z), node/e (since 2026-11-21T08:00:00Z) and 2 more." + advice,
+				Message: "not initialized by the cloud-controller-manager: node/a (since 2026-11-21T08:00:00Z), node/b (since 2026-11-21T08:00:00Z), " +
+					"node/c (since 2026-11-21T08:00:00Z), node/d (since 2026-11-21T08:00:00Z), node/e (since 2026-11-21T08:00:00Z) and 2 more" + advice,
 			}},
 		},
 		"where there is a node manager, it is the one to look at": {
@@ -256,9 +256,9 @@ func TestSync(t *testing.T) {
 			waiting:  map[string]time.Time{"a": now.Add(-time.Hour)},
 			want: []operatorv1.OperatorCondition{{
 				Type: "NodeInitializationDegraded", Status: "True", Reason: "NodesUninitialized",
-				Message: "Not initialized by the cloud-node-manager: node/a (since 2026-11-21T08:00:00Z). " +
-					"Look at the log of the pod of daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager on that node; " +
-					"check that the cloud has an instance of the node's name, that its API is reachable from the node, " +
+				Message: "not initialized by the cloud-node-manager: node/a (since 2026-11-21T08:00:00Z); " +
+					"read the log of the pod of daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager on that node, " +
+					"and check that the cloud has an instance with the node's name, that its API is reachable from the node, " +
 					"and that the credentials may read instances and their networks",
 			}},
 		},

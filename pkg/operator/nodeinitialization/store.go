@@ -14,20 +14,20 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// uninitializedTaint is on a node from its registration until a cloud-controller-manager has given it its cloud
-// identity and addresses (k8s.io/cloud-provider/api.TaintExternalCloudProvider).
+// uninitializedTaint is on a node from its registration until a cloud-controller-manager has set its provider ID and
+// addresses (k8s.io/cloud-provider/api.TaintExternalCloudProvider).
 const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 
 const (
-	// listPage is how many nodes are decoded at a time where the API server cannot stream them one by one.
+	// listPage is the page size of a list if the API server does not support streaming lists.
 	listPage = 100
 
-	// watchTimeout is long because every renewal of a watch is a request; a dead connection is found by its pings.
+	// watchTimeout is long because every renewed watch is a request. HTTP/2 pings detect a dead connection.
 	watchTimeout = time.Hour
 )
 
-// store holds when each uninitialized node began to wait, and of all other nodes nothing: a cluster may have
-// thousands. It implements cache.ReflectorStore.
+// store records since when each uninitialized node has been waiting. It stores no other nodes, because a cluster may
+// have thousands. It implements cache.ReflectorStore.
 type store struct {
 	clock clock.PassiveClock
 	// changed is called after the set of waiting nodes has changed.
@@ -40,7 +40,7 @@ type store struct {
 
 var _ cache.ReflectorStore = &store{}
 
-// newReflector fills s with the nodes of the cluster.
+// newReflector returns the reflector that fills s with the cluster's nodes.
 func newReflector(nodes corev1client.NodeInterface, s *store) *cache.Reflector {
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -77,8 +77,8 @@ func uninitializedOnly(nodes []corev1.Node) []corev1.Node {
 	return kept
 }
 
-// dropInitialized keeps nodes that need nothing from being collected while the API server streams all of them. A
-// change to a node is always kept: it may be the end of its initialisation.
+// dropInitialized drops initialized nodes while the API server streams the initial list. It keeps every later change,
+// because that may be the end of a node's initialization.
 func dropInitialized(event watch.Event) (watch.Event, bool) {
 	node, ok := event.Object.(*corev1.Node)
 	if !ok || event.Type == watch.Bookmark {
@@ -91,7 +91,7 @@ func dropInitialized(event watch.Event) (watch.Event, bool) {
 	return event, true
 }
 
-// stripped is what there is to know of a node here.
+// stripped returns the fields of a node that the store reads.
 func stripped(node *corev1.Node) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -115,8 +115,8 @@ func uninitialized(node *corev1.Node) bool {
 // Add implements cache.ReflectorStore.
 func (s *store) Add(obj any) error { return s.Update(obj) }
 
-// Update implements cache.ReflectorStore. A node that gets the taint while we watch waits from now on, whatever its
-// age.
+// Update implements cache.ReflectorStore. A node that gets the taint during the watch waits from now on, regardless
+// of its age.
 func (s *store) Update(obj any) error {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
@@ -153,8 +153,8 @@ func (s *store) Delete(obj any) error {
 	return nil
 }
 
-// Replace implements cache.ReflectorStore. Of a node that was there before we looked, only its age is known. It has
-// the taint since its registration, so that a restart of the operator does not begin a new wait.
+// Replace implements cache.ReflectorStore. A node in the first list has waited since its creation: the kubelet
+// registers a node with the taint. A restart of the operator therefore does not reset the time.
 func (s *store) Replace(objs []any, _ string) error {
 	waiting := map[string]time.Time{}
 	s.lock.Lock()
@@ -179,10 +179,10 @@ func (s *store) Replace(objs []any, _ string) error {
 	return nil
 }
 
-// Resync implements cache.ReflectorStore; there is nothing to do.
+// Resync implements cache.ReflectorStore. It does nothing.
 func (s *store) Resync() error { return nil }
 
-// snapshot returns the waiting nodes, and whether all nodes have been seen.
+// snapshot returns the waiting nodes, and whether the first list is complete.
 func (s *store) snapshot() (waiting map[string]time.Time, synced bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -78,7 +78,7 @@ func TestACrashLoopNeedsThreeShortRunsOfLate(t *testing.T) {
 func TestAdviceFollowsTheReason(t *testing.T) {
 	for reason, want := range map[string]string{
 		"ErrImagePull": checkRegistry, "ImagePullBackOff": checkRegistry, "RegistryUnavailable": checkRegistry,
-		"CrashLoopBackOff": readLog, "CreateContainerConfigError": describe,
+		"CrashLoopBackOff": readLog, "CreateContainerConfigError": readEvents,
 	} {
 		require.Equal(t, want, adviceFor(reason), reason)
 	}

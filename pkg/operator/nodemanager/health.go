@@ -16,62 +16,62 @@ import (
 )
 
 const (
-	// patience is how long a container may wait: a new node pulls the image first.
-	patience = 5 * time.Minute
+	// gracePeriod is how long a container may wait: a new node pulls the image first.
+	gracePeriod = 5 * time.Minute
 
-	// A container whose restarts are at least crashes, and that ended less than crashWindow ago after less than that time,
-	// crash-loops, also while it runs: the kubelet restarts it after 5 minutes at most.
-	crashes     = 3
+	// A container crash-loops if it restarted at least minRestarts times and its last run ended less than crashWindow
+	// ago after less than crashWindow. It may be running: the kubelet restarts it after at most 5 minutes.
+	minRestarts = 3
 	crashWindow = 10 * time.Minute
 
-	// The operator is degraded when at least minNodes nodes and a tenth of all, or all, are in trouble. A tenth is what the
-	// DaemonSet's maxUnavailable allows; at that point a bad rollout stops.
+	// The operator degrades when the cloud-node-manager fails on all nodes, or on at least minNodes nodes and a tenth
+	// of all. A tenth is the DaemonSet's maxUnavailable, at which a bad rollout stops.
 	minNodes     = 2
 	degradeShare = 10
 
-	// maxNames bounds the messages.
+	// maxNames limits the nodes in a message.
 	maxNames = 5
 )
 
-// suspect is a pod that seems not to run.
-type suspect struct {
-	// node is empty for a pod that has none yet.
+// possibleFailure is a pod that does not seem to run.
+type possibleFailure struct {
+	// node is empty for a pod that is not bound to a node yet.
 	node string
-	// crashes tells a container that crash-loops from one that waits. since is when it last crashed or began to wait.
+	// crashes distinguishes a crash-looping container from a waiting one. since is when it last crashed or began to
+	// wait.
 	crashes bool
 	since   time.Time
-	trouble
+	failure
 }
 
-// trouble is a pod that does not run.
-type trouble struct {
-	// text is the node and the reason.
+// failure is a pod that does not run.
+type failure struct {
+	// text has the node and the reason.
 	text, advice string
 }
 
-// What to do about a pod.
+// The actions that messages recommend.
 const (
-	checkRegistry = "check that the nodes reach the registry of the image"
+	checkRegistry = "check that the nodes can reach the image registry"
 	readLog       = "read the log of the container " + operand.NodeManagerContainer
-	describe      = "read the events of the pods"
+	readEvents    = "read the events of the pods"
 )
 
-// health returns Degraded and Notices for the pods that do not run on their nodes and for missing pods. Only one of the two is
-// True.
+// health returns the conditions Degraded and Notices for failing and missing pods. At most one of them is True.
 func health(daemonSet *appsv1.DaemonSet, found census, missing int) (degraded, notices *applyoperatorv1.OperatorConditionApplyConfiguration) {
 	degraded = condition(DegradedCondition, operatorv1.ConditionFalse, "AsExpected", "")
 	notices = condition(NoticesCondition, operatorv1.ConditionFalse, "AsExpected", "")
-	affected := len(found.troubles) + missing
+	affected := len(found.failures) + missing
 	if affected == 0 {
 		return degraded, notices
 	}
 	all := int(daemonSet.Status.DesiredNumberScheduled)
 	var parts []string
-	if len(found.troubles) > 0 {
-		parts = append(parts, fmt.Sprintf("it does not run on %s: %s", names(found.troubles), advice(found.troubles)))
+	if len(found.failures) > 0 {
+		parts = append(parts, fmt.Sprintf("it does not run on %s: %s", joinNames(found.failures), joinAdvice(found.failures)))
 	}
 	if missing > 0 {
-		parts = append(parts, fmt.Sprintf("%d nodes have no pod of it: read its events", missing))
+		parts = append(parts, fmt.Sprintf("%d nodes have no pod: read the events of the DaemonSet", missing))
 	}
 	message := fmt.Sprintf("daemonset/%s in %s fails on %d of %d nodes, which stay uninitialized if they join now; %s",
 		operand.NodeManager, operand.Namespace, affected, all, strings.Join(parts, "; "))
@@ -81,7 +81,7 @@ func health(daemonSet *appsv1.DaemonSet, found census, missing int) (degraded, n
 	return degraded, condition(NoticesCondition, operatorv1.ConditionTrue, "NotRunning", message)
 }
 
-// missing is how many nodes have had no pod for too long, or when that will be so.
+// missing returns the number of nodes that have had no pod for longer than the grace period, or the time until then.
 func (c *controller) missing(daemonSet *appsv1.DaemonSet) (nodes int, in time.Duration) {
 	short := int32(0)
 	if daemonSet != nil && daemonSet.Status.ObservedGeneration >= daemonSet.Generation {
@@ -95,16 +95,15 @@ func (c *controller) missing(daemonSet *appsv1.DaemonSet) (nodes int, in time.Du
 	if c.shortSince.IsZero() {
 		c.shortSince = now
 	}
-	if left := patience - now.Sub(c.shortSince); left > 0 {
+	if left := gracePeriod - now.Sub(c.shortSince); left > 0 {
 		return 0, left
 	}
 	return int(short), 0
 }
 
-// suspicionOf returns what the status of a pod complains about, nil for nothing. It leaves since zero where the status does
-// not tell it.
-func suspicionOf(pod *corev1.Pod, now time.Time) *suspect {
-	s := &suspect{node: nodeOf(pod)}
+// inspect returns the failure that a pod's status shows, nil for none. since is zero if the status does not have it.
+func inspect(pod *corev1.Pod, now time.Time) *possibleFailure {
+	s := &possibleFailure{node: nodeOf(pod)}
 	where := "node/" + s.node
 	if s.node == "" {
 		where = "the node of pod/" + pod.Name
@@ -112,37 +111,37 @@ func suspicionOf(pod *corev1.Pod, now time.Time) *suspect {
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if last := container.LastTerminationState.Terminated; crashLoops(container, now) {
 			s.crashes, s.since = true, last.FinishedAt.Time
-			s.trouble = trouble{fmt.Sprintf("%s (crashes with exit code %d)", where, last.ExitCode), readLog}
+			s.failure = failure{fmt.Sprintf("%s (crashes with exit code %d)", where, last.ExitCode), readLog}
 			return s
 		}
 		if waiting := container.State.Waiting; waiting != nil {
-			s.trouble = trouble{fmt.Sprintf("%s (%s)", where, waiting.Reason), adviceFor(waiting.Reason)}
+			s.failure = failure{fmt.Sprintf("%s (%s)", where, waiting.Reason), adviceFor(waiting.Reason)}
 			return s
 		}
 	}
 	switch pod.Status.Phase {
 	case corev1.PodFailed:
-		s.trouble = trouble{fmt.Sprintf("%s (%s)", where, cmp.Or(pod.Status.Reason, "Failed")), describe}
+		s.failure = failure{fmt.Sprintf("%s (%s)", where, cmp.Or(pod.Status.Reason, "Failed")), readEvents}
 		return s
 	case corev1.PodPending:
-		s.trouble = trouble{where + " (Pending)", describe}
+		s.failure = failure{where + " (Pending)", readEvents}
 		return s
 	case corev1.PodRunning, corev1.PodSucceeded, corev1.PodUnknown:
 	}
 	return nil
 }
 
-// crashLoops reports whether a container crashed often, the last time shortly after its start and not long ago. A container that a
-// reboot ended did not crash: the kubelet then finds it in state Unknown.
+// crashLoops reports whether a container crashed repeatedly, and recently soon after a start. A container that a
+// reboot ended did not crash; the kubelet then reports the reason Unknown.
 func crashLoops(container corev1.ContainerStatus, now time.Time) bool {
 	last := container.LastTerminationState.Terminated
-	return last != nil && container.RestartCount >= crashes && now.Sub(last.FinishedAt.Time) < crashWindow &&
+	return last != nil && container.RestartCount >= minRestarts && now.Sub(last.FinishedAt.Time) < crashWindow &&
 		last.FinishedAt.Sub(last.StartedAt.Time) < crashWindow && !strings.HasSuffix(last.Reason, "Unknown")
 }
 
-// beganToWait is when the container of a pod that does not run began to wait, as far as its status tells. first is when it
-// was first seen to wait.
-func beganToWait(pod *corev1.Pod, first time.Time) time.Time {
+// waitingSince returns when the container of a pod began to wait, as far as the status has it. first is when this
+// process first saw it wait.
+func waitingSince(pod *corev1.Pod, first time.Time) time.Time {
 	if pod.Status.Phase == corev1.PodFailed {
 		return first
 	}
@@ -154,9 +153,9 @@ func beganToWait(pod *corev1.Pod, first time.Time) time.Time {
 		last := container.LastTerminationState.Terminated
 		switch {
 		case last == nil && container.RestartCount == 0:
-			// It has never run.
+			// The container has never run.
 		case last == nil || last.FinishedAt.IsZero():
-			// The kubelet lost it, as after a reboot.
+			// The kubelet has lost the container's status, for example after a reboot.
 			return first
 		case last.FinishedAt.After(began):
 			began = last.FinishedAt.Time
@@ -175,10 +174,10 @@ func adviceFor(reason string) string {
 	case reason == "CrashLoopBackOff":
 		return readLog
 	}
-	return describe
+	return readEvents
 }
 
-// nodeOf is the node that a pod runs on, or is to run on; empty if its specification does not tell.
+// nodeOf returns the node that a pod runs on or is assigned to by affinity, empty if the specification has none.
 func nodeOf(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName
@@ -195,8 +194,8 @@ func nodeOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// names lists the first few nodes.
-func names(all []trouble) string {
+// joinNames lists the first nodes and the number of the others.
+func joinNames(all []failure) string {
 	var named []string
 	for _, t := range all[:min(len(all), maxNames)] {
 		named = append(named, t.text)
@@ -208,8 +207,8 @@ func names(all []trouble) string {
 	return text
 }
 
-// advice is what to do about all of them.
-func advice(all []trouble) string {
+// joinAdvice lists the recommended actions without duplicates.
+func joinAdvice(all []failure) string {
 	var advice []string
 	for _, t := range all {
 		if !slices.Contains(advice, t.advice) {
@@ -220,8 +219,8 @@ func advice(all []trouble) string {
 	return strings.Join(advice, ", ")
 }
 
-// sooner is the smaller of two durations of which 0 means never.
-func sooner(a, b time.Duration) time.Duration {
+// minPositive returns the smaller of two durations, where 0 means never.
+func minPositive(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)
 	}

@@ -1,8 +1,8 @@
-// Package nodemanager reports on the cloud-node-manager, which runs on every Linux node where the platform has one. It does
-// not affect Available: initialized nodes work without it, and nodeinitialization reports the others.
+// Package nodemanager reports on the cloud-node-manager, which runs on every Linux node on platforms that have one.
+// It does not affect Available: initialized nodes work without it, and nodeinitialization reports the others.
 //
-// Neither memory nor wake-ups grow with the number of nodes. The DaemonSet's status is watched. Its pods are listed page by
-// page, at most once a minute, and only while that status or the previous list gives a reason to.
+// Neither memory nor wake-ups grow with the number of nodes. The controller watches the DaemonSet. It lists the pods
+// page by page, at most once a minute, and only while the DaemonSet's status or the previous list requires it.
 package nodemanager
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 )
 
-// The conditions that this package writes. Notices names what is wrong on too few nodes to degrade the operator.
+// The conditions that this package writes. Notices reports failures on too few nodes to degrade the operator.
 const (
 	ProgressingCondition = "NodeManagerProgressing"
 	DegradedCondition    = "NodeManagerDegraded"
@@ -38,16 +38,16 @@ const (
 const (
 	name = "NodeManager"
 
-	// untilSynced is when to look again for an informer that has only just been started.
+	// untilSynced is the delay before the cache of a newly started informer is checked again.
 	untilSynced = 5 * time.Second
 )
 
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.OperatorClient
-	// DaemonSets watches the cloud-node-manager where the platform has one.
+	// DaemonSets watches the cloud-node-manager on platforms that have one.
 	DaemonSets appsinformers.DaemonSetInformer
-	// Pods and Nodes are only listed.
+	// Pods and Nodes are listed, not watched.
 	Pods     corev1client.PodsGetter
 	Nodes    corev1client.NodesGetter
 	Clock    clock.PassiveClock
@@ -65,13 +65,14 @@ type controller struct {
 	// shortSince is when this process first saw nodes without a pod, zero while every node has one.
 	shortSince time.Time
 
-	// last is what the last list of pods showed. waits is when this process first saw the container of a pod wait.
+	// last is the result of the last list of pods. waits has when this process first saw a pod's container wait.
 	last  census
 	waits map[types.UID]time.Time
 }
 
-// New returns the controller that writes NodeManagerProgressing, -Degraded and -Notices where the platform has a
-// cloud-node-manager, and nothing elsewhere. Sync must not run concurrently with itself, which its single queue key ensures.
+// New returns the controller that writes NodeManagerProgressing, -Degraded and -Notices on platforms with a
+// cloud-node-manager. Elsewhere it does nothing. Sync must not run concurrently with itself; the single queue key
+// ensures this.
 func New(o Options) factory.Controller {
 	return newController(o).factory(o).ToController(name+"Controller", o.Recorder)
 }
@@ -114,12 +115,12 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		daemonSet = nil
 	}
-	next, err := c.look(ctx, daemonSet)
+	next, err := c.update(ctx, daemonSet)
 	if err != nil {
 		return err
 	}
 	missing, in := c.missing(daemonSet)
-	if next = sooner(next, in); next > 0 {
+	if next = minPositive(next, in); next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
 	degraded, notices := health(daemonSet, c.last, missing)
@@ -131,17 +132,17 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return nil
 }
 
-// rollout reports a new or changed DaemonSet as progressing, and not nodes that come and go: progressing is an operator that
-// rolls out something new. It has arrived when every pod has the new template and has started.
+// rollout reports a new or changed DaemonSet as progressing. Nodes that come and go are not progress of the operator.
+// The rollout is complete when every pod has the new template and has started.
 func (c *controller) rollout(daemonSet *appsv1.DaemonSet, already bool) *applyoperatorv1.OperatorConditionApplyConfiguration {
 	if daemonSet == nil {
 		return condition(ProgressingCondition, operatorv1.ConditionTrue, "Missing", fmt.Sprintf(
-			"daemonset/%s in %s does not exist yet; the conditions that are Degraded tell why", operand.NodeManager, operand.Namespace))
+			"daemonset/%s in %s does not exist yet; check the Degraded conditions for the cause", operand.NodeManager, operand.Namespace))
 	}
 	status := daemonSet.Status
 	outdated := outdatedNodes(daemonSet) > 0
 	starting := status.NumberUnavailable > 0
-	if c.last.of(daemonSet) {
+	if c.last.matches(daemonSet) {
 		outdated, starting = outdated && c.last.outdated > 0, starting && c.last.pending > 0
 	}
 	rolling := status.ObservedGeneration < daemonSet.Generation || outdated ||
@@ -150,18 +151,19 @@ func (c *controller) rollout(daemonSet *appsv1.DaemonSet, already bool) *applyop
 		return condition(ProgressingCondition, operatorv1.ConditionFalse, "AsExpected", "")
 	}
 	message := fmt.Sprintf("daemonset/%s in %s is being rolled out to the Linux nodes", operand.NodeManager, operand.Namespace)
-	if len(c.last.troubles) > 0 {
-		message += "; it may wait for " + names(c.last.troubles)
+	if len(c.last.failures) > 0 {
+		message += "; it may be waiting for " + joinNames(c.last.failures)
 	}
 	return condition(ProgressingCondition, operatorv1.ConditionTrue, "RollingOut", message)
 }
 
-// outdatedNodes is how many nodes have a pod of an earlier template only.
+// outdatedNodes returns the number of nodes with only a pod of an earlier template.
 func outdatedNodes(daemonSet *appsv1.DaemonSet) int32 {
 	return daemonSet.Status.CurrentNumberScheduled - daemonSet.Status.UpdatedNumberScheduled
 }
 
-// condition leaves an empty message out: the API drops it, and what was applied would never equal what is there.
+// condition omits an empty message. The API server drops it, so an applied empty message would differ from the stored
+// condition in every sync.
 func condition(conditionType string, status operatorv1.ConditionStatus, reason, message string) *applyoperatorv1.OperatorConditionApplyConfiguration {
 	c := applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(status).WithReason(reason)
 	if message != "" {

@@ -41,7 +41,7 @@ func daemonSet(change func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 	return d
 }
 
-// pod is one that has run for an hour.
+// pod returns a pod that has been running for an hour.
 func pod(node string, change func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -62,7 +62,7 @@ func pod(node string, change func(*corev1.Pod)) *corev1.Pod {
 
 func same[T any](*T) {}
 
-// waiting makes the container of a pod that was created at the given time wait since then.
+// waiting makes the container of a pod wait since the pod's creation at the given time.
 func waiting(reason string, since time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.CreationTimestamp = metav1.NewTime(since)
@@ -85,7 +85,7 @@ func crashed(times int32, last time.Time) func(*corev1.Pod) {
 	}
 }
 
-// recordedQueue remembers what was added with a delay.
+// recordedQueue records the delays that are added to it.
 type recordedQueue struct {
 	workqueue.TypedRateLimitingInterface[any]
 	after []time.Duration
@@ -98,12 +98,12 @@ type syncContext struct {
 	queue *recordedQueue
 }
 
-// Queue has the type that library-go still asks for.
+// Queue implements factory.SyncContext. library-go still requires the deprecated type.
 func (s syncContext) Queue() workqueue.RateLimitingInterface { //nolint:staticcheck // The interface is not ours.
 	return s.queue
 }
 
-// node has been Ready for a day.
+// node returns a node that has been Ready for a day.
 func node(name string, change func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -122,7 +122,7 @@ func ready(status corev1.ConditionStatus, since time.Time) func(*corev1.Node) {
 	}
 }
 
-// unavailable is a DaemonSet of which as many pods do not run on all nodes.
+// unavailable returns a DaemonSet with the given numbers of unavailable and desired pods.
 func unavailable(pods, all int32) *appsv1.DaemonSet {
 	return daemonSet(func(d *appsv1.DaemonSet) {
 		d.Status.DesiredNumberScheduled, d.Status.CurrentNumberScheduled, d.Status.UpdatedNumberScheduled = all, all, all
@@ -140,7 +140,7 @@ type fixture struct {
 	shortSince time.Time
 }
 
-// world is a cluster and the controller that looks at it.
+// world is a cluster and its controller.
 type world struct {
 	*controller
 	kube     *fake.Clientset
@@ -165,7 +165,7 @@ func (f fixture) start(t *testing.T) *world {
 	return w
 }
 
-// set makes these the objects of the cluster.
+// set replaces the cluster's objects.
 func (w *world) set(t *testing.T, daemonSet *appsv1.DaemonSet, pods []*corev1.Pod, nodes []*corev1.Node) {
 	t.Helper()
 	var stored []any
@@ -197,7 +197,7 @@ func (w *world) list(t *testing.T) []corev1.Pod {
 	return list.Items
 }
 
-// sync returns the conditions after one sync as "<type>=<status> <reason>: <message>", and after what times it looks again.
+// sync runs one sync. It returns the conditions as "<type>=<status> <reason>: <message>", and the requested delays.
 func (w *world) sync(t *testing.T) (conditions []string, after []time.Duration) {
 	t.Helper()
 	queue := &recordedQueue{}
@@ -210,7 +210,7 @@ func (w *world) sync(t *testing.T) (conditions []string, after []time.Duration) 
 	return conditions, queue.after
 }
 
-// lists is how often Pods were listed.
+// lists returns the number of lists of Pods.
 func (w *world) lists() int {
 	lists := 0
 	for _, action := range w.kube.Actions() {
@@ -222,14 +222,14 @@ func (w *world) lists() int {
 }
 
 const (
-	prefix     = "daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager "
-	healthy    = "NodeManagerDegraded=False AsExpected: "
-	unnoticed  = "NodeManagerNotices=False AsExpected: "
-	settled    = "NodeManagerProgressing=False AsExpected: "
-	rollingOut = "NodeManagerProgressing=True RollingOut: " + prefix + "is being rolled out to the Linux nodes"
-	degraded   = "NodeManagerDegraded=True NotRunning: " + prefix + "fails on "
-	noticed    = "NodeManagerNotices=True NotRunning: " + prefix + "fails on "
-	effect     = ", which stay uninitialized if they join now; "
+	prefix      = "daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager "
+	healthy     = "NodeManagerDegraded=False AsExpected: "
+	noNotices   = "NodeManagerNotices=False AsExpected: "
+	settled     = "NodeManagerProgressing=False AsExpected: "
+	rollingOut  = "NodeManagerProgressing=True RollingOut: " + prefix + "is being rolled out to the Linux nodes"
+	degraded    = "NodeManagerDegraded=True NotRunning: " + prefix + "fails on "
+	withNotices = "NodeManagerNotices=True NotRunning: " + prefix + "fails on "
+	effect      = ", which stay uninitialized if they join now; "
 )
 
 func TestConditions(t *testing.T) {
@@ -242,20 +242,20 @@ func TestConditions(t *testing.T) {
 	}{
 		"every node has one": {
 			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("a", same), pod("b", same)}},
-			want:    []string{settled, healthy, unnoticed},
+			want:    []string{settled, healthy, noNotices},
 		},
 		"there is no daemonset yet": {
-			want: []string{"NodeManagerProgressing=True Missing: " + prefix + "does not exist yet; the conditions that are Degraded tell why", healthy, unnoticed},
+			want: []string{"NodeManagerProgressing=True Missing: " + prefix + "does not exist yet; check the Degraded conditions for the cause", healthy, noNotices},
 		},
 		"the daemonset controller has not seen a change": {
 			fixture: fixture{daemonSet: daemonSet(func(d *appsv1.DaemonSet) { d.Generation = 3 })},
-			want:    []string{rollingOut, healthy, unnoticed},
+			want:    []string{rollingOut, healthy, noNotices},
 		},
 		"a pod is of an earlier candidate": {
 			fixture: fixture{daemonSet: daemonSet(func(d *appsv1.DaemonSet) { d.Status.UpdatedNumberScheduled = 1 }), pods: []*corev1.Pod{
 				pod("a", same), pod("b", func(p *corev1.Pod) { p.Annotations = nil }),
 			}},
-			want:  []string{rollingOut, healthy, unnoticed},
+			want:  []string{rollingOut, healthy, noNotices},
 			after: []time.Duration{5 * time.Minute},
 		},
 		"the last pod of a rollout starts": {
@@ -263,7 +263,7 @@ func TestConditions(t *testing.T) {
 				conditions: progressing, daemonSet: unavailable(1, 2),
 				pods: []*corev1.Pod{pod("a", same), pod("b", waiting("ContainerCreating", now.Add(-time.Minute)))},
 			},
-			want:  []string{rollingOut, healthy, unnoticed},
+			want:  []string{rollingOut, healthy, noNotices},
 			after: []time.Duration{4 * time.Minute},
 		},
 		"a rollout waits for its last pod to be created": {
@@ -271,7 +271,7 @@ func TestConditions(t *testing.T) {
 				conditions: progressing, daemonSet: daemonSet(func(d *appsv1.DaemonSet) { d.Status.CurrentNumberScheduled = 1 }),
 				pods: []*corev1.Pod{pod("a", same)},
 			},
-			want:  []string{rollingOut, healthy, unnoticed},
+			want:  []string{rollingOut, healthy, noNotices},
 			after: []time.Duration{5 * time.Minute},
 		},
 		"a rollout names the node that it waits for": {
@@ -284,19 +284,19 @@ func TestConditions(t *testing.T) {
 				nodes: []*corev1.Node{node("a", same)},
 			},
 			want: []string{
-				rollingOut + "; it may wait for node/a (ErrImagePull)", healthy,
-				noticed + "1 of 20 nodes" + effect + "it does not run on node/a (ErrImagePull): check that the nodes reach the registry of the image",
+				rollingOut + "; it may be waiting for node/a (ErrImagePull)", healthy,
+				withNotices + "1 of 20 nodes" + effect + "it does not run on node/a (ErrImagePull): check that the nodes can reach the image registry",
 			},
 			after: []time.Duration{5 * time.Minute},
 		},
 		"a pod on a node that joins is no rollout": {
 			fixture: fixture{daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", same), pod("b", waiting("ContainerCreating", now))}},
-			want:    []string{settled, healthy, unnoticed},
+			want:    []string{settled, healthy, noNotices},
 			after:   []time.Duration{5 * time.Minute},
 		},
 		"an image cannot be pulled for a while": {
 			fixture: fixture{daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", waiting("ImagePullBackOff", now.Add(-4*time.Minute)))}},
-			want:    []string{settled, healthy, unnoticed},
+			want:    []string{settled, healthy, noNotices},
 			after:   []time.Duration{time.Minute},
 		},
 		"one node of a few cannot pull the image": {
@@ -304,16 +304,16 @@ func TestConditions(t *testing.T) {
 				daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", waiting("ImagePullBackOff", now.Add(-5*time.Minute)))},
 				nodes: []*corev1.Node{node("a", same)},
 			},
-			want: []string{settled, healthy, noticed + "1 of 2 nodes" + effect +
-				"it does not run on node/a (ImagePullBackOff): check that the nodes reach the registry of the image"},
+			want: []string{settled, healthy, withNotices + "1 of 2 nodes" + effect +
+				"it does not run on node/a (ImagePullBackOff): check that the nodes can reach the image registry"},
 			after: []time.Duration{5 * time.Minute},
 		},
 		"the only node cannot pull the image": {
 			fixture: fixture{
 				daemonSet: unavailable(1, 1), pods: []*corev1.Pod{pod("a", waiting("ImagePullBackOff", hour))}, nodes: []*corev1.Node{node("a", same)},
 			},
-			want: []string{settled, unnoticed, degraded + "1 of 1 nodes" + effect +
-				"it does not run on node/a (ImagePullBackOff): check that the nodes reach the registry of the image"},
+			want: []string{settled, noNotices, degraded + "1 of 1 nodes" + effect +
+				"it does not run on node/a (ImagePullBackOff): check that the nodes can reach the image registry"},
 			after: []time.Duration{5 * time.Minute},
 		},
 		"a tenth of the nodes cannot pull the image": {
@@ -321,8 +321,8 @@ func TestConditions(t *testing.T) {
 				daemonSet: unavailable(2, 20), pods: []*corev1.Pod{pod("a", waiting("ErrImagePull", hour)), pod("b", waiting("ErrImagePull", hour))},
 				nodes: []*corev1.Node{node("a", same), node("b", same)},
 			},
-			want: []string{settled, unnoticed, degraded + "2 of 20 nodes" + effect +
-				"it does not run on node/a (ErrImagePull), node/b (ErrImagePull): check that the nodes reach the registry of the image"},
+			want: []string{settled, noNotices, degraded + "2 of 20 nodes" + effect +
+				"it does not run on node/a (ErrImagePull), node/b (ErrImagePull): check that the nodes can reach the image registry"},
 			after: []time.Duration{5 * time.Minute},
 		},
 		"less than a tenth of the nodes cannot pull the image": {
@@ -330,52 +330,52 @@ func TestConditions(t *testing.T) {
 				daemonSet: unavailable(2, 21), pods: []*corev1.Pod{pod("a", waiting("ErrImagePull", hour)), pod("b", waiting("ErrImagePull", hour))},
 				nodes: []*corev1.Node{node("a", same), node("b", same)},
 			},
-			want: []string{settled, healthy, noticed + "2 of 21 nodes" + effect +
-				"it does not run on node/a (ErrImagePull), node/b (ErrImagePull): check that the nodes reach the registry of the image"},
+			want: []string{settled, healthy, withNotices + "2 of 21 nodes" + effect +
+				"it does not run on node/a (ErrImagePull), node/b (ErrImagePull): check that the nodes can reach the image registry"},
 			after: []time.Duration{5 * time.Minute},
 		},
 		"one crashes and happens to run": {
 			fixture: fixture{
 				daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("b", crashed(3, now.Add(-7*time.Minute)))}, nodes: []*corev1.Node{node("b", same)},
 			},
-			want: []string{settled, healthy, noticed + "1 of 2 nodes" + effect +
+			want: []string{settled, healthy, withNotices + "1 of 2 nodes" + effect +
 				"it does not run on node/b (crashes with exit code 1): read the log of the container cloud-node-manager"},
 			after: []time.Duration{3 * time.Minute},
 		},
 		"one crashed when its node started": {
 			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("b", crashed(2, now.Add(-time.Minute)))}},
-			want:    []string{settled, healthy, unnoticed},
+			want:    []string{settled, healthy, noNotices},
 		},
 		"one crashed some time ago": {
 			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("b", crashed(30, now.Add(-10*time.Minute)))}},
-			want:    []string{settled, healthy, unnoticed},
+			want:    []string{settled, healthy, noNotices},
 		},
 		"one crashed once more after a month": {
 			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("b", func(p *corev1.Pod) {
 				crashed(3, now.Add(-time.Minute))(p)
 				p.Status.ContainerStatuses[0].LastTerminationState.Terminated.StartedAt = metav1.NewTime(now.Add(-720 * time.Hour))
 			})}},
-			want: []string{settled, healthy, unnoticed},
+			want: []string{settled, healthy, noNotices},
 		},
 		"a node reboots again": {
 			fixture: fixture{daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("b", func(p *corev1.Pod) {
 				crashed(3, now.Add(-time.Minute))(p)
 				p.Status.ContainerStatuses[0].LastTerminationState.Terminated.Reason = "ContainerStatusUnknown"
 			})}},
-			want: []string{settled, healthy, unnoticed},
+			want: []string{settled, healthy, noNotices},
 		},
 		"one crashed with its node": {
 			fixture: fixture{
 				daemonSet: daemonSet(same), pods: []*corev1.Pod{pod("b", crashed(3, now.Add(-2*time.Minute)))},
 				nodes: []*corev1.Node{node("b", ready(corev1.ConditionTrue, now.Add(-time.Minute)))},
 			},
-			want: []string{settled, healthy, unnoticed},
+			want: []string{settled, healthy, noNotices},
 		},
 		"a node is away": {
 			fixture: fixture{
 				daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse })},
 			},
-			want:  []string{settled, healthy, unnoticed},
+			want:  []string{settled, healthy, noNotices},
 			after: []time.Duration{5 * time.Minute},
 		},
 		"a node went away while it pulled the image": {
@@ -383,15 +383,15 @@ func TestConditions(t *testing.T) {
 				daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", waiting("ContainerCreating", hour))},
 				nodes: []*corev1.Node{node("a", ready(corev1.ConditionUnknown, hour))},
 			},
-			want:  []string{settled, healthy, unnoticed},
+			want:  []string{settled, healthy, noNotices},
 			after: []time.Duration{5 * time.Minute},
 		},
-		"a node whose runtime fails is not the node manager's trouble": {
+		"a node whose runtime fails is not the node manager's failure": {
 			fixture: fixture{
 				daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", waiting("ContainerCreating", hour))},
 				nodes: []*corev1.Node{node("a", ready(corev1.ConditionFalse, hour))},
 			},
-			want:  []string{settled, healthy, unnoticed},
+			want:  []string{settled, healthy, noNotices},
 			after: []time.Duration{5 * time.Minute},
 		},
 		"a node that joins has no network without it": {
@@ -402,13 +402,13 @@ func TestConditions(t *testing.T) {
 					n.Spec.Taints = []corev1.Taint{{Key: uninitializedTaint}}
 				})},
 			},
-			want: []string{settled, healthy, noticed + "1 of 2 nodes" + effect +
-				"it does not run on node/a (ErrImagePull): check that the nodes reach the registry of the image"},
+			want: []string{settled, healthy, withNotices + "1 of 2 nodes" + effect +
+				"it does not run on node/a (ErrImagePull): check that the nodes can reach the image registry"},
 			after: []time.Duration{5 * time.Minute},
 		},
 		"a node was deleted before its pod": {
 			fixture: fixture{daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", waiting("ContainerCreating", hour))}},
-			want:    []string{settled, healthy, unnoticed},
+			want:    []string{settled, healthy, noNotices},
 			after:   []time.Duration{5 * time.Minute},
 		},
 		"a pod that is being deleted is not asked": {
@@ -416,7 +416,7 @@ func TestConditions(t *testing.T) {
 				waiting("ImagePullBackOff", hour)(p)
 				p.DeletionTimestamp, p.Annotations = &metav1.Time{Time: now}, nil
 			})}},
-			want:  []string{settled, healthy, unnoticed},
+			want:  []string{settled, healthy, noNotices},
 			after: []time.Duration{5 * time.Minute},
 		},
 		"a pod has no place": {
@@ -429,14 +429,14 @@ func TestConditions(t *testing.T) {
 					}}}
 				})},
 			},
-			want:  []string{settled, healthy, noticed + "1 of 2 nodes" + effect + "it does not run on node/c (Pending): read the events of the pods"},
+			want:  []string{settled, healthy, withNotices + "1 of 2 nodes" + effect + "it does not run on node/c (Pending): read the events of the pods"},
 			after: []time.Duration{5 * time.Minute},
 		},
 		"a node throws its pod out": {
 			fixture: fixture{daemonSet: unavailable(1, 2), nodes: []*corev1.Node{node("a", same)}, pods: []*corev1.Pod{pod("a", func(p *corev1.Pod) {
 				p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfcpu"}
 			})}},
-			want:  []string{settled, healthy, unnoticed},
+			want:  []string{settled, healthy, noNotices},
 			after: []time.Duration{5 * time.Minute},
 		},
 		"many nodes have many reasons": {
@@ -448,9 +448,9 @@ func TestConditions(t *testing.T) {
 			}, nodes: []*corev1.Node{
 				node("1", same), node("2", same), node("3", same), node("4", same), node("5", same), node("6", same), node("7", same),
 			}},
-			want: []string{settled, unnoticed, degraded + "7 of 8 nodes" + effect +
+			want: []string{settled, noNotices, degraded + "7 of 8 nodes" + effect +
 				"it does not run on node/1 (ErrImagePull), node/2 (CrashLoopBackOff), node/3 (ErrImagePull), node/4 (ErrImagePull), node/5 (ErrImagePull) " +
-				"and 2 more: check that the nodes reach the registry of the image, read the events of the pods, " +
+				"and 2 more: check that the nodes can reach the image registry, read the events of the pods, " +
 				"read the log of the container cloud-node-manager"},
 			after: []time.Duration{5 * time.Minute},
 		},
@@ -461,14 +461,14 @@ func TestConditions(t *testing.T) {
 				}),
 				shortSince: now.Add(-5 * time.Minute),
 			},
-			want: []string{settled, unnoticed, degraded + "2 of 2 nodes" + effect + "2 nodes have no pod of it: read its events"},
+			want: []string{settled, noNotices, degraded + "2 of 2 nodes" + effect + "2 nodes have no pod: read the events of the DaemonSet"},
 		},
 		"pods of others are not asked": {
 			fixture: fixture{daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", func(p *corev1.Pod) {
 				waiting("ImagePullBackOff", hour)(p)
 				p.Labels = map[string]string{"app": "cloud-controller-manager"}
 			})}},
-			want:  []string{settled, healthy, unnoticed},
+			want:  []string{settled, healthy, noNotices},
 			after: []time.Duration{5 * time.Minute},
 		},
 		"the watch has only just begun": {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// moment is what the cluster looks like from a time after the start.
+// moment is the state of the cluster from a time after the start.
 type moment struct {
 	after     time.Duration
 	daemonSet *appsv1.DaemonSet
@@ -19,8 +19,8 @@ type moment struct {
 	nodes     []*corev1.Node
 }
 
-// play lets the controller sync whenever the DaemonSet changes and whenever it asked to, and returns the changes of its
-// conditions as "<time> <type>=<status>".
+// play runs the controller at every change of the DaemonSet and after every requested delay. It returns the changes
+// of its conditions as "<time> <type>=<status>".
 func play(t *testing.T, until time.Duration, moments ...moment) []string {
 	t.Helper()
 	w := fixture{platform: "azure", daemonSet: moments[0].daemonSet, pods: moments[0].pods, nodes: moments[0].nodes}.start(t)
@@ -57,15 +57,15 @@ func play(t *testing.T, until time.Duration, moments ...moment) []string {
 
 func at(after time.Duration) time.Time { return now.Add(after) }
 
-// away is a pod whose node the kube-controller-manager gave up at the given time: the status is the kubelet's last one,
-// but for the condition Ready.
+// away makes a pod look as if kube-controller-manager gave up its node at the given time: the kubelet's last status,
+// with Ready False.
 func away(since time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Status.Conditions[0].Status, p.Status.Conditions[0].LastTransitionTime = corev1.ConditionFalse, metav1.NewTime(since)
 	}
 }
 
-// rebooted is a pod whose container the kubelet starts anew after its node came back.
+// rebooted makes a pod look as if the kubelet restarted its container after a reboot.
 func rebooted(gone time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		away(gone)(p)
@@ -78,7 +78,7 @@ func rebooted(gone time.Time) func(*corev1.Pod) {
 	}
 }
 
-func TestAWorkerThatReturnsAfterMinutesIsNoTrouble(t *testing.T) {
+func TestAWorkerThatReturnsAfterMinutesIsNoFailure(t *testing.T) {
 	gone, back := time.Minute, 7*time.Minute
 	require.Empty(t, play(t, 30*time.Minute,
 		moment{daemonSet: unavailable(0, 6), pods: []*corev1.Pod{pod("a", same)}, nodes: []*corev1.Node{node("a", same)}},
@@ -88,7 +88,7 @@ func TestAWorkerThatReturnsAfterMinutesIsNoTrouble(t *testing.T) {
 	))
 }
 
-func TestAWorkerThatReturnsAndCannotStartItIsNoticedAfterFiveMinutes(t *testing.T) {
+func TestAWorkerThatReturnsAndCannotStartItIsReportedAfterFiveMinutes(t *testing.T) {
 	gone, back := time.Minute, 7*time.Minute
 	require.Equal(t, []string{"12m0s NodeManagerNotices=True", "20m0s NodeManagerNotices=False"}, play(t, 30*time.Minute,
 		moment{daemonSet: unavailable(0, 6), pods: []*corev1.Pod{pod("a", same)}, nodes: []*corev1.Node{node("a", same)}},
@@ -141,8 +141,8 @@ func TestARolloutOfABadImageDegrades(t *testing.T) {
 	))
 }
 
-// The kubelet's back-off leaves a container that crashes running for seconds every few minutes.
-func TestACrashLoopOnATenthOfTheNodesIsOneTrouble(t *testing.T) {
+// Between two back-offs of the kubelet a crashing container runs for a few seconds.
+func TestACrashLoopOnATenthOfTheNodesIsOneFailure(t *testing.T) {
 	moments := []moment{{
 		daemonSet: unavailable(0, 10), pods: []*corev1.Pod{pod("a", same), pod("b", same)},
 		nodes: []*corev1.Node{node("a", same), node("b", same)},

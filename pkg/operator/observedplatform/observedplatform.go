@@ -1,5 +1,6 @@
-// Package observedplatform tells which platform the operator has observed. Controllers ask here instead of reading
-// Infrastructure: the config observer is the one judge, and it keeps its judgement when Infrastructure is gone.
+// Package observedplatform returns the platform in spec.observedConfig. Controllers use it instead of reading
+// Infrastructure: only the config observer decides on the platform, and its decision survives a deleted
+// Infrastructure.
 package observedplatform
 
 import (
@@ -15,8 +16,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// Of returns the platform that spec.observedConfig names. While nothing has been observed it is not known, and the
-// caller changes nothing. A name that the registry does not have is an error.
+// Of returns the platform that spec.observedConfig names. known is false until a platform is observed; callers must
+// then change nothing. An unknown name is an error.
 func Of(spec *operatorv1.OperatorSpec) (observed platform.Platform, known bool, err error) {
 	name, err := stringAt(spec, operandconfig.PlatformPath...)
 	if err != nil || name == "" {
@@ -25,13 +26,13 @@ func Of(spec *operatorv1.OperatorSpec) (observed platform.Platform, known bool, 
 	observed, known = platform.ByName(name)
 	if !known {
 		return platform.Platform{}, false, fmt.Errorf(
-			"spec.observedConfig of cloudcontrollermanager/cluster names the platform %q, which this version of the operator does not know; "+
-				"it will be observed anew once the field is removed", name)
+			"spec.observedConfig of cloudcontrollermanager/cluster names the platform %q, which this operator version does not support; "+
+				"remove the field to observe the platform again", name)
 	}
 	return observed, true, nil
 }
 
-// Get is Of for the operator resource in the client's cache. A missing resource is like one with nothing observed.
+// Get is Of for the operator resource in the client's cache. Without the resource, nothing is known.
 func Get(client v1helpers.OperatorClient) (observed platform.Platform, known bool, err error) {
 	spec, _, _, err := client.GetOperatorState()
 	if apierrors.IsNotFound(err) {
@@ -43,7 +44,7 @@ func Get(client v1helpers.OperatorClient) (observed platform.Platform, known boo
 	return Of(spec)
 }
 
-// Managed tells whether a cloud-controller-manager is to run here, and whether that is known at all.
+// Managed reports whether a cloud-controller-manager runs on the observed platform, and whether that is known.
 func Managed(client v1helpers.OperatorClient) (managed, known bool, err error) {
 	observed, known, err := Get(client)
 	return observed.Managed(), known, err

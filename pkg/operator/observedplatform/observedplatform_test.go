@@ -23,8 +23,8 @@ func TestOf(t *testing.T) {
 		"None is known and unmanaged":                   {observed: `{"platform":"none"}`, wantName: "none", wantKnown: true},
 		"a platform of a newer version is an error": {
 			observed: `{"platform":"atlantis"}`,
-			wantErr: `spec.observedConfig of cloudcontrollermanager/cluster names the platform "atlantis", which this version of the ` +
-				`operator does not know; it will be observed anew once the field is removed`,
+			wantErr: `spec.observedConfig of cloudcontrollermanager/cluster names the platform "atlantis", which this operator version ` +
+				`does not support; remove the field to observe the platform again`,
 		},
 		"a platform that is no text is an error": {
 			observed: `{"platform":7}`,

@@ -1,5 +1,5 @@
-// Package ondemand starts informers of objects that only some platforms have. A watch that nobody needs would be a request
-// of every idle operator again and again.
+// Package ondemand starts informers of objects that only some platforms have. An unnecessary watch would cost every
+// idle operator repeated requests.
 package ondemand
 
 import (
@@ -16,21 +16,22 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// Informer hands out events like the informer in it, and is not waited for: it may never be started. Whoever does not find
-// an object in its cache has to take that for unknown.
+// Informer delivers the events of the embedded informer, but controllers do not wait for its cache, because it may
+// never start. Callers must treat an object that is missing from its cache as unknown.
 type Informer struct {
 	cache.SharedIndexInformer
 }
 
-// HasSynced says that there is nothing to wait for.
+// HasSynced returns true, so that no controller waits for the cache.
 func (Informer) HasSynced() bool { return true }
 
-// SpecInformer is an Informer that does not hand out updates of the status alone: that of a DaemonSet changes with every pod.
+// SpecInformer is an Informer without events for changes of only the status. A DaemonSet's status changes with every
+// pod.
 type SpecInformer struct {
 	cache.SharedIndexInformer
 }
 
-// HasSynced says that there is nothing to wait for.
+// HasSynced returns true, so that no controller waits for the cache.
 func (SpecInformer) HasSynced() bool { return true }
 
 // AddEventHandler implements factory.Informer.
@@ -42,7 +43,7 @@ type specHandler struct {
 	cache.ResourceEventHandler
 }
 
-// OnUpdate drops an update that left everything but the status.
+// OnUpdate drops an update that changed only the status.
 func (h specHandler) OnUpdate(oldObj, newObj any) {
 	before, errBefore := meta.Accessor(oldObj)
 	after, errAfter := meta.Accessor(newObj)
@@ -55,12 +56,12 @@ func (h specHandler) OnUpdate(oldObj, newObj any) {
 	h.ResourceEventHandler.OnUpdate(oldObj, newObj)
 }
 
-// Informers are started together, such as those of a SharedInformerFactory. To start them again does nothing.
+// Informers start together, as in a SharedInformerFactory. A repeated Start does nothing.
 type Informers interface {
 	Start(stop <-chan struct{})
 }
 
-// Demand tells where informers are needed.
+// Demand defines which platforms need the informers.
 type Demand struct {
 	Informers Informers
 	Needed    func(platform.Platform) bool
@@ -71,8 +72,8 @@ type controller struct {
 	demands  []Demand
 }
 
-// New returns the controller that starts the informers which the observed platform needs. It stops none: a platform hardly
-// ever changes.
+// New returns the controller that starts the informers that the observed platform needs. It never stops them: a
+// platform hardly ever changes.
 func New(operator v1helpers.OperatorClient, recorder events.Recorder, demands ...Demand) factory.Controller {
 	c := &controller{operator: operator, demands: demands}
 	return factory.New().

@@ -17,7 +17,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// started counts the starts.
+// started counts calls of Start.
 type started struct{ times int }
 
 func (s *started) Start(<-chan struct{}) { s.times++ }

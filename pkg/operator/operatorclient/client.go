@@ -17,8 +17,8 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 )
 
-// New returns the client of the one CloudControllerManager and the informer factory that feeds it, which the caller
-// starts. The configuration has to be for JSON: the client is dynamic.
+// New returns the client of the singleton CloudControllerManager and the informer factory for it. The caller starts
+// the factory. config must use JSON: the client is dynamic.
 func New(clock clock.PassiveClock, config *rest.Config) (v1helpers.StaticPodOperatorClient, dynamicinformer.DynamicSharedInformerFactory, error) {
 	client, informers, err := genericoperatorclient.NewStaticPodOperatorClient(
 		clock,
@@ -31,10 +31,10 @@ func New(clock clock.PassiveClock, config *rest.Config) (v1helpers.StaticPodOper
 	if err != nil {
 		return nil, nil, fmt.Errorf("building the client of cloudcontrollermanager/cluster: %w", err)
 	}
-	return patient{client}, informers, nil
+	return retryingClient{client}, informers, nil
 }
 
-// Custom returns the reader of spec.custom in the informer's cache. A missing resource is like one that does not set it.
+// Custom returns the reader of spec.custom in the informer's cache. A missing resource has no spec.custom.
 func Custom(informers dynamicinformer.DynamicSharedInformerFactory) func() (*ccmv1.CustomCloudControllerManager, error) {
 	lister := informers.ForResource(ccmv1.Resource).Lister()
 	return func() (*ccmv1.CustomCloudControllerManager, error) {
@@ -53,11 +53,11 @@ func Custom(informers dynamicinformer.DynamicSharedInformerFactory) func() (*ccm
 	}
 }
 
-// appliedSpec returns what fieldManager applied to the spec, nil if nothing.
+// appliedSpec returns the part of the spec that fieldManager applied, nil if none.
 //
-// Our resource has the fields of KubeScheduler, whose generated schema therefore finds what a field manager
-// owns. Without the list-map keys of such a schema each manager would seem to own everyone's conditions and every
-// sync would send a patch.
+// Our resource has the fields of KubeScheduler, so KubeScheduler's generated schema can extract a field manager's
+// fields. Without the list-map keys of such a schema, each manager would seem to own all conditions, and every sync
+// would send a patch.
 func appliedSpec(obj *unstructured.Unstructured, fieldManager string) (*applyoperatorv1.StaticPodOperatorSpecApplyConfiguration, error) {
 	scheduler, err := asKubeScheduler(obj)
 	if err != nil {
@@ -73,7 +73,7 @@ func appliedSpec(obj *unstructured.Unstructured, fieldManager string) (*applyope
 	return &applied.Spec.StaticPodOperatorSpecApplyConfiguration, nil
 }
 
-// appliedStatus returns what fieldManager applied to the status, nil if nothing.
+// appliedStatus returns the part of the status that fieldManager applied, nil if none.
 func appliedStatus(obj *unstructured.Unstructured, fieldManager string) (*applyoperatorv1.StaticPodOperatorStatusApplyConfiguration, error) {
 	scheduler, err := asKubeScheduler(obj)
 	if err != nil {

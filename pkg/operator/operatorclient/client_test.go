@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// resource is what the API server keeps after two managers have applied a condition each.
+// resource is the operator resource after two managers have applied a condition each.
 const resource = `{
 	"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager",
 	"metadata": {"name": "cluster", "managedFields": [

@@ -22,13 +22,13 @@ const (
 		"spec": {"managementState": "Managed", "custom": {"image": "registry/ccm:1", "env": [{"name": "A", "value": ""}],
 			"secrets": [{"name": "a", "delivery": "Reloaded"}], "probe": {"port": 9999}}},
 		"status": {}}`
-	// What a watch tells first: all that there is, and that this was all.
+	// The first events of a watch: all objects, then the end of the list.
 	initial = `{"type": "ADDED", "object": ` + withCustom + `}
 		{"type": "BOOKMARK", "object": {"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager",
 			"metadata": {"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}}}}`
 )
 
-// api serves the one resource and gives every update to updates.
+// api serves the operator resource and sends every update to updates.
 func api(t *testing.T, updates chan<- map[string]any) *rest.Config {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +53,7 @@ func api(t *testing.T, updates chan<- map[string]any) *rest.Config {
 	return &rest.Config{Host: server.URL}
 }
 
-// library-go knows only the fields of its own types. What it writes has to keep ours.
+// library-go knows only the fields of its own types. Its updates must keep our other fields.
 func TestNoUpdateLosesSpecCustom(t *testing.T) {
 	updates := make(chan map[string]any, 2)
 	client, informers, err := operatorclient.New(clock.RealClock{}, api(t, updates))

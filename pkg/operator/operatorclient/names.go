@@ -1,28 +1,28 @@
-// Package operatorclient names the objects that this operator and its surroundings share, and builds the client
-// of the operator's own resource.
+// Package operatorclient has the names of the objects that this operator shares with other components, and builds the
+// client of the operator resource.
 package operatorclient
 
 const (
-	// OperatorNamespace is where the operator itself runs.
+	// OperatorNamespace is the namespace of the operator.
 	OperatorNamespace = "openshift-cloud-controller-manager-operator"
 
-	// TargetNamespace is where the operand and everything that it is made from live.
+	// TargetNamespace is the namespace of the operand and of the objects that it is made from.
 	TargetNamespace = "openshift-cloud-controller-manager"
 
-	// UserConfigNamespace holds what administrators edit.
+	// UserConfigNamespace has the objects that administrators edit.
 	UserConfigNamespace = "openshift-config"
 
-	// ManagedConfigNamespace holds what other operators derive from it.
+	// ManagedConfigNamespace has the objects that other operators derive from them.
 	ManagedConfigNamespace = "openshift-config-managed"
 
-	// ManagedCloudConfig is the ConfigMap in ManagedConfigNamespace with the cloud configuration as
-	// cluster-config-operator left it.
+	// ManagedCloudConfig is the ConfigMap in ManagedConfigNamespace with the cloud configuration that
+	// cluster-config-operator wrote.
 	ManagedCloudConfig = "kube-cloud-config"
 
 	// ManagedCloudConfigKey is the key in ManagedCloudConfig.
 	ManagedCloudConfigKey = "cloud.conf"
 
-	// KubeSystemNamespace is where APIServerAuthentication is.
+	// KubeSystemNamespace is the namespace of APIServerAuthentication.
 	KubeSystemNamespace = "kube-system"
 
 	// APIServerAuthentication is the ConfigMap in which the API server publishes the CAs of its clients.
@@ -31,6 +31,6 @@ const (
 	// ClusterOperator is the name of this operator's ClusterOperator.
 	ClusterOperator = "cloud-controller-manager"
 
-	// Instance is the name of the one CloudControllerManager, and of every singleton in config.openshift.io.
+	// Instance is the name of the singleton CloudControllerManager, and of every singleton in config.openshift.io.
 	Instance = "cluster"
 )

@@ -19,7 +19,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
-// Labels and annotations by which a cluster's tools find certificates and their owners, as in library-go's
+// Labels and annotations that identify certificates and their owners to tools, as in library-go's
 // pkg/operator/certrotation.
 const (
 	typeLabel           = "auth.openshift.io/managed-certificate-type"
@@ -32,35 +32,37 @@ const (
 	component = "Cloud Compute / Cloud Controller Manager"
 )
 
-// hostnames are the names that do not depend on the node: the same certificate serves on all of them.
+// hostnames returns the certificate's names. They do not depend on the node, because all nodes serve the same
+// certificate.
 func hostnames() sets.Set[string] {
 	service := operand.Name + "." + operand.Namespace + ".svc"
 	return sets.New("localhost", "127.0.0.1", "::1", service, service+".cluster.local")
 }
 
-// readPair returns what the Secret holds, or why it cannot be used any more. Errors of the parsers do not quote keys.
+// readPair returns the Secret's certificate and key, or the reason to replace them. The parsers' errors do not quote
+// keys.
 func readPair(secret *corev1.Secret, now time.Time) (pair *crypto.TLSCertificateConfig, reason string) {
 	if secret == nil {
-		return nil, "there is none"
+		return nil, "there was none"
 	}
 	pair, err := crypto.GetTLSCertificateConfigFromBytes(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err != nil {
-		return nil, fmt.Sprintf("it is not readable: %v", err)
+		return nil, fmt.Sprintf("the previous one is invalid: %v", err)
 	}
 	if now.After(pair.Certs[0].NotAfter) {
-		return nil, "it has expired"
+		return nil, "the previous one has expired"
 	}
 	return pair, ""
 }
 
-// unserviceable tells why clients would refuse a certificate that has not expired.
-func unserviceable(leaf *x509.Certificate, bundle []*x509.Certificate) (reason string) {
+// rejection returns why clients would reject a certificate that has not expired.
+func rejection(leaf *x509.Certificate, bundle []*x509.Certificate) (reason string) {
 	trusted := slices.ContainsFunc(bundle, func(ca *x509.Certificate) bool { return leaf.CheckSignatureFrom(ca) == nil })
 	if !trusted {
-		return "no signer in the CA bundle issued it"
+		return "no signer in the CA bundle issued the previous one"
 	}
 	if !names(leaf).Equal(hostnames()) {
-		return "its names are not those that are asked for"
+		return "the previous one has other names"
 	}
 	return ""
 }
@@ -73,13 +75,14 @@ func names(leaf *x509.Certificate) sets.Set[string] {
 	return all
 }
 
-// signerDue is when a signer is to be replaced: after half of the validity that is asked for, and at the latest when a
-// fifth of its own life is left.
+// signerDue returns when to replace a signer: after half of the configured validity, and at the latest when a fifth
+// of its own validity is left.
 func signerDue(signer *x509.Certificate, validity time.Duration) time.Time {
 	return earliest(signer.NotBefore.Add(validity/2), latestRenewal(signer))
 }
 
-// leafDue is signerDue for a leaf, but a renewal before its last fifth waits until clients had time to learn of the signer.
+// leafDue is signerDue for a leaf certificate. A renewal before the leaf's last fifth also waits until clients have
+// had time to read the new signer.
 func leafDue(leaf, signer *x509.Certificate, validity time.Duration) time.Time {
 	refresh := validity / 2
 	due, known := leaf.NotBefore.Add(refresh), signer.NotBefore.Add(refresh/10)
@@ -101,23 +104,23 @@ func earliest(a, b time.Time) time.Time {
 }
 
 func makeSigner(now func() time.Time, validity time.Duration) (*crypto.TLSCertificateConfig, error) {
-	// The time tells signers apart, for people and for clients that look a signer up by its name.
+	// The time makes the name unique, for people and for clients that look up a signer by its name.
 	name := fmt.Sprintf("%s_%s@%d", operatorclient.OperatorNamespace, SignerSecret, now().Unix())
 	return crypto.UnsafeMakeSelfSignedCAConfigForDurationAtTime(name, now, validity)
 }
 
-// makeLeaf issues a certificate that does not outlive its signer.
+// makeLeaf issues a certificate that expires no later than its signer.
 func makeLeaf(signer *crypto.CA, now time.Time, validity time.Duration) (*crypto.TLSCertificateConfig, error) {
 	expires := earliest(now.Add(validity), signer.Config.Certs[0].NotAfter)
 	return signer.MakeServerCertForDuration(hostnames(), expires.Sub(now), func(template *x509.Certificate) error {
-		// A second for clocks that are a little behind.
+		// One second allows for slightly slow clocks.
 		template.NotBefore, template.NotAfter = now.Add(-time.Second), expires
 		return nil
 	})
 }
 
-// withSigner adds a signer to a bundle without what has expired. A bundle that is not readable is as good as none:
-// leaves of signers that are not in it are replaced.
+// withSigner adds a signer to a bundle and removes expired signers. An invalid bundle counts as empty: leaves of
+// missing signers are replaced.
 func withSigner(bundle string, signer *x509.Certificate, now time.Time) []*x509.Certificate {
 	certificates, err := certutil.ParseCertsPEM([]byte(bundle))
 	if err != nil {

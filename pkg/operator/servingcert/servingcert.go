@@ -1,9 +1,9 @@
-// Package servingcert keeps the certificate with which the operand serves its health and metrics. The operator signs
-// it itself: the cluster's service CA runs only once nodes work, and for that the operand has to run.
+// Package servingcert rotates the certificate of the operand's health and metrics endpoints. The operator signs it:
+// the cluster's service CA runs only on initialized nodes, which need the operand first.
 //
-// The objects, their annotations and the times of rotation are those of library-go's pkg/operator/certrotation, which is
-// not used: it prints differences with go-cmp, and go-cmp looks methods up by name, for which the linker has to keep every
-// method of every type. That made the binary 28 MB and each of its processes 11 MiB larger.
+// The objects, their annotations and the rotation times are those of library-go's pkg/operator/certrotation. That
+// package is not used because it prints differences with go-cmp. go-cmp looks up methods by name, so the linker keeps
+// every method of every type. That made the binary 28 MB larger and each of its processes 11 MiB larger.
 package servingcert
 
 import (
@@ -34,25 +34,27 @@ import (
 )
 
 const (
-	// SignerSecret in the operator's namespace holds the signer's key. The cert-syncer reads every Secret of the
-	// operand's namespace, so it must not be there.
+	// SignerSecret is the Secret with the signer's key. It is in the operator's namespace, because the cert-syncer
+	// reads every Secret of the operand's namespace.
 	SignerSecret = "cloud-controller-manager-serving-signer"
 
-	// CAConfigMap in the operand's namespace holds the signers' certificates in ca-bundle.crt, for clients.
+	// CAConfigMap is the ConfigMap in the operand's namespace with the signers' certificates for clients, in
+	// ca-bundle.crt.
 	CAConfigMap = "serving-ca"
 
 	bundleKey = "ca-bundle.crt"
 )
 
-// Validity tells how long certificates are valid from their issue. Each is replaced when half of it has passed.
+// Validity has the validity periods of newly issued certificates. Each certificate is replaced after half of its
+// period.
 type Validity struct {
 	Signer, Leaf time.Duration
 }
 
-// DefaultValidity is used where Options has none: the same as for the certificates of other operands.
+// DefaultValidity applies to zero fields of Options.Validity. It is the same as for other operands' certificates.
 var DefaultValidity = Validity{Signer: 60 * 24 * time.Hour, Leaf: 30 * 24 * time.Hour}
 
-// Client is what the controller writes with.
+// Client writes the Secrets and the ConfigMap.
 type Client interface {
 	corev1client.SecretsGetter
 	corev1client.ConfigMapsGetter
@@ -70,7 +72,7 @@ type Options struct {
 	Clock      clock.PassiveClock
 	Recorder   events.Recorder
 
-	// Validity is, where zero, that of DefaultValidity.
+	// Validity has the validity periods; DefaultValidity replaces zero fields.
 	Validity Validity
 }
 
@@ -84,9 +86,9 @@ type controller struct {
 	validity      Validity
 }
 
-// New returns the controller that keeps a signer, its CA bundle and the Secret serving-cert with the operand's
-// certificate. It works on listers: while nothing is due it sends no request. A certificate is judged by its content,
-// so that one that somebody changed is replaced. Errors become ServingCertificateDegraded.
+// New returns the controller that maintains a signer, its CA bundle and the Secret serving-cert with the operand's
+// certificate. It reads from listers and sends no request while no rotation is due. It checks a certificate's
+// content, so it replaces a certificate that another client changed. Errors become ServingCertificateDegraded.
 func New(o Options) factory.Controller {
 	return factory.New().
 		WithInformers(o.Operator.Informer()).
@@ -123,8 +125,8 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	next, err := c.rotate(ctx, syncCtx.Recorder())
-	if behind(err) {
-		// What the caches lack is on its way and brings us back here.
+	if isStale(err) {
+		// The missing change will arrive in the cache, and its event requeues.
 		return nil
 	}
 	if err != nil {
@@ -134,13 +136,13 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return nil
 }
 
-// rotate does what is due and returns when the next is.
+// rotate performs the due rotations and returns when the next one is due.
 func (c *controller) rotate(ctx context.Context, recorder events.Recorder) (next time.Time, err error) {
 	signer, signerDue, err := c.ensureSigner(ctx, recorder)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("secret/%s in %s: %w", SignerSecret, operatorclient.OperatorNamespace, err)
 	}
-	// Clients have to know a signer before a certificate of it is served.
+	// Clients must trust a signer before the operand serves a certificate of it.
 	bundle, err := c.ensureBundle(ctx, recorder, signer)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("configmap/%s in %s: %w", CAConfigMap, operand.Namespace, err)
@@ -160,10 +162,10 @@ func (c *controller) ensureSigner(ctx context.Context, recorder events.Recorder)
 	now := c.clock.Now()
 	pair, reason := readPair(current, now)
 	if reason == "" && !pair.Certs[0].IsCA {
-		reason = "it is not that of a signer"
+		reason = "the previous one is not a CA certificate"
 	}
 	if reason == "" && !now.Before(signerDue(pair.Certs[0], c.validity.Signer)) {
-		reason = "half of its life has passed"
+		reason = "half of the previous one's validity has passed"
 	}
 	if reason != "" {
 		if pair, err = makeSigner(c.clock.Now, c.validity.Signer); err != nil {
@@ -174,14 +176,14 @@ func (c *controller) ensureSigner(ctx context.Context, recorder events.Recorder)
 		return nil, time.Time{}, err
 	}
 	if reason != "" {
-		recorder.Eventf("ServingSignerIssued", "secret/%s in %s has a new signer, because of the former: %s",
+		recorder.Eventf("ServingSignerIssued", "secret/%s in %s has a new signer, because %s",
 			SignerSecret, operatorclient.OperatorNamespace, reason)
 	}
 	signer := &crypto.CA{Config: pair, SerialGenerator: &crypto.RandomSerialGenerator{}}
 	return signer, signerDue(pair.Certs[0], c.validity.Signer), nil
 }
 
-// ensureBundle adds the signer to those that clients trust, and forgets those that have expired.
+// ensureBundle adds the signer to the CA bundle and removes expired signers.
 func (c *controller) ensureBundle(ctx context.Context, recorder events.Recorder, signer *crypto.CA) ([]*x509.Certificate, error) {
 	current, err := c.configMaps.ConfigMaps(operand.Namespace).Get(CAConfigMap)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -199,17 +201,17 @@ func (c *controller) ensureBundle(ctx context.Context, recorder events.Recorder,
 	desired := &corev1.ConfigMap{ObjectMeta: bundleMeta(), Data: map[string]string{bundleKey: string(text)}}
 	if current == nil {
 		_, err := c.client.ConfigMaps(operand.Namespace).Create(ctx, desired, metav1.CreateOptions{})
-		if !behind(err) {
+		if !isStale(err) {
 			resourcehelper.ReportCreateEvent(recorder, desired, err)
 		}
 		return bundle, err
 	}
-	if carries(current.ObjectMeta, desired.ObjectMeta) && equality.Semantic.DeepEqual(current.Data, desired.Data) {
+	if hasMetadata(current.ObjectMeta, desired.ObjectMeta) && equality.Semantic.DeepEqual(current.Data, desired.Data) {
 		return bundle, nil
 	}
 	desired.ObjectMeta = merged(current.ObjectMeta, desired.ObjectMeta)
 	_, err = c.client.ConfigMaps(operand.Namespace).Update(ctx, desired, metav1.UpdateOptions{})
-	if !behind(err) {
+	if !isStale(err) {
 		resourcehelper.ReportUpdateEvent(recorder, desired, err)
 	}
 	return bundle, err
@@ -223,10 +225,10 @@ func (c *controller) ensureLeaf(ctx context.Context, recorder events.Recorder, s
 	now := c.clock.Now()
 	pair, reason := readPair(current, now)
 	if reason == "" {
-		reason = unserviceable(pair.Certs[0], bundle)
+		reason = rejection(pair.Certs[0], bundle)
 	}
 	if reason == "" && !now.Before(leafDue(pair.Certs[0], signer.Config.Certs[0], c.validity.Leaf)) {
-		reason = "half of its life has passed"
+		reason = "half of the previous one's validity has passed"
 	}
 	if reason != "" {
 		if pair, err = makeLeaf(signer, now, c.validity.Leaf); err != nil {
@@ -237,14 +239,14 @@ func (c *controller) ensureLeaf(ctx context.Context, recorder events.Recorder, s
 		return time.Time{}, err
 	}
 	if reason != "" {
-		recorder.Eventf("ServingCertificateIssued", "secret/%s in %s has a new certificate, because of the former: %s",
+		recorder.Eventf("ServingCertificateIssued", "secret/%s in %s has a new certificate, because %s",
 			operand.ServingCertSecret, operand.Namespace, reason)
 	}
 	return leafDue(pair.Certs[0], signer.Config.Certs[0], c.validity.Leaf), nil
 }
 
-// writePair makes the Secret what pair and meta say, if it is not. Only the state that was judged is replaced: whoever
-// wrote in the meantime causes a conflict.
+// writePair writes the Secret if it differs from pair and meta. It replaces only the state that was checked; a
+// concurrent write causes a conflict.
 func (c *controller) writePair(ctx context.Context, recorder events.Recorder, current *corev1.Secret, pair *crypto.TLSCertificateConfig, meta metav1.ObjectMeta) error {
 	certificate, key, err := pair.GetPEMBytes()
 	if err != nil {
@@ -257,27 +259,27 @@ func (c *controller) writePair(ctx context.Context, recorder events.Recorder, cu
 	}
 	if current == nil {
 		_, err := c.client.Secrets(meta.Namespace).Create(ctx, desired, metav1.CreateOptions{})
-		if !behind(err) {
+		if !isStale(err) {
 			resourcehelper.ReportCreateEvent(recorder, desired, err)
 		}
 		return err
 	}
-	if carries(current.ObjectMeta, meta) && equality.Semantic.DeepEqual(current.Data, desired.Data) {
+	if hasMetadata(current.ObjectMeta, meta) && equality.Semantic.DeepEqual(current.Data, desired.Data) {
 		return nil
 	}
 	desired.ObjectMeta = merged(current.ObjectMeta, meta)
 	_, err = c.client.Secrets(meta.Namespace).Update(ctx, desired, metav1.UpdateOptions{})
-	if !behind(err) {
+	if !isStale(err) {
 		resourcehelper.ReportUpdateEvent(recorder, desired, err)
 	}
 	return err
 }
 
-// behind tells whether a write failed only because the caches are behind the API server.
-func behind(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+// isStale reports whether a write failed only because the caches are behind the API server.
+func isStale(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
-// carries tells whether current has the labels and annotations of desired.
-func carries(current, desired metav1.ObjectMeta) bool {
+// hasMetadata reports whether current has the labels and annotations of desired.
+func hasMetadata(current, desired metav1.ObjectMeta) bool {
 	return contains(current.Labels, desired.Labels) && contains(current.Annotations, desired.Annotations)
 }
 
@@ -290,7 +292,7 @@ func contains(all, some map[string]string) bool {
 	return true
 }
 
-// merged keeps what others wrote into the metadata of an object.
+// merged adds the desired labels and annotations to an object's metadata.
 func merged(current, desired metav1.ObjectMeta) metav1.ObjectMeta {
 	result := *current.DeepCopy()
 	result.Labels, result.Annotations = union(result.Labels, desired.Labels), union(result.Annotations, desired.Annotations)

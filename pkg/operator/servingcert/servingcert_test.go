@@ -30,10 +30,10 @@ const (
 	targetNamespace   = "openshift-cloud-controller-manager"
 )
 
-// start is when the tests begin. Certificates tell whole seconds.
+// start is the tests' start time. Certificates have a precision of one second.
 var start = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// world is a controller over a fake API whose informers follow it only when asked to.
+// world is a controller with a fake API. Its informers follow the API only on request.
 type world struct {
 	*controller
 	client   *fake.Clientset
@@ -61,7 +61,7 @@ func newWorld(t *testing.T, observed string, validity Validity) *world {
 	})}
 }
 
-// syncOnce returns every request of one sync and then lets the informers catch up.
+// syncOnce returns the requests of one sync and then updates the informers.
 func (w *world) syncOnce(t *testing.T) []string {
 	t.Helper()
 	requests := w.syncBehind(t)
@@ -69,7 +69,7 @@ func (w *world) syncOnce(t *testing.T) []string {
 	return requests
 }
 
-// catchUp makes the caches show what the API has, without an event.
+// catchUp updates the caches from the API without an event.
 func (w *world) catchUp(t *testing.T) {
 	t.Helper()
 	for _, namespace := range []string{operatorNamespace, targetNamespace} {
@@ -86,7 +86,7 @@ func (w *world) catchUp(t *testing.T) {
 	}
 }
 
-// syncBehind returns every request of one sync and leaves the informers where they were.
+// syncBehind returns the requests of one sync and does not update the informers.
 func (w *world) syncBehind(t *testing.T) []string {
 	t.Helper()
 	w.client.ClearActions()
@@ -107,7 +107,7 @@ func (w *world) syncBehind(t *testing.T) []string {
 	return requests
 }
 
-// reasons are the messages of the events about issued certificates since the last call.
+// reasons returns the messages of the events about issued certificates since the last call.
 func (w *world) reasons() []string {
 	var messages []string
 	for _, event := range w.recorder.Events() {
@@ -132,7 +132,7 @@ func (w *world) leaf(t *testing.T) *x509.Certificate {
 	return certificates[0]
 }
 
-// change lets somebody else change a Secret, and the informers see it.
+// change updates a Secret as another client, and then the informers.
 func (w *world) change(t *testing.T, namespace, name string, change func(*corev1.Secret)) {
 	t.Helper()
 	secret := w.secret(t, namespace, name)
@@ -142,7 +142,7 @@ func (w *world) change(t *testing.T, namespace, name string, change func(*corev1
 	require.NoError(t, w.kube.Core().V1().Secrets().Informer().GetIndexer().Update(secret))
 }
 
-// trusted is the pool of the CA bundle's certificates.
+// trusted returns the pool of the CA bundle's certificates.
 func (w *world) trusted(t *testing.T) *x509.CertPool {
 	t.Helper()
 	bundle, err := w.kube.Core().V1().ConfigMaps().Lister().ConfigMaps(targetNamespace).Get("serving-ca")
@@ -153,8 +153,8 @@ func (w *world) trusted(t *testing.T) *x509.CertPool {
 }
 
 const (
-	signerMessage = "secret/cloud-controller-manager-serving-signer in openshift-cloud-controller-manager-operator has a new signer, because of the former: "
-	leafMessage   = "secret/serving-cert in openshift-cloud-controller-manager has a new certificate, because of the former: "
+	signerMessage = "secret/cloud-controller-manager-serving-signer in openshift-cloud-controller-manager-operator has a new signer, because "
+	leafMessage   = "secret/serving-cert in openshift-cloud-controller-manager has a new certificate, because "
 )
 
 func TestACertificateIsMadeOnceAndThenCostsNothing(t *testing.T) {
@@ -165,7 +165,7 @@ func TestACertificateIsMadeOnceAndThenCostsNothing(t *testing.T) {
 		"create " + targetNamespace + "/serving-cert",
 	}, w.syncOnce(t))
 	require.Empty(t, w.syncOnce(t))
-	require.Equal(t, []string{signerMessage + "there is none", leafMessage + "there is none"}, w.reasons())
+	require.Equal(t, []string{signerMessage + "there was none", leafMessage + "there was none"}, w.reasons())
 
 	leaf := w.leaf(t)
 	for _, host := range []string{
@@ -208,18 +208,18 @@ func TestEachIsReplacedInTimeAndTheOldSignerStaysTrusted(t *testing.T) {
 		{
 			name: "after half of the leaf's life", age: 15 * day,
 			requests: []string{"update " + targetNamespace + "/serving-cert"},
-			reasons:  []string{leafMessage + "half of its life has passed"},
+			reasons:  []string{leafMessage + "half of the previous one's validity has passed"},
 		},
 		{
-			// The leaf was due too, but a new signer is known for a tenth of that time before it signs.
+			// The leaf was due too, but a new signer must be published for a tenth of the period before it signs.
 			name: "after half of the signer's life", age: 30 * day,
 			requests: []string{"update " + operatorNamespace + "/cloud-controller-manager-serving-signer", "update " + targetNamespace + "/serving-ca"},
-			reasons:  []string{signerMessage + "half of its life has passed"},
+			reasons:  []string{signerMessage + "half of the previous one's validity has passed"},
 		},
 		{
 			name: "when the new signer is known", age: 31*day + 12*time.Hour,
 			requests: []string{"update " + targetNamespace + "/serving-cert"},
-			reasons:  []string{leafMessage + "half of its life has passed"},
+			reasons:  []string{leafMessage + "half of the previous one's validity has passed"},
 		},
 		{
 			name: "after everything has expired", age: 200 * day,
@@ -228,7 +228,7 @@ func TestEachIsReplacedInTimeAndTheOldSignerStaysTrusted(t *testing.T) {
 				"update " + targetNamespace + "/serving-ca",
 				"update " + targetNamespace + "/serving-cert",
 			},
-			reasons: []string{signerMessage + "it has expired", leafMessage + "it has expired"},
+			reasons: []string{signerMessage + "the previous one has expired", leafMessage + "the previous one has expired"},
 		},
 	} {
 		before, told := w.leaf(t), len(w.reasons())
@@ -261,7 +261,7 @@ func TestWhatSomebodyChangedIsMadeAgain(t *testing.T) {
 		"a leaf without content": {
 			targetNamespace, "serving-cert", drop,
 			[]string{"update " + targetNamespace + "/serving-cert"},
-			[]string{leafMessage + "it is not readable: certFile missing"},
+			[]string{leafMessage + "the previous one is invalid: certFile missing"},
 		},
 		"a leaf with the key of another": {
 			targetNamespace, "serving-cert",
@@ -271,7 +271,7 @@ func TestWhatSomebodyChangedIsMadeAgain(t *testing.T) {
 				secret.Data["tls.key"] = other.secret(t, targetNamespace, "serving-cert").Data["tls.key"]
 			},
 			[]string{"update " + targetNamespace + "/serving-cert"},
-			[]string{leafMessage + "it is not readable: tls: private key does not match public key"},
+			[]string{leafMessage + "the previous one is invalid: tls: private key does not match public key"},
 		},
 		"a leaf of another signer": {
 			targetNamespace, "serving-cert",
@@ -281,7 +281,7 @@ func TestWhatSomebodyChangedIsMadeAgain(t *testing.T) {
 				secret.Data = other.secret(t, targetNamespace, "serving-cert").Data
 			},
 			[]string{"update " + targetNamespace + "/serving-cert"},
-			[]string{leafMessage + "no signer in the CA bundle issued it"},
+			[]string{leafMessage + "no signer in the CA bundle issued the previous one"},
 		},
 		"a leaf without its annotations": {
 			targetNamespace, "serving-cert",
@@ -295,7 +295,7 @@ func TestWhatSomebodyChangedIsMadeAgain(t *testing.T) {
 		"a signer without content": {
 			operatorNamespace, "cloud-controller-manager-serving-signer", drop,
 			[]string{"update " + operatorNamespace + "/cloud-controller-manager-serving-signer", "update " + targetNamespace + "/serving-ca"},
-			[]string{signerMessage + "it is not readable: certFile missing"},
+			[]string{signerMessage + "the previous one is invalid: certFile missing"},
 		},
 		"a signer that is none": {
 			operatorNamespace, "cloud-controller-manager-serving-signer",
@@ -305,7 +305,7 @@ func TestWhatSomebodyChangedIsMadeAgain(t *testing.T) {
 				secret.Data = other.secret(t, targetNamespace, "serving-cert").Data
 			},
 			[]string{"update " + operatorNamespace + "/cloud-controller-manager-serving-signer", "update " + targetNamespace + "/serving-ca"},
-			[]string{signerMessage + "it is not that of a signer"},
+			[]string{signerMessage + "the previous one is not a CA certificate"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -314,7 +314,7 @@ func TestWhatSomebodyChangedIsMadeAgain(t *testing.T) {
 			told := len(w.reasons())
 			w.change(t, tc.namespace, tc.name, tc.change)
 			foreign := w.secret(t, tc.namespace, tc.name).Annotations["foreign"]
-			// A second later, by which the names of signers differ.
+			// Signers are named by the second of their creation.
 			w.clock.SetTime(start.Add(time.Second))
 			require.Equal(t, tc.requests, w.syncOnce(t))
 			require.ElementsMatch(t, tc.reasons, w.reasons()[told:])
@@ -387,7 +387,7 @@ func TestTheNextRotationIsKnown(t *testing.T) {
 			w := newWorld(t, `{"platform":"openstack"}`, tc.validity)
 			next, err := w.rotate(t.Context(), w.recorder)
 			require.NoError(t, err)
-			// Certificates are valid from a second before their issue.
+			// Certificates are valid from one second before their issue.
 			require.Equal(t, start.Add(tc.want-time.Second), next)
 		})
 	}
@@ -405,9 +405,9 @@ func TestItComesBackByItselfForEachRotation(t *testing.T) {
 	// Certificates are valid from a second before their issue.
 	require.Equal(t, []time.Duration{0, 15*day - time.Second, 30*day - 2*time.Second, 30*day - time.Second}, calls)
 	require.Equal(t, []string{
-		signerMessage + "there is none", leafMessage + "there is none",
-		leafMessage + "half of its life has passed",
-		leafMessage + "half of its life has passed",
-		signerMessage + "half of its life has passed",
+		signerMessage + "there was none", leafMessage + "there was none",
+		leafMessage + "half of the previous one's validity has passed",
+		leafMessage + "half of the previous one's validity has passed",
+		signerMessage + "half of the previous one's validity has passed",
 	}, w.reasons())
 }

@@ -21,11 +21,11 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
-// A reason is why no revision may be made of the live objects, or empty.
+// A reason returns why the live objects must not become a revision, or "" if they may.
 type reason func() (string, error)
 
-// incomplete is the reason while the live objects are not one whole candidate. A candidate of which only some objects
-// could be written never becomes a revision.
+// incomplete holds a revision back while the live objects are not one complete candidate. A partially written
+// candidate never becomes a revision.
 func incomplete(configMaps corelisters.ConfigMapNamespaceLister, secrets corelisters.SecretNamespaceLister) reason {
 	return func() (string, error) {
 		liveConfigMaps, err := configMaps.List(labels.Everything())
@@ -43,9 +43,10 @@ func incomplete(configMaps corelisters.ConfigMapNamespaceLister, secrets corelis
 	}
 }
 
-// withoutTokens is the reason while the Secret cloud-tokens lacks what the candidate reads from it and the cert-syncer
-// would carry. A pod without it would fail to log in, and the revision would be taken for a bad one.
-func withoutTokens(configMaps corelisters.ConfigMapNamespaceLister, secrets corelisters.SecretNamespaceLister) reason {
+// missingTokens holds a revision back while the Secret cloud-tokens lacks keys that the candidate reads. The
+// cert-syncer delivers that Secret. A pod without its tokens could not log in, and the rollout would fail because of
+// a good revision.
+func missingTokens(configMaps corelisters.ConfigMapNamespaceLister, secrets corelisters.SecretNamespaceLister) reason {
 	return func() (string, error) {
 		candidate, err := configMaps.Get(operand.PodConfigMap)
 		if err != nil {
@@ -76,12 +77,12 @@ func withoutTokens(configMaps corelisters.ConfigMapNamespaceLister, secrets core
 		if len(missing) == 0 {
 			return "", nil
 		}
-		return fmt.Sprintf("secret/%s in %s does not have %s, which the cloud-controller-manager reads from it",
+		return fmt.Sprintf("secret/%s in %s does not have %s, which the cloud-controller-manager reads",
 			operand.CloudTokensSecret, operand.Namespace, strings.Join(missing, ", ")), nil
 	}
 }
 
-// audiencesOf returns for whom a token is, as the token itself says; nil for what is no token of the API server.
+// audiencesOf returns the audiences of a token, nil for a value that is not a token of the API server.
 func audiencesOf(token []byte) []string {
 	parts := strings.Split(string(token), ".")
 	if len(parts) != 3 {
@@ -100,7 +101,7 @@ func audiencesOf(token []byte) []string {
 	return claims.Audiences
 }
 
-// firstOf returns the first of the reasons that there is. Those after it are not asked.
+// firstOf combines reasons: it returns the first non-empty one and does not evaluate the others.
 func firstOf(reasons ...reason) reason {
 	return func() (string, error) {
 		for _, r := range reasons {
@@ -112,7 +113,7 @@ func firstOf(reasons ...reason) reason {
 	}
 }
 
-// unless returns a precondition that holds while there is no reason.
+// unless returns a precondition that holds while the reason is empty.
 func unless(r reason) revisioncontroller.PreconditionFunc {
 	return func(context.Context) (bool, error) {
 		text, err := r()
@@ -120,17 +121,17 @@ func unless(r reason) revisioncontroller.PreconditionFunc {
 			return false, err
 		}
 		if text != "" {
-			klog.V(2).InfoS("No revision is made yet", "reason", text)
+			klog.V(2).InfoS("Not creating a revision yet", "reason", text)
 		}
 		return text == "", nil
 	}
 }
 
-// wholeRevision returns a check that holds when the copies of a revision are one whole candidate. While it does not, the
-// revision controller goes on copying.
+// completeRevision returns a readiness check: the copies of a revision must be one complete candidate. Until then the
+// revision controller keeps copying.
 //
-// It reads live: the copies were written a moment ago and the caches may not have them.
-func wholeRevision(client corev1client.CoreV1Interface) revisioncontroller.ReadinessCheckFunc {
+// The check reads live objects, because the caches may not have copies that were written a moment ago.
+func completeRevision(client corev1client.CoreV1Interface) revisioncontroller.ReadinessCheckFunc {
 	return func(ctx context.Context, revision int32) (bool, error) {
 		var configMaps []*corev1.ConfigMap
 		for _, name := range operand.DeliveredBy(operand.ConfigMap, operand.Revisioned) {

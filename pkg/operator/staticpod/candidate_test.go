@@ -18,7 +18,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// candidate renders a whole candidate; its objects' names end in suffix.
+// candidate returns a complete candidate; the objects' names end in suffix.
 func candidate(t *testing.T, suffix string) ([]*corev1.ConfigMap, []*corev1.Secret) {
 	t.Helper()
 	openStack, known := platform.ByName("openstack")
@@ -134,7 +134,7 @@ func TestACandidateWaitsForItsTokens(t *testing.T) {
 				require.NoError(t, core.Secrets().Informer().GetStore().Add(object))
 			}
 			liveConfigMaps, liveSecrets := core.ConfigMaps().Lister().ConfigMaps(target), core.Secrets().Lister().Secrets(target)
-			got, err := unless(firstOf(incomplete(liveConfigMaps, liveSecrets), withoutTokens(liveConfigMaps, liveSecrets)))(t.Context())
+			got, err := unless(firstOf(incomplete(liveConfigMaps, liveSecrets), missingTokens(liveConfigMaps, liveSecrets)))(t.Context())
 			if tc.wantErr == "" {
 				require.NoError(t, err)
 			} else {
@@ -148,11 +148,11 @@ func TestACandidateWaitsForItsTokens(t *testing.T) {
 func TestWithoutAWholeCandidateNobodyAsksForItsTokens(t *testing.T) {
 	core := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1()
 	configMaps, secrets := core.ConfigMaps().Lister().ConfigMaps(target), core.Secrets().Lister().Secrets(target)
-	got, err := unless(firstOf(incomplete(configMaps, secrets), withoutTokens(configMaps, secrets)))(t.Context())
+	got, err := unless(firstOf(incomplete(configMaps, secrets), missingTokens(configMaps, secrets)))(t.Context())
 	require.NoError(t, err)
 	require.False(t, got)
 
-	_, err = withoutTokens(configMaps, secrets)()
+	_, err = missingTokens(configMaps, secrets)()
 	require.EqualError(t, err, `configmap/cloud-controller-manager-pod in openshift-cloud-controller-manager: configmap "cloud-controller-manager-pod" not found`)
 }
 
@@ -166,23 +166,23 @@ func TestOnlyAWholeRevisionIsReady(t *testing.T) {
 		objects = append(objects, object)
 	}
 	kube := fake.NewClientset(objects...)
-	ready, err := wholeRevision(kube.CoreV1())(t.Context(), 7)
+	ready, err := completeRevision(kube.CoreV1())(t.Context(), 7)
 	require.NoError(t, err)
 	require.True(t, ready)
 
-	ready, err = wholeRevision(kube.CoreV1())(t.Context(), 8)
+	ready, err = completeRevision(kube.CoreV1())(t.Context(), 8)
 	require.NoError(t, err)
 	require.False(t, ready, "there are no copies of that revision")
 
 	secrets[0].Data["cloud.conf"] = []byte("other")
 	_, err = kube.CoreV1().Secrets(target).Update(t.Context(), secrets[0], metav1.UpdateOptions{})
 	require.NoError(t, err)
-	ready, err = wholeRevision(kube.CoreV1())(t.Context(), 7)
+	ready, err = completeRevision(kube.CoreV1())(t.Context(), 7)
 	require.NoError(t, err)
 	require.False(t, ready, "a copy was made while its source changed")
 
 	kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no answer") })
-	_, err = wholeRevision(kube.CoreV1())(t.Context(), 7)
+	_, err = completeRevision(kube.CoreV1())(t.Context(), 7)
 	require.EqualError(t, err, "secret/cloud-config-7 in openshift-cloud-controller-manager: no answer")
 }
 

@@ -22,9 +22,9 @@ const (
 
 	heldBackController = "HeldBackRevisionController"
 
-	// heldBackPatience is how long a revision may be held back before that is a problem: the objects of a candidate are
-	// written one after the other, and its tokens are requested once it is there.
-	heldBackPatience = time.Minute
+	// heldBackGracePeriod is how long a revision may be held back before the operator degrades. The objects of a
+	// candidate are written one after the other, and its tokens are requested afterwards.
+	heldBackGracePeriod = time.Minute
 )
 
 type heldBackRevisions struct {
@@ -35,7 +35,7 @@ type heldBackRevisions struct {
 	since      time.Time
 }
 
-// newHeldBackController returns the controller that reports for what reason the revision controller makes no revision.
+// newHeldBackController returns the controller that reports why the revision controller creates no revision.
 func newHeldBackController(o Options) factory.Controller {
 	core := o.Target.Core().V1()
 	c := &heldBackRevisions{
@@ -53,7 +53,7 @@ func newHeldBackController(o Options) factory.Controller {
 
 func (c *heldBackRevisions) sync(ctx context.Context, syncCtx factory.SyncContext) error {
 	condition := applyoperatorv1.OperatorCondition().WithType(HeldBackCondition).WithStatus(operatorv1.ConditionFalse).WithReason("AsExpected")
-	text, err := c.held()
+	text, err := c.currentReason()
 	if err != nil {
 		return err
 	}
@@ -65,16 +65,17 @@ func (c *heldBackRevisions) sync(ctx context.Context, syncCtx factory.SyncContex
 	if c.since.IsZero() {
 		c.since = now
 	}
-	if wait := c.since.Add(heldBackPatience).Sub(now); wait > 0 {
+	if wait := c.since.Add(heldBackGracePeriod).Sub(now); wait > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 		return nil
 	}
 	return c.apply(ctx, condition.WithStatus(operatorv1.ConditionTrue).WithReason("CandidateIncomplete").WithMessage(
-		"no revision is made of the accepted configuration, because "+text+"; the conditions of the controllers that write it say why"))
+		"the accepted configuration is not rolled out: "+text+"; check the other Degraded conditions for the cause"))
 }
 
-// held is the reason, once there is a candidate. Until then target configuration reports what it waits for.
-func (c *heldBackRevisions) held() (string, error) {
+// currentReason returns the reason once a candidate exists. Until then targetconfigcontroller reports what is
+// missing.
+func (c *heldBackRevisions) currentReason() (string, error) {
 	_, err := c.configMaps.Get(operand.PodConfigMap)
 	if apierrors.IsNotFound(err) {
 		return "", nil

@@ -58,8 +58,8 @@ func TestARevisionThatIsHeldBackIsReported(t *testing.T) {
 	clock.Step(59 * time.Second)
 	require.Equal(t, "False ", run(), "they may come")
 	clock.Step(time.Second)
-	const held = "True no revision is made of the accepted configuration, because secret/cloud-tokens in openshift-cloud-controller-manager does not have " +
-		"session, which the cloud-controller-manager reads from it; the conditions of the controllers that write it say why"
+	const held = "True the accepted configuration is not rolled out: secret/cloud-tokens in openshift-cloud-controller-manager does not have " +
+		"session, which the cloud-controller-manager reads; check the other Degraded conditions for the cause"
 	require.Equal(t, held, run())
 
 	store(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "cloud-tokens"}, Data: map[string][]byte{"session": nil}})
@@ -85,5 +85,5 @@ func TestItComesBackByItselfWhenARevisionWasHeldBackForTooLong(t *testing.T) {
 	}
 	calls, err := controllertest.NewTimer(clock, events.NewInMemoryRecorder("test", clock)).Run(t.Context(), c.sync, time.Hour)
 	require.NoError(t, err)
-	require.Equal(t, []time.Duration{0, heldBackPatience}, calls)
+	require.Equal(t, []time.Duration{0, heldBackGracePeriod}, calls)
 }

@@ -12,32 +12,32 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// forgiving is the operator client of the installer controller. library-go's never clears what it wrote about a failed
-// revision, also when the node has since been brought to that revision or to a newer one. And it reports the objects of
-// revision 0 as missing while the revision controller makes the first one.
-type forgiving struct {
+// installerClient is the operator client of the installer controller. It corrects two reports of library-go's
+// controller. That controller never clears a failed revision, not even after the node has reached that revision or a
+// newer one. It also reports the objects of revision 0 as missing while the revision controller creates revision 1.
+type installerClient struct {
 	v1helpers.StaticPodOperatorClient
 }
 
-// ApplyStaticPodOperatorStatus leaves out failures that are over and those of a revision that nobody makes.
-func (c forgiving) ApplyStaticPodOperatorStatus(ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration) error {
+// ApplyStaticPodOperatorStatus omits failures that are over, and missing objects of revision 0.
+func (c installerClient) ApplyStaticPodOperatorStatus(ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration) error {
 	if status != nil {
 		for i := range status.NodeStatuses {
-			forgive(&status.NodeStatuses[i])
+			clearPastFailure(&status.NodeStatuses[i])
 		}
 		_, current, _, err := c.GetStaticPodOperatorState()
 		if err != nil {
 			return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 		}
 		if current.LatestAvailableRevision == 0 {
-			forgiveFirstRevision(status.Conditions)
+			clearMissingRevision(status.Conditions)
 		}
 	}
 	return c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(ctx, fieldManager, status)
 }
 
-// forgive clears the last failure of a node that is at its target.
-func forgive(node *applyoperatorv1.NodeStatusApplyConfiguration) {
+// clearPastFailure clears the last failure of a node that is at its target.
+func clearPastFailure(node *applyoperatorv1.NodeStatusApplyConfiguration) {
 	failed := ptr.Deref(node.LastFailedRevision, 0)
 	if failed == 0 || ptr.Deref(node.TargetRevision, 0) != 0 || ptr.Deref(node.CurrentRevision, 0) < failed {
 		return
@@ -46,12 +46,12 @@ func forgive(node *applyoperatorv1.NodeStatusApplyConfiguration) {
 	node.LastFailedTime, node.LastFailedRevisionErrors = nil, nil
 }
 
-// forgiveFirstRevision takes back that the objects of revision 0 are missing.
-func forgiveFirstRevision(conditions []applyoperatorv1.OperatorConditionApplyConfiguration) {
+// clearMissingRevision clears the condition about missing objects of revision 0.
+func clearMissingRevision(conditions []applyoperatorv1.OperatorConditionApplyConfiguration) {
 	for i := range conditions {
 		c := &conditions[i]
 		if ptr.Deref(c.Type, "") == condition.InstallerControllerDegradedConditionType && strings.HasPrefix(ptr.Deref(c.Message, ""), "missing required resources") {
-			c.WithStatus(operatorv1.ConditionFalse).WithReason("NoRevision").WithMessage("no revision has been made yet")
+			c.WithStatus(operatorv1.ConditionFalse).WithReason("NoRevision").WithMessage("no revision exists yet")
 		}
 	}
 }

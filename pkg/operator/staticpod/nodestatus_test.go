@@ -28,7 +28,7 @@ func TestAFailureThatIsOverIsForgotten(t *testing.T) {
 			node := applyoperatorv1.NodeStatus().WithNodeName("master-0").WithCurrentRevision(tc.current).WithTargetRevision(tc.target).
 				WithLastFailedRevision(3).WithLastFailedReason("OperandFailed").WithLastFailedCount(2).WithLastFallbackCount(1).
 				WithLastFailedTime(failedAt).WithLastFailedRevisionErrors("no route to host")
-			require.NoError(t, forgiving{operator}.ApplyStaticPodOperatorStatus(t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(node)))
+			require.NoError(t, installerClient{operator}.ApplyStaticPodOperatorStatus(t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(node)))
 
 			_, status, _, err := operator.GetStaticPodOperatorState()
 			require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestTheObjectsOfRevisionZeroAreNotMissing(t *testing.T) {
 		wantStatus  operatorv1.ConditionStatus
 		wantMessage string
 	}{
-		"before the first revision":           {message: missing, wantStatus: operatorv1.ConditionFalse, wantMessage: "no revision has been made yet"},
+		"before the first revision":           {message: missing, wantStatus: operatorv1.ConditionFalse, wantMessage: "no revision exists yet"},
 		"another error before the first one":  {message: "no quota", wantStatus: operatorv1.ConditionTrue, wantMessage: "no quota"},
 		"objects of a revision that was made": {latest: 1, message: missing, wantStatus: operatorv1.ConditionTrue, wantMessage: missing},
 	} {
@@ -59,7 +59,7 @@ func TestTheObjectsOfRevisionZeroAreNotMissing(t *testing.T) {
 				&operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: tc.latest}}, nil, nil)
 			condition := applyoperatorv1.OperatorCondition().WithType("InstallerControllerDegraded").WithStatus(operatorv1.ConditionTrue).
 				WithReason("Error").WithMessage(tc.message)
-			require.NoError(t, forgiving{operator}.ApplyStaticPodOperatorStatus(t.Context(), "installer",
+			require.NoError(t, installerClient{operator}.ApplyStaticPodOperatorStatus(t.Context(), "installer",
 				applyoperatorv1.StaticPodOperatorStatus().WithConditions(condition)))
 			_, status, _, err := operator.GetStaticPodOperatorState()
 			require.NoError(t, err)

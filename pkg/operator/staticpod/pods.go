@@ -16,18 +16,18 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/terminationmessage"
 )
 
-// nodePods are the pods of one namespace as library-go's static-pod controllers get to see and to make them.
+// nodePods is the pod client of library-go's static-pod controllers.
 //
-// It reads from a lister: the controllers look at each node's pod at least once a minute, and an idle operator is to make
-// no requests. Only installer pods are read live, because the installer controller takes one that it has just made and does
-// not find for one that has failed.
+// It reads from a lister: the controllers read each node's pod at least once a minute, and an idle operator must send
+// no requests. It reads only installer pods live. The installer controller treats a pod that it has just created and
+// does not find as failed.
 //
-// It adapts the pods that they create, see adapt, and shortens what containers left behind, see summarized.
+// It adapts the pods that the controllers create, see adapt, and shortens termination messages, see summarized.
 type nodePods struct {
 	corev1client.PodsGetter
 	lister corelisters.PodLister
 	server func() (*url.URL, error)
-	// image is this operator's, from which these pods run. library-go reads it from its environment.
+	// image is this operator's image, which these pods run. library-go would read it from its environment.
 	image string
 }
 
@@ -54,9 +54,9 @@ func (p namespacedNodePods) Get(ctx context.Context, name string, options metav1
 	return summarized(pod), nil
 }
 
-// summarized returns a copy of the pod in which each termination message is its one line that matters. library-go
-// copies messages into conditions: the tail of a log is mostly noise and may quote secrets. A container that waits for
-// the end of a back-off reports why it exited, instead of how long it waits.
+// summarized returns a copy of the pod with each termination message reduced to its relevant line. library-go copies
+// messages into conditions: the tail of a log is mostly noise and may quote secrets. A container in back-off reports
+// why it exited instead of the delay.
 func summarized(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
@@ -106,10 +106,10 @@ func (p namespacedNodePods) Create(ctx context.Context, pod *corev1.Pod, options
 	return p.PodInterface.Create(ctx, adapted, options)
 }
 
-// adapt makes an installer or pruner pod fit for a node that no cloud-controller-manager has initialised yet: such a node
-// has no pod network and no service network, so the pod uses the node's own and asks the API server where the control
-// plane asks it. Besides it claims its share of the processors for management, requests without limits, and names the
-// security context constraints that its ServiceAccount may use.
+// adapt prepares an installer or pruner pod for an uninitialized node. Such a node has neither a pod network nor a
+// service network, so the pod uses the host network and the control plane's URL of the API server. adapt also sets
+// the workload partitioning annotation, removes resource limits, and selects the security context constraints that
+// the ServiceAccount may use.
 func adapt(pod *corev1.Pod, server *url.URL, image string) {
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}

@@ -7,8 +7,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// Synced are the objects of one kind that the installer writes into operand.CertDir and the cert-syncer keeps up to date
-// there.
+// Synced returns the objects of one kind that the installer writes into operand.CertDir and the cert-syncer keeps up
+// to date there.
 func Synced(kind operand.Kind) []installer.UnrevisionedResource {
 	var resources []installer.UnrevisionedResource
 	for _, name := range operand.DeliveredBy(kind, operand.Synced) {
@@ -17,8 +17,8 @@ func Synced(kind operand.Kind) []installer.UnrevisionedResource {
 	return resources
 }
 
-// revisioned are the objects of one kind that are copied for each revision. None is optional: one that appears later would
-// cost a rollout.
+// revisioned returns the objects of one kind that are copied for each revision. None is optional: an object that
+// appears later would cause a rollout.
 func revisioned(kind operand.Kind) []revisioncontroller.RevisionResource {
 	var resources []revisioncontroller.RevisionResource
 	for _, name := range operand.DeliveredBy(kind, operand.Revisioned) {

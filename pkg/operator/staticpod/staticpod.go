@@ -1,9 +1,9 @@
-// Package staticpod assembles library-go's controllers that bring the operand to the control-plane nodes: they make
-// revisions of the accepted candidates, install them node by node, look after the pods and prune old revisions.
+// Package staticpod assembles library-go's controllers that bring the operand to the control-plane nodes. They create
+// revisions of the accepted candidates, install them node by node, monitor the pods and prune old revisions.
 //
-// library-go's own builder would bind the installer to cluster-admin. Its guard pods are left out: they only hold back a
-// drain that would take away the last ready pod, which the siblings' guards on the same nodes hold back already, and they
-// run a shell.
+// library-go's builder is not used because it binds the installer to cluster-admin. Guard pods are omitted: they
+// block a drain of the last ready pod, which the guard pods of sibling operators on the same nodes already do, and
+// they run a shell.
 package staticpod
 
 import (
@@ -36,25 +36,25 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 )
 
-// binary is the operator in its own image.
+// binary is the path of the operator in its image.
 const binary = "/usr/bin/cluster-cloud-controller-manager-operator"
 
-// Options are what the controllers work with. All fields are required.
+// Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.StaticPodOperatorClient
 	Kube     kubernetes.Interface
 
-	// Target are the informers of the operand's namespace, Nodes those of the control-plane Nodes; of a Node only its
-	// metadata and conditions are read.
+	// Target has the informers of the operand's namespace, Nodes those of the control-plane Nodes. The controllers
+	// read only a Node's metadata and conditions.
 	Target, Nodes informers.SharedInformerFactory
 
 	Infrastructures configinformers.InfrastructureInformer
 
-	// ConfigMaps and Secrets write to the operand's namespace and read from the caches of Target.
+	// ConfigMaps and Secrets write to the operand's namespace and read from Target's caches.
 	ConfigMaps corev1client.ConfigMapsGetter
 	Secrets    corev1client.SecretsGetter
 
-	// OperatorImage is the image of this operator, from which installer and pruner pods run.
+	// OperatorImage is this operator's image, which installer and pruner pods run.
 	OperatorImage string
 
 	Clock clock.PassiveClock
@@ -62,8 +62,8 @@ type Options struct {
 	Recorder events.Recorder
 }
 
-// New returns a controller that starts the others once the observed platform is one with a cloud-controller-manager. On
-// any other they would only report that nothing is there to install.
+// New returns a controller that starts the others once the observed platform is managed. On an unmanaged platform
+// they would report only that there is nothing to install.
 func New(o Options) factory.Controller {
 	s := &starter{Options: o, controllers: controllers(o)}
 	return factory.New().
@@ -94,7 +94,7 @@ func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {
 	return nil
 }
 
-// wait keeps this controller from ending before those that it started.
+// wait blocks until the started controllers have ended.
 func (s *starter) wait(ctx context.Context, _ factory.SyncContext) error {
 	<-ctx.Done()
 	s.running.Wait()
@@ -108,8 +108,8 @@ func controllers(o Options) []factory.Controller {
 		server:     apiServer(o.Operator),
 		image:      o.OperatorImage,
 	}
-	// The versions controller compares revisions. This one would compare images, which stay the same in many upgrades; what
-	// it sets, nobody reads.
+	// The versions package reports versions by comparing revisions. This controller would compare images, which stay
+	// the same in many upgrades, so its result is discarded.
 	ignored := status.NewVersionGetter()
 	return []factory.Controller{
 		newRevisionController(o),
@@ -138,15 +138,15 @@ func newRevisionController(o Options) factory.Controller {
 		o.Secrets,
 		o.Recorder,
 		unless(heldBack(o)),
-		wholeRevision(o.Kube.CoreV1()),
+		completeRevision(o.Kube.CoreV1()),
 	)
 }
 
-// heldBack is why no revision may be made now.
+// heldBack returns why no revision may be created now.
 func heldBack(o Options) reason {
 	configMaps := o.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace)
 	secrets := o.Target.Core().V1().Secrets().Lister().Secrets(operand.Namespace)
-	return firstOf(incomplete(configMaps, secrets), withoutTokens(configMaps, secrets))
+	return firstOf(incomplete(configMaps, secrets), missingTokens(configMaps, secrets))
 }
 
 func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Controller {
@@ -158,7 +158,7 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 		revisioned(operand.Secret),
 		[]string{binary, "installer"},
 		o.Target,
-		forgiving{o.Operator},
+		installerClient{o.Operator},
 		o.ConfigMaps,
 		o.Secrets,
 		pods,
@@ -166,7 +166,7 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 	).WithCerts(operand.CertDir, Synced(operand.ConfigMap), Synced(operand.Secret))
 }
 
-// apiServer returns a function that reads from observedConfig where the control plane reaches the API server.
+// apiServer returns a function that reads the control plane's URL of the API server from observedConfig.
 func apiServer(operator v1helpers.OperatorClient) func() (*url.URL, error) {
 	return func() (*url.URL, error) {
 		observed, err := observedConfig(operator)

@@ -16,8 +16,8 @@ import (
 	rbacv1listers "k8s.io/client-go/listers/rbac/v1"
 )
 
-// cachedClient writes to the API and reads from informers. What they do not have is read live: the caches may be
-// behind, and an object without our label is invisible to some of them.
+// cachedClient writes to the API and reads from informers. It reads objects that the caches lack from the API: the
+// caches may be behind, and some of them contain only objects with our label.
 type cachedClient struct {
 	core      corev1client.CoreV1Interface
 	rbac      rbacv1client.RbacV1Interface
@@ -30,7 +30,7 @@ type cachedClient struct {
 	roleBindings        rbacv1listers.RoleBindingLister
 	clusterRoleBindings rbacv1listers.ClusterRoleBindingLister
 	policyBindings      admissionv1listers.ValidatingAdmissionPolicyBindingLister
-	// policiesWatched tells whether policyBindings has them all.
+	// policiesWatched reports whether the cache of policyBindings is complete.
 	policiesWatched func() bool
 }
 
@@ -50,10 +50,10 @@ func newCachedClient(o Options) cachedClient {
 	}
 }
 
-// getFunc is the Get of a typed client.
+// getFunc is a typed client's Get.
 type getFunc[T any] func(ctx context.Context, name string, options metav1.GetOptions) (T, error)
 
-// cached prefers the lister's object to a live one.
+// cached reads from the lister, and from the API if the lister does not have the object.
 func cached[T any](fromLister func(name string) (T, error), live getFunc[T]) getFunc[T] {
 	return func(ctx context.Context, name string, options metav1.GetOptions) (T, error) {
 		if object, err := fromLister(name); err == nil {
@@ -63,7 +63,7 @@ func cached[T any](fromLister func(name string) (T, error), live getFunc[T]) get
 	}
 }
 
-// Secrets implements SecretsGetter; it is used for what the lister does not have.
+// Secrets implements SecretsGetter. It reads from the API, for Secrets that the lister does not have.
 func (c cachedClient) Secrets(namespace string) corev1client.SecretInterface {
 	return c.core.Secrets(namespace)
 }
@@ -79,7 +79,7 @@ func (c cachedClient) ServiceAccounts(namespace string) corev1client.ServiceAcco
 	return serviceAccounts{live, cached(c.serviceAccounts.ServiceAccounts(namespace).Get, live.Get)}
 }
 
-// Get prefers what the informer saw.
+// Get reads from the cache first.
 func (s serviceAccounts) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.ServiceAccount, error) {
 	return s.get(ctx, name, options)
 }
@@ -95,7 +95,7 @@ func (c cachedClient) Services(namespace string) corev1client.ServiceInterface {
 	return services{live, cached(c.services.Services(namespace).Get, live.Get)}
 }
 
-// Get prefers what the informer saw.
+// Get reads from the cache first.
 func (s services) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Service, error) {
 	return s.get(ctx, name, options)
 }
@@ -111,7 +111,7 @@ func (c cachedClient) RoleBindings(namespace string) rbacv1client.RoleBindingInt
 	return roleBindings{live, cached(c.roleBindings.RoleBindings(namespace).Get, live.Get)}
 }
 
-// Get prefers what the informer saw.
+// Get reads from the cache first.
 func (r roleBindings) Get(ctx context.Context, name string, options metav1.GetOptions) (*rbacv1.RoleBinding, error) {
 	return r.get(ctx, name, options)
 }
@@ -127,7 +127,7 @@ func (c cachedClient) ClusterRoleBindings() rbacv1client.ClusterRoleBindingInter
 	return clusterRoleBindings{live, cached(c.clusterRoleBindings.Get, live.Get)}
 }
 
-// Get prefers what the informer saw.
+// Get reads from the cache first.
 func (r clusterRoleBindings) Get(ctx context.Context, name string, options metav1.GetOptions) (*rbacv1.ClusterRoleBinding, error) {
 	return r.get(ctx, name, options)
 }
@@ -143,7 +143,7 @@ func (c cachedClient) ValidatingAdmissionPolicyBindings() admissionv1client.Vali
 	return policyBindings{live, cached(c.policyBindings.Get, live.Get)}
 }
 
-// Get prefers what the informer saw.
+// Get reads from the cache first.
 func (p policyBindings) Get(ctx context.Context, name string, options metav1.GetOptions) (*admissionv1.ValidatingAdmissionPolicyBinding, error) {
 	return p.get(ctx, name, options)
 }

@@ -19,25 +19,26 @@ import (
 	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
 )
 
-// object is what every kind of resource is.
+// object is a Kubernetes object of any kind.
 type object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// store reads and removes objects of one kind in one namespace, if they have one.
+// store reads and deletes objects of one kind. namespace is empty for cluster-scoped kinds.
 type store[T object] interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
-// kind is what the controller does with resources of one kind.
+// kind describes how the controller handles resources of one kind.
 type kind struct {
-	// name starts the names of its files, and says in messages what an object is.
+	// name is the prefix of the asset files' names, and the resource's name in messages.
 	name string
-	// restrains is set for what limits rights, grants for what gives them. Rights are applied only after every restraint.
+	// restrains marks kinds that limit rights, grants marks kinds that give them. Rights are applied only after every
+	// restraint.
 	restrains, grants bool
-	// watched tells whether the cache has every object with our label.
+	// watched reports whether the cache has every object with our label.
 	watched func() bool
 
 	read   func(asset []byte) object
@@ -47,10 +48,10 @@ type kind struct {
 	remove func(ctx context.Context, namespace, name string) error
 }
 
-// applyFunc is one of resourceapply with its client.
+// applyFunc is a function of resourceapply that is bound to its client.
 type applyFunc[T object] func(ctx context.Context, recorder events.Recorder, required T) error
 
-// with makes an applyFunc of a function of resourceapply.
+// with binds a function of resourceapply to its client.
 func with[C any, T object](client C, apply func(context.Context, C, events.Recorder, T) (T, bool, error)) applyFunc[T] {
 	return func(ctx context.Context, recorder events.Recorder, required T) error {
 		_, _, err := apply(ctx, client, recorder, required)
@@ -80,8 +81,8 @@ func newKind[T object](name string, read func([]byte) T, apply applyFunc[T], cac
 	}
 }
 
-// kinds are all kinds of static resources in the order in which they are applied: what restricts rights comes before what
-// gives them.
+// kinds returns all kinds of static resources in the order of application: kinds that restrict rights before kinds
+// that grant them.
 func (c cachedClient) kinds() []kind {
 	policies := newKind(policyBindingsKind, resourceread.ReadValidatingAdmissionPolicyBindingV1OrDie,
 		func(ctx context.Context, recorder events.Recorder, required *admissionv1.ValidatingAdmissionPolicyBinding) error {
@@ -119,13 +120,14 @@ func (c cachedClient) kinds() []kind {
 	}
 }
 
-// granting marks a kind that gives rights.
+// granting marks a kind that grants rights.
 func granting(k kind) kind {
 	k.grants = true
 	return k
 }
 
-// daemonSets is the kind of the node manager. It is rendered and applied with the candidate, so here it is only removed.
+// daemonSets returns the kind of the cloud-node-manager. targetconfigcontroller applies it with the candidate; this
+// controller only deletes it.
 func (c cachedClient) daemonSets() kind {
 	k := newKind("daemonset", resourceread.ReadDaemonSetV1OrDie, nil,
 		func(_, name string) (*appsv1.DaemonSet, error) {
@@ -136,7 +138,7 @@ func (c cachedClient) daemonSets() kind {
 	return k
 }
 
-// ensureSecret creates a Secret that somebody else fills, and otherwise leaves it to them.
+// ensureSecret creates a Secret that another component fills. It never updates one.
 func (c cachedClient) ensureSecret(ctx context.Context, recorder events.Recorder, secret *corev1.Secret) error {
 	_, err := c.secrets.Secrets(secret.Namespace).Get(secret.Name)
 	if !apierrors.IsNotFound(err) {
@@ -146,7 +148,7 @@ func (c cachedClient) ensureSecret(ctx context.Context, recorder events.Recorder
 	return err
 }
 
-// removeOurs removes an object if it is there and has our label.
+// removeOurs deletes an object if it exists and has our label.
 func (k kind) removeOurs(ctx context.Context, recorder events.Recorder, stale object) error {
 	namespace, name := stale.GetNamespace(), stale.GetName()
 	var found object

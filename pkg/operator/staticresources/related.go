@@ -14,8 +14,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// Rights lists the roles, bindings and admission policies that the operator applies or binds on a platform. What collects a
-// namespace leaves them out, so the ClusterOperator names them.
+// Rights lists the roles, bindings and admission policies that the operator applies or binds on a platform.
+// must-gather does not collect them with a namespace, so the ClusterOperator names them.
 func Rights(p platform.Platform) ([]configv1.ObjectReference, error) {
 	found, err := files(p)
 	if err != nil {

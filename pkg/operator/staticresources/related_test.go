@@ -9,8 +9,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// on returns the platform of that name.
-func on(t *testing.T, name string) platform.Platform {
+// platformNamed returns the platform of that name.
+func platformNamed(t *testing.T, name string) platform.Platform {
 	t.Helper()
 	p, known := platform.ByName(name)
 	require.True(t, known)
@@ -19,7 +19,7 @@ func on(t *testing.T, name string) platform.Platform {
 
 func TestRightsAreNamedWithTheRolesThatTheyBind(t *testing.T) {
 	const group, prefix = "rbac.authorization.k8s.io", "system:openshift:cloud-controller-manager:"
-	rights, err := Rights(on(t, "powervs"))
+	rights, err := Rights(platformNamed(t, "powervs"))
 	require.NoError(t, err)
 	require.Equal(t, []configv1.ObjectReference{
 		{Group: group, Resource: "clusterrolebindings", Name: prefix + "installer-node"},
@@ -36,12 +36,12 @@ func TestRightsAreNamedWithTheRolesThatTheyBind(t *testing.T) {
 }
 
 func TestPoliciesAreBoundWhereThereIsANodeManager(t *testing.T) {
-	require.True(t, NeedsPolicies(on(t, "azure")))
-	require.False(t, NeedsPolicies(on(t, "powervs")))
+	require.True(t, NeedsPolicies(platformNamed(t, "azure")))
+	require.False(t, NeedsPolicies(platformNamed(t, "powervs")))
 }
 
 func TestAResourceOfAnUnknownKindIsAnError(t *testing.T) {
 	c := newWorld(`{"platform":"openstack"}`).controller
 	_, err := c.read([]string{"assets/resources/networkpolicy-all.yaml"})
-	require.EqualError(t, err, "the static resource assets/resources/networkpolicy-all.yaml is of no kind that is applied")
+	require.EqualError(t, err, "the static resource assets/resources/networkpolicy-all.yaml has an unsupported kind")
 }

@@ -15,7 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// fail makes the fake API answer a verb on a resource with an error while failing is true.
+// fail makes the fake API return an error for a verb on a resource while failing is true.
 func (w *world) fail(verb, resource string) (failing *bool) {
 	failing = new(bool)
 	*failing = true
@@ -47,7 +47,7 @@ func TestNoRightIsGrantedWithoutItsRestraint(t *testing.T) {
 			failing := w.fail(tc.verb, "validatingadmissionpolicybindings")
 			err := w.syncError(t)
 			require.ErrorContains(t, err, tc.want)
-			require.ErrorContains(t, err, "roles are not bound until every admission policy is")
+			require.ErrorContains(t, err, "roles are not bound until every admission policy is bound")
 			for _, action := range w.client.Actions() {
 				require.NotContains(t, []string{"clusterrolebindings", "rolebindings"}, action.GetResource().Resource)
 			}
@@ -68,8 +68,8 @@ func TestARestraintOutlivesTheRightThatItRestrains(t *testing.T) {
 	w := newWorld(`{"platform":"openstack"}`, leftBehind(true)...)
 	w.see(t, leftBehind(true))
 	failing := w.fail("delete", "clusterrolebindings")
-	require.EqualError(t, w.syncError(t), "removing clusterrolebinding/system:openshift:cloud-controller-manager:node-manager, "+
-		"which belongs to another platform than openstack: forbidden")
+	require.EqualError(t, w.syncError(t), "deleting clusterrolebinding/system:openshift:cloud-controller-manager:node-manager, "+
+		"which platform openstack does not use: forbidden")
 	policies := w.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
 	_, err := policies.Get(t.Context(), "openshift-cloud-controller-manager-node-manager", metav1.GetOptions{})
 	require.NoError(t, err, "the policy is bound while the role is")

@@ -1,6 +1,5 @@
-// Package staticresources applies the objects around the operand that depend on nothing but the platform:
-// ServiceAccounts, their permissions and what restricts them, the cert-syncer's identity, and the Service for metrics. It
-// removes those of platforms that the cluster is not on.
+// Package staticresources applies the objects that depend only on the platform: ServiceAccounts, their permissions
+// and restrictions, the cert-syncer's identity, and the metrics Service. It deletes those of other platforms.
 package staticresources
 
 import (
@@ -27,30 +26,30 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// The label on every static resource; the informers of those outside the operand's namespace select by it.
+// The label on every static resource. The informers outside the operand's namespace select by it.
 const (
 	managedByLabel = "app.kubernetes.io/managed-by"
 	managedBy      = "cloud-controller-manager-operator"
 )
 
-// Where the assets are. A file's name starts with its kind.
+// The paths of the assets. A file's name starts with its kind.
 const (
 	everywhere         = "assets/resources/*.yaml"
 	withNodeManager    = "assets/node-manager/resources/*.yaml"
 	nodeManager        = "assets/node-manager/daemonset.yaml"
-	platformFolders    = "assets/platforms"
-	platformResources  = platformFolders + "/%s/resources/*.yaml"
+	platformsDir       = "assets/platforms"
+	platformResources  = platformsDir + "/%s/resources/*.yaml"
 	policyBindingsKind = "validatingadmissionpolicybinding"
 )
 
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.OperatorClient
-	// Target makes informers for the operand's namespace.
+	// Target is the informer factory of the operand's namespace.
 	Target informers.SharedInformerFactory
-	// Bindings makes informers for the objects in all namespaces that have our label; see NewInformers.
+	// Bindings is the informer factory of all objects with our label; see NewInformers.
 	Bindings informers.SharedInformerFactory
-	// PolicyBindings comes from NewInformers too. It runs where NeedsPolicies says so.
+	// PolicyBindings is also from NewInformers. It runs on platforms for which NeedsPolicies is true.
 	PolicyBindings admissioninformers.ValidatingAdmissionPolicyBindingInformer
 	Kube           kubernetes.Interface
 	Recorder       events.Recorder
@@ -59,14 +58,14 @@ type Options struct {
 type controller struct {
 	operator v1helpers.OperatorClient
 	kinds    []kind
-	// removable is one more kind that is only removed.
+	// removable is a kind that is only deleted.
 	removable kind
-	// swept is the platform for which the resources of all others have been removed.
+	// swept is the platform for which the resources of all other platforms have been deleted.
 	swept string
 }
 
-// NewInformers watches only objects that New's controller makes, by their label; tweak adds to the options of the watch.
-// The caller starts the factory.
+// NewInformers returns informers of the objects with our label. tweak changes the options of their watches. The
+// caller starts the factory.
 func NewInformers(kube kubernetes.Interface, tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.LabelSelector = managedByLabel + "=" + managedBy
@@ -74,12 +73,12 @@ func NewInformers(kube kubernetes.Interface, tweak func(*metav1.ListOptions)) in
 	}))
 }
 
-// New returns the controller that applies the static resources while the observed platform is a managed one. It
-// compares with what informers saw, so that an idle operator sends no request. Errors become StaticResourcesDegraded.
+// New returns the controller that applies the static resources while the observed platform is managed. It compares
+// with the caches, so an idle operator sends no request. Errors become StaticResourcesDegraded.
 //
-// Once the platform is known, what belongs only to other platforms is removed, if it has our label. Pods of such a platform
-// that still run lose their rights with it; they are about to be replaced. On a platform that runs nothing everything
-// stays: nobody removes static pods that were installed there before, and without rights they would not end but fail.
+// Once the platform is known, the controller deletes the resources with our label that belong only to other
+// platforms. Running pods of another platform lose their rights with them; those pods are about to be replaced. On an
+// unmanaged platform everything stays: existing static pods stay installed, and without rights they would fail.
 func New(o Options) factory.Controller {
 	core, rbac := o.Target.Core().V1(), o.Bindings.Rbac().V1()
 	return factory.New().
@@ -96,7 +95,7 @@ func newController(o Options) *controller {
 	return &controller{operator: o.Operator, kinds: client.kinds(), removable: client.daemonSets()}
 }
 
-// NeedsPolicies tells whether admission policies are bound on a platform.
+// NeedsPolicies reports whether admission policies are bound on a platform.
 func NeedsPolicies(p platform.Platform) bool {
 	found, err := files(p)
 	return err == nil && slices.ContainsFunc(found, func(file string) bool { return kindOf(file) == policyBindingsKind })
@@ -114,11 +113,11 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return errors.Join(apply(ctx, syncCtx.Recorder(), resources), c.sweep(ctx, syncCtx.Recorder(), observed, resources))
 }
 
-// errUnrestrained is what becomes of the rights while a restraint is missing.
-var errUnrestrained = errors.New("roles are not bound until every admission policy is")
+// errUnrestrained reports that no rights were granted because a restraint is missing.
+var errUnrestrained = errors.New("roles are not bound until every admission policy is bound")
 
-// apply applies resources in their order. It grants no right once a restraint has failed: only the policy's expression
-// says which right it restrains, so all of them wait. What is bound already stays.
+// apply applies resources in their order. If a restraint fails, apply grants no rights: only a policy's expression
+// defines which right it restrains, so all rights wait. Existing bindings stay.
 func apply(ctx context.Context, recorder events.Recorder, resources []resource) error {
 	var errs []error
 	unrestrained := false
@@ -137,8 +136,7 @@ func apply(ctx context.Context, recorder events.Recorder, resources []resource) 
 	return errors.Join(errs...)
 }
 
-// sweep removes what belongs to other platforms than the observed one, once. A restraint stays while a right could not
-// be removed.
+// sweep deletes the resources of other platforms, once. A restraint stays while a right could not be deleted.
 func (c *controller) sweep(ctx context.Context, recorder events.Recorder, observed platform.Platform, current []resource) error {
 	if c.swept == observed.Name {
 		return nil
@@ -154,7 +152,7 @@ func (c *controller) sweep(ctx context.Context, recorder events.Recorder, observ
 			continue
 		}
 		if err := r.kind.removeOurs(ctx, recorder, r.object); err != nil {
-			errs = append(errs, fmt.Errorf("removing %s, which belongs to another platform than %s: %w", r, observed.Name, err))
+			errs = append(errs, fmt.Errorf("deleting %s, which platform %s does not use: %w", r, observed.Name, err))
 			granted = granted || r.kind.grants
 		}
 	}
@@ -178,7 +176,7 @@ func (r resource) String() string {
 	return fmt.Sprintf("%s/%s", r.kind.name, r.object.GetName())
 }
 
-// resources are those of a platform in the order in which they are applied.
+// resources returns a platform's resources in the order of application.
 func (c *controller) resources(p platform.Platform) ([]resource, error) {
 	found, err := files(p)
 	if err != nil {
@@ -187,17 +185,17 @@ func (c *controller) resources(p platform.Platform) ([]resource, error) {
 	return c.read(found)
 }
 
-// stale returns the resources of all other platforms that are not among the current ones, in the order in which they
-// are removed: the reverse of apply's. The list is made of the assets alone, so nothing is removed that this version
-// does not know.
+// stale returns the resources of all other platforms that are not in current, in the order of deletion: the reverse
+// of the order of application. The list is made from the assets alone, so the controller deletes only objects that
+// this version knows.
 func (c *controller) stale(p platform.Platform, current []resource) ([]resource, error) {
-	folders, err := fs.ReadDir(bindata.FS(), platformFolders)
+	directories, err := fs.ReadDir(bindata.FS(), platformsDir)
 	if err != nil {
-		return nil, fmt.Errorf("listing the platforms' folders: %w", err)
+		return nil, fmt.Errorf("listing the platforms' directories: %w", err)
 	}
 	patterns := []string{withNodeManager}
-	for _, folder := range folders {
-		patterns = append(patterns, fmt.Sprintf(platformResources, folder.Name()))
+	for _, directory := range directories {
+		patterns = append(patterns, fmt.Sprintf(platformResources, directory.Name()))
 	}
 	others, err := matching(patterns...)
 	if err != nil {
@@ -226,7 +224,7 @@ func (c *controller) stale(p platform.Platform, current []resource) ([]resource,
 	}), nil
 }
 
-// files are the assets for a platform.
+// files returns the assets of a platform.
 func files(p platform.Platform) ([]string, error) {
 	patterns := []string{everywhere, fmt.Sprintf(platformResources, p.Name)}
 	if p.NodeManagerImage != "" {
@@ -252,7 +250,7 @@ func kindOf(file string) string {
 	return name
 }
 
-// read decodes assets, and sorts them by kind.
+// read decodes assets and sorts them by kind.
 func (c *controller) read(files []string) ([]resource, error) {
 	var all []resource
 	for _, k := range c.kinds {
@@ -269,7 +267,7 @@ func (c *controller) read(files []string) ([]resource, error) {
 	}
 	for _, file := range files {
 		if !slices.ContainsFunc(c.kinds, func(k kind) bool { return k.name == kindOf(file) }) {
-			return nil, fmt.Errorf("the static resource %s is of no kind that is applied", file)
+			return nil, fmt.Errorf("the static resource %s has an unsupported kind", file)
 		}
 	}
 	return all, nil

@@ -32,12 +32,12 @@ import (
 
 const namespace = "openshift-cloud-controller-manager"
 
-// world is a controller over a fake API whose informers follow it only when asked to.
+// world is a controller with a fake API. Its informers follow the API only on request.
 type world struct {
 	*controller
 	client   *fake.Clientset
 	indexers map[string]cache.Indexer
-	// policiesWatched is whether the informer of policy bindings runs.
+	// policiesWatched reports whether the informer of policy bindings runs.
 	policiesWatched bool
 	events          []string
 }
@@ -70,7 +70,7 @@ func newWorld(observed string, existing ...runtime.Object) *world {
 	return w
 }
 
-// syncOnce returns every write of one sync, and how many reads it took.
+// syncOnce returns the writes and the number of reads of one sync.
 func (w *world) syncOnce(t *testing.T) (writes []string, reads int) {
 	t.Helper()
 	w.client.ClearActions()
@@ -201,7 +201,7 @@ func TestOnlyObjectsOfOursAreWatched(t *testing.T) {
 	require.NotEmpty(t, client.Actions())
 }
 
-// nodeManaged is a made-up platform that runs a node manager.
+// nodeManaged is a fake platform with a node manager.
 var nodeManaged = platform.Platform{Name: "openstack", NodeManagerImage: "some-cloud-node-manager"}
 
 func TestANodeManagerBringsItsResources(t *testing.T) {
@@ -261,10 +261,10 @@ func labelled(ours bool) map[string]string {
 	if ours {
 		return map[string]string{managedByLabel: managedBy}
 	}
-	return map[string]string{"app.kubernetes.io/managed-by": "somebody"}
+	return map[string]string{"app.kubernetes.io/managed-by": "another-operator"}
 }
 
-// leftBehind are resources of a node manager on a platform that has none.
+// leftBehind returns resources of a node manager on a platform that has none.
 func leftBehind(ours bool) []runtime.Object {
 	return []runtime.Object{
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-node-manager", Labels: labelled(ours)}},
@@ -279,7 +279,7 @@ func leftBehind(ours bool) []runtime.Object {
 	}
 }
 
-// see puts what exists into the caches.
+// see adds the existing objects to the caches.
 func (w *world) see(t *testing.T, objects []runtime.Object) {
 	t.Helper()
 	for _, o := range objects {
@@ -337,14 +337,14 @@ func TestWithoutAnOperandNothingIsRemoved(t *testing.T) {
 func TestAFailedRemovalIsReportedAndTriedAgain(t *testing.T) {
 	w := newWorld(`{"platform":"openstack"}`, leftBehind(true)...)
 	w.see(t, leftBehind(true))
-	refuse := true
+	failing := true
 	w.client.PrependReactor("delete", "clusterrolebindings", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return refuse, nil, errors.New("forbidden")
+		return failing, nil, errors.New("forbidden")
 	})
 	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	require.EqualError(t, w.sync(t.Context(), factory.NewSyncContext("test", recorder)),
-		"removing clusterrolebinding/system:openshift:cloud-controller-manager:node-manager, which belongs to another platform than openstack: forbidden")
-	refuse = false
+		"deleting clusterrolebinding/system:openshift:cloud-controller-manager:node-manager, which platform openstack does not use: forbidden")
+	failing = false
 	writes, _ := w.syncOnce(t)
 	require.Contains(t, writes, "delete clusterrolebindings system:openshift:cloud-controller-manager:node-manager")
 }
@@ -356,7 +356,8 @@ func TestAWatchedPolicyIsNotReadToBeRemoved(t *testing.T) {
 	require.NotContains(t, writes, "delete validatingadmissionpolicybindings openshift-cloud-controller-manager-node-manager")
 }
 
-// TestEveryAssetIsLabelled holds also for platforms that are no longer the cluster's: without the label nothing is removed.
+// TestEveryAssetIsLabelled also checks platforms that the cluster is no longer on: the controller deletes nothing
+// without the label.
 func TestEveryAssetIsLabelled(t *testing.T) {
 	w := newWorld("{}")
 	all, err := w.stale(platform.Platform{Name: platform.None}, nil)
@@ -368,8 +369,8 @@ func TestEveryAssetIsLabelled(t *testing.T) {
 	}
 }
 
-// TestNoBindingReachesFurtherThanThePayload reads the payload's roles: what is bound has to be there, and may not be
-// everything.
+// TestNoBindingReachesFurtherThanThePayload reads the payload's roles: a bound role must be among them, and must not
+// grant everything.
 func TestNoBindingReachesFurtherThanThePayload(t *testing.T) {
 	shipped := map[string]rbacv1.ClusterRole{}
 	manifests, err := filepath.Glob("../../../manifests/*.yaml")

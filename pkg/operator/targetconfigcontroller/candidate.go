@@ -18,33 +18,33 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// candidate is what is to run, and what there is to report about the inputs.
+// candidate is the rendered operand with the diagnostics about its inputs.
 type candidate struct {
-	// resources are nil if the last candidate stays as it is.
+	// resources is nil if the last candidate stays unchanged.
 	resources *operand.Resources
-	// accepted is what is to be kept of the inputs of the platform.
+	// accepted has the inputs of the platform to store as accepted.
 	accepted inputs.Accepted
 	platform string
 
-	problems, warnings []diagnostic.Diagnostic
-	// standIns says for each cause what runs in the place of a rejected input.
+	errors, warnings []diagnostic.Diagnostic
+	// standIns describes, for each cause, what is used instead of a rejected input.
 	standIns map[diagnostic.Cause]string
 }
 
 // attempt is a set of inputs to render.
 type attempt struct {
 	operand.Inputs
-	// proxy is the trusted CA that is rendered as the Proxy's; nil for none.
+	// proxy is the trusted CA that is rendered as the Proxy's, nil if there is none.
 	proxy *operand.TrustSource
-	// replaced are the causes whose input is not the present one.
+	// replaced are the causes whose current input is replaced.
 	replaced []diagnostic.Cause
 	standIns map[diagnostic.Cause]string
 }
 
-// replaceable are the causes that concern an input of which an accepted version is kept.
+// replaceable are the causes about inputs whose accepted version is stored.
 var replaceable = []diagnostic.Cause{diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.TrustedCA}
 
-// accepted returns what was accepted last on the platform.
+// accepted returns the last accepted inputs of the platform.
 func (c *controller) accepted(p platform.Platform) (inputs.Accepted, error) {
 	secret, err := c.secrets.Get(operand.AcceptedInputsSecret)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -53,39 +53,42 @@ func (c *controller) accepted(p platform.Platform) (inputs.Accepted, error) {
 	return inputs.ReadAccepted(secret, p.Name), nil
 }
 
-// choose renders the present inputs or, if one of them is rejected, the version that was accepted last in its place. The
-// present inputs are reported in any case.
+// choose renders the current inputs. If one of them is rejected, choose renders its last accepted version instead. In
+// both cases the result has the diagnostics of the current inputs.
 func (c *controller) choose(in *gathered, latestRevision int32) (*candidate, error) {
-	present, err := c.present(in, latestRevision)
+	current, err := c.current(in, latestRevision)
 	if err != nil {
 		return nil, err
 	}
-	resources, refused, err := render(present.Inputs, in.problems)
+	resources, rejected, err := render(current.Inputs, in.errors)
 	if err != nil {
 		return nil, err
 	}
-	if refused == nil {
-		return c.chosen(in, present, resources, nil), nil
+	if rejected == nil {
+		return c.chosen(in, current, resources, nil), nil
 	}
-	attempts, err := c.replacements(in, present, refused.Problems, latestRevision)
+	attempts, err := c.replacements(in, current, rejected.Problems, latestRevision)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range attempts {
-		others := slices.DeleteFunc(slices.Clone(in.problems), func(p diagnostic.Diagnostic) bool { return slices.Contains(a.replaced, p.Cause) })
-		resources, stillRefused, err := render(a.Inputs, others)
+		others := slices.DeleteFunc(slices.Clone(in.errors), func(d diagnostic.Diagnostic) bool {
+			return slices.Contains(a.replaced, d.Cause)
+		})
+		resources, stillRejected, err := render(a.Inputs, others)
 		if err != nil {
 			return nil, err
 		}
-		if stillRefused == nil {
-			return c.chosen(in, a, resources, refused.Problems), nil
+		if stillRejected == nil {
+			return c.chosen(in, a, resources, rejected.Problems), nil
 		}
 	}
-	return &candidate{problems: refused.Problems, warnings: refused.Warnings, standIns: in.keptStandIns(present)}, nil
+	return &candidate{errors: rejected.Problems, warnings: rejected.Warnings, standIns: in.acceptedStandIns(current)}, nil
 }
 
-// present are the inputs as they are. Render leaves out a trusted CA that adds no trust, so the accepted one goes with it.
-func (c *controller) present(in *gathered, latestRevision int32) (*attempt, error) {
+// current returns the current inputs. Render omits a trusted CA that contains no usable certificate, so the accepted
+// one is added to it.
+func (c *controller) current(in *gathered, latestRevision int32) (*attempt, error) {
 	a := &attempt{Inputs: in.Inputs, proxy: in.proxy, standIns: map[diagnostic.Cause]string{}}
 	a.Policy = in.policy(a.Inputs)
 	if in.proxy == nil || in.proxy.IsUsable() {
@@ -99,12 +102,12 @@ func (c *controller) present(in *gathered, latestRevision int32) (*attempt, erro
 	return a, err
 }
 
-// acceptedTrust returns the trusted CA that stands in for the Proxy's, and what there is to say about it.
+// acceptedTrust returns the trusted CA that replaces the Proxy's, and its description.
 func (c *controller) acceptedTrust(in *gathered, latestRevision int32) (*operand.TrustSource, string, error) {
 	if kept := in.accepted.TrustedCA; kept != nil {
-		return &kept.Input, untilThenTrust(kept), nil
+		return &kept.Input, trustStandIn(kept), nil
 	}
-	if in.accepted.Known && !in.accepted.TrustLeftOut {
+	if in.accepted.Known && !in.accepted.TrustOmitted {
 		return nil, "", nil
 	}
 	revision, err := c.revision(latestRevision)
@@ -112,22 +115,23 @@ func (c *controller) acceptedTrust(in *gathered, latestRevision int32) (*operand
 		return nil, "", err
 	}
 	trust := revision.Trust()
-	return &trust, untilThenTrust(inputs.AcceptTrustedCA(nil, trust, c.Clock.Now())), nil
+	return &trust, trustStandIn(inputs.AcceptTrustedCA(nil, trust, c.Clock.Now())), nil
 }
 
-// replacements are the attempts that remain when the present inputs are rejected, the closest to the present ones first.
-func (c *controller) replacements(in *gathered, present *attempt, problems []diagnostic.Diagnostic, latestRevision int32) ([]*attempt, error) {
+// replacements returns the attempts to make if the current inputs are rejected, the closest to the current inputs
+// first.
+func (c *controller) replacements(in *gathered, current *attempt, diagnostics []diagnostic.Diagnostic, latestRevision int32) ([]*attempt, error) {
 	rejected := slices.DeleteFunc(slices.Clone(replaceable), func(cause diagnostic.Cause) bool {
-		return !slices.ContainsFunc(problems, func(p diagnostic.Diagnostic) bool { return p.Cause == cause })
+		return !slices.ContainsFunc(diagnostics, func(d diagnostic.Diagnostic) bool { return d.Cause == cause })
 	})
 	if len(rejected) == 0 {
 		return nil, nil
 	}
-	// A new cloud configuration may need new credentials, and the other way round.
+	// A new cloud configuration may need new credentials, and vice versa.
 	withCloud := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(rejected), diagnostic.CloudConfig, diagnostic.Credentials))))
 	var attempts []*attempt
 	for _, causes := range [][]diagnostic.Cause{rejected, withCloud} {
-		if a := c.withAccepted(in, present, causes); a != nil {
+		if a := c.withAccepted(in, current, causes); a != nil {
 			a.nameHeldBack(rejected)
 			attempts = append(attempts, a)
 		}
@@ -136,12 +140,12 @@ func (c *controller) replacements(in *gathered, present *attempt, problems []dia
 	if err != nil || revision == nil {
 		return attempts, err
 	}
-	return append(attempts, c.withRevision(present, withCloud, revision)), nil
+	return append(attempts, c.withRevision(current, withCloud, revision)), nil
 }
 
-// withAccepted replaces inputs by their accepted versions; it returns nil if one of them is not kept.
-func (c *controller) withAccepted(in *gathered, present *attempt, causes []diagnostic.Cause) *attempt {
-	a := &attempt{Inputs: present.Inputs, proxy: present.proxy, replaced: causes, standIns: in.keptStandIns(present)}
+// withAccepted replaces inputs with their accepted versions. It returns nil if one of them is not stored.
+func (c *controller) withAccepted(in *gathered, current *attempt, causes []diagnostic.Cause) *attempt {
+	a := &attempt{Inputs: current.Inputs, proxy: current.proxy, replaced: causes, standIns: in.acceptedStandIns(current)}
 	for _, cause := range causes {
 		switch cause {
 		case diagnostic.CloudConfig:
@@ -169,50 +173,50 @@ func (c *controller) withAccepted(in *gathered, present *attempt, causes []diagn
 	return a
 }
 
-// keptStandIns names the accepted version of each input, besides what stands in already.
-func (g *gathered) keptStandIns(present *attempt) map[diagnostic.Cause]string {
-	standIns := maps.Clone(present.standIns)
+// acceptedStandIns describes the accepted version of each input, in addition to the current stand-ins.
+func (g *gathered) acceptedStandIns(current *attempt) map[diagnostic.Cause]string {
+	standIns := maps.Clone(current.standIns)
 	if kept := g.accepted.CloudConfig; kept != nil {
-		standIns[diagnostic.CloudConfig] = untilThen(kept.Since)
+		standIns[diagnostic.CloudConfig] = standIn(kept.Since)
 	}
 	if kept := g.accepted.Credentials; kept != nil {
-		standIns[diagnostic.Credentials] = untilThen(kept.Since)
+		standIns[diagnostic.Credentials] = standIn(kept.Since)
 	}
 	if kept := g.accepted.TrustedCA; kept != nil {
-		standIns[diagnostic.TrustedCA] = untilThenTrust(kept)
+		standIns[diagnostic.TrustedCA] = trustStandIn(kept)
 	}
 	return standIns
 }
 
-// nameHeldBack says of an input that is replaced although nothing is wrong with it that another one holds it back.
+// nameHeldBack adds to a rejected input's description that it also holds back a valid input.
 func (a *attempt) nameHeldBack(rejected []diagnostic.Cause) {
 	for cause, name := range map[diagnostic.Cause]string{diagnostic.CloudConfig: "cloud configuration", diagnostic.Credentials: "credentials"} {
 		if !slices.Contains(a.replaced, cause) || slices.Contains(rejected, cause) {
 			continue
 		}
 		for _, other := range rejected {
-			a.standIns[other] += fmt.Sprintf("; the present %s and the accepted version do not fit together, so of the %s too %s",
+			a.standIns[other] += fmt.Sprintf("; the current %s cannot be used with the accepted version: for the %s too, %s",
 				name, name, a.standIns[cause])
 		}
 	}
 }
 
-// withRevision replaces the inputs by what a revision made of them.
-func (c *controller) withRevision(present *attempt, causes []diagnostic.Cause, revision *operand.Revision) *attempt {
-	a := &attempt{Inputs: revision.WithCloud(present.Inputs), proxy: present.proxy, replaced: causes, standIns: maps.Clone(present.standIns)}
+// withRevision replaces the inputs with the contents of a revision.
+func (c *controller) withRevision(current *attempt, causes []diagnostic.Cause, revision *operand.Revision) *attempt {
+	a := &attempt{Inputs: revision.WithCloud(current.Inputs), proxy: current.proxy, replaced: causes, standIns: maps.Clone(current.standIns)}
 	for _, cause := range causes {
-		a.standIns[cause] = untilThenRevision(revision)
+		a.standIns[cause] = revisionStandIn(revision)
 	}
 	if slices.Contains(causes, diagnostic.TrustedCA) {
 		trust := revision.Trust()
 		a.proxy, a.Trust = &trust, c.withSystemTrust([]operand.TrustSource{trust})
-		a.standIns[diagnostic.TrustedCA] = untilThenTrust(inputs.AcceptTrustedCA(nil, trust, c.Clock.Now()))
+		a.standIns[diagnostic.TrustedCA] = trustStandIn(inputs.AcceptTrustedCA(nil, trust, c.Clock.Now()))
 	}
 	return a
 }
 
-// chosen is the candidate that an attempt rendered.
-func (c *controller) chosen(in *gathered, a *attempt, resources *operand.Resources, problems []diagnostic.Diagnostic) *candidate {
+// chosen returns the candidate of a successful attempt.
+func (c *controller) chosen(in *gathered, a *attempt, resources *operand.Resources, errors []diagnostic.Diagnostic) *candidate {
 	next, now := in.accepted, c.Clock.Now()
 	if !slices.Contains(a.replaced, diagnostic.CloudConfig) {
 		next.CloudConfig = inputs.AcceptCloudConfig(next.CloudConfig, a.CloudConfig, now)
@@ -227,11 +231,12 @@ func (c *controller) chosen(in *gathered, a *attempt, resources *operand.Resourc
 	}
 	return &candidate{
 		resources: resources, accepted: next, platform: in.Platform.Name,
-		problems: problems, warnings: resources.Warnings, standIns: a.standIns,
+		errors: errors, warnings: resources.Warnings, standIns: a.standIns,
 	}
 }
 
-// policy says how severe a likely typo is: only a change can be refused for it, not what was accepted already.
+// policy returns the severity policy for likely typos: they reject only a change, never an input that was accepted
+// already.
 func (g *gathered) policy(in operand.Inputs) diagnostic.Policy {
 	digest := operand.InputDigest(in)
 	isLive := g.live != nil && g.live.Annotations[operand.AcceptedInputAnnotation] == digest
@@ -243,7 +248,7 @@ func (g *gathered) policy(in operand.Inputs) diagnostic.Policy {
 	return diagnostic.Strict
 }
 
-// revision returns the latest revision, nil if there is none or if it is not whole.
+// revision returns the latest revision, nil if there is none or it is incomplete.
 func (c *controller) revision(number int32) (*operand.Revision, error) {
 	if number == 0 {
 		return nil, nil
@@ -258,24 +263,25 @@ func (c *controller) revision(number int32) (*operand.Revision, error) {
 	}
 	revision, err := operand.RevisionOf(configMaps, secrets, number)
 	if err != nil {
-		klog.InfoS("The latest revision cannot stand in for a rejected input", "revision", number, "reason", err.Error())
+		klog.InfoS("Cannot use the latest revision instead of a rejected input", "revision", number, "reason", err.Error())
 		return nil, nil
 	}
 	return revision, nil
 }
 
-func untilThen(since time.Time) string {
-	return fmt.Sprintf("until then the version that was accepted at %s runs", since.UTC().Format(time.RFC3339))
+func standIn(since time.Time) string {
+	return fmt.Sprintf("until then, the version accepted at %s stays in use", since.UTC().Format(time.RFC3339))
 }
 
-// untilThenTrust names the revision from which the trusted CA was taken, if it was: that is kept, too.
-func untilThenTrust(kept *inputs.Version[operand.TrustSource]) string {
+// trustStandIn describes an accepted trusted CA. If it was taken from a revision, the description names the
+// revision's object.
+func trustStandIn(kept *inputs.Version[operand.TrustSource]) string {
 	if strings.HasSuffix(kept.Source, " in "+operatorclient.TargetNamespace) {
-		return fmt.Sprintf("until then what %s held runs", kept.Source)
+		return fmt.Sprintf("until then, the content of %s stays in use", kept.Source)
 	}
-	return untilThen(kept.Since)
+	return standIn(kept.Since)
 }
 
-func untilThenRevision(revision *operand.Revision) string {
-	return fmt.Sprintf("until then what revision %d holds runs", revision.Number)
+func revisionStandIn(revision *operand.Revision) string {
+	return fmt.Sprintf("until then, the content of revision %d stays in use", revision.Number)
 }

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	acceptedLine = "\nuntil then the version that was accepted at 2026-11-20T12:00:00Z runs"
-	revisionLine = "\nuntil then what revision 1 holds runs"
-	trustLine    = "\nuntil then what configmap/trusted-ca-1 in openshift-cloud-controller-manager held runs"
-	typoProblem  = "CloudConfigDegraded: configmap/cloud-provider-config in openshift-config, key config, line 2:1: " +
+	acceptedLine  = "\nuntil then, the version accepted at 2026-11-20T12:00:00Z stays in use"
+	revisionLine  = "\nuntil then, the content of revision 1 stays in use"
+	trustLine     = "\nuntil then, the content of configmap/trusted-ca-1 in openshift-cloud-controller-manager stays in use"
+	typoCondition = "CloudConfigDegraded: configmap/cloud-provider-config in openshift-config, key config, line 2:1: " +
 		`unknown key "regoin" in [Global]; did you mean "region"?`
 	typoConfig = "[Global]\nregoin = RegionOne\n"
 )
@@ -39,7 +39,7 @@ var testCA = func() string {
 	return string(data)
 }()
 
-// put replaces or creates a ConfigMap or Secret, or deletes one that is absent.
+// put creates or replaces a ConfigMap or Secret, or deletes one that is absent.
 func (f *fixture) put(t *testing.T, object metav1.Object) {
 	t.Helper()
 	resource := corev1.SchemeGroupVersion.WithResource("configmaps")
@@ -55,14 +55,14 @@ func (f *fixture) put(t *testing.T, object metav1.Object) {
 	f.refresh(t)
 }
 
-// settle runs until nothing is waited for, an hour after the start.
+// settle runs the controller, an hour after the start, until no input is pending.
 func (f *fixture) settle(t *testing.T) {
 	t.Helper()
 	f.clock.Step(time.Hour)
-	f.runPatiently(t)
+	f.runUntilSettled(t)
 }
 
-// delivered is the data of a Secret or ConfigMap of the candidate.
+// delivered returns the data of one of the candidate's Secrets or ConfigMaps.
 func (f *fixture) delivered(t *testing.T, kind operand.Kind, name, key string) string {
 	t.Helper()
 	if kind == operand.Secret {
@@ -75,7 +75,7 @@ func (f *fixture) delivered(t *testing.T, kind operand.Kind, name, key string) s
 	return configMap.Data[key]
 }
 
-// makeRevision copies the candidate as the revision controller does.
+// makeRevision copies the candidate like the revision controller.
 func (f *fixture) makeRevision(t *testing.T) {
 	t.Helper()
 	const suffix = "-1"
@@ -100,28 +100,28 @@ func (f *fixture) makeRevision(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// rejections are changes that are rejected, each with its problem.
+// rejections are rejected changes, each with its message.
 var rejections = map[string]struct {
 	change  metav1.Object
-	problem string
+	message string
 }{
 	"a cloud configuration with a typo": {
 		change:  userConfigMap("cloud-provider-config", map[string]string{"config": typoConfig}),
-		problem: typoProblem,
+		message: typoCondition,
 	},
 	"a cloud configuration that is gone": {
 		change: without(userConfigMap("cloud-provider-config", nil)),
-		problem: "CloudConfigDegraded: configmap/cloud-provider-config in openshift-config, key config: it does not exist; create it, or correct " +
+		message: "CloudConfigDegraded: configmap/cloud-provider-config in openshift-config, key config: it does not exist; create it, or correct " +
 			"spec.cloudConfig of infrastructure.config.openshift.io/cluster",
 	},
 	"credentials without the key": {
 		change: secret("openstack-cloud-credentials", map[string][]byte{"other": []byte("x")}),
-		problem: "CredentialsDegraded: secret/openstack-cloud-credentials in openshift-cloud-controller-manager, key clouds.yaml: " +
+		message: "CredentialsDegraded: secret/openstack-cloud-credentials in openshift-cloud-controller-manager, key clouds.yaml: " +
 			"the credentials Secret has no such key, only other",
 	},
 	"credentials that are gone": {
 		change: without(secret("openstack-cloud-credentials", nil)),
-		problem: "CredentialsDegraded: secret/openstack-cloud-credentials in openshift-cloud-controller-manager: there is no credentials Secret: " +
+		message: "CredentialsDegraded: secret/openstack-cloud-credentials in openshift-cloud-controller-manager: there is no credentials Secret: " +
 			"see whether the cloud-credential-operator makes it, or create it where credentials are managed by hand",
 	},
 }
@@ -134,17 +134,17 @@ func TestARejectedInputHoldsUpNothingElse(t *testing.T) {
 			f.put(t, tc.change)
 			f.settle(t)
 			require.Empty(t, f.writes())
-			require.Equal(t, []string{tc.problem + acceptedLine}, f.problems(t))
+			require.Equal(t, []string{tc.message + acceptedLine}, f.trueConditions(t))
 
 			f.OperandImages = map[string]string{"openstack-cloud-controller-manager": "registry/openstack@sha256:9"}
 			f.put(t, configMap("kube-root-ca.crt", map[string]string{"ca.crt": "the API's new CA"}))
-			// Another process of the operator knows no more than the cluster.
+			// A new process of the operator has no other state than the cluster's.
 			f.controller = newController(f.Options)
 			f.settle(t)
 			require.Equal(t, []string{"update configmaps/kubeconfigs", "update configmaps/cloud-controller-manager-pod"}, f.writes())
 			require.Contains(t, f.delivered(t, operand.ConfigMap, "cloud-controller-manager-pod", "pod.yaml"), "registry/openstack@sha256:9")
 			require.Equal(t, "the API's new CA", f.delivered(t, operand.ConfigMap, "kubeconfigs", "ca-bundle.crt"))
-			require.Equal(t, []string{tc.problem + acceptedLine}, f.problems(t))
+			require.Equal(t, []string{tc.message + acceptedLine}, f.trueConditions(t))
 		})
 	}
 }
@@ -159,12 +159,12 @@ func TestTheAcceptedVersionIsTheLastOneThatWasAccepted(t *testing.T) {
 	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": typoConfig}))
 	require.NoError(t, f.run(t))
 	require.Contains(t, f.delivered(t, operand.Secret, "cloud-config", "cloud.conf"), "RegionTwo")
-	require.Equal(t, []string{typoProblem + strings.Replace(acceptedLine, "12:00", "13:00", 1)}, f.problems(t))
+	require.Equal(t, []string{typoCondition + strings.Replace(acceptedLine, "12:00", "13:00", 1)}, f.trueConditions(t))
 
 	f.put(t, userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}))
 	require.NoError(t, f.run(t))
 	require.Contains(t, f.delivered(t, operand.Secret, "cloud-config", "cloud.conf"), "RegionOne")
-	require.Empty(t, f.problems(t))
+	require.Empty(t, f.trueConditions(t))
 }
 
 func TestAnOperatorThatEndsBeforeTheCandidateIsAppliedDoesNotGoBack(t *testing.T) {
@@ -183,7 +183,7 @@ func TestAnOperatorThatEndsBeforeTheCandidateIsAppliedDoesNotGoBack(t *testing.T
 	f.controller = newController(f.Options)
 	require.NoError(t, f.run(t))
 	require.Contains(t, f.delivered(t, operand.Secret, "cloud-config", "cloud.conf"), "RegionTwo")
-	require.Equal(t, []string{typoProblem + acceptedLine}, f.problems(t))
+	require.Equal(t, []string{typoCondition + acceptedLine}, f.trueConditions(t))
 }
 
 func TestNothingIsAppliedWhoseInputsCannotBeKept(t *testing.T) {
@@ -206,18 +206,18 @@ func TestWithoutAcceptedInputsTheLatestRevisionStandsIn(t *testing.T) {
 			f.put(t, tc.change)
 			f.settle(t)
 			require.Equal(t, before, f.delivered(t, operand.ConfigMap, "cloud-controller-manager-pod", "digest"))
-			require.Equal(t, []string{tc.problem + revisionLine}, f.problems(t))
+			require.Equal(t, []string{tc.message + revisionLine}, f.trueConditions(t))
 
 			f.OperandImages = map[string]string{"openstack-cloud-controller-manager": "registry/openstack@sha256:9"}
 			f.refresh(t)
 			f.settle(t)
 			require.Equal(t, []string{"update configmaps/cloud-controller-manager-pod"}, f.writes())
-			require.Equal(t, []string{tc.problem + revisionLine}, f.problems(t))
+			require.Equal(t, []string{tc.message + revisionLine}, f.trueConditions(t))
 
 			f.put(t, goodInputs()[0].(metav1.Object))
 			f.put(t, goodInputs()[1].(metav1.Object))
 			f.settle(t)
-			require.Empty(t, f.problems(t))
+			require.Empty(t, f.trueConditions(t))
 			require.Contains(t, f.delivered(t, operand.Secret, "accepted-inputs", "cloud-config"), "RegionOne")
 		})
 	}
@@ -233,7 +233,7 @@ func TestARevisionThatIsNotWholeDoesNotStandIn(t *testing.T) {
 	f.OperandImages = map[string]string{"openstack-cloud-controller-manager": "registry/openstack@sha256:9"}
 	require.NoError(t, f.run(t))
 	require.Empty(t, f.writes())
-	require.Equal(t, []string{typoProblem}, f.problems(t))
+	require.Equal(t, []string{typoCondition}, f.trueConditions(t))
 }
 
 func TestAnInputThatDoesNotFitTheAcceptedVersionOfTheOtherIsHeldBackToo(t *testing.T) {
@@ -247,42 +247,42 @@ func TestAnInputThatDoesNotFitTheAcceptedVersionOfTheOtherIsHeldBackToo(t *testi
 	f.OperandImages = map[string]string{"openstack-cloud-controller-manager": "registry/openstack@sha256:9"}
 	require.NoError(t, f.run(t))
 	require.Equal(t, []string{"update configmaps/cloud-controller-manager-pod"}, f.writes())
-	require.Equal(t, []string{typoProblem + acceptedLine + "; the present credentials and the accepted version do not fit together, so of the " +
-		"credentials too" + strings.Replace(acceptedLine, "\n", " ", 1)}, f.problems(t))
+	require.Equal(t, []string{typoCondition + acceptedLine + "; the current credentials cannot be used with the accepted version: for the " +
+		"credentials too," + strings.Replace(acceptedLine, "\n", " ", 1)}, f.trueConditions(t))
 }
 
 func TestATrustedCAThatVanishesStaysTrusted(t *testing.T) {
 	withTrust := `{"trustedCA": "user-ca-bundle",` + observed[1:]
-	const problem = "TrustedCADegraded: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: "
+	const message = "TrustedCADegraded: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: "
 	for name, tc := range map[string]struct {
 		change  metav1.Object
-		problem string
+		message string
 	}{
 		"it is gone": {
 			change:  without(userConfigMap("user-ca-bundle", nil)),
-			problem: problem + "it does not exist; create it, or correct spec.trustedCA of proxy.config.openshift.io/cluster",
+			message: message + "it does not exist; create it, or correct spec.trustedCA of proxy.config.openshift.io/cluster",
 		},
 		"it is no PEM": {
 			change:  userConfigMap("user-ca-bundle", map[string]string{"ca-bundle.crt": "x"}),
-			problem: problem + "there is no PEM certificate in it, so it adds no trust; put the CA certificates there in PEM",
+			message: message + "there is no PEM certificate in it, so it adds no trust; put the CA certificates there in PEM",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newObserving(t, withTrust, goodInputs(userConfigMap("user-ca-bundle", map[string]string{"ca-bundle.crt": testCA}))...)
 			require.NoError(t, f.run(t))
-			require.Empty(t, f.problems(t))
+			require.Empty(t, f.trueConditions(t))
 			trusted := f.delivered(t, operand.ConfigMap, "trusted-ca", "ca-bundle.crt")
 			require.NotEmpty(t, trusted)
 			f.makeRevision(t)
 
 			f.put(t, tc.change)
 			f.settle(t)
-			require.Equal(t, []string{tc.problem + acceptedLine}, f.problems(t))
+			require.Equal(t, []string{tc.message + acceptedLine}, f.trueConditions(t))
 			require.Equal(t, trusted, f.delivered(t, operand.ConfigMap, "trusted-ca", "ca-bundle.crt"))
 
 			f.put(t, without(secret("accepted-inputs", nil)))
 			f.settle(t)
-			require.Equal(t, []string{tc.problem + trustLine}, f.problems(t))
+			require.Equal(t, []string{tc.message + trustLine}, f.trueConditions(t))
 			require.Equal(t, trusted, f.delivered(t, operand.ConfigMap, "trusted-ca", "ca-bundle.crt"))
 			f.refresh(t)
 			f.settle(t)
@@ -302,8 +302,8 @@ func TestTheConditionSaysWhatRunsAlsoWhileNothingCanBeRendered(t *testing.T) {
 	f.OperandImages = nil
 	require.NoError(t, f.run(t))
 	require.Empty(t, f.writes())
-	require.Contains(t, f.problems(t), typoProblem+acceptedLine)
-	require.Len(t, f.problems(t), 2)
+	require.Contains(t, f.trueConditions(t), typoCondition+acceptedLine)
+	require.Len(t, f.trueConditions(t), 2)
 }
 
 func TestWhatDoesNotFitIsReported(t *testing.T) {
@@ -314,8 +314,8 @@ func TestWhatDoesNotFitIsReported(t *testing.T) {
 		secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds), "more": []byte(strings.Repeat("x", 64<<10))}),
 	)...)
 	require.NoError(t, f.run(t))
-	require.Equal(t, []string{"CloudConfigNotices: secret/accepted-inputs in openshift-cloud-controller-manager: there is no room for the trusted CA; " +
-		"should a later version be rejected, what the latest revision holds stands in for it"}, f.problems(t))
+	require.Equal(t, []string{"CloudConfigNotices: secret/accepted-inputs in openshift-cloud-controller-manager: no room to store the trusted CA; " +
+		"if a later version is rejected, the content of the latest revision is used instead"}, f.trueConditions(t))
 	trusted := f.delivered(t, operand.ConfigMap, "trusted-ca", "ca-bundle.crt")
 	f.makeRevision(t)
 
@@ -323,7 +323,7 @@ func TestWhatDoesNotFitIsReported(t *testing.T) {
 	f.settle(t)
 	require.Equal(t, trusted, f.delivered(t, operand.ConfigMap, "trusted-ca", "ca-bundle.crt"))
 	require.Equal(t, []string{"TrustedCADegraded: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: it does not exist; create it, or correct " +
-		"spec.trustedCA of proxy.config.openshift.io/cluster" + trustLine}, f.problems(t))
+		"spec.trustedCA of proxy.config.openshift.io/cluster" + trustLine}, f.trueConditions(t))
 }
 
 func TestTheCopiesOfAnEarlierVersionAreDeleted(t *testing.T) {
@@ -339,7 +339,7 @@ func TestTheCopiesOfAnEarlierVersionAreDeleted(t *testing.T) {
 
 	f = newFixture(t, goodInputs(configMap("raw-cloud-config", nil), secret("raw-cloud-credentials", nil))...)
 	require.NoError(t, f.run(t))
-	require.Equal(t, firstWrites, f.writes(), "what somebody else made is not ours to delete")
+	require.Equal(t, firstWrites, f.writes(), "objects of other clients are not deleted")
 }
 
 func TestSecretsOfSpecCustomThatAreRejectedDeliverWhatWasAccepted(t *testing.T) {
@@ -354,7 +354,7 @@ func TestSecretsOfSpecCustomThatAreRejectedDeliverWhatWasAccepted(t *testing.T) 
 	require.Equal(t, []string{"update configmaps/cloud-controller-manager-pod"}, f.writes())
 	require.Equal(t, "y", f.reloaded(t))
 	require.Equal(t, "1", f.delivered(t, operand.Secret, "cloud-credentials", "x"))
-	require.Contains(t, strings.Join(f.problems(t), "\n"), acceptedLine)
+	require.Contains(t, strings.Join(f.trueConditions(t), "\n"), acceptedLine)
 	_, status, _, err := f.operator.GetStaticPodOperatorState()
 	require.NoError(t, err)
 	require.True(t, slices.ContainsFunc(status.Conditions, func(c operatorv1.OperatorCondition) bool {

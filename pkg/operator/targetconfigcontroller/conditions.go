@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// fieldManager owns the conditions of this controller, and only them.
+	// fieldManager owns only the conditions of this controller.
 	fieldManager = "TargetConfigController-Inputs"
 
-	// noticesCondition tells of inputs that were accepted with a remark. Its name ends in none of the words by which
-	// ClusterOperator picks up conditions.
+	// noticesCondition reports warnings about accepted inputs. Its name has none of the suffixes that the
+	// ClusterOperator aggregates.
 	noticesCondition = "CloudConfigNotices"
 
-	// maxMessage bounds a condition's message; an event takes 1 KiB.
+	// maxMessage limits a condition's message, because an event's message has at most 1 KiB.
 	maxMessage = 1000
 )
 
-// causes are all that may have a condition, in the order in which they are written.
+// causes are the causes that have a condition, in the order in which the conditions are written.
 var causes = []diagnostic.Cause{
 	diagnostic.CloudConfig,
 	diagnostic.Credentials,
@@ -35,11 +35,11 @@ var causes = []diagnostic.Cause{
 	diagnostic.Configuration,
 }
 
-// report writes one condition for each cause and one for the remarks, and tells of each text once by an event.
+// report writes one condition for each cause and one for the warnings. It records an event for each new message.
 func (c *controller) report(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate) error {
 	var conditions []*applyoperatorv1.OperatorConditionApplyConfiguration
 	add := func(conditionType, reason string, texts []string, standIn string) {
-		message := bounded(texts)
+		message := joinBounded(texts)
 		if message != "" && standIn != "" {
 			message += "\n" + standIn
 		}
@@ -54,36 +54,37 @@ func (c *controller) report(ctx context.Context, recorder events.Recorder, statu
 		}
 	}
 	for _, cause := range causes {
-		if left := textsOf(chosen.warnings, cause); cause == diagnostic.TrustedCA && len(left) > 0 {
-			// The candidate went ahead without it, but somebody wants it trusted.
-			add(string(cause)+"Degraded", "LeftOut", left, chosen.standIns[cause])
+		if omitted := textsOf(chosen.warnings, cause); cause == diagnostic.TrustedCA && len(omitted) > 0 {
+			// The candidate does not contain the certificate, but the administrator wants it trusted.
+			add(string(cause)+"Degraded", "LeftOut", omitted, chosen.standIns[cause])
 			continue
 		}
-		add(string(cause)+"Degraded", "Refused", textsOf(chosen.problems, cause), chosen.standIns[cause])
+		add(string(cause)+"Degraded", "Refused", textsOf(chosen.errors, cause), chosen.standIns[cause])
 	}
 	if chosen.resources != nil {
-		notices := textsOf(chosen.warnings, diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.Configuration)
-		add(noticesCondition, "Accepted", notices, "")
+		warnings := textsOf(chosen.warnings, diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.Configuration)
+		add(noticesCondition, "Accepted", warnings, "")
 	} else {
-		// They are about what was accepted last.
+		// The existing warnings are about the last accepted inputs.
 		conditions = append(conditions, kept(status, noticesCondition)...)
 	}
 	return c.applyConditions(ctx, conditions)
 }
 
-// reportOnly writes the condition of a problem that keeps the inputs from being judged. The other conditions stay.
-func (c *controller) reportOnly(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, problem *diagnostic.Diagnostic) error {
-	if problem == nil {
+// reportOnly writes the condition of a diagnostic that keeps the inputs from being checked. The other conditions
+// stay.
+func (c *controller) reportOnly(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, d *diagnostic.Diagnostic) error {
+	if d == nil {
 		return nil
 	}
 	var conditions []*applyoperatorv1.OperatorConditionApplyConfiguration
 	for _, cause := range causes {
 		conditionType := string(cause) + "Degraded"
-		if cause != problem.Cause {
+		if cause != d.Cause {
 			conditions = append(conditions, kept(status, conditionType)...)
 			continue
 		}
-		message := problem.String()
+		message := d.String()
 		conditions = append(conditions, applyoperatorv1.OperatorCondition().
 			WithType(conditionType).WithStatus(operatorv1.ConditionTrue).WithReason("Unjudged").WithMessage(message))
 		if previous := v1helpers.FindOperatorCondition(status.Conditions, conditionType); previous == nil || previous.Message != message {
@@ -93,7 +94,7 @@ func (c *controller) reportOnly(ctx context.Context, recorder events.Recorder, s
 	return c.applyConditions(ctx, append(conditions, kept(status, noticesCondition)...))
 }
 
-// kept returns the condition of a type as it is, if there is one.
+// kept returns the existing condition of a type, if any.
 func kept(status *operatorv1.StaticPodOperatorStatus, conditionType string) []*applyoperatorv1.OperatorConditionApplyConfiguration {
 	previous := v1helpers.FindOperatorCondition(status.Conditions, conditionType)
 	if previous == nil {
@@ -111,19 +112,19 @@ func (c *controller) applyConditions(ctx context.Context, conditions []*applyope
 	return nil
 }
 
-// textsOf are the problems of the given causes in their order.
-func textsOf(problems []diagnostic.Diagnostic, causes ...diagnostic.Cause) []string {
+// textsOf returns the diagnostics of the given causes as strings, in their order.
+func textsOf(diagnostics []diagnostic.Diagnostic, causes ...diagnostic.Cause) []string {
 	var texts []string
-	for _, p := range problems {
-		if slices.Contains(causes, p.Cause) {
-			texts = append(texts, p.String())
+	for _, d := range diagnostics {
+		if slices.Contains(causes, d.Cause) {
+			texts = append(texts, d.String())
 		}
 	}
 	return texts
 }
 
-// bounded joins as many lines as fit and says how many do not.
-func bounded(lines []string) string {
+// joinBounded joins as many lines as fit in maxMessage, and the number of the others.
+func joinBounded(lines []string) string {
 	var b strings.Builder
 	for i, line := range lines {
 		if b.Len() > 0 && b.Len()+len(line) > maxMessage {

@@ -1,8 +1,9 @@
-// Package targetconfigcontroller makes the candidate for the next revision: it gathers the inputs, lets operand.Render
-// check and render them, and applies the outcome as a whole. It is the only writer of names that are revisioned.
+// Package targetconfigcontroller renders the candidate for the next revision: it gathers the inputs, operand.Render
+// checks and renders them, and the controller applies the result as a whole. It is the only writer of revisioned
+// objects.
 //
-// In the place of an input that Render rejects, the version that was accepted last is rendered, so that everything else
-// goes on. Conditions report what is wrong, one for each diagnostic.Cause.
+// If Render rejects an input, the controller renders the last accepted version instead, so other changes still roll
+// out. Conditions report the diagnostics, one condition for each diagnostic.Cause.
 package targetconfigcontroller
 
 import (
@@ -38,28 +39,29 @@ import (
 )
 
 const (
-	// defaultPatience is how long an input that another component writes may be absent before that is a problem: the
-	// cloud-credential-operator, for example, creates a deleted Secret again, but may have to ask the cloud first.
-	defaultPatience = time.Minute
+	// componentGracePeriod is how long an input that another component writes may be absent before the operator
+	// degrades. For example, the cloud-credential-operator recreates a deleted Secret, but may have to call the
+	// cloud's API first.
+	componentGracePeriod = time.Minute
 
-	// userPatience is the same for an input that an administrator writes, once a candidate was accepted: an object
-	// that is replaced is deleted and created, and the object that names it may be seen before it.
-	userPatience = 5 * time.Second
+	// userGracePeriod is the same for an input that an administrator writes, once a candidate was accepted. An object
+	// that is replaced is deleted and recreated, and the object that references it may arrive in the cache first.
+	userGracePeriod = 5 * time.Second
 )
 
-// Options are what the controller works with. All fields but Patience are required.
+// Options are the dependencies of New; all but GracePeriod are required.
 type Options struct {
 	Operator v1helpers.StaticPodOperatorClient
 
-	// Confirm reports whether spec.observedConfig is what the observers make of the cluster now. While it is not, the
-	// observers are about to correct it, or report why they do not.
+	// Confirm reports whether spec.observedConfig matches the current state of the cluster. If not, the observers are
+	// about to update it or report why they do not.
 	Confirm func(*operatorv1.OperatorSpec) (bool, error)
 
-	// Namespaces has the operand's namespace.
+	// Namespaces watches the operand's namespace.
 	Namespaces coreinformers.NamespaceInformer
 
-	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed; of the
-	// latter only operatorclient.ManagedCloudConfig is needed.
+	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed. Of the
+	// latter, the controller reads only operatorclient.ManagedCloudConfig.
 	UserConfig, ManagedConfig coreinformers.ConfigMapInformer
 
 	// TargetConfigMaps and TargetSecrets are those of the operand's namespace.
@@ -71,23 +73,23 @@ type Options struct {
 	ConfigMaps corev1client.ConfigMapsGetter
 	Secrets    corev1client.SecretsGetter
 
-	// TargetDaemonSets is the informer of the cloud-node-manager, which runs where the platform has one. DaemonSets writes it.
+	// TargetDaemonSets watches the cloud-node-manager on platforms that have one. DaemonSets writes it.
 	TargetDaemonSets appsinformers.DaemonSetInformer
 	DaemonSets       appsv1client.DaemonSetsGetter
 
-	// Version is that of the release payload; it is recorded with the candidate.
+	// Version is the version of the release payload; it is recorded with the candidate.
 	Version string
 
-	// OperandImages are the pull specifications by tag in the release payload, OperatorImage is that of this operator.
+	// OperandImages are the pull specifications by tag in the release payload. OperatorImage is this operator's.
 	OperandImages map[string]string
 	OperatorImage string
 
-	// SystemTrust is the trust bundle of the operator's image; it may have no data.
+	// SystemTrust is the trust bundle of the operator's image; it may be empty.
 	SystemTrust operand.TrustSource
 
-	// Patience is how long an input that another component writes may be absent before that is a problem; a minute if
-	// it is zero.
-	Patience time.Duration
+	// GracePeriod is how long an input that another component writes may be absent before the operator degrades,
+	// componentGracePeriod if zero.
+	GracePeriod time.Duration
 
 	Clock    clock.Clock
 	Recorder events.Recorder
@@ -100,19 +102,19 @@ type controller struct {
 	configMaps corelisters.ConfigMapNamespaceLister
 	secrets    corelisters.SecretNamespaceLister
 
-	// absentSince has for each absent input when that was first seen.
+	// absentSince has when each absent input was first missed.
 	absentSince map[string]time.Time
 }
 
-// New returns the controller. While the platform is not known, or is one that runs nothing, it does nothing. An error
-// of the API is reported as TargetConfigControllerDegraded.
+// New returns the controller. It does nothing while the platform is unknown or unmanaged. API errors become
+// TargetConfigControllerDegraded.
 func New(o Options) factory.Controller {
 	return newController(o).factory().ToController("TargetConfigController", o.Recorder.WithComponentSuffix("target-config-controller"))
 }
 
 func newController(o Options) *controller {
-	if o.Patience == 0 {
-		o.Patience = defaultPatience
+	if o.GracePeriod == 0 {
+		o.GracePeriod = componentGracePeriod
 	}
 	return &controller{
 		Options:    o,
@@ -146,18 +148,18 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil || !known || !observed.Managed() {
 		return err
 	}
-	if problem, err := c.namespaceProblem(); err != nil || problem != nil {
-		return errors.Join(err, c.reportOnly(ctx, syncCtx.Recorder(), status, problem))
+	if missing, err := c.checkNamespace(); err != nil || missing != nil {
+		return errors.Join(err, c.reportOnly(ctx, syncCtx.Recorder(), status, missing))
 	}
 	if confirmed, err := c.Confirm(&spec.OperatorSpec); err != nil || !confirmed {
-		// The observers' write brings us back; where they have nothing to write after all, the timer does.
-		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), userPatience)
+		// An update by the observers requeues. If they have nothing to write, the timer does.
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), userGracePeriod)
 		return err
 	}
 	return c.syncCandidate(ctx, syncCtx, spec, status, observed)
 }
 
-// syncCandidate gathers the inputs of a managed platform, renders them and applies what is accepted.
+// syncCandidate gathers and renders the inputs of a managed platform and applies accepted ones.
 func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncContext,
 	spec *operatorv1.StaticPodOperatorSpec, status *operatorv1.StaticPodOperatorStatus, observed platform.Platform,
 ) error {
@@ -173,7 +175,7 @@ func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncCont
 	if err != nil {
 		return err
 	}
-	if c.waits(syncCtx, in, live) {
+	if c.shouldWait(syncCtx, in, live) {
 		return nil
 	}
 	chosen, err := c.choose(in, status.LatestAvailableRevision)
@@ -188,8 +190,8 @@ func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncCont
 	return c.report(ctx, syncCtx.Recorder(), status, chosen)
 }
 
-// applyChosen first keeps the inputs that were accepted: should the operator end before it has applied the candidate, and
-// an input be broken meanwhile, the next process would fall back to older inputs than those of the candidate.
+// applyChosen stores the accepted inputs before it applies the candidate. If the operator stopped in between and an
+// input became invalid, the next process would otherwise use older inputs than the candidate.
 func (c *controller) applyChosen(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate) error {
 	if err := c.keep(ctx, recorder, chosen); err != nil {
 		return err
@@ -203,54 +205,54 @@ func (c *controller) applyChosen(ctx context.Context, recorder events.Recorder, 
 	return c.deleteCopies(ctx, recorder)
 }
 
-// waits reports whether another component is about to change the inputs: an event or a timer requeues.
-func (c *controller) waits(syncCtx factory.SyncContext, in *gathered, live *corev1.ConfigMap) bool {
-	wait := c.patience(in.absent, live)
+// shouldWait reports whether inputs are still pending; an event or a timer requeues.
+func (c *controller) shouldWait(syncCtx factory.SyncContext, in *gathered, live *corev1.ConfigMap) bool {
+	wait := c.remainingGracePeriod(in.absent, live)
 	if wait > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 	}
 	return wait > 0
 }
 
-// patience returns how long absent inputs still may be absent, 0 if one of them is a problem. A new cluster is given
-// the same time for all of them.
-func (c *controller) patience(absent map[string]time.Duration, live *corev1.ConfigMap) time.Duration {
+// remainingGracePeriod returns how long the absent inputs may still be absent, 0 if the grace period of one of them
+// has ended. In a new cluster all inputs have the same grace period.
+func (c *controller) remainingGracePeriod(absent map[string]time.Duration, live *corev1.ConfigMap) time.Duration {
 	maps.DeleteFunc(c.absentSince, func(input string, _ time.Time) bool {
 		_, still := absent[input]
 		return !still
 	})
 	now := c.Clock.Now()
 	var longest time.Duration
-	for input, patience := range absent {
+	for input, gracePeriod := range absent {
 		if live == nil {
-			patience = c.Patience
+			gracePeriod = c.GracePeriod
 		}
 		if _, known := c.absentSince[input]; !known {
 			c.absentSince[input] = now
 		}
-		longest = max(longest, c.absentSince[input].Add(patience).Sub(now))
+		longest = max(longest, c.absentSince[input].Add(gracePeriod).Sub(now))
 	}
 	return longest
 }
 
-// render returns either a candidate or an *operand.InputError with all that is wrong: what the check finds, and the given
-// problems, which it cannot know of.
-func render(in operand.Inputs, problems []diagnostic.Diagnostic) (*operand.Resources, *operand.InputError, error) {
+// render returns either the resources or an *operand.InputError with all errors: those of operand.Render and the
+// given ones, which Render cannot detect.
+func render(in operand.Inputs, diagnostics []diagnostic.Diagnostic) (*operand.Resources, *operand.InputError, error) {
 	resources, err := operand.Render(in)
-	var refused *operand.InputError
+	var rejected *operand.InputError
 	switch {
-	case errors.As(err, &refused):
-		refused.Problems = append(refused.Problems, problems...)
-		return nil, refused, nil
+	case errors.As(err, &rejected):
+		rejected.Problems = append(rejected.Problems, diagnostics...)
+		return nil, rejected, nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("rendering the operand: %w", err)
-	case len(problems) > 0:
-		return nil, &operand.InputError{Problems: problems, Warnings: resources.Warnings}, nil
+	case len(diagnostics) > 0:
+		return nil, &operand.InputError{Problems: diagnostics, Warnings: resources.Warnings}, nil
 	}
 	return resources, nil, nil
 }
 
-// liveCandidate returns the pod's ConfigMap, which exists once a candidate has been accepted, or nil.
+// liveCandidate returns the pod's ConfigMap, nil until a candidate has been accepted.
 func (c *controller) liveCandidate() (*corev1.ConfigMap, error) {
 	live, err := c.configMaps.Get(operand.PodConfigMap)
 	if apierrors.IsNotFound(err) {
@@ -271,8 +273,8 @@ func (c *controller) images(p platform.Platform) operand.Images {
 	}
 }
 
-// apply writes every object that differs. The pod's ConfigMap, with the digest over all of them, comes last: until it is
-// written the objects contradict the digest, and the revision controller waits.
+// apply writes every object that differs. The pod's ConfigMap has the digest of all objects and comes last. Until
+// then the objects do not match the digest, so the revision controller waits.
 func (c *controller) apply(ctx context.Context, recorder events.Recorder, resources *operand.Resources) error {
 	for _, secret := range resources.Secrets {
 		if _, _, err := resourceapply.ApplySecret(ctx, c.Secrets, recorder, secret); err != nil {

@@ -41,10 +41,10 @@ const (
 
 var started = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// fixture is a cluster and the controller in it.
+// fixture is a cluster and its controller.
 type fixture struct {
 	kube *fake.Clientset
-	// target has the objects of the operand's namespace, user the ConfigMaps of all others.
+	// target has the objects of the operand's namespace, user the ConfigMaps of the other namespaces.
 	target   informers.SharedInformerFactory
 	user     informers.SharedInformerFactory
 	operator v1helpers.StaticPodOperatorClient
@@ -52,7 +52,7 @@ type fixture struct {
 	recorder events.InMemoryRecorder
 	*controller
 
-	// scribbled tells the controller that its observed configuration is not what the observers say.
+	// scribbled makes Confirm report that the observed configuration is not the observers'.
 	scribbled bool
 }
 
@@ -61,7 +61,7 @@ func newFixture(t *testing.T, objects ...runtime.Object) *fixture {
 	return newObserving(t, observed, objects...)
 }
 
-// newObserving is a cluster with an observed configuration.
+// newObserving returns a cluster with an observed configuration.
 func newObserving(t *testing.T, observed string, objects ...runtime.Object) *fixture {
 	t.Helper()
 	f := newFixtureWith(t, operatorv1.StaticPodOperatorSpec{
@@ -103,7 +103,7 @@ func newFixtureWith(t *testing.T, spec operatorv1.StaticPodOperatorSpec, objects
 	return f
 }
 
-// refresh makes the caches show what the API has.
+// refresh updates the caches from the API.
 func (f *fixture) refresh(t *testing.T) {
 	t.Helper()
 	f.fillCaches(t)
@@ -137,16 +137,16 @@ func (f *fixture) run(t *testing.T) error {
 	return f.sync(t.Context(), factory.NewSyncContext("test", f.recorder))
 }
 
-// runPatiently runs until nothing is waited for any more.
-func (f *fixture) runPatiently(t *testing.T) {
+// runUntilSettled runs the controller until no input is pending.
+func (f *fixture) runUntilSettled(t *testing.T) {
 	t.Helper()
 	require.NoError(t, f.run(t))
 	f.fillCaches(t)
-	f.clock.Step(defaultPatience)
+	f.clock.Step(componentGracePeriod)
 	require.NoError(t, f.run(t))
 }
 
-// writes are the requests that change something, in their order.
+// writes returns the writing requests in their order.
 func (f *fixture) writes() []string {
 	var writes []string
 	for _, action := range f.kube.Actions() {
@@ -165,19 +165,19 @@ func (f *fixture) writes() []string {
 	return writes
 }
 
-// problems are the conditions that are true, as "<type>: <message>".
-func (f *fixture) problems(t *testing.T) []string {
+// trueConditions returns the conditions that are True, as "<type>: <message>".
+func (f *fixture) trueConditions(t *testing.T) []string {
 	t.Helper()
 	_, status, _, err := f.operator.GetStaticPodOperatorState()
 	require.NoError(t, err)
-	var problems []string
+	var found []string
 	for _, condition := range status.Conditions {
 		if condition.Status == operatorv1.ConditionTrue {
-			problems = append(problems, condition.Type+": "+condition.Message)
+			found = append(found, condition.Type+": "+condition.Message)
 		}
 	}
-	slices.Sort(problems)
-	return problems
+	slices.Sort(found)
+	return found
 }
 
 func configMap(name string, data map[string]string) *corev1.ConfigMap {
@@ -192,7 +192,7 @@ func secret(name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: name}, Data: data}
 }
 
-// goodInputs are those of a good cluster, with the given objects in place of those of the same kind and name.
+// goodInputs returns a valid cluster's inputs, in which the given objects replace those of the same kind and name.
 func goodInputs(replaced ...metav1.Object) []runtime.Object {
 	var objects []runtime.Object
 	for _, object := range []metav1.Object{
@@ -216,7 +216,7 @@ func goodInputs(replaced ...metav1.Object) []runtime.Object {
 	return objects
 }
 
-// without stands for an object that does not exist.
+// without marks an object as absent.
 func without[T metav1.Object](object T) T {
 	object.SetLabels(map[string]string{"absent": "yes"})
 	return object
@@ -238,7 +238,7 @@ func TestACandidateIsAppliedWithThePodLast(t *testing.T) {
 	require.NoError(t, f.run(t))
 	require.ElementsMatch(t, firstWrites, f.writes())
 	require.Equal(t, firstWrites[len(firstWrites)-1], f.writes()[len(firstWrites)-1])
-	require.Empty(t, f.problems(t))
+	require.Empty(t, f.trueConditions(t))
 
 	f.refresh(t)
 	require.NoError(t, f.run(t))
@@ -257,12 +257,12 @@ func TestWhatIsNeitherMineNorKnownIsLeftAlone(t *testing.T) {
 			}, goodInputs()...)
 			require.NoError(t, f.run(t))
 			require.Empty(t, f.writes())
-			require.Empty(t, f.problems(t))
+			require.Empty(t, f.trueConditions(t))
 		})
 	}
 }
 
-func TestARefusedChangeLeavesEverything(t *testing.T) {
+func TestARejectedChangeLeavesEverything(t *testing.T) {
 	const edited = "configmap/cloud-provider-config in openshift-config"
 	for name, tc := range map[string]struct {
 		changed metav1.Object
@@ -289,8 +289,8 @@ func TestARefusedChangeLeavesEverything(t *testing.T) {
 				Data:       map[string]string{"config": goodConfig},
 				BinaryData: map[string][]byte{"ca-bundle.pem": {0xff}},
 			},
-			want: []string{"CloudConfigDegraded: " + edited + ", key ca-bundle.pem: it holds binary data, which no file on a node is made from; " +
-				"store it as plain text in UTF-8"},
+			want: []string{"CloudConfigDegraded: " + edited + ", key ca-bundle.pem: binary data is not supported; store the value as UTF-8 " +
+				"text"},
 		},
 		"a likely typo in a change": {
 			changed: userConfigMap("cloud-provider-config", map[string]string{"config": "[Global]\nregoin = RegionOne\n"}),
@@ -304,12 +304,12 @@ func TestARefusedChangeLeavesEverything(t *testing.T) {
 		"no CA of the API": {
 			changed: without(configMap("kube-root-ca.crt", nil)),
 			want: []string{"ConfigurationDegraded: configmap/kube-root-ca.crt in openshift-cloud-controller-manager, key ca.crt: the CA of the API server " +
-				"is not there; kube-controller-manager provides it, so see whether that runs"},
+				"is missing; check that kube-controller-manager, which writes it, is running"},
 		},
 		"no token of the cert-syncer": {
 			changed: secret("cert-syncer-identity", nil),
 			want: []string{"ConfigurationDegraded: secret/cert-syncer-identity in openshift-cloud-controller-manager, key token: the token of the cert-syncer " +
-				"is not there; kube-controller-manager provides it, so see whether that runs"},
+				"is missing; check that kube-controller-manager, which writes it, is running"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -323,9 +323,9 @@ func TestARefusedChangeLeavesEverything(t *testing.T) {
 			}
 
 			f := newFixture(t, objects...)
-			f.runPatiently(t)
+			f.runUntilSettled(t)
 			require.Empty(t, f.writes())
-			require.Equal(t, tc.want, f.problems(t))
+			require.Equal(t, tc.want, f.trueConditions(t))
 			require.Len(t, f.recorder.Events(), 1)
 
 			require.NoError(t, f.run(t))
@@ -340,14 +340,14 @@ func TestALikelyTypoDoesNotStopAFirstInstallation(t *testing.T) {
 	require.Len(t, f.writes(), len(firstWrites))
 	want := []string{"CloudConfigNotices: configmap/cloud-provider-config in openshift-config, key config, line 2:1: " +
 		`unknown key "regoin" in [Global]; did you mean "region"?`}
-	require.Equal(t, want, f.problems(t))
+	require.Equal(t, want, f.trueConditions(t))
 
-	// Nor does it become an error when anything else changes.
+	// It does not become an error when another input changes either.
 	f.refresh(t)
 	f.OperatorImage = "registry/operator@sha256:3"
 	require.NoError(t, f.run(t))
 	require.Equal(t, []string{"update configmaps/cloud-controller-manager-pod"}, f.writes())
-	require.Equal(t, want, f.problems(t))
+	require.Equal(t, want, f.trueConditions(t))
 }
 
 func TestOpenStackIsInstalledWithoutACloudConfiguration(t *testing.T) {
@@ -369,9 +369,9 @@ func TestOpenStackIsInstalledWithoutACloudConfiguration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newObserving(t, test.observed, goodInputs(test.edited)...)
-			f.runPatiently(t)
+			f.runUntilSettled(t)
 			require.Len(t, f.writes(), len(firstWrites))
-			require.Equal(t, []string{"CloudConfigNotices: " + test.source + ": there is no cloud configuration: it is " + test.state + defaults}, f.problems(t))
+			require.Equal(t, []string{"CloudConfigNotices: " + test.source + ": there is no cloud configuration: it is " + test.state + defaults}, f.trueConditions(t))
 		})
 	}
 }
@@ -388,11 +388,11 @@ func TestANewClusterIsGivenTime(t *testing.T) {
 			require.NoError(t, f.run(t))
 			f.clock.Step(59 * time.Second)
 			require.NoError(t, f.run(t))
-			require.Empty(t, f.problems(t))
+			require.Empty(t, f.trueConditions(t))
 
 			f.clock.Step(time.Second)
 			require.NoError(t, f.run(t))
-			require.Len(t, f.problems(t), 1)
+			require.Len(t, f.trueConditions(t), 1)
 			require.Empty(t, f.writes())
 		})
 	}
@@ -403,43 +403,43 @@ func TestTheManagedCopyHasAKeyOfItsOwn(t *testing.T) {
 	managed.Namespace = "openshift-config-managed"
 	f := newFixture(t, goodInputs(managed)...)
 	require.NoError(t, f.run(t))
-	require.Empty(t, f.problems(t))
+	require.Empty(t, f.trueConditions(t))
 	require.Len(t, f.writes(), len(firstWrites))
 }
 
 func TestATrustedCAThatIsMissingIsLeftOutAndTold(t *testing.T) {
 	f := newObserving(t, `{"trustedCA": "user-ca-bundle",`+observed[1:], goodInputs()...)
-	f.runPatiently(t)
+	f.runUntilSettled(t)
 	require.Equal(t, []string{"TrustedCADegraded: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: it does not exist; create it, or correct " +
-		"spec.trustedCA of proxy.config.openshift.io/cluster"}, f.problems(t))
+		"spec.trustedCA of proxy.config.openshift.io/cluster"}, f.trueConditions(t))
 	require.Len(t, f.writes(), len(firstWrites))
 
 	f.OperandImages = nil
 	f.refresh(t)
 	require.NoError(t, f.run(t))
-	require.Len(t, f.problems(t), 2, "another cause does not hide it")
+	require.Len(t, f.trueConditions(t), 2, "another cause does not hide it")
 }
 
-func TestATrustedCAThatKeepsFromACandidateIsRefused(t *testing.T) {
+func TestATrustedCAThatPreventsACandidateIsRejected(t *testing.T) {
 	f := newFixture(t, goodInputs()...)
 	recorder := events.NewInMemoryRecorder("test", f.clock)
-	problem := diagnostic.Diagnostic{Cause: diagnostic.TrustedCA, Object: "configmap/user-ca-bundle", Message: "is too large"}
+	rejection := diagnostic.Diagnostic{Cause: diagnostic.TrustedCA, Object: "configmap/user-ca-bundle", Message: "is too large"}
 	require.NoError(t, f.report(t.Context(), recorder, &operatorv1.StaticPodOperatorStatus{},
-		&candidate{problems: []diagnostic.Diagnostic{problem}}))
-	require.Equal(t, []string{"TrustedCADegraded: " + problem.String()}, f.problems(t))
+		&candidate{errors: []diagnostic.Diagnostic{rejection}}))
+	require.Equal(t, []string{"TrustedCADegraded: " + rejection.String()}, f.trueConditions(t))
 	require.Len(t, recorder.Events(), 1)
 	require.Equal(t, "TrustedCARefused", recorder.Events()[0].Reason)
 }
 
 func TestInputsThatCannotBeJudgedMakeOneEvent(t *testing.T) {
 	f := newFixture(t, goodInputs()...)
-	problem := &diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: "secret/a", Message: "the reason"}
-	for message, want := range map[string]int{problem.String(): 0, "another": 1} {
+	rejection := &diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: "secret/a", Message: "the reason"}
+	for message, want := range map[string]int{rejection.String(): 0, "another": 1} {
 		recorder := events.NewInMemoryRecorder("test", f.clock)
 		status := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: []operatorv1.OperatorCondition{
 			{Type: "CredentialsDegraded", Status: operatorv1.ConditionTrue, Message: message},
 		}}}
-		require.NoError(t, f.reportOnly(t.Context(), recorder, status, problem))
+		require.NoError(t, f.reportOnly(t.Context(), recorder, status, rejection))
 		require.Len(t, recorder.Events(), want)
 	}
 }
@@ -450,7 +450,7 @@ func TestAMissingImageIsReported(t *testing.T) {
 	require.NoError(t, f.run(t))
 	require.Empty(t, f.writes())
 	require.Equal(t, []string{"ImageDegraded: deployment/cluster-cloud-controller-manager-operator in openshift-cloud-controller-manager-operator, " +
-		"key openstack-cloud-controller-manager: there is no image of the cloud-controller-manager for platform openstack; the release must name it"}, f.problems(t))
+		"key openstack-cloud-controller-manager: there is no image of the cloud-controller-manager for platform openstack; the release must name it"}, f.trueConditions(t))
 }
 
 func TestAFailedWriteStopsBeforeThePod(t *testing.T) {
@@ -468,23 +468,23 @@ func TestAFailedWriteStopsBeforeThePod(t *testing.T) {
 func TestMessagesAreBounded(t *testing.T) {
 	line := "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
 	lines := slices.Repeat([]string{line}, 20)
-	got := bounded(lines)
+	got := joinBounded(lines)
 	require.Less(t, len(got), 1024)
 	require.Regexp(t, "\nand 11 more$", got)
-	require.Equal(t, line, bounded(lines[:1]))
+	require.Equal(t, line, joinBounded(lines[:1]))
 	long := strings.Repeat("x", maxMessage+1)
-	require.Equal(t, long, bounded([]string{long}), "one line is always said")
+	require.Equal(t, long, joinBounded([]string{long}), "one line is always said")
 	half := strings.Repeat("x", maxMessage/2)
-	require.Equal(t, half+"\n"+half, bounded([]string{half, half}), "as many lines as fit")
-	require.Equal(t, half+"\nand 1 more", bounded([]string{half, half + "x"}))
-	require.Empty(t, bounded(nil))
+	require.Equal(t, half+"\n"+half, joinBounded([]string{half, half}), "as many lines as fit")
+	require.Equal(t, half+"\nand 1 more", joinBounded([]string{half, half + "x"}))
+	require.Empty(t, joinBounded(nil))
 }
 
-func TestWhatAnotherComponentIsAboutToRepairIsNoProblemYet(t *testing.T) {
+func TestWhatAnotherComponentIsAboutToRepairIsNotReportedYet(t *testing.T) {
 	for name, tc := range map[string]struct {
 		observed string
 		change   func(f *fixture, t *testing.T)
-		// patience is how long it may take.
+		// gracePeriod is how long the other component may take.
 		patience time.Duration
 	}{
 		"a new key that is not seen yet": {
@@ -520,14 +520,14 @@ func TestWhatAnotherComponentIsAboutToRepairIsNoProblemYet(t *testing.T) {
 			f.refresh(t)
 
 			require.NoError(t, f.run(t))
-			require.Empty(t, f.problems(t))
+			require.Empty(t, f.trueConditions(t))
 			require.Empty(t, f.writes())
 			f.clock.Step(tc.patience - time.Nanosecond)
 			require.NoError(t, f.run(t))
-			require.Empty(t, f.problems(t))
+			require.Empty(t, f.trueConditions(t))
 			f.clock.Step(time.Nanosecond)
 			require.NoError(t, f.run(t))
-			require.Len(t, f.problems(t), 1)
+			require.Len(t, f.trueConditions(t), 1)
 		})
 	}
 }
@@ -541,7 +541,7 @@ func TestAnObservedConfigurationThatTheObserversDoNotConfirmChangesNothing(t *te
 	f.clock.Step(time.Hour)
 	require.NoError(t, f.run(t))
 	require.Empty(t, f.writes())
-	require.Empty(t, f.problems(t))
+	require.Empty(t, f.trueConditions(t))
 
 	f.scribbled = false
 	require.NoError(t, f.run(t))
@@ -556,7 +556,7 @@ func TestEachAbsenceIsGivenItsOwnTime(t *testing.T) {
 		require.NoError(t, f.run(t))
 		f.clock.Step(59 * time.Second)
 		require.NoError(t, f.run(t))
-		require.Empty(t, f.problems(t))
+		require.Empty(t, f.trueConditions(t))
 		_, err := f.kube.CoreV1().Secrets(target).Create(t.Context(), secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds)}),
 			metav1.CreateOptions{})
 		require.NoError(t, err)
@@ -574,18 +574,18 @@ func TestWithoutItsNamespaceNoInputIsBlamed(t *testing.T) {
 		"it is being deleted": {
 			namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: target, DeletionTimestamp: &now}},
 			want: "ConfigurationDegraded: namespace/openshift-cloud-controller-manager: it is being deleted, so no configuration can be rolled out; " +
-				"read its status for what delays the deletion, after which the cluster-version-operator creates it again",
+				"read its status for what delays the deletion; the cluster-version-operator creates it again afterwards",
 		},
 		"it does not exist": {
 			want: "ConfigurationDegraded: namespace/openshift-cloud-controller-manager: it does not exist, so no configuration can be rolled out; " +
-				"the cluster-version-operator creates it again, see whether that runs",
+				"check that the cluster-version-operator, which creates it, is running",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, goodInputs(userConfigMap("cloud-provider-config", map[string]string{"config": "[Global]\nregoin = RegionOne\n"}))...)
 			require.NoError(t, f.run(t))
-			notice := f.problems(t)
-			require.Len(t, notice, 1)
+			warning := f.trueConditions(t)
+			require.Len(t, warning, 1)
 			for _, name := range []string{"openstack-cloud-credentials", "cert-syncer-identity"} {
 				deleteSecret(name)(f, t)
 			}
@@ -597,7 +597,7 @@ func TestWithoutItsNamespaceNoInputIsBlamed(t *testing.T) {
 			f.clock.Step(time.Hour)
 			for range 2 {
 				require.NoError(t, f.run(t))
-				require.Equal(t, append(notice, tc.want), f.problems(t), "the notice is about what was accepted last")
+				require.Equal(t, append(warning, tc.want), f.trueConditions(t), "the warning is about the last accepted inputs")
 			}
 			told := slices.DeleteFunc(f.recorder.Events(), func(e *corev1.Event) bool { return e.Reason != "ConfigurationUnjudged" })
 			require.Len(t, told, 1)
@@ -605,7 +605,7 @@ func TestWithoutItsNamespaceNoInputIsBlamed(t *testing.T) {
 	}
 }
 
-// setObserved replaces the observed configuration.
+// setObserved sets the observed configuration.
 func (f *fixture) setObserved(t *testing.T, observed string) {
 	t.Helper()
 	spec, _, version, err := f.operator.GetStaticPodOperatorState()

@@ -22,7 +22,7 @@ const (
 		"serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager with the rights that all of them need; what it needs besides has to be bound to it"
 )
 
-// withoutCloud are the inputs of a cluster that has neither a cloud configuration nor credentials, and those given.
+// withoutCloud returns the inputs of a cluster without a cloud configuration and credentials, and the given ones.
 func withoutCloud(more ...metav1.Object) []runtime.Object {
 	return goodInputs(append(more, without(userConfigMap("cloud-provider-config", nil)), without(secret("openstack-cloud-credentials", nil)))...)
 }
@@ -31,7 +31,7 @@ func TestACloudControllerManagerOfTheAdministratorsOwn(t *testing.T) {
 	f := newObserving(t, onExternal+`"custom": {"image": "registry/acme:1"}}`, withoutCloud()...)
 	require.NoError(t, f.run(t))
 	require.Len(t, f.writes(), len(firstWrites), "nothing is missing that would have to be waited for")
-	require.Equal(t, []string{rights}, f.problems(t))
+	require.Equal(t, []string{rights}, f.trueConditions(t))
 	pod, err := f.kube.CoreV1().ConfigMaps(target).Get(t.Context(), "cloud-controller-manager-pod", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Contains(t, pod.Data["pod.yaml"], `"image": "registry/acme:1"`)
@@ -49,21 +49,21 @@ func TestASecretOfSpecCustomThatIsMissing(t *testing.T) {
 	const observed = onExternal + `"custom": {"image": "registry/acme:1", "secrets": [{"name": "a"}]}}`
 	f := newObserving(t, observed, withoutCloud()...)
 	require.NoError(t, f.run(t))
-	require.Empty(t, f.problems(t), "a new cluster is given time")
+	require.Empty(t, f.trueConditions(t), "a new cluster is given time")
 
 	f.clock.Step(time.Minute)
 	require.NoError(t, f.run(t))
 	require.Empty(t, f.writes())
 	require.Equal(t, []string{"CredentialsDegraded: secret/a in openshift-cloud-controller-manager: it does not exist, but spec.custom.secrets of " +
-		"cloudcontrollermanager/cluster names it; create it, or remove it there"}, f.problems(t))
+		"cloudcontrollermanager/cluster names it; create it, or remove it there"}, f.trueConditions(t))
 }
 
 func TestTheCloudConfigOfSpecCustomIsLookedForWhereItIsNamed(t *testing.T) {
 	f := newObserving(t, onExternal+`"cloudConfig": {"name": "acme", "key": "a"}, "custom": {"image": "registry/acme:1", "cloudConfig": {"name": "acme", "key": "a"}}}`,
 		goodInputs(userConfigMap("acme", map[string]string{"b": ""}))...)
-	f.runPatiently(t)
+	f.runUntilSettled(t)
 	require.Equal(t, []string{"CloudConfigDegraded: configmap/acme in openshift-config, key a: there is no such key, the object has b; add the key, or " +
-		"correct spec.custom.cloudConfig of cloudcontrollermanager/cluster"}, f.problems(t))
+		"correct spec.custom.cloudConfig of cloudcontrollermanager/cluster"}, f.trueConditions(t))
 }
 
 func TestOptionalCredentialsAreWaitedForAndThenDoneWithout(t *testing.T) {
@@ -77,7 +77,7 @@ func TestOptionalCredentialsAreWaitedForAndThenDoneWithout(t *testing.T) {
 
 	f.clock.Step(time.Second)
 	require.NoError(t, f.run(t))
-	require.Empty(t, f.problems(t))
+	require.Empty(t, f.trueConditions(t))
 	require.Len(t, f.writes(), len(firstWrites))
 }
 
@@ -108,7 +108,7 @@ func TestOverridesCannotReplaceThePayloadsImage(t *testing.T) {
 			f.refresh(t)
 			require.NoError(t, f.run(t))
 			require.Empty(t, f.writes(), "nothing is delivered")
-			require.Contains(t, f.problems(t), tc.want)
+			require.Contains(t, f.trueConditions(t), tc.want)
 		})
 	}
 }
@@ -117,7 +117,7 @@ func TestOptionalCredentialsThatVanishAreKept(t *testing.T) {
 	for platform, tc := range map[string]struct {
 		secret string
 		data   map[string][]byte
-		// more is what else is observed.
+		// more is added to the observed configuration.
 		more string
 	}{
 		"aws": {
@@ -136,18 +136,17 @@ func TestOptionalCredentialsThatVanishAreKept(t *testing.T) {
 			f.OperandImages = map[string]string{"aws-cloud-controller-manager": "registry/aws:1"}
 			require.NoError(t, f.run(t))
 			require.Len(t, f.writes(), len(firstWrites))
-			before := f.problems(t)
+			before := f.trueConditions(t)
 
 			deleteSecret(tc.secret)(f, t)
-			f.runPatiently(t)
+			f.runUntilSettled(t)
 			require.Empty(t, f.writes())
-			require.Equal(t, append(slices.Clone(before), "CredentialsDegraded: secret/"+tc.secret+" in openshift-cloud-controller-manager: it does not exist any more, "+
-				"but the cloud-controller-manager uses its keys and keeps them; create it again, or create it without keys if the identity of the "+
-				"instances is to be used instead"+acceptedLine), f.problems(t))
+			require.Equal(t, append(slices.Clone(before), "CredentialsDegraded: secret/"+tc.secret+" in openshift-cloud-controller-manager: it was deleted, but the "+
+				"cloud-controller-manager keeps using its keys; create it again, or create it without keys to use the identity of the instances"+acceptedLine), f.trueConditions(t))
 
-			// Another process of the operator knows it too.
+			// A new process of the operator behaves the same.
 			f.controller = newController(f.Options)
-			f.runPatiently(t)
+			f.runUntilSettled(t)
 			require.Empty(t, f.writes())
 
 			_, err := f.kube.CoreV1().Secrets(target).Create(t.Context(), secret(tc.secret, nil), metav1.CreateOptions{})
@@ -155,7 +154,7 @@ func TestOptionalCredentialsThatVanishAreKept(t *testing.T) {
 			f.refresh(t)
 			require.NoError(t, f.run(t))
 			require.Contains(t, f.writes(), "update configmaps/cloud-controller-manager-pod")
-			require.Equal(t, before, f.problems(t))
+			require.Equal(t, before, f.trueConditions(t))
 
 			deleteSecret(tc.secret)(f, t)
 			require.NoError(t, f.run(t))
@@ -184,7 +183,7 @@ func TestAWithdrawnSecretIsNoLongerDemanded(t *testing.T) {
 	require.Empty(t, f.reloaded(t))
 }
 
-// reloaded is what the candidate reads of cloud-tokens by its annotation.
+// reloaded returns the keys of cloud-tokens in the candidate's annotation.
 func (f *fixture) reloaded(t *testing.T) string {
 	t.Helper()
 	candidate, err := f.kube.CoreV1().ConfigMaps(target).Get(t.Context(), operand.PodConfigMap, metav1.GetOptions{})

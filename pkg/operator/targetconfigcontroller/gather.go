@@ -18,28 +18,28 @@ import (
 )
 
 const (
-	// rootCA is the ConfigMap that kube-controller-manager puts into every namespace, certSyncerIdentity the Secret
-	// that it fills with a token of the cert-syncer's ServiceAccount.
+	// rootCA is the ConfigMap that kube-controller-manager creates in every namespace. certSyncerIdentity is the
+	// Secret that it fills with a token of the cert-syncer's ServiceAccount.
 	rootCA             = "kube-root-ca.crt"
 	rootCAKey          = "ca.crt"
 	certSyncerIdentity = "cert-syncer-identity"
 )
 
-// gathered are the inputs as they are now.
+// gathered are the current inputs.
 type gathered struct {
 	operand.Inputs
 
-	// problems are those that Render cannot know of.
-	problems []diagnostic.Diagnostic
+	// errors are the errors that Render cannot detect.
+	errors []diagnostic.Diagnostic
 
-	// accepted are the inputs that were accepted last, live is the pod's ConfigMap of the candidate; nil without one.
+	// accepted are the last accepted inputs. live is the pod's ConfigMap of the candidate, nil if there is none.
 	accepted inputs.Accepted
 	live     *corev1.ConfigMap
 
-	// proxy is what the Proxy names, of which Trust has more; nil if it names nothing.
+	// proxy is the trusted CA that the Proxy names, nil if it names none. Trust also has the other sources.
 	proxy *operand.TrustSource
 
-	// absent are the inputs that do not exist, each with how long it may be absent before that is a problem.
+	// absent are the inputs that do not exist, each with its grace period.
 	absent map[string]time.Duration
 }
 
@@ -76,14 +76,14 @@ func (c *controller) gather(
 		g.Kept = operand.KeptOf(live)
 	}
 	g.absent = c.absences(now, observed)
-	g.missCredentials(p.Credentials)
+	g.reportDeletedCredentials(p.Credentials)
 	if g.Identity, err = c.identity(g); err != nil {
 		return nil, err
 	}
 	return g, nil
 }
 
-// withSystemTrust returns the sources and the trust bundle of the operator's image, if there is one.
+// withSystemTrust appends the trust bundle of the operator's image, if it has one.
 func (c *controller) withSystemTrust(sources []operand.TrustSource) []operand.TrustSource {
 	if len(c.SystemTrust.Data) == 0 {
 		return sources
@@ -91,24 +91,24 @@ func (c *controller) withSystemTrust(sources []operand.TrustSource) []operand.Tr
 	return append(slices.Clone(sources), c.SystemTrust)
 }
 
-// absences says for each absent input how long that is no problem.
+// absences returns the grace period of each absent input.
 func (c *controller) absences(now *inputs.Gathered, observed *operandconfig.Config) map[string]time.Duration {
 	absent := map[string]time.Duration{}
 	for source, writer := range now.Absent {
-		absent[source] = userPatience
+		absent[source] = userGracePeriod
 		if writer == inputs.Component {
-			absent[source] = c.Patience
+			absent[source] = c.GracePeriod
 		}
 	}
 	if operandconfig.Required(observed) != nil {
-		absent["spec.observedConfig"] = c.Patience
+		absent["spec.observedConfig"] = c.GracePeriod
 	}
 	return absent
 }
 
-// missCredentials is for a Secret that the platform can do without. Render reports a Secret or keys that the platform
-// needs; one whose keys are in use is missed here.
-func (g *gathered) missCredentials(wanted platform.Credentials) {
+// reportDeletedCredentials reports an optional Secret that was deleted while its keys are in use. Render reports the
+// absence of a required Secret.
+func (g *gathered) reportDeletedCredentials(wanted platform.Credentials) {
 	if wanted.Secret == "" || !wanted.Optional || g.Credentials.Data != nil || g.live == nil {
 		return
 	}
@@ -116,15 +116,15 @@ func (g *gathered) missCredentials(wanted platform.Credentials) {
 		delete(g.absent, g.Credentials.Source)
 		return
 	}
-	g.problems = append(g.problems, diagnostic.Diagnostic{
+	g.errors = append(g.errors, diagnostic.Diagnostic{
 		Cause:  diagnostic.Credentials,
 		Object: g.Credentials.Source,
-		Message: "it does not exist any more, but the cloud-controller-manager uses its keys and keeps them; create it again, or create it without keys " +
-			"if the identity of the instances is to be used instead",
+		Message: "it was deleted, but the cloud-controller-manager keeps using its keys; create it again, " +
+			"or create it without keys to use the identity of the instances",
 	})
 }
 
-// identity is what kube-controller-manager provides.
+// identity returns the objects that kube-controller-manager provides.
 func (c *controller) identity(g *gathered) (*operand.Identity, error) {
 	identity := &operand.Identity{}
 	root, err := c.configMaps.Get(rootCA)
@@ -140,20 +140,20 @@ func (c *controller) identity(g *gathered) (*operand.Identity, error) {
 		return nil, fmt.Errorf("secret/%s in %s: %w", certSyncerIdentity, operatorclient.TargetNamespace, err)
 	}
 	if len(identity.CABundle) == 0 {
-		g.unprovided(c.Patience, "configmap/"+rootCA, rootCAKey, "the CA of the API server")
+		g.reportMissingIdentity(c.GracePeriod, "configmap/"+rootCA, rootCAKey, "the CA of the API server")
 	}
 	if len(identity.CertSyncerToken) == 0 {
-		g.unprovided(c.Patience, "secret/"+certSyncerIdentity, corev1.ServiceAccountTokenKey, "the token of the cert-syncer")
+		g.reportMissingIdentity(c.GracePeriod, "secret/"+certSyncerIdentity, corev1.ServiceAccountTokenKey, "the token of the cert-syncer")
 	}
 	return identity, nil
 }
 
-func (g *gathered) unprovided(patience time.Duration, object, key, what string) {
-	g.absent[object] = patience
-	g.problems = append(g.problems, diagnostic.Diagnostic{
+func (g *gathered) reportMissingIdentity(gracePeriod time.Duration, object, key, what string) {
+	g.absent[object] = gracePeriod
+	g.errors = append(g.errors, diagnostic.Diagnostic{
 		Cause:   diagnostic.Configuration,
 		Object:  object + " in " + operatorclient.TargetNamespace,
 		Key:     key,
-		Message: what + " is not there; kube-controller-manager provides it, so see whether that runs",
+		Message: what + " is missing; check that kube-controller-manager, which writes it, is running",
 	})
 }

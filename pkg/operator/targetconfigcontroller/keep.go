@@ -15,21 +15,21 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
-// copiedFromAnnotation marks the copies of inputs that an earlier version of the operator made.
+// copiedFromAnnotation marks the copies of inputs that earlier versions of the operator made.
 const copiedFromAnnotation = "cloud-controller-manager.openshift.io/copied-from"
 
-// keep writes the accepted inputs. What does not fit becomes a notice.
+// keep writes the accepted inputs. It adds a warning for inputs that do not fit.
 func (c *controller) keep(ctx context.Context, recorder events.Recorder, chosen *candidate) error {
-	secret, leftOut, err := chosen.accepted.Secret(chosen.platform)
+	secret, omitted, err := chosen.accepted.Secret(chosen.platform)
 	if err != nil {
 		return err
 	}
-	if len(leftOut) > 0 {
+	if len(omitted) > 0 {
 		chosen.warnings = append(chosen.warnings, diagnostic.Diagnostic{
 			Cause:  diagnostic.Configuration,
 			Object: fmt.Sprintf("secret/%s in %s", secret.Name, secret.Namespace),
-			Message: fmt.Sprintf("there is no room for %s; should a later version be rejected, what the latest revision holds stands in for it",
-				strings.Join(leftOut, " and ")),
+			Message: fmt.Sprintf("no room to store %s; if a later version is rejected, the content of the latest revision is used instead",
+				strings.Join(omitted, " and ")),
 		})
 	}
 	if _, _, err := resourceapply.ApplySecret(ctx, c.Secrets, recorder, secret); err != nil {
@@ -38,7 +38,7 @@ func (c *controller) keep(ctx context.Context, recorder events.Recorder, chosen 
 	return nil
 }
 
-// deleteCopies deletes the raw copies that an earlier version of the operator left.
+// deleteCopies deletes the copies of inputs that earlier versions of the operator made.
 func (c *controller) deleteCopies(ctx context.Context, recorder events.Recorder) error {
 	for _, name := range []string{"raw-cloud-config", "raw-trusted-ca"} {
 		copied, err := c.configMaps.Get(name)

@@ -9,21 +9,22 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
-// namespaceProblem reports the operand's namespace if it does not exist or is being deleted. The credentials
-// go with it, so that without this they would be reported as missing.
-func (c *controller) namespaceProblem() (*diagnostic.Diagnostic, error) {
-	const recreates = "the cluster-version-operator creates it again"
-	problem := &diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: "namespace/" + operatorclient.TargetNamespace}
+// checkNamespace reports a missing or terminating operand namespace. The credentials are deleted with the namespace,
+// and without this check they would be reported as missing.
+func (c *controller) checkNamespace() (*diagnostic.Diagnostic, error) {
+	const writer = "the cluster-version-operator"
+	d := &diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: "namespace/" + operatorclient.TargetNamespace}
 	namespace, err := c.namespaces.Get(operatorclient.TargetNamespace)
 	switch {
 	case apierrors.IsNotFound(err):
-		problem.Message = "it does not exist, so no configuration can be rolled out; " + recreates + ", see whether that runs"
+		d.Message = "it does not exist, so no configuration can be rolled out; check that " + writer + ", which creates it, is running"
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", problem.Object, err)
+		return nil, fmt.Errorf("%s: %w", d.Object, err)
 	case namespace.DeletionTimestamp != nil:
-		problem.Message = "it is being deleted, so no configuration can be rolled out; read its status for what delays the deletion, after which " + recreates
+		d.Message = "it is being deleted, so no configuration can be rolled out; read its status for what delays the deletion; " +
+			writer + " creates it again afterwards"
 	default:
 		return nil, nil
 	}
-	return problem, nil
+	return d, nil
 }

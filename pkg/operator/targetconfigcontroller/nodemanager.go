@@ -20,11 +20,11 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// generationManager owns the generation of the cloud-node-manager in the status, and only that.
+// generationManager owns only the generation of the cloud-node-manager in the status.
 const generationManager = "TargetConfigController-NodeManager"
 
-// applyNodeManager writes what the cloud-node-manager reads, and then the DaemonSet if its specification is not the rendered one, or if another client changed it since:
-// then its generation is not the recorded one.
+// applyNodeManager writes the cloud-node-manager's configuration. It then writes the DaemonSet if its specification
+// differs from the rendered one, or if its generation shows that another client changed it.
 func (c *controller) applyNodeManager(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, resources *operand.Resources) error {
 	required := resources.NodeManager
 	if required == nil {
@@ -42,7 +42,7 @@ func (c *controller) applyNodeManager(ctx context.Context, recorder events.Recor
 		return err
 	}
 	if recreate {
-		// The cache still has the old one.
+		// The cache still has the deleted DaemonSet.
 		client = c.DaemonSets
 	}
 	actual, _, err := resourceapply.ApplyDaemonSet(ctx, client, recorder, required, expected)
@@ -58,9 +58,10 @@ func (c *controller) applyNodeManager(ctx context.Context, recorder events.Recor
 	return nil
 }
 
-// deleteForeignSelector deletes a DaemonSet whose selector is not ours, which is immutable, and reports whether it did.
-// Since 4.11 the predecessor's selector is ours; this one is of 4.10 or hand-made. Its pods go all at once: they do not
-// match our selector, so the new DaemonSet could not adopt them, and an initialized node does without for a minute.
+// deleteForeignSelector deletes a DaemonSet with another selector, which is immutable, and reports whether it did.
+// Since 4.11 the predecessor's selector equals ours, so such a DaemonSet is from 4.10 or was created manually. All
+// its pods are deleted at once: our selector does not match them, so the new DaemonSet could not adopt them. An
+// initialized node works without the cloud-node-manager for a minute.
 func (c *controller) deleteForeignSelector(
 	ctx context.Context, client appsv1client.DaemonSetsGetter, recorder events.Recorder, required *appsv1.DaemonSet,
 ) (bool, error) {
@@ -87,7 +88,8 @@ func (c *controller) deleteForeignSelector(
 	return true, nil
 }
 
-// cachedDaemonSets prefer what the informer saw. It may not run yet, so what it does not have is read live.
+// cachedDaemonSets reads from the cache first. The informer may not be running, so a missing object is read from the
+// API.
 type cachedDaemonSets struct {
 	appsv1client.DaemonSetsGetter
 	lister appsv1listers.DaemonSetLister
@@ -103,7 +105,7 @@ type namespacedDaemonSets struct {
 	lister appsv1listers.DaemonSetNamespaceLister
 }
 
-// Get prefers what the informer saw.
+// Get reads from the cache first.
 func (d namespacedDaemonSets) Get(ctx context.Context, name string, options metav1.GetOptions) (*appsv1.DaemonSet, error) {
 	if cached, err := d.lister.Get(name); err == nil {
 		return cached, nil

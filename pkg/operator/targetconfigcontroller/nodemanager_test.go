@@ -22,17 +22,17 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// newAzureFixture is a good cluster on a platform with a node manager, that of operand's golden files.
+// newAzureFixture returns a valid cluster with a node manager, that of operand's golden files.
 func newAzureFixture(t *testing.T) *fixture {
 	t.Helper()
-	folder := filepath.Join("..", "..", "operand", "testdata", "azure")
+	dir := filepath.Join("..", "..", "operand", "testdata", "azure")
 	read := func(name string) []byte {
-		data, err := os.ReadFile(filepath.Join(folder, name))
+		data, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
 		return data
 	}
 	credentials := map[string][]byte{}
-	entries, err := os.ReadDir(filepath.Join(folder, "credentials"))
+	entries, err := os.ReadDir(filepath.Join(dir, "credentials"))
 	require.NoError(t, err)
 	for _, entry := range entries {
 		credentials[entry.Name()] = read(filepath.Join("credentials", entry.Name()))
@@ -48,7 +48,7 @@ func newAzureFixture(t *testing.T) *fixture {
 	return f
 }
 
-// daemonSet is what the API has; see makes the cache show it.
+// daemonSet returns the API's DaemonSet; see copies it to the cache.
 func (f *fixture) daemonSet(t *testing.T) *appsv1.DaemonSet {
 	t.Helper()
 	found, err := f.kube.AppsV1().DaemonSets(target).Get(t.Context(), "azure-cloud-node-manager", metav1.GetOptions{})
@@ -146,7 +146,7 @@ func TestANodeManagerWithAnotherSelectorThatStaysIsReported(t *testing.T) {
 		"whose selector is app=azure-cloud-node-manager: no")
 }
 
-func TestARefusedChangeLeavesTheNodeManager(t *testing.T) {
+func TestARejectedChangeLeavesTheNodeManager(t *testing.T) {
 	f := newAzureFixture(t)
 	require.NoError(t, f.run(t))
 	f.refresh(t)
@@ -156,7 +156,7 @@ func TestARefusedChangeLeavesTheNodeManager(t *testing.T) {
 	require.Empty(t, f.writes())
 	require.Equal(t, []string{"ImageDegraded: deployment/cluster-cloud-controller-manager-operator in openshift-cloud-controller-manager-operator, " +
 		"key azure-cloud-node-manager: there is no image of the cloud-node-manager for platform azure; the release must name it"},
-		slices.DeleteFunc(f.problems(t), func(p string) bool { return !strings.HasPrefix(p, "Image") }))
+		slices.DeleteFunc(f.trueConditions(t), func(p string) bool { return !strings.HasPrefix(p, "Image") }))
 }
 
 func TestANodeManagerThatCannotBeWrittenIsReported(t *testing.T) {
@@ -179,7 +179,7 @@ func TestWithoutANodeManagerNothingIsAskedFor(t *testing.T) {
 	require.Empty(t, status.Generations)
 }
 
-// probeMode is what the Azure cloud-controller-manager is told about health probes.
+// probeMode returns the Azure cloud-controller-manager's mode of health probes.
 func (f *fixture) probeMode(t *testing.T) string {
 	t.Helper()
 	delivered, err := f.kube.CoreV1().Secrets(target).Get(t.Context(), "cloud-config", metav1.GetOptions{})
@@ -191,9 +191,9 @@ func (f *fixture) probeMode(t *testing.T) string {
 	return config.Mode
 }
 
-// The predecessor forced shared, whatever the user wrote.
+// The predecessor always set shared, regardless of the user's value.
 func TestAnUpgradeChangesNoHealthProbesOnAzure(t *testing.T) {
-	const notice = `CloudConfigNotices: configmap/cloud-provider-config in openshift-config, key config, line 2:48: ` +
+	const warning = `CloudConfigNotices: configmap/cloud-provider-config in openshift-config, key config, line 2:48: ` +
 		`clusterServiceLoadBalancerHealthProbeMode is set to "shared": the value was ignored before this operator took over, and an upgrade ` +
 		`changes no health probes; to have it, remove the line, wait until that is rolled out, and add it again`
 	f := newAzureFixture(t)
@@ -205,11 +205,11 @@ func TestAnUpgradeChangesNoHealthProbesOnAzure(t *testing.T) {
 	const old = "  \"clusterServiceLoadBalancerHealthProbeMode\": \"servicenodeport\",\n"
 	for _, step := range []struct {
 		name, config, want string
-		notices            []string
+		warnings           []string
 	}{
-		{"the first candidate keeps shared", with(old), "shared", []string{notice}},
-		{"the next one too", with(old), "shared", []string{notice}},
-		{"and so does one with another change", with(old + "  \"loadBalancerName\": \"another\",\n"), "shared", []string{notice}},
+		{"the first candidate keeps shared", with(old), "shared", []string{warning}},
+		{"the next one too", with(old), "shared", []string{warning}},
+		{"and so does one with another change", with(old + "  \"loadBalancerName\": \"another\",\n"), "shared", []string{warning}},
 		{"the line is removed", without, "shared", nil},
 		{"a value that is new counts", with(old), "servicenodeport", nil},
 		{"and goes on to count", with(old + "  \"loadBalancerName\": \"another\",\n"), "servicenodeport", nil},
@@ -222,13 +222,13 @@ func TestAnUpgradeChangesNoHealthProbesOnAzure(t *testing.T) {
 			f.refresh(t)
 			require.NoError(t, f.run(t))
 			require.Equal(t, step.want, f.probeMode(t))
-			var notices []string
-			for _, problem := range f.problems(t) {
-				if strings.Contains(problem, "HealthProbeMode") {
-					notices = append(notices, problem)
+			var warnings []string
+			for _, condition := range f.trueConditions(t) {
+				if strings.Contains(condition, "HealthProbeMode") {
+					warnings = append(warnings, condition)
 				}
 			}
-			require.Equal(t, step.notices, notices)
+			require.Equal(t, step.warnings, warnings)
 		})
 	}
 }

@@ -16,7 +16,7 @@ func TestItComesBackByItselfWhenANewClusterHadItsTime(t *testing.T) {
 	calls, err := controllertest.NewTimer(f.clock, f.recorder).Run(t.Context(), f.sync, time.Hour)
 	require.NoError(t, err)
 	require.Equal(t, []time.Duration{0, time.Minute}, calls)
-	require.Len(t, f.problems(t), 1)
+	require.Len(t, f.trueConditions(t), 1)
 }
 
 func TestItComesBackByItselfWhenTheObserversHaveNothingToWrite(t *testing.T) {
@@ -28,6 +28,6 @@ func TestItComesBackByItselfWhenTheObserversHaveNothingToWrite(t *testing.T) {
 	}
 	calls, err := controllertest.NewTimer(f.clock, f.recorder).Run(t.Context(), sync, time.Hour)
 	require.NoError(t, err)
-	require.Equal(t, []time.Duration{0, userPatience}, calls)
+	require.Equal(t, []time.Duration{0, userGracePeriod}, calls)
 	require.NotEmpty(t, f.writes())
 }

@@ -1,8 +1,8 @@
-// Package terminationmessage extracts from a container's termination message the one line that says why the process
-// ended, safe to show in a condition.
+// Package terminationmessage extracts the line of a container's termination message that explains why the process
+// ended. The result is safe to show in a condition.
 //
-// With the policy FallbackToLogsOnError the message is the tail of the log, up to 80 lines and 2048 bytes: a dump of
-// all flags, progress messages and possibly the stacks of all goroutines surround the line that matters.
+// With the policy FallbackToLogsOnError the message is the tail of the log, up to 80 lines and 2048 bytes. A dump of
+// all flags, progress messages and possibly the stacks of all goroutines surround the relevant line.
 package terminationmessage
 
 import (
@@ -12,12 +12,12 @@ import (
 	"unicode"
 )
 
-// maxRunes bounds a summary, so that those of a few containers fit into a condition.
+// maxRunes limits a summary, so that several fit in a condition.
 const maxRunes = 300
 
 const redacted = "<redacted>"
 
-// rank orders the lines of a log by how likely they say why the process ended.
+// rank is how likely a line of the log explains why the process ended.
 type rank int
 
 const (
@@ -25,22 +25,23 @@ const (
 	info
 	warning
 	plain
-	problem
+	logged
 	usage
 	fatal
 )
 
 var (
-	// header is klog's: severity, date, time, process and position. It differs in each run and is dropped.
+	// header matches klog's header: severity, date, time, process and position. It differs in each run and is
+	// removed.
 	header = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^([IWEF])\d{4} \d{2}:\d{2}:\d{2}\.\d+ +\d+ [^\]\s]+\] ?(.*)$`)
 	})
-	severities = map[string]rank{"I": info, "W": warning, "E": problem, "F": fatal}
+	severities = map[string]rank{"I": info, "W": warning, "E": logged, "F": fatal}
 
-	// goroutine begins a stack, which lasts until the next line of klog.
+	// goroutine matches the start of a stack, which ends at klog's next line.
 	goroutine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^goroutine \d+ (gp=|\[)`) })
 
-	// secrets are what a message may quote from a configuration or a request. The first group stays.
+	// secrets matches secrets that a message may quote from a configuration or a request. The first group is kept.
 	secrets = sync.OnceValue(func() []*regexp.Regexp {
 		const key = `[\w.-]*(?:password|passwd|passphrase|secret|token|credentials?|signature|` +
 			`api[-_]?key|access[-_]?key|private[-_]?key)[\w-]*`
@@ -49,7 +50,7 @@ var (
 			// The userinfo of a URL, up to the last @ before its path.
 			regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s/"'\\]*@`),
 			regexp.MustCompile(`((?i:` + key + `)\\?["']?\s*=\s*)` + value),
-			// With a colon only a quoted key or a password: "getting the secret: not found" is no secret.
+			// With a colon, only a quoted key or a password marks a secret: "getting the secret: not found" has none.
 			regexp.MustCompile(`((?i:\\?["']` + key + `\\?["']|passw(?:or)?d|passphrase)\s*:\s*)` + value),
 			regexp.MustCompile(`((?i:\b(?:bearer|basic)) +)[A-Za-z0-9._~+/=-]{8,}`),
 			regexp.MustCompile(`()\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]+`),
@@ -57,9 +58,9 @@ var (
 	})
 )
 
-// Summary returns the last line of message with the highest severity: a fatal one, else the error that the process
-// returned, else an error that it logged, else its last words. It is without klog's header, control characters and
-// secrets, at most 300 characters long, and empty if the message is.
+// Summary returns the last line of the highest rank: a fatal error, else the error that the process returned, else a
+// logged error, else the last line. It removes klog's header, control characters and secrets, and limits the result
+// to 300 characters. The summary of an empty message is empty.
 func Summary(message string) string {
 	best, text := noise, ""
 	inStack := false
@@ -80,7 +81,7 @@ func Summary(message string) string {
 	return bound(redact(printable(text)))
 }
 
-// rankOf returns how likely the line says why the process ended, and the line without klog's header.
+// rankOf returns the line's rank and its content without klog's header.
 func rankOf(line string) (rank, string) {
 	if parts := header().FindStringSubmatch(line); parts != nil {
 		return severities[parts[1]], parts[2]
@@ -97,8 +98,8 @@ func rankOf(line string) (rank, string) {
 	}
 }
 
-// printable returns text in one line: a name from elsewhere may hold line breaks, escape sequences of a terminal or
-// marks that turn the direction of writing.
+// printable returns text as one line, without line breaks, escape sequences and characters that change the direction
+// of text.
 func printable(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {

@@ -25,15 +25,15 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
-// CloudTokenLifetime is what is asked for; whatever the API server answers counts. Clouds refuse tokens that are valid for
-// longer than a day, so half of one is on the safe side of every clock, and at a third of it eight hours are left in which
-// nobody has to refresh it. The one hour of a projected token would take the cloud away from the cluster 40 minutes after
-// the operator's end.
+// CloudTokenLifetime is the requested lifetime; the returned expiry applies. Clouds reject tokens that are valid for
+// longer than a day, and 12 hours tolerate any clock skew. A token is refreshed after a third of its lifetime, so the
+// cloud stays usable for eight hours without the operator. The one hour of a projected token would leave only 40
+// minutes.
 const CloudTokenLifetime = 12 * time.Hour
 
-// cloudTokens keeps the Secret cloud-tokens: the federated tokens that the candidate asks for, and what Secrets of
-// spec.custom deliver that are reloaded. What a revision reads that may still run or be gone back to stays. A key that
-// nothing asks for is removed.
+// cloudTokens maintains the Secret cloud-tokens: the federated tokens that the candidate requests, and the reloaded
+// keys of spec.custom's Secrets. It keeps keys of revisions that are installed or may be rolled back to. It removes
+// keys that neither the candidate nor a revision uses.
 type cloudTokens struct {
 	operator   v1helpers.StaticPodOperatorClient
 	configMaps corev1listers.ConfigMapLister
@@ -42,20 +42,20 @@ type cloudTokens struct {
 	issuer     Issuer
 }
 
-// wanted is what the Secret has to hold.
+// wanted is the required content of the Secret.
 type wanted struct {
-	// audiences are those of the tokens by key. Where a revision differs from the candidate, the candidate wins.
+	// audiences are the tokens' audiences by key. If a revision differs from the candidate, the candidate wins.
 	audiences map[string]string
-	// delivered is what spec.custom delivers now.
+	// delivered are the current keys from spec.custom's Secrets.
 	delivered map[string][]byte
-	// kept are further keys that stay as they are, because a pod may read them.
+	// kept are other keys that stay unchanged because a pod may read them.
 	kept []string
 }
 
 func (c *cloudTokens) sync(ctx context.Context, syncCtx factory.SyncContext, account *corev1.ServiceAccount) error {
 	current, err := c.secrets.Secrets(operand.Namespace).Get(operand.CloudTokensSecret)
 	if apierrors.IsNotFound(err) {
-		// The static resources create it and report when they cannot; its arrival requeues.
+		// staticresources creates the Secret and reports errors; the Secret's event requeues.
 		return nil
 	}
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *cloudTokens) sync(ctx context.Context, syncCtx factory.SyncContext, acc
 	return err
 }
 
-// wanted returns nil if nothing is to be changed.
+// wanted returns the required content, nil if nothing must change.
 func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 	spec, status, _, err := c.operator.GetStaticPodOperatorState()
 	if err != nil {
@@ -95,14 +95,15 @@ func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 		kept: customccm.ReloadedByPods(operand.PodConfigMap, all, status.NodeStatuses),
 	}
 	if !known {
-		// Without a candidate nobody knows what it will ask for.
+		// Without a candidate it is unknown which keys are needed.
 		w.kept = slices.Collect(maps.Keys(current.Data))
 	}
 	return w, nil
 }
 
-// delivered is what the Secrets of spec.custom deliver. It is not complete while anything is wrong with one of them:
-// what was delivered last is better than a file that is gone, and targetconfigcontroller reports it.
+// delivered returns the keys from spec.custom's Secrets. complete is false if any of these Secrets has an error.
+// The previous files then stay, because a stale file is better than a missing one; targetconfigcontroller reports the
+// error.
 func (c *cloudTokens) delivered(observedConfig []byte) (delivered map[string][]byte, complete bool, err error) {
 	observed, err := operandconfig.Decode(observedConfig)
 	if err != nil {
@@ -115,7 +116,7 @@ func (c *cloudTokens) delivered(observedConfig []byte) (delivered map[string][]b
 	return custom.Reloaded, len(custom.Problems) == 0, nil
 }
 
-// audiencesOf are the audiences of the tokens by key, and whether there is a candidate.
+// audiencesOf returns the tokens' audiences by key, and whether a candidate exists.
 func audiencesOf(all []*corev1.ConfigMap) (audiences map[string]string, known bool, err error) {
 	audiences, candidate := map[string]string{}, map[string]string{}
 	for _, configMap := range all {
@@ -131,7 +132,7 @@ func audiencesOf(all []*corev1.ConfigMap) (audiences map[string]string, known bo
 			into, known = candidate, true
 		}
 		for _, token := range tokens {
-			// Revisions come in any order; if two of them differ, one has to be chosen always the same.
+			// The order of revisions is random; the maximum makes the choice between two audiences stable.
 			into[token.Key] = max(into[token.Key], token.Audience)
 		}
 	}
@@ -139,19 +140,19 @@ func audiencesOf(all []*corev1.ConfigMap) (audiences map[string]string, known bo
 	return audiences, known, nil
 }
 
-// update writes the Secret if anything in it has to change, and returns in how long it will have to the next time; 0 if
-// never. A token that cannot be had stays as it is.
+// update writes the Secret if it must change, and returns the time until the next change, 0 for never. If a token
+// cannot be issued, the previous one stays.
 func (c *cloudTokens) update(
 	ctx context.Context, recorder events.Recorder, current *corev1.Secret, account *corev1.ServiceAccount, w *wanted,
 ) (time.Duration, error) {
-	data, records := w.withoutTokens(current), Records{}
+	data, records := w.otherKeys(current), Records{}
 	old := RecordsOf(current)
 	var next time.Duration
 	var errs []error
 	var issued []string
 	for _, key := range slices.Sorted(maps.Keys(w.audiences)) {
 		audience := w.audiences[key]
-		wait, reason := time.Duration(0), "there is none"
+		wait, reason := time.Duration(0), "there was none"
 		if token, exists := current.Data[key]; exists {
 			data[key], records[key] = token, old[key]
 			wait, reason = c.issuer.Judge(old[key], token, account, audience)
@@ -182,8 +183,8 @@ func (c *cloudTokens) update(
 	return next, errors.Join(errs...)
 }
 
-// withoutTokens is what the Secret has to hold besides tokens.
-func (w *wanted) withoutTokens(current *corev1.Secret) map[string][]byte {
+// otherKeys returns the required content of the Secret except for tokens.
+func (w *wanted) otherKeys(current *corev1.Secret) map[string][]byte {
 	data := map[string][]byte{}
 	for _, key := range w.kept {
 		if value, exists := current.Data[key]; exists {

@@ -27,19 +27,19 @@ const namespace = "openshift-cloud-controller-manager"
 
 var start = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
-// world is a controller over a fake API whose caches are the API itself.
+// world is a controller whose caches read from a fake API.
 type world struct {
 	*controller
 	client    *fake.Clientset
 	clock     *clocktesting.FakePassiveClock
 	informers informers.SharedInformerFactory
 
-	// refused is the audience for which no token is to be had.
-	refused string
-	issued  int
-	events  []string
-	after   []time.Duration
-	// requests are those of the last sync, reads included.
+	// rejected is the audience for which the API rejects token requests.
+	rejected string
+	issued   int
+	events   []string
+	after    []time.Duration
+	// requests are the requests of the last sync, including reads.
 	requests []clienttesting.Action
 }
 
@@ -54,7 +54,7 @@ func newWorld(t *testing.T, observed string) *world {
 		require.Nil(t, request.Spec.BoundObjectRef)
 		require.Equal(t, int64(43200), *request.Spec.ExpirationSeconds)
 		require.Len(t, request.Spec.Audiences, 1)
-		if request.Spec.Audiences[0] == w.refused {
+		if request.Spec.Audiences[0] == w.rejected {
 			return true, nil, errors.New("forbidden")
 		}
 		w.issued++
@@ -77,7 +77,7 @@ func newWorld(t *testing.T, observed string) *world {
 	return w
 }
 
-// candidate adds a pod ConfigMap, of a revision if suffix says so, that asks for tokens.
+// candidate adds a pod ConfigMap that requests tokens. suffix makes it a revision's.
 func (w *world) candidate(t *testing.T, suffix, tokens string) {
 	t.Helper()
 	require.NoError(t, w.informers.Core().V1().ConfigMaps().Informer().GetStore().Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -93,7 +93,7 @@ func (w *world) setSecret(t *testing.T, secret *corev1.Secret) {
 	require.NoError(t, w.informers.Core().V1().Secrets().Informer().GetStore().Add(secret))
 }
 
-// recordedQueue remembers what was added with a delay.
+// recordedQueue records the delays that are added to it.
 type recordedQueue struct {
 	workqueue.TypedRateLimitingInterface[any]
 	world *world
@@ -106,12 +106,12 @@ type syncContext struct {
 	world *world
 }
 
-// Queue has the type that library-go still asks for.
+// Queue implements factory.SyncContext. library-go still requires the deprecated type.
 func (s syncContext) Queue() workqueue.RateLimitingInterface { //nolint:staticcheck // The interface is not ours.
 	return recordedQueue{world: s.world}
 }
 
-// syncOnce runs one sync, lets the cache follow, and returns the Secret's data and what was written.
+// syncOnce runs one sync and updates the cache. It returns the Secret's data and the writes.
 func (w *world) syncOnce(t *testing.T) (data map[string]string, writes []string, err error) {
 	t.Helper()
 	w.client.ClearActions()
@@ -155,7 +155,7 @@ func TestATokenIsIssuedOnceAndRefreshedAtAThirdOfItsLife(t *testing.T) {
 	require.Equal(t, []string{
 		"SecretUpdated: Updated Secret/cloud-tokens -n openshift-cloud-controller-manager because it changed",
 		`CloudTokenIssued: key token of secret/cloud-tokens in openshift-cloud-controller-manager has a new token for the audience "openshift", ` +
-			"valid until 2026-11-21T12:00:00Z, because there is none",
+			"valid until 2026-11-21T12:00:00Z, because there was none",
 	}, w.events)
 
 	w.clock.SetTime(start.Add(time.Hour - time.Second))
@@ -169,7 +169,7 @@ func TestATokenIsIssuedOnceAndRefreshedAtAThirdOfItsLife(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"token": "openshift 2"}, data)
 	require.Equal(t, `CloudTokenIssued: key token of secret/cloud-tokens in openshift-cloud-controller-manager has a new token for the audience "openshift", `+
-		"valid until 2026-11-21T13:00:00Z, because a third of its life has passed", w.events[1])
+		"valid until 2026-11-21T13:00:00Z, because a third of the previous one's lifetime has passed", w.events[1])
 }
 
 func TestTheTimerIsSetForTheTokenThatIsRefreshedFirst(t *testing.T) {
@@ -180,7 +180,7 @@ func TestTheTimerIsSetForTheTokenThatIsRefreshedFirst(t *testing.T) {
 
 	w.clock.SetTime(start.Add(20 * time.Minute))
 	for range 2 {
-		// Keys are visited in their order: sts, which is new, comes before token.
+		// Keys are processed in their order: sts, which is new, comes before token.
 		w.candidate(t, "", twoTokens)
 		_, _, err = w.syncOnce(t)
 		require.NoError(t, err)
@@ -197,26 +197,26 @@ func TestAnUnusableTokenIsReplaced(t *testing.T) {
 		change func(*testing.T, *world, *corev1.Secret)
 		want   string
 	}{
-		"one that somebody changed": {
+		"one that another client changed": {
 			change: func(_ *testing.T, _ *world, s *corev1.Secret) { s.Data["token"] = []byte("other") },
-			want:   "another client changed it",
+			want:   "another client changed the previous one",
 		},
 		"one without a record": {
 			change: func(_ *testing.T, _ *world, s *corev1.Secret) { s.Annotations = nil },
-			want:   "it does not belong to the present serviceaccount",
+			want:   "the previous one belongs to another serviceaccount",
 		},
 		"one with a record that cannot be read": {
 			change: func(_ *testing.T, _ *world, s *corev1.Secret) {
 				s.Annotations["cloud-controller-manager.openshift.io/token-records"] = "{"
 			},
-			want: "it does not belong to the present serviceaccount",
+			want: "the previous one belongs to another serviceaccount",
 		},
 		"one without a readable expiry": {
 			change: func(_ *testing.T, _ *world, s *corev1.Secret) {
 				const key = "cloud-controller-manager.openshift.io/token-records"
 				s.Annotations[key] = strings.Replace(s.Annotations[key], "2026-11-21T12:00:00Z", "noon", 1)
 			},
-			want: "the time of its expiry is not readable",
+			want: "the expiry time of the previous one is invalid",
 		},
 		"one of an earlier serviceaccount": {
 			change: func(t *testing.T, w *world, _ *corev1.Secret) {
@@ -225,14 +225,14 @@ func TestAnUnusableTokenIsReplaced(t *testing.T) {
 					ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-controller-manager", UID: "uid-2"},
 				}))
 			},
-			want: "it does not belong to the present serviceaccount",
+			want: "the previous one belongs to another serviceaccount",
 		},
 		"one for another audience": {
 			change: func(t *testing.T, w *world, _ *corev1.Secret) {
 				t.Helper()
 				w.candidate(t, "", `[{"key":"token","audience":"sts.amazonaws.com"}]`)
 			},
-			want: `it is for the audience "openshift"`,
+			want: `the previous one is for the audience "openshift"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -307,7 +307,7 @@ func TestWhatSpecCustomDeliveredStaysWhileANodeRunsARevisionThatReadsIt(t *testi
 	require.Empty(t, data)
 }
 
-func TestTheCandidateHasItsWay(t *testing.T) {
+func TestTheCandidateWins(t *testing.T) {
 	w := newWorld(t, managed)
 	w.candidate(t, "-1", `[{"key":"token","audience":"sts.amazonaws.com"}]`)
 	w.candidate(t, "-2", `[{"key":"token","audience":"zzz"}]`)
@@ -317,17 +317,17 @@ func TestTheCandidateHasItsWay(t *testing.T) {
 	require.Equal(t, map[string]string{"token": "openshift 1"}, data)
 }
 
-func TestOneTokenThatIsRefusedDoesNotHoldUpTheOthers(t *testing.T) {
+func TestARejectedTokenRequestDoesNotBlockTheOthers(t *testing.T) {
 	w := newWorld(t, managed)
 	w.candidate(t, "", twoTokens)
-	w.refused = "sts.amazonaws.com"
+	w.rejected = "sts.amazonaws.com"
 	data, _, err := w.syncOnce(t)
 	require.EqualError(t, err, "key sts of secret/cloud-tokens in openshift-cloud-controller-manager: "+
 		"requesting a token of serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager: forbidden")
 	require.Equal(t, map[string]string{"token": "openshift 1"}, data)
 	require.Equal(t, []time.Duration{time.Hour}, w.after)
 
-	w.refused = "openshift"
+	w.rejected = "openshift"
 	w.clock.SetTime(start.Add(2 * time.Hour))
 	data, _, err = w.syncOnce(t)
 	require.ErrorContains(t, err, "forbidden")

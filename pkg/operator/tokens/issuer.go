@@ -16,15 +16,14 @@ import (
 )
 
 const (
-	// ServiceAccount is the operand's identity in its own namespace.
+	// ServiceAccount is the operand's ServiceAccount.
 	ServiceAccount = "cloud-controller-manager"
 
-	// aged is the reason for replacing a token that is still good.
-	aged = "a third of its life has passed"
+	// refreshDue is the reason to replace a token that is still valid.
+	refreshDue = "a third of the previous one's lifetime has passed"
 )
 
-// Record is what is remembered of a token beside it. Where it does not fit the token, that is replaced. Times are in the
-// form of RFC 3339.
+// Record is stored beside a token. A token that does not match its record is replaced. Times are in RFC 3339 format.
 type Record struct {
 	IssuedAt  string `json:"issuedAt"`
 	ExpiresAt string `json:"expiresAt"`
@@ -32,28 +31,28 @@ type Record struct {
 	Owner string `json:"owner"`
 	// SHA256 is the digest of the token.
 	SHA256 string `json:"sha256"`
-	// Audience is whom the token is for; empty for the API server.
+	// Audience is the token's audience, empty for the API server.
 	Audience string `json:"audience,omitempty"`
 }
 
-// refreshAt returns the time from which on a token is to be refreshed, or why it cannot be used.
+// refreshAt returns when to refresh a token, or the reason to replace it now.
 func (r Record) refreshAt(token []byte, account *corev1.ServiceAccount, audience string) (refreshAt time.Time, reason string) {
 	if r.Owner != string(account.UID) {
-		return time.Time{}, "it does not belong to the present serviceaccount"
+		return time.Time{}, "the previous one belongs to another serviceaccount"
 	}
 	if r.SHA256 != digest(token) {
-		return time.Time{}, "another client changed it"
+		return time.Time{}, "another client changed the previous one"
 	}
 	if r.Audience != audience {
-		return time.Time{}, fmt.Sprintf("it is for the audience %q", r.Audience)
+		return time.Time{}, fmt.Sprintf("the previous one is for the audience %q", r.Audience)
 	}
 	issued, err := time.Parse(time.RFC3339, r.IssuedAt)
 	if err != nil {
-		return time.Time{}, "the time of its issue is not readable"
+		return time.Time{}, "the issue time of the previous one is invalid"
 	}
 	expires, err := time.Parse(time.RFC3339, r.ExpiresAt)
 	if err != nil {
-		return time.Time{}, "the time of its expiry is not readable"
+		return time.Time{}, "the expiry time of the previous one is invalid"
 	}
 	return issued.Add(expires.Sub(issued) / 3), ""
 }
@@ -62,12 +61,12 @@ func (r Record) refreshAt(token []byte, account *corev1.ServiceAccount, audience
 type Issuer struct {
 	Client corev1client.ServiceAccountsGetter
 	Clock  clock.PassiveClock
-	// Lifetime is what is asked for; whatever the API server answers counts.
+	// Lifetime is the requested lifetime; the returned expiry applies.
 	Lifetime time.Duration
 }
 
-// Issue returns a token of the account for the audience, the API server if that is empty. It is not bound to an object:
-// deleting the Secret that keeps it must not cut off operands that run.
+// Issue returns a token of the account for the audience, or for the API server if the audience is empty. The token is
+// not bound to an object: deleting its Secret must not invalidate the token of running operands.
 func (i Issuer) Issue(ctx context.Context, account *corev1.ServiceAccount, audience string) ([]byte, Record, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: ptr.To(int64(i.Lifetime.Seconds())),
@@ -82,7 +81,7 @@ func (i Issuer) Issue(ctx context.Context, account *corev1.ServiceAccount, audie
 	}
 	expires := answer.Status.ExpirationTimestamp.Time
 	if !expires.After(now) {
-		return nil, Record{}, fmt.Errorf("the token of serviceaccount/%s in %s expires at %s, but here it is %s already; correct the clocks of the control plane",
+		return nil, Record{}, fmt.Errorf("the new token of serviceaccount/%s in %s expires at %s, but the operator's clock shows %s; synchronize the clocks of the control plane",
 			account.Name, account.Namespace, expires.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
 	token := []byte(answer.Status.Token)
@@ -95,7 +94,7 @@ func (i Issuer) Issue(ctx context.Context, account *corev1.ServiceAccount, audie
 	}, nil
 }
 
-// Judge returns for how long a token is left alone, or why it is replaced.
+// Judge returns the time until a token must be replaced, or the reason to replace it now.
 func (i Issuer) Judge(record Record, token []byte, account *corev1.ServiceAccount, audience string) (wait time.Duration, reason string) {
 	refreshAt, reason := record.refreshAt(token, account, audience)
 	if reason != "" {
@@ -104,10 +103,10 @@ func (i Issuer) Judge(record Record, token []byte, account *corev1.ServiceAccoun
 	if wait := refreshAt.Sub(i.Clock.Now()); wait > 0 {
 		return wait, ""
 	}
-	return 0, aged
+	return 0, refreshDue
 }
 
-// digest identifies a token without giving it away: its signature alone has more bits than anyone can try.
+// digest identifies a token without disclosing it: its signature alone has too many bits for a brute-force search.
 func digest(token []byte) string {
 	sum := sha256.Sum256(token)
 	return hex.EncodeToString(sum[:])

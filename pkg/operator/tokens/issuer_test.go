@@ -14,7 +14,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// issuer returns one whose API server answers with a token that expires at the given time, and what it is asked for.
+// issuer returns an Issuer whose API server issues a token that expires at the given time, and the requests that it
+// gets.
 func issuer(expires time.Time, err error) (Issuer, *authenticationv1.TokenRequestSpec) {
 	asked := &authenticationv1.TokenRequestSpec{}
 	client := fake.NewClientset()
@@ -50,17 +51,17 @@ func TestATokenThatCannotBeHadIsAnError(t *testing.T) {
 	require.EqualError(t, err, "requesting a token of serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager: forbidden")
 	i, _ = issuer(now, nil)
 	_, _, err = i.Issue(t.Context(), account(), "")
-	require.EqualError(t, err, "the token of serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager expires at 2026-11-21T09:00:00Z, but here it is "+
-		"2026-11-21T09:00:00Z already; correct the clocks of the control plane")
+	require.EqualError(t, err, "the new token of serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager expires at 2026-11-21T09:00:00Z, but the operator's clock shows "+
+		"2026-11-21T09:00:00Z; synchronize the clocks of the control plane")
 }
 
 func TestATokenIsJudgedByItsRecord(t *testing.T) {
 	for want, change := range map[string]func(*Record){
-		"it does not belong to the present serviceaccount": func(r *Record) { r.Owner = "uid-0" },
-		"another client changed it":                        func(r *Record) { r.SHA256 = "other" },
-		`it is for the audience "sts"`:                     func(r *Record) { r.Audience = "sts" },
-		"the time of its issue is not readable":            func(r *Record) { r.IssuedAt = "noon" },
-		"the time of its expiry is not readable":           func(r *Record) { r.ExpiresAt = "noon" },
+		"the previous one belongs to another serviceaccount": func(r *Record) { r.Owner = "uid-0" },
+		"another client changed the previous one":            func(r *Record) { r.SHA256 = "other" },
+		`the previous one is for the audience "sts"`:         func(r *Record) { r.Audience = "sts" },
+		"the issue time of the previous one is invalid":      func(r *Record) { r.IssuedAt = "noon" },
+		"the expiry time of the previous one is invalid":     func(r *Record) { r.ExpiresAt = "noon" },
 	} {
 		i, _ := issuer(now.Add(3*time.Hour), nil)
 		token, record, err := i.Issue(t.Context(), account(), "openshift")

@@ -16,13 +16,13 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// DefaultKubeTokenLifetime is what is asked for. It has to outlast a time in which nobody can refresh the token: the
-// operator down, the control plane switched off over night.
+// DefaultKubeTokenLifetime is the requested lifetime. It must outlast a period without refreshes: a stopped operator,
+// or a control plane that is switched off overnight.
 const DefaultKubeTokenLifetime = 48 * time.Hour
 
 const kubeTokenKey = "token"
 
-// kubeToken keeps the Secret kube-token.
+// kubeToken maintains the Secret kube-token.
 type kubeToken struct {
 	secrets corev1listers.SecretLister
 	client  Client
@@ -37,7 +37,7 @@ func (k *kubeToken) sync(ctx context.Context, syncCtx factory.SyncContext, accou
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("secret/%s in %s: %w", operand.KubeTokenSecret, operand.Namespace, err)
 	}
-	wait, reason := time.Duration(0), "there is none"
+	wait, reason := time.Duration(0), "there was none"
 	if current != nil {
 		wait, reason = k.issuer.Judge(RecordsOf(current)[kubeTokenKey], current.Data[kubeTokenKey], account, "")
 	}

@@ -34,7 +34,7 @@ func account() *corev1.ServiceAccount {
 	}}
 }
 
-// oldSecret holds a token that was issued at 08:00 for three hours.
+// oldSecret returns a Secret with a token that was issued at 08:00 for three hours.
 func oldSecret(change func(*corev1.Secret)) *corev1.Secret {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -51,23 +51,23 @@ func oldSecret(change func(*corev1.Secret)) *corev1.Secret {
 	return secret
 }
 
-// rerecord replaces texts in the record of the token.
+// rerecord replaces strings in the token's record.
 func rerecord(s *corev1.Secret, oldnew ...string) {
 	const key = "cloud-controller-manager.openshift.io/token-records"
 	s.Annotations[key] = strings.NewReplacer(oldnew...).Replace(s.Annotations[key])
 }
 
 type fixture struct {
-	platform string
-	account  *corev1.ServiceAccount
-	secret   *corev1.Secret
-	granted  time.Duration
-	refused  error
-	at       time.Time
-	lifetime time.Duration
+	platform   string
+	account    *corev1.ServiceAccount
+	secret     *corev1.Secret
+	granted    time.Duration
+	requestErr error
+	at         time.Time
+	lifetime   time.Duration
 }
 
-// outcome is everything that one sync did.
+// outcome is the result of one sync.
 type outcome struct {
 	requested []int64
 	written   *corev1.Secret
@@ -97,7 +97,7 @@ func run(t *testing.T, f fixture) (outcome, error) {
 		seen.requested = append(seen.requested, *request.Spec.ExpirationSeconds)
 		return true, &authenticationv1.TokenRequest{Status: authenticationv1.TokenRequestStatus{
 			Token: "new-token", ExpirationTimestamp: metav1.NewTime(f.at.Add(f.granted)),
-		}}, f.refused
+		}}, f.requestErr
 	})
 	clock := clocktesting.NewFakePassiveClock(f.at)
 	recorder := events.NewInMemoryRecorder("test", clock)
@@ -123,7 +123,7 @@ func run(t *testing.T, f fixture) (outcome, error) {
 		}
 	}
 	if seen.written != nil {
-		// Merging leaves empty maps behind, which are nothing on the wire.
+		// Merging leaves empty maps, which are not serialized.
 		require.Empty(t, seen.written.Labels)
 		require.Empty(t, seen.written.OwnerReferences)
 		seen.written = seen.written.DeepCopy()
@@ -161,7 +161,7 @@ func TestTheKubeToken(t *testing.T) {
 			fixture: fixture{account: account(), granted: 48 * time.Hour},
 			want: outcome{requested: []int64{172800}, verbs: []string{"create serviceaccounts", "get secrets", "create secrets"}, written: issued("2026-11-23T09:00:00Z"), events: []string{
 				"SecretCreated: Created Secret/kube-token -n openshift-cloud-controller-manager because it was missing",
-				"KubeTokenIssued: secret/kube-token in openshift-cloud-controller-manager has a new token, valid until 2026-11-23T09:00:00Z, because there is none",
+				"KubeTokenIssued: secret/kube-token in openshift-cloud-controller-manager has a new token, valid until 2026-11-23T09:00:00Z, because there was none",
 			}},
 		},
 		"a young token is left alone until a third of its life has passed": {
@@ -170,51 +170,51 @@ func TestTheKubeToken(t *testing.T) {
 		},
 		"after a third of its life it is replaced": {
 			fixture: fixture{account: account(), secret: oldSecret(unchanged), granted: 48 * time.Hour},
-			want:    outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("a third of its life has passed")},
+			want:    outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("a third of the previous one's lifetime has passed")},
 		},
 		"the returned expiry counts, not the one that was asked for": {
 			fixture: fixture{account: account(), secret: oldSecret(unchanged), granted: time.Hour, lifetime: 10 * time.Minute},
 			want: outcome{requested: []int64{600}, verbs: update, written: issued("2026-11-21T10:00:00Z"), events: []string{
 				"SecretUpdated: Updated Secret/kube-token -n openshift-cloud-controller-manager because it changed",
-				"KubeTokenIssued: secret/kube-token in openshift-cloud-controller-manager has a new token, valid until 2026-11-21T10:00:00Z, because a third of its life has passed",
+				"KubeTokenIssued: secret/kube-token in openshift-cloud-controller-manager has a new token, valid until 2026-11-21T10:00:00Z, because a third of the previous one's lifetime has passed",
 			}},
 		},
 		"a token of an earlier serviceaccount is replaced": {
 			fixture: fixture{account: account(), granted: 48 * time.Hour, secret: oldSecret(func(s *corev1.Secret) {
 				rerecord(s, "uid-1", "uid-0")
 			})},
-			want: outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("it does not belong to the present serviceaccount")},
+			want: outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("the previous one belongs to another serviceaccount")},
 		},
 		"a garbled token is replaced": {
 			fixture: fixture{account: account(), granted: 48 * time.Hour, secret: oldSecret(func(s *corev1.Secret) { s.Data["token"] = []byte("old-tokem") })},
-			want:    outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("another client changed it")},
+			want:    outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("another client changed the previous one")},
 		},
 		"an emptied Secret is filled again": {
 			fixture: fixture{account: account(), granted: 48 * time.Hour, secret: oldSecret(func(s *corev1.Secret) { s.Data = nil })},
-			want:    outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("another client changed it")},
+			want:    outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("another client changed the previous one")},
 		},
 		"an unreadable time of issue is no time": {
 			fixture: fixture{account: account(), granted: 48 * time.Hour, secret: oldSecret(func(s *corev1.Secret) {
 				rerecord(s, "2026-11-21T08:00:00Z", "yesterday")
 			})},
-			want: outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("the time of its issue is not readable")},
+			want: outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("the issue time of the previous one is invalid")},
 		},
 		"an unreadable expiry is no expiry": {
 			fixture: fixture{account: account(), granted: 48 * time.Hour, secret: oldSecret(func(s *corev1.Secret) {
 				rerecord(s, "2026-11-21T11:00:00Z", "")
 			})},
-			want: outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("the time of its expiry is not readable")},
+			want: outcome{requested: []int64{172800}, verbs: update, written: issued("2026-11-23T09:00:00Z"), events: event("the expiry time of the previous one is invalid")},
 		},
-		"a refusal is reported and the old token stays": {
-			fixture: fixture{account: account(), secret: oldSecret(unchanged), granted: time.Hour, refused: errors.New("forbidden")},
+		"a rejected request is reported and the old token stays": {
+			fixture: fixture{account: account(), secret: oldSecret(unchanged), granted: time.Hour, requestErr: errors.New("forbidden")},
 			want:    outcome{requested: []int64{172800}, verbs: []string{"create serviceaccounts"}},
 			wantErr: "requesting a token of serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager: forbidden",
 		},
-		"a token that has expired on arrival tells of wrong clocks": {
+		"a token that has already expired shows wrong clocks": {
 			fixture: fixture{account: account(), secret: oldSecret(unchanged), granted: -time.Hour},
 			want:    outcome{requested: []int64{172800}, verbs: []string{"create serviceaccounts"}},
-			wantErr: "the token of serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager expires at 2026-11-21T08:00:00Z, " +
-				"but here it is 2026-11-21T09:00:00Z already; correct the clocks of the control plane",
+			wantErr: "the new token of serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager expires at 2026-11-21T08:00:00Z, " +
+				"but the operator's clock shows 2026-11-21T09:00:00Z; synchronize the clocks of the control plane",
 		},
 		"without the serviceaccount nothing is asked for": {fixture: fixture{secret: oldSecret(unchanged)}},
 		"on a platform that runs nothing, nothing":        {fixture: fixture{platform: "none", account: account()}},

@@ -7,13 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// recordsAnnotation on a Secret with tokens holds their Records by key, as JSON.
+// recordsAnnotation is the annotation of a Secret with its tokens' Records by key, as JSON.
 const recordsAnnotation = "cloud-controller-manager.openshift.io/token-records"
 
-// Records are those of a Secret's tokens by key.
+// Records are the Records of a Secret's tokens by key.
 type Records map[string]Record
 
-// RecordsOf reads them from a Secret. What cannot be read is like what is not there: the tokens are replaced.
+// RecordsOf reads the Records of a Secret. It returns none if they are invalid; the tokens are then replaced.
 func RecordsOf(secret *corev1.Secret) Records {
 	records := Records{}
 	if err := json.Unmarshal([]byte(secret.Annotations[recordsAnnotation]), &records); err != nil {
@@ -22,7 +22,7 @@ func RecordsOf(secret *corev1.Secret) Records {
 	return records
 }
 
-// Annotations are what a Secret with these records carries.
+// Annotations returns the annotations of a Secret with these records.
 func (r Records) Annotations() (map[string]string, error) {
 	text, err := json.Marshal(r)
 	if err != nil {

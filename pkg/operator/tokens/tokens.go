@@ -1,6 +1,5 @@
-// Package tokens keeps the Secrets whose content the operand re-reads from files: kube-token, with which it reaches the API
-// server, and cloud-tokens, with which it logs in to its cloud. The cert-syncer carries both to every node. No other
-// package writes them.
+// Package tokens maintains the Secrets that the operand reloads from files: kube-token for the API server, and
+// cloud-tokens for the cloud. The cert-syncer delivers both to every node. No other package writes them.
 package tokens
 
 import (
@@ -36,7 +35,7 @@ const (
 	cloudTokensDegraded = "CloudTokensDegraded"
 )
 
-// Client is what the controller writes with.
+// Client writes the Secrets and requests tokens.
 type Client interface {
 	corev1client.SecretsGetter
 	corev1client.ServiceAccountsGetter
@@ -53,8 +52,8 @@ type Options struct {
 	Clock           clock.PassiveClock
 	Recorder        events.Recorder
 
-	// KubeTokenLifetime is what is asked for, DefaultKubeTokenLifetime if zero; the API server refuses less than ten
-	// minutes. Whatever it answers counts.
+	// KubeTokenLifetime is the requested lifetime, DefaultKubeTokenLifetime if zero. The API server rejects less than
+	// ten minutes. The returned expiry applies.
 	KubeTokenLifetime time.Duration
 }
 
@@ -66,9 +65,10 @@ type controller struct {
 	serviceAccounts corev1listers.ServiceAccountLister
 }
 
-// New returns the controller that keeps both Secrets. A token is replaced when a third of its life has passed, when the
-// Secret was changed by someone else, and when the ServiceAccount was made anew. It is not bound to its Secret: deleting
-// the Secret must not cut off operands that run. Errors become KubeTokenDegraded and CloudTokensDegraded.
+// New returns the controller that maintains both Secrets. It replaces a token when a third of its lifetime has
+// passed, when another client changed the Secret, and when the ServiceAccount was recreated. Tokens are not bound to
+// their Secret: deleting the Secret must not invalidate the token of running operands. Errors become
+// KubeTokenDegraded and CloudTokensDegraded.
 func New(o Options) factory.Controller {
 	c := newController(o)
 	return factory.New().
@@ -92,7 +92,7 @@ func newController(o Options) *controller {
 		},
 		serviceAccounts: o.ServiceAccounts.Lister(),
 	}
-	// Each retries its own conflicts: a conflict of one is no problem of the other.
+	// Each sync retries its own conflicts, independently of the other.
 	c.kube = writeconflict.Retried(c.withAccount(c.kubeToken.sync))
 	c.cloud = writeconflict.Retried(c.withAccount(c.cloudTokens.sync))
 	return c
@@ -116,8 +116,8 @@ func condition(conditionType string, err error) *applyoperatorv1.OperatorConditi
 	return c.WithStatus(operatorv1.ConditionTrue).WithReason("SyncError").WithMessage(err.Error())
 }
 
-// withAccount calls sync where a cloud-controller-manager is to run; its ServiceAccount is nil if it does not exist. The
-// static resources create that and report when they cannot; its arrival requeues.
+// withAccount calls sync on a managed platform with the operand's ServiceAccount, nil if it does not exist.
+// staticresources creates it and reports errors; its event requeues.
 func (c *controller) withAccount(sync func(context.Context, factory.SyncContext, *corev1.ServiceAccount) error) factory.SyncFunc {
 	return func(ctx context.Context, syncCtx factory.SyncContext) error {
 		managed, known, err := observedplatform.Managed(c.operator)
@@ -135,7 +135,7 @@ func (c *controller) withAccount(sync func(context.Context, factory.SyncContext,
 	}
 }
 
-// isPodConfigMap selects the candidate and its copies, one per revision.
+// isPodConfigMap reports whether obj is the candidate or a revision's copy of it.
 func isPodConfigMap(obj any) bool {
 	configMap, ok := obj.(*corev1.ConfigMap)
 	return ok && (configMap.Name == operand.PodConfigMap || strings.HasPrefix(configMap.Name, operand.PodConfigMap+"-"))

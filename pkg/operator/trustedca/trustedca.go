@@ -1,5 +1,5 @@
-// Package trustedca reports certificates among the user's trusted CAs that have expired or soon will. An expired one
-// harms nobody by being there, but what it used to verify is not trusted any more.
+// Package trustedca reports certificates among the user's trusted CAs that have expired or will expire soon. An
+// expired CA does no harm, but certificates that it issued are no longer trusted.
 package trustedca
 
 import (
@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// ConditionType is the condition that this package writes. The ClusterOperator unites conditions by their
-	// suffixes; this one has none of them and is for whoever looks at the operator resource.
+	// ConditionType is the condition that this package writes. It has none of the suffixes that the ClusterOperator
+	// aggregates, so it appears only on the operator resource.
 	ConditionType = "TrustedCANotices"
 
 	name = "TrustedCAExpiryController"
@@ -34,15 +34,15 @@ const (
 	// ahead is how long before its expiry a certificate is reported.
 	ahead = 30 * 24 * time.Hour
 
-	// maxNotices bounds the message.
-	maxNotices = 5
+	// maxDiagnostics limits the certificates in the message.
+	maxDiagnostics = 5
 )
 
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.OperatorClient
-	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed; of the
-	// latter only operatorclient.ManagedCloudConfig is needed.
+	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed. Of the
+	// latter, the controller reads only operatorclient.ManagedCloudConfig.
 	UserConfig, ManagedConfig corev1informers.ConfigMapInformer
 
 	Clock    clock.PassiveClock
@@ -55,8 +55,8 @@ type controller struct {
 	clock    clock.PassiveClock
 }
 
-// New returns the controller that reports expired and expiring certificates as TrustedCANotices and as an event when
-// that changes. It reads what the user edits; targetconfigcontroller reports what does not parse.
+// New returns the controller that reports expired and expiring certificates in TrustedCANotices, and in an event when
+// that changes. It reads the user's objects. targetconfigcontroller reports certificates that do not parse.
 func New(o Options) factory.Controller {
 	c := &controller{
 		operator: o.Operator,
@@ -87,48 +87,48 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return err
 	}
-	notices, next := c.lookAtAll(bundles(gathered))
+	expiring, next := c.inspectAll(bundles(gathered))
 	if next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
-	required := condition(notices)
+	required := condition(expiring)
 	apply := applyoperatorv1.OperatorStatus().WithConditions(required)
 	if err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "condition"), apply); err != nil {
 		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
 	}
 	previous := v1helpers.FindOperatorCondition(status.Conditions, ConditionType)
-	if len(notices) > 0 && (previous == nil || previous.Message != *required.Message) {
+	if len(expiring) > 0 && (previous == nil || previous.Message != *required.Message) {
 		syncCtx.Recorder().Warning("TrustedCAExpiry", *required.Message)
 	}
 	return nil
 }
 
-// lookAtAll is look for all bundles together.
-func (c *controller) lookAtAll(all []operand.TrustSource) (notices []string, next time.Duration) {
+// inspectAll inspects all bundles.
+func (c *controller) inspectAll(all []operand.TrustSource) (expiring []string, next time.Duration) {
 	for _, bundle := range all {
-		found, in := c.look(bundle)
-		notices = append(notices, found...)
-		next = sooner(next, in)
+		found, in := c.inspect(bundle)
+		expiring = append(expiring, found...)
+		next = minPositive(next, in)
 	}
-	return notices, next
+	return expiring, next
 }
 
-// sooner is the smaller of two durations of which 0 means never.
-func sooner(a, b time.Duration) time.Duration {
+// minPositive returns the smaller of two durations, where 0 means never.
+func minPositive(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)
 	}
 	return min(a, b)
 }
 
-// bundles are the user's trusted CAs: the Proxy's and those beside the cloud configuration.
+// bundles returns the user's trusted CAs: the Proxy's and the cloud configuration's.
 func bundles(gathered *inputs.Gathered) []operand.TrustSource {
 	config := gathered.CloudConfig
 	return append(slices.Clone(gathered.Trust), operand.TrustSource{Source: config.Source, Key: inputs.CloudCAKey, Data: config.CABundle})
 }
 
-// look returns the notices about a bundle, and in how long they change, 0 for never.
-func (c *controller) look(bundle operand.TrustSource) (notices []string, next time.Duration) {
+// inspect returns the messages about a bundle's certificates, and the time until they change, 0 for never.
+func (c *controller) inspect(bundle operand.TrustSource) (expiring []string, next time.Duration) {
 	certificates, err := certutil.ParseCertsPEM(bundle.Data)
 	if err != nil {
 		return nil, 0 // targetconfigcontroller reports what does not parse.
@@ -144,22 +144,22 @@ func (c *controller) look(bundle operand.TrustSource) (notices []string, next ti
 		case turns > ahead:
 			verb, turns = "", turns-ahead
 		}
-		next = sooner(next, turns)
+		next = minPositive(next, turns)
 		if verb != "" {
-			notices = append(notices, fmt.Sprintf("%s, key %s: the certificate %q %s on %s; replace it",
+			expiring = append(expiring, fmt.Sprintf("%s, key %s: the certificate %q %s on %s; replace it",
 				bundle.Source, bundle.Key, certificate.Subject, verb, expiry.UTC().Format(time.DateOnly)))
 		}
 	}
-	return notices, next
+	return expiring, next
 }
 
-func condition(notices []string) *applyoperatorv1.OperatorConditionApplyConfiguration {
+func condition(expiring []string) *applyoperatorv1.OperatorConditionApplyConfiguration {
 	c := applyoperatorv1.OperatorCondition().WithType(ConditionType)
-	if len(notices) == 0 {
+	if len(expiring) == 0 {
 		return c.WithStatus(operatorv1.ConditionFalse).WithReason("AsExpected")
 	}
-	if more := len(notices) - maxNotices; more > 0 {
-		notices = append(notices[:maxNotices:maxNotices], fmt.Sprintf("and %d more", more))
+	if more := len(expiring) - maxDiagnostics; more > 0 {
+		expiring = append(expiring[:maxDiagnostics:maxDiagnostics], fmt.Sprintf("and %d more", more))
 	}
-	return c.WithStatus(operatorv1.ConditionTrue).WithReason("CertificatesExpire").WithMessage(strings.Join(notices, "\n"))
+	return c.WithStatus(operatorv1.ConditionTrue).WithReason("CertificatesExpire").WithMessage(strings.Join(expiring, "\n"))
 }

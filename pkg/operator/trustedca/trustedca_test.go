@@ -31,7 +31,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
-// ca makes a CA that expires so long after now.
+// ca returns a CA that expires in the given time after now.
 func ca(t *testing.T, name string, expiresIn time.Duration) string {
 	t.Helper()
 	keyPEM, err := keyutil.MakeEllipticPrivateKeyPEM()
@@ -148,7 +148,7 @@ func TestTheTimerIsSetForTheNextChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &controller{clock: clocktesting.NewFakePassiveClock(now)}
-			_, next := c.look(operand.TrustSource{Source: "x", Key: "ca-bundle.crt", Data: []byte(tc.bundle)})
+			_, next := c.inspect(operand.TrustSource{Source: "x", Key: "ca-bundle.crt", Data: []byte(tc.bundle)})
 			require.Equal(t, tc.want, next)
 		})
 	}

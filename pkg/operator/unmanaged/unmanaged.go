@@ -1,5 +1,5 @@
-// Package unmanaged reports for the operator where there is nothing to run: on platforms whose nodes nobody
-// initialises from outside, and on those that this version does not know.
+// Package unmanaged reports the operator's status on platforms without a cloud-controller-manager, and on platforms
+// that this version does not know.
 package unmanaged
 
 import (
@@ -22,16 +22,16 @@ const (
 	upgradeable = "CloudControllerManagerUpgradeable"
 )
 
-// fieldManager owns the conditions of this controller, and only them.
+// fieldManager owns only the conditions of this controller.
 var fieldManager = factory.ControllerFieldManager(name, "conditions")
 
-// messages say for each reason what that means and what can be done.
+// messages has the meaning of each reason, and the action if there is one.
 var messages = map[platform.Absence]string{
-	platform.NotNeeded: "The platform that infrastructure.config.openshift.io/cluster names in status.platformStatus.type " +
-		"needs no cloud-controller-manager of this operator",
-	platform.NotAsked: "The platform is External, and status.platformStatus.external.cloudControllerManager.state of " +
-		"infrastructure.config.openshift.io/cluster is not External: the nodes wait for no cloud-controller-manager",
-	platform.NotDeclared: "The platform is External and its nodes wait for a cloud-controller-manager. The administrator runs one; " +
+	platform.NotNeeded: "the platform in status.platformStatus.type of infrastructure.config.openshift.io/cluster " +
+		"needs no cloud-controller-manager from this operator",
+	platform.NotAsked: "the platform is External, and status.platformStatus.external.cloudControllerManager.state of " +
+		"infrastructure.config.openshift.io/cluster is not External: the nodes do not wait for a cloud-controller-manager",
+	platform.NotDeclared: "the platform is External and its nodes wait for a cloud-controller-manager that the administrator runs; " +
 		"to let this operator run it, set spec.custom of cloudcontrollermanager/cluster",
 }
 
@@ -45,9 +45,9 @@ type controller struct {
 	operator v1helpers.OperatorClient
 }
 
-// New returns the controller that reports Available on platforms without a cloud-controller-manager.
-// No static pod ever will there, and an upgrade waits until somebody does. Where one is to run, and while the platform is
-// not known, it does nothing.
+// New returns the controller that reports Available on platforms without a cloud-controller-manager. No static pod
+// will run there, and an upgrade waits until a controller reports Available. The controller does nothing on managed
+// platforms and while the platform is unknown.
 func New(o Options) factory.Controller {
 	c := &controller{operator: o.Operator}
 	return factory.New().
@@ -73,7 +73,7 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 		condition("CloudControllerManagerAvailable", operatorv1.ConditionTrue, reason),
 		condition("CloudControllerManagerProgressing", operatorv1.ConditionFalse, reason),
 		condition("CloudControllerManagerDegraded", operatorv1.ConditionFalse, reason),
-		// Where static pods run, library-go's controllers have a say in this one.
+		// On managed platforms, library-go's controllers write this condition.
 		condition(upgradeable, operatorv1.ConditionTrue, reason),
 	)
 	if err := c.operator.ApplyOperatorStatus(ctx, fieldManager, conditions); err != nil {
@@ -82,14 +82,15 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	return nil
 }
 
-// release gives back what was said while nothing ran: whoever says it now may say less, and the rest would stay.
+// release drops our conditions so that stale messages do not linger: the controllers of a managed platform may write
+// fewer conditions.
 func (c *controller) release(ctx context.Context) error {
 	_, status, _, err := c.operator.GetOperatorState()
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	said := v1helpers.FindOperatorCondition(status.Conditions, upgradeable)
-	if said == nil || messages[platform.Absence(said.Reason)] == "" {
+	previous := v1helpers.FindOperatorCondition(status.Conditions, upgradeable)
+	if previous == nil || messages[platform.Absence(previous.Reason)] == "" {
 		return nil
 	}
 	if err := c.operator.ApplyOperatorStatus(ctx, fieldManager, applyoperatorv1.OperatorStatus()); err != nil {
@@ -98,7 +99,7 @@ func (c *controller) release(ctx context.Context) error {
 	return nil
 }
 
-// reason is why nothing runs, by what was observed together with the platform.
+// reason returns why nothing runs, from the observed configuration.
 func (c *controller) reason() (platform.Absence, error) {
 	spec, _, _, err := c.operator.GetOperatorState()
 	if err != nil {

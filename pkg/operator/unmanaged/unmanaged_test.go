@@ -24,7 +24,7 @@ func conditions(reason, message string) []operatorv1.OperatorCondition {
 	}
 }
 
-// releases counts the times that a field manager gave everything back.
+// releases counts the calls in which the field manager applied nothing.
 type releases struct {
 	v1helpers.OperatorClient
 	count int
@@ -42,9 +42,9 @@ func TestWhatWasSaidIsTakenBackWhenSomethingIsToRun(t *testing.T) {
 		status []operatorv1.OperatorCondition
 		want   int
 	}{
-		"nothing was said":    {},
-		"something was":       {status: conditions("CloudControllerManagerOfTheAdministrator", "The administrator runs one"), want: 1},
-		"somebody else spoke": {status: conditions("AsExpected", "")},
+		"nothing was said":         {},
+		"something was":            {status: conditions("CloudControllerManagerOfTheAdministrator", "The administrator runs one"), want: 1},
+		"another manager wrote it": {status: conditions("AsExpected", "")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := &releases{OperatorClient: v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
@@ -65,18 +65,18 @@ func TestSync(t *testing.T) {
 	}{
 		"on a platform without an operand it is available": {
 			observed: `{"platform":"none"}`,
-			want: conditions("PlatformWithoutCloudControllerManager", "The platform that infrastructure.config.openshift.io/cluster names in "+
-				"status.platformStatus.type needs no cloud-controller-manager of this operator"),
+			want: conditions("PlatformWithoutCloudControllerManager", "the platform in status.platformStatus.type of infrastructure.config.openshift.io/cluster "+
+				"needs no cloud-controller-manager from this operator"),
 		},
 		"on an External platform whose nodes wait for nothing too": {
 			observed: `{"platform":"none","cluster":{"status":{"type":"External","external":{"cloudControllerManager":{"state":"None"}}}}}`,
-			want: conditions("ExternalWithoutCloudControllerManager", "The platform is External, and status.platformStatus.external.cloudControllerManager.state "+
-				"of infrastructure.config.openshift.io/cluster is not External: the nodes wait for no cloud-controller-manager"),
+			want: conditions("ExternalWithoutCloudControllerManager", "the platform is External, and status.platformStatus.external.cloudControllerManager.state "+
+				"of infrastructure.config.openshift.io/cluster is not External: the nodes do not wait for a cloud-controller-manager"),
 		},
 		"where the administrator runs one, it says how the operator would": {
 			observed: `{"platform":"none","cluster":{"status":{"type":"External","external":{"cloudControllerManager":{"state":"External"}}}}}`,
-			want: conditions("CloudControllerManagerOfTheAdministrator", "The platform is External and its nodes wait for a cloud-controller-manager. "+
-				"The administrator runs one; to let this operator run it, set spec.custom of cloudcontrollermanager/cluster"),
+			want: conditions("CloudControllerManagerOfTheAdministrator", "the platform is External and its nodes wait for a cloud-controller-manager "+
+				"that the administrator runs; to let this operator run it, set spec.custom of cloudcontrollermanager/cluster"),
 		},
 		"where an operand is to run, others report": {
 			observed: `{"platform":"openstack"}`,

@@ -1,9 +1,9 @@
-// Package versions reports the versions of the release payload once everything in the cluster is at them. The
-// cluster-version-operator goes on with an upgrade when it reads them in the ClusterOperator.
+// Package versions reports the versions of the release payload once every operand runs them. The
+// cluster-version-operator continues an upgrade when it reads them in the ClusterOperator.
 //
-// A revision has no version of its own: an upgrade that changes nothing on a node makes no revision. The live candidate
-// carries the version that rendered it last, outside the data that revisions copy and compare. A node is at that version
-// when the digest of its current revision is the digest of that candidate.
+// A revision has no version of its own: an upgrade that changes nothing on a node creates no revision. The live
+// candidate records the version that rendered it last, outside the data that revisions copy and compare. A node is at
+// that version when the digests of its current revision and of the candidate are equal.
 package versions
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// The names under which the cluster-version-operator looks for the payload's version and for the operator's image.
+// The version names that the cluster-version-operator reads: the payload's version and the operator's image.
 const (
 	operatorVersion = "operator"
 	operatorImage   = "operator-image"
@@ -40,12 +40,14 @@ const (
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.StaticPodOperatorClient
-	// ConfigMaps watches the operand's namespace, DaemonSets the cloud-node-manager where the platform has one.
+	// ConfigMaps watches the operand's namespace. DaemonSets watches the cloud-node-manager on platforms that have
+	// one.
 	ConfigMaps coreinformers.ConfigMapInformer
 	DaemonSets appsinformers.DaemonSetInformer
 	// Versions is shared with the ClusterOperator's status controller.
 	Versions status.VersionGetter
-	// OperatorVersion and OperandVersion are those of the release payload, OperatorImage is the image of this operator.
+	// OperatorVersion and OperandVersion are the versions in the release payload. OperatorImage is this operator's
+	// image.
 	OperatorVersion, OperandVersion, OperatorImage string
 
 	Recorder events.Recorder
@@ -60,9 +62,10 @@ type controller struct {
 	publish    map[string]string
 }
 
-// New returns the controller that publishes all versions at once: where nothing runs as soon as that is known, elsewhere
-// when every control-plane node runs what this version of the operator rendered, and the cloud-node-manager has rolled
-// out. It never withdraws a version; while nodes change, the ClusterOperator keeps the former one.
+// New returns the controller that publishes all versions at once. On an unmanaged platform it publishes them as soon
+// as the platform is known. On others it waits until every control-plane node runs what this operator version
+// rendered and the cloud-node-manager has rolled out. It never withdraws a version; during a rollout the
+// ClusterOperator keeps the previous one.
 func New(o Options) factory.Controller {
 	c := &controller{
 		operator:   o.Operator,
@@ -91,12 +94,12 @@ func (c *controller) sync(_ context.Context, _ factory.SyncContext) error {
 		return err
 	}
 	if pending != "" {
-		klog.V(4).InfoS("The versions are not reported yet", "reason", pending)
+		klog.V(4).InfoS("Not reporting the versions yet", "reason", pending)
 		return nil
 	}
 	current := c.versions.GetVersions()
 	for of, version := range c.publish {
-		// Every call wakes the status controller, also one that changes nothing.
+		// Every call wakes the status controller, even without a change.
 		if current[of] != version {
 			klog.V(2).InfoS("Reporting a version", "of", of, "version", version)
 			c.versions.SetVersion(of, version)
@@ -105,7 +108,7 @@ func (c *controller) sync(_ context.Context, _ factory.SyncContext) error {
 	return nil
 }
 
-// pending returns what is not at the payload's version yet, or an empty string.
+// pending returns what has not reached the payload's version, empty if nothing is pending.
 func (c *controller) pending(observed platform.Platform) (string, error) {
 	if !observed.Managed() {
 		return "", nil
@@ -119,15 +122,15 @@ func (c *controller) pending(observed platform.Platform) (string, error) {
 	daemonSet, err := c.daemonSets.Get(operand.NodeManager)
 	switch {
 	case apierrors.IsNotFound(err):
-		// It may exist while its informer has not started. Then an event follows.
-		return fmt.Sprintf("daemonset/%s in %s is not known", operand.NodeManager, operand.Namespace), nil
+		// The DaemonSet may exist while its informer has not started; an event follows.
+		return fmt.Sprintf("daemonset/%s in %s is not in the cache", operand.NodeManager, operand.Namespace), nil
 	case err != nil:
 		return "", fmt.Errorf("daemonset/%s in %s: %w", operand.NodeManager, operand.Namespace, err)
 	}
 	return c.rolloutPending(daemonSet)
 }
 
-// nodesPending compares the current revision of each control-plane node with the live candidate.
+// nodesPending compares each control-plane node's current revision with the live candidate.
 func (c *controller) nodesPending() (string, error) {
 	_, operatorStatus, _, err := c.operator.GetStaticPodOperatorState()
 	if err != nil {
@@ -165,7 +168,7 @@ func (c *controller) nodePending(node operatorv1.NodeStatus, candidate string) (
 	return "", nil
 }
 
-// digest returns the digest of the live candidate if this version rendered it.
+// digest returns the live candidate's digest if this operator version rendered it.
 func (c *controller) digest(name string) (digest, pending string, err error) {
 	candidate, err := c.configMaps.Get(name)
 	switch {
@@ -179,9 +182,9 @@ func (c *controller) digest(name string) (digest, pending string, err error) {
 	return operand.DigestOf(candidate), "", nil
 }
 
-// rolloutPending accepts as many nodes without an updated and available pod as the DaemonSet's own maxUnavailable, but not
-// all of them: one broken worker may not hold an upgrade. A pod counts twice that is neither updated nor available, so
-// this never accepts more.
+// rolloutPending tolerates as many nodes without an updated and available pod as the DaemonSet's maxUnavailable, but
+// never all: one broken worker must not block an upgrade. A pod that is neither updated nor available counts twice,
+// so the check is stricter than maxUnavailable.
 func (c *controller) rolloutPending(daemonSet *appsv1.DaemonSet) (string, error) {
 	if by := daemonSet.Annotations[operand.RenderedByAnnotation]; by != c.rendered {
 		return fmt.Sprintf("daemonset/%s was rendered by %q", daemonSet.Name, by), nil
@@ -193,7 +196,7 @@ func (c *controller) rolloutPending(daemonSet *appsv1.DaemonSet) (string, error)
 	allowed := 0
 	if rolling := daemonSet.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
 		var err error
-		// Rounded up, as the DaemonSet's controller does.
+		// Rounded up, as the DaemonSet controller does.
 		allowed, err = intstr.GetScaledValueFromIntOrPercent(ptr.To(ptr.Deref(rolling.MaxUnavailable, intstr.FromInt32(1))), desired, true)
 		if err != nil {
 			return "", fmt.Errorf("maxUnavailable of daemonset/%s in %s: %w", daemonSet.Name, daemonSet.Namespace, err)

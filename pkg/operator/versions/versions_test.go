@@ -27,7 +27,7 @@ const (
 	rebuilt = "4.23.0 registry/operator@sha256:1"
 )
 
-// countingVersions counts what wakes the status controller.
+// countingVersions counts the calls that wake the status controller.
 type countingVersions struct {
 	status.VersionGetter
 	set int
@@ -38,7 +38,7 @@ func (v *countingVersions) SetVersion(operand, version string) {
 	v.VersionGetter.SetVersion(operand, version)
 }
 
-// podConfigMap is that of the live candidate or, with a suffix, of a revision.
+// podConfigMap returns the live candidate or, with a suffix, a revision's copy.
 func podConfigMap(suffix, renderedBy, digest string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
@@ -49,7 +49,7 @@ func podConfigMap(suffix, renderedBy, digest string) *corev1.ConfigMap {
 	}
 }
 
-// daemonSet has the numbers of desired, updated and available pods.
+// daemonSet returns a DaemonSet with the given numbers of desired, updated and available pods.
 func daemonSet(renderedBy string, desired, updated, available int32) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{

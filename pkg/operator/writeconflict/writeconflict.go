@@ -1,4 +1,4 @@
-// Package writeconflict keeps a write that lost a race from being reported as a problem.
+// Package writeconflict keeps write conflicts from degrading the operator.
 package writeconflict
 
 import (
@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// delay is how long the cache is given to see what the write conflicted with.
+	// delay is how long to wait for the cache after a conflict.
 	delay = time.Second
 
-	// maxConflicts is how many syncs in a row may end in a conflict. More of them are no race.
+	// maxConflicts is how many consecutive syncs may end in a conflict. More of them are not a race.
 	maxConflicts = 10
 )
 
-// Retried returns a sync that requeues itself if sync fails only because an object was changed, created or deleted since
-// the cache saw it. factory.WithSyncDegradedOnError would report that as Degraded until the next sync.
+// Retried returns a sync that requeues itself after a conflict: an object was changed, created or deleted after the
+// cache saw it. factory.WithSyncDegradedOnError would report Degraded until the next sync.
 func Retried(sync factory.SyncFunc) factory.SyncFunc {
 	conflicts := 0
 	return func(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -33,13 +33,13 @@ func Retried(sync factory.SyncFunc) factory.SyncFunc {
 		if conflicts > maxConflicts {
 			return err
 		}
-		klog.V(2).InfoS("Trying again after a write conflict", "error", err)
+		klog.V(2).InfoS("Retrying after a write conflict", "error", err)
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), delay)
 		return nil
 	}
 }
 
-// isConflict reports whether err has conflicts and nothing else.
+// isConflict reports whether err consists only of conflicts.
 func isConflict(err error) bool {
 	if err == nil {
 		return false

@@ -73,7 +73,7 @@ func TestConflictsThatDoNotEndAreReported(t *testing.T) {
 	require.Equal(t, conflict, run(conflict))
 }
 
-// delays remembers what was added with a delay.
+// delays records the delays that are added to it.
 type delays struct {
 	workqueue.TypedRateLimitingInterface[any]
 	after []time.Duration

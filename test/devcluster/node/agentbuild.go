@@ -17,7 +17,7 @@ import (
 )
 
 // agentSources are compiled when a node starts, so that every program that imports this package, a test too, can
-// start nodes from any working folder and module. They need nothing but the standard library.
+// start nodes from any working directory and module. They need nothing but the standard library.
 //
 //go:embed agent/*.go
 var agentSources embed.FS
@@ -25,7 +25,7 @@ var agentSources embed.FS
 // agentBuild keeps the nodes of one process from compiling the agent at once.
 var agentBuild sync.Mutex
 
-// buildAgent compiles the agent into the folder unless it is there, and returns its path. The name carries a hash of
+// buildAgent compiles the agent into the directory unless it is there, and returns its path. The name carries a hash of
 // the sources and of the Go version.
 func buildAgent(ctx context.Context, folder string) (_ string, err error) {
 	agentBuild.Lock()

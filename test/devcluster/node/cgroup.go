@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// pollInterval is how often a state that nothing announces is looked at again.
+// pollInterval is the interval of polling a state without events.
 const pollInterval = 20 * time.Millisecond
 
 // cgroup is the path of a control group below the root of every hierarchy, such as "devcluster/master-0".
@@ -136,7 +136,7 @@ func (c cgroup) remove(ctx context.Context) error {
 	return nil
 }
 
-// removeCgroupFolder makes one attempt; the kernel refuses to remove a group while its processes are ending.
+// removeCgroupFolder makes one attempt; the kernel rejects to remove a group while its processes are ending.
 func removeCgroupFolder(folder string) error {
 	var groups []string
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
@@ -182,7 +182,7 @@ func killGroup(folder string) error {
 	return nil
 }
 
-// poll calls done until it returns nil, and returns its last error together with the context's when that ends first.
+// poll calls done until it returns nil or the context ends. It then returns the last error with the context's.
 func poll(ctx context.Context, done func() error) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()

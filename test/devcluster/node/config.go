@@ -18,7 +18,7 @@ const (
 
 // containerdConfig is for containerd 1.6 and later 1.x.
 //   - restrict_oom_score_adj: without CAP_SYS_RESOURCE a container whose score is to be lowered does not start.
-//   - The disabled plugins need folders outside the node's own or kernel features that nothing here uses.
+//   - The disabled plugins need directories outside the node's own or kernel features that nothing here uses.
 const containerdConfig = `version = 2
 root = "/var/lib/containerd"
 state = "/run/containerd"
@@ -90,8 +90,8 @@ evictionHard:
   pid.available: 0%
 `
 
-// kubeletYAML returns the configuration of the node's kubelet. A standalone kubelet has nobody to ask who a client is,
-// so its port is open, within a network that only this machine reaches.
+// kubeletYAML returns the configuration of the node's kubelet. A standalone kubelet cannot authenticate clients, so
+// its port is open, within a network that only this machine reaches.
 func kubeletYAML(options Options) string {
 	if options.Standalone {
 		return kubeletConfig + `authentication:

@@ -3,7 +3,7 @@
 // runc, ip and the CNI plugins of Debian's packages containerd, runc, iproute2 and containernetworking-plugins.
 //
 // A node sees the machine's file system, but has its own /etc/kubernetes, /etc/cni/net.d, /var/lib/kubelet,
-// /var/lib/containerd, /var/lib/cni, /var/log, /run/containerd and /run/lock, which lie in one host folder
+// /var/lib/containerd, /var/lib/cni, /var/log, /run/containerd and /run/lock, which lie in one host directory
 // (Node.Root). Default paths and port 10250 therefore work on every node, and a test reads a node's files from
 // outside.
 //

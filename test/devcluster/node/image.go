@@ -30,7 +30,7 @@ type ImageSpec struct {
 
 // WriteImage writes the image as a docker-archive, the form that LoadImages takes. The bytes depend on the
 // specification and on the content and the executable bit of the files alone. Besides the files and their parent
-// folders the image has an empty /tmp that everybody may write to. When it fails, it leaves no file.
+// directories the image has an empty /tmp that everybody may write to. When it fails, it leaves no file.
 func WriteImage(tarPath string, spec ImageSpec) (err error) {
 	fail := func(err error) error { return fmt.Errorf("image %s: %w", spec.Ref, err) }
 	if err := spec.validate(); err != nil {
@@ -86,7 +86,7 @@ func writeLayer(w io.Writer, files map[string]string) error {
 	return archive.Close()
 }
 
-// addFolder adds a folder after its parents, each once.
+// addFolder adds a directory after its parents, each once.
 func addFolder(archive *tar.Writer, done map[string]bool, name string, mode int64) error {
 	if done[name] {
 		return nil

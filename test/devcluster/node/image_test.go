@@ -78,7 +78,7 @@ func TestWriteImage(t *testing.T) {
 	require.Equal(t, "program", string(inside["usr/bin/program"]))
 }
 
-func TestWriteImageRefuses(t *testing.T) {
+func TestWriteImageRejects(t *testing.T) {
 	folder := t.TempDir()
 	tests := map[string]struct {
 		spec node.ImageSpec

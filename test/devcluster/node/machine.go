@@ -13,36 +13,36 @@ import (
 	"syscall"
 )
 
-// machine says where the things are that nodes change for everybody on the machine.
+// machine has the paths that nodes change for the whole machine.
 type machine struct {
-	// record is the file with the machineState, and the lock that says whether a network is the only one.
+	// record is the file with the machineState, and the lock that shows whether a network is the only one.
 	record string
-	// sysctls is the folder of the kernel's settings.
+	// sysctls is the directory of the kernel's settings.
 	sysctls string
-	// folders are those that nodes mount theirs over.
+	// directories are the directories that nodes mount theirs over.
 	folders []string
 }
 
-// thisMachine is the one that the process runs on.
+// thisMachine is the machine that the process runs on.
 var thisMachine = machine{record: "/run/devcluster.json", sysctls: "/proc/sys/", folders: nodeFolders}
 
-// inotifyInstances is how many times one user may ask to be told of changed files. Kubelets, containerds and pods do so, and
-// three nodes take most of the kernel's 128; a kubelet that gets none ends.
+// inotifyInstances is the limit of inotify instances per user. Kubelets, containerds and pods use them, and three
+// nodes need most of the kernel's 128. A kubelet without one exits.
 const (
 	inotifyInstances       = "fs/inotify/max_user_instances"
 	neededInotifyInstances = 1024
 )
 
-// changedSysctls are settings of the whole machine that a network changes, and those that the kubelet does (its container
-// manager's setupKernelTunables).
+// changedSysctls are machine-wide settings that a network or the kubelet changes (its container manager's
+// setupKernelTunables).
 var changedSysctls = []string{
 	inotifyInstances,
 	"kernel/keys/root_maxbytes", "kernel/keys/root_maxkeys", "kernel/panic", "kernel/panic_on_oops",
 	"vm/overcommit_memory", "vm/panic_on_oom",
 }
 
-// machineState is what nodes change on the machine. All networks of a machine share one: the last to close undoes it,
-// after a crash the last of a later run.
+// machineState is the record of the nodes' changes on the machine. All networks of a machine share it: the last one
+// to close restores the machine, after a crash the last of a later run.
 type machineState struct {
 	// Sysctls are the values before the first kubelet, by path below machine.sysctls.
 	Sysctls map[string]string `json:"sysctls"`
@@ -53,11 +53,11 @@ type machineState struct {
 	file    *os.File
 }
 
-// acquire records what nodes are going to change and creates the missing folders.
+// acquire records the original state and creates missing directories.
 func (m machine) acquire() (*machineState, error) {
 	file, err := openLocked(m.record, syscall.LOCK_EX)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		// Another network exists and has done all this.
+		// Another network has already done this.
 		if file, err = openLocked(m.record, syscall.LOCK_SH); err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (m machine) acquire() (*machineState, error) {
 	if err := state.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", m.record, err), file.Close())
 	}
-	// A crash before the record is written leaves empty folders and nothing else.
+	// A crash before the record is written leaves only empty directories.
 	if err := errors.Join(state.createFolders(), state.save()); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -96,8 +96,7 @@ func (s *machineState) release() error {
 	return errors.Join(err, s.file.Close())
 }
 
-// load reads the record of another network or of a crashed run, whose values are the original ones, or else the
-// machine.
+// load reads the record of another network or of a crashed run, which has the original values, or else the machine's.
 func (s *machineState) load() error {
 	content, err := io.ReadAll(s.file)
 	if err != nil {
@@ -129,7 +128,7 @@ func (s *machineState) save() error {
 	return err
 }
 
-// raiseInotifyInstances leaves a machine alone that has enough, or whose value a crashed run did not record.
+// raiseInotifyInstances raises the limit unless it is high enough or the original value is unknown.
 func (s *machineState) raiseInotifyInstances() error {
 	recorded, ok := s.Sysctls[inotifyInstances]
 	if !ok {
@@ -168,12 +167,13 @@ func (s *machineState) createFolders() error {
 	return nil
 }
 
-// makeFolder creates a folder and its parents, open to all as on a real node, where pods without root read them.
+// makeFolder creates a directory and its parents with read access for all users, as on a real node, where pods
+// without root read them.
 func makeFolder(path string) error {
 	return os.MkdirAll(path, 0o755)
 }
 
-// restore undoes what was recorded. A folder that somebody has put something in stays.
+// restore restores the recorded state. It keeps directories that are no longer empty.
 func (s *machineState) restore() error {
 	var errs []error
 	for _, name := range changedSysctls {
@@ -194,7 +194,7 @@ func (s *machineState) restore() error {
 	return errors.Join(errs...)
 }
 
-// holdBridge makes this process the only one that runs the network with the bridge.
+// holdBridge locks the bridge for this process.
 func holdBridge(bridge string) (*os.File, error) {
 	path := "/run/devcluster-" + bridge + ".pid"
 	file, err := openLocked(path, syscall.LOCK_EX)
@@ -217,8 +217,8 @@ func holdBridge(bridge string) (*os.File, error) {
 	return file, nil
 }
 
-// openLocked opens a file, creating it, and locks it at once or fails with EWOULDBLOCK. Whoever removes such a file
-// holds its lock, so a lock on a file that is no longer there is given up and taken anew.
+// openLocked opens or creates a file and locks it immediately, or fails with EWOULDBLOCK. A process removes such a
+// file only while it holds the lock, so openLocked retries if the locked file no longer exists.
 func openLocked(path string, how int) (*os.File, error) {
 	for {
 		file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)

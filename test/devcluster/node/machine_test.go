@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeMachine has its kernel settings and folders in a folder of the test.
+// fakeMachine has its kernel settings and directories in a directory of the test.
 func fakeMachine(t *testing.T) machine {
 	t.Helper()
 	root := t.TempDir()

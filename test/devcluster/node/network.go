@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// maxNodes bounds the index of a node. Routes to all pod ranges are laid when a node starts, so that it needs
-	// no change when another one joins.
+	// maxNodes limits the index of a node. A starting node gets routes to all pod ranges, so that it needs no change
+	// when another one joins.
 	maxNodes = 32
 	// firstHost is the host number of the node with index 0 in the nodes' network.
 	firstHost = 10
-	// cleanupTimeout bounds the waiting for killed processes in Close, which has no context of its own.
+	// cleanupTimeout limits the wait for killed processes in Close, which has no context.
 	cleanupTimeout = 30 * time.Second
 )
 
-// nodeFolders are the folders that every node has to itself.
+// nodeFolders are the directories that every node has to itself.
 var nodeFolders = []string{
 	"/etc/kubernetes", "/etc/cni/net.d", "/var/lib/kubelet", "/var/lib/containerd", "/var/lib/cni", "/var/log",
 	"/run/containerd", "/run/lock",
@@ -50,15 +50,15 @@ type Network struct {
 	bridge   string
 	host     netip.Prefix
 	podRange netip.Prefix
-	// hold is locked, and nil after Close.
+	// hold is the lock, nil after Close.
 	hold *os.File
-	// machine is nil until the machine is about to be changed.
+	// machine is nil until the machine is changed.
 	machine *machineState
 }
 
-// NewNetwork creates the bridge. First it removes what a crashed run with the same bridge left: processes, links
-// and control groups; kernel settings and folders are restored by Close. It fails while another process holds the network. The
-// caller closes it after its nodes are stopped.
+// NewNetwork creates the bridge. It first removes the processes, links and control groups of a crashed run with the
+// same bridge; Close restores kernel settings and directories. It fails while another process uses the network. The
+// caller closes it after its nodes have stopped.
 func NewNetwork(ctx context.Context, options NetworkOptions) (*Network, error) {
 	n, service, err := parseNetwork(options)
 	if err != nil {
@@ -125,8 +125,8 @@ func (n *Network) create(ctx context.Context, service netip.Prefix) error {
 	return ip(ctx, commands...)
 }
 
-// Close removes the bridge and everything that nodes may have left. The last network of the machine also restores the
-// kernel settings that kubelets changed. The network cannot be used afterwards; closing it again does nothing.
+// Close removes the bridge and everything that nodes may have left. The machine's last network also restores the
+// kernel settings that kubelets changed. The network cannot be used afterwards; a repeated Close does nothing.
 func (n *Network) Close() error {
 	if n.hold == nil {
 		return nil
@@ -145,7 +145,7 @@ func (n *Network) Close() error {
 	return nil
 }
 
-// clean removes the processes, control groups and links that carry the network's name.
+// clean removes the processes, control groups and links with the network's name.
 func (n *Network) clean(ctx context.Context) error {
 	if err := cgroup(n.bridge).remove(ctx); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (n *Network) connect(ctx context.Context, index, pid int) error {
 }
 
 // outside returns the commands that make a node's link. Its hardware address is made of the node's address, so that it
-// stays when the node restarts: neighbours remember it for half a minute.
+// stays when the node restarts: neighbors remember it for half a minute.
 func (n *Network) outside(index, pid int) []string {
 	link, octets := n.link(index), n.address(index).As4()
 	hardware := net.HardwareAddr{0x02, 0x00, octets[0], octets[1], octets[2], octets[3]} // locally administered
@@ -202,7 +202,7 @@ func (n *Network) outside(index, pid int) []string {
 	}
 }
 
-// disconnect removes the link. The kernel does so too when the namespace ends, but at leisure.
+// disconnect removes the link. The kernel also does so when the namespace ends, but with a delay.
 func (n *Network) disconnect(ctx context.Context, index int) error {
 	return deleteLink(ctx, n.link(index))
 }
@@ -224,7 +224,7 @@ func (n *Network) inside(index int) []string {
 	return commands
 }
 
-// deleteLink removes a link; one that does not exist, or that the kernel removes meanwhile, is fine.
+// deleteLink removes a link. A missing link is not an error, even if the kernel removes it meanwhile.
 func deleteLink(ctx context.Context, name string) error {
 	if !linkExists(name) {
 		return nil

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// bootTimeout bounds the way from nothing to a healthy kubelet, usually a second.
+	// bootTimeout limits the start until the kubelet is healthy, which usually takes a second.
 	bootTimeout = 2 * time.Minute
 	// logTail is how many lines of a log an error quotes.
 	logTail = 15
@@ -31,9 +31,9 @@ const (
 type Options struct {
 	// Name is the host name and the name of the Node object.
 	Name string
-	// Index tells the nodes of a network apart, 0 to 31. It decides addresses.
+	// Index identifies a node in its network, 0 to 31. It determines addresses.
 	Index int
-	// Dir is the node's folder on the host, an absolute path. Start replaces what an earlier run left there, except
+	// Dir is the node's directory on the host, an absolute path. Start replaces what an earlier run left there, except
 	// for the logs, which it appends to.
 	Dir string
 	// Network is the cluster's.
@@ -45,10 +45,10 @@ type Options struct {
 	ClientCAFile string
 	// KubeletKubeconfig is the host path of the kubelet's kubeconfig.
 	KubeletKubeconfig string
-	// BinDir is the host folder that holds the kubelet. The program that runs as the node's process 1 is compiled
+	// BinDir is the host directory that holds the kubelet. The program that runs as the node's process 1 is compiled
 	// into it when it is not there.
 	BinDir string
-	// Labels are set by the kubelet when it registers; it refuses most names that end in kubernetes.io.
+	// Labels are set by the kubelet when it registers; it rejects most names that end in kubernetes.io.
 	Labels map[string]string
 	// ExternalCloudProvider makes the kubelet register with the taint node.cloudprovider.kubernetes.io/uninitialized.
 	ExternalCloudProvider bool
@@ -60,7 +60,7 @@ type Options struct {
 	Progress io.Writer
 }
 
-// Node is one node. Its methods may be called from several goroutines; one waits for the other.
+// Node is one node. Its methods are safe for concurrent use; calls wait for each other.
 type Node struct {
 	options Options
 	group   cgroup
@@ -112,7 +112,7 @@ func (o *Options) validateRole() error {
 	return nil
 }
 
-// findPrograms checks that what a node consists of is installed.
+// findPrograms checks that the required programs are installed.
 func (o *Options) findPrograms() error {
 	for _, program := range []string{"containerd", "ctr", "runc", "ip"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -125,7 +125,7 @@ func (o *Options) findPrograms() error {
 	return nil
 }
 
-// prepare makes the node's folder with the programs, images and files that every start needs.
+// prepare makes the node's directory with the programs, images and files that every start needs.
 func prepare(ctx context.Context, options Options) (n *Node, err error) {
 	for _, check := range []func() error{options.validate, options.validateRole, options.findPrograms} {
 		if err := check(); err != nil {
@@ -166,7 +166,7 @@ func (n *Node) makeFolders() error {
 	return nil
 }
 
-// writeAPIServerURL writes the file by which pods on the host network find the API without Services.
+// writeAPIServerURL writes the file from which pods on the host network read the API server's address.
 func (n *Node) writeAPIServerURL() error {
 	if n.options.APIServerURL == "" {
 		return nil
@@ -180,7 +180,7 @@ func (n *Node) writeAPIServerURL() error {
 		port = "443"
 	}
 	content := fmt.Sprintf("KUBERNETES_SERVICE_HOST='%s'\nKUBERNETES_SERVICE_PORT='%s'\n", server.Hostname(), port)
-	// Pods that are not root read it, as on a real node.
+	// Pods without root read it, as on a real node.
 	return os.WriteFile(n.root("/etc/kubernetes/apiserver-url.env"), []byte(content), 0o644)
 }
 
@@ -294,7 +294,7 @@ func (n *Node) importImage(ctx context.Context, tar string) error {
 func (n *Node) EnableCNI() error {
 	target := n.root("/etc/cni/net.d/10-devcluster.conflist")
 	content := cniConfig(n.options.Network.pods(n.options.Index).String())
-	// containerd reads the folder at every change and takes names that end in conf, conflist and json.
+	// containerd reads the directory at every change and takes names that end in conf, conflist and json.
 	err := os.WriteFile(target+".new", []byte(content), 0o600)
 	if err == nil {
 		err = os.Rename(target+".new", target)
@@ -331,7 +331,7 @@ func (n *Node) restartKubelet(ctx context.Context) error {
 	return nil
 }
 
-// healthClient opens a connection for every request: the kubelet that answered the last one may be gone.
+// healthClient opens a connection for every request, because the kubelet may have restarted.
 var healthClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
 
 func (n *Node) askKubeletHealth(ctx context.Context) (err error) {
@@ -351,8 +351,8 @@ func (n *Node) askKubeletHealth(ctx context.Context) (err error) {
 	return nil
 }
 
-// Kill crashes the node: every process of it, the pods' too, ends at once. Its disk stays for Restart. A node that
-// does not run is left alone.
+// Kill crashes the node: all its processes, including the pods', end immediately. Restart finds its disk unchanged.
+// Kill does nothing if the node is not running.
 func (n *Node) Kill() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -407,7 +407,7 @@ func (n *Node) Name() string { return n.options.Name }
 // IP is the node's address in the network.
 func (n *Node) IP() string { return n.options.Network.address(n.options.Index).String() }
 
-// Root is the host folder that holds the node's own folders by their paths, such as etc/kubernetes.
+// Root is the host directory that holds the node's own directories by their paths, such as etc/kubernetes.
 func (n *Node) Root() string { return filepath.Join(n.options.Dir, "root") }
 
 // PID is the node's first process as the host sees it, and 0 while the node does not run. Its namespaces under
@@ -460,7 +460,7 @@ func (n *Node) quoteLogs() string {
 	return quote.String()
 }
 
-// emptyRun removes what a machine keeps in memory.
+// emptyRun removes files that a real machine keeps in memory.
 func (n *Node) emptyRun() error {
 	for _, folder := range nodeFolders {
 		if !strings.HasPrefix(folder, "/run/") {

@@ -182,7 +182,7 @@ func processes(t *testing.T, matches func(command string) bool) []string {
 	return found
 }
 
-// machine is what a run must leave as it found it.
+// machine is the state that a run must restore.
 type machine struct {
 	Mounts, Files, Links, Processes []string
 }
@@ -285,7 +285,7 @@ func TestNetworkIsHeldByOneRun(t *testing.T) {
 		`network "nodetest": process %d runs a cluster on it: stop that one first`, os.Getpid()))
 }
 
-func TestNetworkRefusesOptions(t *testing.T) {
+func TestNetworkRejectsOptions(t *testing.T) {
 	tests := map[string]struct {
 		change func(*node.NetworkOptions)
 		want   string
@@ -321,7 +321,7 @@ func TestNetworkRefusesOptions(t *testing.T) {
 	}
 }
 
-func TestStartRefusesOptions(t *testing.T) {
+func TestStartRejectsOptions(t *testing.T) {
 	network := newNetwork(t)
 	tests := map[string]struct {
 		change func(*node.Options)
@@ -364,8 +364,8 @@ func TestStartRefusesOptions(t *testing.T) {
 	}
 }
 
-// crashArgument makes the test's program the process that TestNextRunCleansUpAfterCrash kills. The node's folder and
-// the folder of the kubelet follow.
+// crashArgument makes the test's program the process that TestNextRunCleansUpAfterCrash kills. The node's directory and
+// the directory of the kubelet follow.
 const crashArgument = "crash"
 
 func TestMain(m *testing.M) {
@@ -407,7 +407,7 @@ func TestNextRunCleansUpAfterCrash(t *testing.T) {
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
 
-	// The node ends by itself, the rest is for the next run.
+	// The node ends with this process; the next run removes the rest.
 	require.Eventually(t, func() bool { return len(readMachine(t).Processes) == 0 }, time.Minute, 50*time.Millisecond)
 	require.NotEqual(t, before, readMachine(t))
 	network, err := node.NewNetwork(t.Context(), networkOptions)

@@ -44,9 +44,9 @@ type agentProcess struct {
 	ended chan struct{}
 }
 
-// startAgent starts the process in namespaces of its own. It waits for its settings and ends when the pipe that they
-// come through is closed, be it by the death of this process. It gets a session of its own, so that Ctrl-C in a
-// terminal reaches this process alone and nodes stop in order.
+// startAgent starts the process in its own namespaces. It reads its settings from a pipe and ends when the pipe is
+// closed, including by the end of this process. It has its own session, so that Ctrl-C in a terminal reaches only
+// this process and nodes stop in order.
 func startAgent(path, logPath string) (*agentProcess, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -76,7 +76,7 @@ func startAgent(path, logPath string) (*agentProcess, error) {
 	return p, nil
 }
 
-// wait passes answers on until the process ends, then waits for its namespace to be empty.
+// wait passes answers on until the process ends, then waits until its namespace is empty.
 func (p *agentProcess) wait(answers io.Reader) {
 	decoder := json.NewDecoder(answers)
 	for {
@@ -87,14 +87,14 @@ func (p *agentProcess) wait(answers io.Reader) {
 		p.answers <- answer
 	}
 	close(p.answers)
-	// The exit status says nothing: the process ends by being killed.
+	// The exit status is meaningless: the process always ends by a signal.
 	_ = p.cmd.Wait()
 	close(p.ended)
 }
 
 func (p *agentProcess) pid() int { return p.cmd.Process.Pid }
 
-// ask sends one message and waits for its answer. Only one call may be under way.
+// ask sends one message and waits for its answer. Calls must not overlap.
 func (p *agentProcess) ask(ctx context.Context, message any) error {
 	if err := json.NewEncoder(p.requests).Encode(message); err != nil {
 		return fmt.Errorf("asking the node's first process: %w", err)

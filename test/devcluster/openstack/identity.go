@@ -33,7 +33,7 @@ const (
 	malformed       = "Expecting to find auth in request body."
 )
 
-// tokenInfo is what is known of an issued token.
+// tokenInfo is the record of an issued token.
 type tokenInfo struct {
 	method  string // "password" or "application_credential"
 	expires time.Time
@@ -77,7 +77,7 @@ func (s *Server) cloudsYAML() []byte {
 `, cloudName, s.AuthURL(), userName, password, projectName, domainName, domainName, region)
 }
 
-// writeCloudsYAML leaves the current clouds.yaml in the folder. The caller holds the mutex, unless nothing runs yet.
+// writeCloudsYAML leaves the current clouds.yaml in the directory. The caller holds the mutex, unless nothing runs yet.
 func (s *Server) writeCloudsYAML() error {
 	if s.dir == "" {
 		return nil
@@ -165,7 +165,7 @@ func (r tokenRequest) provesPassword(password string) bool {
 		scope != nil && scope.Project.is(projectID, projectName)
 }
 
-// provesApplicationCredential: an application credential carries its scope; a request that names another is refused.
+// provesApplicationCredential: an application credential carries its scope; a request that names another is rejected.
 func (r tokenRequest) provesApplicationCredential() bool {
 	credential := r.Auth.Identity.ApplicationCredential
 	known := credential.ID == applicationCredentialID ||
@@ -173,7 +173,7 @@ func (r tokenRequest) provesApplicationCredential() bool {
 	return known && credential.Secret == applicationCredentialSecret && r.Auth.Scope == nil
 }
 
-// createToken is a login.
+// createToken handles a login.
 func (s *Server) createToken(w http.ResponseWriter, r *http.Request) {
 	var request tokenRequest
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&request); err != nil || request.Auth == nil {
@@ -227,7 +227,7 @@ func (s *Server) catalog() []object {
 	}
 }
 
-// authenticated lets only requests with a valid token through.
+// authenticated rejects requests without a valid token.
 func (s *Server) authenticated(handle http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.mutex.Lock()

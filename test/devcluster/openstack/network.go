@@ -47,7 +47,7 @@ func (s *Server) version(path, id, status string) object {
 	}
 }
 
-// listPorts lists the ports: each fixed address of a server has one. The filter on the device is the one that is asked.
+// listPorts lists the ports: one for each fixed address of a server. Clients filter by device.
 func (s *Server) listPorts(w http.ResponseWriter, r *http.Request) {
 	devices := r.URL.Query()["device_id"]
 	ports := []object{}

@@ -45,12 +45,12 @@ const (
 	AllEndpoints = "*"
 )
 
-// Options says how to start a Server.
+// Options configure a Server.
 type Options struct {
 	// Listen is the address and port of the one listener, such as "127.0.0.1:0" or "10.200.0.1:0". The address becomes
-	// part of the certificate and of the catalogue, so it must be one that clients reach.
+	// part of the certificate and of the catalog, so it must be one that clients reach.
 	Listen string
-	// Dir is the folder that receives ca.crt, clouds.yaml (0600) and requests.log for a human to look around with;
+	// Dir is the directory that receives ca.crt, clouds.yaml (0600) and requests.log for a human to look around with;
 	// it is created when missing. Empty means that nothing is written.
 	Dir string
 }
@@ -150,7 +150,7 @@ func (s *Server) SetServers(instances []Instance) {
 	s.instances = copies
 }
 
-// SetPassword changes the user's password, as a rotation does: the old one is refused from now on, and so are the
+// SetPassword changes the user's password, as a rotation does: the old one is rejected from now on, and so are the
 // tokens that were issued for it. Application credentials go on working.
 func (s *Server) SetPassword(password string) error {
 	s.mutex.Lock()
@@ -217,7 +217,7 @@ func (s *Server) handler() http.Handler {
 	return mux
 }
 
-// observe counts and logs each request of an endpoint, and lets it fail when Fail said so.
+// observe counts and logs each request of an endpoint, and fails it if Fail requires it.
 func (s *Server) observe(endpoint string, handle http.HandlerFunc) http.HandlerFunc {
 	s.endpoints[endpoint] = true
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -239,7 +239,7 @@ func (s *Server) observe(endpoint string, handle http.HandlerFunc) http.HandlerF
 	}
 }
 
-// openFiles writes what a human needs to look around, and opens the request log.
+// openFiles writes files for debugging and opens the request log.
 func (s *Server) openFiles() error {
 	if s.dir == "" {
 		return nil
@@ -274,7 +274,7 @@ func listenHost(listen string) (net.IP, error) {
 	return ip, nil
 }
 
-// statusRecorder remembers the status for the log.
+// statusRecorder records the status for the log.
 type statusRecorder struct {
 	http.ResponseWriter
 	status int
@@ -286,7 +286,7 @@ func (r *statusRecorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// discard is the log when there is no folder for one.
+// discard is the log without a directory.
 type discard struct{ io.Writer }
 
 // Close implements io.Closer.

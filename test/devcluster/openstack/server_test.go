@@ -155,7 +155,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-func TestARefusedLoginLooksLikeKeystones(t *testing.T) {
+func TestARejectedLoginLooksLikeKeystones(t *testing.T) {
 	c := startDefault(t)
 	status, header, body := c.do("POST", "/identity/v3/auth/tokens", "", passwordLogin("x", "x", "x", "x"))
 	require.Equal(t, http.StatusUnauthorized, status)
@@ -222,7 +222,7 @@ func TestVersionRootsNeedNoToken(t *testing.T) {
 	}
 }
 
-func TestServicesRefuseRequestsWithoutAValidToken(t *testing.T) {
+func TestServicesRejectRequestsWithoutAValidToken(t *testing.T) {
 	c := startDefault(t)
 	for _, path := range []string{
 		"/compute/v2.1/servers/detail", "/compute/v2.1/servers/x", "/compute/v2.1/flavors/x",
@@ -241,7 +241,7 @@ func TestServicesRefuseRequestsWithoutAValidToken(t *testing.T) {
 	}
 }
 
-func TestAnExpiredTokenIsRefused(t *testing.T) {
+func TestAnExpiredTokenIsRejected(t *testing.T) {
 	c := startDefault(t)
 	token := c.login()
 	c.mutex.Lock()
@@ -489,7 +489,7 @@ func TestAClientWithoutTheCAIsNotServed(t *testing.T) {
 	require.ErrorAs(t, err, &unknown)
 }
 
-func TestStartRefusesWhatCannotServe(t *testing.T) {
+func TestStartRejectsUnusableOptions(t *testing.T) {
 	c := startDefault(t)
 	taken := strings.TrimPrefix(c.base, "https://")
 	file := filepath.Join(t.TempDir(), "file")

@@ -1,5 +1,5 @@
-// Command tokenreader stands in for DigitalOcean's cloud-controller-manager, which is no Go module: it takes the same token
-// from the same variable, tells its digest, and is healthy where it has one.
+// Command tokenreader is a fake of DigitalOcean's cloud-controller-manager, which cannot be built as a Go module. It
+// reads the token from the same variable, reports its digest, and is healthy if it has one.
 package main
 
 import (
@@ -23,7 +23,7 @@ func main() {
 	log.Fatal(server.ListenAndServeTLS(flagValue("tls-cert-file"), flagValue("tls-private-key-file")))
 }
 
-// flagValue finds one of the many flags of a cloud-controller-manager.
+// flagValue returns one of the many flags of a cloud-controller-manager.
 func flagValue(name string) string {
 	for _, arg := range os.Args[1:] {
 		if value, found := strings.CutPrefix(arg, "--"+name+"="); found {

@@ -1,5 +1,5 @@
-// Package controllertest takes controllers through time in tests. A controller that waits for a moment asks its
-// queue to be called then; nothing else wakes it.
+// Package controllertest runs controllers over simulated time in tests. Only the delays that a controller adds to its
+// queue call it again.
 package controllertest
 
 import (
@@ -12,17 +12,17 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// maxSyncs bounds the calls of one Run: a controller that asks for more polls.
+// maxSyncs limits the syncs of one Run; a controller that requests more is polling.
 const maxSyncs = 100
 
-// Clock is a fake clock, such as *clocktesting.FakePassiveClock, that the controller also reads.
+// Clock is a fake clock that the controller also reads, such as *clocktesting.FakePassiveClock.
 type Clock interface {
 	Now() time.Time
 	SetTime(t time.Time)
 }
 
-// Timer is a factory.SyncContext whose queue remembers for when the controller asked to be called. Like a real
-// queue with one key, it keeps only the earliest moment.
+// Timer is a factory.SyncContext whose queue records when the controller wants to be called. Like a real queue with
+// one key, it keeps only the earliest time.
 type Timer struct {
 	factory.SyncContext
 	clock Clock
@@ -38,7 +38,7 @@ func NewTimer(clock Clock, recorder events.Recorder) *Timer {
 	}
 }
 
-// Queue implements factory.SyncContext. It has the type that library-go still asks for.
+// Queue implements factory.SyncContext. library-go still requires the deprecated type.
 func (t *Timer) Queue() workqueue.RateLimitingInterface { //nolint:staticcheck // The interface is not ours.
 	return t.queue
 }
@@ -46,9 +46,9 @@ func (t *Timer) Queue() workqueue.RateLimitingInterface { //nolint:staticcheck /
 // QueueKey implements factory.SyncContext.
 func (t *Timer) QueueKey() string { return factory.DefaultQueueKey }
 
-// Run calls sync at once, as for an event, and then whenever sync asked for it, while the clock moves on by
-// duration. It returns after how long sync was called. No event comes in between, so a state that is to change with
-// time changes only if the controller has set a timer.
+// Run calls sync immediately, as for an event, and then at each time that sync requested, while the clock advances by
+// duration. It returns the offsets of the calls. No other event occurs, so state changes over time only if the
+// controller set a timer.
 func (t *Timer) Run(ctx context.Context, sync factory.SyncFunc, duration time.Duration) ([]time.Duration, error) {
 	start := t.clock.Now()
 	end := start.Add(duration)
@@ -56,7 +56,7 @@ func (t *Timer) Run(ctx context.Context, sync factory.SyncFunc, duration time.Du
 	var calls []time.Duration
 	for !t.queue.due.IsZero() && !t.queue.due.After(end) {
 		if len(calls) == maxSyncs {
-			return calls, fmt.Errorf("the controller was called %d times in %s and asks for more",
+			return calls, fmt.Errorf("the controller was called %d times in %s and requests more",
 				maxSyncs, t.clock.Now().Sub(start))
 		}
 		if t.queue.due.After(t.clock.Now()) {
@@ -72,7 +72,7 @@ func (t *Timer) Run(ctx context.Context, sync factory.SyncFunc, duration time.Du
 	return calls, nil
 }
 
-// queue implements what a sync calls of a queue; everything else panics.
+// queue implements the one method that a sync calls; every other method panics.
 type queue struct {
 	workqueue.TypedRateLimitingInterface[any]
 	clock Clock

@@ -16,7 +16,7 @@ var start = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
 func TestAControllerIsCalledWhenItAskedForIt(t *testing.T) {
 	for name, tc := range map[string]struct {
-		// asks are the waits that each call asks for.
+		// asks are the delays that each call requests.
 		asks [][]time.Duration
 		want []time.Duration
 	}{
@@ -62,7 +62,7 @@ func TestAControllerThatPollsIsAnError(t *testing.T) {
 		return nil
 	}
 	_, err := newTestTimer(clocktesting.NewFakePassiveClock(start)).Run(t.Context(), poll, time.Hour)
-	require.EqualError(t, err, "the controller was called 100 times in 1m39s and asks for more")
+	require.EqualError(t, err, "the controller was called 100 times in 1m39s and requests more")
 }
 
 func TestTheErrorOfASyncIsReturned(t *testing.T) {

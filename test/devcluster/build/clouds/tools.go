@@ -1,7 +1,7 @@
 //go:build tools
 
-// Package clouds names the commands that the tests start, so that this module's go.mod and go.sum pin everything they need.
-// It is never compiled.
+// Package clouds names the commands that the tests start, so that this module's go.mod and go.sum pin everything they
+// need. It is never compiled.
 package clouds
 
 import (

@@ -16,11 +16,11 @@ import (
 const (
 	operatorNamespace = "openshift-cloud-controller-manager-operator"
 	operatorAccount   = "cluster-cloud-controller-manager"
-	// operatorUser is as whom the operator asks the API server.
+	// operatorUser is the operator's user name.
 	operatorUser = "system:serviceaccount:" + operatorNamespace + ":" + operatorAccount
 )
 
-// request is what the audit log tells of one request.
+// request has the fields of a request in the audit log.
 type request struct {
 	Stage string `json:"stage"`
 	Verb  string `json:"verb"`
@@ -41,7 +41,7 @@ type request struct {
 	} `json:"responseStatus"`
 }
 
-// kind is the request without what differs between objects.
+// kind returns the request without object-specific parts.
 func (r request) kind() string {
 	resource := r.Object.Resource
 	if resource == "" {
@@ -66,7 +66,7 @@ func readAudit(path string, from, to time.Time) ([]request, error) {
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			// Without its end the last line is still being written.
+			// A line without a newline is still being written.
 			return all, nil
 		}
 		if err != nil {
@@ -105,8 +105,8 @@ func countKinds(requests []request) []string {
 	return kinds
 }
 
-// firstWrite returns the first request that made an object in the operand's namespace. Events and leases are no objects of
-// the operand.
+// firstWrite returns the first request that made an object in the operand's namespace. Events and leases are no
+// objects of the operand.
 func firstWrite(requests []request, match func(request) bool) (request, bool) {
 	index := slices.IndexFunc(requests, func(r request) bool {
 		writes := r.Verb == "create" || r.Verb == "update" || r.Verb == "patch"

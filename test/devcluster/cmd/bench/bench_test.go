@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// auditLine is an entry of the operator's own, unless user says otherwise.
+// auditLine returns an audit log entry of the operator, or of the given user.
 func auditLine(user, stage, verb, object, second, code string) string {
 	return `{"kind":"Event","stage":"` + stage + `","requestURI":"/livez?verbose","verb":"` + verb + `","user":{"username":"` + user + `"},` + object +
 		`"responseStatus":{"code":` + code + `},"requestReceivedTimestamp":"2026-03-01T12:00:` + second + `Z","stageTimestamp":"2026-03-01T12:00:` + second + `Z"}` + "\n"
@@ -69,7 +69,7 @@ func TestAProcessIsFoundAmongItsDescendantsOnly(t *testing.T) {
 	require.EqualError(t, err, "no process of the operator runs in the cluster")
 }
 
-func TestUnknownPartsAreRefused(t *testing.T) {
+func TestUnknownPartsAreRejected(t *testing.T) {
 	require.EqualError(t, run(t.Context(), options{parts: []string{"idle", "iddle"}}),
 		`--parts: there is no part "iddle", only first, memory, idle, rollout, scale`)
 }

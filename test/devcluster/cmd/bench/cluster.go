@@ -26,10 +26,10 @@ const (
 	targetNamespace = "openshift-cloud-controller-manager"
 
 	realNodes = 3
-	// settle is how long nothing is done before memory is read: caches have been filled and garbage collected by then.
+	// settle is the idle time before memory is read, in which caches are filled and garbage is collected.
 	settle = 2 * time.Minute
-	// patience is how long something may take before the measurement is given up.
-	patience = 20 * time.Minute
+	// timeout is the timeout of each measurement.
+	timeout = 20 * time.Minute
 )
 
 var operatorResource = schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "cloudcontrollermanagers"}
@@ -51,7 +51,7 @@ func measureCluster(ctx context.Context, o options) (err error) {
 	defer func() { err = errors.Join(err, started.Stop(context.WithoutCancel(ctx))) }()
 	c := &cluster{Cluster: started, options: o}
 	config := started.RESTConfig()
-	// The objects of the part scale are many.
+	// The part scale has many objects.
 	config.QPS, config.Burst = 1000, 1000
 	var errs [3]error
 	c.kube, errs[0] = kubernetes.NewForConfig(config)
@@ -84,7 +84,7 @@ func measureCluster(ctx context.Context, o options) (err error) {
 // awaitRevision waits until every node is at the latest revision, that is at least the given one.
 func (c *cluster) awaitRevision(ctx context.Context, revision int32) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		last = c.missing(ctx, revision)
 		return last == nil, nil
 	})
@@ -94,7 +94,7 @@ func (c *cluster) awaitRevision(ctx context.Context, revision int32) error {
 	return nil
 }
 
-// missing returns what keeps the cluster from rest at the revision or a later one.
+// missing returns what keeps the cluster from being idle at the revision or a later one.
 func (c *cluster) missing(ctx context.Context, revision int32) error {
 	state, err := c.reader.Read(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *cluster) memory(ctx context.Context) error {
 	return nil
 }
 
-// settled waits and returns what the operator uses then.
+// settled waits and returns the operator's usage.
 func (c *cluster) settled(ctx context.Context) (usage, error) {
 	if err := pause(ctx, settle); err != nil {
 		return usage{}, err
@@ -208,7 +208,7 @@ func (c *cluster) scale(ctx context.Context) error {
 	return nil
 }
 
-// worker is a node that exists in the API only, initialised and of the usual size.
+// worker is a node that exists in the API only, initialized and of the usual size.
 func worker(i int) *corev1.Node {
 	name := fmt.Sprintf("bench-worker-%d", i)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
@@ -220,7 +220,7 @@ func worker(i int) *corev1.Node {
 	return node
 }
 
-// repeat calls f for 0 to n-1, a few at once. What exists already is no error.
+// repeat calls f for 0 to n-1 with limited concurrency. It ignores objects that already exist.
 func repeat(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	const atOnce = 8
 	var group sync.WaitGroup

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// firstRuns is how often a start is measured.
+	// firstRuns is the number of measured starts.
 	firstRuns = 5
 	// candidate is the ConfigMap that makes a candidate complete.
 	candidate = "cloud-controller-manager-pod"
@@ -37,8 +37,8 @@ type starter struct {
 	binary, kubeconfig string
 }
 
-// measureFirst measures the time from the start of the process to the first object that it made for the operand, and to the
-// first complete candidate, in clusters that have none yet.
+// measureFirst measures the time from the start of the process to the first object that it made for the operand, and
+// to the first complete candidate, in clusters that have none yet.
 func measureFirst(ctx context.Context, o options) (err error) {
 	binary, err := devcluster.BuildOperator(ctx, devcluster.Options{Progress: o.progress})
 	if err != nil {
@@ -95,7 +95,7 @@ func firstOf(ctx context.Context, o options, binary string) (object, complete ti
 	return first.Finished.Sub(began), last.Finished.Sub(began), nil
 }
 
-// start starts the operator with the variables of its Deployment and returns what ends it.
+// start starts the operator with its Deployment's environment variables and returns a function that ends it.
 func (s *starter) start() (stop func() error, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *starter) start() (stop func() error, err error) {
 		"OPERATOR_IMAGE_VERSION="+devcluster.Version,
 		"OPERAND_IMAGE_VERSION="+devcluster.Version,
 		"GOGC=50",
-		// Where it leaves the certificate of its own port.
+		// The directory for its self-signed certificate.
 		"TMPDIR="+s.Dir(),
 		"POD_NAME=bench",
 		"POD_NAMESPACE="+operatorNamespace,
@@ -130,13 +130,13 @@ func (s *starter) start() (stop func() error, err error) {
 	}
 	return func() error {
 		err := command.Process.Kill()
-		// It was killed, and that is what Wait tells.
+		// Wait reports that the process was killed.
 		_ = command.Wait()
 		return err
 	}, nil
 }
 
-// writeKubeconfig lets the operator be the ServiceAccount of its manifests.
+// writeKubeconfig writes a kubeconfig for the operator's ServiceAccount.
 func (s *starter) writeKubeconfig(ctx context.Context) error {
 	ask := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(3600))}}
 	token, err := s.kube.CoreV1().ServiceAccounts(operatorNamespace).CreateToken(ctx, operatorAccount, ask, metav1.CreateOptions{})

@@ -1,5 +1,5 @@
-// Command bench measures what the operator costs in a cluster: memory, requests and CPU while nothing happens, the time of
-// a rollout over three nodes, and the time until it applies its first object. It prints rows of a Markdown table.
+// Command bench measures the operator's cost in a cluster: memory, requests and CPU while idle, the time of a rollout
+// over three nodes, and the time until it applies its first object. It prints rows of a Markdown table.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// The parts that can be measured, in the order in which they are.
+// The parts in the order of measurement.
 const (
 	partFirst   = "first"
 	partMemory  = "memory"
@@ -27,7 +27,7 @@ const (
 
 var allParts = []string{partFirst, partMemory, partIdle, partRollout, partScale}
 
-// options say what is measured and how large.
+// options select the parts and their size.
 type options struct {
 	parts      []string
 	idle       time.Duration
@@ -76,7 +76,7 @@ func (o options) measures(parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return slices.Contains(o.parts, part) })
 }
 
-// row prints a row of the table. The load tells how much else the machine had to do.
+// row prints a row of the table. The load shows how busy the machine was.
 func (o options) row(what, format string, args ...any) {
 	load := "unknown"
 	if content, err := os.ReadFile("/proc/loadavg"); err == nil {

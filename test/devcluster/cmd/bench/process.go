@@ -12,10 +12,10 @@ import (
 // clockTick is the unit of the CPU times in /proc on every architecture that Go supports.
 const clockTick = 100
 
-// usage is what a process uses.
+// usage is the resource usage of a process.
 type usage struct {
-	// resident is the resident set in MiB; anonymous is its part that is not pages of the executable, which are shared and
-	// can be dropped; peak is the largest resident set so far.
+	// resident is the resident set in MiB; anonymous is its part that is not pages of the executable, which are
+	// shared and can be dropped; peak is the largest resident set so far.
 	resident, anonymous, peak float64
 	// cpu is the time on a CPU so far in seconds.
 	cpu float64
@@ -54,7 +54,7 @@ func parseUsage(status, stat string) (usage, error) {
 		}
 		*line.into = kibibytes / 1024
 	}
-	// The command, which may contain blanks, is in parentheses; utime and stime are the 14th and the 15th field.
+	// The command, which may contain spaces, is in parentheses; utime and stime are the 14th and the 15th field.
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
 		return usage{}, fmt.Errorf("the kernel does not tell the CPU time of the operator's process")
@@ -69,8 +69,8 @@ func parseUsage(status, stat string) (usage, error) {
 	return u, nil
 }
 
-// findOperator returns the process of the operator that runs in a pod of a node of this cluster: the only one below this
-// process with that command line.
+// findOperator returns the process of the operator that runs in a pod of a node of this cluster: the only one below
+// this process with that command line.
 func findOperator() (int, error) {
 	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// readyLimit is how long the operator may take to do its main job in a started cluster.
+	// readyLimit is the timeout for the operator to reach its goal in a started cluster.
 	readyLimit = 15 * time.Minute
 	refresh    = time.Second
 )
@@ -72,7 +72,7 @@ func run(ctx context.Context, options devcluster.Options, exitWhenReady bool) (e
 	return show(ctx, reader, screen, func(liveview.State) bool { return false })
 }
 
-// goal is how far the operator can come on the cluster's platform.
+// goal returns the state that the operator can reach on the cluster's platform.
 func goal(cluster *devcluster.Cluster) liveview.Goal {
 	switch {
 	case !cluster.Managed():
@@ -85,7 +85,7 @@ func goal(cluster *devcluster.Cluster) liveview.Goal {
 	return liveview.Initialised
 }
 
-// newScreen draws the view anew only on a terminal.
+// newScreen returns a screen that redraws the view only on a terminal.
 func newScreen(out *os.File) *liveview.Screen {
 	descriptor := int(out.Fd())
 	if !term.IsTerminal(descriptor) {
@@ -100,12 +100,12 @@ func newScreen(out *os.File) *liveview.Screen {
 	})
 }
 
-// stateReader is what the view needs of a liveview.Reader.
+// stateReader is the part of liveview.Reader that the view uses.
 type stateReader interface {
 	Read(ctx context.Context) (liveview.State, error)
 }
 
-// showUntilReady shows the state until nothing is missing; when that takes longer than limit the error says what is.
+// showUntilReady shows the state until nothing is missing. After limit it returns an error with the missing parts.
 func showUntilReady(ctx context.Context, limit time.Duration, reader stateReader, screen *liveview.Screen, goal liveview.Goal) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -121,7 +121,7 @@ func showUntilReady(ctx context.Context, limit time.Duration, reader stateReader
 	return err
 }
 
-// show shows the state until done returns true or ctx ends. While the API does not answer it says so.
+// show shows the state until done returns true or ctx ends. It reports when the API server does not answer.
 func show(ctx context.Context, reader stateReader, screen *liveview.Screen, done func(liveview.State) bool) error {
 	ticker := time.NewTicker(refresh)
 	defer ticker.Stop()
@@ -148,7 +148,7 @@ func show(ctx context.Context, reader stateReader, screen *liveview.Screen, done
 	}
 }
 
-// reached says what a cluster that has reached its goal is.
+// reached describes a cluster that has reached its goal.
 var reached = map[liveview.Goal]string{
 	liveview.Unmanaged:    "ready",
 	liveview.Initialised:  "ready",

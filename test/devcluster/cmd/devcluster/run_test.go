@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/liveview"
 )
 
-// sequence returns its answers one after the other and the last one for ever.
+// sequence returns its answers in order and repeats the last one.
 type sequence []func() (liveview.State, error)
 
 func (s *sequence) Read(context.Context) (liveview.State, error) {

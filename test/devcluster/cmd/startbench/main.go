@@ -1,6 +1,6 @@
-// Command startbench measures what it costs to start the operator's binary: its size, and the time and the peak memory of
-// short runs. It uses the standard library alone: a process's peak memory counts from before its exec, when it still
-// shares its parent's memory, so the parent has to be small.
+// Command startbench measures the cost of starting the operator's binary: its size, and the time and peak memory of
+// short runs. It uses only the standard library. A process's peak memory includes the time before its exec, when it
+// shares its parent's memory, so the parent must be small.
 package main
 
 import (
@@ -55,7 +55,7 @@ func bench(binary, inputs string, runs int) error {
 	return nil
 }
 
-// renderArgs are those of bootkube, with an output folder of its own.
+// renderArgs are those of bootkube, with an output directory of its own.
 func renderArgs(out string) []string {
 	return []string{
 		"render",
@@ -74,7 +74,7 @@ func renderArgs(out string) []string {
 // sample is one run.
 type sample struct {
 	wall time.Duration
-	// cpu is the time on all CPUs together, which says more than wall where the machine is busy.
+	// cpu is the time on all CPUs, which is more precise than wall time on a busy machine.
 	cpu time.Duration
 	// peak is the largest resident set in bytes.
 	peak int64
@@ -127,12 +127,12 @@ func spread(samples []sample, unit string, value func(sample) float64) string {
 		values = append(values, value(s))
 	}
 	slices.Sort(values)
-	// The mean of the middle two where there is no middle one.
+	// The mean of the two middle values of an even number.
 	median := (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 	return fmt.Sprintf("%.0f %s (%.0f–%.0f)", median, unit, values[0], values[len(values)-1])
 }
 
-// row prints a row of the table. The load tells how much else the machine had to do.
+// row prints a row of the table. The load shows how busy the machine was.
 func row(what, value string) {
 	load := "unknown"
 	if content, err := os.ReadFile("/proc/loadavg"); err == nil {

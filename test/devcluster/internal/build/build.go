@@ -1,4 +1,4 @@
-// Package build compiles the pinned servers of the development cluster into one folder and skips what is up to date.
+// Package build compiles the pinned servers of the development cluster into one directory and skips what is up to date.
 package build
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/runlock"
 )
 
-// progressInterval is how often a running build says that it still runs.
+// progressInterval is the interval of progress messages of a running build.
 const progressInterval = 20 * time.Second
 
 // Versions of what the build modules pin; a test compares them with their go.mod files.
@@ -34,7 +34,7 @@ const (
 type Target struct {
 	// Name is the binary's name.
 	Name string
-	// Module is the folder of the build module, relative to the repository.
+	// Module is the directory of the build module, relative to the repository.
 	Module string
 	// Package is the import path, or ./path relative to the module.
 	Package string
@@ -44,7 +44,7 @@ type Target struct {
 	Variables []string
 	// Path is where the program is in the product's image of the same name; empty for what is in no image.
 	Path string
-	// Usual says how long a build with cold caches takes, for the progress line.
+	// Usual is the usual duration of a build with cold caches, for the progress line.
 	Usual string
 }
 
@@ -125,7 +125,7 @@ func kubernetes(name, usual string) Target {
 
 // Builder builds targets of one repository.
 type Builder struct {
-	// Repository is the folder of the root module.
+	// Repository is the directory of the root module.
 	Repository string
 	// BinDir receives the binaries and, as .<name>.stamp, what each was made from.
 	BinDir string
@@ -149,7 +149,7 @@ func (b Builder) Pinned(ctx context.Context, targets ...Target) error {
 		return err
 	}
 	defer lock.Release()
-	// Another process may have built some while this one waited.
+	// Another process may have built some targets meanwhile.
 	if stale, err = b.stale(targets, goVersion); err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func (b Builder) stampPath(target Target) string {
 	return filepath.Join(b.BinDir, "."+target.Name+".stamp")
 }
 
-// stamp digests all that a pinned binary is made from.
+// stamp returns the digest of a pinned binary's inputs.
 func (b Builder) stamp(target Target, goVersion string) (string, error) {
 	digest := sha256.New()
 	for _, name := range []string{"go.mod", "go.sum"} {

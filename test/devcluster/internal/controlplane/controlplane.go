@@ -1,5 +1,5 @@
-// Package controlplane runs etcd, kube-apiserver, kube-controller-manager and kube-scheduler with certificates of their
-// own.
+// Package controlplane runs etcd, kube-apiserver, kube-controller-manager and kube-scheduler with their own
+// certificates.
 package controlplane
 
 import (
@@ -23,7 +23,7 @@ import (
 // startLimit is how long one server may take to get ready. It took 2 to 4 s on two idle cores.
 const startLimit = 2 * time.Minute
 
-// Options says how to run a control plane.
+// Options configure a control plane.
 type Options struct {
 	// Dir receives certificates, kubeconfigs, etcd's data and, under logs, the log files.
 	Dir string
@@ -35,10 +35,10 @@ type Options struct {
 	Port string
 	// ServiceCIDR is the range of the Services' addresses; ServiceIP is its first one, that of the Service kubernetes.
 	ServiceCIDR, ServiceIP string
-	// Nodes says that the cluster has nodes: the scheduler runs, the Service kubernetes gets its endpoint, and pods that
-	// reach ServiceIP:443 reach the API server.
+	// Nodes means that the cluster has nodes: the scheduler runs, the Service kubernetes has an endpoint, and pods
+	// reach the API server at ServiceIP:443.
 	Nodes bool
-	// Record remembers the processes for a later run.
+	// Record records the processes for a later run.
 	Record *process.Record
 	// Progress receives a line per step.
 	Progress io.Writer
@@ -174,8 +174,7 @@ func (c *ControlPlane) StartEtcd(ctx context.Context) error {
 	return c.startEtcd(ctx, "")
 }
 
-// Stop ends all servers at once and without grace: their data is of no more use. It is idempotent and goes on after an
-// error.
+// Stop kills all servers, because their data is no longer needed. It is idempotent and continues after an error.
 func (c *ControlPlane) Stop(context.Context) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -257,7 +256,7 @@ func (c *ControlPlane) client() (kubernetes.Interface, error) {
 // freePorts returns loopback ports that were free a moment ago.
 func freePorts(n int) ([]string, error) {
 	ports := make([]string, 0, n)
-	// Closed only at the end, or the same port could come twice.
+	// All are closed at the end, so that no port occurs twice.
 	var listeners []net.Listener
 	defer func() {
 		for _, listener := range listeners {

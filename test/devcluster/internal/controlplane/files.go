@@ -20,7 +20,7 @@ rules:
 - level: Metadata
 `
 
-// files are the paths of what writeFiles made, and the authority for further clients.
+// files are the paths of writeFiles' files, and the authority for further clients.
 type files struct {
 	dir       string
 	clientPKI *pki.Authority
@@ -40,7 +40,7 @@ func writeFiles(options Options, url string) (files, error) {
 	now := time.Now()
 	server, serverErr := pki.NewAuthority("devcluster-server-ca", now)
 	client, clientErr := pki.NewAuthority("devcluster-client-ca", now)
-	// With one CA for clients and request headers, kube-apiserver would take any client for a proxy, and exits.
+	// With one CA for clients and request headers, kube-apiserver would accept any client as a proxy, so it exits.
 	header, headerErr := pki.NewAuthority("devcluster-request-header-ca", now)
 	if err := errors.Join(serverErr, clientErr, headerErr); err != nil {
 		return files{}, err

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// startEtcd starts etcd; peerURL is only needed the first time, afterwards the data knows it.
+// startEtcd starts etcd; peerURL is needed only the first time and is then part of the data.
 func (c *ControlPlane) startEtcd(ctx context.Context, peerURL string) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -23,7 +23,7 @@ func (c *ControlPlane) startEtcd(ctx context.Context, peerURL string) error {
 	args := []string{
 		"--name=devcluster",
 		"--data-dir=" + filepath.Join(c.options.Dir, "etcd"),
-		// Plain HTTP on loopback, and no waiting for the disk: the data is not worth more.
+		// Plain HTTP on loopback and no fsync: the data is disposable.
 		"--listen-client-urls=" + c.etcdURL,
 		"--advertise-client-urls=" + c.etcdURL,
 		"--listen-peer-urls=" + c.files.etcdPeerURL,
@@ -75,7 +75,7 @@ func (c *ControlPlane) apiserverArgs() []string {
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--kubelet-client-certificate=" + c.files.kubeletCertificate,
 		"--kubelet-client-key=" + c.files.kubeletKey,
-		// A node has no InternalIP before it is initialised.
+		// A node has no InternalIP before it is initialized.
 		"--kubelet-preferred-address-types=InternalIP,Hostname",
 		"--service-cluster-ip-range=" + c.options.ServiceCIDR,
 		"--service-account-issuer=https://kubernetes.default.svc",
@@ -90,13 +90,13 @@ func (c *ControlPlane) apiserverArgs() []string {
 		"--profiling=false",
 	}
 	if !c.options.Nodes {
-		// Endpoints may not hold a loopback address.
+		// Endpoints must not have a loopback address.
 		args = append(args, "--endpoint-reconciler-type=none")
 	}
 	return args
 }
 
-// startControllers starts what needs the API, and waits for what every namespace needs.
+// startControllers starts the API's clients and waits for the objects of every namespace.
 func (c *ControlPlane) startControllers(ctx context.Context) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -111,7 +111,7 @@ func (c *ControlPlane) startControllers(ctx context.Context) error {
 		// The default limits take six seconds for the first ServiceAccounts.
 		"--kube-api-qps=200",
 		"--kube-api-burst=400",
-		// A crashed node is noticed in 8 s instead of 50 s.
+		// A crashed node is detected in 8 s instead of 50 s.
 		"--node-monitor-period=1s",
 		"--node-monitor-grace-period=8s",
 	})

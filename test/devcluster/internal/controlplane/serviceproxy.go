@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// serviceProxy passes connections to the address of the Service kubernetes on to the API server, in place of kube-proxy.
-// The API server listens on the nodes' bridge only, and one listener of it cannot serve two addresses.
+// serviceProxy passes connections to the address of the Service kubernetes on to the API server, in place of
+// kube-proxy. The API server listens on the nodes' bridge only, and one listener of it cannot serve two addresses.
 type serviceProxy struct {
 	listener net.Listener
 	target   string
@@ -69,7 +69,7 @@ func (p *serviceProxy) pass(client net.Conn) {
 	half.Wait()
 }
 
-// track remembers a connection for close; it returns false when the proxy is closed already.
+// track records a connection for close. It returns false if the proxy is already closed.
 func (p *serviceProxy) track(connection net.Conn) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

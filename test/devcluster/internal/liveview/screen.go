@@ -36,7 +36,7 @@ func (s *Screen) Write(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
-// Show replaces the block, or elsewhere than on a terminal writes the summary if it is new.
+// Show replaces the block. Without a terminal it writes the summary if it has changed.
 func (s *Screen) Show(lines []string, summary string) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -68,7 +68,7 @@ func (s *Screen) Close() error {
 	return err
 }
 
-// fit keeps each line on one row and the block on the screen: what has scrolled away cannot be erased.
+// fit limits each line to one row and the block to the screen, because scrolled lines cannot be erased.
 func (s *Screen) fit(lines []string) []string {
 	width, height := s.size()
 	lines = slices.Clone(lines[:min(len(lines), max(height-1, 1))])

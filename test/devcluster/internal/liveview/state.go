@@ -1,4 +1,4 @@
-// Package liveview shows how far the operator has come in a development cluster, and tells when its main job is done.
+// Package liveview shows the operator's progress in a development cluster, and reports when its main task is done.
 package liveview
 
 import (
@@ -34,7 +34,7 @@ var (
 	statusResource   = schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "clusteroperators"}
 )
 
-// Node is what the view shows of a node.
+// Node is the view of a node.
 type Node struct {
 	Name          string
 	Ready         bool
@@ -158,7 +158,7 @@ func (r *Reader) waiting(ctx context.Context) ([]string, error) {
 	return waiting, nil
 }
 
-// whyWaiting returns why the pod is not ready, or nothing when it is ready or has completed.
+// whyWaiting returns why the pod is not Ready, "" if it is Ready or has completed.
 func whyWaiting(pod *corev1.Pod) string {
 	if pod.Status.Phase == corev1.PodSucceeded {
 		return ""
@@ -183,21 +183,21 @@ func whyWaiting(pod *corev1.Pod) string {
 	return string(pod.Status.Phase)
 }
 
-// Goal is the end of a cluster's start-up.
+// Goal is the expected end state of a cluster's start.
 type Goal int
 
 const (
-	// Unmanaged is where nothing runs: the ClusterOperator is Available.
+	// Unmanaged is the goal without an operand: the ClusterOperator is Available.
 	Unmanaged Goal = iota
-	// Running is where there is no cloud: every node runs the latest revision, but nobody can initialise it.
+	// Running is the goal without a cloud: every node runs the latest revision but stays uninitialized.
 	Running
-	// Initialised is where there is one: every node is initialised besides.
+	// Initialised is the goal with a cloud: every node is also initialized.
 	Initialised
-	// ImageMissing is where the image does not exist: a static pod waits for it, and the ClusterOperator says so.
+	// ImageMissing is the goal without an image: a static pod waits for it, and the ClusterOperator reports that.
 	ImageMissing
 )
 
-// Missing says what keeps the cluster from its goal. It returns nothing at the end.
+// Missing returns what keeps the cluster from its goal, nothing if it has reached it.
 func (s State) Missing(goal Goal) []string {
 	if goal == ImageMissing {
 		return s.missingToReportAnImage()
@@ -223,7 +223,7 @@ func (s State) Missing(goal Goal) []string {
 	return missing
 }
 
-// imagePull matches what the kubelet says of an image that it cannot get.
+// imagePull matches the kubelet's reasons for an image that cannot be pulled.
 var imagePull = regexp.MustCompile("ErrImagePull|ImagePullBackOff")
 
 func (s State) missingToReportAnImage() []string {
@@ -273,7 +273,7 @@ func (s State) Lines() []string {
 	return lines
 }
 
-// Summary returns the state in one line, without what changes all the time.
+// Summary returns the state in one line, without values that change constantly.
 func (s State) Summary() string {
 	parts := []string{"revision " + orNone(s.Latest)}
 	for _, node := range s.Nodes {

@@ -1,4 +1,4 @@
-// Package memory adds up what a process and all that it has started use.
+// Package memory adds up the memory of a process and its descendants.
 package memory
 
 import (
@@ -53,7 +53,7 @@ func OfTree(root int) (Usage, error) {
 	return usage, nil
 }
 
-// parseStat reads "pid (command) state parent …"; the command may contain blanks and parentheses.
+// parseStat reads "pid (command) state parent …"; the command may contain spaces and parentheses.
 func parseStat(stat string) (pid, parent int, ok bool) {
 	index := strings.LastIndexByte(stat, ')')
 	first, _, found := strings.Cut(stat, " ")

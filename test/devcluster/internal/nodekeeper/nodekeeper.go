@@ -1,5 +1,5 @@
-// Package nodekeeper does to Node objects what an OpenShift installation does: it makes control-plane nodes of them, and
-// gives a node its pod network once the cloud-controller-manager has initialised it.
+// Package nodekeeper changes Node objects like an OpenShift installation: it makes them control-plane nodes, and
+// enables a node's pod network once the cloud-controller-manager has initialized it.
 package nodekeeper
 
 import (
@@ -42,8 +42,8 @@ type Keeper struct {
 	prepared map[string]struct{}
 }
 
-// Start starts a keeper of the nodes that are keys of enableNetwork; its values give a node its pod network and are
-// called once, again after an error. What fails is tried again, also while the API does not answer.
+// Start starts a keeper of the nodes that are keys of enableNetwork. Its values enable a node's pod network; they are
+// called once, and again after an error. The keeper retries every failure, also while the API server does not answer.
 func Start(client kubernetes.Interface, enableNetwork map[string]func() error, progress io.Writer) *Keeper {
 	ctx, cancel := context.WithCancel(context.Background())
 	factory := informers.NewSharedInformerFactory(client, 0)
@@ -136,7 +136,7 @@ func needsRole(node *corev1.Node) bool {
 	return !labelled || !slices.ContainsFunc(node.Spec.Taints, isMaster)
 }
 
-// makeControlPlane sets what a kubelet may not set on itself, the role's labels, and the taint together with them.
+// makeControlPlane sets the role's labels and the taint, which a kubelet may not set on its own Node.
 func (k *Keeper) makeControlPlane(ctx context.Context, name string) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		node, err := k.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})

@@ -70,7 +70,7 @@ func (c *Client) Create(ctx context.Context, typed runtime.Object) error {
 	if err != nil {
 		return fmt.Errorf("convert %T: %w", typed, err)
 	}
-	// Some types write a null for what is unset, also for fields that the default variant of the API lacks.
+	// Some types serialize unset fields as null, even fields that the default variant of the API lacks.
 	dropNulls(content)
 	object := &unstructured.Unstructured{Object: content}
 	if err := c.create(ctx, object); err != nil {
@@ -140,7 +140,7 @@ func (c *Client) AwaitServed(ctx context.Context, definition *unstructured.Unstr
 		if err != nil || !hasTrueCondition(current, "Established") {
 			return false, err
 		}
-		// Discovery follows a moment after the condition.
+		// Discovery lags behind the condition.
 		_, err = c.mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind})
 		if meta.IsNoMatchError(err) {
 			c.mapper.Reset()

@@ -14,9 +14,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/objects"
 )
 
-// Apply applies the manifests in order and says on progress what it skips: a kind that the cluster does not serve, and an
-// existing object that is create-only. An existing object is otherwise updated by server-side apply. A ClusterOperator
-// is made without status: that is its operator's to write.
+// Apply applies the manifests in order. It reports on progress what it skips: kinds that the cluster does not serve,
+// and existing create-only objects. It updates other existing objects by server-side apply. It creates a
+// ClusterOperator without status, which the operator writes.
 func Apply(ctx context.Context, client *objects.Client, manifests []Manifest, progress io.Writer) error {
 	for _, manifest := range manifests {
 		if err := applyOne(ctx, client, manifest, progress); err != nil {

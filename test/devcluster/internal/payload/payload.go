@@ -1,5 +1,5 @@
-// Package payload reads a folder of release manifests as the cluster-version-operator does and applies them: files in
-// lexical order, image placeholders and the version replaced, only what the cluster profile includes.
+// Package payload reads a directory of release manifests as the cluster-version-operator does and applies them: files
+// in lexical order, image placeholders and the version replaced, only what the cluster profile includes.
 package payload
 
 import (
@@ -21,7 +21,7 @@ import (
 const (
 	// imageReferences is the file that lists the images of a release.
 	imageReferences = "image-references"
-	// versionPlaceholder is what a release build replaces by the release's version.
+	// versionPlaceholder is replaced with the release's version by a release build.
 	versionPlaceholder = "0.0.1-snapshot"
 	// profileAnnotation includes a manifest in the cluster profile of the development cluster.
 	profileAnnotation    = "include.release.openshift.io/self-managed-high-availability"
@@ -30,7 +30,7 @@ const (
 	createOnlyAnnotation = "release.openshift.io/create-only"
 )
 
-// Release is what a release build puts in place of placeholders.
+// Release has the replacements of placeholders in a release build.
 type Release struct {
 	// Version replaces 0.0.1-snapshot.
 	Version string
@@ -55,8 +55,8 @@ func (m Manifest) String() string {
 	return fmt.Sprintf("%s: %s %s", m.File, m.Object.GetKind(), name)
 }
 
-// Read returns the manifests of the folder dir in the order of their application. Those that the cluster profile or the
-// default feature set leaves out are left out.
+// Read returns the manifests of the directory dir in the order of their application. Those that the cluster profile
+// or the default feature set leaves out are left out.
 func Read(dir string, release Release) ([]Manifest, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

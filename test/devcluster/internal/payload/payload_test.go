@@ -94,11 +94,11 @@ spec:
 
 func TestReadReplacesImagesAndVersion(t *testing.T) {
 	cases := map[string]struct{ value, want string }{
-		"an image":                           {"quay.io/openshift/origin-operator:latest", "localhost/openshift/operator:4.99.0-dev"},
-		"an image whose name goes on":        {"quay.io/openshift/origin-operator:latest-longer", "localhost/openshift/operator-longer:4.99.0-dev"},
-		"the version":                        {"0.0.1-snapshot", "4.99.0-dev"},
-		"the version inside of a text":       {"v0.0.1-snapshot+x", "v4.99.0-dev+x"},
-		"an image that nobody lists is kept": {"quay.io/openshift/origin-other:latest", "quay.io/openshift/origin-other:latest"},
+		"an image":                     {"quay.io/openshift/origin-operator:latest", "localhost/openshift/operator:4.99.0-dev"},
+		"an image whose name goes on":  {"quay.io/openshift/origin-operator:latest-longer", "localhost/openshift/operator-longer:4.99.0-dev"},
+		"the version":                  {"0.0.1-snapshot", "4.99.0-dev"},
+		"the version inside of a text": {"v0.0.1-snapshot+x", "v4.99.0-dev+x"},
+		"an unlisted image is kept":    {"quay.io/openshift/origin-other:latest", "quay.io/openshift/origin-other:latest"},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestReadReplacesImagesAndVersion(t *testing.T) {
 	}
 }
 
-func TestReadRefusesWhatAReleaseBuildWouldRefuse(t *testing.T) {
+func TestReadRejectsWhatAReleaseBuildRejects(t *testing.T) {
 	cases := map[string]struct {
 		files map[string]string
 		want  string

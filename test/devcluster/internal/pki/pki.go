@@ -20,7 +20,7 @@ import (
 
 const (
 	lifetime = 365 * 24 * time.Hour
-	// backdate tolerates a clock that is set back a little.
+	// backdate tolerates slightly slow clocks.
 	backdate = time.Minute
 )
 
@@ -144,7 +144,7 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }
 
-// Kubeconfig says whom a kubeconfig file logs in as and where.
+// Kubeconfig has the user and the server of a kubeconfig file.
 type Kubeconfig struct {
 	// Server is the API server's URL.
 	Server string

@@ -30,11 +30,11 @@ type Spec struct {
 	Path string
 	// Args are the arguments without the program's name.
 	Args []string
-	// LogDir is the folder that receives <Name>.log, appended to on a restart.
+	// LogDir is the directory that receives <Name>.log, appended to on a restart.
 	LogDir string
-	// Record is the file that remembers the process for EndRecorded; see Record.
+	// Record is the file with the process for EndRecorded; see Record.
 	Record *Record
-	// Died is called with a message when the process ends though nobody called Stop or Kill. It may be nil.
+	// Died is called with a message when the process ends without a call of Stop or Kill. It may be nil.
 	Died func(message string)
 }
 
@@ -44,7 +44,7 @@ type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error
-	// wanted says that Stop or Kill was called.
+	// wanted reports whether Stop or Kill was called.
 	wanted atomic.Bool
 }
 
@@ -60,7 +60,7 @@ func Start(spec Spec) (*Process, error) {
 	}
 	p.cmd = exec.Command(spec.Path, spec.Args...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	// An own process group keeps a Ctrl-C on the terminal from ending the servers in the wrong order.
+	// A separate process group keeps Ctrl-C on the terminal from ending the servers in the wrong order.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 
 	started := make(chan error, 1)
@@ -76,8 +76,8 @@ func Start(spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// run starts the process and waits for it on one locked thread: the kernel sends the parent-death signal when the thread
-// that forked ends, not when the process does.
+// run starts the process and waits for it on one locked thread: the kernel sends the parent-death signal when the
+// thread that forked ends, not when the process does.
 func (p *Process) run(log *os.File, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -133,8 +133,8 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// WaitReady polls ready until it returns nil. It fails when the process ends or ctx does, with the last answer, the log's
-// path and its last lines.
+// WaitReady polls ready until it returns nil. It fails when the process ends or ctx does, with the last answer, the
+// log's path and its last lines.
 func (p *Process) WaitReady(ctx context.Context, ready func(context.Context) error) error {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()

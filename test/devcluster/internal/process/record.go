@@ -21,7 +21,7 @@ type Record struct {
 	mutex sync.Mutex
 }
 
-// Add remembers a running process.
+// Add records a running process.
 func (r *Record) Add(pid int) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -111,7 +111,7 @@ func startTime(pid int) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("process %d: %w", pid, err)
 	}
-	// The second field, the command, may contain blanks and parentheses.
+	// The second field, the command, may contain spaces and parentheses.
 	_, rest, found := cutLast(string(content), ") ")
 	fields := strings.Fields(rest)
 	if !found || len(fields) < 20 {

@@ -1,5 +1,5 @@
-// Package runlock keeps two runs from using the same folder or machine-wide names at once. The kernel drops a lock when
-// its holder dies, so a crash leaves none behind.
+// Package runlock keeps two runs from using the same directory or machine-wide names concurrently. The kernel
+// releases a lock when its holder dies, so a crash leaves no lock.
 package runlock
 
 import (
@@ -20,11 +20,11 @@ type Lock struct {
 	file *os.File
 }
 
-// HeldError says that another process holds the lock.
+// HeldError reports that another process holds the lock.
 type HeldError struct {
 	// Path is the lock's file.
 	Path string
-	// Holder is what the holder wrote about itself.
+	// Holder is the holder's description of itself.
 	Holder string
 }
 
@@ -65,7 +65,7 @@ func write(file *os.File, text string) error {
 	return err
 }
 
-// Wait takes the lock at path, waiting until it is free or ctx ends. It says on progress whom it waits for.
+// Wait takes the lock at path when it is free, unless ctx ends before. It reports the holder on progress.
 func Wait(ctx context.Context, path string, progress io.Writer) (*Lock, error) {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
@@ -86,7 +86,7 @@ func Wait(ctx context.Context, path string, progress io.Writer) (*Lock, error) {
 	}
 }
 
-// Release gives the lock up. The file stays, because removing it would race with the next holder.
+// Release releases the lock. The file stays, because removing it would race with the next holder.
 func (l *Lock) Release() {
 	_ = l.file.Close()
 }

@@ -26,7 +26,8 @@ var definitionFiles = []string{
 	"config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml",
 }
 
-// Definitions reads the CustomResourceDefinitions from the openshift/api module that the Go module in moduleDir requires.
+// Definitions reads the CustomResourceDefinitions from the openshift/api module that the Go module in moduleDir
+// requires.
 func Definitions(ctx context.Context, moduleDir string) ([]*unstructured.Unstructured, error) {
 	const module = "github.com/openshift/api"
 	command := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)

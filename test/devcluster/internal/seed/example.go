@@ -16,8 +16,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
-// Example is what an installation has on a platform whose cloud the development cluster has no stand-in for: everything
-// that the operator reads, none of it real.
+// Example is an installation on a platform without a fake cloud: everything that the operator reads, with fake
+// values.
 type Example struct {
 	// Spec and Status are Infrastructure's platformSpec and platformStatus.
 	Spec   configv1.PlatformSpec
@@ -38,7 +38,7 @@ const (
 	endpointsFile     = "endpoints"
 )
 
-// ReadExample reads the example in a folder.
+// ReadExample reads the example in a directory.
 func ReadExample(folder string) (*Example, error) {
 	content, err := os.ReadFile(filepath.Join(folder, observedFile))
 	if err != nil {
@@ -66,7 +66,7 @@ func ReadExample(folder string) (*Example, error) {
 	return example, err
 }
 
-// readFolder returns the content of every file by name; nil for a folder that does not exist.
+// readFolder returns the content of every file by name; nil for a directory that does not exist.
 func readFolder(folder string) (map[string][]byte, error) {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

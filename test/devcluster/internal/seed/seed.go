@@ -1,5 +1,5 @@
-// Package seed holds the objects that an installed OpenShift cluster has and the operator reads: written by the
-// installer, the cluster-version-operator and the cluster-config-operator there, by the development cluster here.
+// Package seed has the objects of an installed OpenShift cluster that the operator reads. The installer, the
+// cluster-version-operator and the cluster-config-operator write them in a real cluster.
 package seed
 
 import (
@@ -28,7 +28,7 @@ const (
 	ManagedConfigNamespace = "openshift-config-managed"
 	// CloudConfigName is the ConfigMap in ConfigNamespace with the cloud configuration.
 	CloudConfigName = "cloud-provider-config"
-	// CloudConfigKey is the key of the cloud configuration in it.
+	// CloudConfigKey is the key of the cloud configuration in CloudConfigName.
 	CloudConfigKey = "config"
 	// CABundleKey is the key of the cloud's CA bundle beside the cloud configuration.
 	CABundleKey = "ca-bundle.pem"
@@ -39,7 +39,7 @@ const (
 	clusterID = "5f6a1b0e-9c2d-4e8b-8f3a-2f1d6c7b9a40"
 )
 
-// cloudConfig is what the installer writes for OpenStack with a private CA.
+// cloudConfig is the installer's configuration for OpenStack with a private CA.
 const cloudConfig = `[Global]
 secret-name = openstack-credentials
 secret-namespace = kube-system
@@ -50,7 +50,7 @@ ca-file = /etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle
 use-octavia = True
 `
 
-// Cluster says what the objects tell.
+// Cluster has the values in the objects.
 type Cluster struct {
 	// Platform is the platform's type.
 	Platform configv1.PlatformType
@@ -69,7 +69,7 @@ type Cluster struct {
 	CloudCA []byte
 	// Example is the installation on a platform without a stand-in for its cloud; nil for others.
 	Example *Example
-	// Now is when the cluster was installed.
+	// Now is the cluster's installation time.
 	Now time.Time
 }
 
@@ -155,7 +155,7 @@ func (c Cluster) infrastructure() *configv1.Infrastructure {
 	return infrastructure
 }
 
-// featureGate carries the real gates of the default feature set, as the installer's cluster-config-api step does.
+// featureGate returns the real gates of the default feature set, like the installer's cluster-config-api step.
 func (c Cluster) featureGate() (*configv1.FeatureGate, error) {
 	major, err := strconv.ParseUint(strings.Split(c.Version, ".")[0], 10, 64)
 	if err != nil {
@@ -173,7 +173,7 @@ func (c Cluster) featureGate() (*configv1.FeatureGate, error) {
 	}, nil
 }
 
-// attributes sorts, because the gates come from a map.
+// attributes sorts the gates, which come from a map.
 func attributes(gates []features.FeatureGateDescription) []configv1.FeatureGateAttributes {
 	attributes := make([]configv1.FeatureGateAttributes, 0, len(gates))
 	for _, gate := range gates {

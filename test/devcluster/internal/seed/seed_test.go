@@ -136,7 +136,7 @@ func TestFeatureGatesAreTheRealOnesInOrder(t *testing.T) {
 	}
 }
 
-func TestAVersionWithoutAMajorNumberIsRefused(t *testing.T) {
+func TestAVersionWithoutAMajorNumberIsRejected(t *testing.T) {
 	broken := cluster(configv1.OpenStackPlatformType)
 	broken.Version = "dev"
 	_, err := broken.Objects()

@@ -18,9 +18,9 @@ import (
 type settings struct {
 	// Hostname is set in the node's UTS namespace.
 	Hostname string `json:"hostname"`
-	// Root is the host folder that holds the node's own copy of each of Folders.
+	// Root is the host directory that holds the node's own copy of each of Folders.
 	Root string `json:"root"`
-	// Folders are absolute paths; each is replaced by the folder of that path below Root.
+	// Folders are absolute paths; each is replaced by the directory of that path below Root.
 	Folders []string `json:"folders"`
 	// IPCommands are the lines given to "ip -batch" inside the node's network namespace.
 	IPCommands []string `json:"ipCommands"`
@@ -115,7 +115,7 @@ func (s *settings) apply() error {
 	return s.network()
 }
 
-// mount gives the node its own processes and folders.
+// mount gives the node its own processes and directories.
 func (s *settings) mount() error {
 	if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return fmt.Errorf("mounting /proc: %w", err)
@@ -133,7 +133,7 @@ func (s *settings) network() error {
 	for _, line := range s.IPCommands {
 		fmt.Fprintln(&batch, line)
 	}
-	// It needs no context: it ends with this process, which is killed when nobody waits for it any more.
+	// It needs no context: it ends with this process, which is killed with the node.
 	cmd := exec.Command("ip", "-batch", "-")
 	cmd.Stdin = &batch
 	if output, err := cmd.CombinedOutput(); err != nil {

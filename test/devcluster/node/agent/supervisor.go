@@ -137,7 +137,7 @@ func (s *supervisor) collect(stopped int) {
 		name := s.running[pid]
 		delete(s.running, pid)
 		if name != "" && pid != stopped {
-			logf("%s ended by itself, starting it again in %s", name, restartDelay)
+			logf("%s ended unexpectedly, restarting it in %s", name, restartDelay)
 			s.startLater(name)
 		}
 	}

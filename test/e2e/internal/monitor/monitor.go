@@ -1,10 +1,10 @@
-// Package monitor records what an administrator would see of a cluster while a test runs: each change of the
+// Package monitor records what an administrator would see of a cluster during a test: each change of the
 // ClusterOperator's conditions, of the Ready cloud-controller-managers, of the holder of their lease, of the latest
-// revision and of node taints. A change for the worse that the running step did not announce is a violation, as
-// with the monitors of OpenShift's own tests.
+// revision and of node taints. A degradation that the running step did not announce is a violation, as in the
+// monitors of OpenShift's tests.
 //
-// It watches and never polls, so that a condition that is True for a second is seen. A watch that lost events is a
-// violation too.
+// It watches instead of polling, so that it sees a condition that is True for a second. A watch that lost events is
+// also a violation.
 package monitor
 
 import (
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// kind is what a step may announce.
+// kind is the kind of a transition.
 type kind string
 
 const (
@@ -46,30 +46,30 @@ func Degraded(text, why string) Expectation {
 	return Expectation{kind: degraded, text: text, times: 1, why: why}
 }
 
-// NoneReady announces a moment without any Ready cloud-controller-manager.
+// NoneReady announces a time without any Ready cloud-controller-manager.
 func NoneReady(why string) Expectation { return Expectation{kind: noneReady, times: 1, why: why} }
 
-// NewLeader announces that another process takes the operand's lease.
+// NewLeader announces that another process acquires the operand's lease.
 func NewLeader(why string) Expectation { return Expectation{kind: newLeader, times: 1, why: why} }
 
 // Rollout announces one new revision.
 func Rollout(why string) Expectation { return Expectation{kind: rollout, times: 1, why: why} }
 
-// Uninitialized announces that the node, which was initialized, is tainted as uninitialized once more.
+// Uninitialized announces that an initialized node gets the uninitialized taint again.
 func Uninitialized(node, why string) Expectation {
 	return Expectation{kind: uninitialized, text: "node/" + node, times: 1, why: why}
 }
 
-// Gap announces that a watch may lose events, such as while etcd is compacted.
+// Gap announces that a watch may lose events, for example during a compaction of etcd.
 func Gap(why string) Expectation { return Expectation{kind: gap, times: 1, why: why} }
 
-// Times returns the expectation for as many transitions at most.
+// Times returns the expectation for up to n transitions.
 func (e Expectation) Times(most int) Expectation {
 	e.times = most
 	return e
 }
 
-// entry is a line of the timeline.
+// entry is one line of the timeline.
 type entry struct {
 	at        time.Time
 	subject   string
@@ -78,8 +78,8 @@ type entry struct {
 	violation bool
 }
 
-// Monitor keeps the timeline and judges transitions by what the running step announced. Its methods may be called
-// concurrently.
+// Monitor records the timeline and checks transitions against the running step's announcements. Its methods are safe
+// for concurrent use.
 type Monitor struct {
 	now func() time.Time
 
@@ -92,12 +92,12 @@ type Monitor struct {
 	violations []string
 }
 
-// New returns a Monitor that has seen nothing.
+// New returns an empty Monitor.
 func New(now func() time.Time) *Monitor {
 	return &Monitor{now: now, start: now(), step: "start", state: newState()}
 }
 
-// Begin ends the announcements of the step before and starts another step.
+// Begin ends the previous step with its announcements and starts another one.
 func (m *Monitor) Begin(step string) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -105,14 +105,14 @@ func (m *Monitor) Begin(step string) {
 	m.timeline = append(m.timeline, entry{at: m.now(), subject: "step", text: step})
 }
 
-// Expect announces what the running step is about to cause. What was not announced before it happens is a violation.
+// Expect announces a transition that the running step is about to cause. It must precede the transition.
 func (m *Monitor) Expect(expected ...Expectation) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.announced = append(m.announced, expected...)
 }
 
-// Violations returns what was not announced since the last call, and forgets it.
+// Violations returns the violations since the last call.
 func (m *Monitor) Violations() []string {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -148,12 +148,12 @@ func (m *Monitor) WriteTimeline(out io.Writer) error {
 	return nil
 }
 
-// record notes a change that is neither good nor bad.
+// record adds a neutral change to the timeline.
 func (m *Monitor) record(subject, text string) {
 	m.timeline = append(m.timeline, entry{at: m.now(), subject: subject, text: text})
 }
 
-// require notes a change for the worse. It is a violation unless the step announced it.
+// require adds a degradation to the timeline. It is a violation unless the step announced it.
 func (m *Monitor) require(k kind, subject, text string) {
 	e := entry{at: m.now(), subject: subject, text: text}
 	for i := range m.announced {

@@ -70,7 +70,7 @@ func healthy(m *Monitor) {
 	m.Begin("work")
 }
 
-// unannounced is what a violation of the step "work" says.
+// unannounced returns the message of a violation in the step "work".
 func unannounced(k kind, what string) []string {
 	return []string{string(k) + `, which the step "work" did not announce: ` + what}
 }

@@ -17,10 +17,10 @@ import (
 
 const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// maxMessage bounds what the timeline shows of a condition's message.
+// maxMessage limits a condition's message in the timeline.
 const maxMessage = 160
 
-// state is what was seen last.
+// state is the last observed state.
 type state struct {
 	conditions map[configv1.ClusterStatusConditionType]configv1.ClusterOperatorStatusCondition
 	versions   string
@@ -28,14 +28,14 @@ type state struct {
 	pods  map[string]*corev1.Pod
 	ready []string
 
-	// holder is who holds the lease, lastHolder who held it last.
+	// holder is the lease's holder, lastHolder the previous one.
 	holder, lastHolder string
 
 	revision int32
 	nodes    map[string]int32
 
 	taints map[string]string
-	// initialized are the nodes that once had no taint of an uninitialized one.
+	// initialized are the nodes that were initialized at any time.
 	initialized map[string]bool
 }
 
@@ -70,8 +70,8 @@ func (m *Monitor) ClusterOperator(operator *configv1.ClusterOperator) {
 	}
 }
 
-// condition judges the change of one condition. One that is new, or was Unknown, is judged only for being Degraded:
-// an operator that starts is not available yet.
+// condition checks the change of a condition. A condition that is new or was Unknown is checked only for Degraded,
+// because an operator is not available at its start.
 func (m *Monitor) condition(
 	before, after configv1.ClusterOperatorStatusCondition, name configv1.ClusterStatusConditionType,
 ) {
@@ -138,7 +138,7 @@ func isReady(pod *corev1.Pod) bool {
 	})
 }
 
-// Lease observes the operand's lease; nil when it was deleted. A holder that gave the lease up and takes it again
+// Lease observes the operand's lease; nil when it was deleted. A holder that releases the lease and acquires it again
 // is the same.
 func (m *Monitor) Lease(lease *coordinationv1.Lease) {
 	m.mutex.Lock()
@@ -215,14 +215,14 @@ func (m *Monitor) Node(node *corev1.Node, exists bool) {
 	m.state.initialized[node.Name] = !waits
 }
 
-// Lost notes that a watch could not go on where it was interrupted.
+// Lost records that a watch could not resume where it was interrupted.
 func (m *Monitor) Lost(what string, err error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.require(gap, "watch of "+what, err.Error())
 }
 
-// Missed notes how far a watch is behind the API server at the end of a step.
+// Missed records how far a watch is behind the API server at the end of a step.
 func (m *Monitor) Missed(what string, objects []metav1.Object) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -34,7 +34,7 @@ const (
 	catchUpLimit   = 30 * time.Second
 )
 
-// source is one watch: which objects, and who observes them.
+// source is one watch: its objects and its observer.
 type source struct {
 	name    string
 	client  dynamic.ResourceInterface
@@ -46,14 +46,14 @@ type source struct {
 	seen map[string]string
 }
 
-// Watches feed a Monitor. Their owner cancels the context that they were started with and then calls Wait.
+// Watches feed a Monitor. The owner cancels their context and then calls Wait.
 type Watches struct {
 	monitor *Monitor
 	sources []*source
 	group   sync.WaitGroup
 }
 
-// Watch starts to feed the monitor from the API server until ctx ends. A kind that is not served yet is waited for.
+// Watch feeds the monitor from the API server until ctx ends. It waits for resources that are not served yet.
 func (m *Monitor) Watch(ctx context.Context, client dynamic.Interface) *Watches {
 	w := &Watches{monitor: m, sources: m.sources(client)}
 	for _, s := range w.sources {
@@ -108,7 +108,7 @@ func orNil[T any](object *T, exists bool) *T {
 	return object
 }
 
-// observing converts what a dynamic client returns.
+// observing converts the objects of a dynamic client.
 func observing[T any](observe func(*T, bool)) func(*unstructured.Unstructured, bool) error {
 	return func(object *unstructured.Unstructured, exists bool) error {
 		typed := new(T)
@@ -120,14 +120,13 @@ func observing[T any](observe func(*T, bool)) func(*unstructured.Unstructured, b
 	}
 }
 
-// follow lists and watches. A watch that ends goes on where it was, also after an outage of the API server. Only
-// when the server does not have that resource version any more is the list read again, and the monitor told that
-// events may be lost.
+// follow lists and watches. A watch that ends resumes at its last version, even after an outage of the API server. If
+// the server no longer has that version, follow lists again and reports to the monitor that events may be lost.
 func (w *Watches) follow(ctx context.Context, s *source) {
 	_ = wait.PollUntilContextCancel(ctx, relistInterval, true, func(ctx context.Context) (bool, error) {
 		version, err := s.list(ctx)
 		if err != nil {
-			// The kind is not served yet, or the API server is away; nothing is lost by either.
+			// The resource is not served yet, or the API server is down; no events are lost.
 			return false, nil //nolint:nilerr // It is tried again.
 		}
 		if err := s.watch(ctx, version); err != nil && ctx.Err() == nil {
@@ -137,7 +136,7 @@ func (w *Watches) follow(ctx context.Context, s *source) {
 	})
 }
 
-// list observes what there is, and that what was there is gone.
+// list observes the existing objects and the deletion of others.
 func (s *source) list(ctx context.Context) (version string, err error) {
 	list, err := s.client.List(ctx, s.options)
 	if err != nil {
@@ -175,7 +174,7 @@ func (s *source) see(object *unstructured.Unstructured, exists bool) error {
 	return nil
 }
 
-// watch observes events until ctx ends or the watch cannot go on where it was.
+// watch observes events until ctx ends or the watch cannot resume.
 func (s *source) watch(ctx context.Context, version string) error {
 	watcher, err := toolswatch.NewRetryWatcherWithContext(ctx, version, watchFunc(
 		func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
@@ -204,7 +203,7 @@ func (f watchFunc) WatchWithContext(ctx context.Context, options metav1.ListOpti
 	return f(ctx, options)
 }
 
-// CatchUp waits until the monitor has seen everything that the API server has now. What it does not see in time is a
+// CatchUp waits until the monitor has seen the API server's current state. What it does not see in time is a
 // violation.
 func (w *Watches) CatchUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, catchUpLimit)
@@ -232,8 +231,8 @@ func (w *Watches) CatchUp(ctx context.Context) error {
 	return nil
 }
 
-// behind returns the objects of the list that were seen only in an older state, and those that were seen but are
-// gone. Resource versions of one kind grow.
+// behind returns the listed objects that were seen only in an older version, and the seen objects that no longer
+// exist. Resource versions of one resource grow.
 func (s *source) behind(list *unstructured.UnstructuredList) []metav1.Object {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

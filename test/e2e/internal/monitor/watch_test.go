@@ -22,7 +22,7 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 )
 
-// served is an API server whose nodes the test decides.
+// served is an API server whose nodes the test controls.
 type served struct {
 	dynamic.Interface
 	nodes   atomic.Pointer[unstructured.UnstructuredList]
@@ -131,7 +131,7 @@ func TestResourceVersionsAreNumbers(t *testing.T) {
 	require.False(t, older("10", "10"))
 }
 
-// nodesCaughtUp is CatchUp for the one source that the test decides.
+// nodesCaughtUp is CatchUp for the source that the test controls.
 func nodesCaughtUp(t *testing.T, w *Watches) error {
 	t.Helper()
 	for _, s := range w.sources {
@@ -141,7 +141,7 @@ func nodesCaughtUp(t *testing.T, w *Watches) error {
 		nodes := &Watches{monitor: w.monitor, sources: []*source{s}}
 		return nodes.CatchUp(t.Context())
 	}
-	return errors.New("nobody watches nodes")
+	return errors.New("no watch of nodes")
 }
 
 func texts(m *Monitor) []string {

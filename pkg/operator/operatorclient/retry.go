@@ -17,21 +17,22 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 )
 
-// catchUp is how long the cache is given to see a resource that another write has changed.
+// catchUp is how long UpdateOperatorSpec waits for the cache after a conflict.
 const (
 	catchUp         = 5 * time.Second
 	catchUpInterval = 50 * time.Millisecond
 )
 
-// patient is a client that does not give up an update of the spec because something else changed: many controllers write
-// the status, and all of them at once when the resource is created again. v1helpers.UpdateSpec tries for a third of a
-// second, and library-go's config observer then reports Degraded.
-type patient struct {
+// retryingClient is a client that retries an update of the spec after a conflict with a change of another part. Many
+// controllers write the status, and all of them at once when the resource is recreated. v1helpers.UpdateSpec retries
+// for only a third of a second, and library-go's config observer then reports Degraded.
+type retryingClient struct {
 	v1helpers.StaticPodOperatorClient
 }
 
-// UpdateOperatorSpec returns a conflict only if the spec is another one than the caller saw, or if the conflicts do not end.
-func (c patient) UpdateOperatorSpec(ctx context.Context, version string, spec *operatorv1.OperatorSpec) (*operatorv1.OperatorSpec, string, error) {
+// UpdateOperatorSpec returns a conflict only if another client changed the spec, or if the conflicts last for
+// catchUp.
+func (c retryingClient) UpdateOperatorSpec(ctx context.Context, version string, spec *operatorv1.OperatorSpec) (*operatorv1.OperatorSpec, string, error) {
 	seen, _, cached, err := c.GetOperatorState()
 	if err != nil {
 		return nil, "", err
@@ -66,28 +67,28 @@ func (c patient) UpdateOperatorSpec(ctx context.Context, version string, spec *o
 	return updated, updatedVersion, err
 }
 
-// gone is the error while the resource does not exist.
-var gone = apierrors.NewNotFound(ccmv1.Resource.GroupResource(), Instance).Error()
+// notFoundMessage is the error message while the resource does not exist.
+var notFoundMessage = apierrors.NewNotFound(ccmv1.Resource.GroupResource(), Instance).Error()
 
-// ApplyOperatorStatus drops a status that says of the resource that it does not exist: it has been created again since,
-// and its arrival makes every controller sync.
-func (c patient) ApplyOperatorStatus(ctx context.Context, fieldManager string, status *applyoperatorv1.OperatorStatusApplyConfiguration) error {
-	if status != nil && saysGone(status.Conditions) {
+// ApplyOperatorStatus drops a status with the message that the resource does not exist. The resource has been
+// recreated since, and its event makes every controller sync.
+func (c retryingClient) ApplyOperatorStatus(ctx context.Context, fieldManager string, status *applyoperatorv1.OperatorStatusApplyConfiguration) error {
+	if status != nil && reportsNotFound(status.Conditions) {
 		return nil
 	}
 	return c.StaticPodOperatorClient.ApplyOperatorStatus(ctx, fieldManager, status)
 }
 
-// ApplyStaticPodOperatorStatus is described at ApplyOperatorStatus.
-func (c patient) ApplyStaticPodOperatorStatus(ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration) error {
-	if status != nil && saysGone(status.Conditions) {
+// ApplyStaticPodOperatorStatus drops the same status as ApplyOperatorStatus.
+func (c retryingClient) ApplyStaticPodOperatorStatus(ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration) error {
+	if status != nil && reportsNotFound(status.Conditions) {
 		return nil
 	}
 	return c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(ctx, fieldManager, status)
 }
 
-func saysGone(conditions []applyoperatorv1.OperatorConditionApplyConfiguration) bool {
+func reportsNotFound(conditions []applyoperatorv1.OperatorConditionApplyConfiguration) bool {
 	return slices.ContainsFunc(conditions, func(c applyoperatorv1.OperatorConditionApplyConfiguration) bool {
-		return ptr.Deref(c.Status, "") == operatorv1.ConditionTrue && strings.Contains(ptr.Deref(c.Message, ""), gone)
+		return ptr.Deref(c.Status, "") == operatorv1.ConditionTrue && strings.Contains(ptr.Deref(c.Message, ""), notFoundMessage)
 	})
 }

@@ -1,6 +1,6 @@
-// Package findings is what the commands share that check a cluster's configuration from files: the flags that name the files,
-// how findings are printed, and what the exit codes mean.
-package findings
+// Package diagnostics is shared by the commands that check a cluster's configuration from files: their flags, the
+// format of diagnostics, and the exit codes.
+package diagnostics
 
 import (
 	"fmt"
@@ -16,38 +16,39 @@ import (
 
 // The exit codes.
 const (
-	// Accepted says that there are no errors; there may be warnings.
+	// Accepted means that there are no errors; there may be warnings.
 	Accepted = 0
-	// Refused says that there are errors.
-	Refused = 1
-	// Unusable says that nothing was checked: bad flags, or files that cannot be read or hold something else.
+	// Rejected means that there are errors.
+	Rejected = 1
+	// Unusable means that nothing was checked: the flags are invalid, or a file cannot be read or has unexpected
+	// content.
 	Unusable = 2
 )
 
-// ExitCodes is the paragraph of the help about them.
-const ExitCodes = "The exit code is 0 when there are no errors, 1 when there are, and 2 when the input cannot be used, in which case the\n" +
-	"last line on stderr says why."
+// ExitCodes describes the exit codes in the commands' help.
+const ExitCodes = "The exit code is 0 without errors, 1 with errors, and 2 if the input cannot be used. In the last case the last line\n" +
+	"on stderr has the reason."
 
 // AddFlags adds the flags that name the files.
 func AddFlags(cmd *cobra.Command, request *offline.Request) {
 	fs := cmd.Flags()
 	fs.StringVar(&request.Infrastructure, "infra-config-file", "",
-		"File with the Infrastructure; without it one of the rendered manifests has to be it.")
+		"File with the Infrastructure. Default: the Infrastructure among the rendered manifests.")
 	fs.StringVar(&request.CloudConfig, "cloud-config-file", "",
-		"File with the ConfigMap that holds the cloud configuration; without it the one that the cluster would use is looked for in the rendered manifests.")
+		"File with the ConfigMap with the cloud configuration. Default: the ConfigMap among the rendered manifests that the cluster would use.")
 	fs.StringSliceVar(&request.Manifests, "rendered-manifest-files", nil,
-		"Files or folders with the installer's manifests, or with objects of a cluster: Secrets with credentials, Proxy, FeatureGate, Network and "+
-			"the CloudControllerManager count.")
+		"Files or directories with the installer's manifests, or with objects of a cluster: Secrets with credentials, Proxy, FeatureGate, "+
+			"Network and CloudControllerManager are used.")
 	fs.StringVar(&request.PayloadVersion, "payload-version", "",
-		"Version of the release, whose entry in the FeatureGate counts; without it the only entry does.")
+		"Version of the release, which selects the FeatureGate's entry. Default: the only entry.")
 	for _, name := range []string{"infra-config-file", "cloud-config-file", "rendered-manifest-files"} {
 		// The flag was added above.
 		_ = cmd.MarkFlagFilename(name, "yaml", "yml", "json")
 	}
 }
 
-// Run makes run what the command does, with the exit code that it returns. An error is the last line on stderr, whatever the
-// root command makes of errors, and makes the code Unusable; so does everything that is wrong with the flags.
+// Run sets the command's Run function, which exits with the code that run returns. An error, or an invalid flag, is
+// printed as the last line on stderr and exits with Unusable. The root command's error handling does not apply.
 func Run(cmd *cobra.Command, run func() (code int, err error)) {
 	fail := func(err error) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.Name(), printable.Line(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")))
@@ -60,7 +61,7 @@ func Run(cmd *cobra.Command, run func() (code int, err error)) {
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	cmd.Run = func(_ *cobra.Command, args []string) {
 		if len(args) > 0 {
-			fail(fmt.Errorf("unexpected argument %q: every input is given by a flag", args[0]))
+			fail(fmt.Errorf("unexpected argument %q: use flags for all inputs", args[0]))
 		}
 		code, err := run()
 		if err != nil {
@@ -70,10 +71,10 @@ func Run(cmd *cobra.Command, run func() (code int, err error)) {
 	}
 }
 
-// Code is the exit code of a report.
+// Code returns the exit code of a report.
 func Code(report *offline.Report) int {
 	if report.Count(diagnostic.Error) > 0 {
-		return Refused
+		return Rejected
 	}
 	return Accepted
 }

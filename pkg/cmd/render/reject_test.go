@@ -19,7 +19,7 @@ const (
 	rootSecret = secretFile + ": secret/openstack-credentials in kube-system"
 )
 
-// withConfig replaces the user's cloud configuration and the copy that cluster-config-operator made of it.
+// withConfig replaces the user's cloud configuration and cluster-config-operator's copy.
 func withConfig(from, to string) func(node) {
 	return func(n node) {
 		n.edit(cloudFile, from, to)
@@ -36,7 +36,7 @@ func withSecret(data string) func(node) {
 
 const correctInfra = "correct spec.cloudConfig of manifests/cluster-infrastructure-02-config.yml: infrastructure.config.openshift.io/cluster"
 
-func TestRefusedInputLeavesNothingBehind(t *testing.T) {
+func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(node)
 		flags   []string
@@ -48,11 +48,11 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"an argument": {
 			flags:   []string{"manifests"},
-			message: "unexpected argument \"manifests\": every input is given by a flag",
+			message: "unexpected argument \"manifests\": use flags for all inputs",
 		},
-		"no output folder": {
+		"no output directory": {
 			flags:   []string{"--asset-output-dir="},
-			message: "--asset-output-dir is required: give the folder to write to",
+			message: "--asset-output-dir is required: specify the output directory",
 		},
 		"a cloud config that names another Secret": {
 			prepare: withConfig("secret-name = openstack-credentials", "secret-name = other"),
@@ -60,15 +60,15 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"a pull policy that does not exist": {
 			flags:   []string{"--manifest-image-pull-policy=Sometimes"},
-			message: "--manifest-image-pull-policy is \"Sometimes\": give Always, IfNotPresent or Never",
+			message: "--manifest-image-pull-policy is \"Sometimes\": specify Always, IfNotPresent or Never",
 		},
-		"a relative folder on the host": {
+		"a relative directory on the host": {
 			flags:   []string{"--manifest-secrets-host-path=secrets"},
-			message: "--manifest-secrets-host-path is \"secrets\": give an absolute path",
+			message: "--manifest-secrets-host-path is \"secrets\": specify an absolute path",
 		},
 		"an empty namespace": {
 			flags:   []string{"--manifest-namespace="},
-			message: "--manifest-namespace is empty: give a namespace or leave the flag out",
+			message: "--manifest-namespace is empty: specify a namespace or omit the flag",
 		},
 		"an infrastructure file that is missing": {
 			flags:   []string{"--infra-config-file=missing.yaml"},
@@ -79,7 +79,7 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 			flags:   []string{"--infra-config-file=infra.yaml"},
 			message: "infra.yaml: there is no object in it: fill or remove it",
 		},
-		"an infrastructure file that is a folder": {
+		"an infrastructure file that is a directory": {
 			flags:   []string{"--infra-config-file=manifests"},
 			message: "manifests cannot be read: is a directory",
 		},
@@ -118,7 +118,7 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 		"a manifest twice and differently": {prepare: func(n node) {
 			n.write("manifests/zz.yaml", strings.ReplaceAll(n.read(secretFile), "clouds.conf", "clouds.toml"))
 		}, message: "manifests/99_cloud-creds-secret.yaml and manifests/zz.yaml define secret/openstack-credentials in kube-system differently: keep one of them"},
-		"a manifest folder that is missing": {
+		"a manifest directory that is missing": {
 			flags:   []string{"--rendered-manifest-files=nowhere"},
 			message: "nowhere cannot be read: no such file or directory",
 		},
@@ -160,7 +160,7 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 			prepare: withConfig("[Global]", "[Global"),
 			message: userConfig + ", line 1:1 of the value of key config: the header of section [Global] is not closed: write \"]\" behind the name",
 		},
-		"a cloud config with a value that the provider refuses": {
+		"a cloud config with a value that the provider rejects": {
 			prepare: withConfig("floating-network-id", "enabled = perhaps\n    floating-network-id"),
 			message: userConfig + ", line 8:11 of the value of key config: enabled is \"perhaps\", but wants true or false",
 		},
@@ -182,7 +182,7 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 		}, flags: []string{"--cloud-config-file="}, message: "manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, key config: there is no such key, the object has no data; add the key, or " + correctInfra},
 		"a cloud config that is binary": {prepare: func(n node) {
 			n.write(cloudFile, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cloud-provider-config, namespace: openshift-config}\nbinaryData: {config: AAE=}\n")
-		}, flags: []string{"--cloud-config-file="}, message: "manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, key config: it holds binary data, which no file on a node is made from; store it as plain text in UTF-8"},
+		}, flags: []string{"--cloud-config-file="}, message: "manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, key config: binary data is not supported; store the value as UTF-8 text"},
 		"a cloud config that nothing names": {prepare: func(n node) {
 			n.edit(infraFile, "  cloudConfig:\n    key: config\n    name: cloud-provider-config\n", "  cloudConfig: {}\n")
 		}, flags: []string{"--cloud-config-file="}, message: "manifests/99_cloud-creds-secret.yaml: secret/openstack-credentials in kube-system, line 11:13 of the value of key clouds.yaml: cacert is \"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line"},
@@ -191,7 +191,7 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 				n.edit(cloudFile, "data:\n  ca-bundle.pem: |\n", "binaryData: {ca-bundle.pem: AAE=}\ndata:\n  other: |\n")
 			},
 			flags:   []string{"--cloud-config-file="},
-			message: userConfig + ", key ca-bundle.pem: it holds binary data, which no file on a node is made from; store it as plain text in UTF-8",
+			message: userConfig + ", key ca-bundle.pem: binary data is not supported; store the value as UTF-8 text",
 		},
 		"a generated cloud config that is broken where the user's is not": {
 			prepare: func(n node) { n.edit(generatedFile, "[LoadBalancer]", "[LoadBalancer") },
@@ -239,11 +239,11 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 		}, message: "image-references, key openstack-cloud-controller-manager: there is no image of the cloud-controller-manager for platform openstack; the release must name it"},
 		"image references that are something else": {
 			flags:   []string{"--image-references=" + cloudFile},
-			message: "manifests/cloud-provider-config.yaml has to hold exactly one ImageStream: give the release's image-references",
+			message: "manifests/cloud-provider-config.yaml must have exactly one ImageStream: specify the release's image-references",
 		},
 		"image references that contradict the flag": {
 			flags:   []string{"--manifest-image=example.com/ccm:1"},
-			message: "--manifest-image is example.com/ccm:1, but image-references has quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:2222222222222222222222222222222222222222222222222222222222222222 for openstack-cloud-controller-manager: give one of them, or the same",
+			message: "--manifest-image is example.com/ccm:1, but image-references has quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:2222222222222222222222222222222222222222222222222222222222222222 for openstack-cloud-controller-manager: specify only one, or the same image",
 		},
 		"a feature gate without the release": {
 			flags:   []string{"--payload-version=4.23.0"},
@@ -298,19 +298,19 @@ func TestRefusedInputLeavesNothingBehind(t *testing.T) {
 			flags:   []string{"--system-trust-bundle=trust"},
 			message: "trust cannot be read: is a directory",
 		},
-		"an output folder that is a file": {
+		"an output directory that is a file": {
 			flags:   []string{"--asset-output-dir=image-references"},
 			message: "image-references/config/cloud-controller-manager-trusted-ca-ca-bundle.crt cannot be read: not a directory",
 		},
-		"an output that is a folder": {
+		"an output that is a directory": {
 			flags:   []string{"--config-output-file=manifests"},
-			message: "manifests is a folder where a file has to be written: remove it or give another folder",
+			message: "manifests is a directory, but must be a file: remove it or specify another directory",
 		},
 		"two outputs in one place": {
 			flags:   []string{"--config-output-file=out/bootstrap-manifests/../bootstrap-manifests/cloud-controller-manager-pod.yaml"},
-			message: "two outputs would be written to out/bootstrap-manifests/cloud-controller-manager-pod.yaml: give another --config-output-file",
+			message: "two outputs have the path out/bootstrap-manifests/cloud-controller-manager-pod.yaml: specify another --config-output-file",
 		},
-		"a folder below a file": {
+		"a directory below a file": {
 			flags:   []string{"--config-output-file=image-references/config.yaml"},
 			message: "image-references/config.yaml cannot be read: not a directory",
 		},

@@ -34,13 +34,13 @@ const (
 )
 
 func TestACleanConfiguration(t *testing.T) {
-	require.Equal(t, result{stdout: clean + "\n"}, newFolder(t).run())
+	require.Equal(t, result{stdout: clean + "\n"}, newWorkspace(t).run())
 	require.Equal(t, result{stdout: lines(`{`, `  "findings": [],`, `  "errors": 0,`, `  "warnings": 0,`, `  "platform": "openstack",`, `  "remarks": [`, `    "`+noSecret+`"`, `  ]`, `}`)},
-		newFolder(t).run("--output=json"))
+		newWorkspace(t).run("--output=json"))
 }
 
-func TestWarningsAloneRefuseNothing(t *testing.T) {
-	f := newFolder(t)
+func TestWarningsAloneRejectNothing(t *testing.T) {
+	f := newWorkspace(t)
 	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n    secret-name = openstack-credentials\n")
 	require.Equal(t, result{stdout: lines(
 		"cloud.yaml:9:5: warning: secret-name in [Global] is dropped: the external provider reads its credentials from a file",
@@ -48,8 +48,8 @@ func TestWarningsAloneRefuseNothing(t *testing.T) {
 	)}, f.run())
 }
 
-func TestFindingsPointIntoTheFile(t *testing.T) {
-	// The mistake is in the second line of the text, at column 3.
+func TestDiagnosticsPointIntoTheFile(t *testing.T) {
+	// The typo is in the second line of the value, at column 3.
 	const text = "[Global]\n  regoin = one\n"
 	for name, test := range map[string]struct{ file, place string }{
 		"in a literal block":            {configMap + "  config: |\n    [Global]\n      regoin = one\n", "cloud.yaml:9:7"},
@@ -67,7 +67,7 @@ func TestFindingsPointIntoTheFile(t *testing.T) {
 			"  config: *a\n", "cloud.yaml:7:9"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFolder(t)
+			f := newWorkspace(t)
 			f.write("cloud.yaml", test.file)
 			require.Equal(t, result{code: 1, stdout: lines(test.place+": error: "+typo, oneError)}, f.run())
 		})
@@ -86,7 +86,7 @@ func TestWhichKeyIsTheCloudConfiguration(t *testing.T) {
 		"the operator's in the managed ConfigMap": {"key: config", managed + "  config" + good + "  cloud.conf" + bad, "cloud.yaml:11:5"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFolder(t)
+			f := newWorkspace(t)
 			f.write("infra.yaml", strings.Replace(infrastructure("OpenStack"), "key: config", test.infra, 1))
 			f.write("cloud.yaml", test.file)
 			require.Equal(t, result{code: 1, stdout: lines(test.place+": error: "+typo, oneError)}, f.run())
@@ -103,7 +103,7 @@ func TestAKeyThatTheInfrastructureDoesNotNameIsNotRead(t *testing.T) {
 		"another case of the name of the key": {"key: config", "  Config: |\n    [Global]\n", "config", "Config"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFolder(t)
+			f := newWorkspace(t)
 			f.write("infra.yaml", strings.Replace(infrastructure("OpenStack"), "key: config", test.infra, 1))
 			f.write("cloud.yaml", configMap+test.file)
 			got := f.run()
@@ -124,7 +124,7 @@ func TestAConfigMapThatNoInfrastructureNamesIsReadUnderItsLikelyKey(t *testing.T
 		"the only key beside the CA bundle": "  ca-bundle.pem: \"\"\n  my-config: |\n    [Global]\n    regoin = one\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFolder(t)
+			f := newWorkspace(t)
 			f.write("infra.yaml", strings.Replace(infrastructure("OpenStack"), "  cloudConfig:\n    name: cloud-provider-config\n    key: config\n", "", 1))
 			f.write("cloud.yaml", configMap+file)
 			got := f.run()
@@ -138,7 +138,7 @@ func TestAConfigMapThatNoInfrastructureNamesIsReadUnderItsLikelyKey(t *testing.T
 func TestALineInAMessageIsOneOfTheFile(t *testing.T) {
 	const twice = "[Global]\nregion = one\nregion = two\n"
 	infra := infrastructure
-	for name, test := range map[string]struct{ platform, file, finding string }{
+	for name, test := range map[string]struct{ platform, file, diagnostic string }{
 		"in a literal block": {
 			"OpenStack", configMap + "  config: |\n" + indent(twice),
 			"cloud.yaml:10:5: error: duplicate key region in [Global]: keep one (see line 9)",
@@ -169,11 +169,11 @@ func TestALineInAMessageIsOneOfTheFile(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFolder(t)
+			f := newWorkspace(t)
 			f.write("infra.yaml", infra(test.platform))
 			f.write("cloud.yaml", test.file)
 			got := f.run()
-			require.Contains(t, strings.Split(got.stdout, "\n"), test.finding, got.stdout+got.stderr)
+			require.Contains(t, strings.Split(got.stdout, "\n"), test.diagnostic, got.stdout+got.stderr)
 		})
 	}
 }
@@ -219,7 +219,7 @@ func TestAListIsReadWithThePlacesOfItsItems(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFolder(t)
+			f := newWorkspace(t)
 			for file, data := range test.files {
 				f.write(file, data)
 			}
@@ -238,7 +238,7 @@ func TestAPlatformTypeThatTheAPIDoesNotHaveIsAnError(t *testing.T) {
 		"Moonbase":   `unknown platform type "Moonbase"`,
 	} {
 		t.Run(platform, func(t *testing.T) {
-			f := newFolder(t)
+			f := newWorkspace(t)
 			f.write("infra.yaml", infrastructure(platform))
 			require.Equal(t, result{code: 1, stdout: lines(
 				"infra.yaml:15:5: error: status.platformStatus.type: "+message,
@@ -249,7 +249,7 @@ func TestAPlatformTypeThatTheAPIDoesNotHaveIsAnError(t *testing.T) {
 }
 
 func TestWhatStandsInTheConfigMapInsteadOfAConfiguration(t *testing.T) {
-	for name, test := range map[string]struct{ file, finding string }{
+	for name, test := range map[string]struct{ file, diagnostic string }{
 		"no data": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
 			"cloud.yaml:1:1: error: key config: there is no such key, the object has no data; add the key, or correct spec.cloudConfig.key in infra.yaml",
@@ -260,7 +260,7 @@ func TestWhatStandsInTheConfigMapInsteadOfAConfiguration(t *testing.T) {
 		},
 		"binary data": {
 			strings.Replace(configMap, "\ndata:", "\nbinaryData:", 1) + "  config: W0dsb2JhbF0K\n",
-			"cloud.yaml:7:3: error: it holds binary data, which no file on a node is made from; store it as plain text in UTF-8",
+			"cloud.yaml:7:3: error: binary data is not supported; store the value as UTF-8 text",
 		},
 		"nothing under the key": {
 			configMap + "  config: \"\"\n",
@@ -276,18 +276,18 @@ func TestWhatStandsInTheConfigMapInsteadOfAConfiguration(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFolder(t)
+			f := newWorkspace(t)
 			f.write("cloud.yaml", test.file)
 			got := f.run()
 			require.Equal(t, 1, got.code)
-			require.Contains(t, strings.Split(got.stdout, "\n"), test.finding)
+			require.Contains(t, strings.Split(got.stdout, "\n"), test.diagnostic)
 			require.Empty(t, got.stderr)
 		})
 	}
 }
 
 func TestAConfigurationAsLargeAsAConfigMapCanBe(t *testing.T) {
-	f := newFolder(t)
+	f := newWorkspace(t)
 	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n"+strings.Repeat("    regoin = one\n", 1<<20/16))
 	got := f.run()
 	require.Equal(t, 1, got.code)
@@ -300,18 +300,18 @@ func TestAPlatformWhereNothingRunsIsClean(t *testing.T) {
 		"None": infrastructure("None"), "BareMetal": infrastructure("BareMetal"), "External": infrastructure("External"), "oVirt": infrastructure("oVirt"),
 	} {
 		t.Run(platform, func(t *testing.T) {
-			f := newFolder(t)
+			f := newWorkspace(t)
 			f.write("infra.yaml", infra)
-			const remark = " has no cloud-controller-manager: nothing is checked"
-			require.Equal(t, result{stdout: "platform " + platform + remark + "\n"}, f.run())
+			const message = " has no cloud-controller-manager: nothing is checked"
+			require.Equal(t, result{stdout: "platform " + platform + message + "\n"}, f.run())
 			require.Equal(t, result{stdout: lines(`{`, `  "findings": [],`, `  "errors": 0,`, `  "warnings": 0,`, `  "platform": "none",`,
-				`  "remarks": [`, `    "platform `+platform+remark+`"`, `  ]`, `}`)}, f.run("-o", "json"))
+				`  "remarks": [`, `    "platform `+platform+message+`"`, `  ]`, `}`)}, f.run("-o", "json"))
 		})
 	}
 }
 
 func TestAnInfrastructureThatLacksWhatTheOperandNeeds(t *testing.T) {
-	f := newFolder(t)
+	f := newWorkspace(t)
 	f.write("infra.yaml", strings.NewReplacer("  apiServerInternalURI: https://api-int.ostest.example.com:6443\n", "", "  infrastructureName: ostest-x7k2p\n", "").
 		Replace(infrastructure("OpenStack")))
 	require.Equal(t, result{code: 1, stdout: lines(
@@ -368,7 +368,7 @@ func TestManifests(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFolder(t)
+			f := newWorkspace(t)
 			for name, data := range test.files {
 				if data == configMap { // Not the cloud configuration.
 					data = strings.Replace(data, "cloud-provider-config", "other", 1)
@@ -385,7 +385,7 @@ func indent(text string) string {
 }
 
 func TestManifestsAloneAreEnough(t *testing.T) {
-	f := newFolder(t)
+	f := newWorkspace(t)
 	f.write("manifests/infra.yaml", infrastructure("OpenStack"))
 	f.write("manifests/gate.yaml", featureGate)
 	f.write("manifests/secret.yaml", secret+"stringData:\n  clouds.yaml: |\n"+indent(clouds))
@@ -397,7 +397,7 @@ func TestManifestsAloneAreEnough(t *testing.T) {
 }
 
 func TestTheCloudsCAStandsBesideTheUsersConfigurationOnly(t *testing.T) {
-	f := newFolder(t)
+	f := newWorkspace(t)
 	const config = "  config: |\n    [Global]\n    ca-file = /etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\n"
 	f.write("manifests/cloud.yaml", configMap+config+"  ca-bundle.pem: none\n")
 	f.write("cloud.yaml", strings.NewReplacer("cloud-provider-config", "kube-cloud-config", "openshift-config", "openshift-config-managed").Replace(configMap)+

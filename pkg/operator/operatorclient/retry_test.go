@@ -19,8 +19,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
-// changing serves a resource that others change: each update of any version but the last is a conflict, after which the
-// watch tells the next version.
+// changing serves a resource that other clients change: each update of any version but the last is a conflict. The
+// watch then delivers the next version.
 func changing(t *testing.T, versions ...string) *rest.Config {
 	t.Helper()
 	next := make(chan string, len(versions))

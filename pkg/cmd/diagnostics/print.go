@@ -1,4 +1,4 @@
-package findings
+package diagnostics
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
-// The sequences of a terminal that the colours are made of.
+// The terminal sequences of the colors.
 const (
 	bold   = "\x1b[1m"
 	red    = "\x1b[1;31m"
@@ -22,21 +22,21 @@ const (
 	plain  = "\x1b[0m"
 )
 
-// UseColor tells whether what is written to out may have colours: on a terminal, unless the variable NO_COLOR has a value.
+// UseColor reports whether output to out has colors: out is a terminal, and the variable NO_COLOR is empty.
 func UseColor(out io.Writer) bool {
 	file, is := out.(*os.File)
 	return is && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
 }
 
-// Print writes findings as lines.
-func Print(out io.Writer, findings []diagnostic.Diagnostic, color bool) error {
+// Print writes each diagnostic as a line.
+func Print(out io.Writer, diagnostics []diagnostic.Diagnostic, color bool) error {
 	var errs []error
-	for _, f := range findings {
-		f.File, f.Message = printable.Line(f.File), printable.Line(f.Message)
-		line := f.String()
+	for _, d := range diagnostics {
+		d.File, d.Message = printable.Line(d.File), printable.Line(d.Message)
+		line := d.String()
 		if color {
-			severity := map[diagnostic.Severity]string{diagnostic.Error: red, diagnostic.Warning: yellow}[f.Severity]
-			line = fmt.Sprintf("%s%s:%s %s%s:%s %s", bold, f.Place(), plain, severity, f.Severity, plain, f.Message)
+			severity := map[diagnostic.Severity]string{diagnostic.Error: red, diagnostic.Warning: yellow}[d.Severity]
+			line = fmt.Sprintf("%s%s:%s %s%s:%s %s", bold, d.Place(), plain, severity, d.Severity, plain, d.Message)
 		}
 		_, err := fmt.Fprintln(out, line)
 		errs = append(errs, err)
@@ -44,17 +44,17 @@ func Print(out io.Writer, findings []diagnostic.Diagnostic, color bool) error {
 	return WriteError(errors.Join(errs...))
 }
 
-// PrintRemarks writes what was not checked, a line each.
-func PrintRemarks(out io.Writer, remarks []string) error {
-	for _, remark := range remarks {
-		if _, err := fmt.Fprintln(out, printable.Line(remark)); err != nil {
+// PrintUnchecked writes a line for each input that was not checked.
+func PrintUnchecked(out io.Writer, messages []string) error {
+	for _, message := range messages {
+		if _, err := fmt.Fprintln(out, printable.Line(message)); err != nil {
 			return WriteError(err)
 		}
 	}
 	return nil
 }
 
-// WriteError says that the output is not complete; nil where err is.
+// WriteError returns the error for incomplete output, nil if err is nil.
 func WriteError(err error) error {
 	if err == nil {
 		return nil
@@ -62,15 +62,15 @@ func WriteError(err error) error {
 	return fmt.Errorf("the output cannot be written: %w", offline.Reason(err))
 }
 
-// Counted is a number of things, for example "1 error" or "2 errors".
-func Counted(count int, thing string) string {
+// Counted returns a number with its noun, for example "1 error" or "2 errors".
+func Counted(count int, noun string) string {
 	if count == 1 {
-		return "1 " + thing
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", count, thing)
+	return fmt.Sprintf("%d %ss", count, noun)
 }
 
-// Inputs names the files of a request.
+// Inputs lists the files of a request.
 func Inputs(request offline.Request) string {
 	var files []string
 	for _, file := range append([]string{request.CloudConfig}, request.Manifests...) {

@@ -1,4 +1,4 @@
-package findings
+package diagnostics
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ func TestPrint(t *testing.T) {
 	require.EqualError(t, Print(broken{}, both, false), "the output cannot be written: no space left on device")
 }
 
-// broken refuses everything that is written.
+// broken fails every write.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) {

@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	// page is how many pods are decoded at a time.
+	// page is the page size of a list of pods.
 	page = 250
 
-	// Pods are listed every shortInterval at most, and every longInterval while a node is away or a trouble lasts.
+	// Pods are listed at most every shortInterval, and every longInterval while a node is away or a failure lasts.
 	shortInterval = time.Minute
 	longInterval  = 5 * time.Minute
 
@@ -32,44 +32,45 @@ const (
 	uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 )
 
-// podLabels select the pods of the DaemonSet.
+// podLabels select the DaemonSet's pods.
 var podLabels = labels.SelectorFromSet(operand.NodeManagerLabels())
 
-// census is what one list of the pods showed.
+// census is the result of one list of the pods.
 type census struct {
 	at     time.Time
 	status appsv1.DaemonSetStatus
 
-	// outdated pods have another template than the DaemonSet, pending ones have not started.
+	// outdated is the number of pods with another template than the DaemonSet, pending the number of pods that have
+	// not started.
 	outdated, pending int
 
-	// troubles are the pods that do not run for too long, by node.
-	troubles []trouble
+	// failures are the pods that have failed for longer than the grace period, by node.
+	failures []failure
 
-	// next is when another pod will have waited for too long, or when a crash is forgotten; zero for never.
+	// next is the time until another pod exceeds the grace period or a crash expires, 0 for never.
 	next time.Duration
 }
 
-// of reports whether the DaemonSet has not changed since the census.
-func (s census) of(daemonSet *appsv1.DaemonSet) bool {
+// matches reports whether the DaemonSet's status is the one of the census.
+func (s census) matches(daemonSet *appsv1.DaemonSet) bool {
 	return !s.at.IsZero() && equality.Semantic.DeepEqual(s.status, daemonSet.Status)
 }
 
-// quiet reports whether neither the DaemonSet nor the last list gives a reason to list the pods. The first list of a process finds
-// crashes, which the DaemonSet's status shows only while they last.
-func (c *controller) quiet(daemonSet *appsv1.DaemonSet) bool {
+// isSettled reports whether neither the DaemonSet nor the last census requires a list of the pods. A new process
+// always lists the pods once, because the DaemonSet's status shows a crash only while it lasts.
+func (c *controller) isSettled(daemonSet *appsv1.DaemonSet) bool {
 	return !c.last.at.IsZero() && daemonSet.Status.NumberUnavailable == 0 && outdatedNodes(daemonSet) <= 0 &&
-		c.last.next == 0 && len(c.last.troubles) == 0
+		c.last.next == 0 && len(c.last.failures) == 0
 }
 
-// look lists the pods if there is a reason to and it is time, and returns when to look again; 0 if something has to happen
+// update lists the pods if necessary and due, and returns the time until the next list, 0 if an event has to come
 // first.
-func (c *controller) look(ctx context.Context, daemonSet *appsv1.DaemonSet) (time.Duration, error) {
+func (c *controller) update(ctx context.Context, daemonSet *appsv1.DaemonSet) (time.Duration, error) {
 	if daemonSet == nil {
 		c.last, c.waits = census{}, nil
 		return 0, nil
 	}
-	if c.quiet(daemonSet) {
+	if c.isSettled(daemonSet) {
 		c.last, c.waits = census{at: c.last.at, status: daemonSet.Status}, nil
 		return 0, nil
 	}
@@ -79,16 +80,16 @@ func (c *controller) look(ctx context.Context, daemonSet *appsv1.DaemonSet) (tim
 	if err := c.list(ctx, daemonSet); err != nil {
 		return 0, err
 	}
-	if c.quiet(daemonSet) {
+	if c.isSettled(daemonSet) {
 		return 0, nil
 	}
 	return c.interval(daemonSet), nil
 }
 
-// interval is how long to wait after the last list.
+// interval returns the time between the last list and the next.
 func (c *controller) interval(daemonSet *appsv1.DaemonSet) time.Duration {
 	switch {
-	case !c.last.of(daemonSet):
+	case !c.last.matches(daemonSet):
 		return shortInterval
 	case c.last.next == 0:
 		return longInterval
@@ -96,7 +97,7 @@ func (c *controller) interval(daemonSet *appsv1.DaemonSet) time.Duration {
 	return min(max(c.last.next, shortInterval), longInterval)
 }
 
-// list makes a new census.
+// list lists the pods and stores the new census.
 func (c *controller) list(ctx context.Context, daemonSet *appsv1.DaemonSet) error {
 	now := c.clock.Now()
 	found := census{at: now, status: daemonSet.Status}
@@ -116,23 +117,24 @@ func (c *controller) list(ctx context.Context, daemonSet *appsv1.DaemonSet) erro
 		if pod.Status.Phase == corev1.PodPending {
 			found.pending++
 		}
-		suspect := c.suspicion(pod, now, waits)
-		if suspect == nil {
+		failing := c.inspectPod(pod, now, waits)
+		if failing == nil {
 			return nil
 		}
-		return c.confirm(ctx, suspect, now, &found)
+		return c.confirm(ctx, failing, now, &found)
 	})
 	if err != nil {
 		return fmt.Errorf("pods of daemonset/%s in %s: %w", operand.NodeManager, operand.Namespace, err)
 	}
-	slices.SortFunc(found.troubles, func(a, b trouble) int { return strings.Compare(a.text, b.text) })
+	slices.SortFunc(found.failures, func(a, b failure) int { return strings.Compare(a.text, b.text) })
 	c.last, c.waits = found, waits
 	return nil
 }
 
-// suspicion returns what seems to keep a pod from running, nil for nothing, and remembers in waits a container that waits.
-func (c *controller) suspicion(pod *corev1.Pod, now time.Time, waits map[types.UID]time.Time) *suspect {
-	s := suspicionOf(pod, now)
+// inspectPod returns what seems to keep a pod from running, nil for nothing. It records in waits when the container
+// began to wait.
+func (c *controller) inspectPod(pod *corev1.Pod, now time.Time, waits map[types.UID]time.Time) *possibleFailure {
+	s := inspect(pod, now)
 	if s == nil || !s.since.IsZero() {
 		return s
 	}
@@ -141,39 +143,40 @@ func (c *controller) suspicion(pod *corev1.Pod, now time.Time, waits map[types.U
 		first = now
 	}
 	waits[pod.UID] = first
-	s.since = beganToWait(pod, first)
+	s.since = waitingSince(pod, first)
 	return s
 }
 
-// confirm adds a suspect to the census. It asks for the Node only of a pod that has waited for too long by itself: the time
-// during which the node was away does not count.
-func (c *controller) confirm(ctx context.Context, s *suspect, now time.Time, found *census) error {
-	if left := patience - now.Sub(s.since); !s.crashes && left > 0 {
-		found.next = sooner(found.next, left)
+// confirm adds a failure to the census. It reads the Node only of a pod that exceeds the grace period, because the
+// time while the node was away does not count.
+func (c *controller) confirm(ctx context.Context, s *possibleFailure, now time.Time, found *census) error {
+	if left := gracePeriod - now.Sub(s.since); !s.crashes && left > 0 {
+		found.next = minPositive(found.next, left)
 		return nil
 	}
-	well, since, err := c.nodeHealth(ctx, s.node)
+	healthy, since, err := c.nodeHealth(ctx, s.node)
 	if err != nil {
 		return err
 	}
 	switch {
-	case !well, s.crashes && !s.since.After(since):
-		// The node is or was the trouble, which is reported by others.
+	case !healthy, s.crashes && !s.since.After(since):
+		// The Node's own failure is or was the cause; other operators report it.
 		return nil
 	case s.crashes:
-		found.next = sooner(found.next, crashWindow-now.Sub(s.since))
-	case patience-now.Sub(since) > 0:
-		found.next = sooner(found.next, patience-now.Sub(since))
+		found.next = minPositive(found.next, crashWindow-now.Sub(s.since))
+	case gracePeriod-now.Sub(since) > 0:
+		found.next = minPositive(found.next, gracePeriod-now.Sub(since))
 		return nil
 	}
-	found.troubles = append(found.troubles, s.trouble)
+	found.failures = append(found.failures, s.failure)
 	return nil
 }
 
-// nodeHealth reports whether a node can be expected to run the pod, and since when: it is Ready, or its kubelet reports that it is
-// not while it waits for the cloud-node-manager, without which it gets no network. A node that does not exist cannot; a pod that has
-// no node yet waits for the scheduler. The list is by name because the operator has the right to list Nodes anyway.
-func (c *controller) nodeHealth(ctx context.Context, name string) (well bool, since time.Time, err error) {
+// nodeHealth reports whether a node should be able to run the pod, and since when. A Ready node is. So is an
+// uninitialized node that its kubelet reports as NotReady, because it gets no network without the cloud-node-manager.
+// A node that does not exist is not; a pod without a node waits for the scheduler. The operator may list Nodes
+// anyway, so this needs no right to get them.
+func (c *controller) nodeHealth(ctx context.Context, name string) (healthy bool, since time.Time, err error) {
 	if name == "" {
 		return true, time.Time{}, nil
 	}
@@ -187,8 +190,8 @@ func (c *controller) nodeHealth(ctx context.Context, name string) (well bool, si
 		node := &list.Items[i]
 		for _, condition := range node.Status.Conditions {
 			if node.Name == name && condition.Type == corev1.NodeReady {
-				well = condition.Status == corev1.ConditionTrue || condition.Status == corev1.ConditionFalse && uninitialized(node)
-				return well, condition.LastTransitionTime.Time, nil
+				healthy = condition.Status == corev1.ConditionTrue || condition.Status == corev1.ConditionFalse && uninitialized(node)
+				return healthy, condition.LastTransitionTime.Time, nil
 			}
 		}
 	}

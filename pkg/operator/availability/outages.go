@@ -1,0 +1,56 @@
+package availability
+
+import "time"
+
+// outages decides when a failure has lasted long enough to be an outage. Its zero value is ready for use.
+//
+// The grace period starts when the operand last worked. For the lease, that is its expiry after the last renewal by a
+// settled process. For readiness, it is the moment when the last Ready pod became unready. A holder that dies before
+// it settles changes neither, so a series of such holders counts as one failure.
+type outages struct {
+	// unreadySince is when the last pod became unready, zero while a pod is Ready.
+	unreadySince time.Time
+	heldUntil    time.Time
+	// granted is when a holder settles that acquired the lease before the deadline. It is granted once per failure.
+	granted time.Time
+}
+
+// observe records v and returns when it becomes an outage, if it is a failure.
+func (o *outages) observe(v verdict, now time.Time) time.Time {
+	if o.heldUntil.IsZero() {
+		// The history before this process is unknown, so the lease's remaining time counts as healthy.
+		o.heldUntil = now.Add(v.leader.runsFor)
+	}
+	if v.ready {
+		o.unreadySince = time.Time{}
+	} else if o.unreadySince.IsZero() {
+		o.unreadySince = now
+	}
+	if v.leader.tenure == leading {
+		o.heldUntil, o.granted = now.Add(v.leader.runsFor), time.Time{}
+	}
+	byReadiness, byLease := o.unreadySince.Add(v.gracePeriod), o.heldUntil.Add(v.gracePeriod)
+	if v.leader.tenure == starting {
+		byLease = o.grant(v.leader.acquired, byLease)
+	}
+	switch {
+	case v.leader.tenure == leading:
+		return byReadiness
+	case v.ready || byLease.Before(byReadiness):
+		return byLease
+	default:
+		return byReadiness
+	}
+}
+
+// grant returns the deadline for a starting holder. A holder that acquired the lease before byLease gets the time to
+// settle, once per failure.
+func (o *outages) grant(acquired, byLease time.Time) time.Time {
+	if settled := acquired.Add(settleTime); o.granted.IsZero() && acquired.Before(byLease) && settled.After(byLease) {
+		o.granted = settled
+	}
+	if o.granted.After(byLease) {
+		return o.granted
+	}
+	return byLease
+}
