@@ -40,24 +40,14 @@ func DomainOf(host string) string {
 	return domain
 }
 
-// IsEndpoint tells whether a request can be sent to the address.
+// IsEndpoint reports whether a request can be sent to the address.
 func IsEndpoint(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+	return confdoc.IsURL(address, "http", "https")
 }
 
 // SameEndpoint tells whether two addresses differ in nothing but a slash at the end.
 func SameEndpoint(a, b string) bool {
 	return strings.TrimRight(a, "/") == strings.TrimRight(b, "/")
-}
-
-// ShownEndpoint is an address as messages show it.
-func ShownEndpoint(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "not a URL"
-	}
-	return confdoc.Quoted(u.Redacted())
 }
 
 // Infrastructure is how messages name the cluster's Infrastructure.

@@ -1,15 +1,24 @@
 package confdoc
 
 import (
+	"net/url"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
 // shownLength is how many characters of a name or value a message shows at most.
 const shownLength = 100
 
-// Quoted is a name or value as messages show it.
+// Quoted is a name or value as messages show it. A password in a URL is not shown.
 func Quoted(text string) string {
+	if strings.Contains(text, "@") && strings.Contains(text, "//") {
+		u, err := url.Parse(text)
+		if err != nil {
+			return "not a URL"
+		}
+		text = u.Redacted()
+	}
 	return strconv.Quote(Cut(text))
 }
 

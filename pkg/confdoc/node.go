@@ -1,56 +1,140 @@
 package confdoc
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // NodeKind is what a value is.
 type NodeKind int
 
-// The kinds of a value.
 const (
 	NullNode NodeKind = iota
 	TextNode
 	BoolNode
 	IntNode
-	floatNode
+	FloatNode
 	ListNode
 	MapNode
 )
 
-// Node is one value.
+// Node is one value of a document in any format. An INI document is a mapping of sections.
 type Node struct {
 	Kind NodeKind
-	// Text is a text without its quotes, or a boolean or number in its usual form.
+	// Text is a string without its quotes, or a boolean or number in its usual form.
 	Text string
-	// written is how a boolean or number stands in the file.
+	// written is a boolean or number as the document has it.
 	written string
+	// Blank says that the key stands alone, without an equals sign, as INI allows.
+	Blank   bool
 	Items   []*Node
 	Entries []*Entry
-	// Line and column are 1-based and count characters; both are 0 for what does not come from the file.
+	// Line and Column are 1-based and count characters; both are 0 for what does not come from the document.
 	Line, Column int
 }
 
 // Entry is a name with its value.
 type Entry struct {
-	Name         string
+	Name string
+	// Sub is the quoted second part of an INI section's header.
+	Sub          string
 	Value        *Node
 	Line, Column int
-	// merged tells that a merge key of YAML brought it in.
+	// merged says that a merge key of YAML brought it in.
 	merged bool
 }
 
-// NewText returns a string that does not come from the file.
+// NewText returns a string that does not come from a document.
 func NewText(text string) *Node { return &Node{Kind: TextNode, Text: text} }
 
-// NewBool returns a boolean that does not come from the file.
-func NewBool(value bool) *Node {
-	return &Node{Kind: BoolNode, Text: fmt.Sprint(value)}
-}
+// NewBool returns a boolean.
+func NewBool(value bool) *Node { return &Node{Kind: BoolNode, Text: fmt.Sprint(value)} }
 
-// NewInt returns a number that does not come from the file.
+// NewInt returns a whole number.
 func NewInt(value int) *Node { return &Node{Kind: IntNode, Text: fmt.Sprint(value)} }
 
-// NewList returns a list that does not come from the file.
+// NewList returns a list.
 func NewList(items ...*Node) *Node { return &Node{Kind: ListNode, Items: items} }
 
-// NewMap returns an empty mapping that does not come from the file.
+// NewMap returns an empty mapping.
 func NewMap() *Node { return &Node{Kind: MapNode} }
+
+// Entry returns the first entry of that name, and in INI without a second one; nil when there is none.
+func (n *Node) Entry(name string) *Entry {
+	if n == nil {
+		return nil
+	}
+	for _, e := range n.Entries {
+		if e.Name == name && e.Sub == "" {
+			return e
+		}
+	}
+	return nil
+}
+
+// Get returns the value at a path of names; nil when there is none.
+func (n *Node) Get(path ...string) *Node {
+	for _, name := range path {
+		e := n.Entry(name)
+		if e == nil {
+			return nil
+		}
+		n = e.Value
+	}
+	return n
+}
+
+// String returns the text of the value at a path of names; empty when there is none.
+func (n *Node) String(path ...string) string {
+	if value := n.Get(path...); value != nil {
+		return value.Text
+	}
+	return ""
+}
+
+// Set gives the name its value: in its place where it is set, otherwise as the last one.
+func (n *Node) Set(name string, value *Node) {
+	if e := n.Entry(name); e != nil {
+		e.Value = value
+		return
+	}
+	n.Entries = append(n.Entries, &Entry{Name: name, Value: value})
+}
+
+// Drop removes all entries of a name and returns them.
+func (n *Node) Drop(name string) []*Entry {
+	var dropped []*Entry
+	n.Entries = slices.DeleteFunc(n.Entries, func(e *Entry) bool {
+		found := e.Name == name && e.Sub == ""
+		if found {
+			dropped = append(dropped, e)
+		}
+		return found
+	})
+	return dropped
+}
+
+// at returns the node, or an empty one at the place of the entry.
+func (e *Entry) at() *Node { return &Node{Line: e.Line, Column: e.Column} }
+
+func isCollection(n *Node) bool { return n.Kind == ListNode || n.Kind == MapNode }
+
+// texts returns the strings of a list.
+func (n *Node) Texts() []string {
+	var texts []string
+	if n != nil {
+		for _, item := range n.Items {
+			texts = append(texts, item.Text)
+		}
+	}
+	return texts
+}
+
+// NewTexts returns a list of strings.
+func NewTexts(texts []string) *Node {
+	list := NewList()
+	for _, text := range texts {
+		list.Items = append(list.Items, NewText(text))
+	}
+	return list
+}

@@ -20,19 +20,19 @@ const (
 
 // alibabaFields is what cloud-provider-alibaba-cloud reads with github.com/ghodss/yaml, which is what sigs.k8s.io/yaml was
 // made from: CloudConfig in pkg/config/cloud_config.go. No Go module proxy has a release of it to compare with.
-var alibabaFields = []confdoc.Field{{Name: "Global", Is: confdoc.ObjectTree, Fields: slices.Concat(
+var alibabaFields = []confdoc.Field{{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(
 	[]confdoc.Field{{Name: "accessKeyID", Secret: true}, {Name: "accessKeySecret", Secret: true}},
-	confdoc.FieldsOf(confdoc.TextTree, "uid", "clusterID", "kubernetesClusterTag", "region", "vpcid", "zoneid", "vswitchid", "serviceBackendType",
+	confdoc.FieldsOf(confdoc.Text, "uid", "clusterID", "kubernetesClusterTag", "region", "vpcid", "zoneid", "vswitchid", "serviceBackendType",
 		"routeTableIDs", "privateZoneId", "featureGates", "resourceGroupID"),
-	confdoc.FieldsOf(confdoc.BoolTree, "disablePublicSLB"),
-	confdoc.FieldsOf(confdoc.IntTree, "nodeMonitorPeriod", "nodeAddrSyncPeriod", "privateZoneRecordTTL",
+	confdoc.FieldsOf(confdoc.Bool, "disablePublicSLB"),
+	confdoc.FieldsOf(confdoc.Int, "nodeMonitorPeriod", "nodeAddrSyncPeriod", "privateZoneRecordTTL",
 		"serviceMaxConcurrentReconciles", "nodeMaxConcurrentReconciles", "routeMaxConcurrentReconciles"),
 )}}
 
 // rewriter is one run of the AlibabaCloud function.
 type rewriter struct {
 	src      clouds.Source
-	config   *confdoc.Tree
+	config   *confdoc.Document
 	findings diagnostic.List
 }
 
@@ -47,65 +47,51 @@ func Rewrite(src clouds.Source) clouds.Result {
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("Global: {}\n")
 	}
-	reader := confdoc.TreeReader{Format: confdoc.YAMLAsJSONTree, Fields: alibabaFields, Input: diagnostic.CloudConfig, Empty: "write at least Global: {}"}
+	reader := confdoc.Reader{
+		Format: confdoc.YAMLAsJSON, Fields: alibabaFields, Input: diagnostic.CloudConfig, Empty: "write at least Global: {}",
+	}
 	a.config = reader.Read(text, &a.findings)
 	a.config.CheckPlaceholders()
+	global := a.config.Value("Global")
+	hasGlobal := a.config.Readable && (global == nil || global.Kind == confdoc.MapNode)
 	if !src.CredentialsUnknown {
-		a.useCredentials()
+		a.useCredentials(hasGlobal)
 	}
-	if global := a.config.Value("Global"); a.config.Readable && (global == nil || global.Kind == confdoc.MapNode) {
+	if hasGlobal {
 		a.useRegion()
 		a.checkAccessKey()
 	}
-	return clouds.Finish(a.findings, clouds.Result{Config: a.config.FormatYAML()})
+	return clouds.Finish(a.findings, clouds.Result{Config: confdoc.EncodeYAML(a.config.Root)})
 }
 
 func (a *rewriter) useRegion() {
-	status := a.src.Cluster.Status.AlibabaCloud
-	if status == nil || status.Region == "" {
-		return
-	}
-	switch named := a.config.Text("Global", "region"); named {
-	case status.Region:
-	case "":
-		a.config.Put(confdoc.NewText(status.Region), diagnostic.Adapted, "Infrastructure names this region", "Global", "region")
-	default:
-		a.config.ReportAt(a.config.Value("Global", "region"), diagnostic.Invalid,
-			fmt.Sprintf("Global.region is %s, but status.platformStatus.alibabaCloud.region of infrastructure.config.openshift.io/cluster is %s: write that, or correct it there",
-				confdoc.Quoted(named), confdoc.Quoted(status.Region)))
+	const field = "status.platformStatus.alibabaCloud.region"
+	if status := a.src.Cluster.Status.AlibabaCloud; status != nil && status.Region != "" {
+		a.config.Contradicts("Global.region", a.config.Value("Global", "region"), field, status.Region)
+		a.config.Default(status.Region, "Infrastructure names this region", "Global", "region")
 	}
 }
 
 // useCredentials merges the access key of the Secret.
-func (a *rewriter) useCredentials() {
+func (a *rewriter) useCredentials(hasGlobal bool) {
 	login := clouds.SecretTexts(a.src.Credentials, &a.findings, idKey, secretKey)
 	id, secret := login[idKey], login[secretKey]
-	missing := ""
 	switch {
-	case id == "" && secret == "":
-		if len(a.src.Credentials) > 0 {
-			a.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Kind: diagnostic.Invalid,
-				Message: fmt.Sprintf("the credentials Secret has neither %s nor %s: write both, or remove all its keys to use the RAM role of the instances", idKey, secretKey)})
-		}
-		return
-	case id == "":
-		missing = idKey
-	case secret == "":
-		missing = secretKey
+	case id == "" && secret == "" && len(a.src.Credentials) > 0:
+		clouds.ReportCredentials(&a.findings, "", diagnostic.Invalid, fmt.Sprintf("the credentials Secret has neither %s nor %s: "+
+			"write both, or remove all its keys to use the RAM role of the instances", idKey, secretKey))
+	case (id == "") != (secret == ""):
+		missing := map[bool]string{true: idKey, false: secretKey}[id == ""]
+		clouds.ReportCredentials(&a.findings, missing, diagnostic.Invalid, "it is missing or empty, but the other half of the access key is there: write both")
 	}
-	if missing != "" {
-		a.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: missing, Kind: diagnostic.Invalid, Message: "it is missing or empty, but the other half of the access key is there: write both"})
-		return
-	}
-	if global := a.config.Value("Global"); !a.config.Readable || global != nil && global.Kind != confdoc.MapNode {
+	if id == "" || secret == "" || !hasGlobal {
 		return
 	}
 	const reason = "the cloud-controller-manager logs in with the access key of its own Secret"
 	for _, half := range []struct{ from, text, to string }{{idKey, id, "accessKeyID"}, {secretKey, secret, "accessKeySecret"}} {
 		encoded := base64.StdEncoding.EncodeToString([]byte(half.text))
 		if _, _, name, found := confdoc.Placeholders([]byte(encoded)); found {
-			a.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: half.from, Kind: diagnostic.Invalid,
-				Message: "in base64 " + confdoc.PlaceholderMessage(name) + ": rotate the access key"})
+			clouds.ReportCredentials(&a.findings, half.from, diagnostic.Invalid, "in base64 "+confdoc.PlaceholderMessage(name)+": rotate the access key")
 		}
 		a.config.Put(confdoc.NewText(encoded), diagnostic.Rewritten, reason, "Global", half.to)
 	}
@@ -115,11 +101,13 @@ func (a *rewriter) useCredentials() {
 func (a *rewriter) checkAccessKey() {
 	id, secret := a.config.Text("Global", "accessKeyID"), a.config.Text("Global", "accessKeySecret")
 	if (id == "") != (secret == "") {
-		a.config.ReportAt(a.config.Value("Global"), diagnostic.Typo, "one of accessKeyID and accessKeySecret is missing, so the cloud-controller-manager ignores the other: write both or none")
+		a.config.ReportAt(a.config.Value("Global"), diagnostic.Typo,
+			"one of accessKeyID and accessKeySecret is missing, so the cloud-controller-manager ignores the other: write both or none")
 	}
 	for _, key := range []string{"accessKeyID", "accessKeySecret"} {
 		if _, err := base64.StdEncoding.DecodeString(a.config.Text("Global", key)); err != nil {
-			a.config.ReportAt(a.config.Value("Global", key), diagnostic.Invalid, fmt.Sprintf("Global.%s is not in base64: write the value in base64, or put it into the credentials Secret as it is", key))
+			a.config.ReportAt(a.config.Value("Global", key), diagnostic.Invalid,
+				fmt.Sprintf("Global.%s is not in base64: write it in base64, or put it as it is into the credentials Secret", key))
 		}
 	}
 }

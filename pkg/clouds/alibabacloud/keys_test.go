@@ -16,7 +16,7 @@ func TestAlibabaCloudKeysGolden(t *testing.T) {
 }
 
 func TestAlibabaCloudWritesOnlyKeysThatTheProviderReads(t *testing.T) {
-	cloudtest.RequireWritesFields(t, Rewrite, confdoc.YAMLAsJSONTree, alibabaFields, "", clouds.Source{
+	cloudtest.RequireWritesFields(t, Rewrite, confdoc.YAMLAsJSON, alibabaFields, "", clouds.Source{
 		Credentials: map[string][]byte{"alibaba_access_key_id": []byte("i"), "alibaba_access_key_secret": []byte("s")},
 		Cluster:     clouds.Cluster{Status: configv1.PlatformStatus{AlibabaCloud: &configv1.AlibabaCloudPlatformStatus{Region: "cn-hangzhou"}}},
 	})

@@ -8,19 +8,33 @@ import (
 
 // schema is what k8s.io/cloud-provider-aws v1.36.1 reads (CloudConfig in pkg/providers/v1/config/config.go) and the one key
 // that only the in-tree provider knew, which ended with Kubernetes v1.26.
-var schema = confdoc.INISchema{
-	{Name: "Global", Keys: slices.Concat(
-		confdoc.INIKeys(confdoc.TextValue, "Zone", "Region", "VPC", "SubnetID", "RouteTableID", "RoleARN", "SourceARN", "KubernetesClusterTag",
-			"KubernetesClusterID", "ElbSecurityGroup", "ClusterServiceLoadBalancerHealthProbeMode",
-			"ClusterServiceSharedLoadBalancerHealthProbePath", "SupportedTopologyInstanceTypePattern", "NLBSecurityGroupMode"),
-		confdoc.INIKeys(confdoc.BoolValue, "DisableSecurityGroupIngress"),
-		confdoc.INIKeys(confdoc.ListValue, "NodeIPFamilies"),
-		confdoc.INIKeys(confdoc.Int32Value, "ClusterServiceSharedLoadBalancerHealthProbePort"),
-		[]confdoc.INIKey{{Name: "DisableStrictZoneCheck", Legacy: "the external provider takes every region"}},
+var schema = []confdoc.Field{
+	{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(
+		confdoc.FieldsOf(confdoc.Text, "Zone", "Region", "VPC", "SubnetID", "RouteTableID", "RoleARN", "SourceARN", "KubernetesClusterTag",
+			"KubernetesClusterID", "ElbSecurityGroup", "ClusterServiceSharedLoadBalancerHealthProbePath", "SupportedTopologyInstanceTypePattern"),
+		[]confdoc.Field{
+			{Name: "ClusterServiceLoadBalancerHealthProbeMode", Values: []string{"Shared", "ServiceNodePort"}},
+			{Name: "NLBSecurityGroupMode", Values: []string{"Managed"}},
+			{Name: "DisableSecurityGroupIngress", Is: confdoc.Bool},
+			{Name: "NodeIPFamilies", Is: confdoc.List, Values: []string{"ipv4", "ipv6"}},
+			{Name: "ClusterServiceSharedLoadBalancerHealthProbePort", Is: confdoc.Int, Bits: 32, Port: true},
+			{Name: "DisableStrictZoneCheck", Legacy: "the external provider takes every region"},
+		},
 	)},
-	{Name: "ServiceOverride", Named: true, Keys: confdoc.INIKeys(confdoc.TextValue, "Service", "Region", "URL", "SigningRegion",
-		"SigningMethod", "SigningName")},
+	{Name: overrideSection, Is: confdoc.Object, Named: true, Fields: []confdoc.Field{
+		{Name: "Service", Required: incomplete},
+		{Name: "Region", Required: incomplete},
+		{Name: "URL", Required: incomplete, Schemes: []string{"https", "http"}},
+		{Name: "SigningRegion", Required: incomplete},
+		{Name: "SigningMethod"},
+		{Name: "SigningName"},
+	}},
 }
+
+const (
+	overrideSection = "ServiceOverride"
+	incomplete      = "add it or remove the section; otherwise the cloud-controller-manager exits"
+)
 
 // The services that the provider asks, by the SDK's name: it looks for these in ServiceOverride, letter by letter (constants
 // ServiceID of the packages ec2, elasticloadbalancing, elasticloadbalancingv2, kms and imds of github.com/aws/aws-sdk-go-v2).

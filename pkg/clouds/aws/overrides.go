@@ -2,7 +2,6 @@ package aws
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc/gcfg"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
@@ -20,32 +18,26 @@ type override struct{ service, region string }
 
 func (o override) String() string { return o.service + " in " + o.region }
 
-// overrideOf takes both texts as the provider does, without blanks around them.
-func overrideOf(g *confdoc.INIGroup) override {
-	return override{strings.TrimSpace(g.Entry("Service").Value), strings.TrimSpace(g.Entry("Region").Value)}
+// overrideOf takes both texts as the provider does, without whitespace around them.
+func overrideOf(e *confdoc.Entry) override {
+	return override{strings.TrimSpace(e.Value.String("Service")), strings.TrimSpace(e.Value.String("Region"))}
 }
 
-func (a *rewriter) overrides() []*confdoc.INIGroup {
-	var groups []*confdoc.INIGroup
-	for _, g := range a.config.Sections {
-		if g.Name == "ServiceOverride" {
-			groups = append(groups, g)
-		}
-	}
-	return groups
+func (a *rewriter) overrides() []*confdoc.Entry {
+	return slices.DeleteFunc(slices.Clone(a.config.Root.Entries), func(e *confdoc.Entry) bool { return e.Name != overrideSection })
 }
 
 // awsIndex finds overrides by what they are for, and knows the names of all. A configuration may have thousands.
 type awsIndex struct {
-	groups map[override]*confdoc.INIGroup
-	names  map[string]bool
+	entries map[override]*confdoc.Entry
+	names   map[string]bool
 }
 
-func (i awsIndex) add(g *confdoc.INIGroup) {
-	if o := overrideOf(g); i.groups[o] == nil {
-		i.groups[o] = g
+func (i awsIndex) add(e *confdoc.Entry) {
+	if o := overrideOf(e); i.entries[o] == nil {
+		i.entries[o] = e
 	}
-	i.names[g.Subsection] = true
+	i.names[e.Sub] = true
 }
 
 // freeName is a name that no override has.
@@ -57,31 +49,25 @@ func (i awsIndex) freeName(name string) string {
 	return free
 }
 
-// checkOverrides finds overrides with which the provider exits, cannot make a request, or which it never uses.
+// checkOverrides finds overrides with which the provider exits or sends its requests elsewhere, or which it never uses.
 func (a *rewriter) checkOverrides() {
-	first := map[string]*confdoc.INIGroup{}
-	for _, g := range a.overrides() {
-		complete := a.checkComplete(g)
-		address := g.Entry("URL")
-		if address.Value != "" && !clouds.IsEndpoint(address.Value) {
-			a.config.Report(address.ValuePos, diagnostic.Invalid, "URL is not of the form https://host or https://host/path")
-		}
-		o := overrideOf(g)
-		if a.isForeign(o, address.Value) {
-			a.config.Report(address.ValuePos, diagnostic.Redirected, fmt.Sprintf("URL is %s, which is neither Amazon's nor in %s of %s: "+
+	first := map[string]*confdoc.Entry{}
+	for _, e := range a.overrides() {
+		o, address := overrideOf(e), e.Value.String("URL")
+		if a.isForeign(o, address) {
+			a.config.ReportAt(e.Value.Get("URL"), diagnostic.Redirected, fmt.Sprintf("URL is %s, which is neither Amazon's nor in %s of %s: "+
 				"the cloud-controller-manager would send its signed requests to it; remove the section, or add it to Infrastructure",
-				clouds.ShownEndpoint(address.Value), endpointsField, clouds.Infrastructure))
+				confdoc.Quoted(address), endpointsField, clouds.Infrastructure))
 		}
 		id := o.service + "_" + o.region // the provider makes them one text too
-		if other := first[id]; other != nil && complete {
-			a.config.Report(g.Pos, diagnostic.Invalid, fmt.Sprintf("there are two overrides for %s, %s and %s: remove one of them",
-				confdoc.Quoted(o.String()), header(other), header(g)))
-		} else if complete {
-			first[id] = g
+		if other := first[id]; other != nil && o.service != "" && o.region != "" {
+			a.config.ReportAt(e.Value, diagnostic.Invalid, fmt.Sprintf("there are two overrides for %s, %s and %s: remove one of them",
+				confdoc.Quoted(o.String()), header(other), header(e)))
 		}
+		first[id] = e
 		if region := a.region(); o.region != "" && region != "" && o.region != region && !slices.Contains(serviceIDs(o.service), imds) {
-			a.config.Report(g.Entry("Region").ValuePos, diagnostic.Typo, fmt.Sprintf("%s is for the region %s and never used: %s is %s",
-				header(g), confdoc.Quoted(o.region), regionField, confdoc.Quoted(region)))
+			a.config.ReportAt(e.Value.Get("Region"), diagnostic.Typo, fmt.Sprintf("%s is for the region %s and never used: %s is %s",
+				header(e), confdoc.Quoted(o.region), regionField, confdoc.Quoted(region)))
 		}
 	}
 }
@@ -132,28 +118,11 @@ func (a *rewriter) isForeign(o override, address string) bool {
 	})
 }
 
-// checkComplete tells whether the override has everything that the provider demands.
-func (a *rewriter) checkComplete(g *confdoc.INIGroup) bool {
-	complete := !g.Broken
-	for _, key := range []string{"Service", "Region", "URL", "SigningRegion"} {
-		e := g.Entry(key)
-		if strings.TrimSpace(e.Value) != "" {
-			continue
-		}
-		complete = false
-		if !e.Blank && !g.Broken { // those were reported
-			a.config.Report(g.Pos, diagnostic.Invalid, fmt.Sprintf("%s has no %s, and the cloud-controller-manager would exit: add it or remove the section",
-				header(g), key))
-		}
+func header(e *confdoc.Entry) string {
+	if e.Sub == "" {
+		return "[" + e.Name + "]"
 	}
-	return complete
-}
-
-func header(g *confdoc.INIGroup) string {
-	if g.Subsection == "" {
-		return "[" + g.Name + "]"
-	}
-	return fmt.Sprintf("[%s %s]", g.Name, confdoc.Quoted(g.Subsection))
+	return fmt.Sprintf("[%s %s]", e.Name, confdoc.Quoted(e.Sub))
 }
 
 // serviceIDs are the services that a name stands for; none when the provider does not ask any such service.
@@ -169,55 +138,60 @@ func serviceIDs(name string) []string {
 // nameServices gives every override the name that the provider looks for. An override that has such a name already wins over
 // one that stands for the same service.
 func (a *rewriter) nameServices() {
-	a.index = awsIndex{groups: map[override]*confdoc.INIGroup{}, names: map[string]bool{}}
-	for _, g := range a.overrides() {
-		a.index.add(g)
+	a.index = awsIndex{entries: map[override]*confdoc.Entry{}, names: map[string]bool{}}
+	for _, e := range a.overrides() {
+		a.index.add(e)
 	}
-	for _, g := range a.overrides() {
-		o := overrideOf(g)
+	for _, e := range a.overrides() {
+		o := overrideOf(e)
 		if o.service == "" || slices.Contains(services, o.service) {
 			continue
 		}
 		ids := serviceIDs(o.service)
 		if len(ids) == 0 {
-			a.unknownService(g, o.service)
+			a.unknownService(e, o.service)
 			continue
 		}
-		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return a.index.groups[override{id, o.region}] != nil })
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return a.index.entries[override{id, o.region}] != nil })
 		if len(ids) == 0 {
-			a.config.Remove(g)
-			a.config.Report(g.Pos, diagnostic.Rewritten, fmt.Sprintf("%s is dropped: there is another override for the same service, by the name that the cloud-controller-manager looks for", header(g)))
+			a.config.Root.Entries = slices.DeleteFunc(a.config.Root.Entries, func(other *confdoc.Entry) bool { return other == e })
+			a.config.ReportAt(e.Value, diagnostic.Rewritten, fmt.Sprintf("%s is dropped: there is another override for the same service, "+
+				"by the name that the cloud-controller-manager looks for", header(e)))
 			continue
 		}
-		a.nameService(g, ids)
+		a.nameService(e, ids)
 	}
 }
 
-func (a *rewriter) nameService(g *confdoc.INIGroup, ids []string) {
-	service := g.Entry("Service")
+func (a *rewriter) nameService(e *confdoc.Entry, ids []string) {
+	service := e.Value.Get("Service")
 	reason := "the cloud-controller-manager ignores an override by any other name"
 	if len(ids) > 1 {
-		second := a.config.InsertAfter(g, "ServiceOverride", a.index.freeName(g.Subsection+"-v2"))
-		second.Entries, second.Single = slices.Clone(g.Entries), maps.Clone(g.Single)
-		second.Set("Service", ids[1])
+		second := &confdoc.Entry{Name: overrideSection, Sub: a.index.freeName(e.Sub + "-v2"), Value: confdoc.NewMap()}
+		for _, key := range e.Value.Entries {
+			again := *key
+			second.Value.Entries = append(second.Value.Entries, &again)
+		}
+		second.Value.Set("Service", confdoc.NewText(ids[1]))
+		after := slices.Index(a.config.Root.Entries, e) + 1
+		a.config.Root.Entries = slices.Insert(a.config.Root.Entries, after, second)
 		a.index.add(second)
-		reason = fmt.Sprintf("the cloud-controller-manager ignores an override by any other name; %s is added for %q", header(second), ids[1])
+		reason += fmt.Sprintf("; %s is added for %q", header(second), ids[1])
 	}
-	g.Set("Service", ids[0])
-	a.index.add(g)
-	a.config.Report(service.Pos, diagnostic.Adapted, fmt.Sprintf("Service is set to %q: %s", ids[0], reason))
+	e.Value.Set("Service", confdoc.NewText(ids[0]))
+	a.index.add(e)
+	a.config.ReportAt(service, diagnostic.Adapted, fmt.Sprintf("Service is set to %q: %s", ids[0], reason))
 }
 
 // unknownService reports a service that the provider does not ask. What Infrastructure names is for the whole cluster.
-func (a *rewriter) unknownService(g *confdoc.INIGroup, name string) {
-	if status := a.src.Cluster.Status.AWS; status != nil {
-		for _, endpoint := range status.ServiceEndpoints {
-			if endpoint.Name == name {
-				return
-			}
-		}
+func (a *rewriter) unknownService(e *confdoc.Entry, name string) {
+	status := a.src.Cluster.Status.AWS
+	isNamed := func(endpoint configv1.AWSServiceEndpoint) bool { return endpoint.Name == name }
+	if status != nil && slices.ContainsFunc(status.ServiceEndpoints, isNamed) {
+		return
 	}
-	a.config.Report(g.Entry("Service").ValuePos, diagnostic.Unknown, fmt.Sprintf("Service is %s, which the cloud-controller-manager does not ask: it knows %s",
+	a.config.ReportAt(e.Value.Get("Service"), diagnostic.Unknown, fmt.Sprintf(
+		"Service is %s, which the cloud-controller-manager does not ask: it knows %s",
 		confdoc.Quoted(name), strings.Join(confdoc.QuotedAll(services), ", ")))
 }
 
@@ -228,32 +202,33 @@ func (a *rewriter) addEndpoints() {
 	if region == "" {
 		return
 	}
+	compared := map[*confdoc.Node]bool{} // one line may be for both kinds of load balancers
 	for _, endpoint := range a.src.Cluster.Status.AWS.ServiceEndpoints {
 		for _, id := range serviceIDs(endpoint.Name) {
-			a.addEndpoint(override{id, region}, endpoint.Name, endpoint.URL)
+			e := a.index.entries[override{id, region}]
+			if e == nil {
+				a.addEndpoint(override{id, region}, endpoint)
+				continue
+			}
+			named := e.Value.Get("URL")
+			if !compared[named] && !clouds.SameEndpoint(e.Value.String("URL"), endpoint.URL) {
+				a.config.Contradicts("URL", named, endpointsField, endpoint.URL)
+			}
+			compared[named] = true
 		}
 	}
 }
 
-func (a *rewriter) addEndpoint(o override, name, address string) {
-	if g := a.index.groups[o]; g != nil {
-		e := g.Entry("URL")
-		f := diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Line: e.ValuePos.Line, Column: e.ValuePos.Column, Kind: diagnostic.Invalid, Message: fmt.Sprintf(
-			"URL is %s, but %s of infrastructure.config.openshift.io/cluster has %s for %s: write the same URL, or remove the section",
-			clouds.ShownEndpoint(e.Value), endpointsField, clouds.ShownEndpoint(address), name)}
-		if clouds.IsEndpoint(e.Value) && !clouds.SameEndpoint(e.Value, address) && !slices.Contains(a.findings, f) { // one line may be for both kinds of load balancers
-			a.findings.Add(f)
-		}
-		return
-	}
+func (a *rewriter) addEndpoint(o override, endpoint configv1.AWSServiceEndpoint) {
+	name := endpoint.Name
 	if o.service == elBv2 && !strings.HasSuffix(name, "v2") {
 		name += "-v2"
 	}
-	g := a.config.InsertAfter(nil, "ServiceOverride", a.index.freeName(name))
-	g.Set("Service", o.service)
-	g.Set("Region", o.region)
-	g.Set("URL", address)
-	g.Set("SigningRegion", o.region)
-	a.index.add(g)
-	a.config.Report(gcfg.Position{}, diagnostic.Adapted, fmt.Sprintf("%s is added for %q: %s has this endpoint", header(g), o.service, endpointsField))
+	e := &confdoc.Entry{Name: overrideSection, Sub: a.index.freeName(name), Value: confdoc.NewMap()}
+	for _, set := range [][2]string{{"Service", o.service}, {"Region", o.region}, {"URL", endpoint.URL}, {"SigningRegion", o.region}} {
+		e.Value.Set(set[0], confdoc.NewText(set[1]))
+	}
+	a.config.Root.Entries = append(a.config.Root.Entries, e)
+	a.index.add(e)
+	a.config.Report(0, 0, diagnostic.Adapted, fmt.Sprintf("%s is added for %q: %s has this endpoint", header(e), o.service, endpointsField))
 }

@@ -3,7 +3,6 @@ package azure
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -20,6 +19,7 @@ const (
 	// endpointsKey is the key beside the configuration that holds the endpoints of an Azure Stack Hub, and the name of
 	// the file that they are delivered in.
 	endpointsKey = "endpoints"
+	statusField  = "status.platformStatus.azure."
 	// nodeManagerConfigKey is the cloud-node-manager's own cloud.conf.
 	nodeManagerConfigKey = "cloud.conf"
 )
@@ -28,7 +28,7 @@ const (
 type rewriter struct {
 	src      clouds.Source
 	stack    bool
-	config   *confdoc.Tree
+	config   *confdoc.Document
 	tokens   []clouds.Token
 	kept     map[string]string
 	findings diagnostic.List
@@ -59,7 +59,7 @@ func Rewrite(src clouds.Source) clouds.Result {
 // when this operator took over does not count until the user changes it: an upgrade changes no probes.
 func (a *rewriter) useProbes() {
 	const key, shared = "clusterServiceLoadBalancerHealthProbeMode", "shared"
-	a.setDefault(key, shared, "in OpenShift the Services that every node can serve (externalTrafficPolicy Cluster) share one health probe")
+	a.config.Default(shared, "in OpenShift the Services that every node can serve (externalTrafficPolicy Cluster) share one health probe", key)
 	named := a.config.Text(key)
 	if strings.EqualFold(named, shared) || !a.src.First && a.src.Kept[key] != named {
 		return
@@ -81,14 +81,25 @@ func RewriteStack(src clouds.Source) clouds.Result {
 	endpoints := src.Keys[endpointsKey]
 	result := a.finish(map[string][]byte{endpointsKey: endpoints})
 	result.NodeManager = map[string][]byte{
-		nodeManagerConfigKey: a.config.Only(nodeManagerFields).FormatJSON(), endpointsKey: endpoints,
+		nodeManagerConfigKey: a.nodeManagerConfig(), endpointsKey: endpoints,
 	}
 	return result
 }
 
+// nodeManagerConfig is the configuration with no other keys than the cloud-node-manager reads.
+func (a *rewriter) nodeManagerConfig() []byte {
+	kept := confdoc.NewMap()
+	for _, e := range a.config.Root.Entries {
+		if slices.ContainsFunc(nodeManagerFields, func(name string) bool { return strings.EqualFold(name, e.Name) }) {
+			kept.Entries = append(kept.Entries, e)
+		}
+	}
+	return confdoc.EncodeJSON(kept)
+}
+
 func readAzure(src clouds.Source, stack bool) *rewriter {
 	a := &rewriter{src: src, stack: stack}
-	reader := confdoc.TreeReader{Format: confdoc.YAMLAsJSONTree, Fields: azureFields, Input: diagnostic.CloudConfig,
+	reader := confdoc.Reader{Format: confdoc.YAMLAsJSON, Fields: azureFields, Input: diagnostic.CloudConfig,
 		Empty: "write the JSON object that the installer makes, with at least subscriptionId and resourceGroup"}
 	a.config = reader.Read(src.Config, &a.findings)
 	a.config.CheckPlaceholders()
@@ -98,9 +109,7 @@ func readAzure(src clouds.Source, stack bool) *rewriter {
 	}
 	a.useCloud()
 	a.checkInfrastructure()
-	a.setDefault("vmType", "standard", "OpenShift's nodes are virtual machines, and the cloud-controller-manager's own default is scale sets")
-	a.checkTolerated()
-	checkEndpointURL(a.config, "resourceManagerEndpoint", "http", "https")
+	a.config.Default("standard", "OpenShift's nodes are virtual machines, and the cloud-controller-manager's own default is scale sets", "vmType")
 	a.checkResourceManager()
 	a.checkLoadBalancers()
 	a.checkServiceGateway()
@@ -108,18 +117,12 @@ func readAzure(src clouds.Source, stack bool) *rewriter {
 }
 
 func (a *rewriter) finish(files map[string][]byte) clouds.Result {
-	return clouds.Finish(a.findings, clouds.Result{Config: a.config.FormatJSON(), Files: files, Tokens: a.tokens, Kept: a.kept})
+	return clouds.Finish(a.findings, clouds.Result{Config: a.config.Encode(), Files: files, Tokens: a.tokens, Kept: a.kept})
 }
 
 // invalid reports that a key's value is refused; the whole configuration where the key is not set.
 func (a *rewriter) invalid(key, message string) {
 	a.config.ReportAt(a.config.Value(key), diagnostic.Invalid, message)
-}
-
-func (a *rewriter) setDefault(key, value, reason string) {
-	if a.config.Text(key) == "" {
-		a.config.Put(confdoc.NewText(value), diagnostic.Adapted, reason, key)
-	}
 }
 
 // useCloud sets cloud, or checks that Infrastructure says the same.
@@ -134,11 +137,10 @@ func (a *rewriter) useCloud() {
 	} else if a.stack {
 		fact = stackCloud
 	}
-	switch named := a.config.Text("cloud"); {
-	case strings.TrimSpace(named) == "":
+	if named := a.config.Value("cloud"); named == nil || strings.TrimSpace(named.Text) == "" {
 		a.config.Put(confdoc.NewText(fact), diagnostic.Adapted, "Infrastructure names this cloud", "cloud")
-	case cloud(named) != cloud(fact):
-		a.contradicts("cloud", "cloudName", fact)
+	} else if cloud(named.Text) != cloud(fact) {
+		a.config.Contradicts("cloud", named, statusField+"cloudName", fact)
 	}
 }
 
@@ -151,12 +153,6 @@ func cloud(name string) string {
 		return strings.ToLower(string(configv1.AzureUSGovernmentCloud))
 	}
 	return name
-}
-
-// contradicts reports that the configuration and Infrastructure do not agree.
-func (a *rewriter) contradicts(key, field, fact string) {
-	a.invalid(key, fmt.Sprintf("%s is %s, but status.platformStatus.azure.%s of infrastructure.config.openshift.io/cluster is %s: write that, or correct it there",
-		key, confdoc.Quoted(a.config.Text(key)), field, confdoc.Quoted(fact)))
 }
 
 // checkInfrastructure finds what Infrastructure says otherwise. Azure does not look at the case of names.
@@ -174,30 +170,9 @@ func (a *rewriter) checkInfrastructure() {
 		{"vnetResourceGroup", "networkResourceGroupName", network},
 		{"resourceManagerEndpoint", "armEndpoint", status.ARMEndpoint},
 	} {
-		named := a.config.Text(fact.key)
-		if named != "" && fact.value != "" && !strings.EqualFold(strings.TrimSuffix(named, "/"), strings.TrimSuffix(fact.value, "/")) {
-			a.contradicts(fact.key, fact.field, fact.value)
+		if !strings.EqualFold(strings.TrimSuffix(a.config.Text(fact.key), "/"), strings.TrimSuffix(fact.value, "/")) {
+			a.config.Contradicts(fact.key, a.config.Value(fact.key), statusField+fact.field, fact.value)
 		}
-	}
-}
-
-// checkTolerated finds values that the provider takes for others.
-func (a *rewriter) checkTolerated() {
-	for _, t := range tolerated {
-		named := a.config.Text(t.key)
-		if named == "" || slices.ContainsFunc(t.values, func(v string) bool { return strings.EqualFold(v, strings.TrimSpace(named)) }) {
-			continue
-		}
-		message := fmt.Sprintf("%s is %s, which the cloud-controller-manager takes for %s; it knows %s", t.key, confdoc.Quoted(named), t.is, confdoc.OneOf(t.values))
-		a.config.ReportAt(a.config.Value(t.key), diagnostic.Typo, message)
-	}
-}
-
-// checkEndpointURL finds an endpoint that cannot be asked.
-func checkEndpointURL(d *confdoc.Tree, key string, schemes ...string) {
-	value := d.Text(key)
-	if u, err := url.Parse(value); value != "" && (err != nil || !slices.Contains(schemes, u.Scheme) || u.Host == "") {
-		d.ReportAt(d.Value(key), diagnostic.Invalid, fmt.Sprintf("%s is %s, but wants a URL of the form https://management.example.com/", key, confdoc.Quoted(value)))
 	}
 }
 
@@ -259,23 +234,23 @@ func (a *rewriter) checkServiceGateway() {
 
 // checkEndpoints checks the file with the endpoints of an Azure Stack Hub.
 func (a *rewriter) checkEndpoints() {
+	const empty = "write the JSON object that the installer makes, with resourceManagerEndpoint, tokenAudience and activeDirectoryEndpoint"
 	text, ok := a.src.Keys[endpointsKey]
 	if !ok {
-		a.config.Report(0, 0, diagnostic.Invalid, "the key endpoints is missing beside the configuration: without it the cloud-controller-manager would talk to the public cloud; "+
-			"write the JSON object that the installer makes, with resourceManagerEndpoint, tokenAudience and activeDirectoryEndpoint")
+		a.config.Report(0, 0, diagnostic.Invalid, "the key endpoints is missing beside the configuration: "+
+			"without it the cloud-controller-manager would talk to the public cloud; "+empty)
 		return
 	}
-	reader := confdoc.TreeReader{Format: confdoc.JSONTree, Fields: slices.Clone(endpointsFields), Input: diagnostic.CloudConfig, DataKey: endpointsKey,
-		Empty: "write the JSON object that the installer makes, with resourceManagerEndpoint, tokenAudience and activeDirectoryEndpoint"}
+	reader := confdoc.Reader{Format: confdoc.JSON, Fields: slices.Clone(endpointsFields), Input: diagnostic.CloudConfig,
+		DataKey: endpointsKey, Empty: empty}
+	required := []string{"resourceManagerEndpoint", "tokenAudience", "activeDirectoryEndpoint"}
 	for i, field := range reader.Fields {
-		if a.config.Text("resourceManagerEndpoint") == "" && slices.Contains([]string{"resourceManagerEndpoint", "tokenAudience", "activeDirectoryEndpoint"}, field.Name) {
+		if a.config.Text("resourceManagerEndpoint") == "" && slices.Contains(required, field.Name) {
 			reader.Fields[i].Required = "the cloud-controller-manager would take the public cloud's; write that of the Azure Stack Hub"
 		}
 	}
 	endpoints := reader.Read(text, &a.findings)
 	endpoints.CheckPlaceholders()
-	checkEndpointURL(endpoints, "resourceManagerEndpoint", "https") // the SDK sends no token without TLS
-	checkEndpointURL(endpoints, "activeDirectoryEndpoint", "https")
 	a.checkStack(endpoints)
 }
 
@@ -304,12 +279,12 @@ func (a *rewriter) checkResourceManager() {
 	a.config.ReportAt(a.config.Value("resourceManagerEndpoint"), diagnostic.Redirected, fmt.Sprintf(
 		"resourceManagerEndpoint is %s, which is not Microsoft's, and %s names none: "+
 			"the cloud-controller-manager would send its credentials where it says; remove the line",
-		clouds.ShownEndpoint(named), clouds.Infrastructure))
+		confdoc.Quoted(named), clouds.Infrastructure))
 }
 
 // checkStack compares the endpoints of an Azure Stack Hub with the resource manager that Infrastructure names: what is not
 // Microsoft's is beside it.
-func (a *rewriter) checkStack(endpoints *confdoc.Tree) {
+func (a *rewriter) checkStack(endpoints *confdoc.Document) {
 	status := a.src.Cluster.Status.Azure
 	if status == nil || clouds.HostOf(status.ARMEndpoint) == "" {
 		return
@@ -329,6 +304,6 @@ func (a *rewriter) checkStack(endpoints *confdoc.Tree) {
 		endpoints.ReportAt(endpoints.Value(endpoint.key), diagnostic.Redirected, fmt.Sprintf(
 			"%s is %s, which does not belong to status.platformStatus.azure.armEndpoint of %s, %s: "+
 				"the cloud-controller-manager would send its credentials there; correct it",
-			endpoint.key, clouds.ShownEndpoint(named), clouds.Infrastructure, clouds.ShownEndpoint(status.ARMEndpoint)))
+			endpoint.key, confdoc.Quoted(named), clouds.Infrastructure, confdoc.Quoted(status.ARMEndpoint)))
 	}
 }

@@ -75,7 +75,7 @@ func TestAzureMergesNothingWhereNobodyKnows(t *testing.T) {
 
 func TestAzureReportsAMissingConfiguration(t *testing.T) {
 	require.Equal(t, []string{
-		"cloud config: there is no cloud configuration: it is missing; write the JSON object that the installer makes, with at least subscriptionId and resourceGroup"},
+		"cloud config: it is missing: write the JSON object that the installer makes, with at least subscriptionId and resourceGroup"},
 		cloudtest.Messages(azure.Rewrite(clouds.Source{Credentials: cloudtest.SecretOf(azureLogin)}), diagnostic.Invalid))
 }
 

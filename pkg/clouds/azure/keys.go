@@ -8,16 +8,16 @@ import (
 
 // limits is Config in azclient's policy/ratelimit.
 var limits = slices.Concat(
-	confdoc.FieldsOf(confdoc.BoolTree, "cloudProviderRateLimit"),
-	confdoc.FieldsOf(confdoc.FloatTree, "cloudProviderRateLimitQPS", "cloudProviderRateLimitQPSWrite"),
-	confdoc.FieldsOf(confdoc.IntTree, "cloudProviderRateLimitBucket", "cloudProviderRateLimitBucketWrite"),
+	confdoc.FieldsOf(confdoc.Bool, "cloudProviderRateLimit"),
+	confdoc.FieldsOf(confdoc.Float, "cloudProviderRateLimitQPS", "cloudProviderRateLimitQPSWrite"),
+	confdoc.FieldsOf(confdoc.Int, "cloudProviderRateLimitBucket", "cloudProviderRateLimitBucketWrite"),
 )
 
 // labelSelector is LabelSelector of meta/v1.
 var labelSelector = []confdoc.Field{
-	{Name: "matchLabels", Is: confdoc.MapTree, Of: &confdoc.Field{}},
-	{Name: "matchExpressions", Is: confdoc.ListTree, Of: &confdoc.Field{Is: confdoc.ObjectTree, Fields: []confdoc.Field{
-		{Name: "key"}, {Name: "operator"}, {Name: "values", Is: confdoc.ListTree, Of: &confdoc.Field{}},
+	{Name: "matchLabels", Is: confdoc.Map, Of: &confdoc.Field{}},
+	{Name: "matchExpressions", Is: confdoc.List, Of: &confdoc.Field{Is: confdoc.Object, Fields: []confdoc.Field{
+		{Name: "key"}, {Name: "operator"}, {Name: "values", Is: confdoc.List, Of: &confdoc.Field{}},
 	}}},
 }
 
@@ -26,10 +26,18 @@ const legacyLimit = "the external provider has no limits of its own per kind of 
 // azureFields is what sigs.k8s.io/cloud-provider-azure v1.36.5 reads (Config in pkg/provider/config, and ARMClientConfig,
 // AzureAuthConfig and the rate limits in pkg/azclient v0.21.0), and what the in-tree provider, which ended with Kubernetes
 // v1.29, or older external ones read beyond that. Values that the provider refuses are listed; where it takes an unknown
-// value for another one, see azureTolerated.
+// value for another one, that is the Fallback.
 var azureFields = slices.Concat(
 	[]confdoc.Field{
-		{Name: "cloud"},
+		{Name: "cloud", FoldValues: true, Fallback: publicCloud, Values: []string{
+			publicCloud, "AzureUSGovernmentCloud", "AzureChinaCloud", stackCloud, "AzureCloud", "AzureUSGovernment",
+		}},
+		{Name: "vmType", FoldValues: true, Fallback: "standard", Values: []string{"standard", "vmss", "vmssflex"}},
+		{Name: "loadBalancerSku", FoldValues: true, Fallback: "basic", Values: []string{"standard", "basic", "service"}},
+		{Name: "preConfiguredBackendPoolLoadBalancerTypes", FoldValues: true, Fallback: "none of them", Values: []string{"internal", "external", "all"}},
+		{Name: "resourceManagerEndpoint", Schemes: []string{"https", "http"}},
+		{Name: "excludeMasterFromStandardLB", Is: confdoc.Bool, Pointer: true},
+		{Name: "disableOutboundSNAT", Is: confdoc.Bool, Pointer: true},
 		{Name: "tenantId", Secret: true}, // it may come from a Secret, as aadClientId may
 		{Name: "aadClientId", Secret: true},
 		{Name: "subscriptionId", Required: "write the ID of the cluster's subscription"},
@@ -39,40 +47,39 @@ var azureFields = slices.Concat(
 		{Name: "cloudConfigType", Values: []string{"file", "secret", "merge"}},
 		{Name: "loadBalancerBackendPoolConfigurationType", Values: []string{"nodeIPConfiguration", "nodeIP", "podIP"}, FoldValues: true},
 		{Name: "clusterServiceLoadBalancerHealthProbeMode", Values: []string{"shared", "servicenodeport"}, FoldValues: true},
-		{Name: "clusterServiceSharedLoadBalancerHealthProbePort", Is: confdoc.IntTree, Bits: 32},
-		{Name: "tagsMap", Is: confdoc.MapTree, Of: &confdoc.Field{}},
-		{Name: "auxiliaryTokenProvider", Is: confdoc.ObjectTree, Fields: confdoc.FieldsOf(confdoc.TextTree, "subscriptionID", "resourceGroup", "vaultName", "secretName")},
-		{Name: "Entries", Is: confdoc.MapTree, Of: &confdoc.Field{Is: confdoc.ObjectTree, Fields: limits}},
-		{Name: "multipleStandardLoadBalancerConfigurations", Is: confdoc.ListTree, Of: &confdoc.Field{Is: confdoc.ObjectTree, Fields: slices.Concat(
-			confdoc.FieldsOf(confdoc.TextTree, "name", "primaryVMSet"),
-			confdoc.FieldsOf(confdoc.BoolTree, "allowServicePlacement"),
+		{Name: "clusterServiceSharedLoadBalancerHealthProbePort", Is: confdoc.Int, Bits: 32},
+		{Name: "tagsMap", Is: confdoc.Map, Of: &confdoc.Field{}},
+		{Name: "auxiliaryTokenProvider", Is: confdoc.Object, Pointer: true, Fields: confdoc.FieldsOf(confdoc.Text, "subscriptionID", "resourceGroup", "vaultName", "secretName")},
+		{Name: "Entries", Is: confdoc.Map, Of: &confdoc.Field{Is: confdoc.Object, Fields: limits}},
+		{Name: "multipleStandardLoadBalancerConfigurations", Is: confdoc.List, Of: &confdoc.Field{Is: confdoc.Object, Fields: slices.Concat(
+			confdoc.FieldsOf(confdoc.Text, "name", "primaryVMSet"),
+			[]confdoc.Field{{Name: "allowServicePlacement", Is: confdoc.Bool, Pointer: true}},
 			[]confdoc.Field{
-				{Name: "serviceLabelSelector", Is: confdoc.ObjectTree, Fields: labelSelector},
-				{Name: "serviceNamespaceSelector", Is: confdoc.ObjectTree, Fields: labelSelector},
-				{Name: "nodeSelector", Is: confdoc.ObjectTree, Fields: labelSelector},
+				{Name: "serviceLabelSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
+				{Name: "serviceNamespaceSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
+				{Name: "nodeSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
 			},
-			confdoc.FieldsOf(confdoc.AnyTree, "activeServices", "activeNodes"),
+			confdoc.FieldsOf(confdoc.Any, "activeServices", "activeNodes"),
 		)}},
 	},
-	confdoc.FieldsOf(confdoc.TextTree, "userAgent", "resourceManagerEndpoint", "networkResourceTenantID", "aadClientCertPath",
+	confdoc.FieldsOf(confdoc.Text, "userAgent", "networkResourceTenantID", "aadClientCertPath",
 		"userAssignedIdentityID", "aadFederatedTokenFile", "aadMSIDataPlaneIdentityPath", "identitySystem",
 		"networkResourceSubscriptionID", "location", "extendedLocationName", "extendedLocationType", "vnetName",
 		"vnetResourceGroup", "subnetName", "securityGroupName", "securityGroupResourceGroup", "routeTableName",
-		"routeTableResourceGroup", "primaryAvailabilitySetName", "vmType", "primaryScaleSetName", "tags", "systemTags",
-		"loadBalancerSku", "loadBalancerName", "loadBalancerResourceGroup", "preConfiguredBackendPoolLoadBalancerTypes",
-		"privateLinkServiceResourceGroup", "clusterServiceSharedLoadBalancerHealthProbePath"),
-	confdoc.FieldsOf(confdoc.BoolTree, "cloudProviderBackoff", "disableAzureStackCloud", "enableMinimumRetryAfter",
+		"routeTableResourceGroup", "primaryAvailabilitySetName", "primaryScaleSetName", "tags", "systemTags",
+		"loadBalancerName", "loadBalancerResourceGroup", "privateLinkServiceResourceGroup", "clusterServiceSharedLoadBalancerHealthProbePath"),
+	confdoc.FieldsOf(confdoc.Bool, "cloudProviderBackoff", "disableAzureStackCloud", "enableMinimumRetryAfter",
 		"useManagedIdentityExtension", "useFederatedWorkloadIdentityExtension", "disableAPICallCache",
 		"listVmssVirtualMachinesWithoutInstanceView", "disableAvailabilitySetNodes", "enableVmssFlexNodes", "useInstanceMetadata",
-		"excludeMasterFromStandardLB", "disableOutboundSNAT", "enableMigrateToIPBasedBackendPoolAPI",
+		"enableMigrateToIPBasedBackendPoolAPI",
 		"enableIPTagMutationForExistingPublicIP", "serviceGatewayEnabled"),
-	confdoc.FieldsOf(confdoc.IntTree, "cloudProviderBackoffRetries", "cloudProviderBackoffDuration", "nonVmssUniformNodesCacheTTLInSeconds",
+	confdoc.FieldsOf(confdoc.Int, "cloudProviderBackoffRetries", "cloudProviderBackoffDuration", "nonVmssUniformNodesCacheTTLInSeconds",
 		"vmssCacheTTLInSeconds", "vmssVirtualMachinesCacheTTLInSeconds", "vmssFlexCacheTTLInSeconds", "vmssFlexVMCacheTTLInSeconds",
 		"vmCacheTTLInSeconds", "loadBalancerCacheTTLInSeconds", "nsgCacheTTLInSeconds", "routeTableCacheTTLInSeconds",
 		"plsCacheTTLInSeconds", "availabilitySetsCacheTTLInSeconds", "publicIPCacheTTLInSeconds", "routeUpdateWaitingInSeconds",
 		"maximumLoadBalancerRuleCount", "putVMSSVMBatchSize", "routeUpdateIntervalInSeconds",
 		"loadBalancerBackendPoolUpdateIntervalInSeconds", "nodeInstanceNotFoundGracePeriodInSeconds"),
-	confdoc.FieldsOf(confdoc.FloatTree, "cloudProviderBackoffExponent", "cloudProviderBackoffJitter"),
+	confdoc.FieldsOf(confdoc.Float, "cloudProviderBackoffExponent", "cloudProviderBackoffJitter"),
 	limits,
 	azureLegacy(legacyLimit, "routeRateLimit", "subnetsRateLimit", "interfaceRateLimit", "routeTableRateLimit", "loadBalancerRateLimit",
 		"publicIPAddressRateLimit", "securityGroupRateLimit", "virtualMachineRateLimit", "storageAccountRateLimit", "diskRateLimit",
@@ -100,35 +107,27 @@ var nodeManagerFields = []string{
 }
 
 func azureLegacy(why string, names ...string) []confdoc.Field {
-	fields := confdoc.FieldsOf(confdoc.AnyTree, names...)
+	fields := confdoc.FieldsOf(confdoc.Any, names...)
 	for i := range fields {
 		fields[i].Legacy = why
 	}
 	return fields
 }
 
-// tolerated are values that the provider does not check: it takes an unknown one for another.
-var tolerated = []struct {
-	key    string
-	values []string
-	is     string
-}{
-	{"cloud", []string{"AzurePublicCloud", "AzureUSGovernmentCloud", "AzureChinaCloud", stackCloud, "AzureCloud", "AzureUSGovernment"}, "AzurePublicCloud"},
-	{"vmType", []string{"standard", "vmss", "vmssflex"}, "standard"},
-	{"loadBalancerSku", []string{"standard", "basic", "service"}, "basic"},
-	{"preConfiguredBackendPoolLoadBalancerTypes", []string{"internal", "external", "all"}, "none of them"},
-}
-
 // endpointsFields is Environment in pkg/azclient v0.21.0, which encoding/json reads from the file of
 // AZURE_ENVIRONMENT_FILEPATH.
 var endpointsFields = slices.Concat(
-	confdoc.FieldsOf(confdoc.TextTree, "name", "managementPortalURL", "publishSettingsURL", "serviceManagementEndpoint", "resourceManagerEndpoint",
-		"activeDirectoryEndpoint", "galleryEndpoint", "keyVaultEndpoint", "managedHSMEndpoint", "graphEndpoint", "serviceBusEndpoint",
+	confdoc.FieldsOf(confdoc.Text, "name", "managementPortalURL", "publishSettingsURL", "serviceManagementEndpoint",
+		"galleryEndpoint", "keyVaultEndpoint", "managedHSMEndpoint", "graphEndpoint", "serviceBusEndpoint",
 		"batchManagementEndpoint", "microsoftGraphEndpoint", "storageEndpointSuffix", "cosmosDBDNSSuffix", "mariaDBDNSSuffix",
 		"mySqlDatabaseDNSSuffix", "postgresqlDatabaseDNSSuffix", "sqlDatabaseDNSSuffix", "trafficManagerDNSSuffix",
 		"keyVaultDNSSuffix", "managedHSMDNSSuffix", "serviceBusEndpointSuffix", "serviceManagementVMDNSSuffix",
 		"resourceManagerVMDNSSuffix", "containerRegistryDNSSuffix", "tokenAudience", "apiManagementHostNameSuffix",
 		"synapseEndpointSuffix", "datalakeSuffix"),
-	[]confdoc.Field{{Name: "resourceIdentifiers", Is: confdoc.ObjectTree, Fields: confdoc.FieldsOf(confdoc.TextTree, "graph", "keyVault", "datalake", "batch",
+	[]confdoc.Field{ // the SDK sends no token without TLS
+		{Name: "resourceManagerEndpoint", Schemes: []string{"https"}},
+		{Name: "activeDirectoryEndpoint", Schemes: []string{"https"}},
+	},
+	[]confdoc.Field{{Name: "resourceIdentifiers", Is: confdoc.Object, Fields: confdoc.FieldsOf(confdoc.Text, "graph", "keyVault", "datalake", "batch",
 		"operationalInsights", "ossRDBMS", "storage", "synapse", "serviceBus", "sqlDatabase", "cosmosDB", "managedHSM", "microsoftGraph")}},
 )

@@ -12,60 +12,53 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc/gcfg"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
 // SchemaText has one line per key: its section, name and type. It is what test/conformance compares with the types of the
 // real providers, which this module cannot import, and what a reviewer compares with their sources where no module exists.
-func SchemaText(schema confdoc.INISchema) string {
-	kinds := map[confdoc.INIType]string{
-		confdoc.TextValue: "text", confdoc.WordValue: "word", confdoc.BoolValue: "bool", confdoc.IntValue: "int", confdoc.Int32Value: "int32", confdoc.UintValue: "uint",
-		confdoc.DurationValue: "duration", confdoc.ListValue: "list", confdoc.RefusedValue: "refused",
-	}
+func SchemaText(schema []confdoc.Field) string {
 	var b strings.Builder
 	for _, section := range schema {
 		if section.Legacy != "" {
 			fmt.Fprintf(&b, "[%s] legacy\n", section.Name)
 		}
-		for _, key := range section.Keys {
-			kind := kinds[key.Kind]
-			if key.Legacy != "" {
-				kind = "legacy"
-			}
-			fmt.Fprintf(&b, "[%s] %s: %s\n", section.Name, key.Name, kind)
+		for _, key := range section.Fields {
+			fmt.Fprintf(&b, "[%s] %s: %s\n", section.Name, key.Name, kindText(key))
 		}
 	}
 	return b.String()
 }
 
+func kindText(f confdoc.Field) string {
+	if f.Legacy != "" {
+		return "legacy"
+	}
+	kind := map[confdoc.Type]string{
+		confdoc.Text: "text", confdoc.Bool: "bool", confdoc.Int: "int", confdoc.Float: "float", confdoc.List: "list", confdoc.Any: "any",
+		confdoc.Word: "word", confdoc.Duration: "duration", confdoc.Refused: "refused",
+	}[f.Is]
+	if f.Unsigned {
+		kind = "u" + kind
+	}
+	if f.Bits != 0 {
+		kind += fmt.Sprint(f.Bits)
+	}
+	if f.Pointer {
+		kind += "*"
+	}
+	return kind
+}
+
 // RequireWrites checks that the rewriting of a source that makes it write everything writes that many keys, and none that the
 // provider does not read.
-func RequireWrites(t *testing.T, rewrite clouds.Rewrite, schema confdoc.INISchema, config string, cluster clouds.Cluster, written int) {
+func RequireWrites(t *testing.T, rewrite clouds.Rewrite, schema []confdoc.Field, config string, cluster clouds.Cluster, written int) {
 	t.Helper()
 	result := rewrite(clouds.Source{Config: []byte(config), CredentialsUnknown: true, Cluster: cluster})
 	require.Empty(t, result.Errors(diagnostic.Strict))
 	rewritten := bytes.ReplaceAll(result.Config, []byte("[x]"), nil)
-	requireKnown(t, schema, rewritten)
+	requireKnownTree(t, confdoc.INI, schema, rewritten)
 	require.Equal(t, written, bytes.Count(rewritten, []byte("="))-strings.Count(config, "="))
-}
-
-// requireKnown checks that a configuration has nothing but what the provider reads, spelt as it does.
-func requireKnown(t *testing.T, schema confdoc.INISchema, config []byte) {
-	t.Helper()
-	sections, errs := gcfg.Parse(config)
-	require.Empty(t, errs)
-	for _, s := range sections {
-		known, ok := schema.Section(s.Name)
-		require.True(t, ok, s.Name)
-		require.Equal(t, known.Name, s.Name)
-		for _, e := range s.Entries {
-			key, ok := known.Key(e.Name)
-			require.True(t, ok, e.Name)
-			require.Equal(t, key.Name, e.Name)
-			require.Empty(t, key.Legacy)
-		}
-	}
 }
 
 // FieldsText has one line per field: its path and type. [] stands for the items of a list, {} for the names of a mapping.
@@ -82,19 +75,15 @@ func fieldText(path string, f confdoc.Field) string {
 		return path + ": legacy\n"
 	}
 	switch f.Is {
-	case confdoc.ListTree:
+	case confdoc.List:
 		return fieldText(path+"[]", *f.Of)
-	case confdoc.MapTree:
+	case confdoc.Map:
 		return fieldText(path+"{}", *f.Of)
-	case confdoc.ObjectTree:
+	case confdoc.Object:
 		return FieldsText(path, f.Fields)
-	case confdoc.TextTree, confdoc.BoolTree, confdoc.IntTree, confdoc.FloatTree, confdoc.AnyTree:
+	default:
 	}
-	kind := map[confdoc.Type]string{confdoc.TextTree: "text", confdoc.BoolTree: "bool", confdoc.IntTree: "int", confdoc.FloatTree: "float", confdoc.AnyTree: "any"}[f.Is]
-	if f.Bits != 0 {
-		kind += fmt.Sprint(f.Bits)
-	}
-	return path + ": " + kind + "\n"
+	return path + ": " + kindText(f) + "\n"
 }
 
 // RequireWritesFields checks that what we write for the largest and the smallest configuration has nothing but what the
@@ -118,8 +107,9 @@ func RequireWritesFields(t *testing.T, rewrite clouds.Rewrite, format confdoc.Fo
 func requireKnownTree(t *testing.T, format confdoc.Format, fields []confdoc.Field, config []byte) {
 	t.Helper()
 	var fs diagnostic.List
-	before := confdoc.TreeReader{Format: format, Fields: fields}.Read(config, &fs)
+	before := confdoc.Reader{Format: format, Fields: fields}.Read(config, &fs)
 	require.Empty(t, fs)
+	require.NotEmpty(t, before.Root.Entries)
 	requireSpeltAsKnown(t, fields, before.Root)
 }
 
@@ -132,7 +122,7 @@ func requireSpeltAsKnown(t *testing.T, fields []confdoc.Field, n *confdoc.Node) 
 				continue
 			}
 			known = true
-			if f.Is == confdoc.ObjectTree {
+			if f.Is == confdoc.Object {
 				requireSpeltAsKnown(t, f.Fields, e.Value)
 			}
 		}

@@ -27,8 +27,8 @@ var otherTypes = []string{"authorized_user", "external_account_authorized_user",
 
 // gcpCredentials reads a credentials file as Google's library does (golang.org/x/oauth2/google, credentialsFile in google.go,
 // and cloud.google.com/go/auth): keys of service accounts and federations have these names.
-var gcpCredentials = confdoc.TreeReader{
-	Format:  confdoc.JSONTree,
+var gcpCredentials = confdoc.Reader{
+	Format:  confdoc.JSON,
 	Input:   diagnostic.Credentials,
 	DataKey: credentialsFile,
 	Empty:   "restore the file that Google or ccoctl made",
@@ -40,15 +40,15 @@ var gcpCredentials = confdoc.TreeReader{
 			{Name: "private_key_id", Secret: true},
 			{Name: "client_secret", Secret: true},
 			{Name: "refresh_token", Secret: true},
-			{Name: "credential_source", Is: confdoc.ObjectTree, Fields: slices.Concat(
+			{Name: "credential_source", Is: confdoc.Object, Fields: slices.Concat(
 				texts("file", "url", "environment_id", "region_url", "regional_cred_verification_url", "cred_verification_url", "imdsv2_session_token_url"),
 				[]confdoc.Field{
-					{Name: "format", Is: confdoc.ObjectTree, Fields: texts("type", "subject_token_field_name")},
-					{Name: "headers", Is: confdoc.AnyTree}, {Name: "executable", Is: confdoc.AnyTree}, {Name: "certificate", Is: confdoc.AnyTree},
+					{Name: "format", Is: confdoc.Object, Fields: texts("type", "subject_token_field_name")},
+					{Name: "headers", Is: confdoc.Any}, {Name: "executable", Is: confdoc.Any}, {Name: "certificate", Is: confdoc.Any},
 				},
 			)},
-			{Name: "service_account_impersonation", Is: confdoc.ObjectTree, Fields: []confdoc.Field{{Name: "token_lifetime_seconds", Is: confdoc.IntTree}}},
-			{Name: "delegates", Is: confdoc.AnyTree}, {Name: "source_credentials", Is: confdoc.AnyTree},
+			{Name: "service_account_impersonation", Is: confdoc.Object, Fields: []confdoc.Field{{Name: "token_lifetime_seconds", Is: confdoc.Int}}},
+			{Name: "delegates", Is: confdoc.Any}, {Name: "source_credentials", Is: confdoc.Any},
 		},
 		texts("project_id", "client_email", "client_id", "auth_uri", "token_uri", "auth_provider_x509_cert_url", "client_x509_cert_url",
 			"universe_domain", "quota_project_id", "audience", "subject_token_type", "token_url", "token_info_url",
@@ -86,7 +86,7 @@ func (g *rewriter) credentials() (map[string][]byte, []clouds.Token) {
 	return map[string][]byte{credentialsFile: text}, nil
 }
 
-func checkGCPKey(account *confdoc.Tree) {
+func checkGCPKey(account *confdoc.Document) {
 	requireGCP(account, "client_email")
 	requireGCP(account, "private_key")
 	if key := account.Value("private_key"); key != nil && key.Kind == confdoc.TextNode && key.Text != "" && !isRSAKey(key.Text) {
@@ -110,7 +110,7 @@ func isRSAKey(text string) bool {
 }
 
 // useToken checks a federation and points it at the token that the operator keeps.
-func (g *rewriter) useToken(account *confdoc.Tree, text []byte) []byte {
+func (g *rewriter) useToken(account *confdoc.Document, text []byte) []byte {
 	for _, key := range []string{"audience", "subject_token_type", "token_url"} {
 		requireGCP(account, key)
 	}
@@ -128,18 +128,18 @@ func (g *rewriter) useToken(account *confdoc.Tree, text []byte) []byte {
 	case file.Text != ours:
 		account.ReportAt(file, diagnostic.Adapted, fmt.Sprintf("credential_source.file is set to %q, where the operator keeps a fresh token", ours))
 		file.Text = ours
-		return account.FormatJSON()
+		return account.Encode()
 	}
 	return text
 }
 
-func requireGCP(account *confdoc.Tree, key string) {
+func requireGCP(account *confdoc.Document, key string) {
 	if value := account.Value(key); value == nil || value.Kind == confdoc.TextNode && value.Text == "" {
 		account.ReportAt(value, diagnostic.Invalid, key+" is missing: create the file anew with the tool that made it")
 	}
 }
 
-func checkGCPAddress(account *confdoc.Tree, key string) {
+func checkGCPAddress(account *confdoc.Document, key string) {
 	if address := account.Value(key); address != nil && address.Kind == confdoc.TextNode && address.Text != "" && !clouds.IsEndpoint(address.Text) {
 		account.ReportAt(address, diagnostic.Invalid, key+" is not a URL of the form https://host/path")
 	}

@@ -3,7 +3,6 @@ package gcp
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -20,7 +19,7 @@ const (
 // rewriter is one run of the GCP function.
 type rewriter struct {
 	src      clouds.Source
-	config   *confdoc.INIDocument
+	config   *confdoc.Document
 	findings diagnostic.List
 	// universe is the domain of the APIs that the credentials are for; empty where it is not known.
 	universe string
@@ -34,10 +33,9 @@ type rewriter struct {
 // it needs. What is unknown is kept: a newer provider may know it. Comments are not kept.
 func Rewrite(src clouds.Source) clouds.Result {
 	g := &rewriter{src: src}
-	g.config = confdoc.ReadINI(src.Config, schema, &g.findings)
-	if g.config.Group("global") == nil {
-		g.config.AddFirst("global") // what is written is never empty
-	}
+	reader := confdoc.Reader{Format: confdoc.INI, Fields: schema, Input: diagnostic.CloudConfig, Empty: "write at least the line [global]"}
+	g.config = reader.Read(src.Config, &g.findings)
+	g.config.First("global") // what is written is never empty
 	g.checkValues()
 	g.checkCluster()
 	credentials, tokens := g.credentials()
@@ -45,33 +43,17 @@ func Rewrite(src clouds.Source) clouds.Result {
 	g.useCredentials()
 	g.endEndpoint()
 	g.config.CheckPlaceholders()
-	return clouds.Finish(g.findings, clouds.Result{Config: g.config.Format(), Credentials: credentials, Tokens: tokens})
+	return clouds.Finish(g.findings, clouds.Result{Config: g.config.Encode(), Credentials: credentials, Tokens: tokens})
 }
 
-// checkValues finds values that can be read, but with which the provider exits, or for which it silently takes another.
+// checkValues finds values that can be read, but with which the provider exits.
 func (g *rewriter) checkValues() {
-	g.checkWord("stack-type", "IPV4", "IPV4", "IPV6", "IPV4_IPV6")
-	g.checkWord("firewall-rules-management", "Enabled", "Enabled", "Disabled")
-	for _, key := range []string{"api-endpoint", "container-api-endpoint"} {
-		if e := g.config.Value("global", key); e.Value != "" && !clouds.IsEndpoint(e.Value) {
-			g.config.Report(e.ValuePos, diagnostic.Invalid, key+" is not of the form https://compute.googleapis.com/compute/v1/")
-		}
+	if zone := g.config.Value("global", "local-zone"); zone != nil && zone.Text != "" && region(zone.Text) == "" {
+		g.config.ReportAt(zone, diagnostic.Invalid, fmt.Sprintf("local-zone is %s, but wants a zone, such as us-central1-a", confdoc.Quoted(zone.Text)))
 	}
-	if e := g.config.Value("global", "local-zone"); e.Value != "" && region(e.Value) == "" {
-		g.config.Report(e.ValuePos, diagnostic.Invalid, fmt.Sprintf("local-zone is %s, but wants a zone, such as us-central1-a", confdoc.Quoted(e.Value)))
+	if address := g.config.Text("global", "token-url"); address != "" && address != "nil" && !clouds.IsEndpoint(address) {
+		g.config.ReportAt(g.config.Value("global", "token-url"), diagnostic.Invalid, "token-url is neither nil nor of the form https://host/path")
 	}
-	if e := g.config.Value("global", "token-url"); e.Value != "" && e.Value != "nil" && !clouds.IsEndpoint(e.Value) {
-		g.config.Report(e.ValuePos, diagnostic.Invalid, "token-url is neither nil nor of the form https://host/path")
-	}
-}
-
-func (g *rewriter) checkWord(key, fallback string, known ...string) {
-	e := g.config.Value("global", key)
-	if e.Value == "" || slices.Contains(known, e.Value) {
-		return
-	}
-	g.config.Report(e.ValuePos, diagnostic.Typo, fmt.Sprintf("%s is %s, which the cloud-controller-manager takes for %s: it knows %s",
-		key, confdoc.Quoted(e.Value), fallback, strings.Join(known, ", ")))
 }
 
 // region is the region of a zone, as the provider finds it; empty when the text cannot be a zone.
@@ -86,17 +68,22 @@ func (g *rewriter) checkCluster() {
 		return
 	}
 	project := g.config.Value("global", "project-id")
-	if _, err := strconv.ParseUint(project.Value, 10, 64); err != nil {
-		g.config.Contradicts(project, projectField, status.ProjectID)
+	if _, err := strconv.ParseUint(g.config.Text("global", "project-id"), 10, 64); err != nil {
+		g.config.Contradicts("project-id", project, projectField, status.ProjectID)
 	}
-	zone := g.config.Value("global", "local-zone")
-	zone.Name, zone.Value = "the region of local-zone", region(zone.Value)
-	g.config.Contradicts(zone, regionField, status.Region)
-	subnetwork := g.config.Value("global", "subnetwork-name")
-	if _, after, ok := strings.Cut("/"+subnetwork.Value, "/regions/"); ok {
-		subnetwork.Name = "the region of subnetwork-name"
-		subnetwork.Value, _, _ = strings.Cut(after, "/")
-		g.config.Contradicts(subnetwork, regionField, status.Region)
+	g.checkRegion("local-zone", region(g.config.Text("global", "local-zone")))
+	if _, after, ok := strings.Cut("/"+g.config.Text("global", "subnetwork-name"), "/regions/"); ok {
+		named, _, _ := strings.Cut(after, "/")
+		g.checkRegion("subnetwork-name", named)
+	}
+}
+
+// checkRegion compares the region in the value of a key.
+func (g *rewriter) checkRegion(key, named string) {
+	if at := g.config.Value("global", key); at != nil {
+		value := *at
+		value.Text = named
+		g.config.Contradicts("the region of "+key, &value, regionField, g.src.Cluster.Status.GCP.Region)
 	}
 }
 
@@ -106,36 +93,26 @@ func (g *rewriter) checkEndpoints() {
 		return
 	}
 	for _, key := range []string{"api-endpoint", "container-api-endpoint"} {
-		e := g.config.Value("global", key)
-		if !clouds.IsEndpoint(e.Value) || clouds.IsTLS(e.Value) && clouds.IsUnder(clouds.HostOf(e.Value), g.universe) {
+		address := g.config.Text("global", key)
+		if !clouds.IsEndpoint(address) || clouds.IsTLS(address) && clouds.IsUnder(clouds.HostOf(address), g.universe) {
 			continue
 		}
-		g.config.Report(e.ValuePos, diagnostic.Redirected, fmt.Sprintf("%s is %s, which is not of the API that the %s of the credentials Secret is for: "+
-			"the cloud-controller-manager would send its tokens there; remove the line", key, clouds.ShownEndpoint(e.Value), credentialsFile))
+		g.config.ReportAt(g.config.Value("global", key), diagnostic.Redirected, fmt.Sprintf(
+			"%s is %s, which is not of the API that the %s of the credentials Secret is for: "+
+				"the cloud-controller-manager would send its tokens there; remove the line", key, confdoc.Quoted(address), credentialsFile))
 	}
 }
 
 // useCredentials makes the provider log in with the delivered file, which the cloud-credential-operator makes for every cluster.
 func (g *rewriter) useCredentials() {
-	was := g.config.Value("global", "token-url")
-	if was.Value == "nil" {
-		return
-	}
-	g.config.Group("global").Set("token-url", "nil")
-	const reason = `token-url is set to "nil": the cloud-controller-manager logs in with the service_account.json of its own credentials Secret`
-	if was.Value == "" {
-		g.config.Report(was.Pos, diagnostic.Adapted, reason+", and would ask the metadata server otherwise")
-		return
-	}
-	g.config.Report(was.Pos, diagnostic.Rewritten, reason)
+	g.config.Put(confdoc.NewText("nil"), diagnostic.Rewritten, "the cloud-controller-manager logs in with the service_account.json "+
+		"of its own credentials Secret, and would ask the metadata server otherwise", "global", "token-url")
 }
 
 // endEndpoint adds the slash that the provider does not add when it makes the addresses of networks out of the endpoint.
 func (g *rewriter) endEndpoint() {
-	e := g.config.Value("global", "api-endpoint")
-	if e.Value == "" || strings.HasSuffix(e.Value, "/") {
-		return
+	if address := g.config.Text("global", "api-endpoint"); address != "" && !strings.HasSuffix(address, "/") {
+		g.config.Put(confdoc.NewText(address+"/"), diagnostic.Rewritten,
+			"the cloud-controller-manager appends the names of networks to it", "global", "api-endpoint")
 	}
-	g.config.Group("global").Set("api-endpoint", e.Value+"/")
-	g.config.Report(e.Pos, diagnostic.Rewritten, "api-endpoint gets a slash at its end: the cloud-controller-manager puts the names of networks right behind it")
 }

@@ -9,10 +9,15 @@ import (
 // schema is what openshift/cloud-provider-gcp reads (ConfigGlobal in providers/gce/gce.go, at commit 0811987e7530): the keys
 // of kubernetes/cloud-provider-gcp (at commit 0315e7beef45) and two of its own, external-instance-groups-prefix and
 // firewall-rules-management. None of them is for the in-tree provider only.
-var schema = confdoc.INISchema{{Name: "global", Keys: slices.Concat(
-	confdoc.INIKeys(confdoc.TextValue, "token-url", "token-body", "project-id", "network-project-id", "network-name", "subnetwork-name",
-		"stack-type", "secondary-range-name", "node-instance-prefix", "api-endpoint", "container-api-endpoint", "local-zone",
-		"external-instance-groups-prefix", "firewall-rules-management"),
-	confdoc.INIKeys(confdoc.BoolValue, "regional", "multizone"),
-	confdoc.INIKeys(confdoc.ListValue, "node-tags", "alpha-features"),
+var schema = []confdoc.Field{{Name: "global", Is: confdoc.Object, Fields: slices.Concat(
+	confdoc.FieldsOf(confdoc.Text, "token-url", "token-body", "project-id", "network-project-id", "network-name", "subnetwork-name",
+		"secondary-range-name", "node-instance-prefix", "local-zone", "external-instance-groups-prefix"),
+	[]confdoc.Field{
+		{Name: "stack-type", Values: []string{"IPV4", "IPV6", "IPV4_IPV6"}, Fallback: "IPV4"},
+		{Name: "firewall-rules-management", Values: []string{"Enabled", "Disabled"}, Fallback: "Enabled"},
+		{Name: "api-endpoint", Schemes: []string{"https", "http"}},
+		{Name: "container-api-endpoint", Schemes: []string{"https", "http"}},
+	},
+	confdoc.FieldsOf(confdoc.Bool, "regional", "multizone"),
+	confdoc.FieldsOf(confdoc.List, "node-tags", "alpha-features"),
 )}}

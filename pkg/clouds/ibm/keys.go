@@ -10,43 +10,68 @@ const legacyNode = "it describes one node to the in-tree provider; the external 
 
 // ibmSchema is what IBM-Cloud/cloud-provider-ibm reads (CloudConfig in ibm/ibm.go, at the commits 6dac554a4cff and 08cc2f15c656,
 // which openshift/cloud-provider-ibm follows). Of [provider], that file says itself which keys are for the in-tree provider only.
-var ibmSchema = confdoc.INISchema{
-	{Name: "global", Keys: confdoc.INIKeys(confdoc.TextValue, "version")},
-	{Name: "kubernetes", Keys: slices.Concat(
-		confdoc.INIKeys(confdoc.ListValue, "config-file"),
-		confdoc.INIKeys(confdoc.TextValue, "calico-datastore", "cniProvider"),
-		confdoc.INIKeys(confdoc.BoolValue, "set-network-unavailable"),
-	)},
-	{Name: "load-balancer-deployment", Keys: confdoc.INIKeys(confdoc.TextValue, "image", "application", "vlan-ip-config-map")},
-	{Name: "provider", Keys: slices.Concat(providerKeys, confdoc.INIKeys(confdoc.TextValue, "iksPrivateEndpointHostname", "cloudCredentials"))},
-}
+var ibmSchema = slices.Concat(commonSections, []confdoc.Field{
+	{Name: "provider", Is: confdoc.Object, Fields: slices.Concat(providerKeys,
+		confdoc.FieldsOf(confdoc.Text, "iksPrivateEndpointHostname", "cloudCredentials"))},
+})
 
 // powerVSSchema is what openshift/cloud-provider-powervs reads (CloudConfig in ibm/ibm.go, at commit 5e592bba546c).
-var powerVSSchema = confdoc.INISchema{
-	ibmSchema[0], ibmSchema[1], ibmSchema[2],
-	{Name: "provider", Keys: slices.Concat(providerKeys, confdoc.INIKeys(confdoc.TextValue, "powerVSCloudInstanceID", "powerVSCloudInstanceName",
-		"powerVSRegion", "powerVSZone", "powerVSEndpointOverride", "rcEndpointOverride"))},
+var powerVSSchema = slices.Concat(commonSections, []confdoc.Field{
+	{Name: "provider", Is: confdoc.Object, Fields: slices.Concat(providerKeys,
+		confdoc.FieldsOf(confdoc.Text, "powerVSCloudInstanceID", "powerVSCloudInstanceName"),
+		[]confdoc.Field{
+			{Name: "powerVSRegion", Required: noPowerVS},
+			{Name: "powerVSZone", Required: noPowerVS},
+			{Name: "powerVSEndpointOverride", Schemes: webSchemes},
+			{Name: "rcEndpointOverride", Schemes: webSchemes},
+		})},
+})
+
+// noPowerVS is for keys without which the provider takes the nodes for instances of VPC infrastructure, and noVPC for those
+// without which it can look up neither load balancers nor nodes (ConfigVpc.validate in pkg/vpcctl/vpc_config.go of both
+// providers). It only warns of them.
+const (
+	noPowerVS = "add it; otherwise the cloud-controller-manager looks for the nodes in VPC infrastructure"
+	noVPC     = "add it; otherwise the cloud-controller-manager looks up neither nodes nor load balancers"
+)
+
+var webSchemes = []string{"https", "http"}
+
+// commonSections are those that both providers know.
+var commonSections = []confdoc.Field{
+	{Name: "global", Is: confdoc.Object, Fields: []confdoc.Field{
+		{Name: "version", Required: "write version = 1.1.0; otherwise the cloud-controller-manager exits", Values: []string{"1.1.0", "1.0.0"}},
+	}},
+	{Name: "kubernetes", Is: confdoc.Object, Fields: slices.Concat(
+		confdoc.FieldsOf(confdoc.List, "config-file"),
+		confdoc.FieldsOf(confdoc.Text, "calico-datastore"),
+		[]confdoc.Field{{Name: "cniProvider", Values: []string{"Calico", "OVNKubernetes"}, Fallback: "neither of the two that it knows"}},
+		confdoc.FieldsOf(confdoc.Bool, "set-network-unavailable"),
+	)},
+	{Name: "load-balancer-deployment", Is: confdoc.Object, Fields: confdoc.FieldsOf(confdoc.Text, "image", "application", "vlan-ip-config-map")},
 }
 
-// providerKeys are those that both providers know.
+// providerKeys are those of [provider] that both providers know. VPC is the one kind of infrastructure that OpenShift runs on.
 var providerKeys = slices.Concat(
-	confdoc.INIKeys(confdoc.TextValue, "region", "clusterID", "accountID", "cluster-default-provider", "g2workerServiceAccountID", "g2VpcName",
-		"g2Credentials", "g2ResourceGroupName", "g2VpcSubnetNames", "g2EndpointOverride", "iamEndpointOverride", "rmEndpointOverride"),
-	[]confdoc.INIKey{
+	[]confdoc.Field{
+		{Name: "region", Required: noVPC},
+		{Name: "clusterID", Required: noVPC},
+		{Name: "accountID", Required: noVPC},
+		{Name: "cluster-default-provider", Required: noVPC, Values: []string{"g2"}},
+		{Name: "g2VpcName", Required: noVPC},
+		{Name: "g2ResourceGroupName", Required: noVPC},
+		{Name: "g2VpcSubnetNames", Required: noVPC},
+		{Name: "g2EndpointOverride", Schemes: webSchemes},
+		{Name: "iamEndpointOverride", Schemes: webSchemes},
+		{Name: "rmEndpointOverride", Schemes: webSchemes},
 		{Name: "providerID", Legacy: legacyNode},
 		{Name: "internalIP", Legacy: legacyNode},
 		{Name: "externalIP", Legacy: legacyNode},
 		{Name: "zone", Legacy: legacyNode},
 		{Name: "instanceType", Legacy: legacyNode},
 	},
+	confdoc.FieldsOf(confdoc.Text, "g2workerServiceAccountID", "g2Credentials"),
 )
-
-// vpc is the one kind of infrastructure that OpenShift runs on.
-const vpc = "g2"
-
-// required are the keys of [provider] without which neither load balancers nor nodes can be looked up (ConfigVpc.validate
-// in pkg/vpcctl/vpc_config.go of both providers). The provider only warns of them.
-var required = []string{"accountID", "clusterID", "cluster-default-provider", "region", "g2ResourceGroupName", "g2VpcName", "g2VpcSubnetNames"}
 
 // ibmEndpoints are the keys of [provider] for the endpoints of Infrastructure, by the names that those have there. It has
 // endpoints for more services, which the provider does not ask.

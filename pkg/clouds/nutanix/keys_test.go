@@ -18,7 +18,7 @@ func TestNutanixCredentialsKeysGolden(t *testing.T) {
 }
 
 func TestNutanixWritesOnlyKeysThatTheProviderReads(t *testing.T) {
-	cloudtest.RequireWritesFields(t, Rewrite, confdoc.JSONTree, nutanixFields, `{"prismCentral": {"address": "a", "port": 1}}`, clouds.Source{Credentials: map[string][]byte{
+	cloudtest.RequireWritesFields(t, Rewrite, confdoc.JSON, nutanixFields, `{"prismCentral": {"address": "a", "port": 1}}`, clouds.Source{Credentials: map[string][]byte{
 		"credentials": []byte(`[{"type": "basic_auth", "data": {"prismCentral": {"username": "u", "password": "p"}}}]`),
 	}})
 }

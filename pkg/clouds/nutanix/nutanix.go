@@ -6,7 +6,6 @@ import (
 	"encoding/pem"
 	"fmt"
 	"net/netip"
-	"strconv"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -28,38 +27,38 @@ const (
 // NutanixPrismEndpoint with its references in environment/credentials/types.go of prism-go-client. No Go module proxy has
 // a release of it to compare with.
 var nutanixFields = []confdoc.Field{
-	{Name: "prismCentral", Is: confdoc.ObjectTree, Required: "write the address, the port and the credentials of Prism Central", Fields: []confdoc.Field{
+	{Name: "prismCentral", Is: confdoc.Object, Required: "write the address, the port and the credentials of Prism Central", Fields: []confdoc.Field{
 		{Name: "address", Required: "write the name or address of Prism Central"},
-		{Name: "port", Is: confdoc.IntTree, Bits: 32, Required: "write the port of Prism Central, which usually is 9440"},
-		{Name: "insecure", Is: confdoc.BoolTree},
-		{Name: "additionalTrustBundle", Is: confdoc.ObjectTree, Fields: []confdoc.Field{
+		{Name: "port", Is: confdoc.Int, Bits: 32, Port: true, Required: "write the port of Prism Central, which usually is 9440"},
+		{Name: "insecure", Is: confdoc.Bool},
+		{Name: "additionalTrustBundle", Is: confdoc.Object, Fields: []confdoc.Field{
 			{Name: "kind", Values: []string{"String", "ConfigMap"}, Required: "write String, with data, or ConfigMap, with name"},
 			{Name: "data"}, {Name: "name"}, {Name: "namespace"},
 		}},
-		{Name: "credentialRef", Is: confdoc.ObjectTree, Fields: confdoc.FieldsOf(confdoc.TextTree, "kind", "name", "namespace")},
+		{Name: "credentialRef", Is: confdoc.Object, Fields: confdoc.FieldsOf(confdoc.Text, "kind", "name", "namespace")},
 	}},
-	{Name: "topologyDiscovery", Is: confdoc.ObjectTree, Fields: []confdoc.Field{
+	{Name: "topologyDiscovery", Is: confdoc.Object, Fields: []confdoc.Field{
 		{Name: "type", Values: []string{"Prism", "Categories"}},
-		{Name: "topologyCategories", Is: confdoc.ObjectTree, Fields: confdoc.FieldsOf(confdoc.TextTree, "zoneCategory", "regionCategory")},
+		{Name: "topologyCategories", Is: confdoc.Object, Fields: confdoc.FieldsOf(confdoc.Text, "zoneCategory", "regionCategory")},
 	}},
-	{Name: "enableCustomLabeling", Is: confdoc.BoolTree},
-	{Name: "ignoredNodeIPs", Is: confdoc.ListTree, Of: &confdoc.Field{}},
+	{Name: "enableCustomLabeling", Is: confdoc.Bool},
+	{Name: "ignoredNodeIPs", Is: confdoc.List, Of: &confdoc.Field{}},
 }
 
 // nutanixLogin is an entry of the key credentials as ParseCredentials in environment/credentials/parsecreds.go of
 // prism-go-client reads it. Of the Prism Elements nothing is used.
 var nutanixLogin = []confdoc.Field{
 	{Name: "type"},
-	{Name: "data", Is: confdoc.ObjectTree, Fields: []confdoc.Field{
-		{Name: "prismCentral", Is: confdoc.ObjectTree, Fields: []confdoc.Field{{Name: "username", Secret: true}, {Name: "password", Secret: true}}},
-		{Name: "prismElements", Is: confdoc.AnyTree},
+	{Name: "data", Is: confdoc.Object, Fields: []confdoc.Field{
+		{Name: "prismCentral", Is: confdoc.Object, Fields: []confdoc.Field{{Name: "username", Secret: true}, {Name: "password", Secret: true}}},
+		{Name: "prismElements", Is: confdoc.Any},
 	}},
 }
 
 // rewriter is one run of the Nutanix function.
 type rewriter struct {
 	src      clouds.Source
-	config   *confdoc.Tree
+	config   *confdoc.Document
 	findings diagnostic.List
 }
 
@@ -70,7 +69,7 @@ type rewriter struct {
 // configuration without the reference gets it; nothing else is changed.
 func Rewrite(src clouds.Source) clouds.Result {
 	n := &rewriter{src: src}
-	reader := confdoc.TreeReader{Format: confdoc.JSONTree, Fields: nutanixFields, Input: diagnostic.CloudConfig,
+	reader := confdoc.Reader{Format: confdoc.JSON, Fields: nutanixFields, Input: diagnostic.CloudConfig,
 		Empty: "write the JSON object that the installer makes, with at least prismCentral"}
 	n.config = reader.Read(src.Config, &n.findings)
 	n.config.CheckPlaceholders()
@@ -81,10 +80,8 @@ func Rewrite(src clouds.Source) clouds.Result {
 		n.checkTopology()
 		n.checkIgnoredIPs()
 	}
-	if !src.CredentialsUnknown {
-		n.checkSecret()
-	}
-	return clouds.Finish(n.findings, clouds.Result{Config: n.config.FormatJSON()})
+	n.checkSecret()
+	return clouds.Finish(n.findings, clouds.Result{Config: n.config.Encode()})
 }
 
 // checkPrismCentral finds an endpoint that cannot be asked, or is not the one of Infrastructure.
@@ -93,32 +90,19 @@ func (n *rewriter) checkPrismCentral() {
 	if spec := n.src.Cluster.Spec.Nutanix; spec != nil {
 		fact = spec.PrismCentral
 	}
-	const differs = "prismCentral.%[1]s is %[2]s, but spec.platformSpec.nutanix.prismCentral.%[1]s of infrastructure.config.openshift.io/cluster is %[3]s: write that, or correct it there"
+	const field = "spec.platformSpec.nutanix.prismCentral."
 	if address := n.config.Value("prismCentral", "address"); address != nil {
 		if strings.ContainsAny(address.Text, "/ ") {
-			n.config.ReportAt(address, diagnostic.Invalid, fmt.Sprintf("prismCentral.address is %s, but wants a name or address alone, such as prism.example.com", confdoc.Quoted(address.Text)))
+			n.config.ReportAt(address, diagnostic.Invalid, fmt.Sprintf(
+				"prismCentral.address is %s, but wants a name or address alone, such as prism.example.com", confdoc.Quoted(address.Text)))
 		}
-		if fact.Address != "" && !strings.EqualFold(strings.Trim(address.Text, "[]"), strings.Trim(fact.Address, "[]")) {
-			n.config.ReportAt(address, diagnostic.Invalid, fmt.Sprintf(differs, "address", confdoc.Quoted(address.Text), confdoc.Quoted(fact.Address)))
-		}
-	}
-	if port := n.config.Value("prismCentral", "port"); port != nil && port.Kind == confdoc.IntNode {
-		if number := portOf(port); number < 1 || number > 65535 {
-			n.config.ReportAt(port, diagnostic.Invalid, fmt.Sprintf("prismCentral.port is %s, but wants a number from 1 to 65535", confdoc.Cut(port.Text)))
-		}
-		if fact.Port != 0 && portOf(port) != int(fact.Port) {
-			n.config.ReportAt(port, diagnostic.Invalid, fmt.Sprintf(differs, "port", confdoc.Cut(port.Text), fmt.Sprint(fact.Port)))
+		if !strings.EqualFold(strings.Trim(address.Text, "[]"), strings.Trim(fact.Address, "[]")) {
+			n.config.Contradicts("prismCentral.address", address, field+"address", fact.Address)
 		}
 	}
-}
-
-// portOf is the number of a port; 0 when it is none.
-func portOf(n *confdoc.Node) int {
-	number, err := strconv.Atoi(n.Text)
-	if err != nil {
-		return 0
+	if fact.Port != 0 {
+		n.config.Contradicts("prismCentral.port", n.config.Value("prismCentral", "port"), field+"port", fmt.Sprint(fact.Port))
 	}
-	return number
 }
 
 // checkReference finds a reference to a Secret that the provider may not read.
@@ -244,24 +228,14 @@ func isIPs(text string) bool {
 
 // checkSecret finds credentials that the provider could not log in with. It takes the first entry, whatever follows.
 func (n *rewriter) checkSecret() {
-	text, ok := n.src.Credentials[secretKey]
-	report := func(key string, kind diagnostic.Kind, message string) {
-		n.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: key, Kind: kind, Message: message})
+	if text, ok := clouds.SecretKey(n.src, secretKey, &n.findings); ok {
+		reader := confdoc.Reader{Format: confdoc.JSON, Fields: nutanixLogin, List: true, Input: diagnostic.Credentials, DataKey: secretKey,
+			Empty: "write a JSON list with the type basic_auth and the user and password of Prism Central"}
+		n.checkLogin(reader.Read(text, &n.findings))
 	}
-	switch {
-	case n.src.Credentials == nil:
-		report("", diagnostic.Invalid, clouds.NoCredentialsSecret)
-		return
-	case !ok:
-		report(secretKey, diagnostic.Invalid, "the credentials Secret has no such key: write a JSON list with the type basic_auth and the user and password of Prism Central")
-		return
-	}
-	reader := confdoc.TreeReader{Format: confdoc.JSONTree, Fields: nutanixLogin, List: true, Input: diagnostic.Credentials, DataKey: secretKey,
-		Empty: "write a JSON list with the type basic_auth and the user and password of Prism Central"}
-	n.checkLogin(reader.Read(text, &n.findings))
 }
 
-func (n *rewriter) checkLogin(login *confdoc.Tree) {
+func (n *rewriter) checkLogin(login *confdoc.Document) {
 	if !login.Readable {
 		return
 	}

@@ -22,7 +22,7 @@ func TestFindingsAreSortedByInputAndPlace(t *testing.T) {
 	for _, f := range openstack.Rewrite(src).Diagnostics {
 		got = append(got, strings.SplitAfterN(cloudtest.Shown(f), ": ", 2)[0])
 	}
-	require.Equal(t, []string{"cloud config:2:11: ", "cloud config:3:1: ", "credentials clouds.yaml:1:1: ", "CA bundle: "}, got)
+	require.Equal(t, []string{"cloud config:2:11: ", "cloud config:3:1: ", "credentials clouds.yaml:1:9: ", "CA bundle: "}, got)
 }
 
 func TestTheFindingsOfALargeInputStayFew(t *testing.T) {

@@ -1,150 +1,140 @@
 package openstack
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
 
 const noSecret = "auth has neither an application_credential_secret, nor a password, nor a token"
 
+// auth are the strings of auth by their keys.
+type auth map[string]string
+
+func (c cloudsFile) auth() auth {
+	a := auth{}
+	if node := c.entry.Get("auth"); node != nil {
+		for _, e := range node.Entries {
+			a[e.Name] = e.Value.Text
+		}
+	}
+	return a
+}
+
 // loginProblem says why the provider would exit before it asks Keystone anything, and the key of auth that it is about;
 // empty when it would ask. The rules are those of gophercloud (clientconfig.AuthOptions of utils v2, ToTokenV3ScopeMap and
 // ToTokenV3CreateMap of v2.12.0) for Keystone's API v3; those for v2 are not repeated.
-func (e cloudEntry) loginProblem() (key, problem string) {
-	if e.asksKeystoneV2() {
+func (c cloudsFile) loginProblem() (key, problem string) {
+	a, kind := c.auth(), c.entry.String("auth_type")
+	if c.asksKeystoneV2() {
 		return "", ""
 	}
-	auth := *e.Auth
-	if auth.hasApplicationCredential() || auth.hasProject() {
-		auth.fillDomains()
+	if a.hasApplicationCredential() || a.hasAny("project_id", "project_name") {
+		a.fillDomains()
 	}
-	if strings.Contains(e.AuthType, "token") || auth.Token != "" {
-		auth.Username, auth.UserID, auth.Password, auth.UserDomainID, auth.UserDomainName = "", "", "", "", ""
+	if strings.Contains(kind, "token") || a["token"] != "" {
+		for _, key := range []string{"username", "user_id", "password", "user_domain_id", "user_domain_name"} {
+			delete(a, key)
+		}
 	}
-	if key, problem = auth.scopeProblem(); problem != "" {
+	if key, problem = a.scopeProblem(); problem != "" {
 		return key, problem
 	}
 	switch {
-	case auth.Password != "":
-		return auth.userProblem()
-	case auth.Token != "":
+	case a["password"] != "":
+		return a.userProblem()
+	case a["token"] != "":
 		return "", ""
-	case strings.Contains(e.AuthType, "token") && !auth.hasApplicationCredential():
+	case strings.Contains(kind, "token") && !a.hasApplicationCredential():
 		return "", "auth_type says that auth has a token, but it has none: add the token or remove auth_type"
 	}
-	return auth.applicationCredentialProblem()
+	return a.applicationCredentialProblem()
 }
 
-// asksKeystoneV2 tells which API gophercloud chooses.
-func (e cloudEntry) asksKeystoneV2() bool {
+// asksKeystoneV2 reports which API gophercloud chooses.
+func (c cloudsFile) asksKeystoneV2() bool {
+	version, address := c.entry.String("identity_api_version"), c.entry.String("auth", "auth_url")
 	switch {
-	case e.IdentityAPIVersion != "":
-		return e.IdentityAPIVersion != "3"
-	case strings.Contains(e.Auth.AuthURL, "v3"):
+	case version != "":
+		return version != "3"
+	case strings.Contains(address, "v3"):
 		return false
-	case strings.Contains(e.Auth.AuthURL, "v2.0"):
+	case strings.Contains(address, "v2.0"):
 		return true
 	}
-	return slices.Contains([]string{"v2password", "v2token"}, e.AuthType)
+	return slices.Contains([]string{"v2password", "v2token"}, c.entry.String("auth_type"))
 }
 
-func (a *cloudAuth) hasApplicationCredential() bool {
-	return a.ApplicationCredentialID != "" || a.ApplicationCredentialName != "" || a.ApplicationCredentialSecret != ""
+// hasAny reports whether one of the keys is set.
+func (a auth) hasAny(keys ...string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return a[key] != "" })
 }
 
-// hasSecret tells whether there is anything to log in with.
-func (a *cloudAuth) hasSecret() bool {
-	return a.Password != "" || a.ApplicationCredentialSecret != "" || a.Token != ""
-}
-
-func (a *cloudAuth) hasProject() bool {
-	return a.ProjectID != "" || a.ProjectName != ""
+func (a auth) hasApplicationCredential() bool {
+	return a.hasAny("application_credential_id", "application_credential_name", "application_credential_secret")
 }
 
 // fillDomains lets domain_id, domain_name and default_domain stand in for the domains of the user and the project.
-func (a *cloudAuth) fillDomains() {
-	for _, fallback := range []struct {
-		to   *string
-		from string
-	}{
-		{&a.UserDomainID, a.DomainID},
-		{&a.ProjectDomainID, a.DomainID},
-		{&a.UserDomainName, a.DomainName},
-		{&a.ProjectDomainName, a.DomainName},
-	} {
-		if *fallback.to == "" {
-			*fallback.to = fallback.from
+func (a auth) fillDomains() {
+	for _, owner := range []string{"user", "project"} {
+		id, name := owner+"_domain_id", owner+"_domain_name"
+		a[id], a[name] = cmp.Or(a[id], a["domain_id"]), cmp.Or(a[name], a["domain_name"])
+		if !a.hasAny(id, name) {
+			a[id] = a["default_domain"]
 		}
 	}
-	a.DomainID, a.DomainName = "", ""
-	if a.userDomains() == 0 {
-		a.UserDomainID = a.DefaultDomain
-	}
-	if a.ProjectDomainID == "" && a.ProjectDomainName == "" {
-		a.ProjectDomainID = a.DefaultDomain
-	}
+	delete(a, "domain_id")
+	delete(a, "domain_name")
 }
 
-// userDomains counts how often the domain of the user is given.
-func (a *cloudAuth) userDomains() int {
-	count := 0
-	for _, domain := range []string{a.UserDomainID, a.UserDomainName} {
-		if domain != "" {
-			count++
-		}
-	}
-	return count
-}
-
-func (a *cloudAuth) scopeProblem() (key, problem string) {
+func (a auth) scopeProblem() (key, problem string) {
 	switch {
 	case a.hasApplicationCredential():
-		if a.Token != "" {
+		if a["token"] != "" {
 			return "token", "auth has a token beside an application credential: remove the token"
 		}
-	case a.hasProject():
-		if a.ProjectID == "" && a.ProjectDomainID == "" && a.ProjectDomainName == "" {
+	case a.hasAny("project_id", "project_name"):
+		if a["project_id"] == "" && a["project_domain_id"] == "" && a["project_domain_name"] == "" {
 			return "project_name", "project_name needs its domain: add project_domain_name"
 		}
-	case a.Token != "" && a.DomainID == "" && a.DomainName == "" && a.SystemScope == "":
+	case a["token"] != "" && a["domain_id"] == "" && a["domain_name"] == "" && a["system_scope"] == "":
 		return "token", "a token needs a project: add project_id"
 	}
 	return "", ""
 }
 
 // userProblem is about a login with a password.
-func (a *cloudAuth) userProblem() (key, problem string) {
-	domains := a.userDomains()
+func (a auth) userProblem() (key, problem string) {
 	switch {
-	case a.Username == "" && a.UserID == "":
+	case a["username"] == "" && a["user_id"] == "":
 		return "password", "auth has a password but no user: add username"
-	case a.Username != "" && a.UserID != "":
+	case a["username"] != "" && a["user_id"] != "":
 		return "user_id", "auth has both username and user_id: remove one of them"
-	case a.UserID != "" && domains > 0:
+	case a["user_id"] != "" && a.hasAny("user_domain_id", "user_domain_name"):
 		return "user_id", "user_id needs no domain, and the cloud-controller-manager refuses one: remove the domain of the user, or use username"
-	case a.Username != "" && domains > 1:
+	case a["username"] != "" && a["user_domain_id"] != "" && a["user_domain_name"] != "":
 		return "username", "the domain of the user is given by id and by name: remove one of them"
-	case a.Username != "" && domains == 0:
+	case a["username"] != "" && !a.hasAny("user_domain_id", "user_domain_name"):
 		return "username", "username needs its domain: add user_domain_name"
 	}
 	return "", ""
 }
 
 // applicationCredentialProblem is about a login without a password or token.
-func (a *cloudAuth) applicationCredentialProblem() (key, problem string) {
+func (a auth) applicationCredentialProblem() (key, problem string) {
 	switch {
-	case a.ApplicationCredentialID == "" && a.ApplicationCredentialName == "":
-		if a.ApplicationCredentialSecret != "" {
+	case a["application_credential_id"] == "" && a["application_credential_name"] == "":
+		if a["application_credential_secret"] != "" {
 			return "application_credential_secret", "application_credential_secret needs application_credential_id: add it"
 		}
 		return "", noSecret
-	case a.ApplicationCredentialSecret == "":
+	case a["application_credential_secret"] == "":
 		return "", "auth has an application credential without application_credential_secret: add it"
-	case a.ApplicationCredentialID != "" || a.UserID != "":
+	case a["application_credential_id"] != "" || a["user_id"] != "":
 		return "", ""
-	case a.Username == "":
+	case a["username"] == "":
 		return "application_credential_name", "application_credential_name needs the user: add user_id, or use application_credential_id"
-	case a.userDomains() == 0:
+	case !a.hasAny("user_domain_id", "user_domain_name"):
 		return "username", "username needs its domain: add user_domain_name"
 	}
 	return "", ""

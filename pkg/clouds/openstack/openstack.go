@@ -5,12 +5,10 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc/gcfg"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
@@ -23,7 +21,7 @@ const (
 // rewriter is one run of the OpenStack function.
 type rewriter struct {
 	src      clouds.Source
-	config   *confdoc.INIDocument
+	config   *confdoc.Document
 	clouds   cloudsFile
 	findings diagnostic.List
 }
@@ -36,10 +34,9 @@ type rewriter struct {
 // is delivered. Without any text the defaults alone are the configuration. What is unknown is kept: a newer provider may know it. Comments are not kept.
 func Rewrite(src clouds.Source) clouds.Result {
 	o := &rewriter{src: src}
-	o.config = confdoc.ReadINI(o.text(), schema, &o.findings)
-	if !src.CredentialsUnknown {
-		o.clouds = readClouds(src.Credentials, &o.findings)
-	}
+	reader := confdoc.Reader{Format: confdoc.INI, Fields: schema, Input: diagnostic.CloudConfig}
+	o.config = reader.Read(o.text(), &o.findings)
+	o.clouds = readClouds(src, &o.findings)
 	o.checkValues()
 	o.checkLogin()
 	o.checkKeystone()
@@ -48,7 +45,7 @@ func Rewrite(src clouds.Source) clouds.Result {
 	o.useCABundle()
 	o.setDefaults()
 	o.config.CheckPlaceholders()
-	return clouds.Finish(o.findings, clouds.Result{Config: o.config.Format(), Credentials: src.Credentials})
+	return clouds.Finish(o.findings, clouds.Result{Config: o.config.Encode(), Credentials: src.Credentials})
 }
 
 // text is the user's configuration, or one with defaults only. Clusters that were installed without one have clouds.yaml,
@@ -68,73 +65,66 @@ func (o *rewriter) text() []byte {
 
 // checkValues finds values that can be read, but with which the provider exits or does nothing.
 func (o *rewriter) checkValues() {
-	if e := o.config.Value("Global", "os-endpoint-type"); e.Name != "" {
-		if word := strings.Fields(e.Value); len(word) == 1 && !isEndpointType(word[0]) {
-			o.config.Report(e.ValuePos, diagnostic.Invalid, fmt.Sprintf("os-endpoint-type is %s, but wants public, internal or admin", confdoc.Quoted(e.Value)))
-		}
-	} else if endpointType := o.clouds.endpointType(); endpointType.Value != "" && !isEndpointType(endpointType.Value) {
-		o.clouds.report(&o.findings, endpointType, fmt.Sprintf("%s is not one that the cloud-controller-manager knows: write public, internal or admin", endpointType.path))
+	if order := o.config.Value("Metadata", "search-order"); order != nil && order.Text != "" && !isSearchOrder(order.Text) {
+		o.config.ReportAt(order, diagnostic.Invalid, fmt.Sprintf("search-order is %s, but wants configDrive, metadataService or both, with a comma",
+			confdoc.Quoted(order.Text)))
 	}
-	if e := o.config.Value("Metadata", "search-order"); e.Value != "" && !isSearchOrder(e.Value) {
-		o.config.Report(e.ValuePos, diagnostic.Invalid, fmt.Sprintf("search-order is %s, but wants configDrive, metadataService or both, with a comma", confdoc.Quoted(e.Value)))
+	balancer := o.config.Value("LoadBalancer")
+	if version := balancer.String("lb-version"); version != "" && version != "v2" && balancer.String("enabled") != "false" {
+		o.config.ReportAt(balancer.Get("lb-version"), diagnostic.Invalid,
+			fmt.Sprintf("lb-version is %s, but the only one left is v2: remove the line", confdoc.Quoted(version)))
 	}
-	if e := o.config.Value("LoadBalancer", "lb-version"); e.Value != "" && e.Value != "v2" && !o.loadBalancersOff() {
-		o.config.Report(e.ValuePos, diagnostic.Invalid, fmt.Sprintf("lb-version is %s, but the only one left is v2: remove the line", confdoc.Quoted(e.Value)))
-	}
-}
-
-func (o *rewriter) loadBalancersOff() bool {
-	return slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(o.config.Value("LoadBalancer", "enabled").Value))
 }
 
 // checkKeystone finds an auth-url that would send the login of clouds.yaml elsewhere: the provider takes the address from
 // cloud.conf and the secret from clouds.yaml. Values of clouds.yaml stay out of the messages.
 func (o *rewriter) checkKeystone() {
-	if insecure := o.config.Value("Global", "tls-insecure"); insecure.Value == "true" {
-		o.config.Report(insecure.ValuePos, diagnostic.Insecure, "tls-insecure is true: "+
-			"anyone between the nodes and Keystone can read the credentials; put the CA certificates under the key ca-bundle.pem beside the cloud configuration instead")
+	global := o.config.Value("Global")
+	if global.String("tls-insecure") == "true" {
+		o.config.ReportAt(global.Get("tls-insecure"), diagnostic.Insecure, "tls-insecure is true: "+
+			"anyone between the nodes and Keystone can read the credentials; "+
+			"put the CA certificates under the key ca-bundle.pem beside the cloud configuration instead")
 	}
-	e, auth := o.config.Value("Global", "auth-url"), o.clouds.entry.Auth
-	if e.Value == "" || auth == nil || clouds.HostOf(auth.AuthURL) == "" {
+	named, secret := global.String("auth-url"), o.clouds.entry.String("auth", "auth_url")
+	if named == "" || clouds.HostOf(secret) == "" {
 		return
 	}
-	const action = "the cloud-controller-manager would send its credentials there; remove the line"
+	difference := ""
 	switch {
-	case clouds.HostOf(e.Value) != clouds.HostOf(auth.AuthURL):
-		o.config.Report(e.ValuePos, diagnostic.Redirected, fmt.Sprintf("auth-url is %s, but auth.auth_url of clouds.yaml "+
-			"in the credentials Secret names another host: %s", clouds.ShownEndpoint(e.Value), action))
-	case clouds.IsTLS(auth.AuthURL) && !clouds.IsTLS(e.Value):
-		o.config.Report(e.ValuePos, diagnostic.Redirected, fmt.Sprintf("auth-url is %s, without TLS, but auth.auth_url of clouds.yaml "+
-			"in the credentials Secret has it: %s", clouds.ShownEndpoint(e.Value), action))
+	case clouds.HostOf(named) != clouds.HostOf(secret):
+		difference = "names another host"
+	case clouds.IsTLS(secret) && !clouds.IsTLS(named):
+		difference = "has TLS"
+	default:
+		return
 	}
+	o.config.ReportAt(global.Get("auth-url"), diagnostic.Redirected, fmt.Sprintf(
+		"auth-url is %s, but auth.auth_url of clouds.yaml in the credentials Secret %s: "+
+			"the cloud-controller-manager would send its credentials there; remove the line", confdoc.Quoted(named), difference))
 }
 
 // checkLogin finds credentials with which no login is possible. The login reads them from clouds.yaml even where cloud.conf
 // has some, except for those of a trustee.
 func (o *rewriter) checkLogin() {
-	auth := o.clouds.entry.Auth
+	auth := o.clouds.entry.Get("auth")
 	if auth == nil {
 		return // reported
 	}
-	key, problem := o.clouds.entry.loginProblem()
-	if o.config.Value("Global", "trust-id").Value != "" {
+	key, problem := o.clouds.loginProblem()
+	if o.config.Text("Global", "trust-id") != "" {
 		key, problem = "", ""
-		if !auth.hasSecret() && o.config.Value("Global", "trustee-password").Value == "" {
+		hasSecret := o.clouds.auth().hasAny("password", "application_credential_secret", "token")
+		if !hasSecret && o.config.Text("Global", "trustee-password") == "" {
 			problem = noSecret
 		}
 	}
 	if problem == "" {
 		return
 	}
-	keys := []string{"auth"}
-	if key != "" {
-		keys = append(keys, key)
+	if at := auth.Get(key); at != nil {
+		auth = at
 	}
-	o.clouds.report(&o.findings, o.clouds.value("", keys...), problem)
-}
-
-func isEndpointType(word string) bool {
-	return word == "public" || word == "internal" || word == "admin"
+	o.clouds.ReportAt(auth, diagnostic.Invalid, problem)
 }
 
 func isSearchOrder(order string) bool {
@@ -147,40 +137,31 @@ func isSearchOrder(order string) bool {
 	return len(elements) <= 2
 }
 
-// checkClientCertificate finds a client certificate that the provider would look for in vain. A certificate without a key,
-// or the other way round, is ignored by it.
+// checkClientCertificate finds a client certificate that the provider would look for in vain. It ignores a certificate without
+// a key, and the other way round.
 func (o *rewriter) checkClientCertificate() {
-	certificate, key := o.config.Value("Global", "cert-file"), o.config.Value("Global", "key-file")
-	cloud := o.clouds.cloud()
-	if either(certificate.Value, cloud.Certificate.Value) == "" || either(key.Value, cloud.Key.Value) == "" {
-		return
+	type file struct {
+		*confdoc.Document
+		*confdoc.Node
 	}
-	for _, file := range []struct {
-		entry gcfg.Entry
-		value cloudValue
-	}{{certificate, cloud.Certificate}, {key, cloud.Key}} {
-		name := either(file.entry.Value, file.value.Value)
-		if o.delivered(name) {
-			continue
+	var files []file
+	for _, name := range [][2]string{{"cert-file", "cert"}, {"key-file", "key"}} {
+		if n := o.config.Value("Global", name[0]); n != nil && n.Text != "" {
+			files = append(files, file{o.config, n})
+		} else if n := o.clouds.entry.Get(name[1]); n != nil && n.Text != "" {
+			files = append(files, file{o.clouds.Document, n})
 		}
-		message := fmt.Sprintf("%s will not exist for the cloud-controller-manager: only the keys of the credentials Secret are delivered, in %s",
-			confdoc.Quoted(name), o.src.Paths.Credentials)
-		if file.entry.Value != "" {
-			o.config.Report(file.entry.ValuePos, diagnostic.Invalid, message)
-			continue
+	}
+	for _, f := range files {
+		if len(files) == 2 && !o.delivered(f.Node.Text) {
+			f.ReportAt(f.Node, diagnostic.Invalid, fmt.Sprintf(
+				"%s will not exist for the cloud-controller-manager: only the keys of the credentials Secret are delivered, in %s",
+				confdoc.Quoted(f.Node.Text), o.src.Paths.Credentials))
 		}
-		o.clouds.report(&o.findings, file.value, message)
 	}
 }
 
-func either(first, second string) string {
-	if first != "" {
-		return first
-	}
-	return second
-}
-
-// delivered tells whether the file will exist for the provider, or belongs to the trust store of its image, of which nothing
+// delivered reports whether the file will exist for the provider, or belongs to the trust store of its image, of which nothing
 // is known here.
 func (o *rewriter) delivered(file string) bool {
 	if file == o.src.Paths.CABundle {
@@ -201,53 +182,45 @@ func (o *rewriter) hasCABundle() bool {
 // useClouds makes the provider log in with the delivered clouds.yaml. Its keys stand last in [Global], in this order.
 func (o *rewriter) useClouds() {
 	const reason = "the cloud-controller-manager logs in with the clouds.yaml of its own credentials Secret"
-	file := path.Join(o.src.Paths.Credentials, cloudsKey)
-	if o.config.Group("Global") == nil {
-		o.config.AddFirst("Global")
-	}
+	global := o.config.First("Global")
 	for _, ours := range []struct {
-		key, value string
-		same       []string // other spellings of the value
+		key   string
+		value *confdoc.Node
 	}{
-		{key: "use-clouds", value: "true", same: []string{"yes", "on", "1", ""}}, // alone it is true
-		{key: "clouds-file", value: file},
-		{key: "cloud", value: openStackCloud},
+		{"use-clouds", confdoc.NewBool(true)},
+		{"clouds-file", confdoc.NewText(path.Join(o.src.Paths.Credentials, cloudsKey))},
+		{"cloud", confdoc.NewText(openStackCloud)},
 	} {
-		was := o.config.Drop("Global", ours.key)
-		o.config.Add("Global", ours.key, ours.value)
-		switch message := fmt.Sprintf("%s is set to %q: %s", ours.key, ours.value, reason); {
-		case was.Name == "":
-			o.config.Report(was.Pos, diagnostic.Adapted, message)
-		case was.Value != ours.value && !slices.Contains(ours.same, strings.ToLower(was.Value)):
-			o.config.Report(was.Pos, diagnostic.Rewritten, message)
-		}
+		o.config.Put(ours.value, diagnostic.Rewritten, reason, "Global", ours.key)
+		global.Drop(ours.key)
+		global.Set(ours.key, ours.value)
 	}
 }
 
 // useCABundle makes ca-file name a file that exists. What cloud.conf says wins over the cacert of clouds.yaml.
 func (o *rewriter) useCABundle() {
-	named := o.config.Value("Global", "ca-file")
-	ours := o.src.Paths.CABundle
+	const action = "put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line"
+	named, ours := o.config.Value("Global", "ca-file"), o.src.Paths.CABundle
+	isNamed := named != nil && named.Text != ""
+	missing := func(d *confdoc.Document, key string, file *confdoc.Node) {
+		d.ReportAt(file, diagnostic.Invalid, fmt.Sprintf("%s is %s, which will not exist for the cloud-controller-manager: %s",
+			key, confdoc.Quoted(file.Text), action))
+	}
 	switch {
-	case named.Value != "" && named.Value != ours && o.delivered(named.Value):
+	case isNamed && named.Text != ours && o.delivered(named.Text):
 		return
 	case o.hasCABundle():
-		o.config.Drop("Global", "ca-file")
-		o.config.Add("Global", "ca-file", ours)
-		switch message := fmt.Sprintf("ca-file is set to %q, where the ca-bundle.pem of the cloud configuration is delivered", ours); {
-		case named.Value == "":
-			o.config.Report(named.Pos, diagnostic.Adapted, message)
-		case named.Value != ours:
-			o.config.Report(named.Pos, diagnostic.Rewritten, message)
-		}
+		file := confdoc.NewText(ours)
+		o.config.Put(file, diagnostic.Rewritten, "the ca-bundle.pem of the cloud configuration is delivered there", "Global", "ca-file")
+		global := o.config.Value("Global")
+		global.Drop("ca-file")
+		global.Set("ca-file", file)
 		clouds.CheckCABundle(o.src.CABundle, &o.findings)
-	case named.Value != "":
-		o.config.Report(named.ValuePos, diagnostic.Invalid, fmt.Sprintf("ca-file is %s, which will not exist for the cloud-controller-manager: "+
-			"put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line", confdoc.Quoted(named.Value)))
+	case isNamed:
+		missing(o.config, "ca-file", named)
 	default:
-		if cacert := o.clouds.cloud().CACert; cacert.Value != "" && !o.delivered(cacert.Value) {
-			o.clouds.report(&o.findings, cacert, fmt.Sprintf("cacert is %s, which will not exist for the cloud-controller-manager: "+
-				"put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line", confdoc.Quoted(cacert.Value)))
+		if cacert := o.clouds.entry.Get("cacert"); cacert != nil && cacert.Text != "" && !o.delivered(cacert.Text) {
+			missing(o.clouds.Document, "cacert", cacert)
 		}
 	}
 }
@@ -255,13 +228,13 @@ func (o *rewriter) useCABundle() {
 // setDefaults adds OpenShift's defaults where the user says nothing: no load balancer shared by Services, and security
 // groups that let the load balancers reach the nodes.
 func (o *rewriter) setDefaults() {
-	for _, d := range []struct{ key, value, reason string }{
-		{"max-shared-lb", "1", "no two Services share a load balancer"},
-		{"manage-security-groups", "true", "the load balancers have to reach the nodes"},
-	} {
-		if o.config.Value("LoadBalancer", d.key).Name == "" {
-			o.config.Add("LoadBalancer", d.key, d.value)
-			o.config.Report(gcfg.Position{}, diagnostic.Adapted, fmt.Sprintf("%s is set to %q, as OpenShift has it: %s", d.key, d.value, d.reason))
-		}
+	const openShift = "by OpenShift's default "
+	balancer := o.config.Section("LoadBalancer")
+	if balancer.Get("max-shared-lb") == nil {
+		o.config.Put(confdoc.NewInt(1), diagnostic.Adapted, openShift+"no two Services share a load balancer", "LoadBalancer", "max-shared-lb")
+	}
+	if balancer.Get("manage-security-groups") == nil {
+		o.config.Put(confdoc.NewBool(true), diagnostic.Adapted, openShift+"the load balancers may reach the nodes",
+			"LoadBalancer", "manage-security-groups")
 	}
 }

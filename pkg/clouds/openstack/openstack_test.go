@@ -100,13 +100,13 @@ func TestOpenStackRefusesWhatTheProviderRefuses(t *testing.T) {
 		"the field of the classes as a key": {"[LoadBalancer]\nlbclasses\n", []string{
 			"cloud config:2:1: lbclasses cannot be set here: remove the line"}},
 		"a secret-name of one's own": {"[Global]\nsecret-name = mine\n", []string{
-			`cloud config:2:15: secret-name is "mine", but only its default "openstack-credentials" can be honoured (the external provider reads its credentials from a file): remove the line`}},
+			"cloud config:2:15: secret-name is \"mine\", but only its default \"openstack-credentials\" can be honored (the external provider reads its credentials from a file): remove the line"}},
 		"a secret-namespace of one's own": {"[Global]\nsecret-namespace = mine\n", []string{
-			`cloud config:2:20: secret-namespace is "mine", but only its default "kube-system" can be honoured (the external provider reads its credentials from a file): remove the line`}},
+			"cloud config:2:20: secret-namespace is \"mine\", but only its default \"kube-system\" can be honored (the external provider reads its credentials from a file): remove the line"}},
 		"a kubeconfig-path": {"[Global]\nkubeconfig-path = /etc/kubernetes/kubeconfig\n", []string{
-			`cloud config:2:19: kubeconfig-path is "/etc/kubernetes/kubeconfig", but only its default "" can be honoured (the external provider reads its credentials from a file): remove the line`}},
+			"cloud config:2:19: kubeconfig-path is \"/etc/kubernetes/kubeconfig\", but only its default \"\" can be honored (the external provider reads its credentials from a file): remove the line"}},
 		"a key with an underscore, and what was meant": {"[Global]\nauth_url = https://keystone\n", []string{
-			`cloud config:2:1: this is not a key: a key starts with a letter and has letters, digits and "-" only; perhaps this was meant: auth-url = value`}},
+			"cloud config:2:1: this is not a key: a key starts with a letter and has letters, digits and \"-\" only; did you mean \"auth-url\"?"}},
 		"a value that the installer replaces": {"[LoadBalancer]\nsubnet-id = net-NODE_NAME-1\n", []string{
 			"cloud config:2:13: this has the text NODE_NAME in it, which the installation on a node replaces in every file: write another value"}},
 		"a ca-file that is nowhere": {"[Global]\nca-file = /home/me/ca.pem\n", []string{
@@ -182,11 +182,11 @@ func TestOpenStackReportsUnknownNames(t *testing.T) {
 		"a key in the wrong section": {config: "[LoadBalancer]\nregion = x\n", typos: []string{
 			`cloud config:2:1: unknown key "region" in [LoadBalancer]; it belongs in [Global]`}},
 		"a key that two other sections know": {config: "[Global]\nsubnet-id = x\n", typos: []string{
-			`cloud config:2:1: unknown key "subnet-id" in [Global]; it belongs in [LoadBalancer] or [LoadBalancerClass "name"]`}},
+			"cloud config:2:1: unknown key \"subnet-id\" in [Global]; it belongs in [LoadBalancer] or in [LoadBalancerClass]"}},
 		"a section with a typo": {config: "[LoadBalancr]\nenabled = maybe\n", typos: []string{
 			"cloud config:1:1: unknown section [LoadBalancr]; did you mean [LoadBalancer]?"}},
 		"a section with a second name": {config: "[Global \"x\"]\nregion = y\n", typos: []string{
-			`cloud config:1:1: section [Global "x"] is ignored by the cloud-controller-manager; did you mean [Global]?`}},
+			"cloud config:1:1: unknown section [Global \"x\"]; did you mean [Global]?"}},
 		"a key that nobody knows": {config: "[Route]\nspeed = fast\n", unknown: []string{
 			`cloud config:2:1: unknown key "speed" in [Route]: the cloud-controller-manager ignores it; remove it or correct its name`}},
 		"a word on a line of its own is not shown": {config: "[Route]\nc2VjcmV0\n", unknown: []string{
@@ -219,50 +219,50 @@ func TestOpenStackChecksTheCredentials(t *testing.T) {
 			"credentials clouds.yaml: the credentials Secret is empty: it needs the key clouds.yaml"}},
 		"other keys only": {map[string][]byte{"clouds.conf": nil, "Clouds.yaml": nil}, []string{
 			"credentials clouds.yaml: the credentials Secret has no such key, only Clouds.yaml, clouds.conf"}},
-		"an empty file":  {cloudsYAML("\n"), []string{"credentials clouds.yaml: it is empty: write a mapping with the key clouds"}},
-		"only a comment": {cloudsYAML("# x\n"), []string{"credentials clouds.yaml: it is not a mapping: write the key clouds with one entry per cloud"}},
-		"a list":         {cloudsYAML("- a\n"), []string{"credentials clouds.yaml: it is not a mapping: write the key clouds with one entry per cloud"}},
+		"an empty file":  {cloudsYAML("\n"), []string{"credentials clouds.yaml: it is empty: write the credentials that the cloud gave"}},
+		"only a comment": {cloudsYAML("# x\n"), []string{"credentials clouds.yaml: it is empty: write a mapping with the key clouds and the entry openstack"}},
+		"a list":         {cloudsYAML("- a\n"), []string{"credentials clouds.yaml:1:1: this has no keys with values: write a mapping with the key clouds and the entry openstack"}},
 		"no clouds":      {cloudsYAML("cloud: {}\n"), []string{"credentials clouds.yaml: it has no clouds: write the key clouds with the entry openstack"}},
 		"clouds is null": {cloudsYAML("clouds:\n"), []string{"credentials clouds.yaml: it has no clouds: write the key clouds with the entry openstack"}},
 		"clouds is a list": {cloudsYAML("clouds:\n- openstack\n"), []string{
-			"credentials clouds.yaml:2:1: there has to be a mapping here"}},
+			"credentials clouds.yaml:2:1: clouds is a list, but wants a mapping of keys to values"}},
 		"another cloud": {cloudsYAML("clouds:\n  shiftstack: {}\n  devstack: {}\n"), []string{
-			`credentials clouds.yaml:2:3: there is no cloud named openstack, only "devstack", "shiftstack": rename the entry to openstack`}},
+			"credentials clouds.yaml:2:3: there is no cloud named openstack, only \"shiftstack\", \"devstack\": rename the entry to openstack"}},
 		"no auth": {cloudsYAML("clouds:\n  openstack:\n    region_name: x\n"), []string{
 			"credentials clouds.yaml:3:5: the cloud openstack has no auth: write a mapping with auth_url and an application credential or a user and password"}},
 		"no auth_url and no secret": {cloudsYAML("clouds:\n  openstack:\n    auth:\n      username: x\n"), []string{
 			"credentials clouds.yaml:4:7: auth has neither an application_credential_secret, nor a password, nor a token",
 			"credentials clouds.yaml:4:7: auth has no auth_url: write the address of Keystone, such as https://keystone.example.com:5000/v3"}},
 		"an auth_url without a scheme": {cloudsYAML(strings.Replace(goodClouds, "https://", "", 1)), []string{
-			"credentials clouds.yaml:4:17: auth.auth_url is not a URL of the form https://keystone.example.com:5000/v3"}},
+			"credentials clouds.yaml:4:17: clouds.openstack.auth.auth_url is not a URL of the form https://host/path"}},
 		"a profile": {cloudsYAML(goodClouds + "    profile: vexxhost\n"), []string{
 			"credentials clouds.yaml:9:14: profile names an entry of a clouds-public.yaml, which the cloud-controller-manager does not have: write its values here instead"}},
 		"an identity version that is none": {cloudsYAML(goodClouds + "    identity_api_version: 3.0\n"), []string{
-			`credentials clouds.yaml:9:27: identity_api_version is not one that the cloud-controller-manager knows: write "3"`}},
+			"credentials clouds.yaml:9:27: clouds.openstack.identity_api_version is a hidden value, but wants 3, 2 or 2.0"}},
 		"an interface that no catalogue has": {cloudsYAML(goodClouds + "    interface: publicURL\n"), []string{
-			"credentials clouds.yaml:9:16: interface is not one that the cloud-controller-manager knows: write public, internal or admin"}},
+			"credentials clouds.yaml:9:16: clouds.openstack.interface is a hidden value, but wants public, internal or admin"}},
 		"a cacert that is nowhere": {cloudsYAML(goodClouds + "    cacert: /home/me/ca.pem\n"), []string{
 			`credentials clouds.yaml:9:13: cacert is "/home/me/ca.pem", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line`}},
 		"a client certificate that is nowhere": {cloudsYAML(goodClouds + "    cert: /c\n    key: /k\n"), []string{
 			`credentials clouds.yaml:9:11: "/c" will not exist for the cloud-controller-manager: only the keys of the credentials Secret are delivered, in /etc/openstack/secret`,
 			`credentials clouds.yaml:10:10: "/k" will not exist for the cloud-controller-manager: only the keys of the credentials Secret are delivered, in /etc/openstack/secret`}},
 		"a key twice": {cloudsYAML(goodClouds + "    region_name: x\n"), []string{
-			"credentials clouds.yaml:9:5: the key stands twice in the same mapping: remove one of them"}},
+			"credentials clouds.yaml:9:5: this is not YAML: duplicate key: keep one"}},
 		"a mapping for a text and a text for a boolean": {cloudsYAML(goodClouds + "    cacert: {a: b}\n    verify: s3cr3t-v4lue\n"), []string{
-			"credentials clouds.yaml:9:5: there has to be a text here, not a mapping or a list",
-			"credentials clouds.yaml:10:5: there has to be true or false here"}},
+			"credentials clouds.yaml:9:13: clouds.openstack.cacert is a mapping, but wants a string",
+			"credentials clouds.yaml:10:13: clouds.openstack.verify is a hidden value, but wants true or false"}},
 		"a tab": {cloudsYAML("clouds:\n\topenstack:\n"), []string{
-			"credentials clouds.yaml:2:2: this is not YAML: a tab is in front of the text; use blanks"}},
+			"credentials clouds.yaml:2:2: this is not YAML: a tab in the indentation: indent with spaces"}},
 		"wrong indentation": {cloudsYAML("clouds:\n  openstack:\n    auth:\n      a: 1\n     b: 2\n"), []string{
 			"credentials clouds.yaml:5:6: this is not YAML: did not find expected key"}},
 		"open quotes": {cloudsYAML("clouds:\n  openstack:\n    auth:\n      password: \"s3cr3t-v4lue\n      username: x\n"), []string{
 			"credentials clouds.yaml:4:7: this is not YAML: found unexpected end of stream"}},
 		"a value that reads as an alias": {cloudsYAML("clouds:\n  openstack:\n    auth:\n      password: *s3cr3t-v4lue\n"), []string{
-			`credentials clouds.yaml:4:17: this is not YAML: a value starts with "*" or "&", which makes it an alias or an anchor: put it in quotes`}},
+			"credentials clouds.yaml:4:7: this is not YAML: an alias, an anchor, a tag or a key does not fit here: put the value in quotes"}},
 		"a tag that the value does not fit": {cloudsYAML("clouds:\n  openstack:\n    auth:\n      password: !!int s3cr3t-v4lue\n"), []string{
-			`credentials clouds.yaml: this is not YAML that can be read: a key or value does not fit the tag ("!!…") before it: remove the tag or put the value in quotes`}},
+			"credentials clouds.yaml:4:17: there is a tag here: remove it"}},
 		"a password that the installer replaces": {cloudsYAML(strings.Replace(goodClouds, cloudtest.SecretValue, "s3cr3tREVISION", 1)), []string{
-			"credentials clouds.yaml:6:44: this has the text REVISION in it, which the installation on a node replaces in every file: rotate the credential or change the value"}},
+			"credentials clouds.yaml:6:38: this has the text REVISION in it, which the installation on a node replaces in every file: write another value"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := source("[Global]\n")
@@ -317,7 +317,7 @@ func TestOpenStackPointsToTheCABundle(t *testing.T) {
 		"an empty one is named": {config: "[Global]\nca-file =\n"},
 		"the bundle is named":   {config: "[Global]\nca-file = " + paths.CABundle + "\n"},
 		"another file is named": {config: "[Global]\nca-file = /home/me/ca.pem\n", findings: []string{
-			`cloud config:2:1: ca-file is set to "/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem", where the ca-bundle.pem of the cloud configuration is delivered`}},
+			"cloud config:2:11: ca-file is set to \"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\": the ca-bundle.pem of the cloud configuration is delivered there"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := source(c.config)

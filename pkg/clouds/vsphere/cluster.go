@@ -93,20 +93,19 @@ func (v *rewriter) useVCenters() {
 
 // moveGlobalServer gives the one vCenter of the oldest configurations an entry of its own.
 func (v *rewriter) moveGlobalServer() {
-	e := v.Drop("global", "server")
-	if e == nil {
+	server := v.Drop("global", "server")
+	if server == nil {
 		return
 	}
-	if vcenters := v.Value("vcenter"); vcenters != nil && slices.ContainsFunc(vcenters.Entries, vCenter{server: e.Value.Text}.is) {
+	if vcenters := v.Value("vcenter"); vcenters != nil && slices.ContainsFunc(vcenters.Entries, vCenter{server: server.Text}.is) {
 		return // the provider takes no notice of it
 	}
-	vcenter := &confdoc.Node{Kind: confdoc.MapNode, Line: e.Line, Column: e.Column}
-	vcenter.Set("server", e.Value)
-	v.Set(vcenter, "vcenter", e.Value.Text)
-	moved := v.Value("vcenter").Entry(e.Value.Text)
-	moved.Line, moved.Column = e.Line, e.Column
-	v.Report(e.Line, e.Column, diagnostic.Adapted, fmt.Sprintf("%s becomes an entry of vcenter: it is the form that knows several",
-		v.shown([]string{"global"}, "server")))
+	vcenter := &confdoc.Node{Kind: confdoc.MapNode, Line: server.Line, Column: server.Column}
+	vcenter.Set("server", server)
+	v.Set(vcenter, "vcenter", server.Text)
+	moved := v.Value("vcenter").Entry(server.Text)
+	moved.Line, moved.Column = server.Line, server.Column
+	v.ReportAt(server, diagnostic.Adapted, v.shown([]string{"global"}, "server")+" becomes an entry of vcenter: it is the form that knows several")
 }
 
 // serverOf is the name or address of a vCenter: its server, or the name of its entry.
@@ -232,7 +231,7 @@ func (v *rewriter) newVCenter(w vCenter) *confdoc.Entry {
 		vcenter.Set("port", confdoc.NewInt(int(w.port)))
 	}
 	if len(w.datacenters) > 0 {
-		vcenter.Set("datacenters", textList(w.datacenters))
+		vcenter.Set("datacenters", confdoc.NewTexts(w.datacenters))
 	}
 	return &confdoc.Entry{Name: w.server, Value: vcenter}
 }
@@ -289,35 +288,17 @@ func (v *rewriter) mergeDatacenters(e *confdoc.Entry, scope []string, w vCenter)
 	if user == nil {
 		scope, user = []string{"global"}, v.Value("global", "datacenters")
 	}
-	was := textsOf(user)
+	was := user.Texts()
 	if len(w.datacenters) == 0 || slices.Equal(was, w.datacenters) {
 		return
 	}
-	e.Value.Set("datacenters", textList(w.datacenters))
+	e.Value.Set("datacenters", confdoc.NewTexts(w.datacenters))
 	if lost := without(was, w.datacenters); len(lost) > 0 {
 		v.ReportAt(user, diagnostic.Rewritten, fmt.Sprintf("%s loses %s for vCenter %s: %s has only %s", v.shown(scope, "datacenters"),
 			few(lost), confdoc.Quoted(w.server), vCenters, few(w.datacenters)))
 		return
 	}
 	v.adapted(fmt.Sprintf("the datacenters of vCenter %s are %s: %s of %s says so", confdoc.Quoted(w.server), few(w.datacenters), platformSpec, clouds.Infrastructure))
-}
-
-func textList(texts []string) *confdoc.Node {
-	list := confdoc.NewList()
-	for _, text := range texts {
-		list.Items = append(list.Items, confdoc.NewText(text))
-	}
-	return list
-}
-
-func textsOf(list *confdoc.Node) []string {
-	var texts []string
-	if list != nil {
-		for _, item := range list.Items {
-			texts = append(texts, item.Text)
-		}
-	}
-	return texts
 }
 
 // without are the texts that are not in others.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
@@ -41,7 +42,7 @@ func (v *rewriter) credentials() map[string][]byte {
 		return nil
 	}
 	if len(secret) == 0 {
-		message := "there is no credentials Secret: see whether the cloud-credential-operator makes it, or create it where credentials are managed by hand"
+		message := clouds.NoCredentialsSecret
 		if secret != nil {
 			message = fmt.Sprintf("the credentials Secret is empty: it needs the keys %s and %s", servers[0]+"."+vSphereUsername, servers[0]+"."+vSpherePassword)
 		}
@@ -134,5 +135,5 @@ func (s vSphereSecret) otherKey(key string) string {
 }
 
 func (v *rewriter) reportCredential(key string, kind diagnostic.Kind, message string) {
-	v.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: key, Kind: kind, Message: message})
+	clouds.ReportCredentials(&v.findings, key, kind, message)
 }

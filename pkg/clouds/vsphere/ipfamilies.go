@@ -17,16 +17,9 @@ func (v *rewriter) useLabels() {
 	if spec == nil || len(spec.FailureDomains) < 2 {
 		return
 	}
-	for _, label := range []struct{ name, category string }{{"region", "openshift-region"}, {"zone", "openshift-zone"}} {
-		reason := fmt.Sprintf("%s.failureDomains of %s has several, which the tags of this category mark", platformSpec, clouds.Infrastructure)
-		switch was := v.Value("labels", label.name); {
-		case was == nil:
-			v.adapted(fmt.Sprintf("labels.%s is set to %q: %s", label.name, label.category, reason))
-		case was.Text != label.category:
-			v.ReportAt(was, diagnostic.Rewritten, fmt.Sprintf("%s is set to %q: %s", v.shown([]string{"labels"}, label.name), label.category, reason))
-		}
-		v.Set(confdoc.NewText(label.category), "labels", label.name)
-	}
+	reason := fmt.Sprintf("%s.failureDomains of %s has several, which the tags of this category mark", platformSpec, clouds.Infrastructure)
+	v.put("openshift-region", diagnostic.Rewritten, reason, "labels", "region")
+	v.put("openshift-zone", diagnostic.Rewritten, reason, "labels", "zone")
 }
 
 // The IP families, as the provider calls them.
@@ -64,8 +57,8 @@ func (v *rewriter) useIPFamilies() {
 		if user == nil || !v.readIPFamilies(scope, user) {
 			continue
 		}
-		families := textsOf(user)
-		if wanted == nil || slices.Equal(families, wanted) || list == ipv4 && families[0] == ipv4 {
+		families := user.Texts()
+		if len(families) == 0 || wanted == nil || slices.Equal(families, wanted) || list == ipv4 && families[0] == ipv4 {
 			continue
 		}
 		v.ReportAt(user, diagnostic.Rewritten, fmt.Sprintf("%s is dropped: it is %s, but spec.serviceNetwork of network.config.openshift.io/cluster makes it %s",
@@ -76,7 +69,7 @@ func (v *rewriter) useIPFamilies() {
 		return
 	}
 	v.adapted(fmt.Sprintf("global.ipFamily is set to %s: spec.serviceNetwork of network.config.openshift.io/cluster has these families", list))
-	v.Set(textList(wanted), "global", "ipFamily")
+	v.Set(confdoc.NewTexts(wanted), "global", "ipFamily")
 }
 
 // readIPFamilies checks the words and writes them as the provider compares them.

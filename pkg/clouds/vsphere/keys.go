@@ -4,71 +4,62 @@ import (
 	"slices"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// vSphereField is a setting that k8s.io/cloud-provider-vsphere v1.36.0 reads (pkg/common/config and
-// pkg/cloudprovider/vsphere/config), under its names in both formats. In the INI form a list is one text with commas, and a
-// port is a text.
-type vSphereField struct {
-	yaml, ini string
-	kind      vSphereKind
+// setting is one that k8s.io/cloud-provider-vsphere v1.36.0 reads (pkg/common/config and pkg/cloudprovider/vsphere/config): its
+// field in the YAML form and its key in the INI form, where a list is one string with commas.
+type setting struct {
+	confdoc.Field
+	ini string
 }
 
-// vSphereKind is the type of a setting in the YAML form.
-type vSphereKind int
+func text(name, ini string) setting { return setting{confdoc.Field{Name: name}, ini} }
 
-const (
-	vSphereText vSphereKind = iota
-	flag
-	vSphereNumber
-	vSphereList
-)
+func secret(name string) setting { return setting{confdoc.Field{Name: name, Secret: true}, name} }
 
-// iniKind is the type of the setting in the INI form.
-func (f vSphereField) iniKind() confdoc.INIType {
-	switch {
-	case f.kind == flag:
-		return confdoc.BoolValue
-	case f.kind == vSphereNumber && f.yaml != "port":
-		return confdoc.UintValue
-	default:
-		return confdoc.TextValue
-	}
+func list(name, ini string) setting {
+	return setting{confdoc.Field{Name: name, Is: confdoc.List, Of: &confdoc.Field{}}, ini}
 }
 
 // What may stand where, in the order in which it is written.
 var (
-	globalFields = slices.Concat(
-		connectionFields,
-		[]vSphereField{{yaml: "secretsDirectory", ini: "secrets-directory"}},
-	)
-	connectionFields = []vSphereField{
-		{yaml: "server", ini: "server"},
-		{yaml: "port", ini: "port", kind: vSphereNumber},
-		{yaml: "datacenters", ini: "datacenters", kind: vSphereList},
-		{yaml: "insecureFlag", ini: "insecure-flag", kind: flag},
-		{yaml: "caFile", ini: "ca-file"},
-		{yaml: "thumbprint", ini: "thumbprint"},
-		{yaml: "soapRoundtripCount", ini: "soap-roundtrip-count", kind: vSphereNumber},
-		{yaml: "ipFamily", ini: "ip-family", kind: vSphereList},
-		{yaml: "user", ini: "user"},
-		{yaml: "password", ini: "password"},
-		{yaml: "secretName", ini: "secret-name"},
-		{yaml: "secretNamespace", ini: "secret-namespace"},
+	globalFields     = slices.Concat(connectionFields, []setting{text("secretsDirectory", "secrets-directory")})
+	connectionFields = []setting{
+		text("server", "server"),
+		{confdoc.Field{Name: "port", Is: confdoc.Int, Unsigned: true}, "port"},
+		list("datacenters", "datacenters"),
+		{confdoc.Field{Name: "insecureFlag", Is: confdoc.Bool}, "insecure-flag"},
+		text("caFile", "ca-file"),
+		text("thumbprint", "thumbprint"),
+		{confdoc.Field{Name: "soapRoundtripCount", Is: confdoc.Int, Unsigned: true}, "soap-roundtrip-count"},
+		list("ipFamily", "ip-family"),
+		secret("user"),
+		secret("password"),
+		text("secretName", "secret-name"),
+		text("secretNamespace", "secret-namespace"),
 	}
-	labelFields = []vSphereField{
-		{yaml: "region", ini: "region"},
-		{yaml: "zone", ini: "zone"},
-	}
-	nodeFields = []vSphereField{
-		{yaml: "internalNetworkSubnetCidr", ini: "internal-network-subnet-cidr"},
-		{yaml: "externalNetworkSubnetCidr", ini: "external-network-subnet-cidr"},
-		{yaml: "internalVmNetworkName", ini: "internal-vm-network-name"},
-		{yaml: "externalVmNetworkName", ini: "external-vm-network-name"},
-		{yaml: "excludeInternalNetworkSubnetCidr", ini: "exclude-internal-network-subnet-cidr"},
-		{yaml: "excludeExternalNetworkSubnetCidr", ini: "exclude-external-network-subnet-cidr"},
+	labelFields = []setting{text("region", "region"), text("zone", "zone")}
+	nodeFields  = []setting{
+		text("internalNetworkSubnetCidr", "internal-network-subnet-cidr"),
+		text("externalNetworkSubnetCidr", "external-network-subnet-cidr"),
+		text("internalVmNetworkName", "internal-vm-network-name"),
+		text("externalVmNetworkName", "external-vm-network-name"),
+		text("excludeInternalNetworkSubnetCidr", "exclude-internal-network-subnet-cidr"),
+		text("excludeExternalNetworkSubnetCidr", "exclude-external-network-subnet-cidr"),
 	}
 )
+
+// group is a section of the INI form and its place in the YAML form.
+type group struct {
+	ini, yaml string
+	settings  []setting
+}
+
+var groups = []group{
+	{"Global", "global", globalFields}, {"VirtualCenter", "vcenter", connectionFields},
+	{"Labels", "labels", labelFields}, {"Nodes", "nodes", nodeFields},
+}
 
 // Why something that vSphere's configurations may have is dropped.
 const (
@@ -81,8 +72,8 @@ const (
 
 // schema is the INI form: what the external provider reads and what the in-tree provider, which ended with Kubernetes
 // v1.27, reads beyond that.
-var schema = confdoc.INISchema{
-	{Name: "Global", Keys: slices.Concat(iniKeys(globalFields), []confdoc.INIKey{
+var schema = []confdoc.Field{
+	{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(iniFields(globalFields), []confdoc.Field{
 		{Name: "datacenter", Legacy: "the external provider reads datacenters only"},
 		{Name: "datastore", Legacy: legacyVSphereVolumes},
 		{Name: "working-dir", Legacy: legacyVSphereVM},
@@ -91,9 +82,9 @@ var schema = confdoc.INISchema{
 		{Name: "api-disable", Legacy: legacyVSphereAPI},
 		{Name: "api-binding", Legacy: legacyVSphereAPI},
 	})},
-	{Name: "VirtualCenter", Named: true, Keys: iniKeys(connectionFields)},
-	{Name: "Labels", Keys: iniKeys(labelFields)},
-	{Name: "Nodes", Keys: iniKeys(nodeFields)},
+	{Name: "VirtualCenter", Is: confdoc.Object, Named: true, Fields: iniFields(connectionFields)},
+	{Name: "Labels", Is: confdoc.Object, Fields: iniFields(labelFields)},
+	{Name: "Nodes", Is: confdoc.Object, Fields: iniFields(nodeFields)},
 	{Name: "Workspace", Legacy: legacyVSphereVolumes},
 	{Name: "Disk", Legacy: legacyVSphereVolumes},
 	{Name: "Network", Legacy: legacyVSphereNetwork},
@@ -103,10 +94,42 @@ var schema = confdoc.INISchema{
 	{Name: "Route", Legacy: legacyVSphereNSXT},
 }
 
-func iniKeys(fields []vSphereField) []confdoc.INIKey {
-	keys := make([]confdoc.INIKey, len(fields))
-	for i, f := range fields {
-		keys[i] = confdoc.INIKey{Name: f.ini, Kind: f.iniKind()}
+func iniFields(settings []setting) []confdoc.Field {
+	fields := make([]confdoc.Field, len(settings))
+	for i, s := range settings {
+		fields[i] = s.Field
+		if fields[i].Name = s.ini; s.Is == confdoc.List {
+			fields[i].Is = confdoc.Text
+		}
 	}
-	return keys
+	return fields
+}
+
+func yamlFields(settings []setting, more ...confdoc.Field) []confdoc.Field {
+	var fields []confdoc.Field
+	for _, s := range settings {
+		fields = append(fields, s.Field)
+	}
+	return append(fields, more...)
+}
+
+// tree reads the YAML form.
+var tree = confdoc.Reader{
+	Format: confdoc.YAML,
+	Input:  diagnostic.CloudConfig,
+	Empty:  "write a mapping with the keys global and vcenter",
+	Fields: []confdoc.Field{
+		{Name: "global", Is: confdoc.Object, Fields: yamlFields(globalFields,
+			confdoc.Field{Name: "apiDisable", Is: confdoc.Any, Legacy: legacyVSphereAPI},
+			confdoc.Field{Name: "apiBinding", Is: confdoc.Any, Legacy: legacyVSphereAPI})},
+		{Name: "vcenter", Is: confdoc.Map, Of: &confdoc.Field{Is: confdoc.Object, Fields: yamlFields(connectionFields,
+			confdoc.Field{Name: "tenantref", Is: confdoc.Any, Legacy: "the provider uses the name of the entry"},
+			confdoc.Field{Name: "secretref", Is: confdoc.Any, Legacy: "the provider sets it itself"})}},
+		{Name: "labels", Is: confdoc.Object, Fields: yamlFields(labelFields)},
+		{Name: "nodes", Is: confdoc.Object, Fields: yamlFields(nodeFields)},
+		{Name: "loadBalancer", Is: confdoc.Any, Legacy: legacyVSphereNSXT},
+		{Name: "loadBalancerClass", Is: confdoc.Any, Legacy: legacyVSphereNSXT},
+		{Name: "nsxt", Is: confdoc.Any, Legacy: legacyVSphereNSXT},
+		{Name: "route", Is: confdoc.Any, Legacy: legacyVSphereNSXT},
+	},
 }

@@ -13,18 +13,12 @@ import (
 // The file is what test/conformance compares with the types of the real provider, which this module cannot import: the keys
 // that it reads and that a rewritten configuration may have, in both formats.
 func TestVSphereSchemaGolden(t *testing.T) {
-	kinds := map[vSphereKind]string{vSphereText: "text", flag: "bool", vSphereNumber: "uint", vSphereList: "list"}
-	iniKinds := map[confdoc.INIType]string{confdoc.TextValue: "text", confdoc.BoolValue: "bool", confdoc.UintValue: "uint"}
+	kinds := map[confdoc.Type]string{confdoc.Text: "text", confdoc.Bool: "bool", confdoc.Int: "uint", confdoc.List: "list"}
 	var b strings.Builder
-	for _, section := range []struct {
-		yaml, ini string
-		fields    []vSphereField
-	}{
-		{"global", "Global", globalFields}, {"vcenter.*", "VirtualCenter", connectionFields},
-		{"labels", "Labels", labelFields}, {"nodes", "Nodes", nodeFields},
-	} {
-		for _, f := range section.fields {
-			fmt.Fprintf(&b, "%s.%s: %s = [%s] %s: %s\n", section.yaml, f.yaml, kinds[f.kind], section.ini, f.ini, iniKinds[f.iniKind()])
+	for _, g := range groups {
+		scope := map[bool]string{true: "vcenter.*", false: g.yaml}[g.yaml == "vcenter"]
+		for _, s := range g.settings {
+			fmt.Fprintf(&b, "%s.%s: %s = [%s] %s\n", scope, s.Name, kinds[s.Is], g.ini, s.ini)
 		}
 	}
 	cloudtest.RequireText(t, filepath.Join("testdata", "vsphere-keys.golden"), b.String())

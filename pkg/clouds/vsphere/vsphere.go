@@ -15,12 +15,12 @@ import (
 
 // rewriter is one run of the vSphere functions.
 type rewriter struct {
-	*confdoc.Tree // in the YAML form, whatever the form of the source is
-	src           clouds.Source
-	isINI         bool
-	unread        bool // something of the source could not be read, so what is missing may be there
-	noVCenters    bool // which vCenters are used is not known, as what names them is wrong
-	findings      diagnostic.List
+	*confdoc.Document // in the YAML form, whatever the form of the source is
+	src               clouds.Source
+	isINI             bool
+	unread            bool // something of the source could not be read, so what is missing may be there
+	noVCenters        bool // which vCenters are used is not known, as what names them is wrong
+	findings          diagnostic.List
 }
 
 // Rewrite checks and rewrites a vSphere configuration, in the YAML form or in the legacy INI form, and checks the credentials
@@ -38,7 +38,7 @@ func Rewrite(src clouds.Source) clouds.Result {
 	v.useSecretsDirectory()
 	v.useCABundle()
 	v.rewrite()
-	return clouds.Finish(v.findings, clouds.Result{Config: v.FormatYAML(), Credentials: v.credentials()})
+	return clouds.Finish(v.findings, clouds.Result{Config: v.Encode(), Credentials: v.credentials()})
 }
 
 // RewriteManaged is what the other components of a cluster read in openshift-config-managed/kube-cloud-config while the
@@ -48,13 +48,13 @@ func RewriteManaged(src clouds.Source) clouds.Result {
 	v := newVSphere(src)
 	v.useSecret()
 	v.rewrite()
-	return clouds.Finish(v.findings, clouds.Result{Config: v.FormatYAML()})
+	return clouds.Finish(v.findings, clouds.Result{Config: v.Encode()})
 }
 
 // newVSphere reads the configuration; what cannot be read is reported and missing.
 func newVSphere(src clouds.Source) *rewriter {
 	v := &rewriter{src: src}
-	v.Tree = v.read()
+	v.Document = v.read()
 	return v
 }
 
@@ -70,40 +70,36 @@ func (v *rewriter) rewrite() {
 
 // order writes known settings in one order, so that the same settings are the same bytes. What is unknown comes last.
 func (v *rewriter) order() {
-	sortEntries(v.Root, []string{"global", "vcenter", "labels", "nodes"})
-	sortEntries(v.Value("global"), yamlNames(globalFields))
-	sortEntries(v.Value("labels"), yamlNames(labelFields))
-	sortEntries(v.Value("nodes"), yamlNames(nodeFields))
-	if vcenters := v.Value("vcenter"); vcenters != nil {
-		for _, e := range vcenters.Entries {
-			sortEntries(e.Value, yamlNames(connectionFields))
+	sortEntries(v.Root, tree.Fields)
+	for _, g := range groups {
+		value := v.Value(g.yaml)
+		if g.yaml != "vcenter" {
+			sortEntries(value, yamlFields(g.settings))
+		} else if value != nil {
+			for _, e := range value.Entries {
+				sortEntries(e.Value, yamlFields(g.settings))
+			}
 		}
 	}
 }
 
-func yamlNames(fields []vSphereField) []string {
-	names := make([]string, len(fields))
-	for i, f := range fields {
-		names[i] = f.yaml
-	}
-	return names
-}
-
-func sortEntries(n *confdoc.Node, names []string) {
+func sortEntries(n *confdoc.Node, fields []confdoc.Field) {
 	if n == nil {
 		return
 	}
 	place := func(e *confdoc.Entry) int {
-		if i := slices.Index(names, e.Name); i >= 0 {
+		if i := slices.IndexFunc(fields, func(f confdoc.Field) bool { return f.Name == e.Name }); i >= 0 {
 			return i
 		}
-		return len(names)
+		return len(fields)
 	}
 	slices.SortStableFunc(n.Entries, func(a, b *confdoc.Entry) int { return cmp.Compare(place(a), place(b)) })
 }
 
 // adapted reports a change that every configuration needs.
-func (v *rewriter) adapted(message string) { v.Report(0, 0, diagnostic.Adapted, message) }
+func (v *rewriter) adapted(message string) {
+	v.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Kind: diagnostic.Adapted, Message: message})
+}
 
 // scopes are the settings of the whole configuration, and those of each vCenter.
 func (v *rewriter) scopes() [][]string {
@@ -121,22 +117,38 @@ func (v *rewriter) shown(scope []string, name string) string {
 	if !v.isINI {
 		return confdoc.Cut(strings.Join(append(slices.Clone(scope), name), "."))
 	}
-	section := map[string]string{"global": "[Global]", "labels": "[Labels]", "nodes": "[Nodes]"}[scope[0]]
-	if scope[0] == "vcenter" {
-		section = "[VirtualCenter " + confdoc.Quoted(strings.Join(scope[1:], ".")) + "]"
+	g := groups[slices.IndexFunc(groups, func(g group) bool { return g.yaml == scope[0] })]
+	section := "[" + g.ini + "]"
+	if len(scope) > 1 {
+		section = fmt.Sprintf("[%s %s]", g.ini, confdoc.Quoted(scope[1]))
 	}
-	for _, f := range slices.Concat(globalFields, labelFields, nodeFields) {
-		if f.yaml == name {
-			return f.ini + " in " + section
+	for _, s := range g.settings {
+		if s.Name == name {
+			name = s.ini
 		}
 	}
 	return name + " in " + section
 }
 
+// put gives a setting of the whole configuration its value and says why, in the user's own form.
+func (v *rewriter) put(value string, kind diagnostic.Kind, reason string, path ...string) {
+	was := v.Value(path...)
+	shown := confdoc.Inside(path[0], path[1])
+	if was != nil {
+		shown = v.shown(path[:1], path[1])
+	} else {
+		kind = diagnostic.Adapted
+	}
+	if was == nil || was.Text != value {
+		v.ReportAt(was, kind, fmt.Sprintf("%s is set to %q: %s", shown, value, reason))
+	}
+	v.Set(confdoc.NewText(value), path...)
+}
+
 // dropSetting removes a setting with the reason.
 func (v *rewriter) dropSetting(scope []string, name string, kind diagnostic.Kind, reason string) {
 	if e := v.Drop(append(slices.Clone(scope), name)...); e != nil {
-		v.Report(e.Line, e.Column, kind, v.shown(scope, name)+" is dropped: "+reason)
+		v.ReportAt(e, kind, v.shown(scope, name)+" is dropped: "+reason)
 	}
 }
 
@@ -144,14 +156,7 @@ func (v *rewriter) dropSetting(scope []string, name string, kind diagnostic.Kind
 func (v *rewriter) useSecretsDirectory() {
 	const reason = "the cloud-controller-manager reads its credentials from the files of its own credentials Secret"
 	v.dropLogin(reason)
-	folder := v.src.Paths.Credentials
-	switch was := v.Value("global", "secretsDirectory"); {
-	case was == nil:
-		v.adapted(fmt.Sprintf("global.secretsDirectory is set to %q: %s", folder, reason))
-	case was.Text != folder:
-		v.ReportAt(was, diagnostic.Rewritten, fmt.Sprintf("%s is set to %q: %s", v.shown([]string{"global"}, "secretsDirectory"), folder, reason))
-	}
-	v.Set(confdoc.NewText(folder), "global", "secretsDirectory")
+	v.put(v.src.Paths.Credentials, diagnostic.Rewritten, reason, "global", "secretsDirectory")
 }
 
 // The Secret that an OpenShift installation on vSphere keeps the credentials of all components in.
@@ -163,14 +168,8 @@ const (
 // useSecret names the Secret that every component of the cluster knows.
 func (v *rewriter) useSecret() {
 	const reason = "the cluster's components read their credentials from secret/" + secretName + " in " + secretNamespace
-	for _, ours := range []struct{ name, value string }{{"secretName", secretName}, {"secretNamespace", secretNamespace}} {
-		switch was := v.Value("global", ours.name); {
-		case was == nil:
-			v.adapted(fmt.Sprintf("global.%s is set to %q: %s", ours.name, ours.value, reason))
-		case was.Text != ours.value:
-			v.ReportAt(was, diagnostic.Rewritten, fmt.Sprintf("%s is set to %q: %s", v.shown([]string{"global"}, ours.name), ours.value, reason))
-		}
-	}
+	v.put(secretName, diagnostic.Rewritten, reason, "global", "secretName")
+	v.put(secretNamespace, diagnostic.Rewritten, reason, "global", "secretNamespace")
 	v.Drop("global", "secretName")
 	v.Drop("global", "secretNamespace")
 	v.dropLogin(reason)

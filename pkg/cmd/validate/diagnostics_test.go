@@ -141,31 +141,31 @@ func TestALineInAMessageIsOneOfTheFile(t *testing.T) {
 	for name, test := range map[string]struct{ platform, file, diagnostic string }{
 		"in a literal block": {
 			"OpenStack", configMap + "  config: |\n" + indent(twice),
-			"cloud.yaml:10:5: error: duplicate key region in [Global]: keep one (see line 9)",
+			"cloud.yaml:10:5: error: duplicate key \"region\" in [Global]: keep one (see line 9)",
 		},
 		"in a second document": {
 			"OpenStack", "# ours\n---\n" + configMap + "  config: |\n" + indent(twice),
-			"cloud.yaml:12:5: error: duplicate key region in [Global]: keep one (see line 11)",
+			"cloud.yaml:12:5: error: duplicate key \"region\" in [Global]: keep one (see line 11)",
 		},
 		"in a folded block, where lines of the text are lines of the file no more": {
 			"OpenStack", configMap + "  config: >\n    [Global]\n\n    region = one\n\n    region = two\n",
-			"cloud.yaml:12:5: error: duplicate key region in [Global]: keep one (see line 10)",
+			"cloud.yaml:12:5: error: duplicate key \"region\" in [Global]: keep one (see line 10)",
 		},
 		"in double quotes": {
 			"OpenStack", configMap + "  config: \"[Global]\\nregion = one\\nregion = two\\n\"\n",
-			"cloud.yaml:7:36: error: duplicate key region in [Global]: keep one (see line 7)",
+			"cloud.yaml:7:36: error: duplicate key \"region\" in [Global]: keep one (see line 7)",
 		},
 		"in JSON": {
 			"Azure", configMap + "  config: |\n" + indent("{\"location\": \"a\",\n \"location\": \"b\"}\n"),
-			"cloud.yaml:9:6: error: duplicate key location: keep one (see line 8)",
+			"cloud.yaml:9:6: error: duplicate key \"location\": keep one (see line 8)",
 		},
 		"in YAML": {
 			"VSphere", configMap + "  config: |\n" + indent("global:\n  port: 1\nvcenter:\n  a: {server: a, datacenters: [a]}\nglobal:\n  port: 2\n"),
-			"cloud.yaml:12:5: error: duplicate key global: keep one (see line 8)",
+			"cloud.yaml:12:5: error: duplicate key \"global\": keep one (see line 8)",
 		},
 		"in an item of a list": {
 			"OpenStack", list(configMap + "  config: |\n" + indent(twice)),
-			"cloud.yaml:12:7: error: duplicate key region in [Global]: keep one (see line 11)",
+			"cloud.yaml:12:7: error: duplicate key \"region\" in [Global]: keep one (see line 11)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

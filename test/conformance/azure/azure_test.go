@@ -144,9 +144,11 @@ func TestTheProviderPrefersTheInstallersManagedIdentity(t *testing.T) {
 }
 
 // theirKeys are the keys of the provider's JSON with their types. anyKeys are of no type that a file has.
+// A star is for a pointer, which distinguishes a zero value from none.
 func theirKeys(path string, of reflect.Type) []string {
+	pointer := ""
 	for of.Kind() == reflect.Pointer {
-		of = of.Elem()
+		of, pointer = of.Elem(), "*"
 	}
 	kinds := map[reflect.Kind]string{
 		reflect.String: "text", reflect.Bool: "bool", reflect.Int: "int", reflect.Int32: "int32", reflect.Float32: "float", reflect.Float64: "float",
@@ -158,7 +160,7 @@ func theirKeys(path string, of reflect.Type) []string {
 		return theirKeys(path+"{}", of.Elem())
 	case reflect.Struct:
 	default:
-		return []string{path + ": " + kinds[of.Kind()]}
+		return []string{path + ": " + kinds[of.Kind()] + pointer}
 	}
 	var keys []string
 	for _, field := range reflect.VisibleFields(of) {

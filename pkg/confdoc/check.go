@@ -1,0 +1,287 @@
+package confdoc
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+)
+
+// Inside returns a name below a path, as messages show it.
+func Inside(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// inside is Inside for a key; in INI the place says enough.
+func (d *Document) inside(path, name string) string {
+	if d.Format == INI {
+		return name
+	}
+	return Inside(path, name)
+}
+
+// owner returns the object at a path, as messages show it.
+func (d *Document) owner(path string) string {
+	switch {
+	case d.Format == INI:
+		return "[" + path + "]"
+	case path == "":
+		return "the document"
+	}
+	return path
+}
+
+// header returns a section as messages show it.
+func (d *Document) header(e *Entry) string {
+	if e.Sub == "" {
+		return d.owner(Cut(e.Name))
+	}
+	return d.owner(Cut(e.Name) + " " + Quoted(e.Sub))
+}
+
+// isSection reports whether the names of the path are sections.
+func (d *Document) isSection(path string) bool { return d.Format == INI && path == "" }
+
+// find returns the known field of an entry.
+func (d *Document) find(fields []Field, e *Entry) (Field, bool) {
+	field, ok := d.Format.Find(fields, e.Name)
+	return field, ok && (e.Sub == "" || field.Named)
+}
+
+// checkObject checks a mapping with the names of known.Fields and brings it into the form that Document promises.
+func (d *Document) checkObject(known Field, path string, n *Node, v decoded) {
+	n.Entries = slices.DeleteFunc(n.Entries, func(e *Entry) bool {
+		field, ok := d.find(known.Fields, e)
+		if !ok && !d.IgnoresUnknown {
+			d.unknownName(known.Fields, path, e)
+		}
+		return ok && field.Legacy != "" && d.isDropped(field, path, e)
+	})
+	n.Entries = d.onePerName(path, n.Entries, known.Fields, func(name string) decoded { return v.member(known.Fields, name) })
+	for _, e := range n.Entries {
+		if field, ok := d.find(known.Fields, e); ok {
+			e.Name = field.Name
+			inner := d.inside(path, field.Name)
+			if e.Sub != "" {
+				inner += " " + Quoted(e.Sub)
+			}
+			e.Value = d.checkValue(field, inner, e.Value, v.member(known.Fields, field.Name))
+		}
+	}
+	d.checkRequired(known.Fields, path, n)
+}
+
+// isDropped reports a legacy name, and whether it can be dropped.
+func (d *Document) isDropped(field Field, path string, e *Entry) bool {
+	if field.Only != nil && e.Value.Text != *field.Only {
+		d.ReportAt(e.Value, diagnostic.Invalid, fmt.Sprintf("%s is %s, but only its default %q can be honored (%s): remove the line",
+			d.inside(path, field.Name), shown(field, e.Value), *field.Only, field.Legacy))
+		return false
+	}
+	name := d.inside(path, field.Name)
+	if d.isSection(path) {
+		name = "section " + d.owner(field.Name)
+	} else if d.Format == INI {
+		name += " in " + d.owner(path)
+	}
+	d.Report(e.Line, e.Column, diagnostic.Legacy, fmt.Sprintf("%s is dropped: %s", name, field.Legacy))
+	return true
+}
+
+func (d *Document) unknownName(fields []Field, path string, e *Entry) {
+	what, where := "unknown key "+Quoted(e.Name), ""
+	quoted := strconv.Quote
+	if d.isSection(path) {
+		what, quoted = "unknown section "+d.header(e), d.owner
+	} else if path != "" {
+		where = " in " + d.owner(path)
+	}
+	if e.Value.Blank {
+		what = "unknown key without a value" // perhaps the second half of a value that was broken off: not shown
+	}
+	if meant := Nearest(e.Name, readNames(fields)); meant != "" {
+		d.Report(e.Line, e.Column, diagnostic.Typo, fmt.Sprintf("%s%s; did you mean %s?", what, where, quoted(meant)))
+		return
+	}
+	if homes := d.homes(d.Fields, "", e.Name); len(homes) > 0 && !d.isSection(path) {
+		d.Report(e.Line, e.Column, diagnostic.Typo, fmt.Sprintf("%s%s; it belongs %s", what, where, strings.Join(homes, " or ")))
+		return
+	}
+	d.Report(e.Line, e.Column, diagnostic.Unknown, what+where+": the cloud-controller-manager ignores it; remove it or correct its name")
+}
+
+// homes returns the places that know the name, as messages show them.
+func (d *Document) homes(fields []Field, path, name string) []string {
+	var found []string
+	for i := range fields {
+		f := &fields[i]
+		if !f.isRead() {
+			continue
+		}
+		if f.Name == name || d.Format == INI && strings.EqualFold(f.Name, name) {
+			home := "at the top"
+			if path != "" {
+				home = "in " + d.owner(path)
+			}
+			found = append(found, home)
+		}
+		inner := f
+		for inner.Of != nil {
+			inner = inner.Of
+		}
+		if len(inner.Fields) > 0 {
+			found = append(found, d.homes(inner.Fields, Inside(path, f.Name), name)...)
+		}
+	}
+	return found
+}
+
+// checkRequired reports what is missing. In INI a section with required keys is required itself.
+func (d *Document) checkRequired(fields []Field, path string, n *Node) {
+	for _, f := range fields {
+		e := n.Entry(f.Name)
+		switch {
+		case d.incomplete:
+		case e == nil && f.Is == Object && !f.Named && d.isSection(path):
+			d.checkRequired(f.Fields, f.Name, nil)
+		case f.Required == "":
+		case e == nil && path == "":
+			d.Report(0, 0, diagnostic.Invalid, fmt.Sprintf("there is no %s: %s", f.Name, f.Required))
+		case e == nil:
+			d.ReportAt(n, diagnostic.Invalid, fmt.Sprintf("%s has no %s: %s", d.owner(path), f.Name, f.Required))
+		case e.Value.Kind == TextNode && !e.Value.Blank && strings.TrimSpace(e.Value.Text) == "":
+			d.ReportAt(e.Value, diagnostic.Invalid, fmt.Sprintf("%s is empty: %s", d.inside(path, f.Name), f.Required))
+		}
+	}
+}
+
+// checkValue checks a value and returns the one that the provider's library makes of it.
+func (d *Document) checkValue(field Field, path string, n *Node, v decoded) *Node {
+	switch {
+	case field.Is == List && d.Format != INI:
+		d.checkList(field, path, n, v)
+	case field.Is == Map || field.Is == Object:
+		d.checkMap(field, path, n, v)
+	case field.Is == Any:
+	default:
+		typed, wanted := n, ""
+		if d.Format == INI {
+			typed, wanted = typedINI(field, n)
+		} else {
+			typed, wanted = d.typed(field, path, n)
+		}
+		if wanted != "" {
+			d.wrongType(field, path, n, wanted)
+			return n
+		}
+		d.checkMeaning(field, path, typed)
+		return typed
+	}
+	return n
+}
+
+// checkMeaning checks what the schema says about a value of the right type.
+func (d *Document) checkMeaning(field Field, path string, n *Node) {
+	allowed := func(value string) bool {
+		return value == n.Text || field.FoldValues && strings.EqualFold(value, strings.TrimSpace(n.Text))
+	}
+	port, _ := strconv.Atoi(n.Text)
+	switch {
+	case n.Text == "":
+	case field.Schemes != nil && !IsURL(n.Text, field.Schemes...):
+		d.ReportAt(n, diagnostic.Invalid, fmt.Sprintf("%s is not a URL of the form %s://host/path", path, field.Schemes[0]))
+	case field.Port && (port < 1 || port > 65535):
+		d.wrongType(field, path, n, "a port from 1 to 65535")
+	case field.Values == nil || slices.ContainsFunc(field.Values, allowed):
+	case field.Fallback != "":
+		d.ReportAt(n, diagnostic.Typo, fmt.Sprintf("%s is %s, and the cloud-controller-manager uses %s instead: write %s",
+			path, shown(field, n), field.Fallback, OneOf(field.Values)))
+	default:
+		d.wrongType(field, path, n, OneOf(field.Values))
+	}
+}
+
+// IsURL reports whether a request with one of the schemes can be sent to the address.
+func IsURL(address string, schemes ...string) bool {
+	u, err := url.Parse(address)
+	return err == nil && slices.Contains(schemes, u.Scheme) && u.Host != ""
+}
+
+// OneOf lists what a value may be.
+func OneOf(values []string) string {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return strings.Join(values[:len(values)-1], ", ") + " or " + values[len(values)-1]
+}
+
+func (d *Document) checkList(field Field, path string, n *Node, v decoded) {
+	if n.Kind != ListNode {
+		d.wrongType(field, path, n, "a list")
+		return
+	}
+	for i, item := range n.Items {
+		if item.Kind != NullNode {
+			n.Items[i] = d.checkValue(*field.Of, fmt.Sprintf("%s[%d]", path, i), item, v.item(i))
+		}
+	}
+}
+
+func (d *Document) checkMap(field Field, path string, n *Node, v decoded) {
+	switch {
+	case n.Kind != MapNode:
+		d.wrongType(field, path, n, "a mapping of keys to values")
+	case field.Is == Object:
+		d.checkObject(field, path, n, v)
+	default:
+		n.Entries = d.onePerName(path, n.Entries, nil, v.key)
+		for _, e := range n.Entries {
+			if e.Value.Kind != NullNode {
+				e.Value = d.checkValue(*field.Of, Inside(path, Cut(e.Name)), e.Value, v.key(e.Name))
+			}
+		}
+	}
+}
+
+// wrongType reports a value that the provider rejects.
+func (d *Document) wrongType(field Field, path string, n *Node, wanted string) {
+	message := fmt.Sprintf("%s is %s, but wants %s", path, shown(field, n), wanted)
+	switch {
+	case field.Is == Refused:
+		message = path + " cannot be set here: remove the line"
+	case n.Blank:
+		message = fmt.Sprintf("%s has no value: write %s = value or remove the line", path, path)
+	case n.Kind == TextNode && n.Text == "":
+		message = fmt.Sprintf("%s is empty, but wants %s", path, wanted)
+	}
+	kind, _ := plainKind(n.Text)
+	isQuoted := n.Kind == TextNode && d.Format != INI
+	if isQuoted && (field.Is == Bool && kind == BoolNode || (field.Is == Int || field.Is == Float) && kind == IntNode) {
+		message += ": remove the quotes"
+	}
+	d.ReportAt(n, diagnostic.Invalid, message)
+}
+
+// shown returns a value as messages show it.
+func shown(field Field, n *Node) string {
+	switch {
+	case n.Kind == NullNode:
+		return "null"
+	case n.Kind == ListNode:
+		return "a list"
+	case n.Kind == MapNode:
+		return "a mapping"
+	case field.Secret || strings.Contains(n.Text, "\n"):
+		return "a hidden value"
+	case n.Kind == TextNode:
+		return Quoted(n.Text)
+	}
+	return Cut(cmp.Or(n.written, n.Text))
+}

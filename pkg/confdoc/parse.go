@@ -1,0 +1,331 @@
+package confdoc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	yamlv2 "go.yaml.in/yaml/v2"
+	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+)
+
+const byteOrderMark = "\ufeff"
+
+// longestName is how long a key can be: YAML readers reject one beyond 1024 characters, and we add quotes.
+const longestName = 1000
+
+// decode reads a text with the provider's library.
+func (f Format) decode(text []byte, into any) error {
+	switch f {
+	case YAML:
+		return yamlv2.Unmarshal(text, into)
+	case YAML3:
+		return yaml.Unmarshal(text, into)
+	case YAMLAsJSON:
+		return sigsyaml.Unmarshal(text, into)
+	default:
+		return json.Unmarshal(text, into)
+	}
+}
+
+// problem is a reason for which a text cannot be read.
+type problem struct {
+	line, column int
+	message      string
+}
+
+// parse returns the text as nodes, or why it cannot be read. JSON is YAML here.
+func (f Format) parse(text []byte) (*Node, []problem) {
+	if p := unprintable(text, f); p != nil {
+		return nil, []problem{*p}
+	}
+	isJSON := bytes.HasPrefix(bytes.TrimSpace(text), []byte("{"))
+	if p := jsonProblem(text); p != nil && f == JSON {
+		return nil, []problem{*p}
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		if p := jsonProblem(text); p != nil && isJSON {
+			return nil, []problem{*p} // the place of an error is found better this way
+		}
+		return nil, []problem{yamlProblem(text, err)}
+	}
+	if len(document.Content) == 0 {
+		return &Node{}, nil
+	}
+	err := f.decode(text, new(any))
+	if err != nil && bytes.ContainsRune(text, '*') {
+		return nil, []problem{yamlProblem(text, err)} // aliases may be endless
+	}
+	p := &parser{format: f}
+	root := p.node(document.Content[0])
+	if err != nil && len(p.problems) == 0 {
+		p.problems = []problem{yamlProblem(text, err)}
+	}
+	return root, p.problems
+}
+
+// unprintable finds the first character that YAML does not allow.
+func unprintable(text []byte, f Format) *problem {
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		isMark := i == 0 && r == '\ufeff' && f != JSON
+		if r == utf8.RuneError && size == 1 || !Printable(r) && !isMark {
+			line, column := Position(text, i)
+			return &problem{line, column, fmt.Sprintf("there is a character here that is no text (%U): remove it, or save the text as UTF-8", r)}
+		}
+		i += size
+	}
+	return nil
+}
+
+// Printable reports whether a character means the same to every reader.
+func Printable(r rune) bool {
+	switch {
+	case r == '\t', r == '\n', r == '\r':
+		return true
+	case r < 0x20, r > 0x7e && r < 0xa0, r == '\ufeff', r == 0xfffe, r == 0xffff:
+		return false
+	}
+	return true
+}
+
+// jsonProblem returns where a text stops being JSON; nil where it is JSON. The message shows nothing of the text.
+func jsonProblem(text []byte) *problem {
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(text, new(json.RawMessage)); !errors.As(err, &syntax) {
+		return nil
+	}
+	at, message := max(0, int(syntax.Offset)-1), syntax.Error()
+	if _, after, found := strings.Cut(message, "' "); found {
+		message = "unexpected character " + after
+	} else {
+		at = min(at+1, len(text))
+	}
+	line, column := Position(text, at)
+	return &problem{line, column, "this is not JSON: " + message}
+}
+
+var yamlLine = regexp.MustCompile(`(?:^|: |\s)line (\d+): `)
+
+// mostLines is up to how many lines yamlProblem reads one beginning after the other.
+const mostLines = 300
+
+// yamlProblem returns where and why a text is not YAML. The library names the start of the block around the error, or nothing;
+// the first line behind the longest beginning that can be read is nearer. Messages that quote the text are not shown.
+func yamlProblem(text []byte, err error) problem {
+	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
+	if found := yamlLine.FindStringSubmatchIndex(err.Error()); found != nil {
+		line, _ = strconv.Atoi(err.Error()[found[2]:found[3]]) // the pattern has digits only
+		message = err.Error()[found[1]:]
+	}
+	if strings.Contains(message, "already") {
+		message = "duplicate key: keep one"
+	} else if strings.ContainsAny(message, "`\"'\n") {
+		message = "an alias, an anchor, a tag or a key does not fit here: put the value in quotes"
+	}
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	if len(lines) <= mostLines && !yamlReads(text) {
+		line = len(lines)
+		for line > 1 && !yamlReads(bytes.Join(lines[:line-1], nil)) {
+			line--
+		}
+	}
+	for line < len(lines) && isNothing(lines[line-1]) {
+		line++
+	}
+	whole := lines[min(line, len(lines))-1]
+	indent := whole[:len(whole)-len(bytes.TrimLeft(whole, " \t"))]
+	if bytes.ContainsRune(indent, '\t') {
+		message = "a tab in the indentation: indent with spaces"
+	}
+	return problem{line, len(indent) + 1, "this is not YAML: " + message}
+}
+
+func isNothing(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	return len(line) == 0 || line[0] == '#'
+}
+
+func yamlReads(text []byte) bool { return yaml.Unmarshal(text, new(yaml.Node)) == nil }
+
+// parser makes nodes out of those of the YAML library.
+type parser struct {
+	format   Format
+	problems []problem
+}
+
+func (p *parser) fail(n *yaml.Node, message string) {
+	p.problems = append(p.problems, problem{n.Line, n.Column, message})
+}
+
+func (p *parser) node(n *yaml.Node) *Node {
+	out := &Node{Line: n.Line, Column: n.Column}
+	if n.Style&yaml.TaggedStyle != 0 {
+		p.fail(n, "there is a tag here: remove it")
+		return out
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return p.node(n.Alias)
+	case yaml.ScalarNode:
+		p.scalar(n, out)
+	case yaml.SequenceNode:
+		out.Kind = ListNode
+		for _, item := range n.Content {
+			out.Items = append(out.Items, p.node(item))
+		}
+	case yaml.MappingNode:
+		out.Kind = MapNode
+		merges := false
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if key, value := n.Content[i], n.Content[i+1]; key.ShortTag() == "!!merge" {
+				p.merge(out, p.node(value))
+				merges = true
+			} else if e := p.entry(key, value); e != nil {
+				out.add(e, merges)
+			}
+		}
+	default:
+	}
+	return out
+}
+
+// scalar fills a value that is neither a list nor a mapping.
+func (p *parser) scalar(n *yaml.Node, out *Node) {
+	out.Kind, out.Text, out.written = TextNode, n.Value, n.Value
+	switch {
+	case strings.ContainsFunc(n.Value, func(r rune) bool { return !Printable(r) }):
+		p.fail(n, "there is a control character in this value: remove it")
+	case n.Style != 0: // in quotes, or a block
+	case p.format != JSON:
+		out.Kind, out.Text = plainKind(n.Value)
+	case n.Value == "null":
+		out.Kind, out.Text = NullNode, ""
+	case n.Value == "true", n.Value == "false":
+		out.Kind = BoolNode
+	case strings.ContainsAny(n.Value, ".eE"):
+		out.Kind = FloatNode
+	default:
+		out.Kind = IntNode
+	}
+}
+
+// entry makes an entry of a mapping; nil for one whose key cannot be one, which is reported.
+func (p *parser) entry(key, value *yaml.Node) *Entry {
+	e := &Entry{Line: key.Line, Column: key.Column}
+	name := p.node(key)
+	e.Name = name.Text
+	if isWord := name.Kind == BoolNode || name.Kind == IntNode || name.Kind == FloatNode; isWord {
+		e.Name = name.written
+		if made := madeText(name); p.format == YAMLAsJSON && made != e.Name {
+			p.fail(key, "this key is read as "+Quoted(made)+": put it in quotes")
+		}
+	}
+	if isCollection(name) || name.Kind == NullNode || len(e.Name) > longestName {
+		p.fail(key, fmt.Sprintf("a key has to be a string of at most %d characters: a quote or a colon may be missing", longestName))
+		return nil
+	}
+	e.Value = p.node(value)
+	return e
+}
+
+// add adds an entry to a mapping. A name behind a merge key replaces what that brings in. One before it is ambiguous:
+// gopkg.in/yaml.v2 uses what the merge key brings in, against the standard.
+func (n *Node) add(e *Entry, merges bool) {
+	if merges {
+		if i := slices.IndexFunc(n.Entries, func(other *Entry) bool { return other.merged && other.Name == e.Name }); i >= 0 {
+			n.Entries[i] = e
+			return
+		}
+	}
+	n.Entries = append(n.Entries, e)
+}
+
+// merge adds what a merge key brings in: of several mappings the first one that has a name wins.
+func (p *parser) merge(out, value *Node) {
+	mappings := value.Items
+	if value.Kind != ListNode {
+		mappings = []*Node{value}
+	}
+	for _, mapping := range mappings {
+		for _, e := range mapping.Entries {
+			before := out.Entry(e.Name)
+			if before == nil || !before.merged && p.format != YAML3 {
+				merged := *e
+				merged.merged = true
+				out.Entries = append(out.Entries, &merged)
+			}
+		}
+	}
+}
+
+// plainKind returns what a word without quotes is for the libraries, which read YAML 1.1: yes is a boolean and 010 is eight.
+// The text is a boolean or number in its usual form.
+func plainKind(word string) (NodeKind, string) {
+	if word != "" && !strings.ContainsRune("yYnNtTfFoO~+-.0123456789", rune(word[0])) || strings.Contains(word, "\n") {
+		return TextNode, word // no other word starts so
+	}
+	var document struct {
+		V any `yaml:"v"`
+	}
+	if err := yamlv2.Unmarshal([]byte("v: "+word), &document); err != nil {
+		return TextNode, word
+	}
+	switch v := document.V.(type) {
+	case nil:
+		return NullNode, ""
+	case bool:
+		return BoolNode, strconv.FormatBool(v)
+	case int, int64, uint64:
+		return IntNode, fmt.Sprint(v)
+	case float64:
+		text := strings.ToLower(strconv.FormatFloat(v, 'g', -1, 64))
+		if strings.Contains(text, "n") { // NaN and Inf
+			text = strings.Replace(strings.TrimPrefix(text, "+"), "inf", ".inf", 1)
+			text = strings.Replace(text, "nan", ".nan", 1)
+		}
+		return FloatNode, text
+	}
+	return TextNode, word
+}
+
+// madeText returns the string that sigs.k8s.io/yaml makes of a boolean or number.
+func madeText(n *Node) string {
+	var made struct {
+		V string `json:"v"`
+	}
+	if err := sigsyaml.Unmarshal([]byte("v: "+n.written), &made); err != nil {
+		return n.Text
+	}
+	return made.V
+}
+
+// reportRest reports what follows the first document: the libraries do not even look at it.
+func (d *Document) reportRest(text []byte) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var document yaml.Node
+	if decoder.Decode(&document) != nil {
+		return
+	}
+	err := decoder.Decode(&document)
+	if errors.Is(err, io.EOF) {
+		return
+	}
+	line := document.Line
+	if p := jsonProblem(text); err != nil && p != nil {
+		line = p.line
+	}
+	d.Report(line, 1, diagnostic.Typo,
+		"the document ends before this line, and the cloud-controller-manager ignores the rest: look for an extra bracket or a line ---")
+}

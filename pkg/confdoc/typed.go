@@ -1,0 +1,136 @@
+package confdoc
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+)
+
+// typed returns a scalar as the provider reads it, or what it wants instead.
+func (d *Document) typed(field Field, path string, n *Node) (typed *Node, wanted string) {
+	isNumber := n.Kind == IntNode || n.Kind == FloatNode
+	switch field.Is {
+	case Bool:
+		if n.Kind != BoolNode {
+			return nil, "true or false"
+		}
+	case Int:
+		text := n.Text
+		if n.Kind == FloatNode && d.Format != JSON {
+			text = wholeNumber(text)
+		}
+		if number, ok := whole(field, text); ok && isNumber {
+			return n.as(IntNode, number), ""
+		}
+		return nil, wholeWanted(field)
+	case Float:
+		if !isNumber {
+			return nil, "a number"
+		}
+	default:
+		if n.Kind == TextNode {
+			return n, ""
+		}
+		if d.Format == JSON || n.Kind != BoolNode && !isNumber {
+			return nil, "a string"
+		}
+		return d.textOf(field, path, n), ""
+	}
+	return n, ""
+}
+
+func (n *Node) as(kind NodeKind, text string) *Node {
+	return &Node{Kind: kind, Text: text, written: n.written, Line: n.Line, Column: n.Column}
+}
+
+// textOf returns the string that a YAML library makes of a number or boolean.
+func (d *Document) textOf(field Field, path string, n *Node) *Node {
+	as := n.written
+	if d.Format == YAMLAsJSON {
+		as = madeText(n)
+	}
+	if as != n.written {
+		read := Quoted(as)
+		if field.Secret {
+			read = "another string"
+		}
+		d.ReportAt(n, diagnostic.Typo, fmt.Sprintf("%s has no quotes, so the cloud-controller-manager reads it as %s: put it in quotes", path, read))
+	}
+	return &Node{Kind: TextNode, Text: as, Line: n.Line, Column: n.Column}
+}
+
+// typedINI returns the value of a line as gopkg.in/gcfg.v1 reads it, or what that wants instead.
+func typedINI(field Field, n *Node) (typed *Node, wanted string) {
+	n.written = n.Text
+	text := strings.TrimSpace(n.Text)
+	switch {
+	case field.Is == Refused:
+		return nil, "nothing"
+	case n.Blank && field.Is == Bool:
+		return &Node{Kind: BoolNode, Text: "true", Blank: true, Line: n.Line, Column: n.Column}, ""
+	case n.Blank && field.Is == List:
+	case n.Blank:
+		return nil, "a value"
+	case field.Is == Bool:
+		word := strings.ToLower(n.Text)
+		if slices.Contains([]string{"true", "yes", "on", "1"}, word) {
+			return n.as(BoolNode, "true"), ""
+		}
+		if !slices.Contains([]string{"false", "no", "off", "0"}, word) {
+			return nil, "true or false"
+		}
+		return n.as(BoolNode, "false"), ""
+	case field.Is == Int:
+		if number, ok := whole(field, text); ok {
+			return n.as(IntNode, number), ""
+		}
+		return nil, wholeWanted(field)
+	case field.Is == Word:
+		if len(strings.Fields(n.Text)) != 1 {
+			return nil, "one word"
+		}
+		return n.as(TextNode, text), ""
+	case field.Is == Duration:
+		if _, err := time.ParseDuration(n.Text); err != nil {
+			return nil, "a duration with a unit, such as 5s or 1m30s"
+		}
+	}
+	return n, ""
+}
+
+// whole returns a whole number in its usual form.
+func whole(field Field, text string) (string, bool) {
+	base := 10
+	if digits, isHex := strings.CutPrefix(text, "0x"); isHex {
+		text, base = digits, 16
+	}
+	value, err := strconv.ParseInt(text, base, cmp.Or(field.Bits, 64))
+	return strconv.FormatInt(value, 10), err == nil && (value >= 0 || !field.Unsigned)
+}
+
+func wholeWanted(field Field) string {
+	wanted := "a whole number"
+	if field.Unsigned {
+		wanted += " that is not negative"
+	}
+	if field.Bits != 0 {
+		wanted += fmt.Sprintf(" of at most %d bits", field.Bits)
+	}
+	return wanted
+}
+
+// wholeNumber returns a whole number that is written as a fraction or with an exponent, such as 1.0 and 1e3, in its usual form:
+// YAML takes them. It returns any other text as it is.
+func wholeNumber(text string) string {
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil || value != math.Trunc(value) || math.Abs(value) >= 1<<53 {
+		return text
+	}
+	return strconv.FormatInt(int64(value), 10)
+}
