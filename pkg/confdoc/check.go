@@ -81,7 +81,7 @@ func (d *Document) checkObject(known Field, path string, n *Node, v decoded) {
 // isDropped reports a legacy name, and whether it can be dropped.
 func (d *Document) isDropped(field Field, path string, e *Entry) bool {
 	if field.Only != nil && e.Value.Text != *field.Only {
-		d.ReportAt(e.Value, diagnostic.Invalid, fmt.Sprintf("%s is %s, but only its default %q can be honored (%s): remove the line",
+		d.ReportAt(e.Value, diagnostic.Invalid, fmt.Sprintf("%s is %s, but only its default %q can be used (%s): remove the line",
 			d.inside(path, field.Name), shown(field, e.Value), *field.Only, field.Legacy))
 		return false
 	}

@@ -297,8 +297,12 @@ func (d *Document) Contradicts(name string, value *Node, field, fact string) boo
 	if value == nil || value.Text == "" || fact == "" || value.Text == fact {
 		return false
 	}
-	d.ReportAt(value, diagnostic.Invalid, fmt.Sprintf("%s is %s, but %s of infrastructure.config.openshift.io/cluster is %s: "+
-		"write the same value in both", name, Quoted(value.Text), field, Quoted(fact)))
+	action := "correct one of them"
+	if strings.HasPrefix(field, "status.") { // only the installer writes it
+		action = "correct it here"
+	}
+	d.ReportAt(value, diagnostic.Invalid, fmt.Sprintf("%s is %s, but %s of infrastructure.config.openshift.io/cluster is %s: %s",
+		name, Quoted(value.Text), field, Quoted(fact), action))
 	return true
 }
 

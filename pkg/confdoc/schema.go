@@ -47,7 +47,7 @@ type Field struct {
 	Named bool
 	// Required says what to write where the name is missing or empty; empty for an optional name.
 	Required string
-	// Legacy says why the name is dropped; empty for one that the external provider reads.
+	// Legacy says why the name is dropped; empty for one that the cloud-controller-manager reads.
 	Legacy string
 	// Only is the one value with which a legacy name can be dropped; nil when any can.
 	Only *string
@@ -97,10 +97,10 @@ func (f Format) Find(fields []Field, name string) (Field, bool) {
 	return Field{}, false
 }
 
-// isRead reports whether the external provider reads the field.
+// isRead reports whether the cloud-controller-manager reads the field.
 func (f *Field) isRead() bool { return f.Legacy == "" && f.Is != Refused }
 
-// readNames returns the names that the external provider reads.
+// readNames returns the names that the cloud-controller-manager reads.
 func readNames(fields []Field) []string {
 	var names []string
 	for i := range fields {

@@ -51,7 +51,7 @@ const (
 	Legacy Kind = "Legacy"
 	// Rewritten is a user's value that the cloud-controller-manager does not get; the message has the reason.
 	Rewritten Kind = "Rewritten"
-	// Adapted is a change that every configuration needs for the external provider: a path, a default, another
+	// Adapted is a change that every configuration needs for the cloud-controller-manager: a path, a default, another
 	// format. It is not a warning; convert shows it.
 	Adapted Kind = "Adapted"
 )

@@ -220,7 +220,7 @@ var shapes = map[string]shape{
 			c.Global.Region = "RegionOne"
 		},
 	},
-	"a configuration of before the external provider": {
+	"a configuration for the in-tree provider": {
 		text: "[Global]\nsecret-name = openstack-credentials\nsecret-namespace = kube-system\n" +
 			"[BlockStorage]\nignore-volume-az = true\n" +
 			"[LoadBalancer]\nuse-octavia = True\nlb-provider = ovn\nlb-method = SOURCE_IP_PORT\n" +
@@ -328,7 +328,7 @@ func TestTheProviderReadsTheRewriteOfWhatInstallersWrite(t *testing.T) {
 var ownRules = []string{
 	"will not exist for the cloud-controller-manager",
 	"is not a URL of the form",
-	"can be honoured",
+	"can be used",
 	"the text REVISION", "the text NODE_NAME", "the text NODE_ENVVAR_NAME",
 }
 

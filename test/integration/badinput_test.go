@@ -107,8 +107,8 @@ var badInputs = map[string]badInput{
 	"a legacy secret-name that is not the default": {
 		makeBad:   cloudConfigText(func(s string) string { return strings.Replace(s, "openstack-credentials", "mine", 1) }),
 		condition: "CloudConfigDegraded",
-		message: cloudConfig + `, key config, line 2:15: secret-name is "mine", but only its default "openstack-credentials" can be honoured ` +
-			`(the external provider reads its credentials from a file): remove the line`,
+		message: cloudConfig + `, key config, line 2:15: secret-name is "mine", but only its default "openstack-credentials" can be used ` +
+			`(the cloud-controller-manager reads its credentials from a file): remove the line`,
 	},
 	"a CA bundle of the cloud that is not PEM": {
 		makeBad:   cloudConfigMap(func(m *corev1.ConfigMap) { m.Data["ca-bundle.pem"] = "no certificate" }),

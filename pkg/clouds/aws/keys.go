@@ -18,7 +18,7 @@ var schema = []confdoc.Field{
 			{Name: "DisableSecurityGroupIngress", Is: confdoc.Bool},
 			{Name: "NodeIPFamilies", Is: confdoc.List, Values: []string{"ipv4", "ipv6"}},
 			{Name: "ClusterServiceSharedLoadBalancerHealthProbePort", Is: confdoc.Int, Bits: 32, Port: true},
-			{Name: "DisableStrictZoneCheck", Legacy: "the external provider takes every region"},
+			{Name: "DisableStrictZoneCheck", Legacy: "the cloud-controller-manager takes every region"},
 		},
 	)},
 	{Name: overrideSection, Is: confdoc.Object, Named: true, Fields: []confdoc.Field{

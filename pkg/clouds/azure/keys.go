@@ -21,7 +21,7 @@ var labelSelector = []confdoc.Field{
 	}}},
 }
 
-const legacyLimit = "the external provider has no limits of its own per kind of resource; cloudProviderRateLimit and its like still count"
+const legacyLimit = "the cloud-controller-manager has no limits of its own per kind of resource; cloudProviderRateLimit and its like still count"
 
 // azureFields is what sigs.k8s.io/cloud-provider-azure v1.36.5 reads (Config in pkg/provider/config, and ARMClientConfig,
 // AzureAuthConfig and the rate limits in pkg/azclient v0.21.0), and what the in-tree provider, which ended with Kubernetes

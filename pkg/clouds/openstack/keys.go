@@ -47,8 +47,8 @@ var schema = []confdoc.Field{
 			[]confdoc.Field{
 				{Name: "monitor-max-retries", Is: confdoc.Int, Unsigned: true},
 				{Name: "monitor-max-retries-down", Is: confdoc.Int, Unsigned: true},
-				{Name: "use-octavia", Legacy: "Octavia is the only load balancer that the external provider knows"},
-				{Name: "node-security-group", Legacy: "the external provider finds the security groups of the nodes itself"},
+				{Name: "use-octavia", Legacy: "Octavia is the only load balancer that the cloud-controller-manager knows"},
+				{Name: "node-security-group", Legacy: "the cloud-controller-manager finds the security groups of the nodes itself"},
 			},
 		),
 	},
@@ -63,4 +63,4 @@ var schema = []confdoc.Field{
 	{Name: "BlockStorage", Legacy: "volumes are the matter of the Cinder CSI driver, which has its own configuration"},
 }
 
-const legacyCredentials = "the external provider reads its credentials from a file"
+const legacyCredentials = "the cloud-controller-manager reads its credentials from a file"

@@ -100,11 +100,11 @@ func TestOpenStackRefusesWhatTheProviderRefuses(t *testing.T) {
 		"the field of the classes as a key": {"[LoadBalancer]\nlbclasses\n", []string{
 			"cloud config:2:1: lbclasses cannot be set here: remove the line"}},
 		"a secret-name of one's own": {"[Global]\nsecret-name = mine\n", []string{
-			"cloud config:2:15: secret-name is \"mine\", but only its default \"openstack-credentials\" can be honored (the external provider reads its credentials from a file): remove the line"}},
+			"cloud config:2:15: secret-name is \"mine\", but only its default \"openstack-credentials\" can be used (the cloud-controller-manager reads its credentials from a file): remove the line"}},
 		"a secret-namespace of one's own": {"[Global]\nsecret-namespace = mine\n", []string{
-			"cloud config:2:20: secret-namespace is \"mine\", but only its default \"kube-system\" can be honored (the external provider reads its credentials from a file): remove the line"}},
+			"cloud config:2:20: secret-namespace is \"mine\", but only its default \"kube-system\" can be used (the cloud-controller-manager reads its credentials from a file): remove the line"}},
 		"a kubeconfig-path": {"[Global]\nkubeconfig-path = /etc/kubernetes/kubeconfig\n", []string{
-			"cloud config:2:19: kubeconfig-path is \"/etc/kubernetes/kubeconfig\", but only its default \"\" can be honored (the external provider reads its credentials from a file): remove the line"}},
+			"cloud config:2:19: kubeconfig-path is \"/etc/kubernetes/kubeconfig\", but only its default \"\" can be used (the cloud-controller-manager reads its credentials from a file): remove the line"}},
 		"a key with an underscore, and what was meant": {"[Global]\nauth_url = https://keystone\n", []string{
 			"cloud config:2:1: this is not a key: a key starts with a letter and has letters, digits and \"-\" only; did you mean \"auth-url\"?"}},
 		"a value that the installer replaces": {"[LoadBalancer]\nsubnet-id = net-NODE_NAME-1\n", []string{

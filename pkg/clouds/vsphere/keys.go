@@ -64,17 +64,17 @@ var groups = []group{
 // Why something that vSphere's configurations may have is dropped.
 const (
 	legacyVSphereVolumes = "volumes are the matter of the vSphere CSI driver, which has its own configuration"
-	legacyVSphereVM      = "the external provider finds the virtual machines by the UUIDs of the nodes"
-	legacyVSphereNetwork = "the external provider takes the networks from nodeNetworking of Infrastructure"
-	legacyVSphereAPI     = "the external provider no longer has an API of its own"
+	legacyVSphereVM      = "the cloud-controller-manager finds the virtual machines by the UUIDs of the nodes"
+	legacyVSphereNetwork = "the cloud-controller-manager takes the networks from nodeNetworking of Infrastructure"
+	legacyVSphereAPI     = "the cloud-controller-manager no longer has an API of its own"
 	legacyVSphereNSXT    = "OpenShift runs the vSphere provider without load balancers and routes of NSX-T"
 )
 
-// schema is the INI form: what the external provider reads and what the in-tree provider, which ended with Kubernetes
+// schema is the INI form: what the cloud-controller-manager reads and what the in-tree provider, which ended with Kubernetes
 // v1.27, reads beyond that.
 var schema = []confdoc.Field{
 	{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(iniFields(globalFields), []confdoc.Field{
-		{Name: "datacenter", Legacy: "the external provider reads datacenters only"},
+		{Name: "datacenter", Legacy: "the cloud-controller-manager reads datacenters only"},
 		{Name: "datastore", Legacy: legacyVSphereVolumes},
 		{Name: "working-dir", Legacy: legacyVSphereVM},
 		{Name: "vm-uuid", Legacy: legacyVSphereVM},

@@ -77,7 +77,7 @@ func (v *rewriter) reportNothing(d *confdoc.Document) {
 
 // readINI makes the YAML form of an INI text. What is unknown has no place there.
 func (v *rewriter) readINI(text []byte, findings *diagnostic.List) *confdoc.Document {
-	v.adapted("the configuration is written as YAML: the external provider is going to drop the INI form")
+	v.adapted("the configuration is written as YAML: the cloud-controller-manager is going to drop the INI form")
 	ini := confdoc.Reader{Format: confdoc.INI, Fields: schema, Input: diagnostic.CloudConfig}.Read(text, findings)
 	d := &confdoc.Document{Reader: tree, Root: confdoc.NewMap(), Findings: findings}
 	for _, e := range ini.Root.Entries {

@@ -121,7 +121,7 @@ func TestARejectedConfigurationIsNotConverted(t *testing.T) {
 
 func TestWarningsDoNotGetIntoTheResult(t *testing.T) {
 	dir, flags := flags(t, "openstack", "good")
-	const dropped = "is dropped: the external provider reads its credentials from a file\n"
+	const dropped = "is dropped: the cloud-controller-manager reads its credentials from a file\n"
 	got := run(t, dir, flags...)
 	require.Equal(t, "good.yaml:9:5: warning: secret-name in [Global] "+dropped+"good.yaml:10:5: warning: secret-namespace in [Global] "+dropped, got.stderr)
 	require.NotContains(t, got.stdout, "warning")

@@ -56,7 +56,7 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"a cloud config that names another Secret": {
 			prepare: withConfig("secret-name = openstack-credentials", "secret-name = other"),
-			message: userConfig + ", line 2:15 of the value of key config: secret-name is \"other\", but only its default \"openstack-credentials\" can be honoured (the external provider reads its credentials from a file): remove the line",
+			message: userConfig + ", line 2:15 of the value of key config: secret-name is \"other\", but only its default \"openstack-credentials\" can be used (the cloud-controller-manager reads its credentials from a file): remove the line",
 		},
 		"a pull policy that does not exist": {
 			flags:   []string{"--manifest-image-pull-policy=Sometimes"},
@@ -227,7 +227,7 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"credentials with a text that the installer of a node replaces": {
 			prepare: withSecret("stringData:\n  clouds.yaml: |\n    clouds:\n      openstack:\n        auth:\n          auth_url: https://keystone.example.com\n          user_id: a\n          password: NODE_NAME\n"),
-			message: rootSecret + ", line 6:17 of the value of key clouds.yaml: this has the text NODE_NAME in it, which the installation on a node replaces in every file: rotate the credential or change the value",
+			message: rootSecret + ", line 6:17 of the value of key clouds.yaml: this has the text NODE_NAME in it, which the installation on a node replaces in every file: write another value",
 		},
 		"no image at all": {
 			flags: []string{"--image-references="},

@@ -43,7 +43,7 @@ func TestWarningsAloneRejectNothing(t *testing.T) {
 	f := newWorkspace(t)
 	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n    secret-name = openstack-credentials\n")
 	require.Equal(t, result{stdout: lines(
-		"cloud.yaml:9:5: warning: secret-name in [Global] is dropped: the external provider reads its credentials from a file",
+		"cloud.yaml:9:5: warning: secret-name in [Global] is dropped: the cloud-controller-manager reads its credentials from a file",
 		noSecret, "0 errors, 1 warning in cloud.yaml, checked for platform openstack",
 	)}, f.run())
 }
