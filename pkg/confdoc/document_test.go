@@ -72,7 +72,7 @@ func TestTreeFindings(t *testing.T) {
 		"quotes around a number":       {JSON, `{"name":"a","count":"1"}`, []string{`Invalid 1:21 count is "1", but wants a whole number: remove the quotes`}},
 		"a fraction":                   {JSON, `{"name":"a","count":1.5}`, []string{"Invalid 1:21 count is 1.5, but wants a whole number"}},
 		"an exponent in JSON":          {JSON, `{"name":"a","count":1e3}`, []string{"Invalid 1:21 count is 1e3, but wants a whole number"}},
-		"a number too large":           {YAML, "name: a\nport: 40000\n", []string{"Invalid 2:7 port is 40000, but wants a whole number that is not negative of at most 16 bits"}},
+		"a number too large":           {YAML, "name: a\nport: 65536\n", []string{"Invalid 2:7 port is 65536, but wants a whole number that is not negative of at most 16 bits"}},
 		"a negative number":            {YAML, "name: a\nport: -1\n", []string{"Invalid 2:7 port is -1, but wants a whole number that is not negative of at most 16 bits"}},
 		"a text for a list":            {YAML, "name: a\nnetworks: net1\n", []string{`Invalid 2:11 networks is "net1", but wants a list`}},
 		"a mapping in a list":          {YAML, "name: a\nnetworks:\n- x\n- {a: b}\n", []string{"Invalid 4:3 networks[1] is a mapping, but wants a string"}},
@@ -382,5 +382,43 @@ func TestAnAmbiguousZeroValueIsKeptWhereTheProviderHasAPointer(t *testing.T) {
 			require.True(t, fs.Has(diagnostic.Ambiguous))
 			require.JSONEq(t, want, string(d.Encode()))
 		}
+	}
+}
+
+// The provider's library sets numbers and words with fmt.Sscanf.
+func TestAValueOfAnINIFileIsWhatTheProvidersLibraryScans(t *testing.T) {
+	fields := []Field{{Name: "Global", Is: Object, Fields: []Field{
+		{Name: "int", Is: Int},
+		{Name: "short", Is: Int, Bits: 32},
+		{Name: "uint", Is: Int, Unsigned: true},
+		{Name: "word", Is: Word},
+	}}}
+	for line, want := range map[string]string{
+		"int = -0x1_0":       "-16",
+		"int = 0x1F":         "31",
+		"int = +1":           "1",
+		"int = 010":          "10",
+		"int = 1_0":          "Invalid 2:7 int is \"1_0\", but wants a whole number",
+		"int = 1.0":          "Invalid 2:7 int is \"1.0\", but wants a whole number",
+		"short = 2147483647": "2147483647",
+		"short = 2147483648": "Invalid 2:9 short is \"2147483648\", but wants a whole number of at most 32 bits",
+		"uint = 1":           "1",
+		"uint = +1":          "Invalid 2:8 uint is \"+1\", but wants a whole number that is not negative",
+		"uint = -1":          "Invalid 2:8 uint is \"-1\", but wants a whole number that is not negative",
+		"word = \" one\"":    "one",
+		"word = \"one two\"": "Invalid 2:8 word is \"one two\", but wants one word",
+		"word = \"one\\n\"":  "Invalid 2:8 word is a hidden value, but wants one word",
+	} {
+		t.Run(line, func(t *testing.T) {
+			var fs diagnostic.List
+			d := Reader{Format: INI, Fields: fields, Input: diagnostic.CloudConfig}.Read([]byte("[Global]\n"+line+"\n"), &fs)
+			if findings := fs.Sorted(); len(findings) > 0 {
+				f := findings[0]
+				require.Equal(t, want, fmt.Sprintf("%s %d:%d %s", f.Kind, f.Line, f.Column, f.Text()))
+				return
+			}
+			key, _, _ := strings.Cut(line, " ")
+			require.Equal(t, want, d.Root.Entry("Global").Value.Entry(key).Value.Text)
+		})
 	}
 }

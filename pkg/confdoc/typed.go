@@ -2,7 +2,9 @@ package confdoc
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -78,24 +80,24 @@ func typedINI(field Field, n *Node) (typed *Node, wanted string) {
 	case n.Blank:
 		return nil, "a value"
 	case field.Is == Bool:
-		word := strings.ToLower(n.Text)
-		if slices.Contains([]string{"true", "yes", "on", "1"}, word) {
+		lower := strings.ToLower(n.Text)
+		if slices.Contains([]string{"true", "yes", "on", "1"}, lower) {
 			return n.as(BoolNode, "true"), ""
 		}
-		if !slices.Contains([]string{"false", "no", "off", "0"}, word) {
+		if !slices.Contains([]string{"false", "no", "off", "0"}, lower) {
 			return nil, "true or false"
 		}
 		return n.as(BoolNode, "false"), ""
 	case field.Is == Int:
-		if number, ok := whole(field, text); ok {
+		if number, ok := scannedWhole(field, text); ok {
 			return n.as(IntNode, number), ""
 		}
 		return nil, wholeWanted(field)
 	case field.Is == Word:
-		if len(strings.Fields(n.Text)) != 1 {
-			return nil, "one word"
+		if one, ok := scanned[word](n.Text, 'v'); ok {
+			return n.as(TextNode, one), ""
 		}
-		return n.as(TextNode, text), ""
+		return nil, "one word"
 	case field.Is == Duration:
 		if _, err := time.ParseDuration(n.Text); err != nil {
 			return nil, "a duration with a unit, such as 5s or 1m30s"
@@ -104,14 +106,46 @@ func typedINI(field Field, n *Node) (typed *Node, wanted string) {
 	return n, ""
 }
 
-// whole returns a whole number in its usual form.
+// word is a string type of its own, which gcfg scans where it assigns a plain string.
+type word string
+
+// scanned returns what gcfg sets a target of the type to, and whether it can. It sets numbers and words with fmt.Sscanf, and
+// so does this, so that neither accepts what the other does not.
+func scanned[T any](text string, verb rune) (string, bool) {
+	var target T
+	var rest []byte
+	n, err := fmt.Sscanf(text, "%"+string(verb)+"%s", &target, &rest)
+	return fmt.Sprint(target), n == 1 && errors.Is(err, io.EOF)
+}
+
+// scannedWhole returns a whole number of an INI file in its usual form.
+func scannedWhole(field Field, text string) (string, bool) {
+	verb := 'd'
+	if strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "-0x") {
+		verb = 'v'
+	}
+	switch {
+	case field.Unsigned:
+		return scanned[uint](text, verb)
+	case field.Bits == 32:
+		return scanned[int32](text, verb)
+	}
+	return scanned[int](text, verb)
+}
+
+// whole returns a whole number of a YAML or JSON file in its usual form.
 func whole(field Field, text string) (string, bool) {
 	base := 10
 	if digits, isHex := strings.CutPrefix(text, "0x"); isHex {
 		text, base = digits, 16
 	}
-	value, err := strconv.ParseInt(text, base, cmp.Or(field.Bits, 64))
-	return strconv.FormatInt(value, 10), err == nil && (value >= 0 || !field.Unsigned)
+	bits := cmp.Or(field.Bits, 64)
+	if field.Unsigned {
+		value, err := strconv.ParseUint(text, base, bits)
+		return strconv.FormatUint(value, 10), err == nil
+	}
+	value, err := strconv.ParseInt(text, base, bits)
+	return strconv.FormatInt(value, 10), err == nil
 }
 
 func wholeWanted(field Field) string {
