@@ -1,6 +1,7 @@
 package confdoc
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -34,6 +35,9 @@ func (d *Document) onePerName(path string, entries []*Entry, fields []Field, val
 			where = " in " + d.owner(path)
 		}
 		d.ReportPair(e, kept[first].Line, diagnostic.Ambiguous, fmt.Sprintf("duplicate key %s%s: keep one", Quoted(id[0]), where))
+		if d.Format == INI {
+			d.checkOverwritten(field, path, cmp.Or(last[first], kept[first]).Value)
+		}
 		last[first] = e
 	}
 	for i, e := range last {
@@ -53,6 +57,26 @@ func (d *Document) onePerName(path string, entries []*Entry, fields []Field, val
 		_, known := d.find(fields, e)
 		return known && isNull(e)
 	})
+}
+
+// checkOverwritten reports a value of an INI file that a later one replaces, if the provider's library cannot set it: it
+// sets each in turn and fails at the first that it cannot.
+func (d *Document) checkOverwritten(field Field, path string, n *Node) {
+	if _, wanted := typedINI(field, n); wanted != "" {
+		d.wrongType(field, d.inside(path, field.Name), n, wanted)
+	}
+}
+
+// checkDecodable reports a value that a duplicate key replaces, if the provider's library rejects it all the same. The
+// values that are left have been checked one by one.
+func (d *Document) checkDecodable() {
+	if d.Format == INI || !d.Findings.Has(diagnostic.Ambiguous) || d.Findings.Has(diagnostic.Invalid) {
+		return
+	}
+	if err := d.Format.decode(d.text, reflect.New(d.field().goType()).Interface()); err != nil {
+		// The error may quote a secret.
+		d.Report(0, 0, diagnostic.Invalid, "one value of a duplicate key is of the wrong type: keep the other one")
+	}
 }
 
 func isNull(e *Entry) bool { return e.Value.Kind == NullNode }

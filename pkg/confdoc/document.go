@@ -82,6 +82,7 @@ func (r Reader) Read(text []byte, fs *diagnostic.List) *Document {
 		}
 		d.checkObject(d.field(), "", root, sync.OnceValue(d.decodeTyped))
 	}
+	d.checkDecodable()
 	return d
 }
 

@@ -385,6 +385,27 @@ func TestAnAmbiguousZeroValueIsKeptWhereTheProviderHasAPointer(t *testing.T) {
 	}
 }
 
+// A value that a later one replaces counts too where the provider's library fails at it.
+func TestEveryValueOfADuplicateKeyIsChecked(t *testing.T) {
+	for name, c := range map[string]struct {
+		format Format
+		text   string
+		want   []string
+	}{
+		"JSON": {JSON, `{"name":"a","count":"x","count":1}`, []string{
+			"Invalid 0:0 one value of a duplicate key is of the wrong type: keep the other one", `Ambiguous 1:25 duplicate key "count": keep one (see line 1)`}},
+		"YAML": {YAML, "name: a\ncount: x\ncount: 1\n", []string{
+			"Invalid 0:0 one value of a duplicate key is of the wrong type: keep the other one", `Ambiguous 3:1 duplicate key "count": keep one (see line 2)`}},
+		"YAML that becomes JSON first": {YAMLAsJSON, "name: a\ncount: x\ncount: 1\n", []string{`Ambiguous 3:1 duplicate key "count": keep one (see line 2)`}},
+		"values that all fit":          {JSON, `{"name":"a","count":2,"count":1}`, []string{`Ambiguous 1:23 duplicate key "count": keep one (see line 1)`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, findings := readTree(c.format, c.text)
+			require.Equal(t, c.want, findings)
+		})
+	}
+}
+
 // The provider's library sets numbers and words with fmt.Sscanf.
 func TestAValueOfAnINIFileIsWhatTheProvidersLibraryScans(t *testing.T) {
 	fields := []Field{{Name: "Global", Is: Object, Fields: []Field{
