@@ -15,8 +15,6 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	kjson "sigs.k8s.io/json"
 	sigsyaml "sigs.k8s.io/yaml"
-
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline/document"
 )
 
 // Decode reads the object into its type and ignores unknown fields, which a newer installer may write.
@@ -35,7 +33,7 @@ func (m Manifest) Decode(into any) error {
 // wrongType reports a value of another type than its field, with its place in the file.
 func (m Manifest) wrongType(wrong *json.UnmarshalTypeError) error {
 	path := pathAt(m.json, wrong.Offset)
-	place := m.place(document.Parse(m.document.data), path)
+	place := m.place(parseDocument(m.document.data), path)
 	is, _, _ := strings.Cut(wrong.Value, " ") // a number comes with its digits
 	is = map[string]string{"object": "a mapping", "array": "a list", "bool": "a boolean"}[is]
 	if is == "" {
@@ -62,7 +60,7 @@ func (m Manifest) wrongType(wrong *json.UnmarshalTypeError) error {
 	default:
 	}
 	return fmt.Errorf("%s:%d:%d: %s in %s is %s, but must be %s: %s",
-		m.File, place.Line, place.Column, strings.Join(path, "."), m, is, wants, action)
+		m.File, place.line, place.column, strings.Join(path, "."), m, is, wants, action)
 }
 
 // pathAt is the path to the value that a JSON reader has begun or read when it stands at the offset.
@@ -190,15 +188,15 @@ func (d yamlDocument) tabNear(line int) (tabLine, column int) {
 }
 
 // place is the place of a value in the file.
-func (m Manifest) place(parsed *document.Document, path []string) document.Place {
-	return m.inFile(parsed.Place(m.inDocument(path)...))
+func (m Manifest) place(parsed *document, path []string) position {
+	return m.inFile(parsed.place(m.inDocument(path)...))
 }
 
 // inFile translates a place in the document to one in the file.
-func (m Manifest) inFile(place document.Place) document.Place {
-	if place.Line == 1 {
-		place.Column += m.document.column
+func (m Manifest) inFile(place position) position {
+	if place.line == 1 {
+		place.column += m.document.column
 	}
-	place.Line += m.document.line - 1
+	place.line += m.document.line - 1
 	return place
 }

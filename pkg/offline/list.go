@@ -9,8 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline/document"
 )
 
 // header is what every object has.
@@ -51,11 +49,11 @@ func objectsOf(m Manifest) ([]Manifest, error) {
 	}
 	if err != nil || h.Kind == "" || h.APIVersion == "" || h.Metadata.Name == "" {
 		place := m.start()
-		return nil, &noObjectError{file: m.File, line: place.Line, item: m.itemName()}
+		return nil, &noObjectError{file: m.File, line: place.line, item: m.itemName()}
 	}
 	version, err := schema.ParseGroupVersion(h.APIVersion)
 	if err != nil {
-		return nil, fmt.Errorf("%s:%d: %w", m.File, m.start().Line, err)
+		return nil, fmt.Errorf("%s:%d: %w", m.File, m.start().line, err)
 	}
 	m.GVK, m.Namespace, m.Name = version.WithKind(h.Kind), h.Metadata.Namespace, h.Metadata.Name
 	return []Manifest{m}, nil
@@ -66,7 +64,7 @@ func itemsOf(m Manifest, h header) ([]Manifest, error) {
 		Items []json.RawMessage `json:"items"`
 	}
 	if err := utiljson.Unmarshal(m.json, &list); err != nil {
-		return nil, fmt.Errorf("%s:%d: the items of this %s are not a list: write each of them behind a dash", m.File, m.start().Line, h.Kind)
+		return nil, fmt.Errorf("%s:%d: the items of this %s are not a list: write each of them behind a dash", m.File, m.start().line, h.Kind)
 	}
 	var objects []Manifest
 	var errs []error
@@ -97,11 +95,11 @@ func withKind(item json.RawMessage, list header) []byte {
 }
 
 // start is where the object starts in its file.
-func (m Manifest) start() document.Place {
+func (m Manifest) start() position {
 	if len(m.item) == 0 {
-		return document.Place{Line: m.document.line, Column: 1}
+		return position{m.document.line, 1}
 	}
-	return m.place(document.Parse(m.document.data), nil)
+	return m.place(parseDocument(m.document.data), nil)
 }
 
 // itemName is the object's field in the list; empty for one that is not in a list.

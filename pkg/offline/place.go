@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline/document"
 )
 
 // places finds problems in the files that were read. Each document is parsed once.
@@ -15,35 +14,39 @@ type places struct {
 	manifests []Manifest
 	// otherwise is where a problem is reported whose object no file has.
 	otherwise Manifest
-	documents map[string]*document.Document
-	texts     map[string]document.Text
+	documents map[string]*document
 }
 
-// finding puts a problem at its place. The problem's own line and column are those of the text under its key: where the
-// document says the text in another way, such as base64, the place is the key's.
+// finding returns a problem with its place in the file. The problem's own line and column are positions in the value of
+// its key. If that value is not a literal block, the place is that of the key, and the message has line and column.
 func (p *places) finding(severity diagnostic.Severity, problem diagnostic.Diagnostic) diagnostic.Diagnostic {
 	m, path, found := p.locate(problem)
 	message := strings.ReplaceAll(strings.TrimSpace(problem.Message), "\n", "; ") + p.see(m, path, problem)
 	if !found {
 		object := diagnostic.Diagnostic{Object: problem.Object, Key: problem.Key, Message: message}
-		start := p.place(m, nil, diagnostic.Diagnostic{})
+		start := m.place(p.document(m), nil)
 		return diagnostic.Diagnostic{
-			File: m.File, Line: start.Line, Column: start.Column, Severity: severity,
+			File: m.File, Line: start.line, Column: start.column, Severity: severity,
 			Object: problem.Object, Key: problem.Key, Message: object.String(),
 		}
 	}
+	place, exact := p.inBlock(m, path, problem.Line, problem.Column)
+	if !exact {
+		place = m.place(p.document(m), path)
+	}
+	name := "key " + problem.Key
+	if m.GVK.Group != "" {
+		name = problem.Key // the API has a field for it
+	}
 	switch {
 	case problem.Key == "":
-	case m.GVK.Group != "":
-		// What the API has fields for is named by them.
-		message = fmt.Sprintf("%s: %s", problem.Key, message)
-	case !p.document(m).Has(m.inDocument(path)...):
-		// No place shows which key is meant.
-		message = fmt.Sprintf("key %s: %s", problem.Key, message)
+	case problem.Line > 0 && !exact:
+		message = fmt.Sprintf("line %d:%d of the value of %s: %s", problem.Line, problem.Column, name, message)
+	case m.GVK.Group != "" || !p.document(m).has(m.inDocument(path)...):
+		message = fmt.Sprintf("%s: %s", name, message) // no place shows which key is meant
 	}
-	place := p.place(m, path, problem)
 	return diagnostic.Diagnostic{
-		File: m.File, Line: place.Line, Column: place.Column, Severity: severity,
+		File: m.File, Line: place.line, Column: place.column, Severity: severity,
 		Object: m.String(), Key: problem.Key, Message: message,
 	}
 }
@@ -68,7 +71,7 @@ func (p *places) locate(problem diagnostic.Diagnostic) (m Manifest, path []strin
 	}
 	// A Secret's stringData wins over its data.
 	for _, field := range []string{"stringData", "data", "binaryData"} {
-		if p.document(m).Has(m.inDocument([]string{field, problem.Key})...) {
+		if p.document(m).has(m.inDocument([]string{field, problem.Key})...) {
 			return m, []string{field, problem.Key}, true
 		}
 	}
@@ -96,39 +99,27 @@ func fieldPath(field string) []string {
 	return path
 }
 
-// place is the place of a problem below the path, in the file.
-func (p *places) place(m Manifest, path []string, problem diagnostic.Diagnostic) document.Place {
-	if inner, known := p.inText(m, path, problem.Line, problem.Column); known {
-		return m.inFile(inner)
-	}
-	return m.place(p.document(m), path)
-}
-
-// inText is the place in the document of a place in the text at the path.
-func (p *places) inText(m Manifest, path []string, line, column int) (document.Place, bool) {
+// inBlock returns the place in the file of a line and column of the literal block at the path.
+func (p *places) inBlock(m Manifest, path []string, line, column int) (position, bool) {
 	if line == 0 || isBase64(m, path) {
-		return document.Place{}, false
+		return position{}, false
 	}
-	text, known := p.text(m, path)
-	if !known {
-		return document.Place{}, false
-	}
-	inner := text.Place(line, column)
-	return inner, inner.Line > 0
+	at, known := p.document(m).inBlock(m.inDocument(path), line, column)
+	return m.inFile(at), known
 }
 
-// see names the other line that explains a problem, which is one of the file where the document tells.
+// see names the other line that explains a problem: the line of the file where it is known.
 func (p *places) see(m Manifest, path []string, problem diagnostic.Diagnostic) string {
 	if problem.SeeLine == 0 {
 		return ""
 	}
-	if inner, known := p.inText(m, path, problem.SeeLine, 1); known {
-		return fmt.Sprintf(" (see line %d)", m.inFile(inner).Line)
+	if at, known := p.inBlock(m, path, problem.SeeLine, 1); known {
+		return fmt.Sprintf(" (see line %d)", at.line)
 	}
 	return fmt.Sprintf(" (see line %d of the value)", problem.SeeLine)
 }
 
-// isBase64 tells whether a Kubernetes object has the value at the path in base64.
+// isBase64 reports whether a Kubernetes object has the value at the path in base64.
 func isBase64(m Manifest, path []string) bool {
 	return m.GVK.Group == "" && len(path) > 0 && (path[0] == "binaryData" || m.GVK.Kind == "Secret" && path[0] == "data")
 }
@@ -136,29 +127,14 @@ func isBase64(m Manifest, path []string) bool {
 // inDocument is a path of the object in its document.
 func (m Manifest) inDocument(path []string) []string { return slices.Concat(m.item, path) }
 
-func (p *places) document(m Manifest) *document.Document {
+func (p *places) document(m Manifest) *document {
 	if p.documents == nil {
-		p.documents = map[string]*document.Document{}
+		p.documents = map[string]*document{}
 	}
 	// All items of a list are in one document.
 	key := fmt.Sprintf("%s:%d", m.File, m.document.line)
 	if p.documents[key] == nil {
-		p.documents[key] = document.Parse(m.document.data)
+		p.documents[key] = parseDocument(m.document.data)
 	}
 	return p.documents[key]
-}
-
-func (p *places) text(m Manifest, path []string) (document.Text, bool) {
-	key := m.Source() + ": " + strings.Join(path, " ")
-	if text, read := p.texts[key]; read {
-		return text, true
-	}
-	text, known := p.document(m).Text(m.inDocument(path)...)
-	if known {
-		if p.texts == nil {
-			p.texts = map[string]document.Text{}
-		}
-		p.texts[key] = text
-	}
-	return text, known
 }

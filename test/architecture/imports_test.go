@@ -59,7 +59,7 @@ var layers = []layer{
 	}},
 	{dir: "pkg/cmd/diagnostics", ours: []string{"pkg/offline", "pkg/diagnostic", "pkg/printable"}},
 	{dir: "pkg/cmd/validate", ours: []string{"pkg/cmd/diagnostics", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
-	{dir: "pkg/cmd/convert", ours: []string{"pkg/cmd/diagnostics", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
+	{dir: "pkg/cmd/convert", ours: []string{"pkg/cmd/diagnostics", "pkg/offline", "pkg/confdoc/gcfg", "pkg/diagnostic", "pkg/printable"}},
 	{dir: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/inputs", "pkg/printable", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis", "bootstrap"}},
 	{dir: "cmd", ours: []string{"pkg/cmd", "pkg/operator/staticpod", "pkg/operand", "pkg/logging", "pkg/version"}},
 	{dir: "test/dockerfile"},

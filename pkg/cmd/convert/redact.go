@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline/document"
+	"go.yaml.in/yaml/v3"
 )
 
 // secretNames are the suffixes of the names of secret values in any cloud, in normalized form.
@@ -77,12 +77,12 @@ func newRedactor(credentials map[string][]byte, configs ...[]byte) *redactor {
 
 // addSecretsOf adds the secrets in a file. A boolean value is a secret only under its own name.
 func (r *redactor) addSecretsOf(text []byte) {
-	values, ok := document.Values(text)
+	values, _, ok := valuesOf(text)
 	for _, v := range values {
-		i := slices.IndexFunc(v.Names, isSecret)
-		isSwitch := slices.Contains([]string{"true", "false", "yes", "no", "on", "off", "null", "~", "0", "1"}, strings.ToLower(v.Text))
-		if ok && i >= 0 && !v.Key && !v.Comment && !isSwitch {
-			r.addSecret(v.Text, v.Names[i])
+		i := slices.IndexFunc(v.names, isSecret)
+		isSwitch := slices.Contains([]string{"true", "false", "yes", "no", "on", "off", "null", "~", "0", "1"}, strings.ToLower(v.text))
+		if ok && i >= 0 && !v.isKey && !v.isComment && !isSwitch {
+			r.addSecret(v.text, v.names[i])
 		}
 	}
 }
@@ -95,77 +95,107 @@ func (r *redactor) addSecret(secret, name string) {
 	}
 }
 
-// redact returns the data without secrets and comments. Data in an unknown format is not redactedValue at all.
+// redact returns the data without secrets and comments. YAML loses its layout. Data in an unknown format is replaced by
+// its size.
 func (r *redactor) redact(data []byte) string {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return string(data)
 	}
-	values, ok := document.Values(data)
+	values, documents, ok := valuesOf(data)
+	redacted := ""
+	switch {
+	case ok && documents == nil:
+		redacted = r.redactInPlace(data, values)
+	case ok:
+		redacted, ok = r.redactYAML(documents, values)
+	}
 	if !ok {
 		return fmt.Sprintf("<%d bytes that are neither INI, JSON nor YAML>\n", len(data))
 	}
-	var out strings.Builder
-	at := 0
-	for len(values) > 0 {
-		// A YAML alias puts one value in several places, each of which may make it a secret.
-		same := 1
-		for same < len(values) && values[same].Start == values[0].Start && values[same].End == values[0].End {
-			same++
-		}
-		out.Write(data[at:values[0].Start])
-		out.WriteString(r.redactedValue(data, values[:same]))
-		at = values[0].End
-		values = values[same:]
-	}
-	out.Write(data[at:])
-	return r.redactKnown(out.String())
+	return r.redactKnown(redacted)
 }
 
-// redactedValue returns the replacement of a value, which places lists once for each of its places.
-func (r *redactor) redactedValue(data []byte, places []document.Value) string {
-	v := places[0]
-	raw := string(data[v.Start:v.End])
-	if v.Comment {
+// redactInPlace redacts INI or JSON and keeps its layout.
+func (r *redactor) redactInPlace(data []byte, values []value) string {
+	var out strings.Builder
+	at := 0
+	for _, v := range values {
+		out.Write(data[at:v.start])
+		out.WriteString(r.redactedValue(string(data[v.start:v.end]), v))
+		at = v.end
+	}
+	out.Write(data[at:])
+	return out.String()
+}
+
+func (r *redactor) redactedValue(raw string, v value) string {
+	if v.isComment {
 		return raw[:1] + " <comment>"
 	}
-	if name := r.nameOf(places); name != "" {
-		return replacement(v, name)
+	name := r.nameOf(v)
+	masked, escaped := r.mask(raw, v.text)
+	if name = cmp.Or(name, escaped); name != "" {
+		return v.quote + marker(name) + v.quote
 	}
-	text, masked := v.Text, raw
-	for _, secret := range append(passwordsInURLs(v.Text), r.longest...) {
+	return masked
+}
+
+// redactYAML redacts the nodes and encodes them again: only the library knows where a scalar ends.
+func (r *redactor) redactYAML(documents []*yaml.Node, values []value) (redacted string, ok bool) {
+	// An alias puts one value in several places, each of which may make it a secret.
+	names := map[*yaml.Node]string{}
+	for _, v := range values {
+		names[v.node] = cmp.Or(names[v.node], r.nameOf(v))
+	}
+	for node, name := range names {
+		if node.Style&yaml.TaggedStyle == 0 {
+			node.Tag = "" // it is the tag of the former value
+		}
+		if name == "" {
+			node.Value, _ = r.mask(node.Value, node.Value)
+			continue
+		}
+		node.Value = marker(name)
+		node.Style &^= yaml.LiteralStyle | yaml.FoldedStyle
+	}
+	var out strings.Builder
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	for _, document := range documents {
+		if err := encoder.Encode(document); err != nil {
+			return "", false
+		}
+	}
+	return out.String(), encoder.Close() == nil
+}
+
+// mask replaces the secrets inside a value, and also returns the name of one that raw has only with escape sequences.
+func (r *redactor) mask(raw, text string) (masked, escaped string) {
+	masked = raw
+	for _, secret := range append(passwordsInURLs(text), r.longest...) {
 		if !strings.Contains(text, secret) {
 			continue
 		}
 		name := cmp.Or(r.names[secret], "password")
 		if !strings.Contains(masked, secret) {
-			return replacement(v, name) // the secret is escaped in raw, so the whole value is redacted
+			return "", name
 		}
 		text = strings.ReplaceAll(text, secret, marker(name))
 		masked = strings.ReplaceAll(masked, secret, marker(name))
 	}
-	return masked
+	return masked, ""
 }
 
 // nameOf returns the name of the secret if the value is one, otherwise "".
-func (r *redactor) nameOf(places []document.Value) string {
-	text := strings.TrimSpace(places[0].Text)
-	if name := r.names[text]; name != "" || text == "" {
+func (r *redactor) nameOf(v value) string {
+	text := strings.TrimSpace(v.text)
+	if name := r.names[text]; name != "" || text == "" || v.isKey {
 		return name
 	}
-	for _, v := range places {
-		if i := slices.IndexFunc(v.Names, isSecret); i >= 0 && !v.Key {
-			return v.Names[i]
-		}
+	if i := slices.IndexFunc(v.names, isSecret); i >= 0 {
+		return v.names[i]
 	}
 	return ""
-}
-
-// replacement returns the marker in the value's quoting style.
-func replacement(v document.Value, name string) string {
-	if v.Break {
-		return marker(name) + "\n"
-	}
-	return v.Quote + marker(name) + v.Quote
 }
 
 // marker returns the string that replaces a secret.

@@ -48,21 +48,13 @@ func TestWarningsAloneRejectNothing(t *testing.T) {
 	)}, f.run())
 }
 
-func TestDiagnosticsPointIntoTheFile(t *testing.T) {
-	// The typo is in the second line of the value, at column 3.
-	const text = "[Global]\n  regoin = one\n"
+func TestDiagnosticsPointIntoALiteralBlock(t *testing.T) {
 	for name, test := range map[string]struct{ file, place string }{
 		"in a literal block":            {configMap + "  config: |\n    [Global]\n      regoin = one\n", "cloud.yaml:9:7"},
 		"in a block without a last end": {configMap + "  config: |-\n    [Global]\n      regoin = one", "cloud.yaml:9:7"},
 		"in a block with its indent":    {configMap + "  config: |2\n    [Global]\n      regoin = one\n", "cloud.yaml:9:7"},
 		"in a file from Windows":        {strings.ReplaceAll(configMap+"  config: |\n    [Global]\n      regoin = one\n", "\n", "\r\n"), "cloud.yaml:9:7"},
-		"in a folded block":             {configMap + "  config: >\n    [Global]\n\n      regoin = one\n", "cloud.yaml:10:7"},
-		"in double quotes":              {configMap + `  config: "[Global]\n  regoin = one\n"` + "\n", "cloud.yaml:7:24"},
-		"in single quotes":              {configMap + "  config: '[Global]\n\n    regoin = one'\n", "cloud.yaml:9:5"},
 		"in a second document":          {"# of the cluster\n---\n# only comments\n---\n" + configMap + "  config: |\n    [Global]\n      regoin = one\n", "cloud.yaml:13:7"},
-		"in JSON":                       {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"config":` + fmt.Sprintf("%q", text) + `}}`, "cloud.yaml:1:93"},
-		"in JSON on several lines":      {"{\n\t\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"a\"},\n\t\"data\": {\n\t\t\"config\": " + fmt.Sprintf("%q", text) + "\n\t}\n}\n", "cloud.yaml:4:26"},
-		"behind a document's start":     {"--- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {config: " + fmt.Sprintf("%q", text) + "}}\n", "cloud.yaml:1:88"},
 		"behind an anchor": {strings.Replace(configMap, "metadata:\n", "metadata:\n  annotations:\n    a: &a |\n      [Global]\n        regoin = one\n", 1) +
 			"  config: *a\n", "cloud.yaml:7:9"},
 	} {
@@ -70,6 +62,29 @@ func TestDiagnosticsPointIntoTheFile(t *testing.T) {
 			f := newWorkspace(t)
 			f.write("cloud.yaml", test.file)
 			require.Equal(t, result{code: 1, stdout: lines(test.place+": error: "+typo, oneError)}, f.run())
+		})
+	}
+}
+
+func TestDiagnosticsPointToTheKeyOfAnyOtherNotation(t *testing.T) {
+	// The typo is in the second line of the value, at column 3.
+	const text = "[Global]\n  regoin = one\n"
+	quoted := fmt.Sprintf("%q", text)
+	for name, test := range map[string]struct{ file, place, inValue string }{
+		"a folded block":           {configMap + "  config: >\n    [Global]\n\n      regoin = one\n", "7:3", "3:3"},
+		"double quotes":            {configMap + "  config: " + quoted + "\n", "7:3", "2:3"},
+		"single quotes":            {configMap + "  config: '[Global]\n\n    regoin = one'\n", "7:3", "2:1"},
+		"JSON":                     {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"config":` + quoted + `}}`, "1:71", "2:3"},
+		"JSON on several lines":    {"{\n\t\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"a\"},\n\t\"data\": {\n\t\t\"config\": " + quoted + "\n\t}\n}\n", "4:3", "2:3"},
+		"JSON with a surrogate":    {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"\ud83d\ude00","config":` + quoted + `}}`, "1:1", "2:3"},
+		"JSON behind a tab":        {"\t" + `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"config":` + quoted + `}}`, "1:1", "2:3"},
+		"after a document's start": {"--- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {config: " + quoted + "}}\n", "1:67", "2:3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newWorkspace(t)
+			f.write("cloud.yaml", test.file)
+			want := "cloud.yaml:" + test.place + ": error: line " + test.inValue + " of the value of key config: " + typo
+			require.Equal(t, result{code: 1, stdout: lines(want, oneError)}, f.run())
 		})
 	}
 }
@@ -147,13 +162,13 @@ func TestALineInAMessageIsOneOfTheFile(t *testing.T) {
 			"OpenStack", "# ours\n---\n" + configMap + "  config: |\n" + indent(twice),
 			"cloud.yaml:12:5: error: duplicate key \"region\" in [Global]: keep one (see line 11)",
 		},
-		"in a folded block, where lines of the text are lines of the file no more": {
+		"in a folded block, where it is one of the value": {
 			"OpenStack", configMap + "  config: >\n    [Global]\n\n    region = one\n\n    region = two\n",
-			"cloud.yaml:12:5: error: duplicate key \"region\" in [Global]: keep one (see line 10)",
+			"cloud.yaml:7:3: error: line 3:1 of the value of key config: duplicate key \"region\" in [Global]: keep one (see line 2 of the value)",
 		},
-		"in double quotes": {
+		"in double quotes, where it is one of the value": {
 			"OpenStack", configMap + "  config: \"[Global]\\nregion = one\\nregion = two\\n\"\n",
-			"cloud.yaml:7:36: error: duplicate key \"region\" in [Global]: keep one (see line 7)",
+			"cloud.yaml:7:3: error: line 3:1 of the value of key config: duplicate key \"region\" in [Global]: keep one (see line 2 of the value)",
 		},
 		"in JSON": {
 			"Azure", configMap + "  config: |\n" + indent("{\"location\": \"a\",\n \"location\": \"b\"}\n"),
@@ -190,10 +205,10 @@ func list(objects ...string) string {
 func TestAListIsReadWithThePlacesOfItsItems(t *testing.T) {
 	broken := configMap + "  config: |\n    [Global]\n    regoin = one\n"
 	both := list(infrastructure("OpenStack"), broken)
-	const place = "all.yaml:26:7"
+	const place = "all.yaml:26:7: error"
 	asJSON, err := yaml.YAMLToJSON([]byte(both))
 	require.NoError(t, err)
-	column := bytes.Index(asJSON, []byte("regoin")) + 1
+	column := bytes.Index(asJSON, []byte(`"config":"[Global]`)) + 1
 	typed := "apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: cloud-provider-config, namespace: openshift-config}\n" +
 		"  data:\n    config: |\n      [Global]\n      regoin = one\n"
 	for name, test := range map[string]struct {
@@ -205,17 +220,17 @@ func TestAListIsReadWithThePlacesOfItsItems(t *testing.T) {
 			map[string]string{"all.yaml": both}, []string{"--rendered-manifest-files=all.yaml"}, place,
 		},
 		"behind another document": {
-			map[string]string{"all.yaml": "# oc get\n---\n" + both}, []string{"--rendered-manifest-files=all.yaml"}, "all.yaml:28:7",
+			map[string]string{"all.yaml": "# oc get\n---\n" + both}, []string{"--rendered-manifest-files=all.yaml"}, "all.yaml:28:7: error",
 		},
 		"as JSON": {
-			map[string]string{"all.json": string(asJSON)}, []string{"--rendered-manifest-files=all.json"}, fmt.Sprintf("all.json:1:%d", column),
+			map[string]string{"all.json": string(asJSON)}, []string{"--rendered-manifest-files=all.json"}, fmt.Sprintf("all.json:1:%d: error: line 2:1 of the value of key config", column),
 		},
 		"a list of one, for the flag that takes one object": {
 			map[string]string{"all.yaml": list(broken), "infra.yaml": list(infrastructure("OpenStack"))},
-			[]string{"--infra-config-file=infra.yaml", "--cloud-config-file=all.yaml"}, "all.yaml:11:7",
+			[]string{"--infra-config-file=infra.yaml", "--cloud-config-file=all.yaml"}, "all.yaml:11:7: error",
 		},
 		"a list of one kind, whose items leave it out": {
-			map[string]string{"all.yaml": typed}, []string{"--infra-config-file=infra.yaml", "--cloud-config-file=all.yaml"}, "all.yaml:8:7",
+			map[string]string{"all.yaml": typed}, []string{"--infra-config-file=infra.yaml", "--cloud-config-file=all.yaml"}, "all.yaml:8:7: error",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +240,7 @@ func TestAListIsReadWithThePlacesOfItsItems(t *testing.T) {
 			}
 			got := f.command(test.flags...)
 			require.Equal(t, 1, got.code, got.stdout+got.stderr)
-			require.Contains(t, strings.Split(got.stdout, "\n"), test.place+": error: "+typo)
+			require.Contains(t, strings.Split(got.stdout, "\n"), test.place+": "+typo)
 		})
 	}
 }
@@ -348,7 +363,7 @@ func TestManifests(t *testing.T) {
 		},
 		"with a mistake in base64": {
 			map[string]string{"secret.yaml": secret + "data:\n  clouds.yaml: " + base64.StdEncoding.EncodeToString([]byte(broken)) + "\n"}, 1,
-			[]string{"manifests/secret.yaml:7:3: error: " + noPassword, "1 error, 0 warnings" + summary},
+			[]string{"manifests/secret.yaml:7:3: error: line 4:7 of the value of key clouds.yaml: " + noPassword, "1 error, 0 warnings" + summary},
 		},
 		"with a CA that is not there": {
 			map[string]string{"proxy.yaml": proxy, "secret.yaml": secret + "stringData:\n  clouds.yaml: |\n" + indent(clouds)}, 0, []string{

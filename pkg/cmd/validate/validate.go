@@ -33,8 +33,8 @@ func NewCommand() *cobra.Command {
 			"installer's manifests are given, the credentials, the trusted CAs and the CloudControllerManager. Likely typos are\n" +
 			"errors here, although an installation accepts them. The command uses neither the API nor the network.\n\n" +
 			"Each diagnostic is one line on stdout in a compiler's format: file:line:column: severity: message. Line and column\n" +
-			"are those of the given file, not of the value in its ConfigMap. For a value in base64 the position is that of its\n" +
-			"key.\n\n" + diagnostics.ExitCodes,
+			"are those of the given file, not of the value in its ConfigMap. For a value that is not a literal block, such as\n" +
+			"base64 or JSON, they are those of its key, and the message has the position in the value.\n\n" + diagnostics.ExitCodes,
 		Example: "  # Before an installation, in the installer's directory\n" +
 			"  cluster-cloud-controller-manager-operator validate --rendered-manifest-files=manifests\n\n" +
 			"  # Before a change to a cluster, and in CI\n" +

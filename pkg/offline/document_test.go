@@ -1,0 +1,147 @@
+package offline
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEachCharacterOfALiteralBlockHasItsPosition(t *testing.T) {
+	const block = "    [Global]\n    region = one\n\n      # ünïcode \U0001f600\n    end = it's\n"
+	for name, source := range map[string]string{
+		"before another key":         "data:\n  config: |\n" + block + "kind: ConfigMap\n",
+		"at the end":                 "kind: ConfigMap\ndata:\n  config: |\n" + block,
+		"without its last line feed": "data:\n  config: |-\n" + strings.TrimSuffix(block, "\n"),
+		"with all empty lines":       "data:\n  config: |+\n" + block + "\n\nkind: a\n",
+		"with its indentation":       "data:\n  config: |2 # two\n" + block,
+		"with empty lines first":     "data:\n  config: |\n\n  \n" + block,
+		"with blanks in empty lines": "data:\n  config: |\n" + strings.ReplaceAll(block, "\n\n", "\n  \n"),
+		"deeper than its key":        "data:\n  config: |\n" + strings.ReplaceAll(block, "    ", "         "),
+		"with a tag":                 "data:\n  config: !!str |\n" + block,
+		"under an alias":             "data:\n  other: &a |\n" + block + "  config: *a\n",
+		"in a file from Windows":     strings.ReplaceAll("kind: a\ndata:\n  config: |\n"+block, "\n", "\r\n"),
+		"after a byte order mark":    "\ufeffdata:\n  config: |\n" + block,
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := parseDocument([]byte(source))
+			value, _, found := d.find("data", "config")
+			require.True(t, found)
+			lines := strings.Split(strings.ReplaceAll(source, "\r\n", "\n"), "\n")
+			line, column := 1, 1
+			for _, character := range value.Value {
+				at, known := d.inBlock([]string{"data", "config"}, line, column)
+				require.True(t, known)
+				written := []rune(lines[at.line-1] + "\n")
+				if character != '\n' || column > 1 { // an empty line may have blanks
+					require.Equal(t, string(character), string(written[at.column-1]), "%d:%d is at %v", line, column, at)
+				}
+				column++
+				if character == '\n' {
+					line, column = line+1, 1
+				}
+			}
+		})
+	}
+}
+
+func TestAPositionAfterTheStringIsItsEnd(t *testing.T) {
+	d := parseDocument([]byte("data:\n  config: |\n    [Global]\n    a = ü\nkind: ConfigMap\n"))
+	for _, line := range []int{3, 4, 99} {
+		at, known := d.inBlock([]string{"data", "config"}, line, 1)
+		require.True(t, known)
+		require.Equal(t, position{4, 10}, at)
+	}
+}
+
+func TestNoOtherStyleHasPositionsInTheValue(t *testing.T) {
+	for name, source := range map[string]string{
+		"folded":                         "config: >\n  a\n\n  b\n",
+		"plain":                          "config: a\n\n  b\n",
+		"in single quotes":               "config: 'a\n\n  b'\n",
+		"in double quotes":               "config: \"a\\nb\"\n",
+		"in a flow":                      "{config: \"a\\nb\"}\n",
+		"JSON":                           "{\"config\": \"a\\nb\"}\n",
+		"a number":                       "config: 1\n",
+		"a list":                         "config: [a]\n",
+		"missing":                        "other: |\n  a\n  b\n",
+		"only line feeds":                "config: |+\n\n\n",
+		"under an anchor's line":         "config: &a\n  |\n  a\n  b\n",
+		"with a line separator":          "config: |\n  a\u2028  b\n  c\n",
+		"after another kind of line end": "a: b\rconfig: |\r  a\r  b\r",
+		"not valid":                      "config: |\n  a\n b\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, known := parseDocument([]byte(source)).inBlock([]string{"config"}, 2, 1)
+			require.False(t, known)
+		})
+	}
+}
+
+func TestAValueHasThePositionOfItsKeyOrTheNearestOneAbove(t *testing.T) {
+	for source, line := range map[string]int{
+		"kind: ConfigMap\ndata:\n  number: 1\n  list: [a]\n":                1,
+		"\ufeffkind: ConfigMap\ndata:\n  number: 1\n  list: [a]\n":          1,
+		"# a comment\nkind: &a b\ndata:\n  number: 1\n  list: [a, *a]\n":    2,
+		"\r\nkind: ConfigMap\r\ndata:\r\n  number: 1\r\n  list: [a]\r\n":    2,
+		"kind: a\ndata:\n  number: 1 # a number, and a list\n  list: [a]\n": 1,
+	} {
+		d := parseDocument([]byte(source))
+		require.Equal(t, position{line, 1}, d.place("missing", "missing"))
+		require.Equal(t, position{line + 1, 1}, d.place("data", "missing"))
+		require.Equal(t, position{line + 2, 3}, d.place("data", "number"))
+		require.Equal(t, position{line + 3, 3}, d.place("data", "list", "deeper"))
+		require.Equal(t, position{line + 3, 10}, d.place("data", "list", "0"))
+		require.True(t, d.has("data", "list"))
+		require.False(t, d.has("data", "missing"))
+	}
+}
+
+func TestJSONIsReadWithTabsAndDuplicateKeys(t *testing.T) {
+	d := parseDocument([]byte("{\n\t\"kind\": \"ConfigMap\", \"data\": {\n\t\t\"a\": [1, {\"b\": null}],\n" +
+		"\t\t\"c\": \"a\", \"c\": \"ü\"\n\t}\n}\n"))
+	require.Equal(t, position{2, 23}, d.place("data"))
+	require.Equal(t, position{3, 13}, d.place("data", "a", "1", "b"))
+	require.Equal(t, position{4, 13}, d.place("data", "c"), "the decoder takes the last one")
+}
+
+func TestAnItemOfAListIsFoundByIndexAndName(t *testing.T) {
+	for _, test := range []struct {
+		source       string
+		first, named position
+	}{
+		{"spec:\n  secrets:\n  - name: a.b\n  -\n    delivery: x\n    name: c\n", position{3, 5}, position{5, 5}},
+		{
+			`{"spec": {"secrets": [{"name": "a.b"}, {"name": "c", "delivery": "x"}, 7, [8]]}}`,
+			position{1, 23}, position{1, 40},
+		},
+	} {
+		d := parseDocument([]byte(test.source))
+		require.Equal(t, test.first, d.place("spec", "secrets", "0"))
+		require.Equal(t, test.first, d.place("spec", "secrets", "a.b", "missing"))
+		require.Equal(t, test.named, d.place("spec", "secrets", "c"))
+		require.Equal(t, test.named, d.place("spec", "secrets", "1"))
+		require.True(t, d.has("spec", "secrets", "c", "delivery"))
+		require.False(t, d.has("spec", "secrets", "d"))
+	}
+}
+
+func TestADocumentThatCannotBeParsedHasAStart(t *testing.T) {
+	for _, source := range []string{
+		"", "# nothing\n", "a: b: c\n", "\x00", "- a\n", "{", "just text",
+		"a: 1\n---\nb: 2\n", "\t{}", `{"a": "\/"}`, "a: &a [*a]\n",
+	} {
+		d := parseDocument([]byte(source))
+		require.Equal(t, position{1, 1}, d.place("data", "config"), source)
+		require.False(t, d.has("a", "name", "name"), source)
+	}
+}
+
+func TestALargeBlockIsReadAtOnce(t *testing.T) {
+	d := parseDocument([]byte("config: |\n" + strings.Repeat("  key = value\n", 100_000)))
+	for line := 99_901; line <= 100_000; line++ {
+		at, known := d.inBlock([]string{"config"}, line, 5)
+		require.True(t, known)
+		require.Equal(t, position{line + 1, 7}, at)
+	}
+}
