@@ -81,7 +81,7 @@ func Check(request Request) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	misspelt, err := c.dropMisspelt()
+	unknownFields, err := c.UnknownFields()
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func Check(request Request) (*Report, error) {
 		k.places.manifests = append(k.places.manifests, *given)
 	}
 	k.places.manifests = append(k.places.manifests, c.objects...)
-	k.find(diagnostic.Error, misspelt)
+	k.report.Diagnostics = append(k.report.Diagnostics, unknownFields...)
 	if c.UnknownPlatform != "" {
 		k.find(diagnostic.Error, []diagnostic.Diagnostic{{
 			Object: c.Infrastructure.Source(), Key: "status.platformStatus.type", Message: c.UnknownPlatform,

@@ -158,17 +158,23 @@ func TestRejectedSpecCustomOnTheBootstrapNode(t *testing.T) {
 		flags   []string
 		stderr  string
 	}{
-		"a field that there is not": {
+		"an unknown field": {
 			prepare: replace("command:", "hostPaths: [/etc]\n    command:"),
-			stderr:  "observing the manifests: spec.custom of cloudcontrollermanager/cluster: " + ownResource + `, spec.custom: unknown field "hostPaths"`,
+			stderr:  resourceFile + ":9:5: spec.custom.hostPaths: unknown field; correct its name or remove it",
+		},
+		"unknown fields outside spec.custom": {
+			prepare: replace("spec:", "specs: {}\nspec:\n  external: {}"),
+			stderr: resourceFile + ":7:3: spec.external: unknown field; correct its name or remove it; " +
+				resourceFile + ":5:1: specs: unknown field; correct its name or remove it",
 		},
 		"a variable from elsewhere": {
 			prepare: replace("value: north", "valueFrom: {}"),
-			stderr:  "observing the manifests: spec.custom of cloudcontrollermanager/cluster: " + ownResource + `, spec.custom: unknown field "valueFrom"`,
+			stderr:  resourceFile + ":12:31: spec.custom.env[0].valueFrom: unknown field; correct its name or remove it",
 		},
 		"a value of another type": {
 			prepare: replace("port: 9999", "port: high"),
-			stderr:  "observing the manifests: spec.custom of cloudcontrollermanager/cluster: " + ownResource + ", spec.custom.probe.port: it cannot be a string",
+			stderr: resourceFile + ":18:13: spec.custom.probe.port in cloudcontrollermanager.operator.openshift.io/cluster is a string, " +
+				"but must be a number: correct it",
 		},
 		"another image than the flag's": {
 			flags: []string{"--manifest-image=registry.example.com/other:1"},

@@ -43,6 +43,9 @@ func (o *options) render() ([]output, error) {
 		}
 		return nil, err
 	}
+	if err := in.checkFields(); err != nil {
+		return nil, err
+	}
 	observed, err := in.Observe(o.payloadVersion)
 	if err != nil {
 		return nil, err
