@@ -34,15 +34,15 @@ func TestCheckFindsWhatRenderFinds(t *testing.T) {
 			checked, err := operand.Check(in)
 			require.NoError(t, err)
 			resources, err := operand.Render(in)
-			var refused *operand.InputError
+			var rejected *operand.InputError
 			if err == nil {
-				require.Empty(t, checked.Problems)
+				require.Empty(t, checked.Diagnostics)
 				require.Equal(t, resources.Warnings, checked.Warnings)
 				return
 			}
-			require.ErrorAs(t, err, &refused)
-			require.Equal(t, refused.Problems, checked.Problems)
-			require.Equal(t, refused.Warnings, checked.Warnings)
+			require.ErrorAs(t, err, &rejected)
+			require.Equal(t, rejected.Diagnostics, checked.Diagnostics)
+			require.Equal(t, rejected.Warnings, checked.Warnings)
 		})
 	}
 }

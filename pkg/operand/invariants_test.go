@@ -107,10 +107,10 @@ func TestOnlyAnOptionalSecretMayBeMissing(t *testing.T) {
 					require.NoError(t, err)
 					return
 				}
-				var refused *operand.InputError
-				require.ErrorAs(t, err, &refused)
-				for _, problem := range refused.Problems {
-					require.Equal(t, diagnostic.Credentials, problem.Cause, problem)
+				var rejected *operand.InputError
+				require.ErrorAs(t, err, &rejected)
+				for _, d := range rejected.Diagnostics {
+					require.Equal(t, diagnostic.Credentials, d.Cause, d)
 				}
 			})
 		}
@@ -125,8 +125,8 @@ func TestAnInitContainerNeedsTheOperatorsImage(t *testing.T) {
 			in := inputs(t, digitalocean, all[slices.IndexFunc(all, func(p operand.Phase) bool { return p.Name == phase })])
 			in.Images.Operator = ""
 			_, err := operand.Render(in)
-			require.EqualError(t, err, "the release payload, key cluster-cloud-controller-manager-operator: there is no image of the operator, "+
-				"which container "+container+" runs from; the release must name it")
+			require.EqualError(t, err, "the release payload, key cluster-cloud-controller-manager-operator: there is no image of the operator "+
+				"for container "+container+"; the release must name it")
 		})
 	}
 }

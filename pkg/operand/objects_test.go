@@ -54,7 +54,7 @@ func TestCopiesMatch(t *testing.T) {
 				secrets[0].Data["cloud.conf"] = []byte("[Global]\n")
 				return cms, secrets
 			},
-			want: "configmap/cloud-controller-manager-pod says",
+			want: "configmap/cloud-controller-manager-pod has",
 		},
 		"an additional key does not match": {
 			change: func(cms []*corev1.ConfigMap, secrets []*corev1.Secret) ([]*corev1.ConfigMap, []*corev1.Secret) {

@@ -213,7 +213,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"a missing operator image is found too": {
 			change: func(in *operand.Inputs) { in.Images.Operator = "" },
-			want:   "the release payload, key cluster-cloud-controller-manager-operator: there is no image of the operator, which container cert-syncer runs from; the release must name it",
+			want:   "the release payload, key cluster-cloud-controller-manager-operator: there is no image of the operator for container cert-syncer; the release must name it",
 		},
 		"an unknown field among the overrides is named": {
 			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"extendedArgument": {}}`) },
@@ -229,37 +229,35 @@ func TestRefusals(t *testing.T) {
 		},
 		"a cloud configuration that is missing is reported as it was found": {
 			change: func(in *operand.Inputs) {
-				in.CloudConfig = operand.CloudConfig{Source: "configmap/c in openshift-config", Problem: "it does not exist; create it"}
+				in.CloudConfig = operand.CloudConfig{Source: "configmap/c in openshift-config", Diagnostic: "it does not exist; create it"}
 			},
 			want: "configmap/c in openshift-config: it does not exist; create it",
 		},
 		"a proxy that holds a word of the installer would differ on the node": {
 			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"proxy": {"NO_PROXY": "NODE_NAME"}}`) },
-			want: "cloudcontrollermanager.operator.openshift.io/cluster: the configuration contains the text NODE_NAME, which the installer replaces on each node; " +
-				"look for it in Proxy and Infrastructure and in spec.unsupportedConfigOverrides, and change it there",
+			want: "cloudcontrollermanager.operator.openshift.io/cluster: the configuration contains NODE_NAME, which the installer replaces on each node; " +
+				"find it in Proxy, Infrastructure or spec.unsupportedConfigOverrides, and change it there",
 		},
 		"a credential that holds a word of the installer would differ on the node": {
 			change: func(in *operand.Inputs) {
 				in.Credentials.Data["note"] = []byte("first\nxxREVISIONxx")
 			},
-			want: "secret/openstack-cloud-credentials in openshift-cloud-controller-manager, key note, line 2:3: the value contains the text REVISION, which the installer replaces on each node; " +
-				"change the value, or rotate the credential, so that it does not",
+			want: "secret/openstack-cloud-credentials in openshift-cloud-controller-manager, key note, line 2:3: the value contains REVISION, which the installer replaces on each node; change the value or rotate the credential",
 		},
 		"a cloud CA with a word of the installer would differ on the node": {
 			change: func(in *operand.Inputs) {
 				in.CloudConfig.CABundle = append([]byte("# REVISION 2\n"), in.CloudConfig.CABundle...)
 			},
-			want: "configmap/cloud-provider-config in openshift-config, key ca-bundle.pem, line 1:3: the value contains the text REVISION, which the installer replaces on each node; " +
-				"change the value, or rotate the credential, so that it does not",
+			want: "configmap/cloud-provider-config in openshift-config, key ca-bundle.pem, line 1:3: the value contains REVISION, which the installer replaces on each node; change the value or rotate the credential",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := inputs(t, openstack, operand.OperatorPhase())
 			tc.change(&in)
 			_, err := operand.Render(in)
-			var refused *operand.InputError
-			require.ErrorAs(t, err, &refused)
-			require.Equal(t, tc.want, refused.Error())
+			var rejected *operand.InputError
+			require.ErrorAs(t, err, &rejected)
+			require.Equal(t, tc.want, rejected.Error())
 		})
 	}
 }
@@ -308,25 +306,25 @@ func TestTrust(t *testing.T) {
 		"text that is not PEM is reported and left out": {
 			trust:    user([]byte("hello")),
 			want:     slices.Concat(systemCA, cloudCA),
-			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: there is no PEM certificate in it, so it adds no trust; put the CA certificates there in PEM"},
+			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: it has no PEM certificate; add the CA certificates in PEM"},
 		},
 		"a broken certificate is reported by its line and the others stay": {
 			trust:    user(slices.Concat(proxyCA, []byte("# mine\n-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n"))),
 			want:     slices.Concat(proxyCA, systemCA, cloudCA),
-			warnings: []string{fmt.Sprintf("configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line %d:1: this certificate cannot be parsed, it is left out; replace it", bytes.Count(proxyCA, []byte("\n"))+2)},
+			warnings: []string{fmt.Sprintf("configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line %d:1: this certificate cannot be parsed and is ignored; replace it", bytes.Count(proxyCA, []byte("\n"))+2)},
 		},
 		"a private key is reported and never delivered": {
 			trust:    user(slices.Concat([]byte("-----BEGIN PRIVATE KEY-----\naGVsbG8=\n-----END PRIVATE KEY-----\n"), proxyCA)),
 			want:     slices.Concat(proxyCA, systemCA, cloudCA),
-			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line 1:1: this PEM block is not a certificate, it is left out; only certificates belong here"},
+			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line 1:1: this PEM block is not a certificate and is ignored; remove it"},
 		},
 		"a block that was cut off is reported": {
 			trust:    user(proxyCA[:len(proxyCA)/2]),
 			want:     slices.Concat(systemCA, cloudCA),
-			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line 1:1: this is not a complete PEM block, it is left out; paste the whole certificate"},
+			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line 1:1: incomplete PEM block, which is ignored; paste the whole certificate"},
 		},
 		"a source that could not be had is reported with its reason": {
-			trust:    append([]operand.TrustSource{{Source: "configmap/gone in openshift-config", Problem: "it does not exist; create it"}}, user(proxyCA)...),
+			trust:    append([]operand.TrustSource{{Source: "configmap/gone in openshift-config", Diagnostic: "it does not exist; create it"}}, user(proxyCA)...),
 			want:     slices.Concat(proxyCA, systemCA, cloudCA),
 			warnings: []string{"configmap/gone in openshift-config: it does not exist; create it"},
 		},

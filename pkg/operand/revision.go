@@ -11,10 +11,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
-// Revision is what a revision delivers of the cloud configuration, the credentials and the trusted CAs. It stands in for
-// inputs that are rejected and of which no accepted version is kept.
+// Revision has the cloud configuration, the credentials and the trusted CAs of a revision. It replaces rejected inputs
+// without an accepted version.
 type Revision struct {
-	// Number is that of the revision.
+	// Number is the revision's number.
 	Number int32
 
 	inputDigest string
@@ -25,8 +25,8 @@ type Revision struct {
 	trust       []byte
 }
 
-// RevisionOf reads the copies of a revision, which have to be one whole candidate. The objects are those of Namespace; the
-// Secret NodeManagerConfigSecret has no copies and is taken as it is.
+// RevisionOf reads the copies of a revision, which must be a complete candidate, from the objects of Namespace. The
+// Secret NodeManagerConfigSecret has no copies, so its current data is used.
 func RevisionOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, number int32) (*Revision, error) {
 	if err := CopiesMatch(configMaps, secrets, number); err != nil {
 		return nil, fmt.Errorf("revision %d: %w", number, err)
@@ -81,7 +81,7 @@ func (r *Revision) Trust() TrustSource {
 	return TrustSource{Source: fmt.Sprintf("configmap/%s-%d in %s", TrustedCAConfigMap, r.Number, Namespace), Key: trustKey, Data: r.trust}
 }
 
-// KeptOf returns what KeptAnnotation of a pod ConfigMap holds. What is not ours says nothing.
+// KeptOf returns the decoded value of KeptAnnotation of a pod ConfigMap, nil if it is invalid.
 func KeptOf(podConfigMap *corev1.ConfigMap) map[string]string {
 	var kept map[string]string
 	if err := json.Unmarshal([]byte(podConfigMap.Annotations[KeptAnnotation]), &kept); err != nil {

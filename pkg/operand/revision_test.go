@@ -41,7 +41,7 @@ func TestARevisionStandsInForItsInputsOnEveryPlatform(t *testing.T) {
 			require.NoError(t, err)
 
 			broken := in
-			broken.CloudConfig = operand.CloudConfig{Source: "configmap/c in openshift-config", Problem: "it does not exist"}
+			broken.CloudConfig = operand.CloudConfig{Source: "configmap/c in openshift-config", Diagnostic: "it does not exist"}
 			broken.Credentials, broken.Custom = operand.Credentials{}, customccm.Secrets{}
 			broken.Trust = append([]operand.TrustSource{revision.Trust()}, in.Trust[1:]...)
 			again, err := operand.Render(revision.WithCloud(broken))
