@@ -63,7 +63,8 @@ func Delivered() []Object {
 		{ConfigMap, CloudConfigConfigMap, Revisioned, "the cloud's private CA is read when the provider is built"},
 		{ConfigMap, TrustedCAConfigMap, Revisioned, "Go reads the system's trust once per process"},
 		{ConfigMap, KubeconfigsConfigMap, Revisioned, "a kubeconfig is never reloaded"},
-		{Secret, CloudConfigSecret, Revisioned, "the cloud configuration is read when the provider is built; on some clouds it holds secrets"},
+		{Secret, CloudConfigSecret, Revisioned, "the cloud configuration is read when the provider is built; on some " +
+			"clouds it holds secrets"},
 		{Secret, CloudCredentialsSecret, Revisioned, "static keys are read when the provider is built"},
 		{Secret, CertSyncerTokenSecret, Revisioned, "the cert-syncer must not depend on a file that it updates"},
 		{ConfigMap, ClientCAConfigMap, Synced, "the serving code reloads client CAs"},

@@ -63,7 +63,8 @@ func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error
 		files = append(files, deliveredFile{Secret, CloudConfigSecret, key, c.cloud.Files[key]})
 	}
 	if len(in.CloudConfig.CABundle) > 0 {
-		files = append(files, deliveredFile{ConfigMap, CloudConfigConfigMap, cloudCAKey, certificatesOnly(in.CloudConfig.CABundle)})
+		files = append(files, deliveredFile{ConfigMap, CloudConfigConfigMap, cloudCAKey,
+			certificatesOnly(in.CloudConfig.CABundle)})
 	}
 	for _, key := range sortedKeys(c.cloud.Credentials) {
 		files = append(files, deliveredFile{Secret, CloudCredentialsSecret, key, c.cloud.Credentials[key]})
@@ -99,11 +100,13 @@ func (i Identity) files(server string) ([]deliveredFile, error) {
 
 func kubeconfig(server, user, tokenFile string) ([]byte, error) {
 	data, err := yaml.Marshal(clientcmdv1.Config{
-		APIVersion:     "v1",
-		Kind:           "Config",
-		Clusters:       []clientcmdv1.NamedCluster{{Name: "cluster", Cluster: clientcmdv1.Cluster{Server: server, CertificateAuthority: apiCAFile}}},
-		AuthInfos:      []clientcmdv1.NamedAuthInfo{{Name: user, AuthInfo: clientcmdv1.AuthInfo{TokenFile: tokenFile}}},
-		Contexts:       []clientcmdv1.NamedContext{{Name: user, Context: clientcmdv1.Context{Cluster: "cluster", AuthInfo: user, Namespace: Namespace}}},
+		APIVersion: "v1",
+		Kind:       "Config",
+		Clusters: []clientcmdv1.NamedCluster{{Name: "cluster",
+			Cluster: clientcmdv1.Cluster{Server: server, CertificateAuthority: apiCAFile}}},
+		AuthInfos: []clientcmdv1.NamedAuthInfo{{Name: user, AuthInfo: clientcmdv1.AuthInfo{TokenFile: tokenFile}}},
+		Contexts: []clientcmdv1.NamedContext{{Name: user,
+			Context: clientcmdv1.Context{Cluster: "cluster", AuthInfo: user, Namespace: Namespace}}},
 		CurrentContext: user,
 	})
 	if err != nil {
@@ -145,7 +148,8 @@ func (l FileLayout) mount(pod *corev1.Pod, container *corev1.Container, delivere
 				Type: ptr.To(corev1.HostPathFile),
 			}},
 		})
-		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: f.path(), ReadOnly: true})
+		container.VolumeMounts = append(container.VolumeMounts,
+			corev1.VolumeMount{Name: volume, MountPath: f.path(), ReadOnly: true})
 	}
 }
 

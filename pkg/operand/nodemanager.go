@@ -27,8 +27,8 @@ const (
 	// NodeManagerConfigSecret has the files of a cloud-node-manager that needs more than its instance's metadata.
 	NodeManagerConfigSecret = "cloud-node-manager-config"
 
-	// NodeManagerDigestAnnotation on the pods of the DaemonSet has the digest of their specification and of the files that
-	// they read. It distinguishes the pods of this candidate from those of an earlier one.
+	// NodeManagerDigestAnnotation on the pods of the DaemonSet has the digest of their specification and of the files
+	// that they read. It distinguishes the pods of this candidate from those of an earlier one.
 	NodeManagerDigestAnnotation = "cloud-controller-manager.openshift.io/candidate"
 )
 
@@ -53,8 +53,8 @@ func nodeManagerConfig(in Inputs, files map[string][]byte) *corev1.Secret {
 	}
 }
 
-// buildNodeManager applies the platform's patch and the configuration to the base DaemonSet. It returns nil on a platform
-// without a cloud-node-manager. The pods read objects of the candidate r.
+// buildNodeManager applies the platform's patch and the configuration to the base DaemonSet. It returns nil on a
+// platform without a cloud-node-manager. The pods read objects of the candidate r.
 func buildNodeManager(in Inputs, c *config, r *Resources) (*appsv1.DaemonSet, error) {
 	if in.Platform.NodeManagerImage == "" {
 		return nil, nil
@@ -84,13 +84,15 @@ func buildNodeManager(in Inputs, c *config, r *Resources) (*appsv1.DaemonSet, er
 		return nil, err
 	}
 	pod.Annotations[NodeManagerDigestAnnotation] = digest
-	metav1.SetMetaDataAnnotation(&daemonSet.ObjectMeta, RenderedByAnnotation, RenderedBy(in.Version, in.Images.Operator))
+	metav1.SetMetaDataAnnotation(&daemonSet.ObjectMeta, RenderedByAnnotation,
+		RenderedBy(in.Version, in.Images.Operator))
 	return daemonSet, nil
 }
 
 // setImage replaces the asset's placeholder for the image.
 func setImage(pod *corev1.PodSpec, images Images) error {
-	if len(pod.Containers) != 1 || pod.Containers[0].Name != NodeManagerContainer || pod.Containers[0].Image != "node-manager" {
+	if len(pod.Containers) != 1 || pod.Containers[0].Name != NodeManagerContainer ||
+		pod.Containers[0].Image != "node-manager" {
 		return fmt.Errorf("the only container must be %s with the image node-manager", NodeManagerContainer)
 	}
 	pod.Containers[0].Image = images.NodeManager

@@ -189,7 +189,8 @@ func TokensOf(podConfigMap *corev1.ConfigMap) ([]clouds.Token, error) {
 	var tokens []clouds.Token
 	if text := podConfigMap.Annotations[TokensAnnotation]; text != "" {
 		if err := json.Unmarshal([]byte(text), &tokens); err != nil {
-			return nil, fmt.Errorf("annotation %s of configmap/%s in %s: %w", TokensAnnotation, podConfigMap.Name, podConfigMap.Namespace, err)
+			return nil, fmt.Errorf("annotation %s of configmap/%s in %s: %w", TokensAnnotation, podConfigMap.Name,
+				podConfigMap.Namespace, err)
 		}
 	}
 	return tokens, nil
@@ -209,8 +210,8 @@ func pick[T any](kind Kind, objects []T, nameOf func(T) string, suffix string) (
 	return picked, nil
 }
 
-// digest returns the digest of kind, name and data of every object, independent of their order. It excludes the suffix of
-// a name, and the digest in the pod's ConfigMap.
+// digest returns the digest of kind, name and data of every object, independent of their order. It excludes the suffix
+// of a name, and the digest in the pod's ConfigMap.
 func digest(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, suffix string) string {
 	var lines []string
 	add := func(kind Kind, name, key string, data []byte) {

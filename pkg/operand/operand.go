@@ -33,23 +33,23 @@ const (
 	// Lease is the Lease in Namespace that the leading cloud-controller-manager renews.
 	Lease = "cloud-controller-manager"
 
-	// TokensAnnotation on the pod ConfigMap holds Resources.Tokens as JSON. The Secret cloud-tokens must have these tokens
-	// before the pod is installed.
+	// TokensAnnotation on the pod ConfigMap holds Resources.Tokens as JSON. The Secret cloud-tokens must have these
+	// tokens before the pod is installed.
 	TokensAnnotation = "cloud-controller-manager.openshift.io/cloud-tokens"
 
 	// KeptAnnotation on the pod ConfigMap holds Result.Kept of the cloud configuration as JSON. It is always written,
 	// because an update does not remove omitted annotations.
 	KeptAnnotation = "cloud-controller-manager.openshift.io/kept-settings"
 
-	// RenderedByAnnotation on the pod ConfigMap and on the DaemonSet holds RenderedBy. It is not part of a revision's data
-	// or of a pod, so an upgrade that changes nothing else causes no rollout.
+	// RenderedByAnnotation on the pod ConfigMap and on the DaemonSet holds RenderedBy. It is not part of a revision's
+	// data or of a pod, so an upgrade that changes nothing else causes no rollout.
 	RenderedByAnnotation = "cloud-controller-manager.openshift.io/rendered-by"
 
 	// AcceptedInputAnnotation on the pod ConfigMap records InputDigest of the inputs that were accepted.
 	AcceptedInputAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
 
-	// CredentialsAnnotation on the pod ConfigMap holds the Source of the accepted Credentials, empty if they had no keys.
-	// It shows that an optional Secret existed and was deleted.
+	// CredentialsAnnotation on the pod ConfigMap holds the Source of the accepted Credentials, empty if they had no
+	// keys. It shows that an optional Secret existed and was deleted.
 	CredentialsAnnotation = "cloud-controller-manager.openshift.io/accepted-credentials"
 )
 
@@ -219,8 +219,8 @@ type File struct {
 
 // Checked is the result of Check.
 type Checked struct {
-	// Cloud is the cloud configuration that the cloud-controller-manager gets. It has only diagnostics if the platform's
-	// check rejects the configuration.
+	// Cloud is the cloud configuration that the cloud-controller-manager gets. It has only diagnostics if the
+	// platform's check rejects the configuration.
 	Cloud clouds.Result
 	// Diagnostics are the errors for which Render rejects the inputs.
 	Diagnostics []diagnostic.Diagnostic

@@ -129,7 +129,8 @@ func setImages(pod *corev1.Pod, images Images) error {
 		for i := range containers {
 			spec, known := specs[containers[i].Image]
 			if !known {
-				return fmt.Errorf("container %s has image %q, which is neither operand nor operator", containers[i].Name, containers[i].Image)
+				return fmt.Errorf("container %s has image %q, which is neither operand nor operator",
+					containers[i].Name, containers[i].Image)
 			}
 			containers[i].Image = spec
 		}

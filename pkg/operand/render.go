@@ -42,7 +42,8 @@ func Render(in Inputs) (*Resources, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
 	}
-	resources := &Resources{Pod: pod, Config: config.yaml, Tokens: checked.cloud.Tokens, Kept: checked.cloud.Kept, Warnings: checked.warnings}
+	resources := &Resources{Pod: pod, Config: config.yaml, Tokens: checked.cloud.Tokens, Kept: checked.cloud.Kept,
+		Warnings: checked.warnings}
 	if in.Phase.Files != nil {
 		resources.Files = in.Phase.Files.files(files)
 		return resources, nil
@@ -86,7 +87,8 @@ func prepare(in *Inputs, base *corev1.Pod) (*config, *checkedInputs) {
 	}
 	checked := check(*in, base, config)
 	if err != nil {
-		checked.reject(diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: configurationSource, Message: err.Error()})
+		checked.reject(diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: configurationSource,
+			Message: err.Error()})
 	}
 	return config, checked
 }
@@ -106,7 +108,8 @@ func mergeConfig(in Inputs) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	layers := [][]byte{bindata.MustRead("assets/config/default.yaml"), platformConfig, in.Phase.Config, inPhase, in.Config}
+	layers := [][]byte{bindata.MustRead("assets/config/default.yaml"), platformConfig, in.Phase.Config, inPhase,
+		in.Config}
 	merged, err := operandconfig.Merge(append(layers, in.Overrides)...)
 	if err != nil {
 		return nil, err
@@ -119,7 +122,8 @@ func mergeConfig(in Inputs) (*config, error) {
 		return nil, err
 	}
 	if decoded.Platform != in.Platform.Name {
-		return nil, fmt.Errorf("the configuration is for platform %q, the candidate for %q", decoded.Platform, in.Platform.Name)
+		return nil, fmt.Errorf("the configuration is for platform %q, the candidate for %q", decoded.Platform,
+			in.Platform.Name)
 	}
 	if err := (customccm.CCM{Spec: decoded.Custom}).Placeholder(); err != nil {
 		return nil, err
@@ -196,12 +200,14 @@ func (c *checkedInputs) checkImages(in Inputs, base *corev1.Pod) {
 	case in.Platform.Image == "":
 		c.reject(diagnostic.Diagnostic{
 			Cause: diagnostic.Image, Object: configurationSource, Key: "spec.custom.image",
-			Message: fmt.Sprintf("no release ships a cloud-controller-manager for platform %s; name its image here", in.Platform.Name),
+			Message: fmt.Sprintf("no release ships a cloud-controller-manager for platform %s; name its image here",
+				in.Platform.Name),
 		})
 	default:
 		c.reject(diagnostic.Diagnostic{
 			Cause: diagnostic.Image, Object: source, Key: in.Platform.Image,
-			Message: fmt.Sprintf("there is no image of the cloud-controller-manager for platform %s; the release must name it", in.Platform.Name),
+			Message: fmt.Sprintf("there is no image of the cloud-controller-manager for platform %s; the release "+
+				"must name it", in.Platform.Name),
 		})
 	}
 	if in.Platform.NodeManagerImage != "" && in.Images.NodeManager == "" && in.Phase.Files == nil {
@@ -213,7 +219,8 @@ func (c *checkedInputs) checkImages(in Inputs, base *corev1.Pod) {
 	if users := containersWith(base, operatorImage); in.Images.Operator == "" && len(users) > 0 {
 		c.reject(diagnostic.Diagnostic{
 			Cause: diagnostic.Image, Object: source, Key: "cluster-cloud-controller-manager-operator",
-			Message: fmt.Sprintf("there is no image of the operator for container %s; the release must name it", strings.Join(users, ", ")),
+			Message: fmt.Sprintf("there is no image of the operator for container %s; the release must name it",
+				strings.Join(users, ", ")),
 		})
 	}
 }
@@ -224,7 +231,8 @@ func (c *checkedInputs) checkCloudConfig(in Inputs, cluster clouds.Cluster) {
 		return
 	}
 	if in.CloudConfig.Diagnostic != "" {
-		c.reject(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source, Key: in.CloudConfig.Key, Message: in.CloudConfig.Diagnostic})
+		c.reject(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source,
+			Key: in.CloudConfig.Key, Message: in.CloudConfig.Diagnostic})
 		return
 	}
 	result := in.Platform.Rewrite(clouds.Source{
@@ -237,7 +245,8 @@ func (c *checkedInputs) checkCloudConfig(in Inputs, cluster clouds.Cluster) {
 		First:              in.First,
 		Kept:               in.Kept,
 		Paths: clouds.Paths{
-			Config: cloudConfigDir, Credentials: credentialsDir, Tokens: tokensDir, CABundle: cloudCAFile, Kubeconfig: kubeconfigFile,
+			Config: cloudConfigDir, Credentials: credentialsDir, Tokens: tokensDir, CABundle: cloudCAFile,
+			Kubeconfig: kubeconfigFile,
 		},
 	})
 	for _, d := range result.Errors(in.Policy) {
@@ -262,14 +271,16 @@ func located(d diagnostic.Diagnostic, in Inputs) diagnostic.Diagnostic {
 func (c *checkedInputs) checkTrust(in Inputs) {
 	sources := append([]TrustSource{}, in.Trust...)
 	if len(in.CloudConfig.CABundle) > 0 {
-		sources = append(sources, TrustSource{Source: in.CloudConfig.Source, Key: cloudCAKey, Data: in.CloudConfig.CABundle})
+		sources = append(sources, TrustSource{Source: in.CloudConfig.Source, Key: cloudCAKey,
+			Data: in.CloudConfig.CABundle})
 	}
 	bundle, diagnostics := mergeTrust(sources)
 	c.warnings = append(c.warnings, diagnostics...)
 	if len(bundle) > customccm.MaxBytes {
 		c.reject(diagnostic.Diagnostic{
 			Cause: diagnostic.TrustedCA, Object: sources[0].Source, Key: sources[0].Key,
-			Message: fmt.Sprintf("the trusted CAs have %d bytes in total; the limit is %d; remove some", len(bundle), customccm.MaxBytes),
+			Message: fmt.Sprintf("the trusted CAs have %d bytes in total; the limit is %d; remove some", len(bundle),
+				customccm.MaxBytes),
 		})
 	}
 	c.trust = bundle
@@ -277,13 +288,16 @@ func (c *checkedInputs) checkTrust(in Inputs) {
 
 // checkPlaceholders rejects strings that the installer would replace in the files of a node.
 func (c *checkedInputs) checkPlaceholders(in Inputs) {
-	c.checkPlaceholder(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source, Key: cloudCAKey}, in.CloudConfig.CABundle)
+	c.checkPlaceholder(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source,
+		Key: cloudCAKey}, in.CloudConfig.CABundle)
 	for _, key := range sortedKeys(in.Credentials.Data) {
-		c.checkPlaceholder(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: in.Credentials.sourceOf(key), Key: key}, in.Credentials.Data[key])
+		c.checkPlaceholder(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: in.Credentials.sourceOf(key),
+			Key: key}, in.Credentials.Data[key])
 	}
 }
 
-// checkPlaceholder adds an error to d's input, unless the cloud's check has rejected the same line with a better message.
+// checkPlaceholder adds an error to d's input, unless the cloud's check has rejected the same line with a better
+// message.
 func (c *checkedInputs) checkPlaceholder(d diagnostic.Diagnostic, data []byte) {
 	line, column, name, found := confdoc.Placeholders(data)
 	if !found || slices.ContainsFunc(c.diagnostics, func(other diagnostic.Diagnostic) bool {

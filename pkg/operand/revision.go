@@ -53,9 +53,10 @@ func RevisionOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, number
 			Credentials: data[copyOf(CloudCredentialsSecret)], NodeManager: data[NodeManagerConfigSecret],
 			Tokens: tokens, Kept: KeptOf(pod),
 		},
-		credentials: Credentials{Source: pod.Annotations[CredentialsAnnotation], Data: data[copyOf(CloudCredentialsSecret)]},
-		reloaded:    map[string][]byte{},
-		trust:       []byte(named[copyOf(TrustedCAConfigMap)].Data[trustKey]),
+		credentials: Credentials{Source: pod.Annotations[CredentialsAnnotation],
+			Data: data[copyOf(CloudCredentialsSecret)]},
+		reloaded: map[string][]byte{},
+		trust:    []byte(named[copyOf(TrustedCAConfigMap)].Data[trustKey]),
 	}
 	delete(revision.cloud.Files, cloudConfKey)
 	if bundle, exists := named[copyOf(CloudConfigConfigMap)].Data[cloudCAKey]; exists {
@@ -70,7 +71,8 @@ func RevisionOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, number
 // WithCloud returns in with the cloud configuration and the credentials of the revision, as they were rendered.
 func (r *Revision) WithCloud(in Inputs) Inputs {
 	in.delivered = r
-	in.CloudConfig = CloudConfig{Source: fmt.Sprintf("secret/%s-%d in %s", CloudConfigSecret, r.Number, Namespace), CABundle: r.caBundle}
+	in.CloudConfig = CloudConfig{Source: fmt.Sprintf("secret/%s-%d in %s", CloudConfigSecret, r.Number, Namespace),
+		CABundle: r.caBundle}
 	in.Credentials = r.credentials
 	in.Custom.ReadOnce, in.Custom.Sources, in.Custom.Reloaded = r.credentials.Data, r.credentials.Sources, r.reloaded
 	return in
@@ -78,7 +80,8 @@ func (r *Revision) WithCloud(in Inputs) Inputs {
 
 // Trust returns the trusted CAs of the revision.
 func (r *Revision) Trust() TrustSource {
-	return TrustSource{Source: fmt.Sprintf("configmap/%s-%d in %s", TrustedCAConfigMap, r.Number, Namespace), Key: trustKey, Data: r.trust}
+	return TrustSource{Source: fmt.Sprintf("configmap/%s-%d in %s", TrustedCAConfigMap, r.Number, Namespace),
+		Key: trustKey, Data: r.trust}
 }
 
 // KeptOf returns the decoded value of KeptAnnotation of a pod ConfigMap, nil if it is invalid.

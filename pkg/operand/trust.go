@@ -51,22 +51,26 @@ func (s TrustSource) certificates() ([][]byte, []diagnostic.Diagnostic) {
 		block, next := pem.Decode(rest)
 		if block == nil {
 			if bytes.Contains(rest, []byte("-----BEGIN")) {
-				diagnostics = append(diagnostics, s.newDiagnostic(line, "incomplete PEM block, which is ignored; paste the whole certificate"))
+				diagnostics = append(diagnostics, s.newDiagnostic(line,
+					"incomplete PEM block, which is ignored; paste the whole certificate"))
 			}
 			break
 		}
 		rest = next
 		switch _, err := x509.ParseCertificate(block.Bytes); {
 		case block.Type != certificateType:
-			diagnostics = append(diagnostics, s.newDiagnostic(line, "this PEM block is not a certificate and is ignored; remove it"))
+			diagnostics = append(diagnostics, s.newDiagnostic(line,
+				"this PEM block is not a certificate and is ignored; remove it"))
 		case err != nil:
-			diagnostics = append(diagnostics, s.newDiagnostic(line, "this certificate cannot be parsed and is ignored; replace it"))
+			diagnostics = append(diagnostics, s.newDiagnostic(line,
+				"this certificate cannot be parsed and is ignored; replace it"))
 		default:
 			certificates = append(certificates, block.Bytes)
 		}
 	}
 	if len(certificates) == 0 && len(diagnostics) == 0 {
-		diagnostics = append(diagnostics, s.newDiagnostic(0, "it has no PEM certificate; add the CA certificates in PEM"))
+		diagnostics = append(diagnostics, s.newDiagnostic(0,
+			"it has no PEM certificate; add the CA certificates in PEM"))
 	}
 	return certificates, diagnostics
 }

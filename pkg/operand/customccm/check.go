@@ -26,8 +26,8 @@ type Candidate struct {
 	// Lease is the lease from which the operator knows that a leader is active, "lease/<name> in <namespace>".
 	Lease string
 
-	// ServiceAccount is the pod's ServiceAccount, "serviceaccount/<name> in <namespace>". It is empty if the phase has its
-	// own kubeconfig.
+	// ServiceAccount is the pod's ServiceAccount, "serviceaccount/<name> in <namespace>". It is empty if the phase has
+	// its own kubeconfig.
 	ServiceAccount string
 
 	Paths Paths
@@ -45,8 +45,8 @@ type Paths struct {
 	Directories []string
 }
 
-// Check returns the errors that the API server cannot detect, and repeats its validation for manifests, which it has not
-// seen yet.
+// Check returns the errors that the API server cannot detect, and repeats its validation for manifests, which it has
+// not seen yet.
 func (c CCM) Check(candidate Candidate) (diagnostics, warnings []diagnostic.Diagnostic) {
 	if c.Spec == nil {
 		return nil, nil
@@ -57,7 +57,8 @@ func (c CCM) Check(candidate Candidate) (diagnostics, warnings []diagnostic.Diag
 		return r.diagnostics, r.warnings
 	}
 	if c.Spec.Platform != "" {
-		r.reject(at("platform"), "platform %s is not supported on this cluster; correct it, or remove it and set spec.custom.image",
+		r.reject(at("platform"), "platform %s is not supported on this cluster; correct it, or remove it and set "+
+			"spec.custom.image",
 			c.Spec.Platform)
 		return r.diagnostics, r.warnings
 	}
@@ -74,8 +75,8 @@ func (c CCM) Check(candidate Candidate) (diagnostics, warnings []diagnostic.Diag
 	return r.diagnostics, r.warnings
 }
 
-// Overridden returns the error for overrides that change spec.custom. The API server does not validate overrides, and they
-// would replace the payload's image. field is the field of the overrides.
+// Overridden returns the error for overrides that change spec.custom. The API server does not validate overrides, and
+// they would replace the payload's image. field is the field of the overrides.
 func Overridden(field string, p platform.Platform) diagnostic.Diagnostic {
 	if p.Image != "" {
 		return newDiagnostic(field, "platform %s runs the cloud-controller-manager of the release payload, "+
@@ -104,8 +105,8 @@ func newDiagnostic(field, format string, args ...any) diagnostic.Diagnostic {
 	}
 }
 
-// checkBuiltIn checks spec.custom on a built-in platform, where it may set only the image, and only if the release ships
-// none.
+// checkBuiltIn checks spec.custom on a built-in platform, where it may set only the image, and only if the release
+// ships none.
 func (r *report) checkBuiltIn(spec *operatorv1.CustomCloudControllerManager, p platform.Platform) {
 	if spec.Platform != "" && !strings.EqualFold(string(spec.Platform), p.Name) {
 		r.reject(at("platform"), "it is %s, but infrastructure.config.openshift.io/cluster has %s; remove the field",
@@ -165,7 +166,8 @@ func (r *report) checkArguments(spec *operatorv1.CustomCloudControllerManager, d
 			return arg == "--"+name
 		})
 		if known {
-			r.reject(at("args[%d]", i), "the operator also sets %[1]s; write flag and value as one argument: %[1]s=value", arg)
+			r.reject(at("args[%d]", i), "the operator also sets %[1]s; write flag and value as one argument: "+
+				"%[1]s=value", arg)
 		}
 	}
 }

@@ -61,8 +61,8 @@ func (c CCM) Overlay(container *corev1.Container) {
 	}
 }
 
-// arguments returns the container's arguments. With ArgsPolicy Extend, an argument of the form --name=value replaces the
-// operator's argument of that name. Any other argument is appended.
+// arguments returns the container's arguments. With ArgsPolicy Extend, an argument of the form --name=value replaces
+// the operator's argument of that name. Any other argument is appended.
 func (c CCM) arguments(defaults []string) []string {
 	if c.Spec.ArgsPolicy == operatorv1.ReplaceArgs {
 		return slices.Clone(c.Spec.Args)

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ReloadedAnnotation on the pod ConfigMap holds the keys of Secrets.Reloaded, separated by commas. The pod may still read
-// them from the Secret cloud-tokens after spec.custom no longer names them. It is empty if there are none.
+// ReloadedAnnotation on the pod ConfigMap holds the keys of Secrets.Reloaded, separated by commas. The pod may still
+// read them from the Secret cloud-tokens after spec.custom no longer names them. It is empty if there are none.
 const ReloadedAnnotation = "cloud-controller-manager.openshift.io/reloaded-secrets"
 
 // AnnotationOf returns the value of ReloadedAnnotation for the reloaded keys of a candidate.

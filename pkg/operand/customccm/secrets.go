@@ -23,8 +23,8 @@ type Secrets struct {
 	// Sources names the Secret of each key in ReadOnce.
 	Sources map[string]string
 
-	// Reloaded has the keys of the Secrets with delivery Reloaded. Only the names of the keys are part of the candidate; the
-	// Secret cloud-tokens has their data. A phase that delivers files delivers these, too.
+	// Reloaded has the keys of the Secrets with delivery Reloaded. Only the names of the keys are part of the
+	// candidate; the Secret cloud-tokens has their data. A phase that delivers files delivers these, too.
 	Reloaded map[string][]byte
 
 	// Diagnostics are the errors for which the Secrets are rejected. If there are any, neither ReadOnce nor Reloaded
