@@ -265,9 +265,9 @@ func (c Credentials) Custom(now customccm.Secrets) customccm.Secrets {
 	for _, key := range c.Reloaded {
 		custom.Reloaded[key] = nil
 	}
-	for _, d := range now.Problems {
+	for _, d := range now.Diagnostics {
 		if d.Cause != diagnostic.Credentials {
-			custom.Problems = append(custom.Problems, d)
+			custom.Diagnostics = append(custom.Diagnostics, d)
 		}
 	}
 	return custom

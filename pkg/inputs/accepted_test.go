@@ -169,10 +169,10 @@ func TestAcceptedCredentialsReplaceWhatSecretsOfSpecCustomDeliver(t *testing.T) 
 	other := diagnostic.Diagnostic{Cause: diagnostic.Configuration, Message: "unrelated to the credentials"}
 	got := someAccepted().Credentials.Input.Custom(customccm.Secrets{
 		Reloaded: map[string][]byte{"other": nil}, Missing: []string{"secret/gone"},
-		Problems: []diagnostic.Diagnostic{other, {Cause: diagnostic.Credentials, Message: "it does not exist"}},
+		Diagnostics: []diagnostic.Diagnostic{other, {Cause: diagnostic.Credentials, Message: "it does not exist"}},
 	})
 	require.Equal(t, map[string][]byte{"token": nil}, got.Reloaded)
-	require.Equal(t, []diagnostic.Diagnostic{other}, got.Problems)
+	require.Equal(t, []diagnostic.Diagnostic{other}, got.Diagnostics)
 	require.Empty(t, got.Missing)
 	require.Equal(t, []byte("v"), got.ReadOnce["k"])
 }

@@ -87,7 +87,7 @@ func UserCloudConfig(r Reader, observed *operandconfig.Config) (UserConfig, erro
 	case err != nil:
 		return UserConfig{}, err
 	case object == nil:
-		user.Problem = missing(alternative)
+		user.Diagnostic = missing(alternative)
 	case reference.Key == "" && len(object.Data)+len(object.BinaryData) == 0:
 		// Clusters from before 4.14 may have an empty ConfigMap; the platform's check reports whether it needs more.
 		user.hasKey = true
@@ -108,12 +108,12 @@ func isCustom(observed *operandconfig.Config) bool {
 // messages. alternative is another correction of a missing key, and may be empty.
 func CloudConfigIn(configMap *corev1.ConfigMap, source, key, alternative string) operand.CloudConfig {
 	config := operand.CloudConfig{Source: source, Key: key, Keys: otherKeys(configMap, key)}
-	config.Data, config.Problem, _ = value(configMap, key, alternative)
+	config.Data, config.Diagnostic, _ = value(configMap, key, alternative)
 	if bundle, exists := configMap.Data[CloudCAKey]; exists {
 		config.CABundle = []byte(bundle)
 	}
-	if _, binary := configMap.BinaryData[CloudCAKey]; binary && config.Problem == "" {
-		config.Key, config.Problem = CloudCAKey, binaryDataMessage
+	if _, binary := configMap.BinaryData[CloudCAKey]; binary && config.Diagnostic == "" {
+		config.Key, config.Diagnostic = CloudCAKey, binaryDataMessage
 	}
 	return config
 }

@@ -142,11 +142,11 @@ func (g *Gathered) trust(r Reader, observed *operandconfig.Config, _ platform.Pl
 	source := operand.TrustSource{Source: name, Key: trustedCAKey}
 	alternative := "correct spec.trustedCA of " + r.Name(proxy)
 	if configMap == nil {
-		source.Problem = missing(alternative)
+		source.Diagnostic = missing(alternative)
 		g.Absent[name] = Administrator
 	} else {
 		var exists bool
-		source.Data, source.Problem, exists = value(configMap, trustedCAKey, alternative)
+		source.Data, source.Diagnostic, exists = value(configMap, trustedCAKey, alternative)
 		g.recordMissingKey(exists, name, trustedCAKey)
 	}
 	g.Trust = append(g.Trust, source)

@@ -117,7 +117,7 @@ func TestTheCloudConfigurationIsFoundWhereItIsNamed(t *testing.T) {
 			observed: named,
 			objects:  []*corev1.ConfigMap{user(nil)},
 			want: operand.CloudConfig{
-				Source: edited, Key: "mine", Problem: "there is no such key, the object has no data; add the key, or " + correct,
+				Source: edited, Key: "mine", Diagnostic: "there is no such key, the object has no data; add the key, or " + correct,
 			},
 			absent: map[string]Writer{edited + ", key mine": Administrator},
 		},
@@ -126,13 +126,13 @@ func TestTheCloudConfigurationIsFoundWhereItIsNamed(t *testing.T) {
 			objects:  []*corev1.ConfigMap{user(map[string]string{"ca-bundle.pem": "b"})},
 			want: operand.CloudConfig{
 				Source: edited, Key: "mine", CABundle: []byte("b"),
-				Problem: "there is no such key, the object has ca-bundle.pem; add the key, or " + correct,
+				Diagnostic: "there is no such key, the object has ca-bundle.pem; add the key, or " + correct,
 			},
 			absent: map[string]Writer{edited + ", key mine": Administrator},
 		},
 		"no object": {
 			observed: named,
-			want:     operand.CloudConfig{Source: edited, Key: "mine", Problem: "it does not exist; create it, or " + correct},
+			want:     operand.CloudConfig{Source: edited, Key: "mine", Diagnostic: "it does not exist; create it, or " + correct},
 			absent:   map[string]Writer{edited: Administrator},
 		},
 		"binary data": {
@@ -141,7 +141,7 @@ func TestTheCloudConfigurationIsFoundWhereItIsNamed(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "cloud-provider-config"},
 				BinaryData: map[string][]byte{"mine": {0xff}},
 			}},
-			want: operand.CloudConfig{Source: edited, Key: "mine", Problem: binaryDataMessage},
+			want: operand.CloudConfig{Source: edited, Key: "mine", Diagnostic: binaryDataMessage},
 		},
 		"a CA bundle in binary data": {
 			observed: named,
@@ -149,7 +149,7 @@ func TestTheCloudConfigurationIsFoundWhereItIsNamed(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "cloud-provider-config"},
 				Data:       map[string]string{"mine": "a"}, BinaryData: map[string][]byte{"ca-bundle.pem": {0xff}},
 			}},
-			want: operand.CloudConfig{Source: edited, Key: "ca-bundle.pem", Data: []byte("a"), Problem: binaryDataMessage},
+			want: operand.CloudConfig{Source: edited, Key: "ca-bundle.pem", Data: []byte("a"), Diagnostic: binaryDataMessage},
 		},
 		"the managed copy, which has the user's text": {
 			observed: named,
@@ -176,7 +176,7 @@ func TestTheCloudConfigurationIsFoundWhereItIsNamed(t *testing.T) {
 		"cluster-config-operator makes nothing of what spec.custom names": {
 			observed: custom, platform: "external",
 			objects: []*corev1.ConfigMap{managed(map[string]string{"cloud.conf": "z"})},
-			want: operand.CloudConfig{Source: edited, Key: "mine", Problem: "it does not exist; create it, or correct spec.custom.cloudConfig of " +
+			want: operand.CloudConfig{Source: edited, Key: "mine", Diagnostic: "it does not exist; create it, or correct spec.custom.cloudConfig of " +
 				"here: cloudcontrollermanager/cluster"},
 			absent: map[string]Writer{edited: Administrator},
 		},
@@ -259,13 +259,13 @@ func TestTheProxysTrustedCA(t *testing.T) {
 		},
 		"it is not there": {
 			named:  "ca",
-			want:   []operand.TrustSource{{Source: source, Key: "ca-bundle.crt", Problem: "it does not exist; create it, or " + correct}},
+			want:   []operand.TrustSource{{Source: source, Key: "ca-bundle.crt", Diagnostic: "it does not exist; create it, or " + correct}},
 			absent: map[string]Writer{source: Administrator},
 		},
 		"it has other keys": {
 			named: "ca", objects: []*corev1.ConfigMap{configMap("openshift-config", "ca", map[string]string{"b": "", "a": ""})},
 			want: []operand.TrustSource{{Source: source, Key: "ca-bundle.crt",
-				Problem: "there is no such key, the object has a, b; add the key, or " + correct}},
+				Diagnostic: "there is no such key, the object has a, b; add the key, or " + correct}},
 			absent: map[string]Writer{source + ", key ca-bundle.crt": Administrator},
 		},
 	} {

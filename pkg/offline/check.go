@@ -47,8 +47,8 @@ type Report struct {
 	Diagnostics []diagnostic.Diagnostic
 	// Changes tell, in the same order, what the cloud-controller-manager gets differently and why.
 	Changes []diagnostic.Diagnostic
-	// Remarks say what was not checked and why.
-	Remarks []string
+	// Unchecked say what was not checked and why.
+	Unchecked []string
 	// CloudConfig and Credentials are what was checked.
 	CloudConfig operand.CloudConfig
 	Credentials operand.Credentials
@@ -81,7 +81,7 @@ func Check(request Request) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	misspelt, err := c.dropMisspelt()
+	unknownFields, err := c.UnknownFields()
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func Check(request Request) (*Report, error) {
 		k.places.manifests = append(k.places.manifests, *given)
 	}
 	k.places.manifests = append(k.places.manifests, c.objects...)
-	k.find(diagnostic.Error, misspelt)
+	k.report.Diagnostics = append(k.report.Diagnostics, unknownFields...)
 	if c.UnknownPlatform != "" {
 		k.find(diagnostic.Error, []diagnostic.Diagnostic{{
 			Object: c.Infrastructure.Source(), Key: "status.platformStatus.type", Message: c.UnknownPlatform,
@@ -259,7 +259,7 @@ func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
 // leaveOutMissing makes remarks of the problems with Secrets that are not among the manifests: nobody keeps them in one
 // place with the rest.
 func (k *check) leaveOutMissing(custom *customccm.Secrets) {
-	custom.Problems = slices.DeleteFunc(custom.Problems, func(p diagnostic.Diagnostic) bool {
+	custom.Diagnostics = slices.DeleteFunc(custom.Diagnostics, func(p diagnostic.Diagnostic) bool {
 		return p.Key == "" && slices.Contains(custom.Missing, p.Object)
 	})
 	for _, missing := range custom.Missing {
@@ -267,12 +267,12 @@ func (k *check) leaveOutMissing(custom *customccm.Secrets) {
 	}
 }
 
-func (k *check) remark(text string) { k.report.Remarks = append(k.report.Remarks, text) }
+func (k *check) remark(text string) { k.report.Unchecked = append(k.report.Unchecked, text) }
 
 // fill puts what was found at its places.
 func (k *check) fill(in operand.Inputs, checked *operand.Checked) {
 	k.report.CloudConfig, k.report.Credentials = in.CloudConfig, in.Credentials
-	k.find(diagnostic.Error, checked.Problems)
+	k.find(diagnostic.Error, checked.Diagnostics)
 	k.find(diagnostic.Warning, checked.Warnings)
 	if isWrittenAnew(in.CloudConfig.Data, checked.Cloud.Config) {
 		checked.Changes = append(checked.Changes, diagnostic.Diagnostic{

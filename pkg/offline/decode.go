@@ -57,6 +57,8 @@ func (m Manifest) wrongType(wrong *json.UnmarshalTypeError) error {
 		}
 	case reflect.Bool:
 		wants = "true or false"
+	case reflect.Int32, reflect.Int64:
+		wants = "a number"
 	default:
 	}
 	return fmt.Errorf("%s:%d:%d: %s in %s is %s, but must be %s: %s",

@@ -15,14 +15,14 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// canary is in every secret that a cluster's inputs hold. The testdata's secrets all have the word that it replaces.
+// canary is in every secret of a cluster's inputs. It replaces the same string in all secrets of the testdata.
 const (
 	canary = "CANARY"
 	secret = "correct-horse"
 )
 
 // planted returns the platform's inputs with a canary in each of them: the credentials, a comment of the cloud
-// configuration, what stands beside the certificates of a bundle, and the cert-syncer's token.
+// configuration, a comment of each CA bundle, and the cert-syncer's token.
 func planted(t *testing.T, p platform.Platform, phase operand.Phase) operand.Inputs {
 	t.Helper()
 	in := inputs(t, p, phase)
@@ -49,7 +49,7 @@ func planted(t *testing.T, p platform.Platform, phase operand.Phase) operand.Inp
 	return in
 }
 
-func TestASecretIsRenderedIntoSecretsAndPrivateFilesAlone(t *testing.T) {
+func TestASecretIsRenderedOnlyIntoSecretsAndPrivateFiles(t *testing.T) {
 	for _, p := range managed() {
 		for _, phase := range phases() {
 			t.Run(p.Name+" in phase "+phase.Name, func(t *testing.T) {
@@ -64,7 +64,8 @@ func TestASecretIsRenderedIntoSecretsAndPrivateFilesAlone(t *testing.T) {
 func TestARejectedInputIsNotQuoted(t *testing.T) {
 	for name, spoil := range map[string]func(in *operand.Inputs){
 		"a cloud configuration that is cut off": func(in *operand.Inputs) {
-			in.CloudConfig.Data = append(in.CloudConfig.Data[:len(in.CloudConfig.Data)/2], "\n\"password = "+canary+"-broken"...)
+			in.CloudConfig.Data = append(in.CloudConfig.Data[:len(in.CloudConfig.Data)/2],
+				"\n\"password = "+canary+"-broken"...)
 		},
 		"credentials that are cut off": func(in *operand.Inputs) {
 			for key, value := range in.Credentials.Data {
@@ -91,9 +92,9 @@ func TestARejectedInputIsNotQuoted(t *testing.T) {
 	}
 }
 
-// A proxy's password reaches the CCM in its environment, as that of every operator of the cluster does: it is in the pod and
-// in the DaemonSet, and nowhere else.
-func TestTheProxysPasswordIsInTheEnvironmentAlone(t *testing.T) {
+// The CCM gets a proxy's password in its environment, as every operator of the cluster does. The password is in the pod
+// and in the DaemonSet, and nowhere else.
+func TestTheProxysPasswordIsOnlyInTheEnvironment(t *testing.T) {
 	const proxy = "http://user:" + canary + "-proxy@proxy.example.com:3128"
 	for _, p := range managed() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -107,7 +108,8 @@ func TestTheProxysPasswordIsInTheEnvironmentAlone(t *testing.T) {
 			pod, err := json.Marshal(resources.Pod)
 			require.NoError(t, err)
 			require.NotZero(t, strings.Count(string(pod), canary))
-			require.Equal(t, strings.Count(string(pod), canary), strings.Count(string(pod), `_PROXY","value":"`+proxy+`"`))
+			require.Equal(t, strings.Count(string(pod), canary),
+				strings.Count(string(pod), `_PROXY","value":"`+proxy+`"`))
 		})
 	}
 }
@@ -122,7 +124,7 @@ func withProxy(t *testing.T, config []byte, proxy string) []byte {
 	return content
 }
 
-// canaries returns where a canary can be read without the right to read Secrets, or without being root.
+// canaries returns the places of a canary that can be read without permission for Secrets and without root.
 func canaries(t *testing.T, r *operand.Resources) []string {
 	t.Helper()
 	places := map[string]any{"pod": r.Pod, "daemonset": r.NodeManager}
@@ -153,18 +155,25 @@ func canaries(t *testing.T, r *operand.Resources) []string {
 	return found
 }
 
-func TestOfACABundleOnlyTheCertificatesAreDelivered(t *testing.T) {
+func TestOnlyTheCertificatesOfACABundleAreDelivered(t *testing.T) {
 	openstack, _ := platform.ByName("openstack")
 	certificate := string(read(t, "cloud-ca.pem"))
 	for name, tc := range map[string]struct{ bundle, want string }{
-		"a bundle of certificates keeps its bytes":  {certificate + "\n\r\n" + certificate, certificate + "\n\r\n" + certificate},
-		"line ends of Windows stay":                 {strings.ReplaceAll(certificate, "\n", "\r\n"), strings.ReplaceAll(certificate, "\n", "\r\n")},
-		"a comment is dropped":                      {"# password\n" + certificate + "the end", certificate},
-		"a private key is dropped":                  {"-----BEGIN PRIVATE KEY-----\naGVsbG8=\n-----END PRIVATE KEY-----\n" + certificate, certificate},
-		"a certificate with headers is dropped":     {"-----BEGIN CERTIFICATE-----\nA: secret\n\naGVsbG8=\n-----END CERTIFICATE-----\n" + certificate, certificate},
-		"what begins and does not end is dropped":   {certificate + "-----BEGIN CERTIFICATE-----\nsecret\n", certificate},
-		"what begins twice counts from the second":  {"-----BEGIN CERTIFICATE-----\nsecret\n" + certificate, certificate},
-		"a certificate without a last line end too": {strings.TrimSuffix(certificate, "\n"), strings.TrimSuffix(certificate, "\n")},
+		"a bundle of certificates keeps its bytes": {certificate + "\n\r\n" + certificate, certificate + "\n\r\n" +
+			certificate},
+		"line ends of Windows stay": {strings.ReplaceAll(certificate, "\n", "\r\n"),
+			strings.ReplaceAll(certificate, "\n", "\r\n")},
+		"a comment is dropped": {"# password\n" + certificate + "the end", certificate},
+		"a private key is dropped": {"-----BEGIN PRIVATE KEY-----\naGVsbG8=\n-----END PRIVATE " +
+			"KEY-----\n" + certificate, certificate},
+		"a certificate with headers is dropped": {"-----BEGIN CERTIFICATE-----\nA: secret\n\naGVsbG8=\n-----END " +
+			"CERTIFICATE-----\n" + certificate, certificate},
+		"what begins and does not end is dropped": {certificate + "-----BEGIN CERTIFICATE-----\nsecret\n",
+			certificate},
+		"what begins twice counts from the second": {"-----BEGIN CERTIFICATE-----\nsecret\n" + certificate,
+			certificate},
+		"a certificate without a last line end too": {strings.TrimSuffix(certificate, "\n"),
+			strings.TrimSuffix(certificate, "\n")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := inputs(t, openstack, operand.OperatorPhase())

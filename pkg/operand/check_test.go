@@ -19,10 +19,10 @@ func openStackInputs(t *testing.T) operand.Inputs {
 
 func TestCheckFindsWhatRenderFinds(t *testing.T) {
 	for name, mutate := range map[string]func(*operand.Inputs){
-		"nothing at all":          func(*operand.Inputs) {},
-		"a section not closed":    func(in *operand.Inputs) { in.CloudConfig.Data = []byte("[Global\n") },
-		"no image":                func(in *operand.Inputs) { in.Images.Operand = "" },
-		"a configuration refused": func(in *operand.Inputs) { in.Config = []byte("platform: openstack\ncolour: red\n") },
+		"nothing at all":           func(*operand.Inputs) {},
+		"a section not closed":     func(in *operand.Inputs) { in.CloudConfig.Data = []byte("[Global\n") },
+		"no image":                 func(in *operand.Inputs) { in.Images.Operand = "" },
+		"a rejected configuration": func(in *operand.Inputs) { in.Config = []byte("platform: openstack\ncolour: red\n") },
 		"a likely typo": func(in *operand.Inputs) {
 			in.CloudConfig.Data, in.Policy = []byte("[Global]\nregoin = a\n"), diagnostic.Strict
 		},
@@ -34,49 +34,53 @@ func TestCheckFindsWhatRenderFinds(t *testing.T) {
 			checked, err := operand.Check(in)
 			require.NoError(t, err)
 			resources, err := operand.Render(in)
-			var refused *operand.InputError
+			var rejected *operand.InputError
 			if err == nil {
-				require.Empty(t, checked.Problems)
+				require.Empty(t, checked.Diagnostics)
 				require.Equal(t, resources.Warnings, checked.Warnings)
 				return
 			}
-			require.ErrorAs(t, err, &refused)
-			require.Equal(t, refused.Problems, checked.Problems)
-			require.Equal(t, refused.Warnings, checked.Warnings)
+			require.ErrorAs(t, err, &rejected)
+			require.Equal(t, rejected.Diagnostics, checked.Diagnostics)
+			require.Equal(t, rejected.Warnings, checked.Warnings)
 		})
 	}
 }
 
-func TestCheckTellsOfEveryChangeWhereAndWhy(t *testing.T) {
+func TestCheckReportsThePlaceAndReasonOfEveryChange(t *testing.T) {
 	in := openStackInputs(t)
 	in.CloudConfig.Data = []byte("[Global]\nsecret-name = openstack-credentials\nregion = one\n")
 	checked, err := operand.Check(in)
 	require.NoError(t, err)
 	require.Contains(t, checked.Changes, diagnostic.Diagnostic{
-		Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source, Key: in.CloudConfig.Key, Line: 2, Column: 1, Kind: diagnostic.Legacy,
+		Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source, Key: in.CloudConfig.Key, Line: 2, Column: 1,
+		Kind:    diagnostic.Legacy,
 		Message: "secret-name in [Global] is dropped: the cloud-controller-manager reads its credentials from a file",
 	})
 	require.Contains(t, string(checked.Cloud.Config), "region = one\n")
 }
 
-func TestCheckRefusesAPlatformThatRunsNothing(t *testing.T) {
+func TestCheckRejectsAnUnmanagedPlatform(t *testing.T) {
 	none, _ := platform.ByName(platform.None)
 	_, err := operand.Check(operand.Inputs{Platform: none})
 	require.EqualError(t, err, `platform "none" has no cloud-controller-manager to check`)
 }
 
-func TestAnImageThatNothingRunsFromMayBeMissing(t *testing.T) {
+func TestAnUnusedImageMayBeMissing(t *testing.T) {
 	azure, _ := platform.ByName("azure")
 	for name, tc := range map[string]struct {
 		phase  operand.Phase
 		change func(*operand.Images)
 		want   string
 	}{
-		"the operator's, at bootstrap":           {operand.BootstrapPhase(), func(i *operand.Images) { i.Operator = "" }, ""},
-		"the cloud-node-manager's, at bootstrap": {operand.BootstrapPhase(), func(i *operand.Images) { i.NodeManager = "" }, ""},
+		"the operator's, at bootstrap": {operand.BootstrapPhase(),
+			func(i *operand.Images) { i.Operator = "" }, ""},
+		"the cloud-node-manager's, at bootstrap": {operand.BootstrapPhase(),
+			func(i *operand.Images) { i.NodeManager = "" }, ""},
 		"the cloud-node-manager's, in the cluster": {
 			operand.OperatorPhase(), func(i *operand.Images) { i.NodeManager = "" },
-			"the release payload, key azure-cloud-node-manager: there is no image of the cloud-node-manager for platform azure; the release must name it",
+			"the release payload, key azure-cloud-node-manager: there is no image of the cloud-node-manager for " +
+				"platform azure; the release must name it",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

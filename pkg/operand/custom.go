@@ -18,20 +18,20 @@ func CustomCredentials(s customccm.Secrets) Credentials {
 	return Credentials{Source: customccm.Object, Data: s.ReadOnce, Sources: s.Sources}
 }
 
-// customCCM returns the custom cloud-controller-manager of a candidate. It has no Spec where spec.custom is unset.
+// customCCM returns the custom cloud-controller-manager of a candidate. It has no Spec if spec.custom is unset.
 func customCCM(in Inputs, c *config) customccm.CCM {
 	return customccm.CCM{Spec: c.Custom, Fixed: in.Phase.FixedArguments}
 }
 
 // checkCustom checks spec.custom and its Secrets. It comes last, because the other inputs determine which files exist.
 func (c *checkedInputs) checkCustom(in Inputs, base *corev1.Pod, config *config) {
-	c.problems = append(c.problems, in.Custom.Problems...)
+	c.diagnostics = append(c.diagnostics, in.Custom.Diagnostics...)
 	if config.overridesCustom {
 		field := "spec.unsupportedConfigOverrides.custom"
 		if in.Phase.Files != nil {
-			field = "custom" // of a file that overrides the configuration at bootstrap
+			field = "custom" // of a file in --config-override-files
 		}
-		c.refuse(customccm.Overridden(field, in.Platform))
+		c.reject(customccm.Overridden(field, in.Platform))
 		return
 	}
 	if config.Custom == nil {
@@ -48,8 +48,8 @@ func (c *checkedInputs) checkCustom(in Inputs, base *corev1.Pod, config *config)
 	if in.Identity != nil {
 		candidate.ServiceAccount = fmt.Sprintf("serviceaccount/%s in %s", Name, Namespace)
 	}
-	problems, warnings := customCCM(in, config).Check(candidate)
-	c.problems = append(c.problems, problems...)
+	diagnostics, warnings := customCCM(in, config).Check(candidate)
+	c.diagnostics = append(c.diagnostics, diagnostics...)
 	c.warnings = append(c.warnings, warnings...)
 }
 
@@ -62,7 +62,7 @@ func (c *checkedInputs) paths(in Inputs) customccm.Paths {
 			paths.Directories = append(paths.Directories, dir)
 		}
 	}
-	if len(c.problems) == 0 && !in.Credentials.Unknown && len(in.Custom.Missing) == 0 {
+	if len(c.diagnostics) == 0 && !in.Credentials.Unknown && len(in.Custom.Missing) == 0 {
 		paths.Files = c.filesOnNode(in)
 	}
 	return paths

@@ -14,20 +14,20 @@ const (
 	Secret    Kind = "Secret"
 )
 
-// Delivery tells how a file's content stays current on a node.
+// Delivery is the way in which a file is updated on a node.
 type Delivery string
 
 const (
-	// Revisioned is for what its reader reads once: a change becomes a new revision and with it a
-	// health-checked rollout, node by node.
+	// Revisioned is for files that are read once. A change makes a new revision, which is rolled out node by node with
+	// health checks.
 	Revisioned Delivery = "Revisioned"
 
-	// Synced is for what its reader reloads: the cert-syncer rewrites the file in place.
+	// Synced is for files that are reloaded. The cert-syncer updates them in place.
 	Synced Delivery = "Synced"
 )
 
-// The objects whose files reach the nodes. Each always exists, on every platform, possibly empty: an object that
-// appears later would cost a rollout.
+// The objects whose files are delivered to the nodes. Each exists on every platform and may be empty, because an
+// object that is created later would cause a rollout.
 const (
 	PodConfigMap                   = "cloud-controller-manager-pod"
 	CloudConfigSecret              = "cloud-config"
@@ -43,7 +43,7 @@ const (
 	RequestHeaderClientCAConfigMap = "requestheader-client-ca"
 )
 
-// CertDir is the folder under /etc/kubernetes/static-pod-resources that holds the synced objects.
+// CertDir is the directory under /etc/kubernetes/static-pod-resources that holds the synced objects.
 const CertDir = "cloud-controller-manager-certs"
 
 // Object is an object of the operand's namespace whose keys become files on every control-plane node.
@@ -55,17 +55,18 @@ type Object struct {
 	Why string
 }
 
-// Delivered is the one list of what reaches a node. The revision controller, the installer and the cert-syncer all
-// read it. The pod's ConfigMap comes first, as library-go's static-pod controllers demand.
+// Delivered returns every delivered object. The revision controller, the installer and the cert-syncer use this list.
+// The pod's ConfigMap comes first, which library-go's static-pod controllers require.
 func Delivered() []Object {
 	return []Object{
 		{ConfigMap, PodConfigMap, Revisioned, "the static pod itself"},
 		{ConfigMap, CloudConfigConfigMap, Revisioned, "the cloud's private CA is read when the provider is built"},
 		{ConfigMap, TrustedCAConfigMap, Revisioned, "Go reads the system's trust once per process"},
 		{ConfigMap, KubeconfigsConfigMap, Revisioned, "a kubeconfig is never reloaded"},
-		{Secret, CloudConfigSecret, Revisioned, "the cloud configuration is read when the provider is built; on some clouds it holds secrets"},
+		{Secret, CloudConfigSecret, Revisioned, "the cloud configuration is read when the provider is built; on some " +
+			"clouds it holds secrets"},
 		{Secret, CloudCredentialsSecret, Revisioned, "static keys are read when the provider is built"},
-		{Secret, CertSyncerTokenSecret, Revisioned, "what the cert-syncer needs to work may not depend on the cert-syncer"},
+		{Secret, CertSyncerTokenSecret, Revisioned, "the cert-syncer must not depend on a file that it updates"},
 		{ConfigMap, ClientCAConfigMap, Synced, "the serving code reloads client CAs"},
 		{ConfigMap, RequestHeaderClientCAConfigMap, Synced, "the serving code reloads client CAs"},
 		{Secret, KubeTokenSecret, Synced, "client-go re-reads a token file about once a minute"},
@@ -85,12 +86,12 @@ func DeliveredBy(kind Kind, delivery Delivery) []string {
 	return names
 }
 
-// revisionSuffix ends the name of a revision's copy.
+// revisionSuffix matches the end of the name of a revision's copy.
 var revisionSuffix = regexp.MustCompile(`-\d+$`)
 
 // IsOwnSecret reports whether the operator, or one of its pods, uses a Secret of this name in Namespace.
 func IsOwnSecret(name string) bool {
-	// An earlier version of the operator left the last one.
+	// An earlier version of the operator created raw-cloud-credentials.
 	if slices.Contains([]string{AcceptedInputsSecret, "cert-syncer-identity", "raw-cloud-credentials"}, name) {
 		return true
 	}

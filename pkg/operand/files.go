@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Where the files are for the containers, the same in every phase.
+// The paths of files and directories in the containers, which are the same in every phase.
 const (
 	resourceDir    = "/etc/kubernetes/static-pod-resources"
 	certDir        = "/etc/kubernetes/static-pod-certs"
@@ -37,23 +37,23 @@ type deliveredFile struct {
 	data   []byte
 }
 
-// path is where the file is for the containers.
+// path returns the path of the file in the containers.
 func (f deliveredFile) path() string {
-	folder := map[Kind]string{ConfigMap: "configmaps", Secret: "secrets"}[f.kind]
+	resource := map[Kind]string{ConfigMap: "configmaps", Secret: "secrets"}[f.kind]
 	dir := resourceDir
 	if slices.Contains(DeliveredBy(f.kind, Synced), f.object) {
 		dir = certDir
 	}
-	return fmt.Sprintf("%s/%s/%s/%s", dir, folder, f.object, f.key)
+	return fmt.Sprintf("%s/%s/%s/%s", dir, resource, f.object, f.key)
 }
 
-// forCertSyncer reports whether the operand cannot read the file, only the cert-syncer beside it can.
+// forCertSyncer reports whether only the cert-syncer can read the file, not the operand.
 func (f deliveredFile) forCertSyncer() bool {
 	return f.kind == Secret && f.object == CertSyncerTokenSecret
 }
 
-// deliver lists every file that a candidate holds, but the pod itself, sorted within its object: those that are revisioned,
-// and where there is no cert-syncer those that it would bring.
+// deliver returns every file of a candidate except for the pod, sorted within each object: the revisioned files and, in
+// a phase without cert-syncer, the synced ones.
 func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error) {
 	files := []deliveredFile{
 		{ConfigMap, TrustedCAConfigMap, trustKey, c.trust},
@@ -63,7 +63,8 @@ func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error
 		files = append(files, deliveredFile{Secret, CloudConfigSecret, key, c.cloud.Files[key]})
 	}
 	if len(in.CloudConfig.CABundle) > 0 {
-		files = append(files, deliveredFile{ConfigMap, CloudConfigConfigMap, cloudCAKey, certificatesOnly(in.CloudConfig.CABundle)})
+		files = append(files, deliveredFile{ConfigMap, CloudConfigConfigMap, cloudCAKey,
+			certificatesOnly(in.CloudConfig.CABundle)})
 	}
 	for _, key := range sortedKeys(c.cloud.Credentials) {
 		files = append(files, deliveredFile{Secret, CloudCredentialsSecret, key, c.cloud.Credentials[key]})
@@ -80,7 +81,7 @@ func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error
 	return append(files, identity...), err
 }
 
-// files are what the pod's containers need to reach the API.
+// files returns the files that the pod's containers need to connect to the API.
 func (i Identity) files(server string) ([]deliveredFile, error) {
 	files := []deliveredFile{
 		{ConfigMap, KubeconfigsConfigMap, "ca-bundle.crt", i.CABundle},
@@ -99,11 +100,13 @@ func (i Identity) files(server string) ([]deliveredFile, error) {
 
 func kubeconfig(server, user, tokenFile string) ([]byte, error) {
 	data, err := yaml.Marshal(clientcmdv1.Config{
-		APIVersion:     "v1",
-		Kind:           "Config",
-		Clusters:       []clientcmdv1.NamedCluster{{Name: "cluster", Cluster: clientcmdv1.Cluster{Server: server, CertificateAuthority: apiCAFile}}},
-		AuthInfos:      []clientcmdv1.NamedAuthInfo{{Name: user, AuthInfo: clientcmdv1.AuthInfo{TokenFile: tokenFile}}},
-		Contexts:       []clientcmdv1.NamedContext{{Name: user, Context: clientcmdv1.Context{Cluster: "cluster", AuthInfo: user, Namespace: Namespace}}},
+		APIVersion: "v1",
+		Kind:       "Config",
+		Clusters: []clientcmdv1.NamedCluster{{Name: "cluster",
+			Cluster: clientcmdv1.Cluster{Server: server, CertificateAuthority: apiCAFile}}},
+		AuthInfos: []clientcmdv1.NamedAuthInfo{{Name: user, AuthInfo: clientcmdv1.AuthInfo{TokenFile: tokenFile}}},
+		Contexts: []clientcmdv1.NamedContext{{Name: user,
+			Context: clientcmdv1.Context{Cluster: "cluster", AuthInfo: user, Namespace: Namespace}}},
 		CurrentContext: user,
 	})
 	if err != nil {
@@ -112,7 +115,7 @@ func kubeconfig(server, user, tokenFile string) ([]byte, error) {
 	return data, nil
 }
 
-// files names the delivered files as this layout wants them on the node.
+// files returns the delivered files with their names on the node.
 func (l FileLayout) files(delivered []deliveredFile) []File {
 	files := make([]File, 0, len(delivered))
 	for _, f := range delivered {
@@ -121,8 +124,8 @@ func (l FileLayout) files(delivered []deliveredFile) []File {
 	return files
 }
 
-// name marks what comes from a Secret: the installer's log bundle has all of /opt/openshift but what has "secret" in its
-// name (installer-gather.sh).
+// name returns the name of a file on the node. A file of a Secret has "secret" in its name, which excludes it from the
+// installer's log bundle (installer-gather.sh).
 func (l FileLayout) name(f deliveredFile) string {
 	if f.kind == Secret {
 		return l.Prefix + "secret-" + f.object + "-" + f.key
@@ -130,22 +133,23 @@ func (l FileLayout) name(f deliveredFile) string {
 	return l.Prefix + f.object + "-" + f.key
 }
 
-// mount gives the container every delivered file from its place on the host, where containers expect it.
+// mount mounts every delivered file of the host at its path in the container.
 func (l FileLayout) mount(pod *corev1.Pod, container *corev1.Container, delivered []deliveredFile) {
 	for i, f := range delivered {
-		folder := l.ConfigDir
+		dir := l.ConfigDir
 		if f.kind == Secret {
-			folder = l.SecretsDir
+			dir = l.SecretsDir
 		}
 		volume := fmt.Sprintf("file-%d", i)
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
 			Name: volume,
 			VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
-				Path: folder + "/" + l.name(f),
+				Path: dir + "/" + l.name(f),
 				Type: ptr.To(corev1.HostPathFile),
 			}},
 		})
-		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: f.path(), ReadOnly: true})
+		container.VolumeMounts = append(container.VolumeMounts,
+			corev1.VolumeMount{Name: volume, MountPath: f.path(), ReadOnly: true})
 	}
 }
 

@@ -21,11 +21,11 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// plainHTTP are the platforms whose cloud-controller-manager serves nothing but its health, and that without TLS.
+// plainHTTP are the platforms whose cloud-controller-manager serves only its health, without TLS.
 var plainHTTP = []string{"alibabacloud"}
 
-// invariants hold for every platform in every phase. That every image and every Secret named is in manifests/ is
-// test/architecture's to check.
+// invariants apply to every platform in every phase. test/architecture checks that manifests/ has every image and
+// Secret.
 var invariants = map[string]func(*testing.T, rendering){
 	"it needs neither a scheduler nor a pod network":          requireNoCluster,
 	"it needs no service network":                             requireNoServiceNetwork,
@@ -49,13 +49,13 @@ type rendering struct {
 	*operand.Resources
 }
 
-// installed tells whether library-go's installer brings the pod to a node of the cluster.
+// installed reports whether the installer writes the pod to a node of the cluster.
 func (r rendering) installed() bool { return r.phase.Files == nil }
 
-// operand is the cloud-controller-manager's own container.
+// operand returns the cloud-controller-manager's container.
 func (r rendering) operand() corev1.Container { return r.Pod.Spec.Containers[0] }
 
-// flags are the arguments of the form --name=value.
+// flags returns the arguments of the form --name=value.
 func (r rendering) flags() map[string]string {
 	flags := map[string]string{}
 	for _, arg := range r.operand().Args {
@@ -65,12 +65,12 @@ func (r rendering) flags() map[string]string {
 	return flags
 }
 
-// containers are all of the pod's, those that run first included.
+// containers returns all containers of the pod, including init containers.
 func (r rendering) containers() []corev1.Container {
 	return slices.Concat(r.Pod.Spec.InitContainers, r.Pod.Spec.Containers)
 }
 
-// everyRendering renders every platform in every phase, with federated credentials too where its fixture has some.
+// everyRendering renders every platform in every phase, also with federated credentials if the fixture has some.
 func everyRendering(t *testing.T, check func(*testing.T, rendering)) {
 	t.Helper()
 	for _, p := range managed() {
@@ -95,7 +95,7 @@ func rendered(t *testing.T, in operand.Inputs) rendering {
 	return rendering{in.Platform, in.Phase, in, resources}
 }
 
-// TestOnlyAnOptionalSecretMayBeMissing compares what the registry says with what a platform's check does.
+// TestOnlyAnOptionalSecretMayBeMissing compares the registry with each platform's check.
 func TestOnlyAnOptionalSecretMayBeMissing(t *testing.T) {
 	for _, p := range managed() {
 		for _, phase := range phases() {
@@ -107,10 +107,10 @@ func TestOnlyAnOptionalSecretMayBeMissing(t *testing.T) {
 					require.NoError(t, err)
 					return
 				}
-				var refused *operand.InputError
-				require.ErrorAs(t, err, &refused)
-				for _, problem := range refused.Problems {
-					require.Equal(t, diagnostic.Credentials, problem.Cause, problem)
+				var rejected *operand.InputError
+				require.ErrorAs(t, err, &rejected)
+				for _, d := range rejected.Diagnostics {
+					require.Equal(t, diagnostic.Credentials, d.Cause, d)
 				}
 			})
 		}
@@ -122,11 +122,13 @@ func TestAnInitContainerNeedsTheOperatorsImage(t *testing.T) {
 	for phase, container := range map[string]string{"operator": "cloud-env, cert-syncer", "bootstrap": "cloud-env"} {
 		t.Run("in phase "+phase, func(t *testing.T) {
 			all := phases()
-			in := inputs(t, digitalocean, all[slices.IndexFunc(all, func(p operand.Phase) bool { return p.Name == phase })])
+			in := inputs(t, digitalocean, all[slices.IndexFunc(all,
+				func(p operand.Phase) bool { return p.Name == phase })])
 			in.Images.Operator = ""
 			_, err := operand.Render(in)
-			require.EqualError(t, err, "the release payload, key cluster-cloud-controller-manager-operator: there is no image of the operator, "+
-				"which container "+container+" runs from; the release must name it")
+			require.EqualError(t, err, "the release payload, key cluster-cloud-controller-manager-operator: there is "+
+				"no image of the operator "+
+				"for container "+container+"; the release must name it")
 		})
 	}
 }
@@ -138,7 +140,8 @@ func TestInvariants(t *testing.T) {
 }
 
 func requireOperandFirst(t *testing.T, r rendering) {
-	require.Equal(t, "cloud-controller-manager", r.operand().Name, "library-go reads the operand's image from the first container")
+	require.Equal(t, "cloud-controller-manager", r.operand().Name,
+		"library-go reads the operand's image from the first container")
 	want := r.in.Images.Operand
 	if r.platform.Image == "" {
 		require.Empty(t, want, "no release has an image")
@@ -165,14 +168,16 @@ func requireNoCluster(t *testing.T, r rendering) {
 func requireNoServiceNetwork(t *testing.T, r rendering) {
 	require.Equal(t, corev1.DNSDefault, r.Pod.Spec.DNSPolicy, "the cluster's DNS is a Service")
 	require.False(t, *r.Pod.Spec.EnableServiceLinks)
-	require.Equal(t, kubeconfigs+"/cloud-controller-manager.kubeconfig", r.flags()["kubeconfig"], "without a kubeconfig it would ask the Service kubernetes")
+	require.Equal(t, kubeconfigs+"/cloud-controller-manager.kubeconfig", r.flags()["kubeconfig"],
+		"without a kubeconfig it would ask the Service kubernetes")
 	for _, c := range r.containers() {
 		for _, e := range c.Env {
 			require.NotContains(t, e.Name, "KUBERNETES_SERVICE", c.Name)
 		}
 	}
 	if r.installed() {
-		require.Contains(t, r.delivered()[kubeconfigs+"/cloud-controller-manager.kubeconfig"], "server: https://api-int.demo.example.com:6443\n")
+		require.Contains(t, r.delivered()[kubeconfigs+"/cloud-controller-manager.kubeconfig"],
+			"server: https://api-int.demo.example.com:6443\n")
 	}
 }
 
@@ -183,7 +188,8 @@ func requireNoAPIReferences(t *testing.T, r rendering) {
 	for _, v := range r.Pod.Spec.Volumes {
 		require.True(t, v.HostPath != nil || v.EmptyDir != nil, "volume %s", v.Name)
 		if v.EmptyDir != nil {
-			require.Equal(t, corev1.StorageMediumMemory, v.EmptyDir.Medium, "volume %s: what is written there may be secret", v.Name)
+			require.Equal(t, corev1.StorageMediumMemory, v.EmptyDir.Medium,
+				"volume %s: what is written there may be secret", v.Name)
 			inMemory[v.Name] = true
 		}
 	}
@@ -210,7 +216,7 @@ func requireLockedDown(t *testing.T, r rendering) {
 	}
 }
 
-// requireHardened holds for every container that we run, of whatever kind of pod.
+// requireHardened checks the security context of a container of any of our pods.
 func requireHardened(t *testing.T, c corev1.Container) {
 	t.Helper()
 	require.True(t, *c.SecurityContext.ReadOnlyRootFilesystem, c.Name)
@@ -271,12 +277,14 @@ func requireServingFiles(t *testing.T, r rendering) {
 			require.NotContains(t, flags, flag)
 			continue
 		}
-		require.True(t, strings.HasPrefix(flags[flag], certs+"/"), "%s is reloaded, so it is synced: %s", flag, flags[flag])
+		require.True(t, strings.HasPrefix(flags[flag], certs+"/"), "%s is reloaded, so it is synced: %s", flag,
+			flags[flag])
 	}
 	switch {
 	case slices.Contains(plainHTTP, r.platform.Name):
 	case r.installed():
-		require.Contains(t, r.delivered()[kubeconfigs+"/cloud-controller-manager.kubeconfig"], "certificate-authority: "+kubeconfigs+"/ca-bundle.crt\n")
+		require.Contains(t, r.delivered()[kubeconfigs+"/cloud-controller-manager.kubeconfig"],
+			"certificate-authority: "+kubeconfigs+"/ca-bundle.crt\n")
 		require.Contains(t, r.delivered()[kubeconfigs+"/ca-bundle.crt"], "BEGIN CERTIFICATE")
 	default:
 		require.Equal(t, "true", flags["authentication-skip-lookup"], "a start may not need the API")
@@ -286,13 +294,14 @@ func requireServingFiles(t *testing.T, r rendering) {
 func requireTrust(t *testing.T, r rendering) {
 	file := resourceDir + "/configmaps/trusted-ca/ca-bundle.crt"
 	require.Contains(t, r.operand().Env, corev1.EnvVar{Name: "SSL_CERT_FILE", Value: file})
-	require.Equal(t, 3, strings.Count(r.delivered()[file], "BEGIN CERTIFICATE"), "the proxy's, the system's and the cloud's, each once")
+	require.Equal(t, 3, strings.Count(r.delivered()[file], "BEGIN CERTIFICATE"),
+		"the proxy's, the system's and the cloud's, each once")
 }
 
-// secretMark is in every secret of the fixtures and nowhere else.
+// secretMark is in every secret of the fixtures, and nowhere else.
 const secretMark = "correct-horse"
 
-// syncerToken is the cert-syncer's.
+// syncerToken is the cert-syncer's token.
 const syncerToken = "the token of the cert-syncer"
 
 func requireNoSecrets(t *testing.T, r rendering) {
@@ -321,17 +330,18 @@ func requireNoSecrets(t *testing.T, r rendering) {
 			require.NotContains(t, public, base64.StdEncoding.EncodeToString(value), "credentials key %s", key)
 		}
 	}
-	require.Equal(t, r.in.Credentials.Data != nil && len(r.Tokens) == 0, marked > 0, "a fixture has a secret that can be looked for")
+	require.Equal(t, r.in.Credentials.Data != nil && len(r.Tokens) == 0, marked > 0,
+		"a fixture has a secret that can be looked for")
 }
 
-// Where the files are for the containers.
+// The directories of the files in the containers.
 const (
 	resourceDir = "/etc/kubernetes/static-pod-resources"
 	certs       = "/etc/kubernetes/static-pod-certs"
 	kubeconfigs = resourceDir + "/configmaps/kubeconfigs"
 )
 
-// delivered is the content of every revisioned file by its path in the container.
+// delivered returns the content of every revisioned file by its path in the container.
 func (r rendering) delivered() map[string]string {
 	files := map[string]string{}
 	for _, o := range r.ConfigMaps {
@@ -350,7 +360,7 @@ func (r rendering) delivered() map[string]string {
 	return files
 }
 
-// mountOf is where a single file of the host is in the container.
+// mountOf returns the path in the container of a single file of the host.
 func (r rendering) mountOf(f operand.File) string {
 	folder := r.phase.Files.ConfigDir
 	if f.Secret {
@@ -371,7 +381,7 @@ func (r rendering) mountOf(f operand.File) string {
 
 var pathOfOurs = regexp.MustCompile(`/etc/kubernetes/static-pod-(resources|certs)[A-Za-z0-9_./-]*[A-Za-z0-9_-]`)
 
-// requireDelivered follows every path that a flag, a variable or a delivered file names.
+// requireDelivered checks that every path in a flag, a variable or a delivered file exists.
 func requireDelivered(t *testing.T, r rendering) {
 	files := r.delivered()
 	text := strings.Join(slices.Collect(maps.Values(r.flags())), "\n")
@@ -387,17 +397,19 @@ func requireDelivered(t *testing.T, r rendering) {
 		}
 	}
 	for _, named := range pathOfOurs.FindAllString(text, -1) {
-		if r.synced(named) || slices.ContainsFunc(r.operand().VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == named }) {
+		if r.synced(named) || slices.ContainsFunc(r.operand().VolumeMounts,
+			func(m corev1.VolumeMount) bool { return m.MountPath == named }) {
 			continue
 		}
-		require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(files)), func(f string) bool { return f == named || strings.HasPrefix(f, named+"/") }),
+		require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(files)),
+			func(f string) bool { return f == named || strings.HasPrefix(f, named+"/") }),
 			"%s is named and not delivered", named)
 	}
 }
 
-// requireNarrowMounts follows every path that a container's arguments and variables name to a mount of that container, and
-// holds that no container can read another one's credentials. What else the operand reads, its kubeconfig and its cloud
-// configuration name.
+// requireNarrowMounts checks that every path in a container's arguments and variables is in a mount of that container,
+// and that no container can read another container's credentials. The operand's kubeconfig and cloud configuration name
+// the other files that it reads.
 func requireNarrowMounts(t *testing.T, r rendering) {
 	for _, c := range r.containers() {
 		text := strings.Join(slices.Concat(c.Command, c.Args), "\n")
@@ -405,14 +417,17 @@ func requireNarrowMounts(t *testing.T, r rendering) {
 			text += "\n" + e.Value
 		}
 		if c.Name == r.operand().Name {
-			text += "\n" + r.delivered()[kubeconfigs+"/cloud-controller-manager.kubeconfig"] + "\n" + r.delivered()[resourceDir+"/secrets/cloud-config/cloud.conf"]
+			text += "\n" + r.delivered()[kubeconfigs+"/cloud-controller-manager.kubeconfig"] + "\n" +
+				r.delivered()[resourceDir+"/secrets/cloud-config/cloud.conf"]
 		}
 		for _, named := range pathOfOurs.FindAllString(text, -1) {
-			// On the bootstrap node files are mounted one by one, optional ones may be missing, and nobody brings tokens.
+			// On the bootstrap node, files are mounted one by one, optional files may be missing, and there are no
+			// tokens.
 			optional := !r.installed() && (c.Name == "cloud-env" || strings.Contains(named, "/cloud-tokens/"))
 			require.True(t, sees(c, named) || optional, "container %s names %s and does not see it", c.Name, named)
 		}
-		require.Equal(t, c.Name == "cert-syncer", sees(c, resourceDir+"/secrets/cert-syncer-token/token"), "container %s", c.Name)
+		require.Equal(t, c.Name == "cert-syncer", sees(c, resourceDir+"/secrets/cert-syncer-token/token"),
+			"container %s", c.Name)
 		if c.Name == "cert-syncer" {
 			require.True(t, sees(c, kubeconfigs+"/ca-bundle.crt"))
 			require.False(t, sees(c, resourceDir+"/secrets/cloud-credentials/key"))
@@ -422,14 +437,17 @@ func requireNarrowMounts(t *testing.T, r rendering) {
 			writes := m.Name == "cert-dir" && c.Name == "cert-syncer" || m.Name == "cloud-env"
 			require.Equal(t, !writes, m.ReadOnly, "container %s, mount %s", c.Name, m.MountPath)
 			if strings.HasPrefix(m.MountPath, certs) {
-				require.Equal(t, certs, m.MountPath, "container %s: the cert-syncer swaps the directories inside, which a mount of one does not follow", c.Name)
+				require.Equal(t, certs, m.MountPath,
+					"container %s: the cert-syncer swaps the directories inside, which a mount of one does not follow",
+					c.Name)
 			}
 		}
 	}
 	for _, v := range r.Pod.Spec.Volumes {
 		if inside, ok := strings.CutPrefix(ptr.Deref(v.HostPath, corev1.HostPathVolumeSource{}).Path, resourceDir+"/cloud-controller-manager-pod-REVISION"); ok {
 			require.Equal(t, corev1.HostPathDirectory, *v.HostPath.Type, v.Name)
-			require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(r.delivered())), func(f string) bool { return strings.HasPrefix(f, resourceDir+inside+"/") }) ||
+			require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(r.delivered())),
+				func(f string) bool { return strings.HasPrefix(f, resourceDir+inside+"/") }) ||
 				inside == "/secrets/cloud-credentials", "the installer makes no %s", inside)
 		}
 	}
@@ -438,11 +456,12 @@ func requireNarrowMounts(t *testing.T, r rendering) {
 // sees reports whether a file is below a mount of the container, or a directory has a mount below it.
 func sees(c corev1.Container, file string) bool {
 	return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
-		return file == m.MountPath || strings.HasPrefix(file, m.MountPath+"/") || strings.HasPrefix(m.MountPath, file+"/")
+		return file == m.MountPath || strings.HasPrefix(file, m.MountPath+"/") ||
+			strings.HasPrefix(m.MountPath, file+"/")
 	})
 }
 
-// synced tells whether a path is a file that the cert-syncer keeps fresh.
+// synced reports whether a path is a file that the cert-syncer updates.
 func (r rendering) synced(named string) bool {
 	object, isSynced := strings.CutPrefix(named, certs+"/")
 	if !isSynced {
@@ -462,20 +481,20 @@ func (r rendering) synced(named string) bool {
 	return slices.Contains(operand.DeliveredBy(kinds[kind], operand.Synced), name)
 }
 
-// mayDiffer are the places of the pod in which the phases differ. Everything else is the same.
+// mayDiffer are the fields of the pod that differ between the phases. All other fields are the same.
 var mayDiffer = []*regexp.Regexp{
 	regexp.MustCompile(`^metadata\.labels\.revision$`),
-	// On the bootstrap node nobody asks it anything, it initialises nodes and it leads alone.
+	// On the bootstrap node it serves no requests, initializes nodes and has no other candidate for the lease.
 	regexp.MustCompile(`^spec\.containers\[cloud-controller-manager\]\.args\[--(authentication-kubeconfig|authorization-kubeconfig|client-ca-file|requestheader-client-ca-file)\]$`),
 	regexp.MustCompile(`^spec\.containers\[cloud-controller-manager\]\.args\[--(tls-cert-file|tls-private-key-file|authentication-skip-lookup|controllers)\]$`),
 	regexp.MustCompile(`^spec\.containers\[cloud-controller-manager\]\.args\[--leader-elect(-resource-name|-resource-namespace|-lease-duration|-renew-deadline|-retry-period)?\]$`),
 	regexp.MustCompile(`^spec\.containers\[cert-syncer\]`),
-	// Folders of revisions on one, single files on the other.
+	// The operator's pod mounts directories of a revision, the bootstrap pod mounts single files.
 	regexp.MustCompile(`^spec\.(initContainers|containers)\[[a-z-]+\]\.volumeMounts\[/etc/kubernetes/static-pod-`),
 	regexp.MustCompile(`^spec\.volumes\[(config|kubeconfigs|cloud-config|cloud-credentials|cert-syncer-token|cert-dir|kubeconfig|file-\d+)\]`),
 }
 
-// TestParity allows the pods of the two phases to differ in nothing but what is listed.
+// TestParity checks that the pods of the two phases differ only in the listed fields.
 func TestParity(t *testing.T) {
 	used := map[int]bool{}
 	for _, p := range managed() {
@@ -496,7 +515,8 @@ func TestParity(t *testing.T) {
 				}
 				i := slices.IndexFunc(mayDiffer, func(r *regexp.Regexp) bool { return r.MatchString(place) })
 				if i < 0 {
-					t.Errorf("%s is %q in phase %s and %q in phase %s", place, pods[0][place], phases()[0].Name, pods[1][place], phases()[1].Name)
+					t.Errorf("%s is %q in phase %s and %q in phase %s", place, pods[0][place], phases()[0].Name,
+						pods[1][place], phases()[1].Name)
 					continue
 				}
 				used[i] = true
@@ -512,7 +532,7 @@ func merged(a, b map[string]string) map[string]string {
 	return all
 }
 
-// flatten lists the leaves of an object by their place. A member of a list is called by what it is merged by.
+// flatten returns the leaves of an object by their path. A list element is identified by its merge key.
 func flatten(place string, value any, into map[string]string) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -544,7 +564,7 @@ func nameOf(i int, member any) string {
 	return fmt.Sprint(i)
 }
 
-// TestBothPhasesDeliverTheSame compares what the operand reads; how it reaches the API is the phase's.
+// TestBothPhasesDeliverTheSame compares the files that the operand reads, except for its API credentials.
 func TestBothPhasesDeliverTheSame(t *testing.T) {
 	for _, p := range managed() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -555,7 +575,8 @@ func TestBothPhasesDeliverTheSame(t *testing.T) {
 				require.NoError(t, err)
 				files := rendering{p, phase, in, resources}.delivered()
 				maps.DeleteFunc(files, func(name, _ string) bool {
-					return slices.ContainsFunc([]string{"/configmaps/kubeconfigs/", "/configmaps/cloud-controller-manager-pod/", "/secrets/cert-syncer-token/"},
+					return slices.ContainsFunc([]string{"/configmaps/kubeconfigs/",
+						"/configmaps/cloud-controller-manager-pod/", "/secrets/cert-syncer-token/"},
 						func(ours string) bool { return strings.Contains(name, ours) })
 				})
 				contents = append(contents, files)

@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
-// known is testdata/known.yaml: what each platform's cloud-controller-manager understands, and where that is written.
+// known is testdata/known.yaml: what each platform's cloud-controller-manager supports, with sources.
 type known struct {
 	Sources   map[string]string        `json:"sources"`
 	Common    []string                 `json:"common"`
@@ -24,13 +24,13 @@ type known struct {
 }
 
 type knownPlatform struct {
-	// Common tells that it has the common flags but for those in Without.
+	// Common reports whether it has the common flags except for those in Without.
 	Common  bool     `json:"common"`
 	Without []string `json:"without"`
-	// FeatureGates are the gates that it has in the release that ships it, with the source of each. Another one would end
-	// the process.
+	// FeatureGates are the gates that it has in the release that ships it, with the source of each. The process exits
+	// if it gets any other gate.
 	FeatureGates map[string]string `json:"featureGates"`
-	// Flags and Environment are its own, with the source of each.
+	// Flags and Environment are its own flags and variables, with the source of each.
 	Flags       map[string]string `json:"flags"`
 	Environment map[string]string `json:"environment"`
 }
@@ -42,7 +42,7 @@ func readKnown(t *testing.T) known {
 	return k
 }
 
-// flags are all that a platform's cloud-controller-manager knows.
+// flags returns all flags of a platform's cloud-controller-manager.
 func (k known) flags(platform string) []string {
 	p := k.Platforms[platform]
 	flags := slices.Collect(maps.Keys(p.Flags))
@@ -54,11 +54,12 @@ func (k known) flags(platform string) []string {
 	return flags
 }
 
-func TestNothingIsUsedThatIsNotKnown(t *testing.T) {
+func TestOnlyKnownFlagsAndVariablesAreUsed(t *testing.T) {
 	k := readKnown(t)
 	everyRendering(t, func(t *testing.T, r rendering) {
 		_, is := k.Platforms[r.platform.Name]
-		require.True(t, is, "platform %s is not in testdata/known.yaml: say there which flags and variables it knows", r.platform.Name)
+		require.True(t, is, "platform %s is not in testdata/known.yaml: say there which flags and variables it knows",
+			r.platform.Name)
 		allowed := k.flags(r.platform.Name)
 		for name := range r.flags() {
 			require.Contains(t, allowed, name, "the cloud-controller-manager of %s would not start", r.platform.Name)
@@ -66,7 +67,7 @@ func TestNothingIsUsedThatIsNotKnown(t *testing.T) {
 		if r.platform.Name == "external" {
 			return // the variables are spec.custom's
 		}
-		// Every Go program knows these.
+		// Every Go program supports these.
 		environment := []string{"SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}
 		for _, variable := range r.operand().Env {
 			if !slices.Contains(environment, variable.Name) {
@@ -76,9 +77,10 @@ func TestNothingIsUsedThatIsNotKnown(t *testing.T) {
 	})
 }
 
-// allGates are the cloud-controller-managers' feature gates of k8s.io/controller-manager 0.36, enabled all of them.
+// allGates enables all feature gates of cloud-controller-managers in k8s.io/controller-manager 0.36.
 var allGates = []string{
-	"CloudControllerManagerWatchBasedRoutesReconciliation", "CloudControllerManagerWebhook", "ControllerManagerReleaseLeaderElectionLockOnExit",
+	"CloudControllerManagerWatchBasedRoutesReconciliation", "CloudControllerManagerWebhook",
+	"ControllerManagerReleaseLeaderElectionLockOnExit",
 }
 
 func TestOnlyEnabledAndKnownFeatureGatesArePassedOn(t *testing.T) {
@@ -99,7 +101,7 @@ func TestOnlyEnabledAndKnownFeatureGatesArePassedOn(t *testing.T) {
 						}
 					}
 					got, given := rendered(t, in).flags()["feature-gates"]
-					require.Equal(t, len(want) > 0, given, "a flag without a gate is refused")
+					require.Equal(t, len(want) > 0, given, "a flag without a gate is rejected")
 					require.Equal(t, strings.Join(want, ","), got)
 				})
 			}
@@ -107,7 +109,7 @@ func TestOnlyEnabledAndKnownFeatureGatesArePassedOn(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownHasASource(t *testing.T) {
+func TestEverythingKnownHasASource(t *testing.T) {
 	k := readKnown(t)
 	var platforms []string
 	for _, p := range managed() {
@@ -126,11 +128,11 @@ func TestWhatIsKnownHasASource(t *testing.T) {
 			require.Contains(t, k.Common, flag, name)
 		}
 	}
-	require.Len(t, used, len(k.Sources), "a source that nothing comes from")
+	require.Len(t, used, len(k.Sources), "an unused source")
 }
 
-// A flag that is taken away without anybody giving it is a leftover or a misspelt one.
-func TestWhatIsTakenAwayIsGivenElsewhere(t *testing.T) {
+// A removed flag that no platform has is obsolete or misspelled.
+func TestEveryRemovedFlagIsSetOnAnotherPlatform(t *testing.T) {
 	given := map[string]bool{}
 	everyRendering(t, func(_ *testing.T, r rendering) {
 		for name := range r.flags() {

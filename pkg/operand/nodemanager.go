@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// NodeManager is the name of the cloud-node-manager's DaemonSet, the predecessor's.
+	// NodeManager is the name of the cloud-node-manager's DaemonSet. The predecessor uses the same name.
 	NodeManager = "azure-cloud-node-manager"
 
 	// NodeManagerContainer is the name of its container.
 	NodeManagerContainer = "cloud-node-manager"
 
-	// NodeManagerConfigSecret holds what the cloud-node-manager reads where it cannot do with its instance's metadata.
+	// NodeManagerConfigSecret has the files of a cloud-node-manager that needs more than its instance's metadata.
 	NodeManagerConfigSecret = "cloud-node-manager-config"
 
-	// NodeManagerDigestAnnotation on the pods of the DaemonSet covers all that they were made from: their specification and
-	// what they read. It tells pods of an earlier candidate from those of the present one.
+	// NodeManagerDigestAnnotation on the pods of the DaemonSet has the digest of their specification and of the files
+	// that they read. It distinguishes the pods of this candidate from those of an earlier one.
 	NodeManagerDigestAnnotation = "cloud-controller-manager.openshift.io/candidate"
 )
 
@@ -36,12 +36,12 @@ const (
 var NodeManagerLabels = sync.OnceValue(func() labels.Set {
 	daemonSet := &appsv1.DaemonSet{}
 	if err := merge("daemonset", daemonSet, bindata.MustRead("assets/node-manager/daemonset.yaml")); err != nil {
-		panic(err) // it is embedded: no input can cause this
+		panic(err) // the asset is embedded, so no input can cause this
 	}
 	return daemonSet.Spec.Selector.MatchLabels
 })
 
-// nodeManagerConfig is the Secret for the files that the cloud-node-manager reads; nil if it reads none.
+// nodeManagerConfig returns the Secret with the files that the cloud-node-manager reads, nil if it reads none.
 func nodeManagerConfig(in Inputs, files map[string][]byte) *corev1.Secret {
 	if in.Platform.NodeManagerImage == "" || len(files) == 0 {
 		return nil
@@ -53,8 +53,8 @@ func nodeManagerConfig(in Inputs, files map[string][]byte) *corev1.Secret {
 	}
 }
 
-// buildNodeManager lays the platform's patch over the base DaemonSet and puts in what the configuration says. It is nil on
-// a platform that has none. The pods read objects of the candidate r.
+// buildNodeManager applies the platform's patch and the configuration to the base DaemonSet. It returns nil on a
+// platform without a cloud-node-manager. The pods read objects of the candidate r.
 func buildNodeManager(in Inputs, c *config, r *Resources) (*appsv1.DaemonSet, error) {
 	if in.Platform.NodeManagerImage == "" {
 		return nil, nil
@@ -84,21 +84,23 @@ func buildNodeManager(in Inputs, c *config, r *Resources) (*appsv1.DaemonSet, er
 		return nil, err
 	}
 	pod.Annotations[NodeManagerDigestAnnotation] = digest
-	metav1.SetMetaDataAnnotation(&daemonSet.ObjectMeta, RenderedByAnnotation, RenderedBy(in.Version, in.Images.Operator))
+	metav1.SetMetaDataAnnotation(&daemonSet.ObjectMeta, RenderedByAnnotation,
+		RenderedBy(in.Version, in.Images.Operator))
 	return daemonSet, nil
 }
 
-// setImage replaces the one word that the asset uses for its image.
+// setImage replaces the asset's placeholder for the image.
 func setImage(pod *corev1.PodSpec, images Images) error {
-	if len(pod.Containers) != 1 || pod.Containers[0].Name != NodeManagerContainer || pod.Containers[0].Image != "node-manager" {
-		return fmt.Errorf("the one container has to be %s with the image node-manager", NodeManagerContainer)
+	if len(pod.Containers) != 1 || pod.Containers[0].Name != NodeManagerContainer ||
+		pod.Containers[0].Image != "node-manager" {
+		return fmt.Errorf("the only container must be %s with the image node-manager", NodeManagerContainer)
 	}
 	pod.Containers[0].Image = images.NodeManager
 	return nil
 }
 
-// APIServerEnv makes a pod on the host network ask the API server where the control plane does: a node that is not
-// initialised may have no service network.
+// APIServerEnv makes a pod on the host network use the same API server URL as the control plane, because an
+// uninitialized node may have no service network.
 func APIServerEnv(server *url.URL) []corev1.EnvVar {
 	return []corev1.EnvVar{
 		{Name: "KUBERNETES_SERVICE_HOST", Value: server.Hostname()},
@@ -106,8 +108,8 @@ func APIServerEnv(server *url.URL) []corev1.EnvVar {
 	}
 }
 
-// nodeManagerDigest covers the pod and the data of every object that it mounts. Those keep their names when they change, so
-// without it nothing would tell the DaemonSet to replace its pods.
+// nodeManagerDigest returns the digest of the pod and of the data of every object that it mounts. The names of these
+// objects do not change with their data, so only the digest makes the DaemonSet replace its pods.
 func nodeManagerDigest(pod *corev1.PodTemplateSpec, r *Resources) (string, error) {
 	named := map[string]*corev1.ConfigMap{}
 	for _, o := range r.ConfigMaps {
@@ -122,8 +124,8 @@ func nodeManagerDigest(pod *corev1.PodTemplateSpec, r *Resources) (string, error
 		case volume.Secret != nil && r.NodeManagerConfig != nil && volume.Secret.SecretName == r.NodeManagerConfig.Name:
 			secrets = append(secrets, r.NodeManagerConfig)
 		default:
-			return "", fmt.Errorf("volume %s is neither of a ConfigMap of the candidate nor of the Secret %s, which are all that the "+
-				"cloud-node-manager may read", volume.Name, NodeManagerConfigSecret)
+			return "", fmt.Errorf("volume %s must be a ConfigMap of the candidate or the Secret %s: "+
+				"the cloud-node-manager may read nothing else", volume.Name, NodeManagerConfigSecret)
 		}
 	}
 	template, err := json.Marshal(pod)

@@ -28,7 +28,8 @@ func TestOnlyThePlatformsWithAnImageHaveANodeManager(t *testing.T) {
 		for _, phase := range phases() {
 			resources, err := operand.Render(inputs(t, p, phase))
 			require.NoError(t, err)
-			require.Equal(t, p.NodeManagerImage != "" && phase.Files == nil, resources.NodeManager != nil, "%s in phase %s", p.Name, phase.Name)
+			require.Equal(t, p.NodeManagerImage != "" && phase.Files == nil, resources.NodeManager != nil,
+				"%s in phase %s", p.Name, phase.Name)
 		}
 	}
 }
@@ -41,8 +42,9 @@ func TestTheNodeManagerRunsOnEveryLinuxNode(t *testing.T) {
 			daemonSet := resources.NodeManager
 			require.Equal(t, operand.Namespace, daemonSet.Namespace)
 			require.Equal(t, operand.NodeManager, daemonSet.Name)
-			// The predecessor's selector since 4.11: another one would make every upgrade recreate the DaemonSet.
-			selector := map[string]string{"infrastructure.openshift.io/cloud-node-manager": "Azure", "k8s-app": "azure-cloud-node-manager"}
+			// The predecessor's selector since 4.11. With any other, each upgrade would recreate the DaemonSet.
+			selector := map[string]string{"infrastructure.openshift.io/cloud-node-manager": "Azure",
+				"k8s-app": "azure-cloud-node-manager"}
 			require.Equal(t, &metav1.LabelSelector{MatchLabels: selector}, daemonSet.Spec.Selector)
 			require.Equal(t, selector, daemonSet.Spec.Template.Labels)
 			require.Equal(t, labels.Set(selector), operand.NodeManagerLabels())
@@ -57,7 +59,8 @@ func TestTheNodeManagerRunsOnEveryLinuxNode(t *testing.T) {
 			require.Equal(t, "registry.example.com/ocp/"+p.NodeManagerImage+"@sha256:0123", container.Image)
 			require.Contains(t, container.Args, "--node-name=$(NODE_NAME)")
 			require.Subset(t, container.Env, []corev1.EnvVar{
-				{Name: "NODE_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}},
+				{Name: "NODE_NAME",
+					ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}},
 				{Name: "KUBERNETES_SERVICE_HOST", Value: "api-int.demo.example.com"},
 				{Name: "KUBERNETES_SERVICE_PORT", Value: "6443"},
 			})
@@ -65,8 +68,8 @@ func TestTheNodeManagerRunsOnEveryLinuxNode(t *testing.T) {
 	}
 }
 
-// TestTheNodeManagerIsReplacedForWhatItReads changes one input after the other.
-func TestTheNodeManagerIsReplacedForWhatItReads(t *testing.T) {
+// TestAChangedInputReplacesTheNodeManager changes one input after the other.
+func TestAChangedInputReplacesTheNodeManager(t *testing.T) {
 	for name, tc := range map[string]struct {
 		platform string
 		change   func(*operand.Inputs)
@@ -125,8 +128,8 @@ func TestTheNodeManagerIsReplacedForWhatItReads(t *testing.T) {
 	}
 }
 
-// A credential is on every node of an Azure Stack Hub: its resource manager answers nobody without one.
-func TestOnlyRootReadsWhatTheNodeManagerLogsInWith(t *testing.T) {
+// Every node of an Azure Stack Hub has a credential, because its resource manager requires one.
+func TestOnlyRootReadsTheNodeManagersCredentials(t *testing.T) {
 	p, known := platform.ByName("azurestack")
 	require.True(t, known)
 	resources, err := operand.Render(inputs(t, p, operand.OperatorPhase()))
@@ -134,7 +137,8 @@ func TestOnlyRootReadsWhatTheNodeManagerLogsInWith(t *testing.T) {
 	var config map[string]any
 	require.NoError(t, json.Unmarshal(resources.NodeManagerConfig.Data["cloud.conf"], &config))
 	require.Equal(t, []string{
-		"aadClientId", "aadClientSecret", "cloud", "location", "resourceGroup", "resourceManagerEndpoint", "subscriptionId", "tenantId",
+		"aadClientId", "aadClientSecret", "cloud", "location", "resourceGroup", "resourceManagerEndpoint",
+		"subscriptionId", "tenantId",
 		"useInstanceMetadata", "useManagedIdentityExtension", "vmType",
 	}, slices.Sorted(maps.Keys(config)))
 	require.Equal(t, []string{"cloud.conf", "endpoints"}, slices.Sorted(maps.Keys(resources.NodeManagerConfig.Data)))
@@ -146,7 +150,8 @@ func TestOnlyRootReadsWhatTheNodeManagerLogsInWith(t *testing.T) {
 			secrets = append(secrets, volume.Secret)
 		}
 	}
-	require.Equal(t, []*corev1.SecretVolumeSource{{SecretName: "cloud-node-manager-config", DefaultMode: ptr.To[int32](0o600)}}, secrets)
+	require.Equal(t, []*corev1.SecretVolumeSource{{SecretName: "cloud-node-manager-config",
+		DefaultMode: ptr.To[int32](0o600)}}, secrets)
 	require.Zero(t, *pod.SecurityContext.RunAsUser, "nobody else reads a file of mode 0600")
 }
 

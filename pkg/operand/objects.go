@@ -45,7 +45,7 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 	if err != nil {
 		return nil, fmt.Errorf("writing the annotation %s: %w", KeptAnnotation, err)
 	}
-	// library-go merges annotations: one that is left out keeps the value of an earlier candidate.
+	// library-go merges annotations: an omitted one keeps the value of an earlier candidate.
 	podConfigMap.Annotations = map[string]string{
 		AcceptedInputAnnotation:      InputDigest(in),
 		customccm.ReloadedAnnotation: customccm.AnnotationOf(in.Custom.Reloaded),
@@ -92,7 +92,7 @@ func newSecret(name string, files []deliveredFile) *corev1.Secret {
 	return object
 }
 
-// withoutStatus is the pod as a document, without the empty status.
+// withoutStatus returns the pod as a document without the empty status.
 func withoutStatus(pod *corev1.Pod) (map[string]any, error) {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
 	if err != nil {
@@ -102,8 +102,8 @@ func withoutStatus(pod *corev1.Pod) (map[string]any, error) {
 	return object, nil
 }
 
-// installedPod is the pod as the installer reads it. It is JSON, whose texts are quoted: the installer replaces words in
-// it, and a label of REVISION would become a number in YAML.
+// installedPod returns the pod for the installer. It is JSON because its strings are quoted: the installer replaces
+// placeholders, and the label REVISION would become a number in YAML.
 func (r *Resources) installedPod() ([]byte, error) {
 	object, err := withoutStatus(r.Pod)
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *Resources) installedPod() ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// PodYAML is the static pod as people read it.
+// PodYAML returns the static pod as YAML.
 func (r *Resources) PodYAML() ([]byte, error) {
 	object, err := withoutStatus(r.Pod)
 	if err != nil {
@@ -132,8 +132,8 @@ func (r *Resources) PodYAML() ([]byte, error) {
 	return data, nil
 }
 
-// InputDigest identifies the cloud configuration, the one input in which a likely typo is judged by whether it is
-// a change. Identical bytes are never a change, whoever restarts or upgrades.
+// InputDigest returns the digest of the cloud configuration. A likely typo is rejected only in a changed cloud
+// configuration, and equal bytes are not a change, even after a restart or an upgrade.
 func InputDigest(in Inputs) string {
 	if in.delivered != nil {
 		return in.delivered.inputDigest
@@ -142,7 +142,7 @@ func InputDigest(in Inputs) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// usedCredentials is the value of CredentialsAnnotation.
+// usedCredentials returns the value of CredentialsAnnotation.
 func usedCredentials(in Inputs) string {
 	if in.delivered == nil && len(in.Credentials.Data) == 0 {
 		return ""
@@ -150,15 +150,15 @@ func usedCredentials(in Inputs) string {
 	return in.Credentials.Source
 }
 
-// UsesCredentials reports whether the candidate of this pod ConfigMap, nil if there is none, was accepted with keys of
-// the Secret that source names.
+// UsesCredentials reports whether the candidate of this pod ConfigMap was accepted with keys of the Secret source.
+// podConfigMap may be nil.
 func UsesCredentials(podConfigMap *corev1.ConfigMap, source string) bool {
 	return podConfigMap != nil && podConfigMap.Annotations[CredentialsAnnotation] == source
 }
 
-// CopiesMatch returns nil if the given objects are one whole candidate, the one whose digest the pod's ConfigMap
-// among them carries. Their names end in "-<revision>", or in nothing when revision is 0. Objects that do not
-// belong to a candidate are passed over.
+// CopiesMatch returns nil if the objects are a complete candidate: they must match the digest in their pod's ConfigMap.
+// Their names have the suffix "-<revision>", or none if revision is 0. Objects that do not belong to a candidate are
+// ignored.
 func CopiesMatch(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revision int32) error {
 	suffix := ""
 	if revision != 0 {
@@ -175,13 +175,13 @@ func CopiesMatch(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revis
 	// The pod's ConfigMap is the first of Delivered.
 	stated := configMaps[0].Data[digestKey]
 	if actual := digest(configMaps, secrets, suffix); actual != stated {
-		return fmt.Errorf("the objects have digest %q, but configmap/%s says %q: the candidate is not applied completely",
+		return fmt.Errorf("the objects have digest %q, but configmap/%s has %q: the candidate is not applied completely",
 			actual, PodConfigMap+suffix, stated)
 	}
 	return nil
 }
 
-// DigestOf returns the digest of the candidate, or of the revision, that this pod ConfigMap belongs to.
+// DigestOf returns the digest of the candidate or revision of this pod ConfigMap.
 func DigestOf(podConfigMap *corev1.ConfigMap) string { return podConfigMap.Data[digestKey] }
 
 // TokensOf returns the federated tokens that the candidate of this pod ConfigMap needs.
@@ -189,7 +189,8 @@ func TokensOf(podConfigMap *corev1.ConfigMap) ([]clouds.Token, error) {
 	var tokens []clouds.Token
 	if text := podConfigMap.Annotations[TokensAnnotation]; text != "" {
 		if err := json.Unmarshal([]byte(text), &tokens); err != nil {
-			return nil, fmt.Errorf("annotation %s of configmap/%s in %s: %w", TokensAnnotation, podConfigMap.Name, podConfigMap.Namespace, err)
+			return nil, fmt.Errorf("annotation %s of configmap/%s in %s: %w", TokensAnnotation, podConfigMap.Name,
+				podConfigMap.Namespace, err)
 		}
 	}
 	return tokens, nil
@@ -209,8 +210,8 @@ func pick[T any](kind Kind, objects []T, nameOf func(T) string, suffix string) (
 	return picked, nil
 }
 
-// digest covers kind, name and data of every object, whatever their order. The suffix is no part of a name, and the
-// pod's ConfigMap is covered without the digest that it carries.
+// digest returns the digest of kind, name and data of every object, independent of their order. It excludes the suffix
+// of a name, and the digest in the pod's ConfigMap.
 func digest(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, suffix string) string {
 	var lines []string
 	add := func(kind Kind, name, key string, data []byte) {
@@ -232,7 +233,7 @@ func digest(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, suffix str
 	slices.Sort(lines)
 	hash := sha256.New()
 	for _, line := range lines {
-		// A hash does not fail.
+		// Writing to a hash never fails.
 		_, _ = io.WriteString(hash, line)
 	}
 	return "sha256:" + hex.EncodeToString(hash.Sum(nil))

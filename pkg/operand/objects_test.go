@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// candidate is a rendered candidate as the API would hold it, with every name ending in suffix.
+// candidate returns a rendered candidate with the suffix at each name, as in the API.
 func candidate(t *testing.T, suffix string) ([]*corev1.ConfigMap, []*corev1.Secret) {
 	t.Helper()
 	openstack, _ := platform.ByName("openstack")
@@ -47,14 +47,15 @@ func TestCopiesMatch(t *testing.T) {
 			change: func(cms []*corev1.ConfigMap, secrets []*corev1.Secret) ([]*corev1.ConfigMap, []*corev1.Secret) {
 				return cms, secrets[1:]
 			},
-			want: "secret/cloud-config-7 in openshift-cloud-controller-manager does not exist: the candidate is not applied completely",
+			want: "secret/cloud-config-7 in openshift-cloud-controller-manager does not exist: the candidate is not " +
+				"applied completely",
 		},
 		"an object of another candidate does not match": {
 			change: func(cms []*corev1.ConfigMap, secrets []*corev1.Secret) ([]*corev1.ConfigMap, []*corev1.Secret) {
 				secrets[0].Data["cloud.conf"] = []byte("[Global]\n")
 				return cms, secrets
 			},
-			want: "configmap/cloud-controller-manager-pod says",
+			want: "configmap/cloud-controller-manager-pod has",
 		},
 		"an additional key does not match": {
 			change: func(cms []*corev1.ConfigMap, secrets []*corev1.Secret) ([]*corev1.ConfigMap, []*corev1.Secret) {
@@ -96,12 +97,13 @@ func TestEveryRevisionedObjectIsRendered(t *testing.T) {
 	for _, o := range secrets {
 		secretNames = append(secretNames, o.Name)
 	}
-	require.Equal(t, []string{"cloud-config", "trusted-ca", "kubeconfigs", "cloud-controller-manager-pod"}, configMapNames,
-		"the pod comes last: whoever applies in this order leaves a half-applied candidate recognisable")
+	require.Equal(t, []string{"cloud-config", "trusted-ca", "kubeconfigs", "cloud-controller-manager-pod"},
+		configMapNames,
+		"the pod comes last, so that an incomplete candidate does not match its digest")
 	require.Equal(t, []string{"cloud-config", "cloud-credentials", "cert-syncer-token"}, secretNames)
 }
 
-func TestWhatMakesAnotherRevision(t *testing.T) {
+func TestOnlyARevisionedChangeMakesARevision(t *testing.T) {
 	openstack, _ := platform.ByName("openstack")
 	base := inputs(t, openstack, operand.OperatorPhase())
 	first, err := operand.Render(base)
@@ -134,15 +136,18 @@ func TestWhatMakesAnotherRevision(t *testing.T) {
 	})
 }
 
-func TestAPodSaysWhoseCredentialsItUses(t *testing.T) {
+func TestAPodConfigMapNamesItsCredentials(t *testing.T) {
 	openstack, _ := platform.ByName("openstack")
 	in := inputs(t, openstack, operand.OperatorPhase())
 	for name, tc := range map[string]struct {
 		change func(*operand.Inputs)
 		uses   bool
 	}{
-		"with keys":    {change: func(*operand.Inputs) {}, uses: true},
-		"without keys": {change: func(in *operand.Inputs) { in.Platform, in.Credentials.Data = withoutCredentials(in.Platform), nil }},
+		"with keys": {change: func(*operand.Inputs) {}, uses: true},
+		"without keys": {change: func(in *operand.Inputs) {
+			in.Platform,
+				in.Credentials.Data = withoutCredentials(in.Platform), nil
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := in
@@ -157,20 +162,20 @@ func TestAPodSaysWhoseCredentialsItUses(t *testing.T) {
 	require.False(t, operand.UsesCredentials(nil, in.Credentials.Source), "there is no candidate")
 }
 
-// withoutCredentials is a platform that rewrites nothing and so needs no credentials.
+// withoutCredentials returns a platform that needs no credentials, because it rewrites nothing.
 func withoutCredentials(p platform.Platform) platform.Platform {
 	p.Rewrite = external.Rewrite
 	return p
 }
 
-func TestWhatIsEmptyIsNotRendered(t *testing.T) {
+func TestEmptyInputsAreNotRendered(t *testing.T) {
 	openstack, _ := platform.ByName("openstack")
 	in := inputs(t, openstack, operand.OperatorPhase())
 	in.CloudConfig.CABundle = nil
 	in.CloudConfig.Data = []byte("[Global]\nregion = regionOne\n")
 	in.Overrides = []byte(`{"servingInfo": {"minTLSVersion": "VersionTLS12", "cipherSuites": []}, "extendedArguments": {"tls-cipher-suites": ["A"]}}`)
 	r := rendered(t, in)
-	require.Equal(t, "A", r.flags()["tls-cipher-suites"], "no suites are no reason to override those of the configuration")
+	require.Equal(t, "A", r.flags()["tls-cipher-suites"], "an empty list does not override the configured suites")
 	for _, o := range r.ConfigMaps {
 		if o.Name == operand.CloudConfigConfigMap {
 			require.Empty(t, o.Data)

@@ -1,9 +1,9 @@
 // Package operand renders everything that a node needs to run the cloud-controller-manager: the static pod and
-// the objects whose files it reads.
+// the objects with the files that it reads.
 //
-// Render is the one rendering path: the operator and the bootstrap node give it different phase overlays and nothing
-// else. It has no clients, clock, environment or disk, and the same inputs give the same bytes. It is also the one
-// check: what it refuses reaches no node.
+// Render is the one rendering path. The operator and the bootstrap node differ only in the phase overlay. Render uses
+// no clients, clock, environment or disk, and equal inputs produce equal bytes. It also makes the only check of the
+// inputs: what it rejects never reaches a node.
 package operand
 
 import (
@@ -20,37 +20,36 @@ import (
 )
 
 const (
-	// Namespace is where the operand, its sources and its lease live.
+	// Namespace is the namespace of the operand, its sources and its lease.
 	Namespace = "openshift-cloud-controller-manager"
 
 	// Name is the name of the operand, of its static pod, of its main container and of its version in
 	// ClusterOperator. The mirror pods are called Name-<node>.
 	Name = "cloud-controller-manager"
 
-	// AcceptedInputsSecret is the Secret in Namespace that keeps the bytes of the inputs that were accepted last. It reaches
-	// no node.
+	// AcceptedInputsSecret is the Secret in Namespace with the last accepted inputs. It is not delivered to nodes.
 	AcceptedInputsSecret = "accepted-inputs"
 
-	// Lease is the Lease in Namespace that the leading cloud-controller-manager renews, where the platform names no other.
+	// Lease is the Lease in Namespace that the leading cloud-controller-manager renews.
 	Lease = "cloud-controller-manager"
 
-	// TokensAnnotation on the pod ConfigMap holds Resources.Tokens as JSON: what has to be in the Secret cloud-tokens before
-	// the pod is installed.
+	// TokensAnnotation on the pod ConfigMap holds Resources.Tokens as JSON. The Secret cloud-tokens must have these
+	// tokens before the pod is installed.
 	TokensAnnotation = "cloud-controller-manager.openshift.io/cloud-tokens"
 
-	// KeptAnnotation on the pod ConfigMap holds Result.Kept of the cloud configuration as JSON. It is always written: an
-	// annotation that is missing from an update would stay.
+	// KeptAnnotation on the pod ConfigMap holds Result.Kept of the cloud configuration as JSON. It is always written,
+	// because an update does not remove omitted annotations.
 	KeptAnnotation = "cloud-controller-manager.openshift.io/kept-settings"
 
-	// RenderedByAnnotation on the pod ConfigMap and on the DaemonSet holds RenderedBy. It is in no revision's data and in no
-	// pod: an upgrade that changes nothing else rolls nothing out.
+	// RenderedByAnnotation on the pod ConfigMap and on the DaemonSet holds RenderedBy. It is not part of a revision's
+	// data or of a pod, so an upgrade that changes nothing else causes no rollout.
 	RenderedByAnnotation = "cloud-controller-manager.openshift.io/rendered-by"
 
 	// AcceptedInputAnnotation on the pod ConfigMap records InputDigest of the inputs that were accepted.
 	AcceptedInputAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
 
-	// CredentialsAnnotation on the pod ConfigMap holds the Source of the Credentials that were accepted, empty if they had
-	// no keys. A platform whose credentials are optional does not lose them when the Secret vanishes.
+	// CredentialsAnnotation on the pod ConfigMap holds the Source of the accepted Credentials, empty if they had no
+	// keys. It shows that an optional Secret existed and was deleted.
 	CredentialsAnnotation = "cloud-controller-manager.openshift.io/accepted-credentials"
 )
 
@@ -60,20 +59,19 @@ func RenderedBy(version, operatorImage string) string { return version + " " + o
 
 // Inputs is everything that Render reads. It is not modified.
 type Inputs struct {
-	// Version is that of the release payload that renders; it is recorded in RenderedByAnnotation.
+	// Version is the version of the operator's release payload. RenderedByAnnotation records it.
 	Version string
 
 	// Phase is the overlay for the place where the pod will run.
 	Phase Phase
 
-	// Platform is a managed platform; Render refuses another.
+	// Platform must be a managed platform.
 	Platform platform.Platform
 
-	// Config is the merged observed configuration, as YAML or JSON without the defaults, which Render adds
-	// underneath.
+	// Config is the merged observed configuration in YAML or JSON. Render adds the defaults.
 	Config []byte
 
-	// Overrides is spec.unsupportedConfigOverrides, laid over Config; empty at bootstrap.
+	// Overrides is spec.unsupportedConfigOverrides, which is merged over Config. It is empty at bootstrap.
 	Overrides []byte
 
 	Images Images
@@ -84,129 +82,129 @@ type Inputs struct {
 	// Credentials is the Secret with the cloud credentials.
 	Credentials Credentials
 
-	// Custom is what the Secrets of spec.custom deliver; Credentials are its CustomCredentials.
+	// Custom has the data of the Secrets in spec.custom. Credentials are its CustomCredentials.
 	Custom customccm.Secrets
 
-	// Trust is what is trusted besides: the Proxy's trusted CA and the system's bundle, in this order.
+	// Trust has the other trusted CAs: the Proxy's trusted CA and the system's bundle, in this order.
 	Trust []TrustSource
 
-	// Identity is how the pod reaches the API. It is nil where the phase brings a kubeconfig of its own.
+	// Identity has the pod's credentials for the API. It is nil if the phase has its own kubeconfig.
 	Identity *Identity
 
-	// ForceRedeploymentReason is spec.forceRedeploymentReason: another text makes another revision.
+	// ForceRedeploymentReason is spec.forceRedeploymentReason. A new value makes a new revision.
 	ForceRedeploymentReason string
 
-	// First tells that nothing has been accepted in this cluster yet.
+	// First reports whether no input has been accepted in this cluster yet.
 	First bool
 
-	// Kept is what KeptAnnotation of the last accepted candidate says.
+	// Kept is the value of KeptAnnotation of the last accepted candidate.
 	Kept map[string]string
 
-	// Policy tells whether a likely typo in the cloud configuration refuses the candidate.
+	// Policy defines whether a likely typo in the cloud configuration rejects the candidate.
 	Policy diagnostic.Policy
 
-	// delivered is the revision whose cloud configuration and credentials are delivered again, in the place of those above.
+	// delivered is the revision whose cloud configuration and credentials replace those above, nil if none.
 	delivered *Revision
 }
 
 // Images are pull specifications.
 type Images struct {
-	// Operand is the platform's cloud-controller-manager; what spec.custom says comes first.
+	// Operand is the platform's cloud-controller-manager. The image in spec.custom takes precedence.
 	Operand string
-	// NodeManager is the platform's cloud-node-manager; empty where there is none.
+	// NodeManager is the platform's cloud-node-manager, empty if the platform has none.
 	NodeManager string
-	// Operator is this operator, whose binary is the cert-syncer.
+	// Operator is this operator's image, which also runs the cert-syncer.
 	Operator string
-	// Source is where they were looked for, for example
+	// Source is the object or flag that should name the images, for example
 	// "deployment/cluster-cloud-controller-manager-operator in openshift-cloud-controller-manager-operator".
 	Source string
 }
 
-// CloudConfig is the user's cloud configuration and where it comes from.
+// CloudConfig is the user's cloud configuration with its source.
 type CloudConfig struct {
 	// Source is the object or file that the user edits, for example
 	// "configmap/cloud-provider-config in openshift-config".
 	Source string
 	// Key is the key that holds Data.
 	Key string
-	// Data is nil when the object or the key is missing.
+	// Data is nil if the object or the key does not exist.
 	Data []byte
-	// CABundle is ca-bundle.pem beside it, nil when there is none.
+	// CABundle is the value of the object's key ca-bundle.pem, nil if it does not exist.
 	CABundle []byte
-	// Keys is what else stands beside it, by key.
+	// Keys has the values of the object's other keys.
 	Keys map[string][]byte
-	// Problem says why Data is nil and what to do; empty means that there is simply none.
-	Problem string
+	// Diagnostic is the message that explains why Data is nil. It is empty if no cloud configuration is expected.
+	Diagnostic string
 }
 
-// Credentials is the data of the credentials Secret and where it comes from.
+// Credentials is the data of the credentials Secret with its source.
 type Credentials struct {
 	// Source is the object or file, for example
 	// "secret/openstack-cloud-credentials in openshift-cloud-controller-manager".
 	Source string
-	// Data is nil when the Secret is missing.
+	// Data is nil if the Secret does not exist.
 	Data map[string][]byte
-	// Unknown tells that nobody knows whether there is one, as in an offline check.
+	// Unknown means that the Secret may exist, but was not given, as in an offline check.
 	Unknown bool
-	// Sources are the objects that single keys come from, where they are not all from Source.
+	// Sources has the object of each key if the keys come from several objects.
 	Sources map[string]string
 }
 
-// sourceOf is the object that a key comes from.
+// sourceOf returns the object that has the key.
 func (c Credentials) sourceOf(key string) string { return cmp.Or(c.Sources[key], c.Source) }
 
 // TrustSource is one PEM bundle of the trusted CAs.
 type TrustSource struct {
 	// Source is the object or file, for example "configmap/user-ca-bundle in openshift-config".
 	Source string
-	// Key is the key that holds Data; empty for a plain file.
+	// Key is the key that holds Data, empty for a plain file.
 	Key  string
 	Data []byte
-	// Problem says why Data is missing and what to do; the source is then reported and left out.
-	Problem string
+	// Diagnostic is the message that explains why Data is missing. Render then reports and omits the source.
+	Diagnostic string
 }
 
-// Identity is how the static pod reaches the API, at the configuration's apiServerInternalURI.
+// Identity has the static pod's credentials for the API at the configuration's apiServerInternalURI.
 type Identity struct {
-	// CABundle is the CA of the API server, PEM.
+	// CABundle is the API server's CA in PEM.
 	CABundle []byte
 	// CertSyncerToken is the bearer token of the cert-syncer's ServiceAccount.
 	CertSyncerToken []byte
 }
 
-// Resources is a complete candidate: all of it is applied, or none.
+// Resources is a complete candidate. Either all of it is applied, or nothing.
 type Resources struct {
 	// Pod is the static pod. The ConfigMap PodConfigMap holds it as pod.yaml.
 	Pod *corev1.Pod
 
-	// ConfigMaps and Secrets are the revisioned objects in the order of Delivered, the pod's ConfigMap last:
-	// whoever applies them in this order leaves a half-applied candidate recognisable by its digest.
+	// ConfigMaps and Secrets are the revisioned objects in the order of Delivered, but with the pod's ConfigMap last.
+	// Applied in this order, an incomplete candidate does not match its digest.
 	ConfigMaps []*corev1.ConfigMap
 	Secrets    []*corev1.Secret
 
-	// Files are the same contents as single files, for a phase that delivers files instead of objects.
+	// Files are set instead of the objects in a phase that delivers files.
 	Files []File
 
 	// Config is the merged configuration that the pod was rendered from, as YAML.
 	Config []byte
 
-	// NodeManager is the DaemonSet that goes with the pod; nil where the platform has none and in a phase that delivers
-	// files.
+	// NodeManager is the DaemonSet of the cloud-node-manager. It is nil if the platform has none, and in a phase that
+	// delivers files.
 	NodeManager *appsv1.DaemonSet
 
-	// NodeManagerConfig is the Secret that NodeManager reads; nil where it reads none.
+	// NodeManagerConfig is the Secret that NodeManager reads, nil if it reads none.
 	NodeManagerConfig *corev1.Secret
 
-	// Tokens are the federated tokens that the pod needs. The pod's ConfigMap carries them in TokensAnnotation.
+	// Tokens are the federated tokens that the pod needs. The pod's ConfigMap has them in TokensAnnotation.
 	Tokens []clouds.Token
 
-	// Kept are the user's values that do not count yet. The pod's ConfigMap carries them in KeptAnnotation.
+	// Kept are the user's values that are not in effect yet. The pod's ConfigMap has them in KeptAnnotation.
 	Kept map[string]string
 
-	// Digest covers the data of every revisioned object; the pod's ConfigMap carries it.
+	// Digest covers the data of every revisioned object. The pod's ConfigMap holds it.
 	Digest string
 
-	// Warnings are remarks on inputs that were accepted all the same.
+	// Warnings are the warnings about accepted inputs.
 	Warnings []diagnostic.Diagnostic
 }
 
@@ -214,37 +212,29 @@ type Resources struct {
 type File struct {
 	// Name is flat and unique, for example "cloud-controller-manager-secret-cloud-config-cloud.conf".
 	Name string
-	// Secret tells that the file belongs among the secrets, mode 0600.
+	// Secret reports whether the file must be written to the secrets' directory with mode 0600.
 	Secret bool
 	Data   []byte
 }
 
-// Checked is what Check found.
+// Checked is the result of Check.
 type Checked struct {
-	// Cloud is the cloud configuration as the cloud-controller-manager will get it. It holds nothing but findings when the
-	// platform's own check refuses it.
+	// Cloud is the cloud configuration that the cloud-controller-manager gets. It has only diagnostics if the
+	// platform's check rejects the configuration.
 	Cloud clouds.Result
-	// Problems are what Render refuses the inputs for.
-	Problems []diagnostic.Diagnostic
-	// Warnings are remarks on inputs that are accepted all the same.
+	// Diagnostics are the errors for which Render rejects the inputs.
+	Diagnostics []diagnostic.Diagnostic
+	// Warnings do not reject the inputs.
 	Warnings []diagnostic.Diagnostic
-	// Changes are the places of the inputs that the cloud-controller-manager gets differently, each with the reason as its
-	// message. Those that the user should know of are among Warnings too.
+	// Changes explain each difference between the inputs and what the cloud-controller-manager gets. Warnings repeats
+	// those that the user should know.
 	Changes []diagnostic.Diagnostic
-}
-
-// InputError is what Render returns when it refuses its inputs.
-type InputError struct {
-	// Problems are all that were found, never none.
-	Problems []diagnostic.Diagnostic
-	// Warnings are what would have been accepted with a remark.
-	Warnings []diagnostic.Diagnostic
 }
 
 // config is the decoded configuration together with its bytes.
 type config struct {
 	*operandconfig.Config
 	yaml []byte
-	// overridesCustom says that the overrides change spec.custom.
+	// overridesCustom reports whether the overrides change spec.custom.
 	overridesCustom bool
 }

@@ -5,31 +5,29 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bootstrap"
 )
 
-// Phase is the overlay for the place where the static pod runs. A phase is data: Render has no other way to tell
-// one from another.
+// Phase is the overlay for the place where the static pod runs. A phase is data: Render does not check which one it is.
 type Phase struct {
-	// Name tells the phase in errors and golden files.
+	// Name identifies the phase in errors and golden files.
 	Name string
 
-	// Config is laid over the defaults and the platform's configuration and under the observed one. YAML.
+	// Config is merged over the defaults and the platform's configuration and below the observed one, in YAML.
 	Config []byte
 
-	// PodPatch is a strategic merge patch over the base pod and the platform's patch. YAML.
+	// PodPatch is a strategic merge patch in YAML. It is applied after the platform's patch.
 	PodPatch []byte
 
-	// FixedArguments are flags that spec.custom has no say in.
+	// FixedArguments are the flags that spec.custom cannot change.
 	FixedArguments []string
 
-	// Files delivers the revisioned objects as single files; nil where library-go's installer writes folders of
-	// objects.
+	// Files makes Render deliver single files instead of objects. It is nil if the installer writes the files.
 	Files *FileLayout
 }
 
-// FileLayout is where single files will be on the node.
+// FileLayout defines the paths of single files on the node.
 type FileLayout struct {
-	// SecretsDir and ConfigDir are folders on the host.
+	// SecretsDir and ConfigDir are directories on the host.
 	SecretsDir, ConfigDir string
-	// Prefix makes the file names unique in folders that are shared with other components.
+	// Prefix makes the file names unique in directories that other components share.
 	Prefix string
 }
 
@@ -42,14 +40,14 @@ func OperatorPhase() Phase {
 	}
 }
 
-// BootstrapPhase is the phase of the static pod on the bootstrap node. cluster-bootstrap fills both folders before
-// any static pod starts and removes the one with secrets at the end.
+// BootstrapPhase is the phase of the static pod on the bootstrap node. cluster-bootstrap writes both directories before
+// any static pod starts, and removes the one with secrets at the end.
 func BootstrapPhase() Phase {
 	return Phase{
 		Name:     "bootstrap",
 		Config:   bootstrap.Config(),
 		PodPatch: bootstrap.PodPatch(),
-		// Whoever brings a cloud-controller-manager cannot make it do more on the bootstrap node than initialise nodes.
+		// On the bootstrap node, a custom cloud-controller-manager only initializes nodes.
 		FixedArguments: []string{"authentication-skip-lookup", "controllers", "leader-elect"},
 		Files: &FileLayout{
 			SecretsDir: "/etc/kubernetes/bootstrap-secrets",

@@ -23,14 +23,16 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// TestThePlatformsAreDocumented generates docs/platforms.md from the registry, the assets, and what becomes of each platform's
-// fixture.
+// TestThePlatformsAreDocumented generates docs/platforms.md from the registry, the assets and the rendered fixture of
+// each platform.
 func TestThePlatformsAreDocumented(t *testing.T) {
 	var out bytes.Buffer
 	out.WriteString(platformsIntroduction)
 	for _, p := range managed() {
-		fmt.Fprintf(&out, "| [%s](#%s) | %s | %s | %s | %s | %s | %s |\n", p.Name, p.Name, strings.Join(infrastructuresOf(t, p), "; "),
-			cmp.Or(code(p.Image), "`spec.custom.image`"), configFormat(t, p), credentialsOf(p), tokensOf(t, p), cmp.Or(code(p.NodeManagerImage), "–"))
+		fmt.Fprintf(&out, "| [%s](#%s) | %s | %s | %s | %s | %s | %s |\n", p.Name, p.Name,
+			strings.Join(infrastructuresOf(t, p), "; "),
+			cmp.Or(code(p.Image), "`spec.custom.image`"), configFormat(t, p), credentialsOf(p), tokensOf(t, p),
+			cmp.Or(code(p.NodeManagerImage), "–"))
 	}
 	fmt.Fprintf(&out, "| none | %s | – | – | – | – | – |\n", strings.Join(unmanagedTypes(t), ", "))
 	for _, p := range managed() {
@@ -60,7 +62,7 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-// infrastructure is one that the API allows, with what makes it special.
+// infrastructure is an Infrastructure that the API allows, with its special case.
 type infrastructure struct {
 	label  string
 	status configv1.PlatformStatus
@@ -71,14 +73,18 @@ func infrastructures() []infrastructure {
 	var all []infrastructure
 	for _, platformType := range []configv1.PlatformType{
 		configv1.AWSPlatformType, configv1.GCPPlatformType, configv1.IBMCloudPlatformType, configv1.PowerVSPlatformType,
-		configv1.VSpherePlatformType, configv1.NutanixPlatformType, configv1.OpenStackPlatformType, configv1.AlibabaCloudPlatformType,
-		configv1.NonePlatformType, configv1.BareMetalPlatformType, configv1.LibvirtPlatformType, configv1.OvirtPlatformType,
+		configv1.VSpherePlatformType, configv1.NutanixPlatformType, configv1.OpenStackPlatformType,
+		configv1.AlibabaCloudPlatformType,
+		configv1.NonePlatformType, configv1.BareMetalPlatformType, configv1.LibvirtPlatformType,
+		configv1.OvirtPlatformType,
 		configv1.KubevirtPlatformType, configv1.EquinixMetalPlatformType,
 	} {
-		all = append(all, infrastructure{label: string(platformType), status: configv1.PlatformStatus{Type: platformType}})
+		all = append(all, infrastructure{label: string(platformType),
+			status: configv1.PlatformStatus{Type: platformType}})
 	}
 	azure := func(cloud configv1.AzureCloudEnvironment) configv1.PlatformStatus {
-		return configv1.PlatformStatus{Type: configv1.AzurePlatformType, Azure: &configv1.AzurePlatformStatus{CloudName: cloud}}
+		return configv1.PlatformStatus{Type: configv1.AzurePlatformType,
+			Azure: &configv1.AzurePlatformStatus{CloudName: cloud}}
 	}
 	waiting := configv1.PlatformStatus{Type: configv1.ExternalPlatformType, External: &configv1.ExternalPlatformStatus{
 		CloudControllerManager: configv1.CloudControllerManagerStatus{State: configv1.CloudControllerManagerExternal},
@@ -87,7 +93,8 @@ func infrastructures() []infrastructure {
 		infrastructure{label: "Azure", status: azure(configv1.AzurePublicCloud)},
 		infrastructure{label: "Azure with the cloud AzureStackCloud", status: azure(configv1.AzureStackCloud)},
 		infrastructure{label: "External without a cloud-controller-manager, or without `spec.custom`", status: waiting},
-		infrastructure{label: "External with `spec.custom.image`", status: waiting, custom: &operatorv1.CustomCloudControllerManager{Image: "image"}},
+		infrastructure{label: "External with `spec.custom.image`", status: waiting,
+			custom: &operatorv1.CustomCloudControllerManager{Image: "image"}},
 		infrastructure{label: "External with `spec.custom.platform` DigitalOcean", status: waiting,
 			custom: &operatorv1.CustomCloudControllerManager{Platform: operatorv1.CustomDigitalOcean, Image: "image"}},
 		infrastructure{label: "External with `spec.custom.platform` AlibabaCloud", status: waiting,
@@ -100,7 +107,8 @@ func infrastructuresOf(t *testing.T, p platform.Platform) []string {
 	t.Helper()
 	var labels []string
 	for _, i := range infrastructures() {
-		found, err := platform.Of(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: &i.status}}, i.custom)
+		infrastructure := &configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: &i.status}}
+		found, err := platform.Of(infrastructure, i.custom)
 		require.NoError(t, err)
 		if found.Name == p.Name {
 			labels = append(labels, i.label)
@@ -157,7 +165,7 @@ func credentialsOf(p platform.Platform) string {
 	return text
 }
 
-// fixture is what the platform's function makes of its fixture, with the credentials in that folder.
+// fixture returns the rewritten fixture of the platform, with the credentials in that directory.
 func fixture(t *testing.T, p platform.Platform, credentials string) clouds.Result {
 	t.Helper()
 	in := inputs(t, p, operand.OperatorPhase())
@@ -166,9 +174,11 @@ func fixture(t *testing.T, p platform.Platform, credentials string) clouds.Resul
 	require.NoError(t, err)
 	observed.Cluster.Name = observed.InfrastructureName
 	result := p.Rewrite(clouds.Source{
-		Config: in.CloudConfig.Data, Keys: in.CloudConfig.Keys, Credentials: in.Credentials.Data, CABundle: in.CloudConfig.CABundle, Cluster: observed.Cluster,
+		Config: in.CloudConfig.Data, Keys: in.CloudConfig.Keys, Credentials: in.Credentials.Data,
+		CABundle: in.CloudConfig.CABundle, Cluster: observed.Cluster,
 		Paths: clouds.Paths{
-			Config: "cloud-config", Credentials: "cloud-credentials", Tokens: "cloud-tokens", CABundle: "cloud-config/ca-bundle.pem", Kubeconfig: "cloud-controller-manager.kubeconfig",
+			Config: "cloud-config", Credentials: "cloud-credentials", Tokens: "cloud-tokens",
+			CABundle: "cloud-config/ca-bundle.pem", Kubeconfig: "cloud-controller-manager.kubeconfig",
 		},
 	})
 	require.Empty(t, result.Errors(diagnostic.Strict), "%s with %s", p.Name, credentials)
@@ -258,7 +268,7 @@ func codes(texts []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// environment lists the variables that not every platform has.
+// environment returns the variables that only some platforms have.
 func environment(container corev1.Container) string {
 	var names []string
 	for _, variable := range container.Env {

@@ -13,13 +13,13 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 )
 
-// The words that the assets use for an image.
+// The placeholders for images in the assets.
 const (
 	operandImage  = "operand"
 	operatorImage = "operator"
 )
 
-// basePod lays the platform's patch and the phase's over the base pod.
+// basePod returns the base pod with the patches of the platform and the phase.
 func basePod(in Inputs) (*corev1.Pod, error) {
 	platformPatch, err := platformAsset(in.Platform.Name, "pod-patch.yaml")
 	if err != nil {
@@ -32,7 +32,7 @@ func basePod(in Inputs) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// containersWith names the containers of the base pod that run from an image.
+// containersWith returns the names of the containers of the base pod with an image.
 func containersWith(pod *corev1.Pod, image string) []string {
 	var names []string
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
@@ -43,7 +43,7 @@ func containersWith(pod *corev1.Pod, image string) []string {
 	return names
 }
 
-// buildPod puts into the base pod what the configuration says.
+// buildPod applies the configuration to the base pod.
 func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*corev1.Pod, error) {
 	if err := setImages(pod, in.Images); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func buildPod(in Inputs, pod *corev1.Pod, c *config, files []deliveredFile) (*co
 	container.Args = arguments(c)
 	customCCM(in, c).Overlay(container)
 	for _, variable := range proxyEnv(c) {
-		// A variable of spec.custom wins.
+		// A variable of spec.custom takes precedence.
 		if !slices.ContainsFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == variable.Name }) {
 			container.Env = append(container.Env, variable)
 		}
@@ -73,8 +73,8 @@ func operandContainer(pod *corev1.Pod) *corev1.Container {
 	return &pod.Spec.Containers[slices.IndexFunc(pod.Spec.Containers, isOperand)]
 }
 
-// mountsNamedBy returns those of the operand's mounts that an init container's arguments name a file of: a platform's init
-// container prepares what the operand reads, and sees no other file.
+// mountsNamedBy returns the operand's mounts that appear in an init container's arguments. A platform's init container
+// prepares files for the operand, and gets only the mounts that it needs.
 func mountsNamedBy(init *corev1.Container, mounts []corev1.VolumeMount) []corev1.VolumeMount {
 	var named []corev1.VolumeMount
 	for _, mount := range mounts {
@@ -88,7 +88,7 @@ func mountsNamedBy(init *corev1.Container, mounts []corev1.VolumeMount) []corev1
 	return named
 }
 
-// proxyEnv is how the operand reaches its cloud through the cluster's proxy.
+// proxyEnv returns the environment variables of the cluster's proxy.
 func proxyEnv(c *config) []corev1.EnvVar {
 	var env []corev1.EnvVar
 	for _, name := range sortedKeys(c.Proxy) {
@@ -97,8 +97,8 @@ func proxyEnv(c *config) []corev1.EnvVar {
 	return env
 }
 
-// merge applies strategic merge patches in order and decodes the outcome strictly into an empty object of its type, so that
-// a misspelt field of a patch is an error.
+// merge applies strategic merge patches in order and decodes the result strictly into the empty object into, so that a
+// misspelled field of a patch is an error.
 func merge(what string, into any, base []byte, patches ...[]byte) error {
 	merged, err := yaml.YAMLToJSONStrict(base)
 	if err != nil {
@@ -122,14 +122,15 @@ func merge(what string, into any, base []byte, patches ...[]byte) error {
 	return nil
 }
 
-// setImages replaces the two words that the assets use for an image.
+// setImages replaces the assets' placeholders for images.
 func setImages(pod *corev1.Pod, images Images) error {
 	specs := map[string]string{operandImage: images.Operand, operatorImage: images.Operator}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			spec, known := specs[containers[i].Image]
 			if !known {
-				return fmt.Errorf("container %s has image %q, which is neither operand nor operator", containers[i].Name, containers[i].Image)
+				return fmt.Errorf("container %s has image %q, which is neither operand nor operator",
+					containers[i].Name, containers[i].Image)
 			}
 			containers[i].Image = spec
 		}
@@ -137,7 +138,7 @@ func setImages(pod *corev1.Pod, images Images) error {
 	return nil
 }
 
-// arguments are the operand's flags, sorted, so that the same configuration is the same bytes.
+// arguments returns the operand's flags, sorted, so that equal configurations produce equal bytes.
 func arguments(c *config) []string {
 	flags := map[string][]string{}
 	for name, values := range c.ExtendedArguments {
@@ -146,7 +147,7 @@ func arguments(c *config) []string {
 	if c.ServingInfo.MinTLSVersion != "" {
 		flags["tls-min-version"] = []string{c.ServingInfo.MinTLSVersion}
 	}
-	// Go does not let anyone choose the suites of TLS 1.3, and the flag refuses an empty list.
+	// Go does not support a choice of cipher suites for TLS 1.3, and the flag rejects an empty list.
 	if len(c.ServingInfo.CipherSuites) > 0 && c.ServingInfo.MinTLSVersion != "VersionTLS13" {
 		flags["tls-cipher-suites"] = c.ServingInfo.CipherSuites
 	}
@@ -170,8 +171,8 @@ func arguments(c *config) []string {
 	return args
 }
 
-// enabledGates are the enabled feature gates that the platform's cloud-controller-manager knows. One that is off is not
-// named: that is its default.
+// enabledGates returns the enabled feature gates that the platform's cloud-controller-manager knows. Disabled gates are
+// omitted, because that is their default.
 func enabledGates(c *config) []string {
 	var gates []string
 	for _, gate := range c.FeatureGates {

@@ -19,8 +19,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
-// Render makes a complete candidate out of in. It returns an *InputError with everything that is wrong when it
-// refuses the inputs; any other error is a defect of the assets.
+// Render returns a complete candidate. It returns an *InputError with all errors if it rejects the inputs. Any other
+// error is a defect of the assets.
 func Render(in Inputs) (*Resources, error) {
 	if !in.Platform.Managed() {
 		return nil, fmt.Errorf("platform %q has no cloud-controller-manager to render", in.Platform.Name)
@@ -42,7 +42,8 @@ func Render(in Inputs) (*Resources, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
 	}
-	resources := &Resources{Pod: pod, Config: config.yaml, Tokens: checked.cloud.Tokens, Kept: checked.cloud.Kept, Warnings: checked.warnings}
+	resources := &Resources{Pod: pod, Config: config.yaml, Tokens: checked.cloud.Tokens, Kept: checked.cloud.Kept,
+		Warnings: checked.warnings}
 	if in.Phase.Files != nil {
 		resources.Files = in.Phase.Files.files(files)
 		return resources, nil
@@ -58,7 +59,7 @@ func Render(in Inputs) (*Resources, error) {
 	return resources, nil
 }
 
-// Check is the check that Render makes, for those who want to know everything that it finds and need no pod.
+// Check makes the same check as Render and returns all diagnostics, but no pod.
 func Check(in Inputs) (*Checked, error) {
 	if !in.Platform.Managed() {
 		return nil, fmt.Errorf("platform %q has no cloud-controller-manager to check", in.Platform.Name)
@@ -68,17 +69,17 @@ func Check(in Inputs) (*Checked, error) {
 		return nil, fmt.Errorf("the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
 	}
 	_, c := prepare(&in, base)
-	checked := &Checked{Cloud: c.cloud, Problems: c.problems, Warnings: c.warnings}
-	for _, finding := range c.cloud.Diagnostics {
-		if finding.Kind.IsChange() {
-			checked.Changes = append(checked.Changes, located(finding, in))
+	checked := &Checked{Cloud: c.cloud, Diagnostics: c.diagnostics, Warnings: c.warnings}
+	for _, d := range c.cloud.Diagnostics {
+		if d.Kind.IsChange() {
+			checked.Changes = append(checked.Changes, located(d, in))
 		}
 	}
 	return checked, nil
 }
 
-// prepare merges the configuration and checks every input; what spec.custom says about the image is then in in. The
-// configuration is nil when it is refused.
+// prepare merges the configuration and checks every input. It sets the operand's image in in from spec.custom. The
+// configuration is nil if it is rejected.
 func prepare(in *Inputs, base *corev1.Pod) (*config, *checkedInputs) {
 	config, err := mergeConfig(*in)
 	if err == nil && config.Custom != nil && config.Custom.Image != "" && in.Platform.Image == "" {
@@ -86,26 +87,29 @@ func prepare(in *Inputs, base *corev1.Pod) (*config, *checkedInputs) {
 	}
 	checked := check(*in, base, config)
 	if err != nil {
-		checked.refuse(diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: configurationSource, Message: err.Error()})
+		checked.reject(diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: configurationSource,
+			Message: err.Error()})
 	}
 	return config, checked
 }
 
-// configurationSource is what the user looks at when the operand's configuration as a whole is at fault.
+// configurationSource is the object of diagnostics about the whole configuration of the operand.
 const configurationSource = customccm.Object
 
-// mergeConfig lays defaults, platform, phase, the platform in this phase, observed configuration and overrides over each other.
+// mergeConfig merges, in this order: defaults, platform, phase, the platform in this phase, observed configuration and
+// overrides.
 func mergeConfig(in Inputs) (*config, error) {
 	platformConfig, err := platformAsset(in.Platform.Name, "config.yaml")
 	if err != nil {
 		return nil, err
 	}
-	// Only where the platform's cloud-controller-manager has other words for what the phase asks of it.
+	// A platform has this file if its cloud-controller-manager has other flags for what the phase needs.
 	inPhase, err := platformAsset(in.Platform.Name, in.Phase.Name+"-config.yaml")
 	if err != nil {
 		return nil, err
 	}
-	layers := [][]byte{bindata.MustRead("assets/config/default.yaml"), platformConfig, in.Phase.Config, inPhase, in.Config}
+	layers := [][]byte{bindata.MustRead("assets/config/default.yaml"), platformConfig, in.Phase.Config, inPhase,
+		in.Config}
 	merged, err := operandconfig.Merge(append(layers, in.Overrides)...)
 	if err != nil {
 		return nil, err
@@ -118,21 +122,22 @@ func mergeConfig(in Inputs) (*config, error) {
 		return nil, err
 	}
 	if decoded.Platform != in.Platform.Name {
-		return nil, fmt.Errorf("the configuration is for platform %q, the candidate for %q", decoded.Platform, in.Platform.Name)
+		return nil, fmt.Errorf("the configuration is for platform %q, the candidate for %q", decoded.Platform,
+			in.Platform.Name)
 	}
 	if err := (customccm.CCM{Spec: decoded.Custom}).Placeholder(); err != nil {
 		return nil, err
 	}
 	if _, _, name, found := confdoc.Placeholders(merged); found {
-		return nil, fmt.Errorf("the configuration contains the text %s, which the installer replaces on each node; "+
-			"look for it in Proxy and Infrastructure and in spec.unsupportedConfigOverrides, and change it there", name)
+		return nil, fmt.Errorf("the configuration contains %s, which the installer replaces on each node; "+
+			"find it in Proxy, Infrastructure or spec.unsupportedConfigOverrides, and change it there", name)
 	}
 	decoded.Cluster.Name = decoded.InfrastructureName
 	return &config{Config: decoded, yaml: merged, overridesCustom: overridesCustom(layers, decoded)}, nil
 }
 
-// overridesCustom reports whether the merge has another spec.custom than the layers below the overrides. It compares what was
-// decoded, because the decoder accepts a field in any case.
+// overridesCustom reports whether the overrides change spec.custom of the other layers. It compares decoded values,
+// because the decoder ignores the case of field names.
 func overridesCustom(layers [][]byte, merged *operandconfig.Config) bool {
 	below := &operandconfig.Config{}
 	if data, err := operandconfig.Merge(layers...); err == nil {
@@ -143,7 +148,7 @@ func overridesCustom(layers [][]byte, merged *operandconfig.Config) bool {
 	return !equality.Semantic.DeepEqual(below.Custom, merged.Custom)
 }
 
-// platformAsset reads a file of the platform's folder; a platform may do without it.
+// platformAsset returns a file of the platform's directory, nil if it does not exist.
 func platformAsset(platform, file string) ([]byte, error) {
 	data, err := bindata.Read("assets/platforms/" + platform + "/" + file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -152,26 +157,26 @@ func platformAsset(platform, file string) ([]byte, error) {
 	return data, err
 }
 
-// checkedInputs is what the check of the inputs found and made of them.
+// checkedInputs is the result of the check.
 type checkedInputs struct {
-	cloud    clouds.Result
-	trust    []byte
-	problems []diagnostic.Diagnostic
-	warnings []diagnostic.Diagnostic
+	cloud       clouds.Result
+	trust       []byte
+	diagnostics []diagnostic.Diagnostic
+	warnings    []diagnostic.Diagnostic
 }
 
-func (c *checkedInputs) refuse(p diagnostic.Diagnostic) { c.problems = append(c.problems, p) }
-func (c *checkedInputs) warn(p diagnostic.Diagnostic)   { c.warnings = append(c.warnings, p) }
+func (c *checkedInputs) reject(d diagnostic.Diagnostic) { c.diagnostics = append(c.diagnostics, d) }
+func (c *checkedInputs) warn(d diagnostic.Diagnostic)   { c.warnings = append(c.warnings, d) }
 
 func (c *checkedInputs) error() error {
-	if len(c.problems) == 0 {
+	if len(c.diagnostics) == 0 {
 		return nil
 	}
-	return &InputError{Problems: c.problems, Warnings: c.warnings}
+	return &InputError{Diagnostics: c.diagnostics, Warnings: c.warnings}
 }
 
-// check reads every input strictly and collects all that is wrong with any of them. The configuration is nil when it is
-// refused itself; what depends on it is not checked then.
+// check reads every input strictly and returns all errors and warnings. config is nil if it is rejected itself; the
+// inputs that depend on it are then not checked.
 func check(in Inputs, base *corev1.Pod, config *config) *checkedInputs {
 	c := &checkedInputs{}
 	if config != nil || in.Platform.Image != "" {
@@ -193,26 +198,29 @@ func (c *checkedInputs) checkImages(in Inputs, base *corev1.Pod) {
 	switch {
 	case in.Images.Operand != "":
 	case in.Platform.Image == "":
-		c.refuse(diagnostic.Diagnostic{
+		c.reject(diagnostic.Diagnostic{
 			Cause: diagnostic.Image, Object: configurationSource, Key: "spec.custom.image",
-			Message: fmt.Sprintf("no release ships a cloud-controller-manager for platform %s; name its image here", in.Platform.Name),
+			Message: fmt.Sprintf("no release ships a cloud-controller-manager for platform %s; name its image here",
+				in.Platform.Name),
 		})
 	default:
-		c.refuse(diagnostic.Diagnostic{
+		c.reject(diagnostic.Diagnostic{
 			Cause: diagnostic.Image, Object: source, Key: in.Platform.Image,
-			Message: fmt.Sprintf("there is no image of the cloud-controller-manager for platform %s; the release must name it", in.Platform.Name),
+			Message: fmt.Sprintf("there is no image of the cloud-controller-manager for platform %s; the release "+
+				"must name it", in.Platform.Name),
 		})
 	}
 	if in.Platform.NodeManagerImage != "" && in.Images.NodeManager == "" && in.Phase.Files == nil {
-		c.refuse(diagnostic.Diagnostic{
+		c.reject(diagnostic.Diagnostic{
 			Cause: diagnostic.Image, Object: source, Key: in.Platform.NodeManagerImage,
 			Message: fmt.Sprintf("there is no image of the cloud-node-manager for platform %s; the release must name it", in.Platform.Name),
 		})
 	}
 	if users := containersWith(base, operatorImage); in.Images.Operator == "" && len(users) > 0 {
-		c.refuse(diagnostic.Diagnostic{
+		c.reject(diagnostic.Diagnostic{
 			Cause: diagnostic.Image, Object: source, Key: "cluster-cloud-controller-manager-operator",
-			Message: fmt.Sprintf("there is no image of the operator, which container %s runs from; the release must name it", strings.Join(users, ", ")),
+			Message: fmt.Sprintf("there is no image of the operator for container %s; the release must name it",
+				strings.Join(users, ", ")),
 		})
 	}
 }
@@ -222,8 +230,9 @@ func (c *checkedInputs) checkCloudConfig(in Inputs, cluster clouds.Cluster) {
 		c.cloud = in.delivered.cloud
 		return
 	}
-	if in.CloudConfig.Problem != "" {
-		c.refuse(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source, Key: in.CloudConfig.Key, Message: in.CloudConfig.Problem})
+	if in.CloudConfig.Diagnostic != "" {
+		c.reject(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source,
+			Key: in.CloudConfig.Key, Message: in.CloudConfig.Diagnostic})
 		return
 	}
 	result := in.Platform.Rewrite(clouds.Source{
@@ -236,19 +245,20 @@ func (c *checkedInputs) checkCloudConfig(in Inputs, cluster clouds.Cluster) {
 		First:              in.First,
 		Kept:               in.Kept,
 		Paths: clouds.Paths{
-			Config: cloudConfigDir, Credentials: credentialsDir, Tokens: tokensDir, CABundle: cloudCAFile, Kubeconfig: kubeconfigFile,
+			Config: cloudConfigDir, Credentials: credentialsDir, Tokens: tokensDir, CABundle: cloudCAFile,
+			Kubeconfig: kubeconfigFile,
 		},
 	})
-	for _, finding := range result.Errors(in.Policy) {
-		c.refuse(located(finding, in))
+	for _, d := range result.Errors(in.Policy) {
+		c.reject(located(d, in))
 	}
-	for _, finding := range result.Warnings(in.Policy) {
-		c.warn(located(finding, in))
+	for _, d := range result.Warnings(in.Policy) {
+		c.warn(located(d, in))
 	}
 	c.cloud = result
 }
 
-// located names the object that the administrator has to look at.
+// located returns the diagnostic with the object that the administrator has to correct.
 func located(d diagnostic.Diagnostic, in Inputs) diagnostic.Diagnostic {
 	if d.Cause == diagnostic.Credentials {
 		d.Object = in.Credentials.sourceOf(d.Key)
@@ -261,39 +271,42 @@ func located(d diagnostic.Diagnostic, in Inputs) diagnostic.Diagnostic {
 func (c *checkedInputs) checkTrust(in Inputs) {
 	sources := append([]TrustSource{}, in.Trust...)
 	if len(in.CloudConfig.CABundle) > 0 {
-		sources = append(sources, TrustSource{Source: in.CloudConfig.Source, Key: cloudCAKey, Data: in.CloudConfig.CABundle})
+		sources = append(sources, TrustSource{Source: in.CloudConfig.Source, Key: cloudCAKey,
+			Data: in.CloudConfig.CABundle})
 	}
-	bundle, problems := mergeTrust(sources)
-	for _, p := range problems {
-		c.warn(p)
-	}
+	bundle, diagnostics := mergeTrust(sources)
+	c.warnings = append(c.warnings, diagnostics...)
 	if len(bundle) > customccm.MaxBytes {
-		c.refuse(diagnostic.Diagnostic{
+		c.reject(diagnostic.Diagnostic{
 			Cause: diagnostic.TrustedCA, Object: sources[0].Source, Key: sources[0].Key,
-			Message: fmt.Sprintf("all trusted CAs together are %d bytes, more than the %d that fit into a ConfigMap; remove some", len(bundle), customccm.MaxBytes),
+			Message: fmt.Sprintf("the trusted CAs have %d bytes in total; the limit is %d; remove some", len(bundle),
+				customccm.MaxBytes),
 		})
 	}
 	c.trust = bundle
 }
 
-// checkPlaceholders refuses what the installer would corrupt on its way to a node. A cloud's own check may have found
-// the same place already, with more to say.
+// checkPlaceholders rejects strings that the installer would replace in the files of a node.
 func (c *checkedInputs) checkPlaceholders(in Inputs) {
-	c.checkPlaceholder(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source, Key: cloudCAKey}, in.CloudConfig.CABundle)
+	c.checkPlaceholder(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source,
+		Key: cloudCAKey}, in.CloudConfig.CABundle)
 	for _, key := range sortedKeys(in.Credentials.Data) {
-		c.checkPlaceholder(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: in.Credentials.sourceOf(key), Key: key}, in.Credentials.Data[key])
+		c.checkPlaceholder(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: in.Credentials.sourceOf(key),
+			Key: key}, in.Credentials.Data[key])
 	}
 }
 
-func (c *checkedInputs) checkPlaceholder(p diagnostic.Diagnostic, data []byte) {
+// checkPlaceholder adds an error to d's input, unless the cloud's check has rejected the same line with a better
+// message.
+func (c *checkedInputs) checkPlaceholder(d diagnostic.Diagnostic, data []byte) {
 	line, column, name, found := confdoc.Placeholders(data)
-	if !found || slices.ContainsFunc(c.problems, func(other diagnostic.Diagnostic) bool {
-		return other.Cause == p.Cause && other.Key == p.Key && other.Line == line
+	if !found || slices.ContainsFunc(c.diagnostics, func(other diagnostic.Diagnostic) bool {
+		return other.Cause == d.Cause && other.Key == d.Key && other.Line == line
 	}) {
 		return
 	}
-	p.Line, p.Column = line, column
-	p.Message = fmt.Sprintf("the value contains the text %s, which the installer replaces on each node; change the value, "+
-		"or rotate the credential, so that it does not", name)
-	c.refuse(p)
+	d.Line, d.Column = line, column
+	d.Message = fmt.Sprintf("the value contains %s, which the installer replaces on each node; change the value "+
+		"or rotate the credential", name)
+	c.reject(d)
 }

@@ -22,12 +22,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// phases are the two overlays that the same rendering path is given.
+// phases returns both phase overlays.
 func phases() []operand.Phase {
 	return []operand.Phase{operand.OperatorPhase(), operand.BootstrapPhase()}
 }
 
-// managed are the platforms that run a cloud-controller-manager.
+// managed returns the platforms with a cloud-controller-manager.
 func managed() []platform.Platform {
 	return slices.DeleteFunc(platform.All(), func(p platform.Platform) bool { return !p.Managed() })
 }
@@ -39,8 +39,8 @@ func read(t testing.TB, path ...string) []byte {
 	return data
 }
 
-// inputs are a good cluster's on the platform: testdata/<platform> has its cloud configuration, what stands beside it, its
-// credentials and what was observed.
+// inputs returns the inputs of a good cluster on the platform. testdata/<platform> has its cloud configuration with the
+// other keys, its credentials and the observed configuration.
 func inputs(t testing.TB, p platform.Platform, phase operand.Phase) operand.Inputs {
 	t.Helper()
 	in := operand.Inputs{
@@ -63,8 +63,10 @@ func inputs(t testing.TB, p platform.Platform, phase operand.Phase) operand.Inpu
 			Data:   readFolder(t, p.Name, "credentials"),
 		},
 		Trust: []operand.TrustSource{
-			{Source: "configmap/user-ca-bundle in openshift-config", Key: "ca-bundle.crt", Data: read(t, "proxy-ca.pem")},
-			{Source: "the system's trust bundle", Data: slices.Concat(read(t, "system-ca.pem"), read(t, "proxy-ca.pem"))},
+			{Source: "configmap/user-ca-bundle in openshift-config", Key: "ca-bundle.crt",
+				Data: read(t, "proxy-ca.pem")},
+			{Source: "the system's trust bundle", Data: slices.Concat(read(t, "system-ca.pem"),
+				read(t, "proxy-ca.pem"))},
 		},
 	}
 	if endpoints := readIfExists(t, p.Name, "endpoints"); endpoints != nil {
@@ -76,7 +78,7 @@ func inputs(t testing.TB, p platform.Platform, phase operand.Phase) operand.Inpu
 	return in
 }
 
-// pullSpec is where an image of the payload is; an image that no payload has is nowhere.
+// pullSpec returns the pull specification of an image of the payload, empty without a tag.
 func pullSpec(tag string) string {
 	if tag == "" {
 		return ""
@@ -92,7 +94,7 @@ func readIfExists(t testing.TB, path ...string) []byte {
 	return read(t, path...)
 }
 
-// readFolder returns the files of a folder by name; nil for a folder that does not exist.
+// readFolder returns the files of a directory by name, nil if it does not exist.
 func readFolder(t testing.TB, path ...string) map[string][]byte {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(append([]string{"testdata"}, path...)...))
@@ -119,7 +121,7 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// dump writes everything that was rendered as readable YAML documents.
+// dump returns the rendered resources as readable YAML documents.
 func dump(t *testing.T, r *operand.Resources) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -165,12 +167,13 @@ func dump(t *testing.T, r *operand.Resources) []byte {
 	for _, w := range r.Warnings {
 		warnings = append(warnings, w.String())
 	}
-	document("configuration", map[string]string{"config.yaml": string(r.Config), "warnings": strings.Join(warnings, "\n")})
+	document("configuration", map[string]string{"config.yaml": string(r.Config),
+		"warnings": strings.Join(warnings, "\n")})
 	return out.Bytes()
 }
 
-// compareGolden compares with the recorded file. With UPDATE_GOLDEN set it records, and fails all the same so that
-// the setting cannot be left on.
+// compareGolden compares with the golden file. With UPDATE_GOLDEN it writes the file and fails, so that the setting
+// cannot be left on.
 func compareGolden(t *testing.T, path string, got []byte) {
 	t.Helper()
 	if os.Getenv("UPDATE_GOLDEN") != "" {
@@ -198,7 +201,7 @@ func TestTheSameInputsGiveTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestRejectedInputs(t *testing.T) {
 	openstack, _ := platform.ByName("openstack")
 	for name, tc := range map[string]struct {
 		change func(*operand.Inputs)
@@ -209,11 +212,13 @@ func TestRefusals(t *testing.T) {
 				in.Images.Operand = ""
 				in.Images.Source = "deployment/x in y"
 			},
-			want: "deployment/x in y, key openstack-cloud-controller-manager: there is no image of the cloud-controller-manager for platform openstack; the release must name it",
+			want: "deployment/x in y, key openstack-cloud-controller-manager: there is no image of the " +
+				"cloud-controller-manager for platform openstack; the release must name it",
 		},
 		"a missing operator image is found too": {
 			change: func(in *operand.Inputs) { in.Images.Operator = "" },
-			want:   "the release payload, key cluster-cloud-controller-manager-operator: there is no image of the operator, which container cert-syncer runs from; the release must name it",
+			want: "the release payload, key cluster-cloud-controller-manager-operator: there is no image of the " +
+				"operator for container cert-syncer; the release must name it",
 		},
 		"an unknown field among the overrides is named": {
 			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"extendedArgument": {}}`) },
@@ -229,37 +234,41 @@ func TestRefusals(t *testing.T) {
 		},
 		"a cloud configuration that is missing is reported as it was found": {
 			change: func(in *operand.Inputs) {
-				in.CloudConfig = operand.CloudConfig{Source: "configmap/c in openshift-config", Problem: "it does not exist; create it"}
+				in.CloudConfig = operand.CloudConfig{Source: "configmap/c in openshift-config",
+					Diagnostic: "it does not exist; create it"}
 			},
 			want: "configmap/c in openshift-config: it does not exist; create it",
 		},
-		"a proxy that holds a word of the installer would differ on the node": {
+		"a proxy that contains a placeholder of the installer is rejected": {
 			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"proxy": {"NO_PROXY": "NODE_NAME"}}`) },
-			want: "cloudcontrollermanager.operator.openshift.io/cluster: the configuration contains the text NODE_NAME, which the installer replaces on each node; " +
-				"look for it in Proxy and Infrastructure and in spec.unsupportedConfigOverrides, and change it there",
+			want: "cloudcontrollermanager.operator.openshift.io/cluster: the configuration contains NODE_NAME, which " +
+				"the installer replaces on each node; " +
+				"find it in Proxy, Infrastructure or spec.unsupportedConfigOverrides, and change it there",
 		},
-		"a credential that holds a word of the installer would differ on the node": {
+		"a credential that contains a placeholder of the installer is rejected": {
 			change: func(in *operand.Inputs) {
 				in.Credentials.Data["note"] = []byte("first\nxxREVISIONxx")
 			},
-			want: "secret/openstack-cloud-credentials in openshift-cloud-controller-manager, key note, line 2:3: the value contains the text REVISION, which the installer replaces on each node; " +
-				"change the value, or rotate the credential, so that it does not",
+			want: "secret/openstack-cloud-credentials in openshift-cloud-controller-manager, key note, line 2:3: the " +
+				"value contains REVISION, which the installer replaces on each node; change the value or rotate the " +
+				"credential",
 		},
-		"a cloud CA with a word of the installer would differ on the node": {
+		"a cloud CA with a placeholder of the installer is rejected": {
 			change: func(in *operand.Inputs) {
 				in.CloudConfig.CABundle = append([]byte("# REVISION 2\n"), in.CloudConfig.CABundle...)
 			},
-			want: "configmap/cloud-provider-config in openshift-config, key ca-bundle.pem, line 1:3: the value contains the text REVISION, which the installer replaces on each node; " +
-				"change the value, or rotate the credential, so that it does not",
+			want: "configmap/cloud-provider-config in openshift-config, key ca-bundle.pem, line 1:3: the value " +
+				"contains REVISION, which the installer replaces on each node; change the value or rotate the " +
+				"credential",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := inputs(t, openstack, operand.OperatorPhase())
 			tc.change(&in)
 			_, err := operand.Render(in)
-			var refused *operand.InputError
-			require.ErrorAs(t, err, &refused)
-			require.Equal(t, tc.want, refused.Error())
+			var rejected *operand.InputError
+			require.ErrorAs(t, err, &rejected)
+			require.Equal(t, tc.want, rejected.Error())
 		})
 	}
 }
@@ -273,12 +282,14 @@ func TestALikelyTypoIsJudgedByThePolicy(t *testing.T) {
 	resources, err := operand.Render(in)
 	require.NoError(t, err)
 	require.Len(t, resources.Warnings, 1)
-	require.Equal(t, `configmap/cloud-provider-config in openshift-config, key config, line 2:1: unknown key "regionn" in [Global]; did you mean "region"?`,
+	require.Equal(t,
+		`configmap/cloud-provider-config in openshift-config, key config, line 2:1: unknown key "regionn" in [Global]; did you mean "region"?`,
 		resources.Warnings[0].String())
 
 	in.Policy = diagnostic.Strict
 	_, err = operand.Render(in)
-	require.EqualError(t, err, `configmap/cloud-provider-config in openshift-config, key config, line 2:1: unknown key "regionn" in [Global]; did you mean "region"?`)
+	require.EqualError(t, err,
+		`configmap/cloud-provider-config in openshift-config, key config, line 2:1: unknown key "regionn" in [Global]; did you mean "region"?`)
 }
 
 func TestAnUnmanagedPlatformIsNotRendered(t *testing.T) {
@@ -306,27 +317,35 @@ func TestTrust(t *testing.T) {
 			want:  slices.Concat(proxyCA, systemCA, cloudCA),
 		},
 		"text that is not PEM is reported and left out": {
-			trust:    user([]byte("hello")),
-			want:     slices.Concat(systemCA, cloudCA),
-			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: there is no PEM certificate in it, so it adds no trust; put the CA certificates there in PEM"},
+			trust: user([]byte("hello")),
+			want:  slices.Concat(systemCA, cloudCA),
+			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: it has no PEM " +
+				"certificate; add the CA certificates in PEM"},
 		},
 		"a broken certificate is reported by its line and the others stay": {
-			trust:    user(slices.Concat(proxyCA, []byte("# mine\n-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n"))),
-			want:     slices.Concat(proxyCA, systemCA, cloudCA),
-			warnings: []string{fmt.Sprintf("configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line %d:1: this certificate cannot be parsed, it is left out; replace it", bytes.Count(proxyCA, []byte("\n"))+2)},
+			trust: user(slices.Concat(proxyCA, []byte("# mine\n-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END "+
+				"CERTIFICATE-----\n"))),
+			want: slices.Concat(proxyCA, systemCA, cloudCA),
+			warnings: []string{fmt.Sprintf("configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line "+
+				"%d:1: this certificate cannot be parsed and is ignored; replace it",
+				bytes.Count(proxyCA, []byte("\n"))+2)},
 		},
 		"a private key is reported and never delivered": {
-			trust:    user(slices.Concat([]byte("-----BEGIN PRIVATE KEY-----\naGVsbG8=\n-----END PRIVATE KEY-----\n"), proxyCA)),
-			want:     slices.Concat(proxyCA, systemCA, cloudCA),
-			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line 1:1: this PEM block is not a certificate, it is left out; only certificates belong here"},
+			trust: user(slices.Concat([]byte("-----BEGIN PRIVATE KEY-----\naGVsbG8=\n-----END PRIVATE KEY-----\n"),
+				proxyCA)),
+			want: slices.Concat(proxyCA, systemCA, cloudCA),
+			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line 1:1: this PEM " +
+				"block is not a certificate and is ignored; remove it"},
 		},
 		"a block that was cut off is reported": {
-			trust:    user(proxyCA[:len(proxyCA)/2]),
-			want:     slices.Concat(systemCA, cloudCA),
-			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line 1:1: this is not a complete PEM block, it is left out; paste the whole certificate"},
+			trust: user(proxyCA[:len(proxyCA)/2]),
+			want:  slices.Concat(systemCA, cloudCA),
+			warnings: []string{"configmap/user-ca-bundle in openshift-config, key ca-bundle.crt, line 1:1: " +
+				"incomplete PEM block, which is ignored; paste the whole certificate"},
 		},
 		"a source that could not be had is reported with its reason": {
-			trust:    append([]operand.TrustSource{{Source: "configmap/gone in openshift-config", Problem: "it does not exist; create it"}}, user(proxyCA)...),
+			trust: append([]operand.TrustSource{{Source: "configmap/gone in openshift-config",
+				Diagnostic: "it does not exist; create it"}}, user(proxyCA)...),
 			want:     slices.Concat(proxyCA, systemCA, cloudCA),
 			warnings: []string{"configmap/gone in openshift-config: it does not exist; create it"},
 		},
@@ -336,7 +355,8 @@ func TestTrust(t *testing.T) {
 			in.Trust = tc.trust
 			resources, err := operand.Render(in)
 			require.NoError(t, err)
-			i := slices.IndexFunc(resources.ConfigMaps, func(o *corev1.ConfigMap) bool { return o.Name == "trusted-ca" })
+			i := slices.IndexFunc(resources.ConfigMaps,
+				func(o *corev1.ConfigMap) bool { return o.Name == "trusted-ca" })
 			require.Equal(t, string(tc.want), resources.ConfigMaps[i].Data["ca-bundle.crt"])
 			var warnings []string
 			for _, w := range resources.Warnings {

@@ -11,10 +11,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
-// Revision is what a revision delivers of the cloud configuration, the credentials and the trusted CAs. It stands in for
-// inputs that are rejected and of which no accepted version is kept.
+// Revision has the cloud configuration, the credentials and the trusted CAs of a revision. It replaces rejected inputs
+// without an accepted version.
 type Revision struct {
-	// Number is that of the revision.
+	// Number is the revision's number.
 	Number int32
 
 	inputDigest string
@@ -25,8 +25,8 @@ type Revision struct {
 	trust       []byte
 }
 
-// RevisionOf reads the copies of a revision, which have to be one whole candidate. The objects are those of Namespace; the
-// Secret NodeManagerConfigSecret has no copies and is taken as it is.
+// RevisionOf reads the copies of a revision, which must be a complete candidate, from the objects of Namespace. The
+// Secret NodeManagerConfigSecret has no copies, so its current data is used.
 func RevisionOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, number int32) (*Revision, error) {
 	if err := CopiesMatch(configMaps, secrets, number); err != nil {
 		return nil, fmt.Errorf("revision %d: %w", number, err)
@@ -53,9 +53,10 @@ func RevisionOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, number
 			Credentials: data[copyOf(CloudCredentialsSecret)], NodeManager: data[NodeManagerConfigSecret],
 			Tokens: tokens, Kept: KeptOf(pod),
 		},
-		credentials: Credentials{Source: pod.Annotations[CredentialsAnnotation], Data: data[copyOf(CloudCredentialsSecret)]},
-		reloaded:    map[string][]byte{},
-		trust:       []byte(named[copyOf(TrustedCAConfigMap)].Data[trustKey]),
+		credentials: Credentials{Source: pod.Annotations[CredentialsAnnotation],
+			Data: data[copyOf(CloudCredentialsSecret)]},
+		reloaded: map[string][]byte{},
+		trust:    []byte(named[copyOf(TrustedCAConfigMap)].Data[trustKey]),
 	}
 	delete(revision.cloud.Files, cloudConfKey)
 	if bundle, exists := named[copyOf(CloudConfigConfigMap)].Data[cloudCAKey]; exists {
@@ -70,7 +71,8 @@ func RevisionOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, number
 // WithCloud returns in with the cloud configuration and the credentials of the revision, as they were rendered.
 func (r *Revision) WithCloud(in Inputs) Inputs {
 	in.delivered = r
-	in.CloudConfig = CloudConfig{Source: fmt.Sprintf("secret/%s-%d in %s", CloudConfigSecret, r.Number, Namespace), CABundle: r.caBundle}
+	in.CloudConfig = CloudConfig{Source: fmt.Sprintf("secret/%s-%d in %s", CloudConfigSecret, r.Number, Namespace),
+		CABundle: r.caBundle}
 	in.Credentials = r.credentials
 	in.Custom.ReadOnce, in.Custom.Sources, in.Custom.Reloaded = r.credentials.Data, r.credentials.Sources, r.reloaded
 	return in
@@ -78,10 +80,11 @@ func (r *Revision) WithCloud(in Inputs) Inputs {
 
 // Trust returns the trusted CAs of the revision.
 func (r *Revision) Trust() TrustSource {
-	return TrustSource{Source: fmt.Sprintf("configmap/%s-%d in %s", TrustedCAConfigMap, r.Number, Namespace), Key: trustKey, Data: r.trust}
+	return TrustSource{Source: fmt.Sprintf("configmap/%s-%d in %s", TrustedCAConfigMap, r.Number, Namespace),
+		Key: trustKey, Data: r.trust}
 }
 
-// KeptOf returns what KeptAnnotation of a pod ConfigMap holds. What is not ours says nothing.
+// KeptOf returns the decoded value of KeptAnnotation of a pod ConfigMap, nil if it is invalid.
 func KeptOf(podConfigMap *corev1.ConfigMap) map[string]string {
 	var kept map[string]string
 	if err := json.Unmarshal([]byte(podConfigMap.Annotations[KeptAnnotation]), &kept); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
-// revisionOf are the copies of a candidate, and the Secret of the node manager, which has none.
+// revisionOf returns the copies of a candidate, and the Secret of the node manager, which has no copies.
 func revisionOf(r *operand.Resources, number int32) (configMaps []*corev1.ConfigMap, secrets []*corev1.Secret) {
 	for _, object := range r.ConfigMaps {
 		copied := object.DeepCopy()
@@ -29,7 +29,7 @@ func revisionOf(r *operand.Resources, number int32) (configMaps []*corev1.Config
 	return configMaps, secrets
 }
 
-func TestARevisionStandsInForItsInputsOnEveryPlatform(t *testing.T) {
+func TestARevisionReplacesRejectedInputsOnEveryPlatform(t *testing.T) {
 	for _, p := range managed() {
 		t.Run(p.Name, func(t *testing.T) {
 			in := inputs(t, p, operand.OperatorPhase())
@@ -41,7 +41,8 @@ func TestARevisionStandsInForItsInputsOnEveryPlatform(t *testing.T) {
 			require.NoError(t, err)
 
 			broken := in
-			broken.CloudConfig = operand.CloudConfig{Source: "configmap/c in openshift-config", Problem: "it does not exist"}
+			broken.CloudConfig = operand.CloudConfig{Source: "configmap/c in openshift-config",
+				Diagnostic: "it does not exist"}
 			broken.Credentials, broken.Custom = operand.Credentials{}, customccm.Secrets{}
 			broken.Trust = append([]operand.TrustSource{revision.Trust()}, in.Trust[1:]...)
 			again, err := operand.Render(revision.WithCloud(broken))
@@ -55,13 +56,14 @@ func TestARevisionStandsInForItsInputsOnEveryPlatform(t *testing.T) {
 	}
 }
 
-func TestARevisionThatIsNotWholeIsNoRevision(t *testing.T) {
+func TestAnIncompleteRevisionIsRejected(t *testing.T) {
 	in := inputs(t, managed()[0], operand.OperatorPhase())
 	rendered, err := operand.Render(in)
 	require.NoError(t, err)
 	configMaps, secrets := revisionOf(rendered, 7)
 	_, err = operand.RevisionOf(configMaps, secrets, 8)
-	require.EqualError(t, err, "revision 8: configmap/cloud-controller-manager-pod-8 in openshift-cloud-controller-manager does not exist: "+
+	require.EqualError(t, err, "revision 8: configmap/cloud-controller-manager-pod-8 in "+
+		"openshift-cloud-controller-manager does not exist: "+
 		"the candidate is not applied completely")
 	for _, object := range configMaps {
 		if object.Name == "cloud-controller-manager-pod-7" {
@@ -69,5 +71,6 @@ func TestARevisionThatIsNotWholeIsNoRevision(t *testing.T) {
 		}
 	}
 	_, err = operand.RevisionOf(configMaps, secrets, 7)
-	require.ErrorContains(t, err, "annotation cloud-controller-manager.openshift.io/cloud-tokens of configmap/cloud-controller-manager-pod-7")
+	require.ErrorContains(t, err, "annotation cloud-controller-manager.openshift.io/cloud-tokens of "+
+		"configmap/cloud-controller-manager-pod-7")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-func TestFederatedCredentialsAskForATokenWhereItIsDelivered(t *testing.T) {
+func TestFederatedCredentialsNameTheDeliveredToken(t *testing.T) {
 	for name, audience := range map[string]string{"aws": "sts.amazonaws.com", "azure": "openshift", "gcp": "openshift"} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := platform.ByName(name)
@@ -29,7 +29,7 @@ func TestFederatedCredentialsAskForATokenWhereItIsDelivered(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, fromPod)
 
-			// The path that other tools wrote into the Secret is nowhere in a static pod.
+			// A static pod does not have the path that other tools wrote into the Secret.
 			files := string(dump(t, federated))
 			require.Contains(t, files, "/etc/kubernetes/static-pod-certs/secrets/cloud-tokens/token")
 			require.NotContains(t, files, "/var/run/secrets/openshift")

@@ -8,72 +8,76 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// mergeTrust joins the certificates of all sources, in their order and each once. What cannot be read is reported
-// and left out: a broken entry must not take the rest of the trust away.
+// mergeTrust joins the certificates of all sources in their order and drops duplicates. It reports and omits unreadable
+// entries, so that they do not affect the other CAs.
 func mergeTrust(sources []TrustSource) ([]byte, []diagnostic.Diagnostic) {
 	var bundle bytes.Buffer
-	var problems []diagnostic.Diagnostic
+	var diagnostics []diagnostic.Diagnostic
 	seen := map[string]bool{}
 	for _, source := range sources {
-		if source.Problem != "" {
-			problems = append(problems, source.problem(0, source.Problem))
+		if source.Diagnostic != "" {
+			diagnostics = append(diagnostics, source.newDiagnostic(0, source.Diagnostic))
 			continue
 		}
 		certificates, found := source.certificates()
-		problems = append(problems, found...)
+		diagnostics = append(diagnostics, found...)
 		for _, der := range certificates {
 			if seen[string(der)] {
 				continue
 			}
 			seen[string(der)] = true
-			// A bytes.Buffer does not fail.
+			// Writing to a bytes.Buffer never fails.
 			_ = pem.Encode(&bundle, &pem.Block{Type: certificateType, Bytes: der})
 		}
 	}
-	return bundle.Bytes(), problems
+	return bundle.Bytes(), diagnostics
 }
 
 const certificateType = "CERTIFICATE"
 
-// IsUsable reports whether the source adds any trust. Render reports and leaves out one that does not.
+// IsUsable reports whether the source has a certificate. Render reports and omits sources without one.
 func (s TrustSource) IsUsable() bool {
 	certificates, _ := s.certificates()
-	return s.Problem == "" && len(certificates) > 0
+	return s.Diagnostic == "" && len(certificates) > 0
 }
 
-// certificates returns the certificates in DER and a problem for each block that is none.
+// certificates returns the certificates in DER and a diagnostic for each other block.
 func (s TrustSource) certificates() ([][]byte, []diagnostic.Diagnostic) {
 	var certificates [][]byte
-	var problems []diagnostic.Diagnostic
+	var diagnostics []diagnostic.Diagnostic
 	for rest := s.Data; ; {
 		begin := len(s.Data) - len(rest) + max(bytes.Index(rest, []byte("-----BEGIN")), 0)
 		line := 1 + bytes.Count(s.Data[:begin], []byte("\n"))
 		block, next := pem.Decode(rest)
 		if block == nil {
 			if bytes.Contains(rest, []byte("-----BEGIN")) {
-				problems = append(problems, s.problem(line, "this is not a complete PEM block, it is left out; paste the whole certificate"))
+				diagnostics = append(diagnostics, s.newDiagnostic(line,
+					"incomplete PEM block, which is ignored; paste the whole certificate"))
 			}
 			break
 		}
 		rest = next
 		switch _, err := x509.ParseCertificate(block.Bytes); {
 		case block.Type != certificateType:
-			problems = append(problems, s.problem(line, "this PEM block is not a certificate, it is left out; only certificates belong here"))
+			diagnostics = append(diagnostics, s.newDiagnostic(line,
+				"this PEM block is not a certificate and is ignored; remove it"))
 		case err != nil:
-			problems = append(problems, s.problem(line, "this certificate cannot be parsed, it is left out; replace it"))
+			diagnostics = append(diagnostics, s.newDiagnostic(line,
+				"this certificate cannot be parsed and is ignored; replace it"))
 		default:
 			certificates = append(certificates, block.Bytes)
 		}
 	}
-	if len(certificates) == 0 && len(problems) == 0 {
-		problems = append(problems, s.problem(0, "there is no PEM certificate in it, so it adds no trust; put the CA certificates there in PEM"))
+	if len(certificates) == 0 && len(diagnostics) == 0 {
+		diagnostics = append(diagnostics, s.newDiagnostic(0,
+			"it has no PEM certificate; add the CA certificates in PEM"))
 	}
-	return certificates, problems
+	return certificates, diagnostics
 }
 
-// certificatesOnly drops everything but certificates and empty lines from a bundle: a comment beside them may hold a
-// secret, as a private key that was pasted with its certificate is one, and a ConfigMap is no place for it. A bundle
-// without either keeps its bytes.
+// certificatesOnly drops everything except for certificates and empty lines from a bundle. The rest may have a secret,
+// such as a private key that was pasted with its certificate, which must not get into a ConfigMap. A bundle with only
+// certificates keeps its bytes.
 func certificatesOnly(bundle []byte) []byte {
 	var kept, block []byte
 	for line := range bytes.Lines(bundle) {
@@ -97,7 +101,7 @@ func certificatesOnly(bundle []byte) []byte {
 	return kept
 }
 
-func (s TrustSource) problem(line int, message string) diagnostic.Diagnostic {
+func (s TrustSource) newDiagnostic(line int, message string) diagnostic.Diagnostic {
 	return diagnostic.Diagnostic{
 		Cause: diagnostic.TrustedCA, Object: s.Source, Key: s.Key, Line: line, Column: min(line, 1), Message: message,
 	}

@@ -36,10 +36,12 @@ func AbsenceOf(s *configv1.PlatformStatus) Absence {
 
 // apiTypes are the platform types of the Infrastructure API.
 var apiTypes = []configv1.PlatformType{
-	configv1.AWSPlatformType, configv1.AlibabaCloudPlatformType, configv1.AzurePlatformType, configv1.BareMetalPlatformType,
-	configv1.EquinixMetalPlatformType, configv1.ExternalPlatformType, configv1.GCPPlatformType, configv1.IBMCloudPlatformType,
-	configv1.KubevirtPlatformType, configv1.LibvirtPlatformType, configv1.NonePlatformType, configv1.NutanixPlatformType,
-	configv1.OpenStackPlatformType, configv1.OvirtPlatformType, configv1.PowerVSPlatformType, configv1.VSpherePlatformType,
+	configv1.AWSPlatformType, configv1.AlibabaCloudPlatformType, configv1.AzurePlatformType,
+	configv1.BareMetalPlatformType, configv1.EquinixMetalPlatformType, configv1.ExternalPlatformType,
+	configv1.GCPPlatformType, configv1.IBMCloudPlatformType, configv1.KubevirtPlatformType,
+	configv1.LibvirtPlatformType, configv1.NonePlatformType, configv1.NutanixPlatformType,
+	configv1.OpenStackPlatformType, configv1.OvirtPlatformType, configv1.PowerVSPlatformType,
+	configv1.VSpherePlatformType,
 }
 
 // UnknownType returns the platform type of an Infrastructure that the API does not define, and the closest defined

@@ -23,7 +23,8 @@ type Platform struct {
 	// release ships one; spec.custom of our resource then names the image.
 	Image string
 
-	// Custom reports whether spec.custom describes the whole cloud-controller-manager: image, command, arguments, Secrets.
+	// Custom reports whether spec.custom describes the whole cloud-controller-manager: image, command, arguments,
+	// Secrets.
 	Custom bool
 
 	// NodeManagerImage is the tag of the cloud-node-manager, which runs on every Linux node, empty if the platform
@@ -33,7 +34,7 @@ type Platform struct {
 	// Credentials are the sources of the cloud credentials.
 	Credentials Credentials
 
-	// Rewrite checks the user's cloud configuration and converts it for the external provider. It is nil on an
+	// Rewrite checks the user's cloud configuration and converts it for the cloud-controller-manager. It is nil on an
 	// unmanaged platform.
 	Rewrite clouds.Rewrite
 

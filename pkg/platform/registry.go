@@ -39,7 +39,8 @@ var registry = []Platform{
 		},
 		Rewrite: alibabacloud.Rewrite,
 		matches: func(s *configv1.PlatformStatus, e *operatorv1.CustomCloudControllerManager) bool {
-			return s.Type == configv1.AlibabaCloudPlatformType || isExternalWithCCM(s) && builtIn(e) == operatorv1.CustomAlibabaCloud
+			return s.Type == configv1.AlibabaCloudPlatformType || isExternalWithCCM(s) &&
+				builtIn(e) == operatorv1.CustomAlibabaCloud
 		},
 	},
 	{
@@ -74,8 +75,9 @@ var registry = []Platform{
 		Image:            "azure-cloud-controller-manager",
 		NodeManagerImage: "azure-cloud-node-manager",
 		// The same Secret as on Azure, but an administrator creates it and there is no root Secret.
-		Credentials: Credentials{Secret: "azure-cloud-credentials", Request: "openshift-azure-cloud-controller-manager"},
-		Rewrite:     azure.RewriteStack,
+		Credentials: Credentials{Secret: "azure-cloud-credentials",
+			Request: "openshift-azure-cloud-controller-manager"},
+		Rewrite: azure.RewriteStack,
 		matches: func(s *configv1.PlatformStatus, _ *operatorv1.CustomCloudControllerManager) bool {
 			return s.Type == configv1.AzurePlatformType && isAzureStack(s)
 		},
@@ -141,9 +143,10 @@ var registry = []Platform{
 		Name:  "powervs",
 		Image: "powervs-cloud-controller-manager",
 		// The same name as on IBM Cloud, also created by ccoctl before the installation.
-		Credentials: Credentials{Secret: "ibm-cloud-credentials", Request: "openshift-powervs-cloud-controller-manager"},
-		Rewrite:     ibm.RewritePowerVS,
-		matches:     ofType(configv1.PowerVSPlatformType),
+		Credentials: Credentials{Secret: "ibm-cloud-credentials",
+			Request: "openshift-powervs-cloud-controller-manager"},
+		Rewrite: ibm.RewritePowerVS,
+		matches: ofType(configv1.PowerVSPlatformType),
 	},
 	{
 		Name:  "vsphere",
@@ -178,7 +181,7 @@ func ByName(name string) (Platform, bool) {
 	return Platform{}, false
 }
 
-// Of returns the platform of a cluster, or ErrNoStatus if infrastructure has no platform type. external is
+// Of returns the platform of a cluster, or ErrNoStatus if infrastructure has no platform type. custom is
 // spec.custom of the operator resource, nil if unset.
 func Of(infrastructure *configv1.Infrastructure, custom *operatorv1.CustomCloudControllerManager) (Platform, error) {
 	status := infrastructure.Status.PlatformStatus

@@ -26,14 +26,16 @@ func TestOf(t *testing.T) {
 		want    string
 		wantErr error
 	}{
-		"OpenStack is managed":                         {status: &configv1.PlatformStatus{Type: configv1.OpenStackPlatformType}, want: "openstack"},
-		"None is unmanaged":                            {status: &configv1.PlatformStatus{Type: configv1.NonePlatformType}, want: "none"},
-		"a type that is not known yet is unmanaged":    {status: &configv1.PlatformStatus{Type: "SomethingNew"}, want: "none"},
+		"OpenStack is managed": {status: &configv1.PlatformStatus{Type: configv1.OpenStackPlatformType}, want: "openstack"},
+		"None is unmanaged":    {status: &configv1.PlatformStatus{Type: configv1.NonePlatformType}, want: "none"},
+		"a type that is not known yet is unmanaged": {status: &configv1.PlatformStatus{Type: "SomethingNew"},
+			want: "none"},
 		"without a status nothing is decided":          {wantErr: ErrNoStatus},
 		"with an empty type nothing is decided either": {status: &configv1.PlatformStatus{}, wantErr: ErrNoStatus},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Of(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: tc.status}}, nil)
+			got, err := Of(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: tc.status}},
+				nil)
 			require.ErrorIs(t, err, tc.wantErr)
 			require.Equal(t, tc.want, got.Name)
 		})
@@ -55,16 +57,20 @@ var simple = map[configv1.PlatformType]string{
 // The platform-specific statuses with every value that the API allows, and nil.
 var (
 	azureStatuses = []*configv1.AzurePlatformStatus{
-		nil, {}, {CloudName: configv1.AzurePublicCloud}, {CloudName: configv1.AzureUSGovernmentCloud}, {CloudName: configv1.AzureChinaCloud},
+		nil, {}, {CloudName: configv1.AzurePublicCloud}, {CloudName: configv1.AzureUSGovernmentCloud},
+		{CloudName: configv1.AzureChinaCloud},
 		{CloudName: configv1.AzureGermanCloud}, {CloudName: configv1.AzureStackCloud},
 	}
 	externalStatuses = []*configv1.ExternalPlatformStatus{
-		nil, {}, {CloudControllerManager: configv1.CloudControllerManagerStatus{State: configv1.CloudControllerManagerNone}},
+		nil, {},
+		{CloudControllerManager: configv1.CloudControllerManagerStatus{State: configv1.CloudControllerManagerNone}},
 		{CloudControllerManager: configv1.CloudControllerManagerStatus{State: configv1.CloudControllerManagerExternal}},
 	}
 	customSpecs = []*operatorv1.CustomCloudControllerManager{
-		nil, {Image: "registry.example.com/ccm"}, {Platform: operatorv1.CustomAlibabaCloud, Image: "registry.example.com/ccm"},
-		{Platform: operatorv1.CustomDigitalOcean, Image: "registry.example.com/ccm"}, {Platform: "SomethingNew", Image: "registry.example.com/ccm"},
+		nil, {Image: "registry.example.com/ccm"}, {Platform: operatorv1.CustomAlibabaCloud,
+			Image: "registry.example.com/ccm"},
+		{Platform: operatorv1.CustomDigitalOcean, Image: "registry.example.com/ccm"},
+		{Platform: "SomethingNew", Image: "registry.example.com/ccm"},
 	}
 )
 
@@ -74,7 +80,8 @@ func expected(status *configv1.PlatformStatus, custom *operatorv1.CustomCloudCon
 		return name
 	}
 	switch {
-	case status.Type == configv1.AzurePlatformType && status.Azure != nil && status.Azure.CloudName == "AzureStackCloud":
+	case status.Type == configv1.AzurePlatformType && status.Azure != nil &&
+		status.Azure.CloudName == "AzureStackCloud":
 		return "azurestack"
 	case status.Type == configv1.AzurePlatformType:
 		return "azure"
@@ -114,9 +121,11 @@ func TestExactlyOneEntryMatches(t *testing.T) {
 					if want == None {
 						require.Empty(t, matching, "%+v %+v %+v %+v", platformType, azure, externalStatus, custom)
 					} else {
-						require.Equal(t, []string{want}, matching, "%+v %+v %+v %+v", platformType, azure, externalStatus, custom)
+						require.Equal(t, []string{want}, matching, "%+v %+v %+v %+v", platformType, azure,
+							externalStatus, custom)
 					}
-					got, err := Of(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: status}}, custom)
+					infrastructure := &configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: status}}
+					got, err := Of(infrastructure, custom)
 					require.NoError(t, err)
 					require.Equal(t, want, got.Name)
 				}
@@ -171,9 +180,11 @@ func TestOnAnExternalPlatformSpecCustomDecidesIfNodesWait(t *testing.T) {
 		want   bool
 	}{
 		"without a status nothing is known": {},
-		"the nodes wait":                    {status: &configv1.PlatformStatus{Type: configv1.ExternalPlatformType, External: waits}, want: true},
-		"the nodes do not wait":             {status: &configv1.PlatformStatus{Type: configv1.ExternalPlatformType}},
-		"another platform":                  {status: &configv1.PlatformStatus{Type: configv1.NonePlatformType, External: waits}},
+		"the nodes wait": {status: &configv1.PlatformStatus{Type: configv1.ExternalPlatformType,
+			External: waits}, want: true},
+		"the nodes do not wait": {status: &configv1.PlatformStatus{Type: configv1.ExternalPlatformType}},
+		"another platform": {status: &configv1.PlatformStatus{Type: configv1.NonePlatformType,
+			External: waits}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := DependsOnCustom(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: tc.status}})

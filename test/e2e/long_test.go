@@ -16,14 +16,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
@@ -208,7 +207,10 @@ func (s *suite) testHalfWrittenCandidate(t *testing.T) {
 	revision := s.revision(t)
 	s.expectRollout("the rest of the candidate is allowed")
 	s.monitor.Expect(monitor.Degraded("the test rejects it", "the candidate's last part is rejected for longer than the inertia"))
-	s.rejectPod(t)
+	allow, err := s.RejectUpdates(t.Context(), devcluster.UpdateRejection{
+		Resource: "configmaps", Namespace: targetNamespace, Name: "cloud-controller-manager-pod", Message: "the test rejects it",
+	})
+	require.NoError(t, err)
 	s.setCloudConfig(t, s.cloudConfig(t)+"internal-lb = true\n")
 	s.await(t, "the operator to write the first part and to say what it cannot write", briefly, func(ctx context.Context) error {
 		secret, err := s.kube.CoreV1().Secrets(targetNamespace).Get(ctx, "cloud-config", metav1.GetOptions{})
@@ -243,60 +245,11 @@ func (s *suite) testHalfWrittenCandidate(t *testing.T) {
 		return nil
 	})
 	require.Equal(t, revision, s.revision(t), "it did not become a revision")
-	s.allowPod(t)
+	require.NoError(t, allow(t.Context()))
 	require.Equal(t, revision+1, s.awaitSettled(t, revision+1, rolloutLimit))
 	copied, err := s.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), fmt.Sprintf("cloud-config-%d", revision+1), metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Contains(t, string(copied.Data["cloud.conf"]), "internal-lb = true")
-}
-
-// rejection is the name of the policy that rejects updates of the pod's ConfigMap.
-const rejection = "reject-pod"
-
-func (s *suite) rejectPod(t *testing.T) {
-	t.Helper()
-	admission := s.kube.AdmissionregistrationV1()
-	_, err := admission.ValidatingAdmissionPolicies().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: rejection},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-				ResourceNames: []string{"cloud-controller-manager-pod"},
-				RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Update},
-					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
-				},
-			}}},
-			Validations: []admissionv1.Validation{{Expression: "false", Message: "the test rejects it"}},
-		},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = admission.ValidatingAdmissionPolicyBindings().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: rejection},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: rejection, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-		},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	s.await(t, "the policy to work", briefly, func(ctx context.Context) error {
-		if err := s.touchPod(ctx); !apierrors.IsInvalid(err) {
-			return fmt.Errorf("a change of the pod's ConfigMap got %w", err)
-		}
-		return nil
-	})
-}
-
-func (s *suite) allowPod(t *testing.T) {
-	t.Helper()
-	admission := s.kube.AdmissionregistrationV1()
-	require.NoError(t, admission.ValidatingAdmissionPolicyBindings().Delete(t.Context(), rejection, metav1.DeleteOptions{}))
-	require.NoError(t, admission.ValidatingAdmissionPolicies().Delete(t.Context(), rejection, metav1.DeleteOptions{}))
-}
-
-// touchPod makes a dry-run change of the pod's ConfigMap.
-func (s *suite) touchPod(ctx context.Context) error {
-	_, err := s.kube.CoreV1().ConfigMaps(targetNamespace).Patch(ctx, "cloud-controller-manager-pod", types.MergePatchType,
-		[]byte(`{"metadata": {"annotations": {"touched": "yes"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
-	return err
 }
 
 func (s *suite) testRedeployment(t *testing.T) {

@@ -9,11 +9,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
@@ -87,37 +85,13 @@ func (s *suite) runEverywhere(ctx context.Context, before int32, image string) e
 func (s *suite) rotateRootCA(t *testing.T) {
 	t.Helper()
 	const name = "kube-root-ca.crt"
-	policies, bindings := s.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies(), s.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
-	meta := metav1.ObjectMeta{Name: "keep-rotated-ca"}
-	_, err := policies.Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: meta,
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: ptr.To(admissionv1.Fail),
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-				ResourceNames: []string{name},
-				RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Update},
-					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
-				},
-			}}},
-			Validations: []admissionv1.Validation{{Expression: fmt.Sprintf("object.data['ca.crt'].endsWith(%q)", rotatedCA), Message: "it would lose the new CA"}},
-		},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = bindings.Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: meta,
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: meta.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
-	}, metav1.CreateOptions{})
+	_, err := s.RejectUpdates(t.Context(), devcluster.UpdateRejection{
+		Resource: "configmaps", Namespace: targetNamespace, Name: name,
+		Unless: fmt.Sprintf("object.data['ca.crt'].endsWith(%q)", rotatedCA), Message: "it would lose the new CA",
+	})
 	require.NoError(t, err)
 
 	client := s.kube.CoreV1().ConfigMaps(targetNamespace)
-	s.await(t, "the policy", time.Minute, func(ctx context.Context) error {
-		_, err := client.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"changed":"yes"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
-		if err == nil {
-			return errors.New("an update is still allowed")
-		}
-		return contains(err.Error(), "it would lose the new CA")
-	})
 	s.await(t, "the new CA", time.Minute, func(ctx context.Context) error {
 		var bundle *corev1.ConfigMap
 		if bundle, err = client.Get(ctx, name, metav1.GetOptions{}); err != nil {

@@ -9,11 +9,9 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
+
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 )
 
 const (
@@ -98,51 +96,15 @@ func TestAForcedRedeploymentIsARevision(t *testing.T) {
 	require.Equal(t, int32(2), c.awaitRevision(t, 2))
 }
 
-// forbidUpdates rejects updates of the named ConfigMap or Secret in any namespace until the returned function is
-// called, unless the CEL expression is true. The expression must be false for the current object.
+// forbidUpdates rejects updates of an object in the target namespace until the returned function is called. unless is
+// the CEL expression that allows an update.
 func (c *cluster) forbidUpdates(t *testing.T, resource, name, unless string) (allow func()) {
 	t.Helper()
-	policies, bindings := c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies(), c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
-	meta := metav1.ObjectMeta{Name: "forbid-updates"}
-	_, err := policies.Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: meta,
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: ptr.To(admissionv1.Fail),
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-				ResourceNames: []string{name},
-				RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Update},
-					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}},
-				},
-			}}},
-			Validations: []admissionv1.Validation{{Expression: unless, Message: "not today"}},
-		},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = bindings.Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: meta,
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName:        meta.Name,
-			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-		},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-
-	await(t, "the policy", func(ctx context.Context) error {
-		_, err := c.dynamic.Resource(corev1.SchemeGroupVersion.WithResource(resource)).Namespace(targetNamespace).Patch(ctx, name, types.MergePatchType,
-			[]byte(`{"metadata":{"labels":{"changed":"yes"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
-		if err == nil {
-			return fmt.Errorf("an update is still allowed")
-		}
-		if !strings.Contains(err.Error(), "not today") {
-			return err
-		}
-		return nil
+	remove, err := c.RejectUpdates(t.Context(), devcluster.UpdateRejection{
+		Resource: resource, Namespace: targetNamespace, Name: name, Unless: unless,
 	})
-	return func() {
-		require.NoError(t, bindings.Delete(t.Context(), meta.Name, metav1.DeleteOptions{}))
-		require.NoError(t, policies.Delete(t.Context(), meta.Name, metav1.DeleteOptions{}))
-	}
+	require.NoError(t, err)
+	return func() { require.NoError(t, remove(t.Context())) }
 }
 
 // releaseElection releases the lease of a killed operator, so that a test need not wait for its expiry.

@@ -121,31 +121,28 @@ var badCustomCCMs = map[string]badInput{
 	"another lease": {
 		makeBad:   edited("--cloud-provider=acme", "--leader-elect-resource-namespace=kube-system"),
 		condition: "ConfigurationDegraded",
-		message: customField + "args: --leader-elect-resource-namespace is kube-system, but the operator judges by lease/cloud-controller-manager in " +
-			"openshift-cloud-controller-manager whether anybody leads; leave it out or give --leader-elect-resource-namespace=openshift-cloud-controller-manager",
+		message:   customField + "args: --leader-elect-resource-namespace is kube-system, but the operator detects the leader by lease/cloud-controller-manager in openshift-cloud-controller-manager; remove the flag or use --leader-elect-resource-namespace=openshift-cloud-controller-manager",
 	},
 	"a file that is not delivered": {
 		makeBad:   edited("cloud-credentials/key", "cloud-credentials/kee"),
 		condition: "ConfigurationDegraded",
-		message: customField + "args[1]: nothing is delivered as /etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee, there is key in that folder; " +
-			"correct the path",
+		message:   customField + "args[1]: the file /etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee does not exist; its directory has key; correct the path",
 	},
 	"a text that the installer replaces": {
 		makeBad:   edited("value: north", "value: REVISION"),
 		condition: "ConfigurationDegraded",
-		message: "cloudcontrollermanager.operator.openshift.io/cluster: spec.custom.env[ACME_REGION] has the text REVISION in it, which the installer " +
-			"replaces on each node; use another text",
+		message:   "cloudcontrollermanager.operator.openshift.io/cluster: spec.custom.env[ACME_REGION] contains REVISION, which the installer replaces on each node; use another string",
 	},
 	"a Secret of the operator's own": {
 		makeBad:   edited("{name: acme-key}", "{name: acme-key}, {name: kube-token}"),
 		condition: "ConfigurationDegraded",
-		message:   customField + "secrets[kube-token]: this name is the operator's own; put the keys into a Secret of another name",
+		message:   customField + "secrets[kube-token]: the operator uses this name; put the keys into a Secret with another name",
 	},
 	"a Secret that was never made": {
 		makeBad:   edited("{name: acme-key}", "{name: acme-key}, {name: acme-kee}"),
 		condition: "CredentialsDegraded",
 		message: "secret/acme-kee in openshift-cloud-controller-manager: it does not exist, but spec.custom.secrets of cloudcontrollermanager/cluster " +
-			"names it; create it, or remove it there",
+			"names it; create it, or remove it from the list",
 	},
 	"a Secret that is reloaded and gone": {
 		makeBad: func(t *testing.T, c *cluster) func() {
@@ -153,14 +150,14 @@ var badCustomCCMs = map[string]badInput{
 			return func() { c.createSecret(t, "acme-token", "token", "second") }
 		},
 		condition: "CredentialsDegraded",
-		message:   acmeToken + ": it does not exist, but spec.custom.secrets of cloudcontrollermanager/cluster names it; create it, or remove it there",
+		message:   acmeToken + ": it does not exist, but spec.custom.secrets of cloudcontrollermanager/cluster names it; create it, or remove it from the list",
 	},
 	"a Secret that is reloaded and empty": {
 		makeBad: func(t *testing.T, c *cluster) func() {
 			return c.editSecret(t, "acme-token", func(s *corev1.Secret) { s.Data = nil })
 		},
 		condition: "CredentialsDegraded",
-		message:   acmeToken + ": it has no keys, so it delivers no file; add one, or remove it from spec.custom.secrets of cloudcontrollermanager/cluster",
+		message:   acmeToken + ": it has no keys, so no file is delivered; add a key, or remove the Secret from spec.custom.secrets of cloudcontrollermanager/cluster",
 	},
 	"two Secrets with the same key": {
 		makeBad: func(t *testing.T, c *cluster) func() {
@@ -172,8 +169,7 @@ var badCustomCCMs = map[string]badInput{
 			}
 		},
 		condition: "CredentialsDegraded",
-		message: "secret/acme-same in openshift-cloud-controller-manager, key key: " + acmeKey + " has this key too, and both are delivered alike; " +
-			"rename it in one of them",
+		message:   "secret/acme-same in openshift-cloud-controller-manager, key key: " + acmeKey + " also has this key with the same delivery; rename the key in one of them",
 	},
 	"a cloud configuration that is not there": {
 		makeBad:   edited("name: acme, key", "name: acne, key"),

@@ -277,7 +277,7 @@ func TestWhatIsAcceptedAllTheSameIsReported(t *testing.T) {
 				n.edit("manifests/user-ca-bundle-config.yaml", "-----BEGIN CERTIFICATE-----", "-----BEGIN CERTIFICATE")
 			},
 			stderr: openStackWarnings + "render: manifests/user-ca-bundle-config.yaml: configmap/user-ca-bundle in openshift-config, " +
-				"line 1:1 of the value of key ca-bundle.crt: this is not a complete PEM block, it is left out; paste the whole certificate\n",
+				"line 1:1 of the value of key ca-bundle.crt: incomplete PEM block, which is ignored; paste the whole certificate\n",
 		},
 		"a proxy CA that is missing": {
 			prepare: func(n node) { n.remove("manifests/user-ca-bundle-config.yaml") },

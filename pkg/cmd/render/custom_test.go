@@ -158,17 +158,23 @@ func TestRejectedSpecCustomOnTheBootstrapNode(t *testing.T) {
 		flags   []string
 		stderr  string
 	}{
-		"a field that there is not": {
+		"an unknown field": {
 			prepare: replace("command:", "hostPaths: [/etc]\n    command:"),
-			stderr:  "observing the manifests: spec.custom of cloudcontrollermanager/cluster: " + ownResource + `, spec.custom: unknown field "hostPaths"`,
+			stderr:  resourceFile + ":9:5: spec.custom.hostPaths: unknown field; correct its name or remove it",
+		},
+		"unknown fields outside spec.custom": {
+			prepare: replace("spec:", "specs: {}\nspec:\n  external: {}"),
+			stderr: resourceFile + ":7:3: spec.external: unknown field; correct its name or remove it; " +
+				resourceFile + ":5:1: specs: unknown field; correct its name or remove it",
 		},
 		"a variable from elsewhere": {
 			prepare: replace("value: north", "valueFrom: {}"),
-			stderr:  "observing the manifests: spec.custom of cloudcontrollermanager/cluster: " + ownResource + `, spec.custom: unknown field "valueFrom"`,
+			stderr:  resourceFile + ":12:31: spec.custom.env[0].valueFrom: unknown field; correct its name or remove it",
 		},
 		"a value of another type": {
 			prepare: replace("port: 9999", "port: high"),
-			stderr:  "observing the manifests: spec.custom of cloudcontrollermanager/cluster: " + ownResource + ", spec.custom.probe.port: it cannot be a string",
+			stderr: resourceFile + ":18:13: spec.custom.probe.port in cloudcontrollermanager.operator.openshift.io/cluster is a string, " +
+				"but must be a number: correct it",
 		},
 		"another image than the flag's": {
 			flags: []string{"--manifest-image=registry.example.com/other:1"},
@@ -177,17 +183,16 @@ func TestRejectedSpecCustomOnTheBootstrapNode(t *testing.T) {
 		},
 		"a file that is not delivered": {
 			prepare: replace("cloud-credentials/key", "cloud-credentials/kee"),
-			stderr: ownResource + ", key spec.custom.args[2]: nothing is delivered as /etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee, there is key " +
-				"in that folder; correct the path",
+			stderr:  ownResource + ", key spec.custom.args[2]: the file /etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee does not exist; its directory has key; correct the path",
 		},
 		"a file that only the cluster's nodes have": {
 			prepare: replace("--cloud-provider=acme", "--tls-cert-file=/etc/kubernetes/static-pod-certs/secrets/serving-cert/tls.crt"),
-			stderr: ownResource + ", key spec.custom.args[0]: nothing is delivered as /etc/kubernetes/static-pod-certs/secrets/serving-cert/tls.crt; correct the path, " +
+			stderr: ownResource + ", key spec.custom.args[0]: the file /etc/kubernetes/static-pod-certs/secrets/serving-cert/tls.crt does not exist; correct the path, " +
 				"or add the key to a Secret of spec.custom.secrets",
 		},
 		"a text that the installer replaces": {
 			prepare: replace("--cloud-provider=acme", "--cloud-provider=NODE_NAME"),
-			stderr:  ownResource + ": spec.custom.args[0] has the text NODE_NAME in it, which the installer replaces on each node; use another text",
+			stderr:  ownResource + ": spec.custom.args[0] contains NODE_NAME, which the installer replaces on each node; use another string",
 		},
 		"two Secrets with the same key": {
 			prepare: func(n node) {
@@ -195,7 +200,7 @@ func TestRejectedSpecCustomOnTheBootstrapNode(t *testing.T) {
 				n.edit(secretsFile, "token: YmF0", "key: YmF0")
 			},
 			stderr: secretsFile + ": secret/acme-token in openshift-cloud-controller-manager, key key: " + secretsFile + ": secret/acme-key in " +
-				"openshift-cloud-controller-manager has this key too, and both are delivered alike; rename it in one of them",
+				"openshift-cloud-controller-manager also has this key with the same delivery; rename the key in one of them",
 		},
 		"a key that is no file's name": {
 			prepare: func(n node) { n.edit(secretsFile, "stringData: {key:", "stringData: {../key:") },

@@ -43,6 +43,9 @@ func (o *options) render() ([]output, error) {
 		}
 		return nil, err
 	}
+	if err := in.checkFields(); err != nil {
+		return nil, err
+	}
 	observed, err := in.Observe(o.payloadVersion)
 	if err != nil {
 		return nil, err
@@ -122,7 +125,7 @@ const noPod = "no pod is written, and nodes stay uninitialized until the cluster
 // hasSecrets reports whether all required Secrets exist, and adds a warning otherwise.
 func (o *options) hasSecrets(p platform.Platform, gathered *inputs.Gathered) bool {
 	custom := gathered.Custom
-	if missing := custom.Missing; len(missing) > 0 && len(missing) == len(custom.Problems) {
+	if missing := custom.Missing; len(missing) > 0 && len(missing) == len(custom.Diagnostics) {
 		o.warn("spec.custom names %s, but the manifests do not contain all of them, so the bootstrap node has no credentials: %s",
 			strings.Join(missing, " and "), noPod)
 		return false
@@ -229,8 +232,8 @@ func (o *options) locate(in *files, err error) error {
 	if !errors.As(err, &rejected) {
 		return err
 	}
-	messages := make([]string, 0, len(rejected.Problems))
-	for _, d := range rejected.Problems {
+	messages := make([]string, 0, len(rejected.Diagnostics))
+	for _, d := range rejected.Diagnostics {
 		located := in.Located(d)
 		if located.Object == d.Object && d.Cause == diagnostic.Configuration && len(o.configOverrideFiles) > 0 {
 			// The operator resource does not exist yet; these files have the overrides.

@@ -377,7 +377,7 @@ func TestManifests(t *testing.T) {
 				"proxy.yaml": proxy, "secret.yaml": secret + "stringData:\n  clouds.yaml: |\n" + indent(clouds),
 				"user-ca.yaml": strings.Replace(configMap, "cloud-provider-config", "user-ca-bundle", 1) + "  ca-bundle.crt: |\n    # ours\n    -----BEGIN CERTIFICATE-----\n",
 			}, 0, []string{
-				"manifests/user-ca.yaml:9:5: warning: this is not a complete PEM block, it is left out; paste the whole certificate",
+				"manifests/user-ca.yaml:9:5: warning: incomplete PEM block, which is ignored; paste the whole certificate",
 				"0 errors, 1 warning" + summary,
 			},
 		},

@@ -69,7 +69,7 @@ func printText(out io.Writer, request offline.Request, report *offline.Report) e
 	if err := diagnostics.Print(out, report.Diagnostics, diagnostics.UseColor(out)); err != nil {
 		return err
 	}
-	if err := diagnostics.PrintUnchecked(out, report.Remarks); err != nil {
+	if err := diagnostics.PrintUnchecked(out, report.Unchecked); err != nil {
 		return err
 	}
 	if !report.Managed && len(report.Diagnostics) == 0 {
@@ -101,7 +101,7 @@ func printJSON(out io.Writer, _ offline.Request, report *offline.Report) error {
 		Errors:      report.Count(diagnostic.Error),
 		Warnings:    report.Count(diagnostic.Warning),
 		Platform:    report.Platform,
-		Unchecked:   report.Remarks,
+		Unchecked:   report.Unchecked,
 	}); err != nil {
 		return fmt.Errorf("writing the diagnostics as JSON: %w", err)
 	}

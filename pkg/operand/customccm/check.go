@@ -23,11 +23,11 @@ type Candidate struct {
 	// Container is the operand's container without spec.custom.
 	Container corev1.Container
 
-	// Lease is the lease by which the operator judges whether a leader is active, "lease/<name> in <namespace>".
+	// Lease is the lease from which the operator knows that a leader is active, "lease/<name> in <namespace>".
 	Lease string
 
-	// ServiceAccount is the one that the pod runs as, "serviceaccount/<name> in <namespace>". It is empty where the phase
-	// brings a kubeconfig of its own.
+	// ServiceAccount is the pod's ServiceAccount, "serviceaccount/<name> in <namespace>". It is empty if the phase has
+	// its own kubeconfig.
 	ServiceAccount string
 
 	Paths Paths
@@ -38,62 +38,65 @@ type Paths struct {
 	// Roots are the directories below which only Files and Directories exist.
 	Roots []string
 
-	// Files are the delivered files. No path is checked if it is nil: then another input is missing or rejected.
+	// Files are the delivered files. If it is nil, another input is missing or rejected, and no path is checked.
 	Files []string
 
 	// Directories exist even if no file is delivered into them.
 	Directories []string
 }
 
-// Check returns what the API server cannot reject, and what it has not seen of a manifest that was not applied yet.
-func (c CCM) Check(candidate Candidate) (problems, warnings []diagnostic.Diagnostic) {
+// Check returns the errors that the API server cannot detect, and repeats its validation for manifests, which it has
+// not seen yet.
+func (c CCM) Check(candidate Candidate) (diagnostics, warnings []diagnostic.Diagnostic) {
 	if c.Spec == nil {
 		return nil, nil
 	}
-	f := &findings{}
+	r := &report{}
 	if !candidate.Platform.Custom {
-		f.checkBuiltIn(c.Spec, candidate.Platform)
-		return f.problems, f.warnings
+		r.checkBuiltIn(c.Spec, candidate.Platform)
+		return r.diagnostics, r.warnings
 	}
 	if c.Spec.Platform != "" {
-		f.reject(at("platform"), "platform %s cannot run here; correct it, or remove it and say what runs",
+		r.reject(at("platform"), "platform %s is not supported on this cluster; correct it, or remove it and set "+
+			"spec.custom.image",
 			c.Spec.Platform)
-		return f.problems, f.warnings
+		return r.diagnostics, r.warnings
 	}
-	f.checkEnums(c.Spec)
-	f.checkArguments(c.Spec, candidate.Container.Args)
-	f.checkElection(c, candidate)
-	f.checkEnvironment(c.Spec, candidate.Container.Env)
-	f.checkProbe(c.Spec, candidate.Container.Args)
-	f.checkPaths(c, candidate.Paths)
+	r.checkEnums(c.Spec)
+	r.checkArguments(c.Spec, candidate.Container.Args)
+	r.checkElection(c, candidate)
+	r.checkEnvironment(c.Spec, candidate.Container.Env)
+	r.checkProbe(c.Spec, candidate.Container.Args)
+	r.checkPaths(c, candidate.Paths)
 	if candidate.ServiceAccount != "" {
-		f.warn(Field, "the cloud-controller-manager runs as %s with the rights that all of them need; "+
-			"what it needs besides has to be bound to it", candidate.ServiceAccount)
+		r.warn(Field, "the cloud-controller-manager runs as %s, which has only the permissions that all "+
+			"cloud-controller-managers need; bind a role to it if it needs more", candidate.ServiceAccount)
 	}
-	return f.problems, f.warnings
+	return r.diagnostics, r.warnings
 }
 
-// Overridden returns the problem of overrides that change spec.custom. The API server validates nothing there, and they
-// would replace the payload's image. field is where the overrides have it.
+// Overridden returns the error for overrides that change spec.custom. The API server does not validate overrides, and
+// they would replace the payload's image. field is the field of the overrides.
 func Overridden(field string, p platform.Platform) diagnostic.Diagnostic {
 	if p.Image != "" {
 		return newDiagnostic(field, "platform %s runs the cloud-controller-manager of the release payload, "+
-			"which nothing can replace; remove it", p.Name)
+			"which cannot be replaced; remove the field", p.Name)
 	}
-	return newDiagnostic(field, "%[1]s cannot be overridden; remove it and change %[1]s", Field)
+	return newDiagnostic(field, "%[1]s cannot be overridden; remove the field and change %[1]s instead", Field)
 }
 
-type findings struct {
-	problems []diagnostic.Diagnostic
-	warnings []diagnostic.Diagnostic
+// report collects the results of a check.
+type report struct {
+	diagnostics []diagnostic.Diagnostic
+	warnings    []diagnostic.Diagnostic
 }
 
-func (f *findings) reject(field, format string, args ...any) {
-	f.problems = append(f.problems, newDiagnostic(field, format, args...))
+func (r *report) reject(field, format string, args ...any) {
+	r.diagnostics = append(r.diagnostics, newDiagnostic(field, format, args...))
 }
 
-func (f *findings) warn(field, format string, args ...any) {
-	f.warnings = append(f.warnings, newDiagnostic(field, format, args...))
+func (r *report) warn(field, format string, args ...any) {
+	r.warnings = append(r.warnings, newDiagnostic(field, format, args...))
 }
 
 func newDiagnostic(field, format string, args ...any) diagnostic.Diagnostic {
@@ -102,11 +105,11 @@ func newDiagnostic(field, format string, args ...any) diagnostic.Diagnostic {
 	}
 }
 
-// checkBuiltIn checks spec.custom of a platform that the operator knows how to run: it may set the image only where the
-// release ships none.
-func (f *findings) checkBuiltIn(spec *operatorv1.CustomCloudControllerManager, p platform.Platform) {
+// checkBuiltIn checks spec.custom on a built-in platform, where it may set only the image, and only if the release
+// ships none.
+func (r *report) checkBuiltIn(spec *operatorv1.CustomCloudControllerManager, p platform.Platform) {
 	if spec.Platform != "" && !strings.EqualFold(string(spec.Platform), p.Name) {
-		f.reject(at("platform"), "it is %s, but infrastructure.config.openshift.io/cluster says %s; remove it",
+		r.reject(at("platform"), "it is %s, but infrastructure.config.openshift.io/cluster has %s; remove the field",
 			spec.Platform, p.Name)
 	}
 	for _, field := range []struct {
@@ -122,38 +125,38 @@ func (f *findings) checkBuiltIn(spec *operatorv1.CustomCloudControllerManager, p
 		{"probe", spec.Probe != nil},
 	} {
 		if field.set {
-			f.reject(at("%s", field.name), "platform %s has this built in; remove it", p.Name)
+			r.reject(at("%s", field.name), "the operator sets this on platform %s; remove the field", p.Name)
 		}
 	}
 }
 
 // checkEnums repeats the CRD's validation for manifests.
-func (f *findings) checkEnums(spec *operatorv1.CustomCloudControllerManager) {
+func (r *report) checkEnums(spec *operatorv1.CustomCloudControllerManager) {
 	if !slices.Contains([]operatorv1.ArgsPolicy{"", operatorv1.ExtendArgs, operatorv1.ReplaceArgs}, spec.ArgsPolicy) {
-		f.reject(at("argsPolicy"), "it is %q; give Extend or Replace", spec.ArgsPolicy)
+		r.reject(at("argsPolicy"), "it is %q; use Extend or Replace", spec.ArgsPolicy)
 	}
 	deliveries := []operatorv1.SecretDelivery{"", operatorv1.ReadOnceSecret, operatorv1.ReloadedSecret}
 	for _, s := range spec.Secrets {
 		if !slices.Contains(deliveries, s.Delivery) {
-			f.reject(at("secrets[%s].delivery", s.Name), "it is %q; give ReadOnce or Reloaded", s.Delivery)
+			r.reject(at("secrets[%s].delivery", s.Name), "it is %q; use ReadOnce or Reloaded", s.Delivery)
 		}
 	}
 	if spec.Probe == nil {
 		return
 	}
 	if !slices.Contains([]string{"", string(corev1.URISchemeHTTP), string(corev1.URISchemeHTTPS)}, spec.Probe.Scheme) {
-		f.reject(at("probe.scheme"), "it is %q; give HTTP or HTTPS", spec.Probe.Scheme)
+		r.reject(at("probe.scheme"), "it is %q; use HTTP or HTTPS", spec.Probe.Scheme)
 	}
 	if spec.Probe.Path != "" && !strings.HasPrefix(spec.Probe.Path, "/") {
-		f.reject(at("probe.path"), "it is %q; begin it with a slash", spec.Probe.Path)
+		r.reject(at("probe.path"), "it is %q; start it with a slash", spec.Probe.Path)
 	}
 	if spec.Probe.Port < 0 || spec.Probe.Port > 65535 {
-		f.reject(at("probe.port"), "it is %d; give a port from 1 to 65535", spec.Probe.Port)
+		r.reject(at("probe.port"), "it is %d; use a port from 1 to 65535", spec.Probe.Port)
 	}
 }
 
-// checkArguments rejects a flag of the operator whose value is the next argument, because Overlay could not replace it.
-func (f *findings) checkArguments(spec *operatorv1.CustomCloudControllerManager, defaults []string) {
+// checkArguments rejects a flag of the operator whose value is a separate argument, because Overlay cannot replace it.
+func (r *report) checkArguments(spec *operatorv1.CustomCloudControllerManager, defaults []string) {
 	if spec.ArgsPolicy == operatorv1.ReplaceArgs {
 		return
 	}
@@ -163,13 +166,14 @@ func (f *findings) checkArguments(spec *operatorv1.CustomCloudControllerManager,
 			return arg == "--"+name
 		})
 		if known {
-			f.reject(at("args[%d]", i), "the operator sets %[1]s too; write it with its value, as %[1]s=value", arg)
+			r.reject(at("args[%d]", i), "the operator also sets %[1]s; write flag and value as one argument: "+
+				"%[1]s=value", arg)
 		}
 	}
 }
 
-// checkElection rejects another lease than the operator's, or none: the operator would never report Available.
-func (f *findings) checkElection(c CCM, candidate Candidate) {
+// checkElection rejects any lease other than the operator's, because the operator would never report Available.
+func (r *report) checkElection(c CCM, candidate Candidate) {
 	for _, name := range electionFlags {
 		want, required := flagValue(candidate.Container.Args, name)
 		if !required || slices.Contains(c.Fixed, name) {
@@ -177,52 +181,52 @@ func (f *findings) checkElection(c CCM, candidate Candidate) {
 		}
 		got, given := flagValue(c.Spec.Args, name)
 		if given && !sameValue(got, want) {
-			f.reject(at("args"), "--%s is %s, but the operator judges by %s whether anybody leads; "+
-				"leave it out or give --%s=%s", name, got, candidate.Lease, name, want)
+			r.reject(at("args"), "--%s is %s, but the operator detects the leader by %s; "+
+				"remove the flag or use --%s=%s", name, got, candidate.Lease, name, want)
 		}
 		isReplaced := c.Spec.ArgsPolicy == operatorv1.ReplaceArgs
 		if !given && isReplaced && name == "leader-elect-resource-namespace" {
-			f.warn(at("args"), "there is no --%s=%s; the operator judges by %s whether anybody leads, "+
-				"so it has to be renewed", name, want, candidate.Lease)
+			r.warn(at("args"), "--%s=%s is not set, but the operator detects the leader by %s; "+
+				"set it unless the cloud-controller-manager renews this lease by default", name, want, candidate.Lease)
 		}
 	}
 }
 
-// checkEnvironment rejects a variable that the pod sets. Those of the cluster's proxy are not among them.
-func (f *findings) checkEnvironment(spec *operatorv1.CustomCloudControllerManager, reserved []corev1.EnvVar) {
+// checkEnvironment rejects variables that the operator sets, except for the cluster's proxy.
+func (r *report) checkEnvironment(spec *operatorv1.CustomCloudControllerManager, reserved []corev1.EnvVar) {
 	seen := map[string]bool{}
 	for _, variable := range spec.Env {
 		field := at("env[%s]", variable.Name)
 		if slices.ContainsFunc(reserved, func(v corev1.EnvVar) bool { return v.Name == variable.Name }) {
-			f.reject(field, "the operator sets this variable: remove it; a CA to trust belongs in the ConfigMap that "+
-				"spec.trustedCA of proxy.config.openshift.io/cluster names")
+			r.reject(field, "the operator sets this variable; remove it; to trust a CA, add it to the ConfigMap in "+
+				"spec.trustedCA of proxy.config.openshift.io/cluster")
 		}
 		if seen[variable.Name] {
-			f.reject(field, "there are two of this name; remove one")
+			r.reject(field, "duplicate name; remove one of the variables")
 		}
 		seen[variable.Name] = true
 	}
 }
 
-// checkProbe rejects a port that the cloud-controller-manager moved away from.
-func (f *findings) checkProbe(spec *operatorv1.CustomCloudControllerManager, defaults []string) {
+// checkProbe rejects probes of a port that the cloud-controller-manager does not use.
+func (r *report) checkProbe(spec *operatorv1.CustomCloudControllerManager, defaults []string) {
 	served, _ := flagValue(defaults, "secure-port")
 	moved, given := flagValue(spec.Args, "secure-port")
 	if given && moved != served && (spec.Probe == nil || spec.Probe.Port == 0) {
-		f.reject(at("probe.port"), "--secure-port is %s, but nothing is said here, so port %s would be probed and the "+
-			"cloud-controller-manager restarted for ever; give the port where it answers", moved, served)
+		r.reject(at("probe.port"), "--secure-port is %s, but the default probe uses port %s and would restart the "+
+			"cloud-controller-manager repeatedly; set the probe's port", moved, served)
 	}
 }
 
-// checkPaths rejects the path of a file that is not delivered, which would end in a crash loop on the node.
-func (f *findings) checkPaths(c CCM, paths Paths) {
-	if len(f.problems) > 0 || paths.Files == nil {
+// checkPaths rejects the path of a file that is not delivered, which would cause a crash loop on the node.
+func (r *report) checkPaths(c CCM, paths Paths) {
+	if len(r.diagnostics) > 0 || paths.Files == nil {
 		return
 	}
 	for _, v := range c.values() {
 		for _, named := range paths.in(v.value) {
 			if !paths.exists(named) {
-				f.reject(v.field, "nothing is delivered as %s%s", named, paths.near(named))
+				r.reject(v.field, "the file %s does not exist%s", named, paths.near(named))
 			}
 		}
 	}
@@ -249,7 +253,7 @@ func (p Paths) exists(named string) bool {
 	return slices.Contains(p.Directories, named) || slices.ContainsFunc(p.Files, isWithin)
 }
 
-// near returns the advice for a path that does not exist: the files in its directory, if there are any.
+// near returns the action for a path that does not exist. It lists the files in the directory, if there are any.
 func (p Paths) near(named string) string {
 	var names []string
 	for _, file := range p.Files {
@@ -260,5 +264,5 @@ func (p Paths) near(named string) string {
 	if len(names) == 0 {
 		return "; correct the path, or add the key to a Secret of " + at("secrets")
 	}
-	return ", there is " + strings.Join(names, ", ") + " in that folder; correct the path"
+	return "; its directory has " + strings.Join(names, ", ") + "; correct the path"
 }

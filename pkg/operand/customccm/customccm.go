@@ -1,8 +1,8 @@
-// Package customccm is the custom cloud-controller-manager, the one that spec.custom describes because no release ships
-// it.
+// Package customccm implements the custom cloud-controller-manager, which spec.custom describes because no release
+// ships it.
 //
-// It applies spec.custom to the operand's container, checks it, and gathers what its Secrets deliver. It does not know
-// how a candidate is rendered: pkg/operand passes in the container and the delivered paths.
+// It checks spec.custom, applies it to the operand's container, and gathers the data of its Secrets. pkg/operand passes
+// in the container and the delivered paths.
 package customccm
 
 import (
@@ -28,14 +28,14 @@ const (
 
 // CCM is a custom cloud-controller-manager.
 type CCM struct {
-	// Spec is spec.custom; nil where it is unset.
+	// Spec is spec.custom, nil if it is unset.
 	Spec *operatorv1.CustomCloudControllerManager
 
-	// Fixed are the names of the flags that the phase sets whatever Spec has.
+	// Fixed are the names of the flags that Spec cannot change.
 	Fixed []string
 }
 
-// Overlay applies Spec to the operand's container, whose arguments and environment are the operator's.
+// Overlay applies Spec to the operand's container, which has the operator's arguments and environment.
 func (c CCM) Overlay(container *corev1.Container) {
 	if c.Spec == nil {
 		return
@@ -61,8 +61,8 @@ func (c CCM) Overlay(container *corev1.Container) {
 	}
 }
 
-// arguments returns the container's arguments. With ArgsPolicy Extend an argument of the form --name=value replaces the
-// operator's one of that name, and any other is appended.
+// arguments returns the container's arguments. With ArgsPolicy Extend, an argument of the form --name=value replaces
+// the operator's argument of that name. Any other argument is appended.
 func (c CCM) arguments(defaults []string) []string {
 	if c.Spec.ArgsPolicy == operatorv1.ReplaceArgs {
 		return slices.Clone(c.Spec.Args)
@@ -90,13 +90,13 @@ func (c CCM) Placeholder() error {
 	}
 	for _, v := range c.values() {
 		if _, _, name, found := confdoc.Placeholders([]byte(v.value)); found {
-			return fmt.Errorf("%s has the text %s in it, which the installer replaces on each node; use another text",
+			return fmt.Errorf("%s contains %s, which the installer replaces on each node; use another string",
 				v.field, name)
 		}
 	}
 	for _, variable := range c.Spec.Env {
 		if _, _, name, found := confdoc.Placeholders([]byte(variable.Name)); found {
-			return fmt.Errorf("%s has the text %s in its name, which the installer replaces on each node; "+
+			return fmt.Errorf("the name of %s contains %s, which the installer replaces on each node; "+
 				"use another name", at("env[%s]", variable.Name), name)
 		}
 	}

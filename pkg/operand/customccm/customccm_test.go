@@ -20,19 +20,19 @@ import (
 const (
 	resource     = "cloudcontrollermanager.operator.openshift.io/cluster"
 	rightsNotice = resource + ", key spec.custom: the cloud-controller-manager runs as " +
-		"serviceaccount/cloud-controller-manager in " + "openshift-cloud-controller-manager with the rights that " +
-		"all of them need; what it needs besides has to be bound to it"
-	lease = "the operator judges by lease/cloud-controller-manager in openshift-cloud-controller-manager " +
-		"whether anybody leads"
+		"serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager, which has only the " +
+		"permissions that all cloud-controller-managers need; bind a role to it if it needs more"
+	lease = "the operator detects the leader by lease/cloud-controller-manager in " +
+		"openshift-cloud-controller-manager"
 	namespaceArg  = "--leader-elect-resource-namespace=openshift-cloud-controller-manager"
 	kubeconfigArg = "--kubeconfig=/etc/kubernetes/static-pod-resources/" +
 		"configmaps/kubeconfigs/cloud-controller-manager.kubeconfig"
 )
 
-// customPlatform runs any custom cloud-controller-manager.
+// customPlatform is the platform of a custom cloud-controller-manager.
 var customPlatform = platform.Platform{Name: "external", Custom: true, Rewrite: external.Rewrite}
 
-// customInputs are those of a cluster with the given spec.custom, in YAML.
+// customInputs returns the inputs of a cluster with the given spec.custom in YAML.
 func customInputs(
 	t *testing.T, phase operand.Phase, custom string, secrets map[string]map[string][]byte,
 ) operand.Inputs {
@@ -75,7 +75,7 @@ func renderCustom(
 	return resources
 }
 
-func TestWhatSpecCustomDoesToThePod(t *testing.T) {
+func TestSpecCustomChangesThePod(t *testing.T) {
 	ours := renderCustom(t, operand.OperatorPhase(), `{image: registry/ccm:1}`, nil).Pod.Spec.Containers[0]
 	require.Contains(t, ours.Args, "--cluster-name=demo-x7k2p")
 	require.Equal(t, "registry/ccm:1", ours.Image)
@@ -83,11 +83,11 @@ func TestWhatSpecCustomDoesToThePod(t *testing.T) {
 		custom string
 		want   func(c *corev1.Container)
 	}{
-		"nothing but an image": {
+		"only an image": {
 			custom: `{image: registry/ccm:1}`,
 			want:   func(*corev1.Container) {},
 		},
-		"the first argument of ours is replaced too": {
+		"the operator's first argument is replaced": {
 			custom: `{image: registry/ccm:1, args: [` + strings.Split(ours.Args[0], "=")[0] + `=mine]}`,
 			want:   func(c *corev1.Container) { c.Args[0] = strings.Split(c.Args[0], "=")[0] + "=mine" },
 		},
@@ -107,7 +107,7 @@ func TestWhatSpecCustomDoesToThePod(t *testing.T) {
 			custom: `{image: registry/ccm:1, command: [/bin/ccm, run]}`,
 			want:   func(c *corev1.Container) { c.Command = []string{"/bin/ccm", "run"} },
 		},
-		"arguments take the place of ours of the same name, others follow in their order": {
+		"arguments replace the operator's of the same name, others follow in their order": {
 			custom: `{image: registry/ccm:1, args: [--z=1, --cluster-name=mine, --a=2, -v=4, more]}`,
 			want: func(c *corev1.Container) {
 				for i := range c.Args {
@@ -116,13 +116,13 @@ func TestWhatSpecCustomDoesToThePod(t *testing.T) {
 				c.Args = append(c.Args, "--z=1", "--a=2", "-v=4", "more")
 			},
 		},
-		"arguments instead of ours": {
+		"arguments replace all of the operator's": {
 			custom: `{image: registry/ccm:1, argsPolicy: Replace, args: [` + namespaceArg + `, ` + kubeconfigArg + `]}`,
 			want: func(c *corev1.Container) {
 				c.Args = []string{namespaceArg, kubeconfigArg}
 			},
 		},
-		"an environment, which comes before the cluster's proxy": {
+		"an environment, which takes precedence over the cluster's proxy": {
 			custom: `{image: registry/ccm:1, env: [{name: REGION, value: one}, {name: NO_PROXY, value: .cloud}]}`,
 			want: func(c *corev1.Container) {
 				c.Env = []corev1.EnvVar{
@@ -135,7 +135,7 @@ func TestWhatSpecCustomDoesToThePod(t *testing.T) {
 			custom: `{image: registry/ccm:1, probe: {port: 9999, scheme: HTTP, path: /live}}`,
 			want:   probed("HTTP", "/live", 9999),
 		},
-		"a probe of the port of ours": {
+		"a probe of the operator's port": {
 			custom: `{image: registry/ccm:1, probe: {path: /live}}`,
 			want:   probed("HTTPS", "/live", 10258),
 		},
@@ -170,7 +170,7 @@ func probed(scheme corev1.URIScheme, path string, port int32) func(c *corev1.Con
 	}
 }
 
-func TestOnTheBootstrapNodeACustomCCMInitialisesNodesAndNothingElse(t *testing.T) {
+func TestOnTheBootstrapNodeACustomCCMOnlyInitializesNodes(t *testing.T) {
 	pod := renderCustom(t, operand.BootstrapPhase(), `{image: registry/ccm:1,
 		args: [--controllers=*, --leader-elect=true, --authentication-skip-lookup=false, --region=one]}`, nil).Pod
 	args := pod.Spec.Containers[0].Args
@@ -225,7 +225,7 @@ func TestSecretsOfSpecCustomAreDelivered(t *testing.T) {
 	})
 }
 
-func TestACustomCCMTellsWhoseRightsItHas(t *testing.T) {
+func TestAWarningNamesTheServiceAccountOfACustomCCM(t *testing.T) {
 	for _, tc := range []struct {
 		phase operand.Phase
 		want  []string
@@ -241,7 +241,7 @@ func TestACustomCCMTellsWhoseRightsItHas(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedOfSpecCustom(t *testing.T) {
+func TestRejectedSpecCustom(t *testing.T) {
 	const at = resource + ", key spec.custom."
 	secrets := map[string]map[string][]byte{
 		"a": {"key": []byte("1"), "more": []byte("1")}, "same": {"key": []byte("2")}, "empty": {},
@@ -258,149 +258,145 @@ func TestWhatIsRefusedOfSpecCustom(t *testing.T) {
 		},
 		"a built-in platform that is not the cluster's": {
 			custom: `{platform: AlibabaCloud, image: registry/ccm:1}`,
-			want: []string{at + "platform: platform AlibabaCloud cannot run here; correct it, or remove it and " +
-				"say what runs"},
+			want: []string{at + "platform: platform AlibabaCloud is not supported on this cluster; correct it, or " +
+				"remove it and set spec.custom.image"},
 		},
-		"values that the API server would not take": {
+		"values that the API server rejects": {
 			custom: `{image: registry/ccm:1, argsPolicy: Prepend, secrets: [{name: a, delivery: Env}],
 				probe: {scheme: TCP, path: healthz, port: 65536}}`,
 			want: []string{
-				at + `argsPolicy: it is "Prepend"; give Extend or Replace`,
-				at + `secrets[a].delivery: it is "Env"; give ReadOnce or Reloaded`,
-				at + `probe.scheme: it is "TCP"; give HTTP or HTTPS`,
-				at + `probe.path: it is "healthz"; begin it with a slash`,
-				at + `probe.port: it is 65536; give a port from 1 to 65535`,
+				at + `argsPolicy: it is "Prepend"; use Extend or Replace`,
+				at + `secrets[a].delivery: it is "Env"; use ReadOnce or Reloaded`,
+				at + `probe.scheme: it is "TCP"; use HTTP or HTTPS`,
+				at + `probe.path: it is "healthz"; start it with a slash`,
+				at + `probe.port: it is 65536; use a port from 1 to 65535`,
 			},
 		},
 		"a port below the lowest": {
 			custom: `{image: registry/ccm:1, probe: {port: -1}}`,
-			want:   []string{at + `probe.port: it is -1; give a port from 1 to 65535`},
+			want:   []string{at + `probe.port: it is -1; use a port from 1 to 65535`},
 		},
-		"a flag of ours whose value is the next argument": {
+		"a flag of the operator with a separate value": {
 			custom: `{image: registry/ccm:1, args: [--cluster-name, mine]}`,
-			want: []string{at + "args[0]: the operator sets --cluster-name too; write it with its value, as " +
-				"--cluster-name=value"},
+			want: []string{at + "args[0]: the operator also sets --cluster-name; write flag and value as one " +
+				"argument: --cluster-name=value"},
 		},
 		"no leader election": {
 			custom: `{image: registry/ccm:1, args: [--leader-elect=F]}`,
-			want: []string{at + "args: --leader-elect is F, but " + lease + "; leave it out or give " +
+			want: []string{at + "args: --leader-elect is F, but " + lease + "; remove the flag or use " +
 				"--leader-elect=true"},
 		},
 		"other leases": {
 			custom: `{image: registry/ccm:1, args: [--leader-elect-resource-name=mine,
 				--leader-elect-resource-namespace=kube-system]}`,
 			want: []string{
-				at + "args: --leader-elect-resource-name is mine, but " + lease + "; leave it out or give " +
+				at + "args: --leader-elect-resource-name is mine, but " + lease + "; remove the flag or use " +
 					"--leader-elect-resource-name=cloud-controller-manager",
 				at + "args: --leader-elect-resource-namespace is kube-system, " +
-					"but " + lease + "; leave it out or give " +
+					"but " + lease + "; remove the flag or use " +
 					"--leader-elect-resource-namespace=openshift-cloud-controller-manager",
 			},
 		},
-		"another lease among arguments that replace ours": {
+		"another lease in arguments that replace the operator's": {
 			custom: `{image: registry/ccm:1, argsPolicy: Replace,
 				args: [--leader-elect-resource-namespace, kube-system]}`,
 			want: []string{
 				at + "args: --leader-elect-resource-namespace is kube-system, " +
-					"but " + lease + "; leave it out or give " +
+					"but " + lease + "; remove the flag or use " +
 					"--leader-elect-resource-namespace=openshift-cloud-controller-manager",
 			},
 		},
-		"the operator's own variable": {
+		"a variable of the operator": {
 			custom: `{image: registry/ccm:1, env: [{name: SSL_CERT_FILE, value: /mine}]}`,
-			want: []string{at + "env[SSL_CERT_FILE]: the operator sets this variable: remove it; a CA to trust " +
-				"belongs in the ConfigMap that " +
-				"spec.trustedCA of proxy.config.openshift.io/cluster names"},
+			want: []string{at + "env[SSL_CERT_FILE]: the operator sets this variable; remove it; to trust a CA, " +
+				"add it to the ConfigMap in spec.trustedCA of proxy.config.openshift.io/cluster"},
 		},
 		"a variable twice": {
 			custom: `{image: registry/ccm:1, env: [{name: A, value: "1"}, {name: A, value: "2"}]}`,
-			want:   []string{at + "env[A]: there are two of this name; remove one"},
+			want:   []string{at + "env[A]: duplicate name; remove one of the variables"},
 		},
-		"another port and no probe of it": {
+		"another port without a probe": {
 			custom: `{image: registry/ccm:1, args: [--secure-port=10300]}`,
-			want: []string{at + "probe.port: --secure-port is 10300, but nothing is said here, so port 10258 " +
-				"would be probed and the " +
-				"cloud-controller-manager restarted for ever; give the port where it answers"},
+			want: []string{at + "probe.port: --secure-port is 10300, but the default probe uses port 10258 and " +
+				"would restart the cloud-controller-manager repeatedly; set the probe's port"},
 		},
 		"a file that is not delivered": {
 			custom: `{image: registry/ccm:1, secrets: [{name: a}],
 				args: ["--keys=x,/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee"],
 				env: [{name: TOKEN, value: "file:///etc/kubernetes/static-pod-certs/secrets/cloud-tokens/token"}]}`,
 			want: []string{
-				at + "args[0]: nothing is delivered as " +
-					"/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee, there is key, more in " +
-					"that folder; correct the path",
-				at + "env[TOKEN]: nothing is delivered as " +
-					"/etc/kubernetes/static-pod-certs/secrets/cloud-tokens/token; correct the path, or add the " +
+				at + "args[0]: the file /etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee does not " +
+					"exist; its directory has key, more; correct the path",
+				at + "env[TOKEN]: the file /etc/kubernetes/static-pod-certs/secrets/cloud-tokens/token does not " +
+					"exist; correct the path, or add the " +
 					"key to a Secret of spec.custom.secrets",
 			},
 		},
-		"what only the cert-syncer reads": {
+		"a file that only the cert-syncer can read": {
 			custom: `{image: registry/ccm:1, args: [--token=/etc/kubernetes/static-pod-resources/secrets/cert-syncer-token/token]}`,
-			want: []string{at + "args[0]: nothing is delivered as /etc/kubernetes/static-pod-resources/secrets/cert-syncer-token/token; " +
+			want: []string{at + "args[0]: the file " +
+				"/etc/kubernetes/static-pod-resources/secrets/cert-syncer-token/token does not exist; " +
 				"correct the path, or add the key to a Secret of spec.custom.secrets"},
 		},
-		"a text that the installer replaces in an argument": {
+		"a placeholder of the installer in an argument": {
 			custom: `{image: registry/ccm:1, args: [--a=b, --node=NODE_NAME]}`,
-			want: []string{resource + ": spec.custom.args[1] has the text NODE_NAME in it, which the installer " +
-				"replaces on each node; use another text"},
+			want: []string{resource + ": spec.custom.args[1] contains NODE_NAME, which the installer replaces on " +
+				"each node; use another string"},
 		},
-		"one in a variable": {
+		"a placeholder in a variable": {
 			custom: `{image: registry/ccm:1, env: [{name: A, value: REVISION}]}`,
-			want: []string{resource + ": spec.custom.env[A] has the text REVISION in it, which the installer " +
-				"replaces on each node; use another text"},
+			want: []string{resource + ": spec.custom.env[A] contains REVISION, which the installer replaces on " +
+				"each node; use another string"},
 		},
-		"one in the name of a variable": {
+		"a placeholder in the name of a variable": {
 			custom: `{image: registry/ccm:1, env: [{name: THE_REVISION, value: ""}]}`,
-			want: []string{resource + ": spec.custom.env[THE_REVISION] has the text REVISION in its name, which " +
-				"the installer replaces on each node; " +
+			want: []string{resource + ": the name of spec.custom.env[THE_REVISION] contains REVISION, which the " +
+				"installer replaces on each node; " +
 				"use another name"},
 		},
-		"Secrets of the operator's own": {
+		"Secrets of the operator": {
 			custom: `{image: registry/ccm:1, secrets: [{name: cloud-config},
 				{name: cloud-credentials-12, delivery: Reloaded}, {name: kube-token}, {name: raw-cloud-credentials},
 				{name: cert-syncer-identity}]}`,
 			want: []string{
-				at + "secrets[cloud-config]: this name is the operator's own; put the keys into a Secret of " +
+				at + "secrets[cloud-config]: the operator uses this name; put the keys into a Secret with another name",
+				at + "secrets[cloud-credentials-12]: the operator uses this name; put the keys into a Secret with " +
 					"another name",
-				at + "secrets[cloud-credentials-12]: this name is the operator's own; put the keys into a Secret " +
-					"of another name",
-				at + "secrets[kube-token]: this name is the operator's own; put the keys into a Secret of another name",
-				at + "secrets[raw-cloud-credentials]: this name is the operator's own; put the keys into a " +
-					"Secret of another name",
-				at + "secrets[cert-syncer-identity]: this name is the operator's own; put the keys into a Secret " +
-					"of another name",
+				at + "secrets[kube-token]: the operator uses this name; put the keys into a Secret with another name",
+				at + "secrets[raw-cloud-credentials]: the operator uses this name; put the keys into a Secret with " +
+					"another name",
+				at + "secrets[cert-syncer-identity]: the operator uses this name; put the keys into a Secret with " +
+					"another name",
 			},
 		},
 		"Secrets that are missing or empty": {
 			custom: `{image: registry/ccm:1, secrets: [{name: gone}, {name: empty, delivery: Reloaded}]}`,
 			want: []string{
 				"secret/gone in openshift-cloud-controller-manager: it does not exist, but spec.custom.secrets " +
-					"of cloudcontrollermanager/cluster names it; " +
-					"create it, or remove it there",
-				"secret/empty in openshift-cloud-controller-manager: it has no keys, so it delivers no file; add " +
-					"one, or remove it from spec.custom.secrets of " +
+					"of cloudcontrollermanager/cluster names it; create it, or remove it from the list",
+				"secret/empty in openshift-cloud-controller-manager: it has no keys, so no file is delivered; add a " +
+					"key, or remove the Secret from spec.custom.secrets of " +
 					"cloudcontrollermanager/cluster",
 			},
 		},
 		"two Secrets with the same key": {
 			custom: `{image: registry/ccm:1, secrets: [{name: a}, {name: same}]}`,
 			want: []string{"secret/same in openshift-cloud-controller-manager, key key: secret/a in " +
-				"openshift-cloud-controller-manager has this key too, " +
-				"and both are delivered alike; rename it in one of them"},
+				"openshift-cloud-controller-manager also has this key with the same delivery; rename the key in one " +
+				"of them"},
 		},
-		"more than one Secret can hold": {
+		"more data than fits into one Secret": {
 			custom: `{image: registry/ccm:1, secrets: [{name: big, delivery: Reloaded}]}`,
-			want: []string{at + "secrets: all Secrets that are Reloaded are 1048579 bytes together, more than " +
-				"the 1032192 that fit into one; remove some"},
+			want: []string{at + "secrets: the Secrets with delivery Reloaded have 1048579 bytes in total; the " +
+				"limit is 1032192; remove some keys"},
 		},
-		"a Secret with a text that the installer replaces, read once": {
+		"a placeholder of the installer in a ReadOnce Secret": {
 			custom: `{image: registry/ccm:1, secrets: [{name: placeholder}]}`,
 			want: []string{"secret/placeholder in openshift-cloud-controller-manager, key x, line 2:5: this has " +
 				"the text REVISION in it, which the installation " +
 				"on a node replaces in every file: rotate the credential or change the value"},
 		},
-		"and reloaded": {
+		"a placeholder of the installer in a Reloaded Secret": {
 			custom: `{image: registry/ccm:1, secrets: [{name: placeholder, delivery: Reloaded}]}`,
 			want: []string{"secret/placeholder in openshift-cloud-controller-manager, key x, line 2:5: this has " +
 				"the text REVISION in it, which the installation " +
@@ -409,10 +405,10 @@ func TestWhatIsRefusedOfSpecCustom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := operand.Render(customInputs(t, operand.OperatorPhase(), tc.custom, secrets))
-			var refused *operand.InputError
-			require.ErrorAs(t, err, &refused)
+			var rejected *operand.InputError
+			require.ErrorAs(t, err, &rejected)
 			var got []string
-			for _, p := range refused.Problems {
+			for _, p := range rejected.Diagnostics {
 				got = append(got, p.String())
 			}
 			require.Equal(t, tc.want, got)
@@ -423,9 +419,11 @@ func TestWhatIsRefusedOfSpecCustom(t *testing.T) {
 func TestPathsThatAreOnTheNodeAreAccepted(t *testing.T) {
 	for _, path := range []string{
 		"static-pod-resources/secrets/cloud-credentials", // a directory that is empty
-		"static-pod-certs/configmaps/client-ca/ca-bundle.crt", "static-pod-certs/secrets/kube-token/token", "static-pod-certs/secrets/serving-cert/tls.key",
+		"static-pod-certs/configmaps/client-ca/ca-bundle.crt", "static-pod-certs/secrets/kube-token/token",
+		"static-pod-certs/secrets/serving-cert/tls.key",
 	} {
-		renderCustom(t, operand.OperatorPhase(), "{image: registry/ccm:1, args: [--path=/etc/kubernetes/"+path+"]}", nil)
+		renderCustom(t, operand.OperatorPhase(), "{image: registry/ccm:1, args: [--path=/etc/kubernetes/"+path+"]}",
+			nil)
 	}
 }
 
@@ -437,16 +435,18 @@ func TestASecretThatFitsIsDelivered(t *testing.T) {
 }
 
 func TestSpecCustomCannotBeOverridden(t *testing.T) {
-	const payload = "platform external runs the cloud-controller-manager of the release payload, which nothing can replace; remove it"
+	const payload = "platform external runs the cloud-controller-manager of the release payload, which cannot be " +
+		"replaced; remove the field"
 	for name, tc := range map[string]struct {
 		phase operand.Phase
 		image string
 		want  string
 	}{
 		"in the cluster": {operand.OperatorPhase(), "", ", key spec.unsupportedConfigOverrides.custom: " +
-			"spec.custom cannot be overridden; remove it and change spec.custom"},
-		"in the cluster, on a platform of the payload": {operand.OperatorPhase(), "image", ", key spec.unsupportedConfigOverrides.custom: " + payload},
-		"at bootstrap, on a platform of the payload":   {operand.BootstrapPhase(), "image", ", key custom: " + payload},
+			"spec.custom cannot be overridden; remove the field and change spec.custom instead"},
+		"in the cluster, on a platform of the payload": {operand.OperatorPhase(), "image",
+			", key spec.unsupportedConfigOverrides.custom: " + payload},
+		"at bootstrap, on a platform of the payload": {operand.BootstrapPhase(), "image", ", key custom: " + payload},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := customInputs(t, tc.phase, `{image: registry/ccm:1}`, nil)
@@ -464,28 +464,29 @@ func TestAPlatformOfThePayloadNeedsNoImageOfSpecCustom(t *testing.T) {
 	in.Images.Operand = "registry/ccm:1"
 	in.Config = []byte(strings.Replace(string(in.Config), `"platform": "external"`, `"platform": "alibabacloud"`, 1))
 	_, err := operand.Render(in)
-	require.EqualError(t, err, resource+", key spec.custom.args: platform alibabacloud has this built in; remove it")
+	require.EqualError(t, err, resource+", key spec.custom.args: the operator sets this on platform alibabacloud; "+
+		"remove the field")
 }
 
-func TestNobodyJudgesPathsWithoutTheSecrets(t *testing.T) {
+func TestPathsAreNotCheckedWithoutTheSecrets(t *testing.T) {
 	in := customInputs(t, operand.OperatorPhase(), `{image: registry/ccm:1, secrets: [{name: gone}],
 		args: [--key=/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/key]}`, nil)
-	in.Custom.Problems = nil
+	in.Custom.Diagnostics = nil
 	checked, err := operand.Check(in)
 	require.NoError(t, err)
-	require.Empty(t, checked.Problems)
+	require.Empty(t, checked.Diagnostics)
 }
 
-func TestThatTheLeaseOfArgumentsInsteadOfOursIsUnknownIsTold(t *testing.T) {
+func TestReplacedArgumentsWithoutTheLeaseGetAWarning(t *testing.T) {
 	resources := renderCustom(t, operand.OperatorPhase(),
 		`{image: registry/ccm:1, argsPolicy: Replace, args: [--leader-election-id=x]}`, nil)
 	require.Len(t, resources.Warnings, 2)
-	require.Equal(t, resource+", key spec.custom.args: there is no "+
-		"--leader-elect-resource-namespace=openshift-cloud-controller-manager; "+
-		lease+", so it has to be renewed", resources.Warnings[0].String())
+	require.Equal(t, resource+", key spec.custom.args: "+
+		"--leader-elect-resource-namespace=openshift-cloud-controller-manager is not set, but "+lease+
+		"; set it unless the cloud-controller-manager renews this lease by default", resources.Warnings[0].String())
 }
 
-func TestABuiltInPlatformTakesNothingButItsImage(t *testing.T) {
+func TestABuiltInPlatformAcceptsOnlyAnImage(t *testing.T) {
 	in := customInputs(t, operand.OperatorPhase(), `{platform: DigitalOcean, image: registry/ccm:1,
 		command: [/a], args: [--a=b], argsPolicy: Extend, env: [{name: A, value: b}],
 		secrets: [{name: a}], probe: {port: 1}}`, map[string]map[string][]byte{"a": {"key": nil}})
@@ -494,13 +495,13 @@ func TestABuiltInPlatformTakesNothingButItsImage(t *testing.T) {
 	_, err := operand.Render(in)
 	const at = resource + ", key spec.custom."
 	require.EqualError(t, err, strings.Join([]string{
-		at + "platform: it is DigitalOcean, but infrastructure.config.openshift.io/cluster says alibabacloud; " +
-			"remove it",
-		at + "command: platform alibabacloud has this built in; remove it",
-		at + "args: platform alibabacloud has this built in; remove it",
-		at + "argsPolicy: platform alibabacloud has this built in; remove it",
-		at + "env: platform alibabacloud has this built in; remove it",
-		at + "secrets: platform alibabacloud has this built in; remove it",
-		at + "probe: platform alibabacloud has this built in; remove it",
+		at + "platform: it is DigitalOcean, but infrastructure.config.openshift.io/cluster has alibabacloud; remove " +
+			"the field",
+		at + "command: the operator sets this on platform alibabacloud; remove the field",
+		at + "args: the operator sets this on platform alibabacloud; remove the field",
+		at + "argsPolicy: the operator sets this on platform alibabacloud; remove the field",
+		at + "env: the operator sets this on platform alibabacloud; remove the field",
+		at + "secrets: the operator sets this on platform alibabacloud; remove the field",
+		at + "probe: the operator sets this on platform alibabacloud; remove the field",
 	}, "\n"))
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// flagOf returns the name and the value of an argument of the form --name=value; both are empty for any other.
+// flagOf returns the name and the value of an argument of the form --name=value, and empty strings for any other.
 func flagOf(arg string) (name, value string) {
 	name, value, found := strings.Cut(arg, "=")
 	if !found || !strings.HasPrefix(name, "-") {
@@ -14,7 +14,7 @@ func flagOf(arg string) (name, value string) {
 	return strings.TrimLeft(name, "-"), value
 }
 
-// flagValue returns the last value of a flag among args, and whether args has the flag. The value may be the next
+// flagValue returns the last value of a flag in args, and whether args has the flag. The value may be a separate
 // argument.
 func flagValue(args []string, name string) (value string, found bool) {
 	for i, arg := range args {

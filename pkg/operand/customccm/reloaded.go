@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ReloadedAnnotation on the pod ConfigMap holds the keys of Secrets.Reloaded, joined by commas: what the pod may still
-// read from the Secret cloud-tokens when spec.custom no longer names them. It is empty where there are none.
+// ReloadedAnnotation on the pod ConfigMap holds the keys of Secrets.Reloaded, separated by commas. The pod may still
+// read them from the Secret cloud-tokens after spec.custom no longer names them. It is empty if there are none.
 const ReloadedAnnotation = "cloud-controller-manager.openshift.io/reloaded-secrets"
 
 // AnnotationOf returns the value of ReloadedAnnotation for the reloaded keys of a candidate.
@@ -24,11 +24,11 @@ func ReloadedBy(podConfigMap *corev1.ConfigMap) []string {
 	return strings.FieldsFunc(podConfigMap.Annotations[ReloadedAnnotation], func(r rune) bool { return r == ',' })
 }
 
-// ReloadedByPods returns the keys of the Secret cloud-tokens that Secrets of spec.custom deliver to a pod that may run:
-// the candidate's, and those of each revision that a node runs or is about to run. A revision with the candidate's pod
-// is skipped, so that a Secret that spec.custom no longer names leaves the nodes even if nothing else changed.
+// ReloadedByPods returns the reloaded keys of every pod that may run: the candidate's pod and the pod of each revision
+// that is on a node or being installed. It skips a revision with the candidate's pod, so that a Secret that spec.custom
+// no longer names is removed from the nodes even if nothing else changed.
 //
-// configMaps are those of the operand's namespace. The one called candidate and its copies are read.
+// configMaps are the ConfigMaps of the operand's namespace. The one named candidate and its copies are read.
 func ReloadedByPods(
 	candidate string, configMaps []*corev1.ConfigMap, nodes []operatorv1.NodeStatus,
 ) []string {

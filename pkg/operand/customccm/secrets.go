@@ -12,26 +12,26 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// MaxBytes is how much data one ConfigMap or Secret is given: the API server's 1 MiB without room for the metadata.
+// MaxBytes limits the data of one ConfigMap or Secret: the API server's 1 MiB less 16 KiB for the metadata.
 const MaxBytes = 1<<20 - 16<<10
 
-// Secrets is what the Secrets of spec.custom deliver.
+// Secrets has the data of the Secrets in spec.custom.
 type Secrets struct {
-	// ReadOnce has the keys of those that are read once, the operand's credentials.
+	// ReadOnce has the keys of the Secrets with delivery ReadOnce, which are the operand's credentials.
 	ReadOnce map[string][]byte
 
 	// Sources names the Secret of each key in ReadOnce.
 	Sources map[string]string
 
-	// Reloaded has the keys of those that are reloaded. Their names are part of the candidate, their content is not: it is
-	// in the Secret cloud-tokens. A phase that delivers files delivers these too.
+	// Reloaded has the keys of the Secrets with delivery Reloaded. Only the names of the keys are part of the
+	// candidate; the Secret cloud-tokens has their data. A phase that delivers files delivers these, too.
 	Reloaded map[string][]byte
 
-	// Problems are why the Secrets are rejected. If there are any, neither ReadOnce nor Reloaded replaces what was
-	// delivered before.
-	Problems []diagnostic.Diagnostic
+	// Diagnostics are the errors for which the Secrets are rejected. If there are any, neither ReadOnce nor Reloaded
+	// replaces the previously delivered data.
+	Diagnostics []diagnostic.Diagnostic
 
-	// Missing names the Secrets that do not exist. There is a problem for each.
+	// Missing are the Secrets that do not exist. Diagnostics has an error for each.
 	Missing []string
 }
 
@@ -51,7 +51,7 @@ type Reader struct {
 	Get func(name string) (SourceSecret, error)
 }
 
-// Gather reads the Secrets of spec.custom and merges those that are delivered alike. spec may be nil.
+// Gather reads the Secrets of spec.custom and merges those with the same delivery. spec may be nil.
 func Gather(spec *operatorv1.CustomCloudControllerManager, r Reader) (Secrets, error) {
 	s := Secrets{ReadOnce: map[string][]byte{}, Sources: map[string]string{}, Reloaded: map[string][]byte{}}
 	if spec == nil {
@@ -60,8 +60,8 @@ func Gather(spec *operatorv1.CustomCloudControllerManager, r Reader) (Secrets, e
 	reloadedSources := map[string]string{}
 	for _, wanted := range spec.Secrets {
 		if r.IsReserved(wanted.Name) {
-			s.Problems = append(s.Problems, newDiagnostic(at("secrets[%s]", wanted.Name),
-				"this name is the operator's own; put the keys into a Secret of another name"))
+			s.Diagnostics = append(s.Diagnostics, newDiagnostic(at("secrets[%s]", wanted.Name),
+				"the operator uses this name; put the keys into a Secret with another name"))
 			continue
 		}
 		secret, err := r.Get(wanted.Name)
@@ -76,13 +76,13 @@ func Gather(spec *operatorv1.CustomCloudControllerManager, r Reader) (Secrets, e
 	}
 	s.checkSize(operatorv1.ReadOnceSecret, s.ReadOnce)
 	s.checkSize(operatorv1.ReloadedSecret, s.Reloaded)
-	slices.SortStableFunc(s.Problems, func(a, b diagnostic.Diagnostic) int {
+	slices.SortStableFunc(s.Diagnostics, func(a, b diagnostic.Diagnostic) int {
 		return strings.Compare(string(a.Cause), string(b.Cause))
 	})
-	// ReadOnce is checked with the credentials.
+	// ReadOnce is checked as credentials.
 	for _, key := range slices.Sorted(maps.Keys(s.Reloaded)) {
 		if line, column, name, found := confdoc.Placeholders(s.Reloaded[key]); found {
-			s.Problems = append(s.Problems, diagnostic.Diagnostic{
+			s.Diagnostics = append(s.Diagnostics, diagnostic.Diagnostic{
 				Cause: diagnostic.Credentials, Object: reloadedSources[key], Key: key, Line: line, Column: column,
 				Message: confdoc.PlaceholderMessage(name) + ": rotate the credential or change the value",
 			})
@@ -91,41 +91,41 @@ func Gather(spec *operatorv1.CustomCloudControllerManager, r Reader) (Secrets, e
 	return s, nil
 }
 
-// add copies the keys of a Secret into those that are delivered alike, and records the Secret in their sources.
+// add copies the keys of a Secret to those with the same delivery, and records the Secret in their sources.
 func (s *Secrets) add(secret SourceSecret, into map[string][]byte, sources map[string]string) {
-	problem := diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: secret.Source}
+	d := diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: secret.Source}
 	const named = "spec.custom.secrets of cloudcontrollermanager/cluster"
 	switch {
 	case secret.Data == nil:
 		s.Missing = append(s.Missing, secret.Source)
-		problem.Message = "it does not exist, but " + named + " names it; create it, or remove it there"
-		s.Problems = append(s.Problems, problem)
+		d.Message = "it does not exist, but " + named + " names it; create it, or remove it from the list"
+		s.Diagnostics = append(s.Diagnostics, d)
 	case len(secret.Data) == 0:
-		problem.Message = "it has no keys, so it delivers no file; add one, or remove it from " + named
-		s.Problems = append(s.Problems, problem)
+		d.Message = "it has no keys, so no file is delivered; add a key, or remove the Secret from " + named
+		s.Diagnostics = append(s.Diagnostics, d)
 	}
 	for _, key := range slices.Sorted(maps.Keys(secret.Data)) {
 		if other, taken := sources[key]; taken {
-			problem.Key = key
-			problem.Message = other + " has this key too, and both are delivered alike; rename it in one of them"
-			s.Problems = append(s.Problems, problem)
+			d.Key = key
+			d.Message = other + " also has this key with the same delivery; rename the key in one of them"
+			s.Diagnostics = append(s.Diagnostics, d)
 			continue
 		}
 		into[key], sources[key] = bytes.Clone(secret.Data[key]), secret.Source
 	}
 }
 
-// checkSize rejects more data than the one Secret that delivers it can hold.
+// checkSize rejects data that exceeds the Secret that delivers it.
 func (s *Secrets) checkSize(delivery operatorv1.SecretDelivery, data map[string][]byte) {
 	size := 0
 	for key, value := range data {
 		size += len(key) + len(value)
 	}
 	if size > MaxBytes {
-		s.Problems = append(s.Problems, diagnostic.Diagnostic{
+		s.Diagnostics = append(s.Diagnostics, diagnostic.Diagnostic{
 			Cause: diagnostic.Credentials, Object: Object, Key: at("secrets"),
-			Message: fmt.Sprintf("all Secrets that are %s are %d bytes together, more than the %d that fit into one; "+
-				"remove some", delivery, size, MaxBytes),
+			Message: fmt.Sprintf("the Secrets with delivery %s have %d bytes in total; the limit is %d; "+
+				"remove some keys", delivery, size, MaxBytes),
 		})
 	}
 }

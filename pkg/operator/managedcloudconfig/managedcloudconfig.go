@@ -107,10 +107,10 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	if source.Object == nil && current == nil {
 		// A new cluster may not need a user's configuration.
-		source.Problem = ""
+		source.Diagnostic = ""
 	}
-	if source.Problem != "" {
-		return notUpdated(diagnostic.Diagnostic{Object: source.Source, Key: source.Key, Message: source.Problem})
+	if source.Diagnostic != "" {
+		return notUpdated(diagnostic.Diagnostic{Object: source.Source, Key: source.Key, Message: source.Diagnostic})
 	}
 	wanted, err := render(managed.Rewrite, observed, source, current)
 	if err != nil {

@@ -67,7 +67,7 @@ func (c *controller) choose(in *gathered, latestRevision int32) (*candidate, err
 	if rejected == nil {
 		return c.chosen(in, current, resources, nil), nil
 	}
-	attempts, err := c.replacements(in, current, rejected.Problems, latestRevision)
+	attempts, err := c.replacements(in, current, rejected.Diagnostics, latestRevision)
 	if err != nil {
 		return nil, err
 	}
@@ -80,10 +80,10 @@ func (c *controller) choose(in *gathered, latestRevision int32) (*candidate, err
 			return nil, err
 		}
 		if stillRejected == nil {
-			return c.chosen(in, a, resources, rejected.Problems), nil
+			return c.chosen(in, a, resources, rejected.Diagnostics), nil
 		}
 	}
-	return &candidate{errors: rejected.Problems, warnings: rejected.Warnings, standIns: in.acceptedStandIns(current)}, nil
+	return &candidate{errors: rejected.Diagnostics, warnings: rejected.Warnings, standIns: in.acceptedStandIns(current)}, nil
 }
 
 // current returns the current inputs. Render omits a trusted CA that contains no usable certificate, so the accepted

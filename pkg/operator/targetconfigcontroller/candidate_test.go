@@ -264,7 +264,7 @@ func TestATrustedCAThatVanishesStaysTrusted(t *testing.T) {
 		},
 		"it is no PEM": {
 			change:  userConfigMap("user-ca-bundle", map[string]string{"ca-bundle.crt": "x"}),
-			message: message + "there is no PEM certificate in it, so it adds no trust; put the CA certificates there in PEM",
+			message: message + "it has no PEM certificate; add the CA certificates in PEM",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -242,12 +242,12 @@ func render(in operand.Inputs, diagnostics []diagnostic.Diagnostic) (*operand.Re
 	var rejected *operand.InputError
 	switch {
 	case errors.As(err, &rejected):
-		rejected.Problems = append(rejected.Problems, diagnostics...)
+		rejected.Diagnostics = append(rejected.Diagnostics, diagnostics...)
 		return nil, rejected, nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("rendering the operand: %w", err)
 	case len(diagnostics) > 0:
-		return nil, &operand.InputError{Problems: diagnostics, Warnings: resources.Warnings}, nil
+		return nil, &operand.InputError{Diagnostics: diagnostics, Warnings: resources.Warnings}, nil
 	}
 	return resources, nil, nil
 }

@@ -113,7 +113,7 @@ func (c *cloudTokens) delivered(observedConfig []byte) (delivered map[string][]b
 	if err != nil {
 		return nil, false, err
 	}
-	return custom.Reloaded, len(custom.Problems) == 0, nil
+	return custom.Reloaded, len(custom.Diagnostics) == 0, nil
 }
 
 // audiencesOf returns the tokens' audiences by key, and whether a candidate exists.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -26,39 +24,6 @@ const (
 	containerdService = "containerd"
 	kubeletService    = "kubelet"
 )
-
-// Options describe one node.
-type Options struct {
-	// Name is the host name and the name of the Node object.
-	Name string
-	// Index identifies a node in its network, 0 to 31. It determines addresses.
-	Index int
-	// Dir is the node's directory on the host, an absolute path. Start replaces what an earlier run left there, except
-	// for the logs, which it appends to.
-	Dir string
-	// Network is the cluster's.
-	Network *Network
-	// APIServerURL is written to /etc/kubernetes/apiserver-url.env, as on an OpenShift node. A standalone node
-	// may leave it empty and has no such file then.
-	APIServerURL string
-	// ClientCAFile is the host path of the CA that the kubelet's clients are checked with.
-	ClientCAFile string
-	// KubeletKubeconfig is the host path of the kubelet's kubeconfig.
-	KubeletKubeconfig string
-	// BinDir is the host directory that holds the kubelet. The program that runs as the node's process 1 is compiled
-	// into it when it is not there.
-	BinDir string
-	// Labels are set by the kubelet when it registers; it rejects most names that end in kubernetes.io.
-	Labels map[string]string
-	// ExternalCloudProvider makes the kubelet register with the taint node.cloudprovider.kubernetes.io/uninitialized.
-	ExternalCloudProvider bool
-	// Standalone gives the kubelet no API server: it runs its static pods and nothing else. ClientCAFile,
-	// KubeletKubeconfig, Labels and ExternalCloudProvider must be empty then.
-	Standalone bool
-	// Progress gets a line for every step of a start; nodes that start at once and share it write at once.
-	// Default: none.
-	Progress io.Writer
-}
 
 // Node is one node. Its methods are safe for concurrent use; calls wait for each other.
 type Node struct {
@@ -82,47 +47,6 @@ func Start(ctx context.Context, options Options) (*Node, error) {
 		return nil, err
 	}
 	return n, nil
-}
-
-func (o *Options) validate() error {
-	switch {
-	case o.Network == nil || o.Network.hold == nil:
-		return errors.New("the network is missing or closed")
-	case o.Name == "" || strings.ContainsAny(o.Name, "/ "):
-		return errors.New("a node needs a name without a blank and a slash")
-	case o.Index < 0 || o.Index >= maxNodes:
-		return fmt.Errorf("index %d is not between 0 and %d", o.Index, maxNodes-1)
-	case !filepath.IsAbs(o.Dir) || !filepath.IsAbs(o.BinDir):
-		return fmt.Errorf("the folders %q and %q must be absolute paths", o.Dir, o.BinDir)
-	}
-	return nil
-}
-
-// validateRole checks the options that only a node of a cluster has.
-func (o *Options) validateRole() error {
-	if o.Standalone {
-		if o.KubeletKubeconfig != "" || o.ClientCAFile != "" || len(o.Labels) > 0 || o.ExternalCloudProvider {
-			return errors.New("a standalone node has no kubeconfig, client CA, labels and cloud provider")
-		}
-		return nil
-	}
-	if o.KubeletKubeconfig == "" || o.ClientCAFile == "" || o.APIServerURL == "" {
-		return errors.New("KubeletKubeconfig, ClientCAFile and APIServerURL are needed unless the node is standalone")
-	}
-	return nil
-}
-
-// findPrograms checks that the required programs are installed.
-func (o *Options) findPrograms() error {
-	for _, program := range []string{"containerd", "ctr", "runc", "ip"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%w: install the packages containerd, runc, iproute2 and containernetworking-plugins", err)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(o.BinDir, "kubelet")); err != nil {
-		return fmt.Errorf("the kubelet is not built: %w", err)
-	}
-	return nil
 }
 
 // prepare makes the node's directory with the programs, images and files that every start needs.
@@ -249,46 +173,6 @@ func (n *Node) settle(ctx context.Context) error {
 	})
 }
 
-func (n *Node) dialContainerd(ctx context.Context) error {
-	connection, err := (&net.Dialer{}).DialContext(ctx, "unix", n.socket())
-	if err != nil {
-		return err
-	}
-	return connection.Close()
-}
-
-// LoadImages imports docker-archives into the node's containerd.
-func (n *Node) LoadImages(ctx context.Context, tars ...string) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.process == nil {
-		return fmt.Errorf("node %s: loading images: it does not run", n.options.Name)
-	}
-	for _, tar := range tars {
-		if err := n.importImage(ctx, tar); err != nil {
-			return fmt.Errorf("node %s: %w", n.options.Name, err)
-		}
-	}
-	return nil
-}
-
-// TagImage gives an image of the node's containerd one more name.
-func (n *Node) TagImage(ctx context.Context, ref, tag string) error {
-	cmd := exec.CommandContext(ctx, "ctr", "--address", n.socket(), "--namespace", "k8s.io", "images", "tag", "--force", ref, tag)
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("node %s: tagging %s as %s: %w: %s", n.options.Name, ref, tag, err, strings.TrimSpace(string(output)))
-	}
-	return nil
-}
-
-func (n *Node) importImage(ctx context.Context, tar string) error {
-	cmd := exec.CommandContext(ctx, "ctr", "--address", n.socket(), "--namespace", "k8s.io", "images", "import", tar)
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("importing %s: %w: %s", tar, err, strings.TrimSpace(string(output)))
-	}
-	return nil
-}
-
 // EnableCNI writes the configuration of the pod network; before that the node is not Ready and only pods on the host
 // network start.
 func (n *Node) EnableCNI() error {
@@ -301,52 +185,6 @@ func (n *Node) EnableCNI() error {
 	}
 	if err != nil {
 		return fmt.Errorf("node %s: enabling the pod network: %w", n.options.Name, err)
-	}
-	return nil
-}
-
-// RestartKubelet stops the kubelet, as systemd would, starts it again and returns when it is healthy. Pods keep
-// running.
-func (n *Node) RestartKubelet(ctx context.Context) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.process == nil {
-		return fmt.Errorf("node %s: restarting the kubelet: the node does not run", n.options.Name)
-	}
-	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
-	defer cancel()
-	if err := n.restartKubelet(ctx); err != nil {
-		return fmt.Errorf("node %s: %w%s", n.options.Name, err, n.quoteLogs())
-	}
-	return nil
-}
-
-func (n *Node) restartKubelet(ctx context.Context) error {
-	if err := n.process.ask(ctx, agentRequest{Restart: kubeletService}); err != nil {
-		return fmt.Errorf("restarting the kubelet: %w", err)
-	}
-	if err := poll(ctx, func() error { return n.askKubeletHealth(ctx) }); err != nil {
-		return fmt.Errorf("waiting for the kubelet: %w", err)
-	}
-	return nil
-}
-
-// healthClient opens a connection for every request, because the kubelet may have restarted.
-var healthClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
-
-func (n *Node) askKubeletHealth(ctx context.Context) (err error) {
-	address := fmt.Sprintf("http://%s:%d/healthz", n.IP(), kubeletHealthPort)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := healthClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", address, response.Status)
 	}
 	return nil
 }
@@ -430,12 +268,6 @@ func (n *Node) Log() []string {
 func (n *Node) root(path string) string   { return filepath.Join(n.Root(), path) }
 func (n *Node) config(path string) string { return filepath.Join(n.options.Dir, "config", path) }
 func (n *Node) log(name string) string    { return filepath.Join(n.options.Dir, "logs", name+".log") }
-
-// socket reaches containerd through the node's own view of the file system, which also keeps the path within the 107
-// characters that a socket's may have.
-func (n *Node) socket() string {
-	return fmt.Sprintf("/proc/%d/root%s", n.process.pid(), containerdSocket)
-}
 
 func (n *Node) progress(format string, args ...any) {
 	fmt.Fprintf(n.options.Progress, "node %s: %s\n", n.options.Name, fmt.Sprintf(format, args...))

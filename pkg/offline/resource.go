@@ -1,0 +1,78 @@
+package offline
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kjson "sigs.k8s.io/json"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+)
+
+// resource is the operator's resource in a file. The API server adds metadata and status, so a file from a cluster of
+// another version may have more fields there than this version knows.
+type resource struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Metadata any                              `json:"metadata"`
+	Spec     ccmv1.CloudControllerManagerSpec `json:"spec"`
+	Status   any                              `json:"status"`
+}
+
+// findResource returns the operator's resource among the manifests, or nil.
+func (c *Cluster) findResource() *Manifest {
+	return c.objects.find(ccmv1.GroupVersion.Group, ccmv1.Kind.Kind, "", operatorclient.Instance)
+}
+
+// custom returns spec.custom of the operator's resource, or nil if no manifest sets it.
+func (c *Cluster) custom() (*ccmv1.CustomCloudControllerManager, error) {
+	found := c.findResource()
+	if found == nil {
+		return nil, nil
+	}
+	var r resource
+	if err := found.Decode(&r); err != nil {
+		return nil, err
+	}
+	return r.Spec.Custom, nil
+}
+
+// UnknownFields returns an error for each field of the operator's resource that does not exist. The API server would
+// drop these fields, and a misspelled setting would be missing without notice.
+func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
+	found := c.findResource()
+	if found == nil {
+		return nil, nil
+	}
+	var r resource
+	if err := found.Decode(&r); err != nil {
+		return nil, err
+	}
+	unknown, err := kjson.UnmarshalStrict(found.json, &r, kjson.DisallowUnknownFields)
+	if err != nil {
+		return nil, err
+	}
+	files := places{manifests: c.objects}
+	var diagnostics []diagnostic.Diagnostic
+	for _, err := range unknown {
+		// The error is: unknown field "spec.custom.secrets[0].nam".
+		_, field, _ := strings.Cut(err.Error(), `"`)
+		field = strings.TrimSuffix(field, `"`)
+		diagnostics = append(diagnostics, files.finding(diagnostic.Error, diagnostic.Diagnostic{
+			Object: found.Source(), Key: field, Message: "unknown field; correct its name or remove it",
+		}))
+	}
+	return diagnostics, nil
+}
+
+// Located adds the file of the operator's resource to a diagnostic about spec.custom.
+func (c *Cluster) Located(d diagnostic.Diagnostic) diagnostic.Diagnostic {
+	found := c.findResource()
+	isCustom := strings.HasPrefix(d.Key, "spec.custom") || strings.HasPrefix(d.Message, "spec.custom")
+	if found != nil && d.Object == found.String() && isCustom {
+		d.Object = found.Source()
+	}
+	return d
+}
