@@ -74,8 +74,8 @@ const (
 	legacyNSXT    = "OpenShift runs the vSphere provider without load balancers and routes of NSX-T"
 )
 
-// schema is the INI form: what the cloud-controller-manager reads, and what only the in-tree provider read, which
-// Kubernetes v1.27 removed.
+// schema is the INI form: what the cloud-controller-manager reads, and what only the in-tree provider read, which ended
+// with Kubernetes v1.27.
 var schema = []confdoc.Field{
 	{Name: "Global", Is: confdoc.Object, Fields: iniFields(globalFields,
 		confdoc.Field{Name: "datacenter", Legacy: "the cloud-controller-manager reads datacenters only"},
