@@ -68,14 +68,13 @@ func (v *rewriter) useVCenters() {
 	}
 	rebuilt := confdoc.NewMap()
 	for _, w := range wanted {
-		e := v.newVCenter(w)
-		if i := slices.IndexFunc(users, isServer(w.Server)); i >= 0 {
-			e = v.mergedVCenter(users[i], w)
-			users = slices.Delete(users, i, i+1)
-		} else {
-			v.Reportf(nil, diagnostic.Adapted, "vCenter %s is added: %s has it", confdoc.Quoted(w.Server), vCenters)
+		i := slices.IndexFunc(users, isServer(w.Server))
+		if i < 0 {
+			rebuilt.Entries = append(rebuilt.Entries, v.newVCenter(w))
+			continue
 		}
-		rebuilt.Entries = append(rebuilt.Entries, e)
+		rebuilt.Entries = append(rebuilt.Entries, v.mergedVCenter(users[i], w))
+		users = slices.Delete(users, i, i+1)
 	}
 	for _, e := range users {
 		v.Reportf(e.At(), diagnostic.Rewritten, "vCenter %s is dropped: %s does not have it, only %s",
@@ -214,6 +213,7 @@ func (v *rewriter) keepVCenters(users []*confdoc.Entry) {
 
 // newVCenter returns the entry of a vCenter that the user does not have.
 func (v *rewriter) newVCenter(w vCenter) *confdoc.Entry {
+	v.Reportf(nil, diagnostic.Adapted, "vCenter %s is added: %s has it", confdoc.Quoted(w.Server), vCenters)
 	vcenter := confdoc.NewMap()
 	vcenter.Set("server", confdoc.NewText(w.Server))
 	port := cmp.Or(v.Text("global", "port"), strconv.Itoa(defaultPort))

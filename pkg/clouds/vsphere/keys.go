@@ -55,74 +55,62 @@ func iniName(name string) string {
 }
 
 // iniFields returns the fields as the INI form has them. A list is one string with commas there.
-func iniFields(fields []confdoc.Field, legacy ...confdoc.Field) []confdoc.Field {
+func iniFields(fields []confdoc.Field) []confdoc.Field {
 	fields = slices.Clone(fields)
 	for i, f := range fields {
 		if fields[i].Name = iniName(f.Name); f.Is == confdoc.List {
 			fields[i].Is = confdoc.Text
 		}
 	}
-	return append(fields, legacy...)
+	return fields
 }
 
-// The reasons why a setting is dropped.
+// The reasons why several settings are dropped.
 const (
 	legacyVolumes = "volumes are the matter of the vSphere CSI driver, which has its own configuration"
-	legacyVM      = "the cloud-controller-manager finds the virtual machines by the UUIDs of the nodes"
-	legacyNetwork = "the cloud-controller-manager takes the networks from nodeNetworking of Infrastructure"
 	legacyAPI     = "the cloud-controller-manager no longer has an API of its own"
 	legacyNSXT    = "OpenShift runs the vSphere provider without load balancers and routes of NSX-T"
 )
 
+// dropped returns fields that are dropped for one reason.
+func dropped(reason string, names ...string) []confdoc.Field {
+	fields := confdoc.FieldsOf(confdoc.Any, names...)
+	for i := range fields {
+		fields[i].Legacy = reason
+	}
+	return fields
+}
+
 // schema is the INI form: what the cloud-controller-manager reads, and what only the in-tree provider read, which ended
 // with Kubernetes v1.27.
-var schema = []confdoc.Field{
-	{Name: "Global", Is: confdoc.Object, Fields: iniFields(globalFields,
-		confdoc.Field{Name: "datacenter", Legacy: "the cloud-controller-manager reads datacenters only"},
-		confdoc.Field{Name: "datastore", Legacy: legacyVolumes},
-		confdoc.Field{Name: "working-dir", Legacy: legacyVM},
-		confdoc.Field{Name: "vm-uuid", Legacy: legacyVM},
-		confdoc.Field{Name: "vm-name", Legacy: legacyVM},
-		confdoc.Field{Name: "api-disable", Legacy: legacyAPI},
-		confdoc.Field{Name: "api-binding", Legacy: legacyAPI})},
+var schema = slices.Concat([]confdoc.Field{
+	{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(iniFields(globalFields),
+		dropped("the cloud-controller-manager reads datacenters only", "datacenter"),
+		dropped(legacyVolumes, "datastore"),
+		dropped("the cloud-controller-manager finds the virtual machines by the UUIDs of the nodes",
+			"working-dir", "vm-uuid", "vm-name"),
+		dropped(legacyAPI, "api-disable", "api-binding"))},
 	{Name: virtualCenter, Is: confdoc.Object, Named: true, Fields: iniFields(connectionFields)},
 	{Name: "Labels", Is: confdoc.Object, Fields: iniFields(labelFields)},
 	{Name: "Nodes", Is: confdoc.Object, Fields: iniFields(nodeFields)},
-	{Name: "Workspace", Legacy: legacyVolumes},
-	{Name: "Disk", Legacy: legacyVolumes},
-	{Name: "Network", Legacy: legacyNetwork},
-	{Name: "LoadBalancer", Legacy: legacyNSXT},
 	{Name: "LoadBalancerClass", Named: true, Legacy: legacyNSXT},
-	{Name: "NSXT", Legacy: legacyNSXT},
-	{Name: "Route", Legacy: legacyNSXT},
-}
-
-// legacyField is a field of the YAML form that is dropped.
-func legacyField(name, reason string) confdoc.Field {
-	return confdoc.Field{Name: name, Is: confdoc.Any, Legacy: reason}
-}
-
-func yamlFields(fields []confdoc.Field, legacy ...confdoc.Field) []confdoc.Field {
-	return slices.Concat(fields, legacy)
-}
+},
+	dropped(legacyVolumes, "Workspace", "Disk"),
+	dropped("the cloud-controller-manager takes the networks from nodeNetworking of Infrastructure", "Network"),
+	dropped(legacyNSXT, "LoadBalancer", "NSXT", "Route"))
 
 // tree reads the YAML form.
 var tree = confdoc.Reader{
 	Format: confdoc.YAML,
 	Input:  diagnostic.CloudConfig,
 	Empty:  "write a mapping with the keys global and vcenter",
-	Fields: []confdoc.Field{
-		{Name: "global", Is: confdoc.Object, Fields: yamlFields(globalFields,
-			legacyField("apiDisable", legacyAPI),
-			legacyField("apiBinding", legacyAPI))},
-		{Name: "vcenter", Is: confdoc.Map, Of: &confdoc.Field{Is: confdoc.Object, Fields: yamlFields(connectionFields,
-			legacyField("tenantref", "the provider uses the name of the entry"),
-			legacyField("secretref", "the provider sets it itself"))}},
+	Fields: slices.Concat([]confdoc.Field{
+		{Name: "global", Is: confdoc.Object, Fields: slices.Concat(globalFields,
+			dropped(legacyAPI, "apiDisable", "apiBinding"))},
+		{Name: "vcenter", Is: confdoc.Map, Of: &confdoc.Field{Is: confdoc.Object, Fields: slices.Concat(connectionFields,
+			dropped("the provider uses the name of the entry", "tenantref"),
+			dropped("the provider sets it itself", "secretref"))}},
 		{Name: "labels", Is: confdoc.Object, Fields: labelFields},
 		{Name: "nodes", Is: confdoc.Object, Fields: nodeFields},
-		legacyField("loadBalancer", legacyNSXT),
-		legacyField("loadBalancerClass", legacyNSXT),
-		legacyField("nsxt", legacyNSXT),
-		legacyField("route", legacyNSXT),
-	},
+	}, dropped(legacyNSXT, "loadBalancer", "loadBalancerClass", "nsxt", "route")),
 }
