@@ -38,8 +38,8 @@ func (d *Document) owner(path string) string {
 	return path
 }
 
-// header returns a section as messages show it.
-func (d *Document) header(e *Entry) string {
+// Header returns a section as messages show it.
+func (d *Document) Header(e *Entry) string {
 	if e.Sub == "" {
 		return d.owner(Cut(e.Name))
 	}
@@ -99,7 +99,7 @@ func (d *Document) unknownName(fields []Field, path string, e *Entry) {
 	what, where := "unknown key "+Quoted(e.Name), ""
 	quoted := strconv.Quote
 	if d.isSection(path) {
-		what, quoted = "unknown section "+d.header(e), d.owner
+		what, quoted = "unknown section "+d.Header(e), d.owner
 	} else if path != "" {
 		where = " in " + d.owner(path)
 	}

@@ -194,6 +194,11 @@ func (d *Document) ReportAt(n *Node, kind diagnostic.Kind, message string) {
 	d.Report(n.Line, n.Column, kind, message)
 }
 
+// Reportf is ReportAt with a formatted message.
+func (d *Document) Reportf(n *Node, kind diagnostic.Kind, format string, args ...any) {
+	d.ReportAt(n, kind, fmt.Sprintf(format, args...))
+}
+
 // Value returns the value at a path; nil when it is not set.
 func (d *Document) Value(path ...string) *Node { return d.Root.Get(path...) }
 
@@ -286,10 +291,14 @@ func (d *Document) Default(value, reason string, path ...string) {
 
 // Shown returns a path as messages show it.
 func (d *Document) Shown(path ...string) string {
-	if d.Format == INI {
-		return path[len(path)-1]
+	name := path[len(path)-1]
+	if e := d.Value(path[:len(path)-1]...).Entry(name); e != nil && e.Written != "" {
+		return e.Written
 	}
-	return strings.Join(path, ".")
+	if d.Format == INI {
+		return name
+	}
+	return Cut(strings.Join(path, "."))
 }
 
 // Contradicts reports a value that differs from a fact of Infrastructure, which field names, and reports whether it does. An
@@ -316,7 +325,7 @@ func (d *Document) checkPlaceholdersOf(n *Node) {
 		d.checkPlaceholdersOf(item)
 	}
 	for _, e := range n.Entries {
-		d.checkPlaceholder(e.at(), e.Name+" "+e.Sub)
+		d.checkPlaceholder(e.At(), e.Name+" "+e.Sub)
 		d.checkPlaceholdersOf(e.Value)
 	}
 }

@@ -1,6 +1,7 @@
 package confdoc
 
 import (
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -89,4 +90,13 @@ func QuotedAll(names []string) []string {
 		out[i] = Quoted(n)
 	}
 	return out
+}
+
+// JoinFew joins the first names of a list, so that it fits in a message.
+func JoinFew(names []string) string {
+	const most = 12
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }

@@ -40,6 +40,8 @@ type Entry struct {
 	Sub          string
 	Value        *Node
 	Line, Column int
+	// Written is the entry as messages name it; empty where its path says enough.
+	Written string
 	// merged says that a merge key of YAML brought it in.
 	merged bool
 }
@@ -114,18 +116,19 @@ func (n *Node) Drop(name string) []*Entry {
 	return dropped
 }
 
-// at returns the node, or an empty one at the place of the entry.
-func (e *Entry) at() *Node { return &Node{Line: e.Line, Column: e.Column} }
+// At returns an empty node at the place of the entry.
+func (e *Entry) At() *Node { return &Node{Line: e.Line, Column: e.Column} }
 
 func isCollection(n *Node) bool { return n.Kind == ListNode || n.Kind == MapNode }
 
-// texts returns the strings of a list.
+// Texts returns the strings of a list, or the text of a scalar.
 func (n *Node) Texts() []string {
-	var texts []string
-	if n != nil {
-		for _, item := range n.Items {
-			texts = append(texts, item.Text)
-		}
+	if !isCollection(n) {
+		return []string{n.Text}
+	}
+	texts := make([]string, len(n.Items))
+	for i, item := range n.Items {
+		texts[i] = item.Text
 	}
 	return texts
 }

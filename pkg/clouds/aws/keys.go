@@ -6,12 +6,13 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
-// schema is what k8s.io/cloud-provider-aws v1.36.1 reads (CloudConfig in pkg/providers/v1/config/config.go) and the one key
-// that only the in-tree provider knew, which ended with Kubernetes v1.26.
+// schema is what k8s.io/cloud-provider-aws v1.36.1 reads (CloudConfig in pkg/providers/v1/config/config.go), and the
+// one key that only the in-tree provider read, which ended with Kubernetes v1.26.
 var schema = []confdoc.Field{
 	{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(
-		confdoc.FieldsOf(confdoc.Text, "Zone", "Region", "VPC", "SubnetID", "RouteTableID", "RoleARN", "SourceARN", "KubernetesClusterTag",
-			"KubernetesClusterID", "ElbSecurityGroup", "ClusterServiceSharedLoadBalancerHealthProbePath", "SupportedTopologyInstanceTypePattern"),
+		confdoc.FieldsOf(confdoc.Text, "Zone", "Region", "VPC", "SubnetID", "RouteTableID", "RoleARN", "SourceARN",
+			"KubernetesClusterTag", "KubernetesClusterID", "ElbSecurityGroup",
+			"ClusterServiceSharedLoadBalancerHealthProbePath", "SupportedTopologyInstanceTypePattern"),
 		[]confdoc.Field{
 			{Name: "ClusterServiceLoadBalancerHealthProbeMode", Values: []string{"Shared", "ServiceNodePort"}},
 			{Name: "NLBSecurityGroupMode", Values: []string{"Managed"}},
@@ -36,8 +37,9 @@ const (
 	incomplete      = "add it or remove the section; otherwise the cloud-controller-manager exits"
 )
 
-// The services that the provider asks, by the SDK's name: it looks for these in ServiceOverride, letter by letter (constants
-// ServiceID of the packages ec2, elasticloadbalancing, elasticloadbalancingv2, kms and imds of github.com/aws/aws-sdk-go-v2).
+// The services that the provider uses, by the names that it looks for in ServiceOverride. They are case-sensitive: the
+// constants ServiceID of the packages ec2, elasticloadbalancing, elasticloadbalancingv2, kms and imds of
+// github.com/aws/aws-sdk-go-v2.
 const (
 	ec2   = "EC2"
 	elb   = "Elastic Load Balancing"
@@ -48,8 +50,8 @@ const (
 
 var services = []string{ec2, elb, elBv2, kms, imds}
 
-// serviceNames are the other names of these services: those of AWS's list of endpoints, which Infrastructure and the
-// in-tree provider used and where both kinds of load balancers have one endpoint, and those of AWS's command line tool.
+// serviceNames are other names of these services. Infrastructure and the in-tree provider use those of AWS's list of
+// endpoints, where both kinds of load balancers have one endpoint. The others are those of AWS's command line tool.
 var serviceNames = map[string][]string{
 	"ec2":                    {ec2},
 	"elasticloadbalancing":   {elb, elBv2},

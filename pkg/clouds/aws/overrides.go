@@ -7,67 +7,70 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// override is what a ServiceOverride is for.
-type override struct{ service, region string }
+// serviceOf and regionOf return what a ServiceOverride is for. The provider trims both strings.
+func serviceOf(e *confdoc.Entry) string { return strings.TrimSpace(e.Value.String("Service")) }
 
-func (o override) String() string { return o.service + " in " + o.region }
+func regionOf(e *confdoc.Entry) string { return strings.TrimSpace(e.Value.String("Region")) }
 
-// overrideOf takes both texts as the provider does, without whitespace around them.
-func overrideOf(e *confdoc.Entry) override {
-	return override{strings.TrimSpace(e.Value.String("Service")), strings.TrimSpace(e.Value.String("Region"))}
-}
+// overrideKey returns one string for a service and a region, as the provider does.
+func overrideKey(service, region string) string { return service + "_" + region }
 
 func (a *rewriter) overrides() []*confdoc.Entry {
-	return slices.DeleteFunc(slices.Clone(a.config.Root.Entries), func(e *confdoc.Entry) bool { return e.Name != overrideSection })
+	isOther := func(e *confdoc.Entry) bool { return e.Name != overrideSection }
+	return slices.DeleteFunc(slices.Clone(a.config.Root.Entries), isOther)
 }
 
-// awsIndex finds overrides by what they are for, and knows the names of all. A configuration may have thousands.
-type awsIndex struct {
-	entries map[override]*confdoc.Entry
-	names   map[string]bool
+// index finds overrides by service and region, and has the names of all. A configuration may have thousands.
+type index struct {
+	entries map[string]*confdoc.Entry // by overrideKey
+	names   sets.Set[string]
 }
 
-func (i awsIndex) add(e *confdoc.Entry) {
-	if o := overrideOf(e); i.entries[o] == nil {
-		i.entries[o] = e
+func (i index) add(e *confdoc.Entry) {
+	if key := overrideKey(serviceOf(e), regionOf(e)); i.entries[key] == nil {
+		i.entries[key] = e
 	}
-	i.names[e.Sub] = true
+	i.names.Insert(e.Sub)
 }
 
-// freeName is a name that no override has.
-func (i awsIndex) freeName(name string) string {
+// insert adds an override in front of the section at a position, under a name that is still free.
+func (a *rewriter) insert(position int, name string, settings *confdoc.Node) *confdoc.Entry {
 	free := name
-	for n := 2; i.names[free]; n++ {
+	for n := 2; a.index.names.Has(free); n++ {
 		free = fmt.Sprintf("%s-%d", name, n)
 	}
-	return free
+	e := &confdoc.Entry{Name: overrideSection, Sub: free, Value: settings}
+	a.config.Root.Entries = slices.Insert(a.config.Root.Entries, position, e)
+	a.index.add(e)
+	return e
 }
 
-// checkOverrides finds overrides with which the provider exits or sends its requests elsewhere, or which it never uses.
+// checkOverrides reports overrides with which the provider exits or sends its requests elsewhere, or which it ignores.
 func (a *rewriter) checkOverrides() {
-	first := map[string]*confdoc.Entry{}
 	for _, e := range a.overrides() {
-		o, address := overrideOf(e), e.Value.String("URL")
-		if a.isForeign(o, address) {
-			a.config.ReportAt(e.Value.Get("URL"), diagnostic.Redirected, fmt.Sprintf("URL is %s, which is neither Amazon's nor in %s of %s: "+
-				"the cloud-controller-manager would send its signed requests to it; remove the section, or add it to Infrastructure",
-				confdoc.Quoted(address), endpointsField, clouds.Infrastructure))
+		service, region, address := serviceOf(e), regionOf(e), e.Value.String("URL")
+		if a.isForeign(service, address) {
+			a.config.Reportf(e.Value.Get("URL"), diagnostic.Redirected,
+				"URL is %s, which is neither Amazon's nor in %s of %s: the cloud-controller-manager would send "+
+					"its signed requests to it; remove the section, or add it to Infrastructure",
+				confdoc.Quoted(address), endpointsField, clouds.Infrastructure)
 		}
-		id := o.service + "_" + o.region // the provider makes them one text too
-		if other := first[id]; other != nil && o.service != "" && o.region != "" {
-			a.config.ReportAt(e.Value, diagnostic.Invalid, fmt.Sprintf("there are two overrides for %s, %s and %s: remove one of them",
-				confdoc.Quoted(o.String()), header(other), header(e)))
+		if other := a.index.entries[overrideKey(service, region)]; other != nil && service != "" && region != "" {
+			a.config.Reportf(e.Value, diagnostic.Invalid, "there are two overrides for %s, %s and %s: remove one of them",
+				confdoc.Quoted(service+" in "+region), a.config.Header(other), a.config.Header(e))
 		}
-		first[id] = e
-		if region := a.region(); o.region != "" && region != "" && o.region != region && !slices.Contains(serviceIDs(o.service), imds) {
-			a.config.ReportAt(e.Value.Get("Region"), diagnostic.Typo, fmt.Sprintf("%s is for the region %s and never used: %s is %s",
-				header(e), confdoc.Quoted(o.region), regionField, confdoc.Quoted(region)))
+		a.index.add(e)
+		isUsed := slices.Contains([]string{"", region}, a.status.Region) || slices.Contains(serviceIDs(service), imds)
+		if region != "" && !isUsed {
+			a.config.Reportf(e.Value.Get("Region"), diagnostic.Typo, "%s is for the region %s and never used: %s is %s",
+				a.config.Header(e), confdoc.Quoted(region), regionField, confdoc.Quoted(a.status.Region))
 		}
 	}
 }
@@ -90,9 +93,9 @@ var hosts = []string{"ec2", "elasticloadbalancing", "kms"}
 // regionName matches the regions of every partition, and no name of a service such as s3, elb or execute-api.
 var regionName = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-\d+$`)
 
-// isAmazons reports whether the host is an endpoint of services. Amazon's customers have hosts in the same domains: load
-// balancers, instances, buckets, API gateways and endpoint services. So the host must be the service, its region if any,
-// and the domain, or the DNS name of an interface endpoint, vpce-<id>.<service>.<region>.vpce.amazonaws.com.
+// isAmazons reports whether the host is an endpoint of services. Amazon's customers have hosts in the same domains:
+// load balancers, instances, buckets, API gateways and endpoint services. So the host must be the service, its region
+// if any, and the domain, or the DNS name of an interface endpoint, vpce-<id>.<service>.<region>.vpce.amazonaws.com.
 func isAmazons(host string) bool {
 	return slices.ContainsFunc(domains, func(domain string) bool {
 		name, found := strings.CutSuffix(host, "."+domain)
@@ -105,130 +108,107 @@ func isAmazons(host string) bool {
 	})
 }
 
-// isForeign reports whether an endpoint of a service that the provider asks is neither Amazon's nor, by its service, one of
-// Infrastructure. The metadata service gets no credentials.
-func (a *rewriter) isForeign(o override, address string) bool {
-	status := a.src.Cluster.Status.AWS
-	ids := serviceIDs(o.service)
-	if status == nil || !clouds.IsEndpoint(address) || isAmazons(clouds.HostOf(address)) || len(ids) == 0 || slices.Contains(ids, imds) {
+// isForeign reports whether an endpoint of a service that the provider uses is neither Amazon's nor, by its service,
+// one of Infrastructure. The metadata service gets no credentials.
+func (a *rewriter) isForeign(service, address string) bool {
+	ids := serviceIDs(service)
+	isKnown := a.src.Cluster.Status.AWS != nil && len(ids) > 0 && !slices.Contains(ids, imds)
+	if !isKnown || !clouds.IsEndpoint(address) || isAmazons(clouds.HostOf(address)) {
 		return false
 	}
-	return !slices.ContainsFunc(status.ServiceEndpoints, func(endpoint configv1.AWSServiceEndpoint) bool {
+	return !slices.ContainsFunc(a.status.ServiceEndpoints, func(endpoint configv1.AWSServiceEndpoint) bool {
 		return slices.ContainsFunc(serviceIDs(endpoint.Name), func(id string) bool { return slices.Contains(ids, id) })
 	})
 }
 
-func header(e *confdoc.Entry) string {
-	if e.Sub == "" {
-		return "[" + e.Name + "]"
-	}
-	return fmt.Sprintf("[%s %s]", e.Name, confdoc.Quoted(e.Sub))
-}
-
-// serviceIDs are the services that a name stands for; none when the provider does not ask any such service.
+// serviceIDs returns the services that a name stands for; none where the provider uses no such service.
 func serviceIDs(name string) []string {
-	for _, id := range services {
-		if strings.EqualFold(id, name) {
-			return []string{id}
-		}
+	if i := slices.IndexFunc(services, func(id string) bool { return strings.EqualFold(id, name) }); i >= 0 {
+		return services[i : i+1]
 	}
 	return serviceNames[strings.ToLower(name)]
 }
 
-// nameServices gives every override the name that the provider looks for. An override that has such a name already wins over
-// one that stands for the same service.
+// nameServices gives every override the name that the provider looks for. An override that already has such a name wins
+// over another one for the same service.
 func (a *rewriter) nameServices() {
-	a.index = awsIndex{entries: map[override]*confdoc.Entry{}, names: map[string]bool{}}
 	for _, e := range a.overrides() {
-		a.index.add(e)
-	}
-	for _, e := range a.overrides() {
-		o := overrideOf(e)
-		if o.service == "" || slices.Contains(services, o.service) {
+		service := serviceOf(e)
+		if service == "" || slices.Contains(services, service) {
 			continue
 		}
-		ids := serviceIDs(o.service)
-		if len(ids) == 0 {
-			a.unknownService(e, o.service)
-			continue
+		known := serviceIDs(service)
+		isTaken := func(id string) bool { return a.index.entries[overrideKey(id, regionOf(e))] != nil }
+		isNamed := func(endpoint configv1.AWSServiceEndpoint) bool { return endpoint.Name == service }
+		ids := slices.DeleteFunc(slices.Clone(known), isTaken)
+		switch {
+		case len(ids) > 0:
+			a.nameService(e, ids)
+		case len(known) > 0:
+			position := slices.Index(a.config.Root.Entries, e)
+			a.config.Root.Entries = slices.Delete(a.config.Root.Entries, position, position+1)
+			a.config.Reportf(e.Value, diagnostic.Rewritten, "%s is dropped: there is another override for the same service, "+
+				"by the name that the cloud-controller-manager looks for", a.config.Header(e))
+		case !slices.ContainsFunc(a.status.ServiceEndpoints, isNamed): // what Infrastructure names is for the whole cluster
+			a.config.Reportf(e.Value.Get("Service"), diagnostic.Unknown,
+				"Service is %s, which the cloud-controller-manager does not ask: it knows %s",
+				confdoc.Quoted(service), strings.Join(confdoc.QuotedAll(services), ", "))
 		}
-		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return a.index.entries[override{id, o.region}] != nil })
-		if len(ids) == 0 {
-			a.config.Root.Entries = slices.DeleteFunc(a.config.Root.Entries, func(other *confdoc.Entry) bool { return other == e })
-			a.config.ReportAt(e.Value, diagnostic.Rewritten, fmt.Sprintf("%s is dropped: there is another override for the same service, "+
-				"by the name that the cloud-controller-manager looks for", header(e)))
-			continue
-		}
-		a.nameService(e, ids)
 	}
 }
 
+// nameService gives an override the first name, and adds a copy with the second one if any.
 func (a *rewriter) nameService(e *confdoc.Entry, ids []string) {
 	service := e.Value.Get("Service")
 	reason := "the cloud-controller-manager ignores an override by any other name"
 	if len(ids) > 1 {
-		second := &confdoc.Entry{Name: overrideSection, Sub: a.index.freeName(e.Sub + "-v2"), Value: confdoc.NewMap()}
+		settings := confdoc.NewMap()
 		for _, key := range e.Value.Entries {
 			again := *key
-			second.Value.Entries = append(second.Value.Entries, &again)
+			settings.Entries = append(settings.Entries, &again)
 		}
-		second.Value.Set("Service", confdoc.NewText(ids[1]))
-		after := slices.Index(a.config.Root.Entries, e) + 1
-		a.config.Root.Entries = slices.Insert(a.config.Root.Entries, after, second)
-		a.index.add(second)
-		reason += fmt.Sprintf("; %s is added for %q", header(second), ids[1])
+		settings.Set("Service", confdoc.NewText(ids[1]))
+		second := a.insert(slices.Index(a.config.Root.Entries, e)+1, e.Sub+"-v2", settings)
+		reason += fmt.Sprintf("; %s is added for %q", a.config.Header(second), ids[1])
 	}
 	e.Value.Set("Service", confdoc.NewText(ids[0]))
 	a.index.add(e)
-	a.config.ReportAt(service, diagnostic.Adapted, fmt.Sprintf("Service is set to %q: %s", ids[0], reason))
+	a.config.Reportf(service, diagnostic.Adapted, "Service is set to %q: %s", ids[0], reason)
 }
 
-// unknownService reports a service that the provider does not ask. What Infrastructure names is for the whole cluster.
-func (a *rewriter) unknownService(e *confdoc.Entry, name string) {
-	status := a.src.Cluster.Status.AWS
-	isNamed := func(endpoint configv1.AWSServiceEndpoint) bool { return endpoint.Name == name }
-	if status != nil && slices.ContainsFunc(status.ServiceEndpoints, isNamed) {
-		return
-	}
-	a.config.ReportAt(e.Value.Get("Service"), diagnostic.Unknown, fmt.Sprintf(
-		"Service is %s, which the cloud-controller-manager does not ask: it knows %s",
-		confdoc.Quoted(name), strings.Join(confdoc.QuotedAll(services), ", ")))
-}
-
-// addEndpoints makes sure that every endpoint of Infrastructure for a service that the provider asks has an override.
-// cluster-config-operator writes them too, under other names and not into every configuration.
+// addEndpoints makes sure that every endpoint of Infrastructure for a service that the provider uses has an override.
+// cluster-config-operator writes them too, but under other names and not into every configuration.
 func (a *rewriter) addEndpoints() {
-	region := a.region()
-	if region == "" {
+	if a.status.Region == "" {
 		return
 	}
-	compared := map[*confdoc.Node]bool{} // one line may be for both kinds of load balancers
-	for _, endpoint := range a.src.Cluster.Status.AWS.ServiceEndpoints {
+	compared := sets.New[*confdoc.Node]() // one line may be for both kinds of load balancers
+	for _, endpoint := range a.status.ServiceEndpoints {
 		for _, id := range serviceIDs(endpoint.Name) {
-			e := a.index.entries[override{id, region}]
+			e := a.index.entries[overrideKey(id, a.status.Region)]
 			if e == nil {
-				a.addEndpoint(override{id, region}, endpoint)
+				a.addEndpoint(id, endpoint)
 				continue
 			}
 			named := e.Value.Get("URL")
-			if !compared[named] && !clouds.SameEndpoint(e.Value.String("URL"), endpoint.URL) {
+			if !compared.Has(named) && !clouds.SameEndpoint(e.Value.String("URL"), endpoint.URL) {
 				a.config.Contradicts("URL", named, endpointsField, endpoint.URL)
 			}
-			compared[named] = true
+			compared.Insert(named)
 		}
 	}
 }
 
-func (a *rewriter) addEndpoint(o override, endpoint configv1.AWSServiceEndpoint) {
-	name := endpoint.Name
-	if o.service == elBv2 && !strings.HasSuffix(name, "v2") {
+func (a *rewriter) addEndpoint(service string, endpoint configv1.AWSServiceEndpoint) {
+	name, settings := endpoint.Name, confdoc.NewMap()
+	if service == elBv2 && !strings.HasSuffix(name, "v2") {
 		name += "-v2"
 	}
-	e := &confdoc.Entry{Name: overrideSection, Sub: a.index.freeName(name), Value: confdoc.NewMap()}
-	for _, set := range [][2]string{{"Service", o.service}, {"Region", o.region}, {"URL", endpoint.URL}, {"SigningRegion", o.region}} {
-		e.Value.Set(set[0], confdoc.NewText(set[1]))
-	}
-	a.config.Root.Entries = append(a.config.Root.Entries, e)
-	a.index.add(e)
-	a.config.Report(0, 0, diagnostic.Adapted, fmt.Sprintf("%s is added for %q: %s has this endpoint", header(e), o.service, endpointsField))
+	settings.Set("Service", confdoc.NewText(service))
+	settings.Set("Region", confdoc.NewText(a.status.Region))
+	settings.Set("URL", confdoc.NewText(endpoint.URL))
+	settings.Set("SigningRegion", confdoc.NewText(a.status.Region))
+	e := a.insert(len(a.config.Root.Entries), name, settings)
+	a.config.Reportf(nil, diagnostic.Adapted, "%s is added for %q: %s has this endpoint",
+		a.config.Header(e), service, endpointsField)
 }

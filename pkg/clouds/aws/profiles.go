@@ -2,88 +2,71 @@ package aws
 
 import (
 	"strings"
-	"unicode/utf8"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
-// setting is one key of a profile.
-type setting struct {
-	value        string
-	line, column int // of the key
-}
-
-// profile is one section of a shared credentials file.
+// profile is one section of a shared credentials file. Its nodes are at the places of the header and of the keys.
 type profile struct {
-	name         string
-	line, column int
-	settings     map[string]setting
-	// last is the key that an indented line may belong to.
-	last string
+	name     string
+	header   *confdoc.Node
+	settings map[string]*confdoc.Node
 }
 
-func (p *profile) has(key string) bool {
-	_, ok := p.settings[key]
-	return ok
-}
+func (p *profile) has(key string) bool { return p.settings[key] != nil }
 
-func (p *profile) value(key string) string { return p.settings[key].value }
+func (p *profile) value(key string) string { return p.settings[key].String() }
 
-// readAWSProfiles reads a shared credentials file as the reader of github.com/aws/aws-sdk-go-v2 does (internal/ini v1.8.3):
-// line by line, without errors. Sections of the same name are one, and the last of equal keys counts.
-func readAWSProfiles(text string) []*profile {
+// readProfiles reads a shared credentials file line by line and without errors, as github.com/aws/aws-sdk-go-v2 does
+// (internal/ini v1.8.3). Sections of the same name are one, and the last of equal keys counts. The format is not the
+// one of cloud.conf.
+func readProfiles(text string) []*profile {
 	var profiles []*profile
 	var current *profile
+	var above *confdoc.Node // the setting that an indented line may continue
 	byName := map[string]*profile{}
 	for i, line := range strings.Split(text, "\n") {
 		trimmed := strings.TrimLeft(line, " \t")
-		column := utf8.RuneCountInString(line[:len(line)-len(trimmed)]) + 1
-		if strings.TrimSpace(line) == "" || strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
+		here := &confdoc.Node{Kind: confdoc.TextNode, Line: i + 1, Column: len(line) - len(trimmed) + 1}
+		if strings.TrimSpace(line) == "" || isComment(trimmed) {
 			continue
 		}
 		if name, ok := profileName(line); ok {
 			if current = byName[name]; current == nil {
-				current = &profile{name: name, line: i + 1, column: column, settings: map[string]setting{}}
+				current = &profile{name: name, header: here, settings: map[string]*confdoc.Node{}}
 				byName[name] = current
 				profiles = append(profiles, current)
 			}
-			current.last = ""
+			above = nil
 			continue
 		}
-		if current != nil {
-			current.add(trimmed, column > 1, i+1, column)
+		content := withoutComment(trimmed)
+		at := strings.IndexAny(content, "=:")
+		continues := here.Column > 1 && above != nil
+		switch {
+		case current == nil || continues && above.Text == "": // a part of a nested section
+		case at >= 0:
+			here.Text = withoutQuotes(strings.TrimSpace(content[at+1:]))
+			above = here
+			current.settings[strings.ToLower(strings.TrimSpace(content[:at]))] = here
+		case continues && !strings.Contains(above.Text, "\n"): // it is enough to know that there is more
+			above.Text += "\n" + trimmed
 		}
 	}
 	return profiles
 }
 
-// profileName is the name in a header; false when the line is none.
+func isComment(trimmed string) bool {
+	return strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";")
+}
+
+// profileName returns the name in a header; false where the line is not a header.
 func profileName(line string) (string, bool) {
 	line, _, _ = strings.Cut(line, "#")
 	line, _, _ = strings.Cut(line, ";")
-	line = strings.TrimSpace(line)
-	if len(line) < 2 || line[0] != '[' || line[len(line)-1] != ']' {
-		return "", false
-	}
-	return strings.Join(strings.Fields(line[1:len(line)-1]), " "), true
-}
-
-// add reads one line of the profile. An indented line goes on with the value before it, unless it looks like a key and that
-// value is not empty.
-func (p *profile) add(text string, indented bool, line, column int) {
-	at := strings.IndexAny(withoutComment(text), "=:")
-	before, within := p.settings[p.last]
-	switch {
-	case at < 0 && indented && within && before.value != "":
-		if !strings.Contains(before.value, "\n") { // that there is more is enough to know
-			before.value += "\n" + text
-		}
-		p.settings[p.last] = before
-		return
-	case at < 0 || indented && within && before.value == "":
-		return
-	}
-	p.last = strings.ToLower(strings.TrimSpace(text[:at]))
-	value := withoutQuotes(strings.TrimSpace(withoutComment(text)[at+1:]))
-	p.settings[p.last] = setting{value: value, line: line, column: column}
+	name, isOpened := strings.CutPrefix(strings.TrimSpace(line), "[")
+	name, isClosed := strings.CutSuffix(name, "]")
+	return strings.Join(strings.Fields(name), " "), isOpened && isClosed
 }
 
 func withoutQuotes(text string) string {
@@ -102,16 +85,16 @@ func withoutComment(text string) string {
 	return text
 }
 
-// isLoneQuote tells whether the value of a line is one quote and nothing else: that SDK panics on it, wherever the line is.
+// isLoneQuote reports whether the value of a line is one quote and nothing else. The SDK panics on such a line
+// anywhere in the file.
 func isLoneQuote(line string) bool {
+	if trimmed := strings.TrimSpace(line); isComment(trimmed) {
+		return false
+	}
 	if !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "\t") {
 		line = withoutComment(line)
 	}
-	trimmed := strings.TrimSpace(line)
 	at := strings.IndexAny(line, "=:")
-	if at < 0 || strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
-		return false
-	}
 	value := strings.TrimSpace(line[at+1:])
-	return value == `"` || value == `'`
+	return at >= 0 && (value == `"` || value == `'`)
 }

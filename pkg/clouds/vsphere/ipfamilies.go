@@ -11,24 +11,28 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// useLabels names the tag categories by which OpenShift marks regions and zones, where there is more than one failure domain.
+// useLabels sets the tag categories that mark regions and zones in OpenShift where there are several failure domains.
 func (v *rewriter) useLabels() {
 	spec := v.src.Cluster.Spec.VSphere
 	if spec == nil || len(spec.FailureDomains) < 2 {
 		return
 	}
-	reason := fmt.Sprintf("%s.failureDomains of %s has several, which the tags of this category mark", platformSpec, clouds.Infrastructure)
-	v.put("openshift-region", diagnostic.Rewritten, reason, "labels", "region")
-	v.put("openshift-zone", diagnostic.Rewritten, reason, "labels", "zone")
+	reason := platformSpec + ".failureDomains of " + clouds.Infrastructure +
+		" has several, which the tags of this category mark"
+	v.Put(confdoc.NewText("openshift-region"), diagnostic.Rewritten, reason, "labels", "region")
+	v.Put(confdoc.NewText("openshift-zone"), diagnostic.Rewritten, reason, "labels", "zone")
 }
 
-// The IP families, as the provider calls them.
+// The IP families as the provider spells them.
 const (
 	ipv4 = "ipv4"
 	ipv6 = "ipv6"
 )
 
-// ipFamilies are those of the service networks, the primary one first; nil when it is not known.
+// serviceNetwork is the field that decides the IP families.
+const serviceNetwork = "spec.serviceNetwork of network.config.openshift.io/cluster"
+
+// ipFamilies returns the IP families of the service networks, the primary one first; nil where they are unknown.
 func (v *rewriter) ipFamilies() []string {
 	var families []string
 	for _, network := range v.src.Cluster.ServiceNetworks {
@@ -47,44 +51,44 @@ func (v *rewriter) ipFamilies() []string {
 	return families
 }
 
-// useIPFamilies makes the provider look for the addresses that the cluster's networks need. Where that is IPv4 only, the
-// provider's default, the user may ask for IPv6 in addition.
+// useIPFamilies makes the provider look for the addresses that the cluster's networks need. In a cluster with IPv4
+// only, which is the provider's default, the user may ask for IPv6 in addition.
 func (v *rewriter) useIPFamilies() {
 	wanted := v.ipFamilies()
 	list := strings.Join(wanted, ", ")
-	for _, scope := range v.scopes() {
-		user := v.Value(append(slices.Clone(scope), "ipFamily")...)
-		if user == nil || !v.readIPFamilies(scope, user) {
-			continue
+	for _, setting := range v.everywhere("ipFamily") {
+		user := v.Value(setting...)
+		if user == nil || !v.checkIPFamilies(user, setting) || wanted == nil {
+			continue // nil where Infrastructure has the same vCenter twice
 		}
 		families := user.Texts()
-		if len(families) == 0 || wanted == nil || slices.Equal(families, wanted) || list == ipv4 && families[0] == ipv4 {
+		if slices.Equal(families, wanted) || list == ipv4 && families[0] == ipv4 {
 			continue
 		}
-		v.ReportAt(user, diagnostic.Rewritten, fmt.Sprintf("%s is dropped: it is %s, but spec.serviceNetwork of network.config.openshift.io/cluster makes it %s",
-			v.shown(scope, "ipFamily"), confdoc.Cut(strings.Join(families, ", ")), list))
-		v.Drop(append(slices.Clone(scope), "ipFamily")...)
+		v.drop(diagnostic.Rewritten, fmt.Sprintf("it is %s, but %s makes it %s",
+			confdoc.Cut(strings.Join(families, ", ")), serviceNetwork, list), setting...)
 	}
-	if wanted == nil || list == ipv4 || v.Value("global", "ipFamily") != nil {
-		return
+	if wanted != nil && list != ipv4 && v.Value("global", "ipFamily") == nil {
+		v.Reportf(nil, diagnostic.Adapted, "global.ipFamily is set to %s: %s has these families", list, serviceNetwork)
+		v.Set(confdoc.NewTexts(wanted), "global", "ipFamily")
 	}
-	v.adapted(fmt.Sprintf("global.ipFamily is set to %s: spec.serviceNetwork of network.config.openshift.io/cluster has these families", list))
-	v.Set(confdoc.NewTexts(wanted), "global", "ipFamily")
 }
 
-// readIPFamilies checks the words and writes them as the provider compares them.
-func (v *rewriter) readIPFamilies(scope []string, user *confdoc.Node) bool {
-	good := true
-	for _, item := range user.Items {
+// checkIPFamilies reports whether a list has known words only, and writes them as the provider compares them.
+func (v *rewriter) checkIPFamilies(list *confdoc.Node, path []string) bool {
+	isKnown := len(list.Items) > 0
+	for _, item := range list.Items {
 		family := strings.ToLower(strings.TrimSpace(item.Text))
 		switch {
 		case family != ipv4 && family != ipv6:
-			v.ReportAt(item, diagnostic.Invalid, fmt.Sprintf("%s is %s, but wants ipv4, ipv6 or both", v.shown(scope, "ipFamily"), confdoc.Quoted(item.Text)))
-			good = false
+			v.Reportf(item, diagnostic.Invalid, "%s is %s, but wants ipv4, ipv6 or both",
+				v.Shown(path...), confdoc.Quoted(item.Text))
+			isKnown = false
 		case family != item.Text:
-			v.ReportAt(item, diagnostic.Adapted, fmt.Sprintf("%s is written as %s, the word that the provider knows", v.shown(scope, "ipFamily"), family))
+			v.Reportf(item, diagnostic.Adapted, "%s is written as %s, the word that the provider knows",
+				v.Shown(path...), family)
 			item.Text = family
 		}
 	}
-	return good
+	return isKnown
 }

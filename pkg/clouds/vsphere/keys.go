@@ -1,135 +1,116 @@
 package vsphere
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// setting is one that k8s.io/cloud-provider-vsphere v1.36.0 reads (pkg/common/config and pkg/cloudprovider/vsphere/config): its
-// field in the YAML form and its key in the INI form, where a list is one string with commas.
-type setting struct {
-	confdoc.Field
-	ini string
-}
-
-func text(name, ini string) setting { return setting{confdoc.Field{Name: name}, ini} }
-
-func secret(name string) setting { return setting{confdoc.Field{Name: name, Secret: true}, name} }
-
-func list(name, ini string) setting {
-	return setting{confdoc.Field{Name: name, Is: confdoc.List, Of: &confdoc.Field{}}, ini}
-}
-
-// What may stand where, in the order in which it is written.
+// The fields are those that k8s.io/cloud-provider-vsphere v1.36.0 reads from YAML (pkg/common/config and
+// pkg/cloudprovider/vsphere/config), in the order in which they are written.
 var (
-	globalFields     = slices.Concat(connectionFields, []setting{text("secretsDirectory", "secrets-directory")})
-	connectionFields = []setting{
-		text("server", "server"),
-		{confdoc.Field{Name: "port", Is: confdoc.Int, Unsigned: true}, "port"},
-		list("datacenters", "datacenters"),
-		{confdoc.Field{Name: "insecureFlag", Is: confdoc.Bool}, "insecure-flag"},
-		text("caFile", "ca-file"),
-		text("thumbprint", "thumbprint"),
-		{confdoc.Field{Name: "soapRoundtripCount", Is: confdoc.Int, Unsigned: true}, "soap-roundtrip-count"},
-		list("ipFamily", "ip-family"),
-		secret("user"),
-		secret("password"),
-		text("secretName", "secret-name"),
-		text("secretNamespace", "secret-namespace"),
+	connectionFields = []confdoc.Field{
+		{Name: "server"},
+		{Name: "port", Is: confdoc.Int, Unsigned: true},
+		{Name: "datacenters", Is: confdoc.List, Of: &confdoc.Field{}},
+		{Name: "insecureFlag", Is: confdoc.Bool},
+		{Name: "caFile"},
+		{Name: "thumbprint"},
+		{Name: "soapRoundtripCount", Is: confdoc.Int, Unsigned: true},
+		{Name: "ipFamily", Is: confdoc.List, Of: &confdoc.Field{}},
+		{Name: "user", Secret: true},
+		{Name: "password", Secret: true},
+		{Name: "secretName"},
+		{Name: "secretNamespace"},
 	}
-	labelFields = []setting{text("region", "region"), text("zone", "zone")}
-	nodeFields  = []setting{
-		text("internalNetworkSubnetCidr", "internal-network-subnet-cidr"),
-		text("externalNetworkSubnetCidr", "external-network-subnet-cidr"),
-		text("internalVmNetworkName", "internal-vm-network-name"),
-		text("externalVmNetworkName", "external-vm-network-name"),
-		text("excludeInternalNetworkSubnetCidr", "exclude-internal-network-subnet-cidr"),
-		text("excludeExternalNetworkSubnetCidr", "exclude-external-network-subnet-cidr"),
-	}
+	globalFields = slices.Concat(connectionFields, confdoc.FieldsOf(confdoc.Text, "secretsDirectory"))
+	labelFields  = confdoc.FieldsOf(confdoc.Text, "region", "zone")
+	nodeFields   = confdoc.FieldsOf(confdoc.Text, "internalNetworkSubnetCidr", "externalNetworkSubnetCidr",
+		"internalVmNetworkName", "externalVmNetworkName",
+		"excludeInternalNetworkSubnetCidr", "excludeExternalNetworkSubnetCidr")
 )
 
-// group is a section of the INI form and its place in the YAML form.
-type group struct {
+// virtualCenter is the section of a vCenter in the INI form.
+const virtualCenter = "VirtualCenter"
+
+// section is a section of the INI form with its key in the YAML form. Each vCenter has a section of its own.
+type section struct {
 	ini, yaml string
-	settings  []setting
+	fields    []confdoc.Field
 }
 
-var groups = []group{
-	{"Global", "global", globalFields}, {"VirtualCenter", "vcenter", connectionFields},
+var sections = []section{
+	{"Global", "global", globalFields}, {virtualCenter, "vcenter", connectionFields},
 	{"Labels", "labels", labelFields}, {"Nodes", "nodes", nodeFields},
 }
 
-// Why something that vSphere's configurations may have is dropped.
-const (
-	legacyVSphereVolumes = "volumes are the matter of the vSphere CSI driver, which has its own configuration"
-	legacyVSphereVM      = "the cloud-controller-manager finds the virtual machines by the UUIDs of the nodes"
-	legacyVSphereNetwork = "the cloud-controller-manager takes the networks from nodeNetworking of Infrastructure"
-	legacyVSphereAPI     = "the cloud-controller-manager no longer has an API of its own"
-	legacyVSphereNSXT    = "OpenShift runs the vSphere provider without load balancers and routes of NSX-T"
-)
+var upperCase = regexp.MustCompile(`[A-Z]`)
 
-// schema is the INI form: what the cloud-controller-manager reads and what the in-tree provider, which ended with Kubernetes
-// v1.27, reads beyond that.
-var schema = []confdoc.Field{
-	{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(iniFields(globalFields), []confdoc.Field{
-		{Name: "datacenter", Legacy: "the cloud-controller-manager reads datacenters only"},
-		{Name: "datastore", Legacy: legacyVSphereVolumes},
-		{Name: "working-dir", Legacy: legacyVSphereVM},
-		{Name: "vm-uuid", Legacy: legacyVSphereVM},
-		{Name: "vm-name", Legacy: legacyVSphereVM},
-		{Name: "api-disable", Legacy: legacyVSphereAPI},
-		{Name: "api-binding", Legacy: legacyVSphereAPI},
-	})},
-	{Name: "VirtualCenter", Is: confdoc.Object, Named: true, Fields: iniFields(connectionFields)},
-	{Name: "Labels", Is: confdoc.Object, Fields: iniFields(labelFields)},
-	{Name: "Nodes", Is: confdoc.Object, Fields: iniFields(nodeFields)},
-	{Name: "Workspace", Legacy: legacyVSphereVolumes},
-	{Name: "Disk", Legacy: legacyVSphereVolumes},
-	{Name: "Network", Legacy: legacyVSphereNetwork},
-	{Name: "LoadBalancer", Legacy: legacyVSphereNSXT},
-	{Name: "LoadBalancerClass", Named: true, Legacy: legacyVSphereNSXT},
-	{Name: "NSXT", Legacy: legacyVSphereNSXT},
-	{Name: "Route", Legacy: legacyVSphereNSXT},
+// iniName returns the key of a field in the INI form: secret-name for secretName.
+func iniName(name string) string {
+	return upperCase.ReplaceAllStringFunc(name, func(letter string) string { return "-" + strings.ToLower(letter) })
 }
 
-func iniFields(settings []setting) []confdoc.Field {
-	fields := make([]confdoc.Field, len(settings))
-	for i, s := range settings {
-		fields[i] = s.Field
-		if fields[i].Name = s.ini; s.Is == confdoc.List {
+// iniFields returns the fields as the INI form has them. A list is one string with commas there.
+func iniFields(fields []confdoc.Field) []confdoc.Field {
+	fields = slices.Clone(fields)
+	for i, f := range fields {
+		if fields[i].Name = iniName(f.Name); f.Is == confdoc.List {
 			fields[i].Is = confdoc.Text
 		}
 	}
 	return fields
 }
 
-func yamlFields(settings []setting, more ...confdoc.Field) []confdoc.Field {
-	var fields []confdoc.Field
-	for _, s := range settings {
-		fields = append(fields, s.Field)
+// The reasons why several settings are dropped.
+const (
+	legacyVolumes = "volumes are the matter of the vSphere CSI driver, which has its own configuration"
+	legacyAPI     = "the cloud-controller-manager no longer has an API of its own"
+	legacyNSXT    = "OpenShift runs the vSphere provider without load balancers and routes of NSX-T"
+)
+
+// dropped returns fields that are dropped for one reason.
+func dropped(reason string, names ...string) []confdoc.Field {
+	fields := confdoc.FieldsOf(confdoc.Any, names...)
+	for i := range fields {
+		fields[i].Legacy = reason
 	}
-	return append(fields, more...)
+	return fields
 }
+
+// schema is the INI form: what the cloud-controller-manager reads, and what only the in-tree provider read, which ended
+// with Kubernetes v1.27.
+var schema = slices.Concat([]confdoc.Field{
+	{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(iniFields(globalFields),
+		dropped("the cloud-controller-manager reads datacenters only", "datacenter"),
+		dropped(legacyVolumes, "datastore"),
+		dropped("the cloud-controller-manager finds the virtual machines by the UUIDs of the nodes",
+			"working-dir", "vm-uuid", "vm-name"),
+		dropped(legacyAPI, "api-disable", "api-binding"))},
+	{Name: virtualCenter, Is: confdoc.Object, Named: true, Fields: iniFields(connectionFields)},
+	{Name: "Labels", Is: confdoc.Object, Fields: iniFields(labelFields)},
+	{Name: "Nodes", Is: confdoc.Object, Fields: iniFields(nodeFields)},
+	{Name: "LoadBalancerClass", Named: true, Legacy: legacyNSXT},
+},
+	dropped(legacyVolumes, "Workspace", "Disk"),
+	dropped("the cloud-controller-manager takes the networks from nodeNetworking of Infrastructure", "Network"),
+	dropped(legacyNSXT, "LoadBalancer", "NSXT", "Route"))
 
 // tree reads the YAML form.
 var tree = confdoc.Reader{
 	Format: confdoc.YAML,
 	Input:  diagnostic.CloudConfig,
 	Empty:  "write a mapping with the keys global and vcenter",
-	Fields: []confdoc.Field{
-		{Name: "global", Is: confdoc.Object, Fields: yamlFields(globalFields,
-			confdoc.Field{Name: "apiDisable", Is: confdoc.Any, Legacy: legacyVSphereAPI},
-			confdoc.Field{Name: "apiBinding", Is: confdoc.Any, Legacy: legacyVSphereAPI})},
-		{Name: "vcenter", Is: confdoc.Map, Of: &confdoc.Field{Is: confdoc.Object, Fields: yamlFields(connectionFields,
-			confdoc.Field{Name: "tenantref", Is: confdoc.Any, Legacy: "the provider uses the name of the entry"},
-			confdoc.Field{Name: "secretref", Is: confdoc.Any, Legacy: "the provider sets it itself"})}},
-		{Name: "labels", Is: confdoc.Object, Fields: yamlFields(labelFields)},
-		{Name: "nodes", Is: confdoc.Object, Fields: yamlFields(nodeFields)},
-		{Name: "loadBalancer", Is: confdoc.Any, Legacy: legacyVSphereNSXT},
-		{Name: "loadBalancerClass", Is: confdoc.Any, Legacy: legacyVSphereNSXT},
-		{Name: "nsxt", Is: confdoc.Any, Legacy: legacyVSphereNSXT},
-		{Name: "route", Is: confdoc.Any, Legacy: legacyVSphereNSXT},
-	},
+	Fields: slices.Concat([]confdoc.Field{
+		{Name: "global", Is: confdoc.Object, Fields: slices.Concat(globalFields,
+			dropped(legacyAPI, "apiDisable", "apiBinding"))},
+		{Name: "vcenter", Is: confdoc.Map, Of: &confdoc.Field{Is: confdoc.Object, Fields: slices.Concat(connectionFields,
+			dropped("the provider uses the name of the entry", "tenantref"),
+			dropped("the provider sets it itself", "secretref"))}},
+		{Name: "labels", Is: confdoc.Object, Fields: labelFields},
+		{Name: "nodes", Is: confdoc.Object, Fields: nodeFields},
+	}, dropped(legacyNSXT, "loadBalancer", "loadBalancerClass", "nsxt", "route")),
 }

@@ -15,10 +15,10 @@ import (
 func TestVSphereSchemaGolden(t *testing.T) {
 	kinds := map[confdoc.Type]string{confdoc.Text: "text", confdoc.Bool: "bool", confdoc.Int: "uint", confdoc.List: "list"}
 	var b strings.Builder
-	for _, g := range groups {
-		scope := map[bool]string{true: "vcenter.*", false: g.yaml}[g.yaml == "vcenter"]
-		for _, s := range g.settings {
-			fmt.Fprintf(&b, "%s.%s: %s = [%s] %s\n", scope, s.Name, kinds[s.Is], g.ini, s.ini)
+	for _, s := range sections {
+		scope := map[bool]string{true: "vcenter.*", false: s.yaml}[s.yaml == "vcenter"]
+		for _, f := range s.fields {
+			fmt.Fprintf(&b, "%s.%s: %s = [%s] %s\n", scope, f.Name, kinds[f.Is], s.ini, iniName(f.Name))
 		}
 	}
 	cloudtest.RequireText(t, filepath.Join("testdata", "vsphere-keys.golden"), b.String())

@@ -1,7 +1,6 @@
 package vsphere
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -13,35 +12,52 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// ovnInternalAddress is what OVN-Kubernetes gives every node for its own traffic on a cluster with IPv6.
+// ovnInternalAddress is the address that OVN-Kubernetes gives every node of a cluster with IPv6 for its own traffic.
 const ovnInternalAddress = "fd69::2/128"
 
-// useNodeNetworks makes the networks that node addresses are looked for in those of Infrastructure. In a cluster with IPv6
-// it excludes the addresses that a node may hold but that are not its own; in one without it, such addresses were never a
-// problem, and a change might be one.
+// nodeNetwork is one setting of nodes.
+type nodeNetwork struct {
+	name string
+	// field is the field of nodeNetworking in Infrastructure, and wanted is its value.
+	field  string
+	wanted []string
+	// foreign is excluded in any case.
+	foreign []string
+	// isList says that the setting is a list of networks with commas.
+	isList bool
+}
+
+// useNodeNetworks writes the networks of Infrastructure, in which the provider looks for node addresses. In a cluster
+// with IPv6 it excludes the addresses that a node may hold but that are not its own. In any other cluster such
+// addresses were never a problem, and a change might be one.
 func (v *rewriter) useNodeNetworks() {
-	var networking configv1.VSpherePlatformNodeNetworking
-	decides := v.src.Cluster.Spec.VSphere != nil
-	if decides {
-		networking = v.src.Cluster.Spec.VSphere.NodeNetworking
+	var internal, external configv1.VSpherePlatformNodeNetworkingSpec
+	if v.infrastructureDecides() {
+		networking := v.src.Cluster.Spec.VSphere.NodeNetworking
+		internal, external = networking.Internal, networking.External
 	}
 	foreign := v.foreignAddresses()
-	for _, side := range []struct {
-		name, title string
-		spec        configv1.VSpherePlatformNodeNetworkingSpec
-	}{{"internal", "Internal", networking.Internal}, {"external", "External", networking.External}} {
-		field := platformSpec + ".nodeNetworking." + side.name
-		v.useNodeNetwork(nodeNetwork{
-			name: side.name + "VmNetworkName", field: field + ".network", decides: decides, wanted: nonEmptyTexts(side.spec.Network)})
-		v.useNodeNetwork(nodeNetwork{
-			name: side.name + "NetworkSubnetCidr", field: field + ".networkSubnetCidr", decides: decides, wanted: side.spec.NetworkSubnetCIDR, isList: true})
-		v.useNodeNetwork(nodeNetwork{
-			name: "exclude" + side.title + "NetworkSubnetCidr", field: field + ".excludeNetworkSubnetCidr", decides: decides,
-			wanted: side.spec.ExcludeNetworkSubnetCIDR, more: foreign, isList: true})
+	for _, n := range []nodeNetwork{
+		{"internalVmNetworkName", "internal.network", nonEmpty(internal.Network), nil, false},
+		{"externalVmNetworkName", "external.network", nonEmpty(external.Network), nil, false},
+		{"internalNetworkSubnetCidr", "internal.networkSubnetCidr", internal.NetworkSubnetCIDR, nil, true},
+		{"externalNetworkSubnetCidr", "external.networkSubnetCidr", external.NetworkSubnetCIDR, nil, true},
+		{"excludeInternalNetworkSubnetCidr", "internal.excludeNetworkSubnetCidr",
+			internal.ExcludeNetworkSubnetCIDR, foreign, true},
+		{"excludeExternalNetworkSubnetCidr", "external.excludeNetworkSubnetCidr",
+			external.ExcludeNetworkSubnetCIDR, foreign, true},
+	} {
+		v.useNodeNetwork(n)
+	}
+	if nodes := v.Value("nodes"); nodes != nil && len(nodes.Entries) == 0 {
+		v.Drop("nodes")
 	}
 }
 
-// foreignAddresses are the addresses of the API and of ingress and OVN-Kubernetes' own, where the cluster has IPv6.
+// infrastructureDecides reports whether Infrastructure decides the node networks, even where its fields are empty.
+func (v *rewriter) infrastructureDecides() bool { return v.src.Cluster.Spec.VSphere != nil }
+
+// foreignAddresses returns the addresses of the API, of ingress and of OVN-Kubernetes in a cluster with IPv6.
 func (v *rewriter) foreignAddresses() []string {
 	if !slices.Contains(v.ipFamilies(), ipv6) {
 		return nil
@@ -57,112 +73,77 @@ func (v *rewriter) foreignAddresses() []string {
 	return append(foreign, ovnInternalAddress)
 }
 
-func nonEmptyTexts(texts ...string) []string {
+func nonEmpty(texts ...string) []string {
 	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
 }
 
-// nodeNetwork is one setting of nodes.
-type nodeNetwork struct {
-	name string
-	// field is the field of Infrastructure that has the setting, and wanted is what it says.
-	field  string
-	wanted []string
-	// decides tells that Infrastructure decides, even where it says nothing.
-	decides bool
-	// more is excluded whatever the field says.
-	more []string
-	// isList tells that the setting is a list of networks with commas.
-	isList bool
-}
-
-// textsOf are the elements of the user's value.
-func (n nodeNetwork) textsOf(user *confdoc.Node) []string {
-	switch {
-	case user == nil:
-		return nil
-	case !n.isList:
-		return nonEmptyTexts(user.Text)
-	}
-	var texts []string
-	for network := range strings.SplitSeq(user.Text, ",") {
-		texts = append(texts, nonEmptyTexts(strings.TrimSpace(network))...)
-	}
-	return texts
-}
-
 func (v *rewriter) useNodeNetwork(n nodeNetwork) {
-	user := v.Value("nodes", n.name)
-	was := n.textsOf(user)
+	path := []string{"nodes", n.name}
+	user, old := v.Value(path...), v.Text(path...)
+	was := nonEmpty(old)
+	if n.isList {
+		was = nonEmpty(split(confdoc.NewText(old)).Texts()...)
+	}
 	wanted := slices.Clone(n.wanted)
-	if !n.decides {
+	if !v.infrastructureDecides() {
 		wanted = slices.Clone(was)
 	}
-	wanted = append(wanted, without(n.more, wanted)...)
-	if n.isList && !v.areNetworks(n, user, wanted) {
-		return
-	}
+	wanted = append(wanted, without(n.foreign, wanted)...)
 	text := strings.Join(wanted, ",")
-	if user != nil && user.Text == text || user == nil && text == "" {
+	if n.isList && !v.checkNetworks(n, wanted) || text == old {
 		return
 	}
-	v.reportNodeNetwork(n, user, was, wanted)
-	v.Drop("nodes", n.name)
-	if nodes := v.Value("nodes"); text != "" {
-		v.Set(confdoc.NewText(text), "nodes", n.name)
-	} else if len(nodes.Entries) == 0 {
-		v.Drop("nodes")
+	kind, change := diagnostic.Adapted, "is set to "+quotedFew(wanted)
+	if len(without(was, wanted)) > 0 {
+		kind = diagnostic.Rewritten
+	}
+	if text == "" {
+		change = "is dropped"
+	}
+	v.Reportf(user, kind, "%s %s: %s", v.Shown(path...), change, v.networkReason(n, was))
+	if v.Drop(path...); text != "" {
+		v.Set(confdoc.NewText(text), path...)
 	}
 }
 
-// areNetworks reports what the provider could not read: it would find no address for any node.
-func (v *rewriter) areNetworks(n nodeNetwork, user *confdoc.Node, wanted []string) bool {
+// checkNetworks reports networks that the provider cannot read, and whether all can be read. With a wrong one the
+// provider finds no address for any node.
+func (v *rewriter) checkNetworks(n nodeNetwork, wanted []string) bool {
+	at, owner := v.Value("nodes", n.name), v.Shown("nodes", n.name)
+	if v.infrastructureDecides() {
+		at, owner = nil, n.source()
+	}
 	good := true
 	for _, network := range wanted {
-		if _, err := netip.ParsePrefix(network); err == nil {
-			continue
+		if _, err := netip.ParsePrefix(network); err != nil {
+			v.Reportf(at, diagnostic.Invalid, "%s has %s, but wants networks such as 192.0.2.0/24",
+				owner, confdoc.Quoted(network))
+			good = false
 		}
-		good = false
-		const wants = "%s has %s, but wants networks such as 192.0.2.0/24"
-		if n.decides {
-			v.Report(0, 0, diagnostic.Invalid, fmt.Sprintf(wants, n.field+" of "+clouds.Infrastructure, confdoc.Quoted(network)))
-			continue
-		}
-		v.ReportAt(user, diagnostic.Invalid, fmt.Sprintf(wants, v.shown([]string{"nodes"}, n.name), confdoc.Quoted(network)))
 	}
 	return good
 }
 
-func (v *rewriter) reportNodeNetwork(n nodeNetwork, user *confdoc.Node, was, wanted []string) {
+// source returns the field of Infrastructure as messages name it.
+func (n nodeNetwork) source() string {
+	return platformSpec + ".nodeNetworking." + n.field + " of " + clouds.Infrastructure
+}
+
+// networkReason returns why a setting is no longer what it was.
+func (v *rewriter) networkReason(n nodeNetwork, was []string) string {
 	var reasons []string
-	if n.decides {
-		reasons = append(reasons, fmt.Sprintf("%s of %s says so", n.field, clouds.Infrastructure))
-		if len(n.wanted) == 0 {
-			reasons = []string{fmt.Sprintf("%s of %s decides and is empty: write it there", n.field, clouds.Infrastructure)}
-		}
+	switch {
+	case !v.infrastructureDecides() || len(n.wanted)+len(was) == 0: // Infrastructure changes nothing
+	case len(n.wanted) == 0:
+		reasons = append(reasons, n.source()+" decides and is empty: write it there")
+	default:
+		reasons = append(reasons, n.source()+" says so")
 	}
-	if len(without(n.more, was)) > 0 {
-		more := "the addresses of the API, of ingress and of OVN-Kubernetes are not a node's own"
-		if len(n.wanted) == 0 && len(was) == 0 {
-			reasons = nil // Infrastructure has no part in it
-		}
-		reasons = append(reasons, more)
+	if len(without(n.foreign, was)) > 0 {
+		reasons = append(reasons, "the addresses of the API, of ingress and of OVN-Kubernetes are not a node's own")
 	}
 	if len(reasons) == 0 {
-		reasons = []string{"the provider allows no blanks in the list"}
+		return "the provider allows no spaces and no empty elements in the list"
 	}
-	reason := strings.Join(reasons, "; ")
-	kind, shown := diagnostic.Adapted, "nodes."+n.name
-	if user == nil {
-		user = &confdoc.Node{}
-	} else {
-		shown = v.shown([]string{"nodes"}, n.name)
-	}
-	if len(without(was, wanted)) > 0 {
-		kind = diagnostic.Rewritten
-	}
-	if len(wanted) == 0 {
-		v.ReportAt(user, kind, fmt.Sprintf("%s is dropped: %s", shown, reason))
-		return
-	}
-	v.ReportAt(user, kind, fmt.Sprintf("%s is set to %s: %s", shown, few(wanted), reason))
+	return strings.Join(reasons, "; ")
 }

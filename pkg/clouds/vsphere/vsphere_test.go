@@ -232,8 +232,8 @@ func TestVSphereCAFile(t *testing.T) {
 			`cloud config:2:11: global.caFile is "/etc/pki/../x", which will not exist for the cloud-controller-manager: ` +
 				`put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line`}},
 		"the bundle is delivered elsewhere": {config: with("/etc/kubernetes/ca.pem"), bundle: bundle, kind: diagnostic.Rewritten, findings: []string{
-			`cloud config:2:11: global.caFile is set to "/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem", ` +
-				`where the ca-bundle.pem of the cloud configuration is delivered`},
+			`cloud config:2:11: global.caFile is set to "/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem": ` +
+				`the ca-bundle.pem of the cloud configuration is delivered there`},
 			want: "caFile: /etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\n"},
 		"the bundle has no certificate": {config: with(cloudtest.StaticPodPaths.CABundle), bundle: []byte("x"), kind: diagnostic.Invalid, findings: []string{
 			"CA bundle: there is no PEM certificate in it, and the cloud-controller-manager would exit: write the CA certificates in PEM form"}},
@@ -311,7 +311,7 @@ func TestVSphereReadsLargeInputs(t *testing.T) {
 			`cloud config:3:32: internal-network-subnet-cidr in [Nodes] has "x", but wants networks such as 192.0.2.0/24`},
 		"datacenters": {
 			fill("global:\n  datacenters:\n", func(i int) string { return fmt.Sprintf("  - DC%d\n", i) }) + oneVCenter,
-			`cloud config:3:3: global.datacenters loses "DC0", "DC2", "DC3", "DC4", "DC5", "DC6", "DC7", "DC8", "DC9", "DC10", "DC11", "DC12" and `},
+			`cloud config:3:3: vCenter "vcenter1.example.com" gets the datacenters "DC1" instead of "DC0", "DC2", "DC3", "DC4", "DC5", "DC6", "DC7", "DC8", "DC9", "DC10", "DC11", "DC12" and `},
 	} {
 		t.Run(name, func(t *testing.T) {
 			servers := []string(nil)
