@@ -1,6 +1,7 @@
 package confdoc
 
 import (
+	"bytes"
 	"net/url"
 	"strconv"
 	"strings"
@@ -89,4 +90,11 @@ func QuotedAll(names []string) []string {
 		out[i] = Quoted(n)
 	}
 	return out
+}
+
+// Position turns a byte offset into a 1-based line and column; the column counts characters.
+func Position(data []byte, offset int) (line, column int) {
+	before := data[:offset]
+	line = bytes.Count(before, []byte("\n")) + 1
+	return line, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
 }

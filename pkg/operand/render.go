@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
@@ -120,13 +118,6 @@ func mergeConfig(in Inputs) (*config, error) {
 	if decoded.Platform != in.Platform.Name {
 		return nil, fmt.Errorf("the configuration is for platform %q, the candidate for %q", decoded.Platform, in.Platform.Name)
 	}
-	if err := (customccm.CCM{Spec: decoded.Custom}).Placeholder(); err != nil {
-		return nil, err
-	}
-	if _, _, name, found := confdoc.Placeholders(merged); found {
-		return nil, fmt.Errorf("the configuration contains the text %s, which the installer replaces on each node; "+
-			"look for it in Proxy and Infrastructure and in spec.unsupportedConfigOverrides, and change it there", name)
-	}
 	decoded.Cluster.Name = decoded.InfrastructureName
 	return &config{Config: decoded, yaml: merged, overridesCustom: overridesCustom(layers, decoded)}, nil
 }
@@ -181,7 +172,6 @@ func check(in Inputs, base *corev1.Pod, config *config) *checkedInputs {
 		c.checkCloudConfig(in, config.Cluster)
 	}
 	c.checkTrust(in)
-	c.checkPlaceholders(in)
 	if config != nil {
 		c.checkCustom(in, base, config)
 	}
@@ -274,26 +264,4 @@ func (c *checkedInputs) checkTrust(in Inputs) {
 		})
 	}
 	c.trust = bundle
-}
-
-// checkPlaceholders refuses what the installer would corrupt on its way to a node. A cloud's own check may have found
-// the same place already, with more to say.
-func (c *checkedInputs) checkPlaceholders(in Inputs) {
-	c.checkPlaceholder(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source, Key: cloudCAKey}, in.CloudConfig.CABundle)
-	for _, key := range sortedKeys(in.Credentials.Data) {
-		c.checkPlaceholder(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: in.Credentials.sourceOf(key), Key: key}, in.Credentials.Data[key])
-	}
-}
-
-func (c *checkedInputs) checkPlaceholder(p diagnostic.Diagnostic, data []byte) {
-	line, column, name, found := confdoc.Placeholders(data)
-	if !found || slices.ContainsFunc(c.problems, func(other diagnostic.Diagnostic) bool {
-		return other.Cause == p.Cause && other.Key == p.Key && other.Line == line
-	}) {
-		return
-	}
-	p.Line, p.Column = line, column
-	p.Message = fmt.Sprintf("the value contains the text %s, which the installer replaces on each node; change the value, "+
-		"or rotate the credential, so that it does not", name)
-	c.refuse(p)
 }

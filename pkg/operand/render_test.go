@@ -233,25 +233,6 @@ func TestRefusals(t *testing.T) {
 			},
 			want: "configmap/c in openshift-config: it does not exist; create it",
 		},
-		"a proxy that holds a word of the installer would differ on the node": {
-			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"proxy": {"NO_PROXY": "NODE_NAME"}}`) },
-			want: "cloudcontrollermanager.operator.openshift.io/cluster: the configuration contains the text NODE_NAME, which the installer replaces on each node; " +
-				"look for it in Proxy and Infrastructure and in spec.unsupportedConfigOverrides, and change it there",
-		},
-		"a credential that holds a word of the installer would differ on the node": {
-			change: func(in *operand.Inputs) {
-				in.Credentials.Data["note"] = []byte("first\nxxREVISIONxx")
-			},
-			want: "secret/openstack-cloud-credentials in openshift-cloud-controller-manager, key note, line 2:3: the value contains the text REVISION, which the installer replaces on each node; " +
-				"change the value, or rotate the credential, so that it does not",
-		},
-		"a cloud CA with a word of the installer would differ on the node": {
-			change: func(in *operand.Inputs) {
-				in.CloudConfig.CABundle = append([]byte("# REVISION 2\n"), in.CloudConfig.CABundle...)
-			},
-			want: "configmap/cloud-provider-config in openshift-config, key ca-bundle.pem, line 1:3: the value contains the text REVISION, which the installer replaces on each node; " +
-				"change the value, or rotate the credential, so that it does not",
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := inputs(t, openstack, operand.OperatorPhase())

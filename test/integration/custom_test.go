@@ -130,12 +130,6 @@ var badCustomCCMs = map[string]badInput{
 		message: customField + "args[1]: nothing is delivered as /etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee, there is key in that folder; " +
 			"correct the path",
 	},
-	"a text that the installer replaces": {
-		makeBad:   edited("value: north", "value: REVISION"),
-		condition: "ConfigurationDegraded",
-		message: "cloudcontrollermanager.operator.openshift.io/cluster: spec.custom.env[ACME_REGION] has the text REVISION in it, which the installer " +
-			"replaces on each node; use another text",
-	},
 	"a Secret of the operator's own": {
 		makeBad:   edited("{name: acme-key}", "{name: acme-key}, {name: kube-token}"),
 		condition: "ConfigurationDegraded",

@@ -103,10 +103,6 @@ func (s vSphereSecret) checkCredential(server, key string) bool {
 		s.reportCredential(key, diagnostic.Invalid, fmt.Sprintf("it is empty, but vCenter %s needs it: write the value", confdoc.Quoted(server)))
 		return false
 	}
-	if line, column, name, found := confdoc.Placeholders(value); found {
-		s.findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: key, Line: line, Column: column, Kind: diagnostic.Invalid,
-			Message: confdoc.PlaceholderMessage(name) + ": rotate the credential or change the value"})
-	}
 	return true
 }
 

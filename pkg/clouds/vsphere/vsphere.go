@@ -64,7 +64,6 @@ func (v *rewriter) rewrite() {
 	v.useLabels()
 	v.useIPFamilies()
 	v.useNodeNetworks()
-	v.CheckPlaceholders()
 	v.order()
 }
 

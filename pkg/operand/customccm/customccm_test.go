@@ -245,7 +245,7 @@ func TestWhatIsRefusedOfSpecCustom(t *testing.T) {
 	const at = resource + ", key spec.custom."
 	secrets := map[string]map[string][]byte{
 		"a": {"key": []byte("1"), "more": []byte("1")}, "same": {"key": []byte("2")}, "empty": {},
-		"big": {"big": []byte(strings.Repeat("x", 1<<20))}, "placeholder": {"x": []byte("\nthe REVISION")},
+		"big": {"big": []byte(strings.Repeat("x", 1<<20))},
 	}
 	for name, tc := range map[string]struct {
 		custom string
@@ -340,22 +340,6 @@ func TestWhatIsRefusedOfSpecCustom(t *testing.T) {
 			want: []string{at + "args[0]: nothing is delivered as /etc/kubernetes/static-pod-resources/secrets/cert-syncer-token/token; " +
 				"correct the path, or add the key to a Secret of spec.custom.secrets"},
 		},
-		"a text that the installer replaces in an argument": {
-			custom: `{image: registry/ccm:1, args: [--a=b, --node=NODE_NAME]}`,
-			want: []string{resource + ": spec.custom.args[1] has the text NODE_NAME in it, which the installer " +
-				"replaces on each node; use another text"},
-		},
-		"one in a variable": {
-			custom: `{image: registry/ccm:1, env: [{name: A, value: REVISION}]}`,
-			want: []string{resource + ": spec.custom.env[A] has the text REVISION in it, which the installer " +
-				"replaces on each node; use another text"},
-		},
-		"one in the name of a variable": {
-			custom: `{image: registry/ccm:1, env: [{name: THE_REVISION, value: ""}]}`,
-			want: []string{resource + ": spec.custom.env[THE_REVISION] has the text REVISION in its name, which " +
-				"the installer replaces on each node; " +
-				"use another name"},
-		},
 		"Secrets of the operator's own": {
 			custom: `{image: registry/ccm:1, secrets: [{name: cloud-config},
 				{name: cloud-credentials-12, delivery: Reloaded}, {name: kube-token}, {name: raw-cloud-credentials},
@@ -393,18 +377,6 @@ func TestWhatIsRefusedOfSpecCustom(t *testing.T) {
 			custom: `{image: registry/ccm:1, secrets: [{name: big, delivery: Reloaded}]}`,
 			want: []string{at + "secrets: all Secrets that are Reloaded are 1048579 bytes together, more than " +
 				"the 1032192 that fit into one; remove some"},
-		},
-		"a Secret with a text that the installer replaces, read once": {
-			custom: `{image: registry/ccm:1, secrets: [{name: placeholder}]}`,
-			want: []string{"secret/placeholder in openshift-cloud-controller-manager, key x, line 2:5: this has " +
-				"the text REVISION in it, which the installation " +
-				"on a node replaces in every file: rotate the credential or change the value"},
-		},
-		"and reloaded": {
-			custom: `{image: registry/ccm:1, secrets: [{name: placeholder, delivery: Reloaded}]}`,
-			want: []string{"secret/placeholder in openshift-cloud-controller-manager, key x, line 2:5: this has " +
-				"the text REVISION in it, which the installation " +
-				"on a node replaces in every file: rotate the credential or change the value"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
