@@ -8,13 +8,13 @@ import (
 	"os"
 
 	"github.com/openshift/library-go/pkg/operator/staticpod/certsyncpod"
-	"github.com/openshift/library-go/pkg/operator/staticpod/installerpod"
 	"github.com/openshift/library-go/pkg/operator/staticpod/prune"
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/convert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/envfile"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/installer"
 	operatorcmd "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/operator"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/render"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/validate"
@@ -42,7 +42,7 @@ func newCommand(ctx context.Context) *cobra.Command {
 		render.NewCommand(),
 		validate.NewCommand(),
 		convert.NewCommand(),
-		installerpod.NewInstaller(ctx),
+		installer.NewCommand(),
 		prune.NewPrune(),
 		certSyncer,
 		envfile.NewCommand(),

@@ -41,9 +41,6 @@ func SecretTexts(credentials map[string][]byte, fs *diagnostic.List, names ...st
 		if strings.ContainsFunc(out[key], func(r rune) bool { return r == 0xfffd || r < ' ' || !confdoc.Printable(r) }) {
 			report(diagnostic.Invalid, "the value has a line break or another character in it that is no text: write the credential again, without a line break")
 		}
-		if _, _, name, found := confdoc.Placeholders([]byte(out[key])); found {
-			report(diagnostic.Invalid, confdoc.PlaceholderMessage(name)+": rotate the credential or change the value")
-		}
 	}
 	return out
 }

@@ -315,23 +315,3 @@ func (d *Document) Contradicts(name string, value *Node, field, fact string) boo
 		name, Quoted(value.Text), field, Quoted(fact), action))
 	return true
 }
-
-// CheckPlaceholders reports every text that would be another one in the file on the node.
-func (d *Document) CheckPlaceholders() { d.checkPlaceholdersOf(d.Root) }
-
-func (d *Document) checkPlaceholdersOf(n *Node) {
-	d.checkPlaceholder(n, n.Text)
-	for _, item := range n.Items {
-		d.checkPlaceholdersOf(item)
-	}
-	for _, e := range n.Entries {
-		d.checkPlaceholder(e.At(), e.Name+" "+e.Sub)
-		d.checkPlaceholdersOf(e.Value)
-	}
-}
-
-func (d *Document) checkPlaceholder(at *Node, text string) {
-	if _, _, name, found := Placeholders([]byte(text)); found {
-		d.ReportAt(at, diagnostic.Invalid, PlaceholderMessage(name)+": write another value")
-	}
-}

@@ -272,25 +272,6 @@ anything: {}
 	requireSameMeaning(t, d)
 }
 
-func TestTreeReportsPlaceholders(t *testing.T) {
-	var fs diagnostic.List
-	d := Reader{Format: YAML, Fields: treeFields, Input: diagnostic.Credentials, DataKey: "x"}.Read(
-		[]byte("name: aREVISION\nlabels: {NODE_NAME: [NODE_ENVVAR_NAME]}\nother: [x, REVISION]\n"), &fs)
-	fs = nil
-	d.CheckPlaceholders()
-	var places []string
-	for _, f := range fs {
-		places = append(places, fmt.Sprintf("%s %s %d:%d %s", f.Cause, f.Key, f.Line, f.Column, f.Message))
-	}
-	const message = " in it, which the installation on a node replaces in every file: write another value"
-	require.Equal(t, []string{
-		"Credentials x 1:7 this has the text REVISION" + message,
-		"Credentials x 2:10 this has the text NODE_NAME" + message,
-		"Credentials x 2:22 this has the text NODE_ENVVAR_NAME" + message,
-		"Credentials x 3:12 this has the text REVISION" + message,
-	}, places)
-}
-
 // TestPlainWordsMeanTheSameToTheProviders compares with the library that sigs.k8s.io/yaml reads YAML 1.1 with.
 func TestPlainWordsMeanTheSameToTheProviders(t *testing.T) {
 	for _, word := range []string{"a", "y", "Y", "yes", "Yes", "YES", "yEs", "on", "Off", "n", "NO", "true", "TRUE", "tRUE", "null", "Null", "~", "NULL",

@@ -1,6 +1,7 @@
 package confdoc
 
 import (
+	"bytes"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -99,4 +100,11 @@ func JoinFew(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Position turns a byte offset into a 1-based line and column; the column counts characters.
+func Position(data []byte, offset int) (line, column int) {
+	before := data[:offset]
+	line = bytes.Count(before, []byte("\n")) + 1
+	return line, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
 }

@@ -102,8 +102,7 @@ func withoutStatus(pod *corev1.Pod) (map[string]any, error) {
 	return object, nil
 }
 
-// installedPod returns the pod for the installer. It is JSON because its strings are quoted: the installer replaces
-// placeholders, and the label REVISION would become a number in YAML.
+// installedPod returns the pod for the installer as JSON, which library-go's missing-static-pod controller reads too.
 func (r *Resources) installedPod() ([]byte, error) {
 	object, err := withoutStatus(r.Pod)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
@@ -125,13 +123,6 @@ func mergeConfig(in Inputs) (*config, error) {
 		return nil, fmt.Errorf("the configuration is for platform %q, the candidate for %q", decoded.Platform,
 			in.Platform.Name)
 	}
-	if err := (customccm.CCM{Spec: decoded.Custom}).Placeholder(); err != nil {
-		return nil, err
-	}
-	if _, _, name, found := confdoc.Placeholders(merged); found {
-		return nil, fmt.Errorf("the configuration contains %s, which the installer replaces on each node; "+
-			"find it in Proxy, Infrastructure or spec.unsupportedConfigOverrides, and change it there", name)
-	}
 	decoded.Cluster.Name = decoded.InfrastructureName
 	return &config{Config: decoded, yaml: merged, overridesCustom: overridesCustom(layers, decoded)}, nil
 }
@@ -186,7 +177,6 @@ func check(in Inputs, base *corev1.Pod, config *config) *checkedInputs {
 		c.checkCloudConfig(in, config.Cluster)
 	}
 	c.checkTrust(in)
-	c.checkPlaceholders(in)
 	if config != nil {
 		c.checkCustom(in, base, config)
 	}
@@ -284,29 +274,4 @@ func (c *checkedInputs) checkTrust(in Inputs) {
 		})
 	}
 	c.trust = bundle
-}
-
-// checkPlaceholders rejects strings that the installer would replace in the files of a node.
-func (c *checkedInputs) checkPlaceholders(in Inputs) {
-	c.checkPlaceholder(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source,
-		Key: cloudCAKey}, in.CloudConfig.CABundle)
-	for _, key := range sortedKeys(in.Credentials.Data) {
-		c.checkPlaceholder(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: in.Credentials.sourceOf(key),
-			Key: key}, in.Credentials.Data[key])
-	}
-}
-
-// checkPlaceholder adds an error to d's input, unless the cloud's check has rejected the same line with a better
-// message.
-func (c *checkedInputs) checkPlaceholder(d diagnostic.Diagnostic, data []byte) {
-	line, column, name, found := confdoc.Placeholders(data)
-	if !found || slices.ContainsFunc(c.diagnostics, func(other diagnostic.Diagnostic) bool {
-		return other.Cause == d.Cause && other.Key == d.Key && other.Line == line
-	}) {
-		return
-	}
-	d.Line, d.Column = line, column
-	d.Message = fmt.Sprintf("the value contains %s, which the installer replaces on each node; change the value "+
-		"or rotate the credential", name)
-	c.reject(d)
 }

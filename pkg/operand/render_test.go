@@ -239,28 +239,6 @@ func TestRejectedInputs(t *testing.T) {
 			},
 			want: "configmap/c in openshift-config: it does not exist; create it",
 		},
-		"a proxy that contains a placeholder of the installer is rejected": {
-			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"proxy": {"NO_PROXY": "NODE_NAME"}}`) },
-			want: "cloudcontrollermanager.operator.openshift.io/cluster: the configuration contains NODE_NAME, which " +
-				"the installer replaces on each node; " +
-				"find it in Proxy, Infrastructure or spec.unsupportedConfigOverrides, and change it there",
-		},
-		"a credential that contains a placeholder of the installer is rejected": {
-			change: func(in *operand.Inputs) {
-				in.Credentials.Data["note"] = []byte("first\nxxREVISIONxx")
-			},
-			want: "secret/openstack-cloud-credentials in openshift-cloud-controller-manager, key note, line 2:3: the " +
-				"value contains REVISION, which the installer replaces on each node; change the value or rotate the " +
-				"credential",
-		},
-		"a cloud CA with a placeholder of the installer is rejected": {
-			change: func(in *operand.Inputs) {
-				in.CloudConfig.CABundle = append([]byte("# REVISION 2\n"), in.CloudConfig.CABundle...)
-			},
-			want: "configmap/cloud-provider-config in openshift-config, key ca-bundle.pem, line 1:3: the value " +
-				"contains REVISION, which the installer replaces on each node; change the value or rotate the " +
-				"credential",
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := inputs(t, openstack, operand.OperatorPhase())

@@ -292,6 +292,7 @@ func (w *wiring) availability() factory.Controller {
 		Operator:        w.client,
 		Pods:            w.informers.target.Core().V1().Pods(),
 		Leases:          w.informers.target.Coordination().V1().Leases(),
+		LeaseClient:     w.kube.CoordinationV1(),
 		Nodes:           w.informers.nodes.Core().V1().Nodes(),
 		Infrastructures: w.informers.config.Config().V1().Infrastructures(),
 		Clock:           w.Clock,

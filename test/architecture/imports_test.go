@@ -51,6 +51,8 @@ var layers = []layer{
 	{dir: "pkg/cmd/operator", ours: []string{"pkg/operator", "pkg/operand", "pkg/platform", "pkg/version"}},
 	{dir: "pkg/regularfile"},
 	{dir: "pkg/printable", pure: true},
+	{dir: "pkg/nodefiles"},
+	{dir: "pkg/cmd/installer", ours: []string{"pkg/nodefiles", "pkg/operand", "pkg/printable"}},
 	{dir: "pkg/cmd/envfile", ours: []string{"pkg/regularfile", "pkg/printable"}},
 	// The shared code of the offline commands.
 	{dir: "pkg/offline", ours: []string{

@@ -329,7 +329,6 @@ var ownRules = []string{
 	"will not exist for the cloud-controller-manager",
 	"is not a URL of the form",
 	"can be used",
-	"the text REVISION", "the text NODE_NAME", "the text NODE_ENVVAR_NAME",
 }
 
 func isOwnRule(f diagnostic.Diagnostic) bool {

@@ -157,11 +157,6 @@ var badInputs = map[string]badInput{
 		message: "cloudcontrollermanager.operator.openshift.io/cluster, key spec.unsupportedConfigOverrides.custom: platform openstack runs the " +
 			"cloud-controller-manager of the release payload, which cannot be replaced; remove the field",
 	},
-	"a credential with a text that the installer replaces": {
-		makeBad:   credentialsSecret(func(s *corev1.Secret) { s.Data["extra"] = []byte("the REVISION") }),
-		condition: "CredentialsDegraded",
-		message:   credentials + ", key extra, line 1:5: the value contains REVISION, which the installer replaces on each node; change the value or rotate the credential",
-	},
 }
 
 func cloudConfigMap(edit func(*corev1.ConfigMap)) func(*testing.T, *cluster) func() {

@@ -128,11 +128,6 @@ var badCustomCCMs = map[string]badInput{
 		condition: "ConfigurationDegraded",
 		message:   customField + "args[1]: the file /etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee does not exist; its directory has key; correct the path",
 	},
-	"a text that the installer replaces": {
-		makeBad:   edited("value: north", "value: REVISION"),
-		condition: "ConfigurationDegraded",
-		message:   "cloudcontrollermanager.operator.openshift.io/cluster: spec.custom.env[ACME_REGION] contains REVISION, which the installer replaces on each node; use another string",
-	},
 	"a Secret of the operator's own": {
 		makeBad:   edited("{name: acme-key}", "{name: acme-key}, {name: kube-token}"),
 		condition: "ConfigurationDegraded",

@@ -51,7 +51,6 @@ func Rewrite(src clouds.Source) clouds.Result {
 		Format: confdoc.YAMLAsJSON, Fields: alibabaFields, Input: diagnostic.CloudConfig, Empty: "write at least Global: {}",
 	}
 	a.config = reader.Read(text, &a.findings)
-	a.config.CheckPlaceholders()
 	global := a.config.Value("Global")
 	hasGlobal := a.config.Readable && (global == nil || global.Kind == confdoc.MapNode)
 	if !src.CredentialsUnknown {
@@ -88,11 +87,8 @@ func (a *rewriter) useCredentials(hasGlobal bool) {
 		return
 	}
 	const reason = "the cloud-controller-manager logs in with the access key of its own Secret"
-	for _, half := range []struct{ from, text, to string }{{idKey, id, "accessKeyID"}, {secretKey, secret, "accessKeySecret"}} {
+	for _, half := range []struct{ text, to string }{{id, "accessKeyID"}, {secret, "accessKeySecret"}} {
 		encoded := base64.StdEncoding.EncodeToString([]byte(half.text))
-		if _, _, name, found := confdoc.Placeholders([]byte(encoded)); found {
-			clouds.ReportCredentials(&a.findings, half.from, diagnostic.Invalid, "in base64 "+confdoc.PlaceholderMessage(name)+": rotate the access key")
-		}
 		a.config.Put(confdoc.NewText(encoded), diagnostic.Rewritten, reason, "Global", half.to)
 	}
 }

@@ -53,7 +53,6 @@ func Rewrite(src clouds.Source) clouds.Result {
 	a.nameServices()
 	a.addEndpoints()
 	a.setDefaults()
-	a.config.CheckPlaceholders()
 	credentials, tokens := a.credentials()
 	return clouds.Finish(a.findings, clouds.Result{Config: a.config.Encode(), Credentials: credentials, Tokens: tokens})
 }

@@ -102,7 +102,6 @@ func readAzure(src clouds.Source, stack bool) *rewriter {
 	reader := confdoc.Reader{Format: confdoc.YAMLAsJSON, Fields: azureFields, Input: diagnostic.CloudConfig,
 		Empty: "write the JSON object that the installer makes, with at least subscriptionId and resourceGroup"}
 	a.config = reader.Read(src.Config, &a.findings)
-	a.config.CheckPlaceholders()
 	a.useCredentials()
 	if !a.config.Readable {
 		return a
@@ -250,7 +249,6 @@ func (a *rewriter) checkEndpoints() {
 		}
 	}
 	endpoints := reader.Read(text, &a.findings)
-	endpoints.CheckPlaceholders()
 	a.checkStack(endpoints)
 }
 

@@ -42,7 +42,6 @@ func Rewrite(src clouds.Source) clouds.Result {
 	g.checkEndpoints()
 	g.useCredentials()
 	g.endEndpoint()
-	g.config.CheckPlaceholders()
 	return clouds.Finish(g.findings, clouds.Result{Config: g.config.Encode(), Credentials: credentials, Tokens: tokens})
 }
 

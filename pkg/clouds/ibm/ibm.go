@@ -78,7 +78,6 @@ func (i *rewriter) result() clouds.Result {
 	for _, endpoint := range i.endpoints {
 		i.useEndpoint(endpoint)
 	}
-	i.config.CheckPlaceholders()
 	return clouds.Finish(i.findings, clouds.Result{Config: i.config.Encode(), Credentials: i.credentials()})
 }
 

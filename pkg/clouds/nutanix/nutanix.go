@@ -72,7 +72,6 @@ func Rewrite(src clouds.Source) clouds.Result {
 	reader := confdoc.Reader{Format: confdoc.JSON, Fields: nutanixFields, Input: diagnostic.CloudConfig,
 		Empty: "write the JSON object that the installer makes, with at least prismCentral"}
 	n.config = reader.Read(src.Config, &n.findings)
-	n.config.CheckPlaceholders()
 	if n.config.Readable {
 		n.checkPrismCentral()
 		n.checkReference()

@@ -62,7 +62,6 @@ func readClouds(src clouds.Source, fs *diagnostic.List) cloudsFile {
 	}
 	before := len(*fs)
 	c := cloudsFile{Document: cloudsReader.Read(text, fs)}
-	c.CheckPlaceholders()
 	if all := c.Value("clouds"); len(*fs) > before || !c.Readable {
 		return cloudsFile{}
 	} else if all == nil || len(all.Entries) == 0 {

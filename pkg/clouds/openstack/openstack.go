@@ -44,7 +44,6 @@ func Rewrite(src clouds.Source) clouds.Result {
 	o.useClouds()
 	o.useCABundle()
 	o.setDefaults()
-	o.config.CheckPlaceholders()
 	return clouds.Finish(o.findings, clouds.Result{Config: o.config.Encode(), Credentials: src.Credentials})
 }
 

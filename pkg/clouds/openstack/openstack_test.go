@@ -107,8 +107,6 @@ func TestOpenStackRefusesWhatTheProviderRefuses(t *testing.T) {
 			"cloud config:2:19: kubeconfig-path is \"/etc/kubernetes/kubeconfig\", but only its default \"\" can be used (the cloud-controller-manager reads its credentials from a file): remove the line"}},
 		"a key with an underscore, and what was meant": {"[Global]\nauth_url = https://keystone\n", []string{
 			"cloud config:2:1: this is not a key: a key starts with a letter and has letters, digits and \"-\" only; did you mean \"auth-url\"?"}},
-		"a value that the installer replaces": {"[LoadBalancer]\nsubnet-id = net-NODE_NAME-1\n", []string{
-			"cloud config:2:13: this has the text NODE_NAME in it, which the installation on a node replaces in every file: write another value"}},
 		"a ca-file that is nowhere": {"[Global]\nca-file = /home/me/ca.pem\n", []string{
 			`cloud config:2:11: ca-file is "/home/me/ca.pem", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line`}},
 		"the installer's ca-file without a bundle": {"[Global]\nca-file = " + paths.CABundle + "\n", []string{
@@ -156,7 +154,6 @@ func TestOpenStackTakesWhatTheProviderTakes(t *testing.T) {
 		"the trust store of the image as ca-file":      "[Global]\nca-file = /etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem\n",
 		"a client certificate without its key":         "[Global]\ncert-file = /c.pem\n",
 		"nothing but a comment":                        "# nothing\n",
-		"a placeholder in a comment":                   "[Global]\n# REVISION\n",
 		"legacy keys with their defaults":              "[Global]\nsecret-name = openstack-credentials\nsecret-namespace = kube-system\nkubeconfig-path =\n",
 		"a wrong value in a section that is dropped":   "[BlockStorage]\nignore-volume-az = maybe\n",
 		"a file of the credentials Secret as a client": "[Global]\ncert-file = /etc/openstack/secret/clouds.yaml\nkey-file = /etc/openstack/secret/clouds.yaml\n",
@@ -261,8 +258,6 @@ func TestOpenStackChecksTheCredentials(t *testing.T) {
 			"credentials clouds.yaml:4:7: this is not YAML: an alias, an anchor, a tag or a key does not fit here: put the value in quotes"}},
 		"a tag that the value does not fit": {cloudsYAML("clouds:\n  openstack:\n    auth:\n      password: !!int s3cr3t-v4lue\n"), []string{
 			"credentials clouds.yaml:4:17: there is a tag here: remove it"}},
-		"a password that the installer replaces": {cloudsYAML(strings.Replace(goodClouds, cloudtest.SecretValue, "s3cr3tREVISION", 1)), []string{
-			"credentials clouds.yaml:6:38: this has the text REVISION in it, which the installation on a node replaces in every file: write another value"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := source("[Global]\n")

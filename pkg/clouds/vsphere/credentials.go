@@ -46,11 +46,6 @@ func (v *rewriter) credentials() map[string][]byte {
 			default:
 				files[key] = value
 			}
-			if line, column, name, found := confdoc.Placeholders(files[key]); found {
-				v.findings.Add(diagnostic.Diagnostic{
-					Cause: diagnostic.Credentials, Key: key, Line: line, Column: column, Kind: diagnostic.Invalid,
-					Message: confdoc.PlaceholderMessage(name) + ": rotate the credential or change the value"})
-			}
 		}
 	}
 	for _, key := range slices.DeleteFunc(keys, needed.Has) {

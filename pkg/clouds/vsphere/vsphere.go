@@ -66,7 +66,6 @@ func (v *rewriter) useCluster() {
 	v.useLabels()
 	v.useIPFamilies()
 	v.useNodeNetworks()
-	v.CheckPlaceholders()
 	sortEntries(v.Root, confdoc.Field{Fields: tree.Fields})
 }
 

@@ -190,10 +190,6 @@ func TestRejectedSpecCustomOnTheBootstrapNode(t *testing.T) {
 			stderr: ownResource + ", key spec.custom.args[0]: the file /etc/kubernetes/static-pod-certs/secrets/serving-cert/tls.crt does not exist; correct the path, " +
 				"or add the key to a Secret of spec.custom.secrets",
 		},
-		"a text that the installer replaces": {
-			prepare: replace("--cloud-provider=acme", "--cloud-provider=NODE_NAME"),
-			stderr:  ownResource + ": spec.custom.args[0] contains NODE_NAME, which the installer replaces on each node; use another string",
-		},
 		"two Secrets with the same key": {
 			prepare: func(n node) {
 				n.edit(resourceFile, "delivery: Reloaded", "delivery: ReadOnce")

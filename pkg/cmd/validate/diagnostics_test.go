@@ -285,10 +285,6 @@ func TestWhatStandsInTheConfigMapInsteadOfAConfiguration(t *testing.T) {
 			configMap + "  config: |\n    [Global]\n  ca-bundle.pem: |\n    -----BEGIN CERTIFICATE-----\n    AAAA\n    -----END CERTIFICATE-----\n",
 			"cloud.yaml:10:5: error: this certificate cannot be parsed, and the cloud-controller-manager would exit: replace or remove it",
 		},
-		"a text that the installation on a node replaces": {
-			configMap + "  config: |\n    [Global]\n    region = REVISION\n",
-			"cloud.yaml:9:14: error: this has the text REVISION in it, which the installation on a node replaces in every file: write another value",
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newWorkspace(t)

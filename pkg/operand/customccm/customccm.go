@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
 const (
@@ -81,26 +80,6 @@ func (c CCM) arguments(defaults []string) []string {
 		args = append(args, arg)
 	}
 	return args
-}
-
-// Placeholder returns an error if Spec has a string that the installer would replace on the node.
-func (c CCM) Placeholder() error {
-	if c.Spec == nil {
-		return nil
-	}
-	for _, v := range c.values() {
-		if _, _, name, found := confdoc.Placeholders([]byte(v.value)); found {
-			return fmt.Errorf("%s contains %s, which the installer replaces on each node; use another string",
-				v.field, name)
-		}
-	}
-	for _, variable := range c.Spec.Env {
-		if _, _, name, found := confdoc.Placeholders([]byte(variable.Name)); found {
-			return fmt.Errorf("the name of %s contains %s, which the installer replaces on each node; "+
-				"use another name", at("env[%s]", variable.Name), name)
-		}
-	}
-	return nil
 }
 
 // value is a string that Spec puts into the pod.

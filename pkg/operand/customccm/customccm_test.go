@@ -245,7 +245,7 @@ func TestRejectedSpecCustom(t *testing.T) {
 	const at = resource + ", key spec.custom."
 	secrets := map[string]map[string][]byte{
 		"a": {"key": []byte("1"), "more": []byte("1")}, "same": {"key": []byte("2")}, "empty": {},
-		"big": {"big": []byte(strings.Repeat("x", 1<<20))}, "placeholder": {"x": []byte("\nthe REVISION")},
+		"big": {"big": []byte(strings.Repeat("x", 1<<20))},
 	}
 	for name, tc := range map[string]struct {
 		custom string
@@ -338,22 +338,6 @@ func TestRejectedSpecCustom(t *testing.T) {
 				"/etc/kubernetes/static-pod-resources/secrets/cert-syncer-token/token does not exist; " +
 				"correct the path, or add the key to a Secret of spec.custom.secrets"},
 		},
-		"a placeholder of the installer in an argument": {
-			custom: `{image: registry/ccm:1, args: [--a=b, --node=NODE_NAME]}`,
-			want: []string{resource + ": spec.custom.args[1] contains NODE_NAME, which the installer replaces on " +
-				"each node; use another string"},
-		},
-		"a placeholder in a variable": {
-			custom: `{image: registry/ccm:1, env: [{name: A, value: REVISION}]}`,
-			want: []string{resource + ": spec.custom.env[A] contains REVISION, which the installer replaces on " +
-				"each node; use another string"},
-		},
-		"a placeholder in the name of a variable": {
-			custom: `{image: registry/ccm:1, env: [{name: THE_REVISION, value: ""}]}`,
-			want: []string{resource + ": the name of spec.custom.env[THE_REVISION] contains REVISION, which the " +
-				"installer replaces on each node; " +
-				"use another name"},
-		},
 		"Secrets of the operator": {
 			custom: `{image: registry/ccm:1, secrets: [{name: cloud-config},
 				{name: cloud-credentials-12, delivery: Reloaded}, {name: kube-token}, {name: raw-cloud-credentials},
@@ -389,18 +373,6 @@ func TestRejectedSpecCustom(t *testing.T) {
 			custom: `{image: registry/ccm:1, secrets: [{name: big, delivery: Reloaded}]}`,
 			want: []string{at + "secrets: the Secrets with delivery Reloaded have 1048579 bytes in total; the " +
 				"limit is 1032192; remove some keys"},
-		},
-		"a placeholder of the installer in a ReadOnce Secret": {
-			custom: `{image: registry/ccm:1, secrets: [{name: placeholder}]}`,
-			want: []string{"secret/placeholder in openshift-cloud-controller-manager, key x, line 2:5: this has " +
-				"the text REVISION in it, which the installation " +
-				"on a node replaces in every file: rotate the credential or change the value"},
-		},
-		"a placeholder of the installer in a Reloaded Secret": {
-			custom: `{image: registry/ccm:1, secrets: [{name: placeholder, delivery: Reloaded}]}`,
-			want: []string{"secret/placeholder in openshift-cloud-controller-manager, key x, line 2:5: this has " +
-				"the text REVISION in it, which the installation " +
-				"on a node replaces in every file: rotate the credential or change the value"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

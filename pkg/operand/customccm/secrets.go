@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
@@ -79,15 +78,6 @@ func Gather(spec *operatorv1.CustomCloudControllerManager, r Reader) (Secrets, e
 	slices.SortStableFunc(s.Diagnostics, func(a, b diagnostic.Diagnostic) int {
 		return strings.Compare(string(a.Cause), string(b.Cause))
 	})
-	// ReadOnce is checked as credentials.
-	for _, key := range slices.Sorted(maps.Keys(s.Reloaded)) {
-		if line, column, name, found := confdoc.Placeholders(s.Reloaded[key]); found {
-			s.Diagnostics = append(s.Diagnostics, diagnostic.Diagnostic{
-				Cause: diagnostic.Credentials, Object: reloadedSources[key], Key: key, Line: line, Column: column,
-				Message: confdoc.PlaceholderMessage(name) + ": rotate the credential or change the value",
-			})
-		}
-	}
 	return s, nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -49,6 +50,8 @@ type Options struct {
 	// Pods and Leases watch the operand's namespace.
 	Pods   corev1informers.PodInformer
 	Leases coordinationinformers.LeaseInformer
+	// LeaseClient releases the lease of a process that has ended.
+	LeaseClient coordinationv1client.LeasesGetter
 	// Nodes watches the control-plane Nodes. The controller reads only a Node's name and spec.unschedulable.
 	Nodes           corev1informers.NodeInformer
 	Infrastructures configinformers.InfrastructureInformer
@@ -64,6 +67,11 @@ type controller struct {
 	infrastructures configlisters.InfrastructureLister
 	clock           clock.PassiveClock
 	assessor        *assessor
+
+	leaseClient coordinationv1client.LeasesGetter
+	recorder    events.Recorder
+	// witnessed is the identity of the last process of ours that was seen to hold the lease.
+	witnessed string
 }
 
 // New returns the controller that writes the conditions of this package on managed platforms. It reacts to pods,
@@ -73,6 +81,7 @@ func New(o Options) factory.Controller {
 	c := &controller{
 		operator: o.Operator, pods: o.Pods.Lister(), leases: o.Leases.Lister(), nodes: o.Nodes.Lister(),
 		infrastructures: o.Infrastructures.Lister(), clock: o.Clock, assessor: newAssessor(),
+		leaseClient: o.LeaseClient, recorder: o.Recorder,
 	}
 	return factory.New().
 		WithInformers(o.Operator.Informer(), o.Nodes.Informer(), o.Infrastructures.Informer()).
@@ -108,7 +117,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "conditions"), apply); err != nil {
 		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
 	}
-	return nil
+	return c.releaseLease(ctx, current)
 }
 
 // observe reads the caches.

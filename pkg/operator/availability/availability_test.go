@@ -24,7 +24,8 @@ import (
 // controller returns a controller whose caches contain the cluster.
 func (c *cluster) controller(t *testing.T, platform string, clock clock.PassiveClock) (factory.Controller, v1helpers.StaticPodOperatorClient) {
 	t.Helper()
-	kube := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	client := fake.NewClientset()
+	kube := informers.NewSharedInformerFactory(client, 0)
 	config := configinformers.NewSharedInformerFactory(configfake.NewClientset(), 0)
 	for _, pod := range c.pods {
 		require.NoError(t, kube.Core().V1().Pods().Informer().GetIndexer().Add(pod))
@@ -44,7 +45,7 @@ func (c *cluster) controller(t *testing.T, platform string, clock clock.PassiveC
 		ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"` + platform + `"}`)},
 	}}, c.status, nil, nil)
 	return New(Options{
-		Operator: operator, Pods: kube.Core().V1().Pods(), Leases: kube.Coordination().V1().Leases(), Nodes: kube.Core().V1().Nodes(),
+		Operator: operator, Pods: kube.Core().V1().Pods(), Leases: kube.Coordination().V1().Leases(), LeaseClient: client.CoordinationV1(), Nodes: kube.Core().V1().Nodes(),
 		Infrastructures: config.Config().V1().Infrastructures(), Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
 	}), operator
 }

@@ -22,11 +22,9 @@ func TestRightsAreNamedWithTheRolesThatTheyBind(t *testing.T) {
 	rights, err := Rights(platformNamed(t, "powervs"))
 	require.NoError(t, err)
 	require.Equal(t, []configv1.ObjectReference{
-		{Group: group, Resource: "clusterrolebindings", Name: prefix + "installer-node"},
 		{Group: group, Resource: "clusterrolebindings", Name: prefix + "operand"},
 		{Group: group, Resource: "clusterroles", Name: prefix + "cert-syncer"},
 		{Group: group, Resource: "clusterroles", Name: prefix + "installer"},
-		{Group: group, Resource: "clusterroles", Name: prefix + "installer-node"},
 		{Group: group, Resource: "clusterroles", Name: prefix + "operand"},
 		{Group: group, Resource: "clusterroles", Name: prefix + "operand-lease"},
 		{Group: group, Resource: "rolebindings", Namespace: namespace, Name: prefix + "cert-syncer"},

@@ -111,7 +111,6 @@ func TestEverythingIsMadeOnceAndThenCostsNothing(t *testing.T) {
 		"create rolebindings system:openshift:cloud-controller-manager:cert-syncer",
 		"create rolebindings system:openshift:cloud-controller-manager:installer",
 		"create rolebindings system:openshift:cloud-controller-manager:operand-lease",
-		"create clusterrolebindings system:openshift:cloud-controller-manager:installer-node",
 		"create clusterrolebindings system:openshift:cloud-controller-manager:operand",
 		"create clusterrolebindings system:openshift:cloud-controller-manager:openstack",
 		"create services cloud-controller-manager",

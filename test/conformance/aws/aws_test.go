@@ -321,7 +321,6 @@ var ownRules = []string{
 	"wants Shared or ServiceNodePort",       // it would be taken for the default
 	"is not the name of a zone",             // it is used for its region
 	awsRegionField, awsEndpointsField,       // contradicts the cluster
-	"the text REVISION", "the text NODE_NAME", "the text NODE_ENVVAR_NAME",
 }
 
 const (

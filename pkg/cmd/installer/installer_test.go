@@ -1,0 +1,376 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+const (
+	node      = "master-0"
+	namespace = operand.Namespace
+)
+
+// revision7 returns the objects of revision 7, as the revision controller copies them, and the synced objects.
+func revision7(t *testing.T) []runtime.Object {
+	t.Helper()
+	openStack, known := platform.ByName("openstack")
+	require.True(t, known)
+	resources, err := operand.Render(operand.Inputs{
+		Phase:    operand.OperatorPhase(),
+		Platform: openStack,
+		Config:   []byte(`{"platform": "openstack", "infrastructureName": "ci", "apiServerInternalURI": "https://api-int:6443"}`),
+		Images:   operand.Images{Operand: "openstack", Operator: "operator"},
+		CloudConfig: operand.CloudConfig{
+			Source: "configmap/cloud-provider-config in openshift-config", Key: "config", Data: []byte("[Global]\n"),
+		},
+		Credentials: operand.Credentials{Data: map[string][]byte{"clouds.yaml": []byte(`clouds: {openstack: {auth: {auth_url: "https://keystone/v3",
+  application_credential_id: id, application_credential_secret: hidden}}}`)}},
+		Identity: &operand.Identity{CABundle: []byte("ca"), CertSyncerToken: []byte("token")},
+	})
+	require.NoError(t, err)
+	var objects []runtime.Object
+	for _, object := range resources.ConfigMaps {
+		object.Name += "-7"
+		objects = append(objects, object)
+	}
+	for _, object := range resources.Secrets {
+		object.Name += "-7"
+		objects = append(objects, object)
+	}
+	for _, name := range operand.DeliveredBy(operand.ConfigMap, operand.Synced) {
+		objects = append(objects, &corev1.ConfigMap{ObjectMeta: meta(name), Data: map[string]string{"ca.crt": "of " + name}})
+	}
+	for _, name := range operand.DeliveredBy(operand.Secret, operand.Synced) {
+		objects = append(objects, &corev1.Secret{ObjectMeta: meta(name), Data: map[string][]byte{"token": []byte("of " + name)}})
+	}
+	return objects
+}
+
+func meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
+
+func installerPod(name, node string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: meta(name), Spec: corev1.PodSpec{NodeName: node}}
+	pod.Labels = map[string]string{"app": "installer"}
+	return pod
+}
+
+// testNode is a node's disk and the API server.
+type testNode struct {
+	*options
+	kube *fake.Clientset
+	root string
+}
+
+func newNode(t *testing.T, objects ...runtime.Object) *testNode {
+	t.Helper()
+	root := t.TempDir()
+	kube := fake.NewClientset(append(objects, installerPod("installer-7-"+node, node))...)
+	o := &options{
+		revision: 7, namespace: namespace, podConfigMap: operand.PodConfigMap,
+		configMaps: operand.DeliveredBy(operand.ConfigMap, operand.Revisioned), secrets: operand.DeliveredBy(operand.Secret, operand.Revisioned),
+		certConfigMaps: operand.DeliveredBy(operand.ConfigMap, operand.Synced), certSecrets: operand.DeliveredBy(operand.Secret, operand.Synced),
+		resourceDir: filepath.Join(root, "static-pod-resources"), certDir: filepath.Join(root, "static-pod-resources", operand.CertDir),
+		podManifestDir: filepath.Join(root, "manifests"),
+		node:           node, pod: "installer-7-" + node, client: kube, terminationLog: filepath.Join(root, "termination-log"),
+	}
+	return &testNode{options: o, kube: kube, root: root}
+}
+
+// manifestFile is where the kubelet finds the static pod.
+func (n *testNode) manifestFile() string {
+	return filepath.Join(n.podManifestDir, "cloud-controller-manager-pod.yaml")
+}
+
+func (n *testNode) read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(n.root, path))
+	require.NoError(t, err)
+	info, err := os.Stat(filepath.Join(n.root, path))
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o600), info.Mode(), path)
+	return string(data)
+}
+
+func (n *testNode) events(t *testing.T) []string {
+	t.Helper()
+	list, err := n.kube.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	var events []string
+	for _, event := range list.Items {
+		require.Equal(t, "installer-7-"+node, event.InvolvedObject.Name)
+		events = append(events, event.Type+" "+event.Reason+" "+event.Message)
+	}
+	return events
+}
+
+func TestARevisionIsWritten(t *testing.T) {
+	n := newNode(t, revision7(t)...)
+	require.NoError(t, n.run(t.Context()))
+
+	const revision = "static-pod-resources/cloud-controller-manager-pod-7/"
+	require.Contains(t, n.read(t, revision+"secrets/cloud-config/cloud.conf"), "[Global]")
+	require.Equal(t, "token", n.read(t, revision+"secrets/cert-syncer-token/token"))
+	require.Contains(t, n.read(t, revision+"configmaps/kubeconfigs/cloud-controller-manager.kubeconfig"), "api-int")
+	require.Equal(t, "of kube-token", n.read(t, "static-pod-resources/cloud-controller-manager-certs/secrets/kube-token/token"))
+
+	manifest := n.read(t, "manifests/cloud-controller-manager-pod.yaml")
+	require.Equal(t, manifest, n.read(t, revision+"cloud-controller-manager-pod.yaml"))
+	pod := &corev1.Pod{}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(manifest), pod))
+	require.Equal(t, "7", pod.Labels["revision"])
+	require.NotContains(t, manifest, "REVISION")
+	require.Contains(t, manifest, "cloud-controller-manager-pod-7/secrets/cloud-credentials")
+	require.Equal(t, []string{"Normal StaticPodInstallerCompleted Successfully installed revision 7"}, n.events(t))
+	require.NoFileExists(t, n.terminationLog)
+}
+
+// Library-go's installer replaced these texts in every value.
+func TestAValueIsDeliveredAsItIs(t *testing.T) {
+	n := newNode(t, revision7(t)...)
+	secret, err := n.kube.CoreV1().Secrets(namespace).Get(t.Context(), "kube-token", metav1.GetOptions{})
+	require.NoError(t, err)
+	secret.Data["token"] = []byte("REVISION NODE_NAME NODE_ENVVAR_NAME \x00\xff")
+	_, err = n.kube.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, n.run(t.Context()))
+	require.Equal(t, "REVISION NODE_NAME NODE_ENVVAR_NAME \x00\xff", n.read(t, "static-pod-resources/cloud-controller-manager-certs/secrets/kube-token/token"))
+}
+
+func TestAFailedInstallationLeavesTheFormerManifest(t *testing.T) {
+	const former = "the former manifest"
+	for name, tc := range map[string]struct {
+		change func(t *testing.T, n *testNode)
+		want   string
+	}{
+		"an object of the revision is missing": {
+			change: func(t *testing.T, n *testNode) {
+				require.NoError(t, n.kube.CoreV1().Secrets(namespace).Delete(t.Context(), "cloud-config-7", metav1.DeleteOptions{}))
+			},
+			want: `reading cloud-config-7: secrets "cloud-config-7" not found`,
+		},
+		"an object without revisions is missing": {
+			change: func(t *testing.T, n *testNode) {
+				require.NoError(t, n.kube.CoreV1().Secrets(namespace).Delete(t.Context(), "kube-token", metav1.DeleteOptions{}))
+			},
+			want: `reading kube-token: secrets "kube-token" not found`,
+		},
+		"an object is not the one of the candidate": {
+			change: func(t *testing.T, n *testNode) {
+				secret, err := n.kube.CoreV1().Secrets(namespace).Get(t.Context(), "cloud-config-7", metav1.GetOptions{})
+				require.NoError(t, err)
+				secret.Data["cloud.conf"] = []byte("of another candidate")
+				_, err = n.kube.CoreV1().Secrets(namespace).Update(t.Context(), secret, metav1.UpdateOptions{})
+				require.NoError(t, err)
+			},
+			want: "the objects have digest",
+		},
+		"another installer has a later revision": {
+			change: func(t *testing.T, n *testNode) {
+				_, err := n.kube.CoreV1().Pods(namespace).Create(t.Context(), installerPod("installer-12-retry-1-master-0", node), metav1.CreateOptions{})
+				require.NoError(t, err)
+			},
+			want: "pod/installer-12-retry-1-master-0 installs a later revision on this node",
+		},
+		"the directory of the revisions cannot be written": {
+			change: func(t *testing.T, n *testNode) {
+				require.NoError(t, os.MkdirAll(n.resourceDir, 0o755))
+				require.NoError(t, os.WriteFile(n.certDir, nil, 0o600))
+			},
+			want: "not a directory",
+		},
+		"the API server does not answer in time": {
+			change: func(_ *testing.T, n *testNode) {
+				n.kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+					return true, nil, errors.New("connection refused")
+				})
+			},
+			want: "reading cloud-config-7: connection refused",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, revision7(t)...)
+			require.NoError(t, os.MkdirAll(n.podManifestDir, 0o755))
+			require.NoError(t, os.WriteFile(n.manifestFile(), []byte(former), 0o600))
+			tc.change(t, n)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			err := n.failed(n.run(ctx))
+			require.ErrorContains(t, err, "installing revision 7 on node master-0: ")
+			require.ErrorContains(t, err, tc.want)
+			require.Equal(t, err.Error(), n.read(t, "termination-log"))
+			require.Equal(t, former, n.read(t, "manifests/cloud-controller-manager-pod.yaml"))
+			events := n.events(t)
+			require.Len(t, events, 1)
+			require.Contains(t, events[0], "Warning StaticPodInstallerFailed Installing revision 7: ")
+			require.Contains(t, events[0], tc.want)
+		})
+	}
+}
+
+func TestAnInstallerOfAnotherNodeOrAnEarlierRevisionIsNoReasonToStop(t *testing.T) {
+	n := newNode(t, append(revision7(t), installerPod("installer-12-master-1", "master-1"), installerPod("installer-6-master-0", node))...)
+	require.NoError(t, n.run(t.Context()))
+}
+
+func TestAnAPIServerThatAnswersLateDelaysTheInstallation(t *testing.T) {
+	n := newNode(t, revision7(t)...)
+	var attempts atomic.Int32
+	n.kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return attempts.Add(1) == 1, nil, errors.New("connection refused")
+	})
+	require.NoError(t, n.run(t.Context()))
+}
+
+// A kubelet that still stops the former static pod would start the new one late.
+func TestTheNewManifestIsWrittenWhenTheFormerStaticPodHasEnded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// kubelet deals with the mirror pod once the former manifest is gone.
+		kubelet func(t *testing.T, n *testNode)
+		timeout time.Duration
+		atLeast time.Duration
+	}{
+		"it ends": {
+			kubelet: func(t *testing.T, n *testNode) {
+				written := func() bool { _, err := os.Stat(n.manifestFile()); return err == nil }
+				assert.Never(t, written, time.Second, 10*time.Millisecond, "the former static pod is still ending")
+				assert.NoError(t, n.kube.CoreV1().Pods(namespace).Delete(t.Context(), "cloud-controller-manager-master-0", metav1.DeleteOptions{}))
+			},
+			atLeast: time.Second,
+		},
+		"it never ends": {
+			kubelet: func(*testing.T, *testNode) {},
+			timeout: 4 * time.Second,
+			atLeast: 3 * time.Second,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mirror := &corev1.Pod{ObjectMeta: meta("cloud-controller-manager-master-0")}
+			mirror.UID = types.UID("former")
+			n := newNode(t, append(revision7(t), mirror)...)
+			require.NoError(t, os.MkdirAll(n.podManifestDir, 0o755))
+			require.NoError(t, os.WriteFile(n.manifestFile(), []byte("former"), 0o600))
+			removed := make(chan struct{})
+			go func() {
+				defer close(removed)
+				assert.Eventually(t, func() bool {
+					_, err := os.Stat(n.manifestFile())
+					return errors.Is(err, fs.ErrNotExist)
+				}, 30*time.Second, 10*time.Millisecond)
+				tc.kubelet(t, n)
+			}()
+			ctx, cancel := t.Context(), context.CancelFunc(func() {})
+			if tc.timeout != 0 {
+				ctx, cancel = context.WithTimeout(ctx, tc.timeout)
+			}
+			defer cancel()
+			began := time.Now()
+			require.NoError(t, n.run(ctx))
+			require.GreaterOrEqual(t, time.Since(began), tc.atLeast)
+			<-removed
+			require.Contains(t, n.read(t, "manifests/cloud-controller-manager-pod.yaml"), `revision: "7"`)
+		})
+	}
+}
+
+func TestASecondInstallationOfARevisionRestartsNothing(t *testing.T) {
+	mirror := &corev1.Pod{ObjectMeta: meta("cloud-controller-manager-master-0")}
+	n := newNode(t, revision7(t)...)
+	require.NoError(t, n.run(t.Context()))
+	before, err := os.Stat(n.manifestFile())
+	require.NoError(t, err)
+	require.NoError(t, n.kube.Tracker().Add(mirror))
+	require.NoError(t, n.run(t.Context()))
+	after, err := os.Stat(n.manifestFile())
+	require.NoError(t, err)
+	require.True(t, os.SameFile(before, after), "the kubelet would restart the static pod")
+}
+
+func TestOnlyOneInstallerWorksOnANode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", ".lock")
+	unlock, err := lock(t.Context(), path)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = lock(ctx, path)
+	require.EqualError(t, err, "waiting for another installer on this node, which holds "+path+": context deadline exceeded")
+
+	second := make(chan error)
+	go func() {
+		_, err := lock(t.Context(), path)
+		second <- err
+	}()
+	unlock()
+	require.NoError(t, <-second)
+}
+
+// The arguments are those of library-go's installer controller.
+func TestTheCommandTakesTheInstallerControllersFlags(t *testing.T) {
+	cmd := NewCommand()
+	cmd.SetOut(io.Discard)
+	cmd.SetErr(io.Discard)
+	cmd.SetArgs([]string{
+		"--revision=7", "--namespace=n", "--pod=p", "--resource-dir=/r", "--pod-manifest-dir=/m", "--configmaps=a", "--configmaps=b",
+		"--secrets=c", "--cert-dir=/r/certs", "--cert-configmaps=d", "--cert-secrets=e",
+	})
+	called := false
+	cmd.RunE = func(*cobra.Command, []string) error { called = true; return nil }
+	require.NoError(t, cmd.Execute())
+	require.True(t, called)
+
+	cmd = NewCommand()
+	cmd.SetArgs([]string{"--revision=7"})
+	require.EqualError(t, cmd.Execute(), `required flag(s) "namespace", "pod", "pod-manifest-dir", "resource-dir" not set`)
+}
+
+func TestTheCommandNeedsAPod(t *testing.T) {
+	t.Setenv("NODE_NAME", "")
+	require.EqualError(t, (&options{}).complete(), "the environment variables NODE_NAME and POD_NAME are required")
+	t.Setenv("NODE_NAME", node)
+	t.Setenv("POD_NAME", "installer-7-"+node)
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	require.EqualError(t, (&options{}).complete(), "reading the credentials of the pod: unable to load in-cluster configuration, "+
+		"KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined")
+}
+
+func TestTheManifestGetsTheRevisionInItsLabelAndPathsOnly(t *testing.T) {
+	manifest, err := (&options{revision: 7}).manifest(`
+metadata: {labels: {revision: REVISION}}
+spec:
+  containers: [{name: REVISION, args: [--node=NODE_NAME], env: [{name: A, value: REVISION}]}]
+  volumes:
+  - {name: a, hostPath: {path: /etc/pod-REVISION/secrets}}
+  - {name: b, emptyDir: {}}
+`)
+	require.NoError(t, err)
+	pod := &corev1.Pod{}
+	require.NoError(t, yaml.UnmarshalStrict(manifest, pod))
+	require.Equal(t, map[string]string{"revision": "7"}, pod.Labels)
+	require.Equal(t, "/etc/pod-7/secrets", pod.Spec.Volumes[0].HostPath.Path)
+	require.Equal(t, corev1.Container{Name: "REVISION", Args: []string{"--node=NODE_NAME"}, Env: []corev1.EnvVar{{Name: "A", Value: "REVISION"}}}, pod.Spec.Containers[0])
+
+	_, err = (&options{}).manifest("spec: {containers: [], volume: []}")
+	require.EqualError(t, err, `error unmarshaling JSON: while decoding JSON: json: unknown field "volume"`)
+}

@@ -1,0 +1,129 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+const (
+	// lockPeriod is how often a process tries to get the lock that another installer on the node has.
+	lockPeriod = 200 * time.Millisecond
+
+	// mirrorPodPeriod is how often the mirror pod is read until the kubelet has deleted it.
+	mirrorPodPeriod = 500 * time.Millisecond
+
+	// afterGracePeriod is how long the kubelet may take to delete a mirror pod after its containers have ended. It
+	// looks for such mirror pods every 2 seconds (housekeepingPeriod in k8s.io/kubernetes/pkg/kubelet).
+	afterGracePeriod = 10 * time.Second
+)
+
+// lock waits until no other installer works on the node. The kernel releases the lock of a process that ended.
+func lock(ctx context.Context, path string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = wait.PollUntilContextCancel(ctx, lockPeriod, true, func(context.Context) (bool, error) {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			klog.V(2).InfoS("Another installer works on this node", "lock", path)
+			return false, nil
+		}
+		return true, err
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("waiting for another installer on this node, which holds %s: %w", path, err), file.Close())
+	}
+	return func() { _ = file.Close() }, nil
+}
+
+// checkLatest returns an error if the node has an installer pod of a later revision. Only that one may install.
+func (o *options) checkLatest(ctx context.Context) error {
+	pods, err := read(ctx, func(ctx context.Context) (*corev1.PodList, error) {
+		return o.client.CoreV1().Pods(o.namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=installer"})
+	})
+	if err != nil {
+		return fmt.Errorf("listing the installer pods: %w", err)
+	}
+	for _, pod := range pods.Items {
+		// As in installer-7-master-0 and installer-7-retry-1-master-0.
+		rest, isInstaller := strings.CutPrefix(pod.Name, "installer-")
+		number, _, _ := strings.Cut(rest, "-")
+		revision, err := strconv.ParseInt(number, 10, 32)
+		if isInstaller && err == nil && pod.Spec.NodeName == o.node && int32(revision) > o.revision {
+			return fmt.Errorf("pod/%s installs a later revision on this node", pod.Name)
+		}
+	}
+	return nil
+}
+
+// replaceManifest replaces the manifest after everything else is in place. It first removes the former one and waits
+// until its pod has ended. A kubelet that finds the new pod while the former one is still terminating tries again only
+// after 10 to 15 seconds (backOffPeriod in k8s.io/kubernetes/pkg/kubelet/pod_workers.go).
+func (o *options) replaceManifest(ctx context.Context, manifest []byte) error {
+	file := filepath.Join(o.podManifestDir, o.podConfigMap+".yaml")
+	if nodefiles.Holds(file, manifest) {
+		klog.InfoS("The manifest is in place already", "file", file)
+		return nil
+	}
+	replace, err := nodefiles.StageFile(file, manifest)
+	if err != nil {
+		return err
+	}
+	klog.InfoS("Replacing the manifest", "file", file)
+	// Whatever happens from here on, the node gets a manifest.
+	if err := o.stopFormer(ctx, file); err != nil {
+		klog.ErrorS(err, "The former static pod may not have ended; the kubelet starts the new one late")
+	}
+	return replace()
+}
+
+// stopFormer removes the former manifest and waits until the kubelet has deleted its mirror pod, which it does when the
+// static pod has ended.
+func (o *options) stopFormer(ctx context.Context, file string) error {
+	pods := o.client.CoreV1().Pods(o.namespace)
+	former, err := pods.Get(ctx, operand.Name+"-"+o.node, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the mirror pod: %w", err)
+	}
+	if err := os.Remove(file); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	limit := time.Duration(ptr.Deref(former.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)) * time.Second
+	ctx, cancel := context.WithTimeout(ctx, limit+afterGracePeriod)
+	defer cancel()
+	return wait.PollUntilContextCancel(ctx, mirrorPodPeriod, true, func(ctx context.Context) (bool, error) {
+		current, err := pods.Get(ctx, former.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && current.UID != former.UID {
+			return true, nil
+		}
+		return false, nil // an API server that does not answer may answer the next time
+	})
+}

@@ -1,0 +1,196 @@
+// Package nodefiles replaces files and directories on a node atomically. A reader, a crash or a power failure finds the
+// former content or the new one, never a mixture and never a part.
+package nodefiles
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+const (
+	// fileMode lets only root read the files: some hold secrets, and their readers run as root.
+	fileMode fs.FileMode = 0o600
+
+	directoryMode fs.FileMode = 0o755
+)
+
+// Files are the contents of a directory's files by their paths in it. The paths are relative and may have several parts.
+type Files map[string][]byte
+
+// ReplaceDirectory makes the directory hold these files and nothing else. It writes them under another name beside the
+// directory first, flushes them to the disk, and then exchanges the names. A mount of the former directory keeps the
+// former files, so a container has to mount the parent. A directory that holds the files already is left alone.
+func ReplaceDirectory(directory string, files Files) error {
+	return replaceDirectory(disk{}, directory, files)
+}
+
+// ReplaceFile makes the file hold the data. Its directory exists afterwards. A file that holds the data already is left
+// alone.
+func ReplaceFile(file string, data []byte) error {
+	return replaceFile(disk{}, file, data)
+}
+
+// StageFile does everything of ReplaceFile that may fail for lack of space, and returns a function that does the rest.
+//
+// The data is first written to a file in the same directory whose name begins with a dot, which the kubelet ignores
+// among its manifests.
+func StageFile(file string, data []byte) (replace func() error, err error) {
+	return stageFile(disk{}, file, data)
+}
+
+// Holds reports whether the file holds the data and has the mode that this package gives.
+func Holds(file string, data []byte) bool {
+	info, err := os.Lstat(file)
+	if err != nil || info.Mode() != fileMode || info.Size() != int64(len(data)) {
+		return false
+	}
+	found, err := os.ReadFile(file)
+	return err == nil && bytes.Equal(found, data)
+}
+
+// operations are those on the disk, each of which can be the last one before a crash.
+type operations interface {
+	makeDirectory(path string) error
+	// write creates a file, which must not exist, and flushes it.
+	write(path string, data []byte) error
+	// flush flushes a directory's entries.
+	flush(directory string) error
+	rename(from, to string) error
+	exchange(one, other string) error
+	removeAll(path string) error
+}
+
+func replaceDirectory(on operations, directory string, files Files) error {
+	staging := stagingName(directory)
+	// An interrupted writer may have left something.
+	if err := on.removeAll(staging); err != nil {
+		return fmt.Errorf("removing %s: %w", staging, err)
+	}
+	if holds(directory, files) {
+		return nil
+	}
+	if err := stage(on, staging, files); err != nil {
+		// The cause is the error that counts. The next call removes what is left now.
+		_ = on.removeAll(staging)
+		return err
+	}
+	if err := moveInto(on, staging, directory); err != nil {
+		return err
+	}
+	// After an exchange, the former directory has the other name.
+	if err := on.removeAll(staging); err != nil {
+		return fmt.Errorf("removing the former %s: %w", directory, err)
+	}
+	return nil
+}
+
+// stage writes the files into a new directory.
+func stage(on operations, staging string, files Files) error {
+	directories := map[string]bool{staging: true}
+	for path := range files {
+		for parent := filepath.Dir(filepath.Join(staging, path)); !directories[parent]; parent = filepath.Dir(parent) {
+			directories[parent] = true
+		}
+	}
+	// A parent sorts before its children.
+	sorted := slices.Sorted(maps.Keys(directories))
+	for _, directory := range sorted {
+		if err := on.makeDirectory(directory); err != nil {
+			return fmt.Errorf("creating %s: %w", directory, err)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		if err := on.write(filepath.Join(staging, path), files[path]); err != nil {
+			return fmt.Errorf("writing %s: %w", path, err)
+		}
+	}
+	for _, directory := range slices.Backward(sorted) {
+		if err := on.flush(directory); err != nil {
+			return fmt.Errorf("flushing %s: %w", directory, err)
+		}
+	}
+	return nil
+}
+
+func moveInto(on operations, staging, directory string) error {
+	err := on.exchange(staging, directory)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = on.rename(staging, directory)
+	}
+	if err != nil {
+		return fmt.Errorf("replacing %s: %w", directory, err)
+	}
+	return flushParent(on, directory)
+}
+
+func replaceFile(on operations, file string, data []byte) error {
+	if Holds(file, data) {
+		return on.removeAll(stagingName(file)) // of an interrupted writer
+	}
+	replace, err := stageFile(on, file, data)
+	if err != nil {
+		return err
+	}
+	return replace()
+}
+
+func stageFile(on operations, file string, data []byte) (replace func() error, err error) {
+	if err := on.makeDirectory(filepath.Dir(file)); err != nil {
+		return nil, fmt.Errorf("creating %s: %w", filepath.Dir(file), err)
+	}
+	staging := stagingName(file)
+	// An interrupted writer may have left something.
+	if err := on.removeAll(staging); err != nil {
+		return nil, fmt.Errorf("removing %s: %w", staging, err)
+	}
+	if err := on.write(staging, data); err != nil {
+		_ = on.removeAll(staging)
+		return nil, fmt.Errorf("writing %s: %w", file, err)
+	}
+	return func() error {
+		if err := on.rename(staging, file); err != nil {
+			return fmt.Errorf("replacing %s: %w", file, err)
+		}
+		return flushParent(on, file)
+	}, nil
+}
+
+func flushParent(on operations, path string) error {
+	parent := filepath.Dir(path)
+	if err := on.flush(parent); err != nil {
+		return fmt.Errorf("flushing %s: %w", parent, err)
+	}
+	return nil
+}
+
+// stagingName returns the name under which the new content is written. It does not begin with the name itself, because
+// library-go's pruner fails on an unexpected directory that begins with the name of a revision's directory.
+func stagingName(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
+}
+
+// holds reports whether the directory holds exactly these files.
+func holds(directory string, files Files) bool {
+	found := 0
+	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(directory, path)
+		if err != nil {
+			return err
+		}
+		if data, wanted := files[name]; !wanted || !Holds(path, data) {
+			return fs.ErrInvalid
+		}
+		found++
+		return nil
+	})
+	return err == nil && found == len(files)
+}

@@ -1,0 +1,232 @@
+package nodefiles
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var errCrash = errors.New("the process was killed")
+
+// crashing ends at an operation: that one is done in part or not at all, and none after it is done.
+type crashing struct {
+	disk
+	left int
+	// full makes the operation fail like one on a full disk; the process goes on.
+	full bool
+}
+
+func (c *crashing) step(do func() error, part func() error) error {
+	c.left--
+	switch {
+	case c.left > 0:
+		return do()
+	case c.left == 0 && part != nil:
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	if !c.full {
+		return errCrash
+	}
+	if c.left == 0 {
+		return syscall.ENOSPC
+	}
+	return do()
+}
+
+func (c *crashing) makeDirectory(path string) error {
+	return c.step(func() error { return c.disk.makeDirectory(path) }, nil)
+}
+
+func (c *crashing) write(path string, data []byte) error {
+	return c.step(func() error { return c.disk.write(path, data) }, func() error { return c.disk.write(path, data[:len(data)/2]) })
+}
+
+func (c *crashing) flush(directory string) error {
+	return c.step(func() error { return c.disk.flush(directory) }, nil)
+}
+
+func (c *crashing) rename(from, to string) error {
+	return c.step(func() error { return c.disk.rename(from, to) }, nil)
+}
+
+func (c *crashing) exchange(one, other string) error {
+	return c.step(func() error { return c.disk.exchange(one, other) }, nil)
+}
+
+func (c *crashing) removeAll(path string) error {
+	return c.step(func() error { return c.disk.removeAll(path) }, nil)
+}
+
+// contents returns the content of every file below a directory.
+func contents(t *testing.T, directory string) Files {
+	t.Helper()
+	found := Files{}
+	require.NoError(t, filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(directory, path)
+		require.NoError(t, err)
+		data, err := os.ReadFile(path)
+		found[name] = data
+		return err
+	}))
+	return found
+}
+
+var (
+	former = Files{"secrets/token/token": []byte("former"), "configmaps/ca/ca.crt": []byte("the same")}
+	wanted = Files{"secrets/token/token": []byte("wanted"), "configmaps/ca/ca.crt": []byte("the same"), "pod.yaml": []byte("kind: Pod\n")}
+)
+
+// At every operation, the process is killed or the disk is full. The directory is the former one or the wanted one, and
+// the next attempt succeeds and leaves nothing else behind.
+func TestADirectoryIsTheFormerOrTheWantedOneWheneverTheWriterEnds(t *testing.T) {
+	for name, start := range map[string]Files{"a directory that exists": former, "a new directory": nil} {
+		for _, full := range []bool{false, true} {
+			last := 0
+			for step := 1; ; step++ {
+				on := &crashing{left: step, full: full}
+				parent := t.TempDir()
+				directory := filepath.Join(parent, "resources", "pod-7")
+				if start != nil {
+					require.NoError(t, ReplaceDirectory(directory, start))
+				}
+				err := replaceDirectory(on, directory, wanted)
+				if on.left > 0 {
+					require.NoError(t, err)
+					break
+				}
+				last = step
+				what := fmt.Sprintf("%s, step %d, full disk %t: %v", name, step, full, err)
+				require.Error(t, err, what)
+				if found := readIfExists(t, directory); found != nil || start != nil {
+					require.Contains(t, []Files{start, wanted}, found, what)
+				}
+				require.NoError(t, ReplaceDirectory(directory, wanted), what)
+				require.Equal(t, wanted, contents(t, directory), what)
+				entries, err := os.ReadDir(filepath.Dir(directory))
+				require.NoError(t, err)
+				require.Len(t, entries, 1, what)
+			}
+			require.Greater(t, last, 10, "too few operations were tried")
+		}
+	}
+}
+
+func readIfExists(t *testing.T, directory string) Files {
+	t.Helper()
+	if _, err := os.Lstat(directory); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return contents(t, directory)
+}
+
+func TestAFileIsTheFormerOrTheWantedOneWheneverTheWriterEnds(t *testing.T) {
+	for _, start := range []string{"former content", ""} {
+		for _, full := range []bool{false, true} {
+			last := 0
+			for step := 1; ; step++ {
+				on := &crashing{left: step, full: full}
+				file := filepath.Join(t.TempDir(), "manifests", "pod.yaml")
+				if start != "" {
+					require.NoError(t, ReplaceFile(file, []byte(start)))
+				}
+				err := replaceFile(on, file, []byte("wanted content"))
+				if on.left > 0 {
+					require.NoError(t, err)
+					break
+				}
+				last = step
+				what := fmt.Sprintf("from %q, step %d, full disk %t: %v", start, step, full, err)
+				require.Error(t, err, what)
+				data, err := os.ReadFile(file)
+				if start == "" && errors.Is(err, fs.ErrNotExist) {
+					err, data = nil, []byte(start)
+				}
+				require.NoError(t, err, what)
+				require.Contains(t, []string{start, "wanted content"}, string(data), what)
+				require.NoError(t, ReplaceFile(file, []byte("wanted content")), what)
+				require.Equal(t, Files{"pod.yaml": []byte("wanted content")}, contents(t, filepath.Dir(file)), what)
+			}
+			require.GreaterOrEqual(t, last, 4, "too few operations were tried")
+		}
+	}
+}
+
+func TestOnlyADirectoryThatDiffersIsReplaced(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change   func(t *testing.T, directory string)
+		replaced bool
+	}{
+		"nothing":      {change: func(*testing.T, string) {}},
+		"a content":    {change: overwrite("secrets/token/token", "FORMER"), replaced: true},
+		"another file": {change: overwrite("secrets/token/more", ""), replaced: true},
+		"a missing file": {change: func(t *testing.T, directory string) {
+			require.NoError(t, os.Remove(filepath.Join(directory, "secrets/token/token")))
+		}, replaced: true},
+		"a file that everyone can read": {change: func(t *testing.T, directory string) {
+			require.NoError(t, os.Chmod(filepath.Join(directory, "secrets/token/token"), 0o644))
+		}, replaced: true},
+		"a link to the same content": {change: func(t *testing.T, directory string) {
+			token := filepath.Join(directory, "secrets/token/token")
+			require.NoError(t, os.Rename(token, directory+".other"))
+			require.NoError(t, os.Symlink(directory+".other", token))
+		}, replaced: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			directory := filepath.Join(t.TempDir(), "pod-7")
+			require.NoError(t, ReplaceDirectory(directory, former))
+			tc.change(t, directory)
+			before, err := os.Stat(directory)
+			require.NoError(t, err)
+
+			require.NoError(t, ReplaceDirectory(directory, former))
+			after, err := os.Stat(directory)
+			require.NoError(t, err)
+			require.Equal(t, former, contents(t, directory))
+			require.Equal(t, tc.replaced, !os.SameFile(before, after))
+			info, err := os.Lstat(filepath.Join(directory, "secrets/token/token"))
+			require.NoError(t, err)
+			require.Equal(t, fs.FileMode(0o600), info.Mode())
+		})
+	}
+}
+
+func overwrite(name, data string) func(*testing.T, string) {
+	return func(t *testing.T, directory string) {
+		require.NoError(t, os.WriteFile(filepath.Join(directory, name), []byte(data), 0o600))
+	}
+}
+
+func TestAMountOfTheParentSeesTheNewFiles(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, ReplaceDirectory(directory, Files{"token": []byte("former")}))
+	parent, err := os.OpenRoot(filepath.Dir(directory))
+	require.NoError(t, err)
+	defer parent.Close()
+	require.NoError(t, ReplaceDirectory(directory, Files{"token": []byte("wanted")}))
+	data, err := parent.ReadFile("token/token")
+	require.NoError(t, err)
+	require.Equal(t, "wanted", string(data))
+}
+
+func TestAnErrorNamesTheFileAndTheCause(t *testing.T) {
+	parent := t.TempDir()
+	occupied := filepath.Join(parent, "occupied")
+	require.NoError(t, os.WriteFile(occupied, nil, 0o600))
+	require.EqualError(t, ReplaceDirectory(filepath.Join(occupied, "pod-7"), former),
+		"removing "+occupied+"/.pod-7.new: unlinkat "+occupied+"/.pod-7.new: not a directory")
+	require.EqualError(t, ReplaceFile(filepath.Join(occupied, "pod.yaml"), nil), "creating "+occupied+": mkdir "+occupied+": not a directory")
+
+	on := &crashing{left: 7, full: true}
+	require.EqualError(t, replaceDirectory(on, filepath.Join(parent, "pod-7"), former), "writing configmaps/ca/ca.crt: no space left on device")
+}
