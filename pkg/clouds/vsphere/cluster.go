@@ -167,6 +167,9 @@ func (v *rewriter) checkServers(users []*confdoc.Entry, wanted []vCenter) bool {
 func (v *rewriter) checkPorts() {
 	for _, setting := range v.everywhere("port") {
 		port := v.Value(setting...)
+		if port.Kind != confdoc.IntNode {
+			continue // the reader has reported it
+		}
 		if _, err := strconv.ParseUint(port.Text, 10, 16); err != nil {
 			v.Reportf(port, diagnostic.Invalid, "%s is %s, but wants a port, which is at most 65535",
 				v.Shown(setting...), confdoc.Cut(port.Text))
