@@ -102,7 +102,7 @@ var badInputs = map[string]badInput{
 	"an unclosed section": {
 		makeBad:   cloudConfigText(func(s string) string { return strings.Replace(s, "[LoadBalancer]", "[LoadBalancer", 1) }),
 		condition: "CloudConfigDegraded",
-		message:   cloudConfig + `, key config, line 7:1: the header of section [LoadBalancer] is not closed: write "]" behind the name`,
+		message:   cloudConfig + `, key config, line 7:1: the header of section [LoadBalancer] is not closed: write "]" after the name`,
 	},
 	"a legacy secret-name that is not the default": {
 		makeBad:   cloudConfigText(func(s string) string { return strings.Replace(s, "openstack-credentials", "mine", 1) }),

@@ -158,7 +158,7 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"a cloud config whose section is not closed": {
 			prepare: withConfig("[Global]", "[Global"),
-			message: userConfig + ", line 1:1 of the value of key config: the header of section [Global] is not closed: write \"]\" behind the name",
+			message: userConfig + ", line 1:1 of the value of key config: the header of section [Global] is not closed: write \"]\" after the name",
 		},
 		"a cloud config with a value that the provider rejects": {
 			prepare: withConfig("floating-network-id", "enabled = perhaps\n    floating-network-id"),
@@ -195,7 +195,7 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"a generated cloud config that is broken where the user's is not": {
 			prepare: func(n node) { n.edit(generatedFile, "[LoadBalancer]", "[LoadBalancer") },
-			message: "config-bootstrap/cloud-provider-config-generated.yaml: configmap/kube-cloud-config in openshift-config-managed, line 7:1 of the value of key cloud.conf: the header of section [LoadBalancer] is not closed: write \"]\" behind the name",
+			message: "config-bootstrap/cloud-provider-config-generated.yaml: configmap/kube-cloud-config in openshift-config-managed, line 7:1 of the value of key cloud.conf: the header of section [LoadBalancer] is not closed: write \"]\" after the name",
 		},
 		"a cloud CA that is no PEM": {
 			prepare: withConfig("-----BEGIN CERTIFICATE-----", "-----BEGIN-----"),
