@@ -128,8 +128,8 @@ var badInputs = map[string]badInput{
 			}
 		},
 		condition: "CredentialsDegraded",
-		message: credentials + ": there is no credentials Secret: see whether the cloud-credential-operator makes it, or create it where " +
-			"credentials are managed by hand",
+		message: credentials + ": there is no credentials Secret: check the cloud-credential-operator, or create the Secret if " +
+			"credentials are managed manually",
 	},
 	"credentials without clouds.yaml": {
 		makeBad:   credentialsSecret(func(s *corev1.Secret) { s.Data = map[string][]byte{"other": []byte("x")} }),

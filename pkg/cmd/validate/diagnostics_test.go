@@ -268,7 +268,7 @@ func TestWhatStandsInTheConfigMapInsteadOfAConfiguration(t *testing.T) {
 		},
 		"a CA bundle that is none": {
 			configMap + "  config: |\n    [Global]\n  ca-bundle.pem: |\n    -----BEGIN CERTIFICATE-----\n    AAAA\n    -----END CERTIFICATE-----\n",
-			"cloud.yaml:10:5: error: this certificate cannot be parsed, and the cloud-controller-manager would exit: replace or remove it",
+			"cloud.yaml:10:5: error: this certificate cannot be parsed, so the cloud-controller-manager would exit: replace or remove it",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
