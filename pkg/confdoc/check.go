@@ -259,14 +259,14 @@ func (d *Document) checkMap(field Field, path string, n *Node, v decoded) {
 
 // wrongType reports a value that the provider rejects, and what is wanted instead.
 func (d *Document) wrongType(field Field, path string, n *Node, wanted string) {
-	message := fmt.Sprintf("%s is %s, but wants %s", path, shown(field, n), wanted)
+	message := fmt.Sprintf("%s is %s, but must be %s", path, shown(field, n), wanted)
 	switch {
 	case field.Is == Refused:
 		message = path + " cannot be set here: remove the line"
 	case n.Blank:
 		message = fmt.Sprintf("%s has no value: write %s = value or remove the line", path, path)
 	case n.Kind == TextNode && n.Text == "":
-		message = fmt.Sprintf("%s is empty, but wants %s", path, wanted)
+		message = fmt.Sprintf("%s is empty, but must be %s", path, wanted)
 	}
 	kind, _ := plainKind(n.Text)
 	isQuoted := n.Kind == TextNode && d.Format != INI

@@ -31,7 +31,7 @@ var treeFields = []Field{
 		{Name: "verify", Is: Bool}}},
 	{Name: "zones", Is: Map, Of: &Field{Is: Object, Fields: []Field{{Name: "region"}}}},
 	{Name: "anything", Is: Any},
-	{Name: "volumes", Is: Bool, Legacy: "volumes are the matter of another driver"},
+	{Name: "volumes", Is: Bool, Legacy: "another driver manages volumes"},
 }
 
 func readTree(format Format, text string) (*Document, []string) {
@@ -71,9 +71,9 @@ func TestReadReportsMistakes(t *testing.T) {
 				"Typo 1:1 unknown key \"nmae\"; did you mean \"name\"?",
 				"Invalid 2:9 server has no address: write its address",
 				"Typo 2:10 unknown key \"adress\" in server; did you mean \"address\"?",
-				"Invalid 2:29 server.verify is \"ja\", but wants true or false",
-				"Invalid 3:10 enabled is 1, but wants true or false",
-				"Invalid 4:9 labels is a list, but wants a mapping of keys to values",
+				"Invalid 2:29 server.verify is \"ja\", but must be true or false",
+				"Invalid 3:10 enabled is 1, but must be true or false",
+				"Invalid 4:9 labels is a list, but must be a mapping of keys to values",
 				"Unknown 5:1 unknown key \"other\": the cloud-controller-manager ignores it; " +
 					"remove it or correct its name"}},
 		"a name in the wrong place": {YAML,
@@ -87,33 +87,33 @@ func TestReadReportsMistakes(t *testing.T) {
 		"null is the same as missing": {JSON, `{"name": null}`,
 			[]string{"Invalid 0:0 there is no name: write the name of the cluster"}},
 		"a value that is not allowed": {YAML, "name: a\ncolor: blue\n",
-			[]string{`Invalid 2:8 color is "blue", but wants red or green`}},
+			[]string{`Invalid 2:8 color is "blue", but must be red or green`}},
 		"a legacy name": {YAML, "name: a\nvolumes: [x]\n",
-			[]string{"Legacy 2:1 volumes is dropped: volumes are the matter of another driver"}},
+			[]string{"Legacy 2:1 volumes is dropped: another driver manages volumes"}},
 		"quotes around a boolean": {YAML, "name: a\nenabled: \"true\"\n",
-			[]string{`Invalid 2:10 enabled is "true", but wants true or false: remove the quotes`}},
+			[]string{`Invalid 2:10 enabled is "true", but must be true or false: remove the quotes`}},
 		"quotes around a number": {JSON, `{"name":"a","count":"1"}`,
-			[]string{`Invalid 1:21 count is "1", but wants a whole number: remove the quotes`}},
+			[]string{`Invalid 1:21 count is "1", but must be a whole number: remove the quotes`}},
 		"a fraction": {JSON, `{"name":"a","count":1.5}`,
-			[]string{"Invalid 1:21 count is 1.5, but wants a whole number"}},
+			[]string{"Invalid 1:21 count is 1.5, but must be a whole number"}},
 		"an exponent in JSON": {JSON, `{"name":"a","count":1e3}`,
-			[]string{"Invalid 1:21 count is 1e3, but wants a whole number"}},
+			[]string{"Invalid 1:21 count is 1e3, but must be a whole number"}},
 		"a number too large": {YAML, "name: a\nport: 65536\n",
-			[]string{"Invalid 2:7 port is 65536, but wants a whole number that is not negative of at most 16 bits"}},
+			[]string{"Invalid 2:7 port is 65536, but must be a whole number that is not negative of at most 16 bits"}},
 		"a negative number": {YAML, "name: a\nport: -1\n",
-			[]string{"Invalid 2:7 port is -1, but wants a whole number that is not negative of at most 16 bits"}},
+			[]string{"Invalid 2:7 port is -1, but must be a whole number that is not negative of at most 16 bits"}},
 		"a string instead of a list": {YAML, "name: a\nnetworks: net1\n",
-			[]string{`Invalid 2:11 networks is "net1", but wants a list`}},
+			[]string{`Invalid 2:11 networks is "net1", but must be a list`}},
 		"a mapping in a list": {YAML, "name: a\nnetworks:\n- x\n- {a: b}\n",
-			[]string{"Invalid 4:3 networks[1] is a mapping, but wants a string"}},
+			[]string{"Invalid 4:3 networks[1] is a mapping, but must be a string"}},
 		"an empty string instead of a boolean": {YAML, "name: a\nenabled: ''\n",
-			[]string{`Invalid 2:10 enabled is empty, but wants true or false`}},
+			[]string{`Invalid 2:10 enabled is empty, but must be true or false`}},
 		"a secret of the wrong type": {YAML,
 			"name: a\npassword: {s3cr3t: s3cr3t}\nsecretNumber: s3cr3t\n", []string{
-				"Invalid 2:11 password is a mapping, but wants a string",
-				"Invalid 3:15 secretNumber is a hidden value, but wants a whole number"}},
+				"Invalid 2:11 password is a mapping, but must be a string",
+				"Invalid 3:15 secretNumber is a hidden value, but must be a whole number"}},
 		"a number instead of a string": {JSON, `{"name": 1}`,
-			[]string{"Invalid 1:10 name is 1, but wants a string"}},
+			[]string{"Invalid 1:10 name is 1, but must be a string"}},
 		"an unquoted octal number instead of a string": {YAMLAsJSON, "name: 010\npassword: 0x10\n",
 			[]string{"Typo 1:7 name has no quotes, so the cloud-controller-manager reads it as \"8\": put it in quotes",
 				"Typo 2:11 password has no quotes, so the cloud-controller-manager reads it as another " +
@@ -204,9 +204,9 @@ func TestReadReportsMistakes(t *testing.T) {
 			[]string{"Invalid 3:3 this is not JSON: unexpected character after object key:value pair"}},
 		"columns count characters": {JSON,
 			"{\"labels\": {\"ü\": \"ö\", \"ä\": 1}, \"name\": \"é\"}", []string{
-				"Invalid 1:28 labels.ä is 1, but wants a string"}},
+				"Invalid 1:28 labels.ä is 1, but must be a string"}},
 		"CRLF": {YAML, "name: a\r\nenabled: x\r\n",
-			[]string{`Invalid 2:10 enabled is "x", but wants true or false`}},
+			[]string{`Invalid 2:10 enabled is "x", but must be true or false`}},
 		"a key that is too long": {JSON, `{"` + strings.Repeat("a", 1001) + `": 1}`,
 			[]string{"Invalid 1:2 a key must be a string of at most 1000 characters: " +
 				"a quote or a colon may be missing"}},
@@ -321,7 +321,7 @@ func TestReadLimitsTheCostOfHostileTexts(t *testing.T) {
 			_, got := readTree(c.format, c.text)
 			require.Equal(t, []string{c.want}, got)
 			require.Less(t, time.Since(start),
-				20*time.Second) // a fraction of a second; anything quadratic would take minutes
+				20*time.Second) // takes a fraction of a second; a quadratic algorithm would take minutes
 		})
 	}
 }
@@ -337,7 +337,8 @@ func TestReadHandlesAMebibyteOfValues(t *testing.T) {
 		_, got := readTree(format, b.String())
 		require.Len(t, got, 100)
 		require.Equal(t, `Unknown 2:1 unknown key "key0": the cloud-controller-manager ignores it; `+
-			`remove it or correct its name`, got[0])
+			`remove it or correct its name`,
+			got[0])
 	}
 }
 
@@ -506,16 +507,16 @@ func TestAnINIValueIsWhatTheProvidersLibraryScans(t *testing.T) {
 		"int = 0x1F":         "31",
 		"int = +1":           "1",
 		"int = 010":          "10",
-		"int = 1_0":          "Invalid 2:7 int is \"1_0\", but wants a whole number",
-		"int = 1.0":          "Invalid 2:7 int is \"1.0\", but wants a whole number",
+		"int = 1_0":          "Invalid 2:7 int is \"1_0\", but must be a whole number",
+		"int = 1.0":          "Invalid 2:7 int is \"1.0\", but must be a whole number",
 		"short = 2147483647": "2147483647",
-		"short = 2147483648": "Invalid 2:9 short is \"2147483648\", but wants a whole number of at most 32 bits",
+		"short = 2147483648": "Invalid 2:9 short is \"2147483648\", but must be a whole number of at most 32 bits",
 		"uint = 1":           "1",
-		"uint = +1":          "Invalid 2:8 uint is \"+1\", but wants a whole number that is not negative",
-		"uint = -1":          "Invalid 2:8 uint is \"-1\", but wants a whole number that is not negative",
+		"uint = +1":          "Invalid 2:8 uint is \"+1\", but must be a whole number that is not negative",
+		"uint = -1":          "Invalid 2:8 uint is \"-1\", but must be a whole number that is not negative",
 		"word = \" one\"":    "one",
-		"word = \"one two\"": "Invalid 2:8 word is \"one two\", but wants one word",
-		"word = \"one\\n\"":  "Invalid 2:8 word is a hidden value, but wants one word",
+		"word = \"one two\"": "Invalid 2:8 word is \"one two\", but must be one word",
+		"word = \"one\\n\"":  "Invalid 2:8 word is a hidden value, but must be one word",
 	} {
 		t.Run(line, func(t *testing.T) {
 			var list diagnostic.List

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Cause groups diagnostics by the input that the administrator has to check. Each cause has one condition.
+// Cause groups diagnostics by the input that the administrator must check. Each cause has one condition.
 type Cause string
 
 // The causes, in the order in which diagnostics are sorted.

@@ -235,7 +235,7 @@ func TestVSphereCAFile(t *testing.T) {
 				`where the ca-bundle.pem of the cloud configuration is delivered`},
 			want: "caFile: /etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\n"},
 		"the bundle has no certificate": {config: with(cloudtest.StaticPodPaths.CABundle), bundle: []byte("x"), kind: diagnostic.Invalid, findings: []string{
-			"CA bundle: there is no PEM certificate in it, and the cloud-controller-manager would exit: write the CA certificates in PEM form"}},
+			"CA bundle: it contains no PEM certificate, so the cloud-controller-manager would exit: write the CA certificates in PEM format"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := source(c.config)
@@ -259,7 +259,7 @@ func TestVSphereCredentials(t *testing.T) {
 		"those of the vCenter":   {secret: cloudtest.SecretOf(vSphereLogin), want: cloudtest.SecretOf(vSphereLogin)},
 		"nobody knows them":      {unknown: true},
 		"known ones are checked": {unknown: true, secret: map[string][]byte{}, errors: []string{"credentials: the credentials Secret is empty: it needs the keys vcenter1.example.com.username and vcenter1.example.com.password"}},
-		"there is no Secret":     {errors: []string{"credentials: there is no credentials Secret: see whether the cloud-credential-operator makes it, or create it where credentials are managed by hand"}},
+		"there is no Secret":     {errors: []string{"credentials: there is no credentials Secret: check the cloud-credential-operator, or create the Secret if credentials are managed manually"}},
 		"there is nothing in it": {secret: map[string][]byte{}, errors: []string{"credentials: the credentials Secret is empty: it needs the keys vcenter1.example.com.username and vcenter1.example.com.password"}},
 		"there is only half of it": {
 			secret: map[string][]byte{"vcenter1.example.com.username": []byte("u")},

@@ -162,7 +162,7 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"a cloud config with a value that the provider rejects": {
 			prepare: withConfig("floating-network-id", "enabled = perhaps\n    floating-network-id"),
-			message: userConfig + ", line 8:11 of the value of key config: enabled is \"perhaps\", but wants true or false",
+			message: userConfig + ", line 8:11 of the value of key config: enabled is \"perhaps\", but must be true or false",
 		},
 		"a cloud config that is not there": {
 			prepare: func(n node) { n.remove(cloudFile) },
@@ -199,7 +199,7 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"a cloud CA that is no PEM": {
 			prepare: withConfig("-----BEGIN CERTIFICATE-----", "-----BEGIN-----"),
-			message: userConfig + ", key ca-bundle.pem: there is no PEM certificate in it, and the cloud-controller-manager would exit: write the CA certificates in PEM form",
+			message: userConfig + ", key ca-bundle.pem: it contains no PEM certificate, so the cloud-controller-manager would exit: write the CA certificates in PEM format",
 		},
 		"credentials without clouds.yaml": {
 			prepare: withSecret("data: {clouds.conf: Zm9v}\n"),

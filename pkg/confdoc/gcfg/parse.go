@@ -192,11 +192,13 @@ func (p *parser) headerName(s *Section) string {
 		name, ok := p.subsection()
 		if !ok {
 			return fmt.Sprintf(`the quoted name in the header of section [%s] is not closed or has an escape `+
-				`other than \\ and \"`, s.Name)
+				`other than \\ and \"`,
+				s.Name)
 		}
 		if name == "" {
 			return fmt.Sprintf(`the quoted name in the header of section [%s] is empty: `+
-				`write a name or remove the quotes`, s.Name)
+				`write a name or remove the quotes`,
+				s.Name)
 		}
 		s.Subsection = name
 		p.skipSpace()
