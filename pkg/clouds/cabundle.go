@@ -9,9 +9,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// CheckCABundle reports what makes client-go's certificate reader, which the cloud-controller-managers use, refuse a CA
-// file: a certificate that cannot be parsed, or none at all. Whether certificates are expired is not its matter.
-func CheckCABundle(bundle []byte, fs *diagnostic.List) {
+// CheckCABundle reports the mistakes for which client-go's certificate reader, which the cloud-controller-managers use,
+// rejects a CA file: a certificate that cannot be parsed, or no certificate at all. It does not check expiry.
+func CheckCABundle(bundle []byte, list *diagnostic.List) {
 	certificates := 0
 	for rest := bundle; ; {
 		block, after := pem.Decode(rest)
@@ -25,13 +25,18 @@ func CheckCABundle(bundle []byte, fs *diagnostic.List) {
 		}
 		certificates++
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			line, column := confdoc.Position(bundle, bytes.LastIndex(bundle[:offset], []byte("-----BEGIN CERTIFICATE-----")))
-			fs.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Key: diagnostic.CABundleKey, Line: line, Column: column, Kind: diagnostic.Invalid,
-				Message: "this certificate cannot be parsed, and the cloud-controller-manager would exit: replace or remove it"})
+			line, column := confdoc.Position(bundle,
+				bytes.LastIndex(bundle[:offset], []byte("-----BEGIN CERTIFICATE-----")))
+			list.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Key: diagnostic.CABundleKey, Line: line,
+				Column: column, Kind: diagnostic.Invalid,
+				Message: "this certificate cannot be parsed, so the cloud-controller-manager would exit: " +
+					"replace or remove it"})
 		}
 	}
 	if certificates == 0 {
-		fs.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Key: diagnostic.CABundleKey, Kind: diagnostic.Invalid,
-			Message: "there is no PEM certificate in it, and the cloud-controller-manager would exit: write the CA certificates in PEM form"})
+		list.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Key: diagnostic.CABundleKey,
+			Kind: diagnostic.Invalid,
+			Message: "it contains no PEM certificate, so the cloud-controller-manager would exit: " +
+				"write the CA certificates in PEM format"})
 	}
 }

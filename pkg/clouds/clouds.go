@@ -1,8 +1,9 @@
-// Package clouds is the contract between the operator and the clouds, and what several clouds need.
+// Package clouds defines the contract between the operator and the clouds, and helpers that several clouds share.
 //
-// Each cloud has a package below this one. It reads the cloud's configuration strictly and rewrites it for the external
-// cloud-controller-manager. It is pure: bytes in, bytes and diagnostics out; no clients, clock, environment or disk. Every
-// mistake is reported at once, with its place. A diagnostic never has the bytes of a value that may be secret.
+// Each cloud has a subpackage. It reads the cloud's configuration strictly and rewrites it for the external
+// cloud-controller-manager. It is pure: bytes in, bytes and diagnostics out; no clients, clock, environment or file
+// system. It reports all mistakes at once, with their positions. A diagnostic never contains a value that may be
+// secret.
 package clouds
 
 import (
@@ -11,92 +12,94 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// Source is what a platform's configuration is made from.
+// Source is the input from which a platform's configuration is made.
 type Source struct {
-	// Config is the user's configuration; nil when there is none.
+	// Config is the user's configuration. It is nil if there is none.
 	Config []byte
-	// Keys is what stands beside Config in its ConfigMap under other keys, but for the CA bundle.
+	// Keys are the other keys of the ConfigMap that contains Config, except for the CA bundle.
 	Keys map[string][]byte
-	// Credentials is the data of the credentials Secret; nil when there is none.
+	// Credentials is the data of the credentials Secret. It is nil if there is no Secret.
 	Credentials map[string][]byte
-	// CredentialsUnknown tells that nobody knows whether there are credentials: neither their absence nor what would be
-	// made from them is an error then. Offline checks have no Secrets.
+	// CredentialsUnknown means that the caller does not know the Secret, as in offline checks. Missing credentials are
+	// then not an error, and nothing is made from credentials.
 	CredentialsUnknown bool
-	// CABundle is the ca-bundle.pem beside the configuration; nil when there is none.
+	// CABundle is the value of ca-bundle.pem in the ConfigMap that contains Config. It is nil if there is none.
 	CABundle []byte
-	// Cluster is what the cluster says about its cloud.
+	// Cluster contains the facts that the cluster's own objects state about the cloud.
 	Cluster Cluster
-	// Paths tells where the files will be for the cloud-controller-manager.
+	// Paths are the paths of the delivered files in the cloud-controller-manager's container.
 	Paths Paths
-	// First tells that nothing has been accepted in this cluster yet.
+	// First means that no configuration has been accepted in this cluster yet.
 	First bool
-	// Kept is Result.Kept of what was accepted last.
+	// Kept is Result.Kept of the configuration that was accepted last.
 	Kept map[string]string
 }
 
-// Cluster is what Infrastructure, Network and FeatureGate say about the cloud. All of it may be empty: a check that needs
-// a fact does nothing without it.
+// Cluster contains the facts about the cloud in Infrastructure, Network and FeatureGate. Any field may be empty: a
+// check that needs a missing fact is skipped.
 type Cluster struct {
 	// Name is status.infrastructureName of Infrastructure.
 	Name string `json:"-"`
 	// Spec and Status are spec.platformSpec and status.platformStatus of Infrastructure.
 	Spec   configv1.PlatformSpec   `json:"spec,omitzero"`
 	Status configv1.PlatformStatus `json:"status,omitzero"`
-	// ServiceNetworks are the CIDRs of Network's serviceNetwork.
+	// ServiceNetworks are the CIDRs of serviceNetwork in Network.
 	ServiceNetworks []string `json:"serviceNetworks,omitempty"`
-	// FeatureGates are the enabled ones that matter to a cloud's configuration or cloud-controller-manager, sorted.
+	// FeatureGates are the enabled feature gates that affect a cloud's configuration or cloud-controller-manager,
+	// sorted.
 	FeatureGates []string `json:"featureGates,omitempty"`
 }
 
-// Paths are where the files will be inside the cloud-controller-manager's container.
+// Paths are the paths of the delivered files in the cloud-controller-manager's container.
 type Paths struct {
-	// Config is the folder that holds one file per key of Result.Files.
+	// Config is the directory that contains one file for each key of Result.Files.
 	Config string
-	// Credentials is the folder that holds one file per key of Result.Credentials.
+	// Credentials is the directory that contains one file for each key of Result.Credentials.
 	Credentials string
-	// Tokens is the folder that holds one file per Result.Tokens.
+	// Tokens is the directory that contains one file for each of Result.Tokens.
 	Tokens string
-	// CABundle is the file that holds Source.CABundle.
+	// CABundle is the file that contains Source.CABundle.
 	CABundle string
-	// Kubeconfig is the cloud-controller-manager's own.
+	// Kubeconfig is the cloud-controller-manager's own kubeconfig.
 	Kubeconfig string
 }
 
-// Result is what a Rewrite makes of a Source. When any diagnostic is Invalid there are diagnostics and nothing else.
+// Result is the output of a Rewrite. If any diagnostic is Invalid, all other fields are empty.
 type Result struct {
-	// Config is the cloud.conf for the cloud-controller-manager. It may hold secrets.
+	// Config is the cloud.conf for the cloud-controller-manager. It may contain secrets.
 	Config []byte
-	// Files are further files beside cloud.conf, by name.
+	// Files are further files in the directory of cloud.conf, by name.
 	Files map[string][]byte
-	// Credentials are the files that the cloud-controller-manager reads its credentials from, by name.
+	// Credentials are the files from which the cloud-controller-manager reads its credentials, by name.
 	Credentials map[string][]byte
-	// NodeManager are the files that the platform's cloud-node-manager reads, by name; nil where it reads none. They may hold
-	// secrets.
+	// NodeManager are the files that the platform's cloud-node-manager reads, by name. It is nil if the
+	// cloud-node-manager reads none. The files may contain secrets.
 	NodeManager map[string][]byte
-	// Tokens are the federated tokens of the cloud-controller-manager's ServiceAccount that the cloud's login needs.
+	// Tokens are the federated tokens of the cloud-controller-manager's ServiceAccount with which it logs in to the
+	// cloud.
 	Tokens []Token
-	// Kept are the user's values that do not count yet, by key: the predecessor ignored them, and an upgrade changes nothing
-	// that the user did not change. Another value counts.
+	// Kept are the user's values that are not in effect yet, by key. The predecessor ignored them, and an upgrade must
+	// not change behavior. A value takes effect once the user changes it.
 	Kept map[string]string
 	// Diagnostics are sorted by input, key, line and column.
 	Diagnostics []diagnostic.Diagnostic
 }
 
-// Token is a token of the cloud-controller-manager's ServiceAccount that is kept fresh in a file.
+// Token is a token of the cloud-controller-manager's ServiceAccount that the operator keeps up to date in a file.
 type Token struct {
-	// Key is the file's name.
+	// Key is the name of the file.
 	Key string `json:"key"`
-	// Audience is whom the token is for.
+	// Audience is the audience of the token.
 	Audience string `json:"audience"`
 }
 
-// Rewrite is the one function that a platform with a configuration brings. It is pure and deterministic.
+// Rewrite is the function that a platform with a configuration provides. It is pure and deterministic.
 type Rewrite func(Source) Result
 
 // Errors returns the diagnostics that reject the candidate under the policy.
 func (r Result) Errors(p diagnostic.Policy) []diagnostic.Diagnostic { return r.of(diagnostic.Error, p) }
 
-// Warnings returns the diagnostics that are reported but reject nothing under the policy.
+// Warnings returns the diagnostics that are reported under the policy but do not reject the candidate.
 func (r Result) Warnings(p diagnostic.Policy) []diagnostic.Diagnostic {
 	return r.of(diagnostic.Warning, p)
 }
@@ -111,7 +114,7 @@ func (r Result) of(severity diagnostic.Severity, p diagnostic.Policy) []diagnost
 	return out
 }
 
-// Finish makes the Result of a run. An invalid input has diagnostics and nothing else.
+// Finish returns the Result of a run. If any diagnostic is Invalid, the Result contains only diagnostics.
 func Finish(all diagnostic.List, r Result) Result {
 	sorted := all.Sorted()
 	if sorted.Has(diagnostic.Invalid) {

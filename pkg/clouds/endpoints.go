@@ -8,11 +8,11 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
-// An endpoint receives the credentials, or what is issued for them. Whoever may write the cloud configuration need not be
-// allowed to read the Secret, so an endpoint is compared with a source that only its owner writes: the Secret itself or
-// Infrastructure. One that neither names is Redirected.
+// An endpoint receives the credentials, or tokens that are issued for them. A user who can write the cloud
+// configuration may not be allowed to read the Secret. Therefore an endpoint is compared with a source that such a user
+// cannot write: the Secret itself or Infrastructure. An endpoint that neither of them names is Redirected.
 
-// HostOf is the host of an address without its port; empty where there is none.
+// HostOf returns the lower-case host of an address without its port, or an empty string if there is none.
 func HostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -21,34 +21,34 @@ func HostOf(address string) string {
 	return strings.ToLower(u.Hostname())
 }
 
-// IsTLS reports whether what is sent to the address is encrypted.
+// IsTLS reports whether the address uses TLS.
 func IsTLS(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Scheme == "https"
 }
 
-// IsUnder reports whether the host is one of the domains or in one of them.
+// IsUnder reports whether the host is one of the domains or a subdomain of one of them.
 func IsUnder(host string, domains ...string) bool {
 	return host != "" && slices.ContainsFunc(domains, func(domain string) bool {
 		return host == domain || strings.HasSuffix(host, "."+domain)
 	})
 }
 
-// DomainOf is what stands behind the first label of a host.
+// DomainOf returns the part of a host after its first label.
 func DomainOf(host string) string {
 	_, domain, _ := strings.Cut(host, ".")
 	return domain
 }
 
-// IsEndpoint reports whether a request can be sent to the address.
+// IsEndpoint reports whether the address is an HTTP or HTTPS URL with a host.
 func IsEndpoint(address string) bool {
 	return confdoc.IsURL(address, "http", "https")
 }
 
-// SameEndpoint tells whether two addresses differ in nothing but a slash at the end.
+// SameEndpoint reports whether two addresses are equal except for trailing slashes.
 func SameEndpoint(a, b string) bool {
 	return strings.TrimRight(a, "/") == strings.TrimRight(b, "/")
 }
 
-// Infrastructure is how messages name the cluster's Infrastructure.
+// Infrastructure is the name of the cluster's Infrastructure in messages.
 const Infrastructure = "infrastructure.config.openshift.io/cluster"

@@ -10,12 +10,14 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// A key that has several values is ambiguous: the same name twice, two spellings of one name, or a name beside a merge key
-// that sets it too. Readers differ in which of them they use, so a change is rejected. Where an ambiguous text is accepted,
-// the value is what the provider's own library decodes.
+// A key with several values is ambiguous: the same name twice, two spellings of one name, or a name next to a merge key
+// that also sets it. Readers differ in which value they use, so a change with an ambiguous key is rejected. Where an
+// ambiguous text is accepted, the value is the one that the provider's own library decodes.
 
-// onePerName reports ambiguous names and leaves one entry of each. A null value of a known name means that it is not set.
-func (d *Document) onePerName(path string, entries []*Entry, fields []Field, valueOf func(name string) decoded) []*Entry {
+// onePerName reports ambiguous names and keeps one entry for each name. A null value of a known name means that the
+// name is not set.
+func (d *Document) onePerName(path string, entries []*Entry, fields []Field,
+	valueOf func(name string) decoded) []*Entry {
 	var kept []*Entry
 	at, last := map[[2]string]int{}, map[int]*Entry{}
 	for _, e := range entries {
@@ -34,7 +36,8 @@ func (d *Document) onePerName(path string, entries []*Entry, fields []Field, val
 		if path != "" {
 			where = " in " + d.owner(path)
 		}
-		d.ReportPair(e, kept[first].Line, diagnostic.Ambiguous, fmt.Sprintf("duplicate key %s%s: keep one", Quoted(id[0]), where))
+		d.ReportPair(e, kept[first].Line, diagnostic.Ambiguous, fmt.Sprintf("duplicate key %s%s: keep one",
+			Quoted(id[0]), where))
 		if d.Format == INI {
 			d.checkOverwritten(field, path, cmp.Or(last[first], kept[first]).Value)
 		}
@@ -81,18 +84,18 @@ func (d *Document) checkDecodable() {
 
 func isNull(e *Entry) bool { return e.Value.Kind == NullNode }
 
-// decoded returns a value that the provider's library has decoded. It is not decoded before it is needed.
+// decoded returns a value that the provider's library has decoded. The text is decoded only when a value is needed.
 type decoded func() reflect.Value
 
-// decodeTyped decodes the text with the provider's library into types made of the fields.
+// decodeTyped decodes the text with the provider's library into types that are built from the fields.
 func (d *Document) decodeTyped() reflect.Value {
 	target := reflect.New(d.field().goType())
-	// A value of the wrong type is reported with its place elsewhere; the libraries decode the rest.
+	// Values of the wrong type are reported elsewhere, with their position. The libraries decode the rest.
 	_ = d.Format.decode(d.text, target.Interface())
 	return target.Elem()
 }
 
-// goType returns a Go type into which a provider reads the field.
+// goType returns a Go type that can hold the field, as the provider's own type does.
 func (f Field) goType() reflect.Type {
 	t := reflect.TypeFor[any]()
 	switch f.Is {
@@ -110,7 +113,8 @@ func (f Field) goType() reflect.Type {
 		var fields []reflect.StructField
 		for i, inner := range f.Fields {
 			tag := fmt.Sprintf(`json:"%s,omitzero" yaml:"%s"`, inner.Name, inner.Name)
-			fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: inner.goType(), Tag: reflect.StructTag(tag)})
+			fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: inner.goType(),
+				Tag: reflect.StructTag(tag)})
 		}
 		t = reflect.StructOf(fields)
 	case Any:
@@ -154,14 +158,14 @@ func (v decoded) item(i int) decoded {
 	}
 }
 
-// nodeOf makes nodes of a decoded value, at the place of another one.
+// nodeOf converts a decoded value to nodes at the position of another node.
 func nodeOf(v reflect.Value, at *Node) *Node {
 	text, err := json.Marshal(v.Interface())
 	if err != nil {
 		return at
 	}
-	n, problems := JSON.parse(text)
-	if len(problems) > 0 {
+	n, errs := JSON.parse(text)
+	if len(errs) > 0 {
 		return at
 	}
 	n.moveTo(at)

@@ -11,7 +11,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// Inside returns a name below a path, as messages show it.
+// Inside returns the path of a name below a path, as messages show it.
 func Inside(path, name string) string {
 	if path == "" {
 		return name
@@ -19,7 +19,8 @@ func Inside(path, name string) string {
 	return path + "." + name
 }
 
-// inside is Inside for a key; in INI the place says enough.
+// inside is Inside for a key. In INI it returns the name alone because the diagnostic's position identifies the
+// section.
 func (d *Document) inside(path, name string) string {
 	if d.Format == INI {
 		return name
@@ -38,7 +39,7 @@ func (d *Document) owner(path string) string {
 	return path
 }
 
-// Header returns a section as messages show it.
+// Header returns the header of a section as messages show it.
 func (d *Document) Header(e *Entry) string {
 	if e.Sub == "" {
 		return d.owner(Cut(e.Name))
@@ -55,7 +56,7 @@ func (d *Document) find(fields []Field, e *Entry) (Field, bool) {
 	return field, ok && (e.Sub == "" || field.Named)
 }
 
-// checkObject checks a mapping with the names of known.Fields and brings it into the form that Document promises.
+// checkObject checks a mapping with the names of known.Fields and normalizes it as Document promises.
 func (d *Document) checkObject(known Field, path string, n *Node, v decoded) {
 	n.Entries = slices.DeleteFunc(n.Entries, func(e *Entry) bool {
 		field, ok := d.find(known.Fields, e)
@@ -64,7 +65,8 @@ func (d *Document) checkObject(known Field, path string, n *Node, v decoded) {
 		}
 		return ok && field.Legacy != "" && d.isDropped(field, path, e)
 	})
-	n.Entries = d.onePerName(path, n.Entries, known.Fields, func(name string) decoded { return v.member(known.Fields, name) })
+	n.Entries = d.onePerName(path, n.Entries, known.Fields,
+		func(name string) decoded { return v.member(known.Fields, name) })
 	for _, e := range n.Entries {
 		if field, ok := d.find(known.Fields, e); ok {
 			e.Name = field.Name
@@ -78,11 +80,12 @@ func (d *Document) checkObject(known Field, path string, n *Node, v decoded) {
 	d.checkRequired(known.Fields, path, n)
 }
 
-// isDropped reports a legacy name, and whether it can be dropped.
+// isDropped adds a diagnostic about a legacy name and reports whether the name can be dropped.
 func (d *Document) isDropped(field Field, path string, e *Entry) bool {
 	if field.Only != nil && e.Value.Text != *field.Only {
-		d.ReportAt(e.Value, diagnostic.Invalid, fmt.Sprintf("%s is %s, but only its default %q can be used (%s): remove the line",
-			d.inside(path, field.Name), shown(field, e.Value), *field.Only, field.Legacy))
+		d.ReportAt(e.Value, diagnostic.Invalid,
+			fmt.Sprintf("%s is %s, but only its default %q can be used (%s): remove the line",
+				d.inside(path, field.Name), shown(field, e.Value), *field.Only, field.Legacy))
 		return false
 	}
 	name := d.inside(path, field.Name)
@@ -104,21 +107,23 @@ func (d *Document) unknownName(fields []Field, path string, e *Entry) {
 		where = " in " + d.owner(path)
 	}
 	if e.Value.Blank {
-		what = "unknown key without a value" // perhaps the second half of a value that was broken off: not shown
+		what = "unknown key without a value" // hide the name: it may be the second half of a wrapped secret
 	}
 	if meant := Nearest(e.Name, readNames(fields)); meant != "" {
 		d.Report(e.Line, e.Column, diagnostic.Typo, fmt.Sprintf("%s%s; did you mean %s?", what, where, quoted(meant)))
 		return
 	}
-	if homes := d.homes(d.Fields, "", e.Name); len(homes) > 0 && !d.isSection(path) {
-		d.Report(e.Line, e.Column, diagnostic.Typo, fmt.Sprintf("%s%s; it belongs %s", what, where, strings.Join(homes, " or ")))
+	if places := d.knownPlaces(d.Fields, "", e.Name); len(places) > 0 && !d.isSection(path) {
+		d.Report(e.Line, e.Column, diagnostic.Typo, fmt.Sprintf("%s%s; it belongs %s", what, where,
+			strings.Join(places, " or ")))
 		return
 	}
-	d.Report(e.Line, e.Column, diagnostic.Unknown, what+where+": the cloud-controller-manager ignores it; remove it or correct its name")
+	d.Report(e.Line, e.Column, diagnostic.Unknown,
+		what+where+": the cloud-controller-manager ignores it; remove it or correct its name")
 }
 
-// homes returns the places that know the name, as messages show them.
-func (d *Document) homes(fields []Field, path, name string) []string {
+// knownPlaces returns the places where the name is known, as messages show them.
+func (d *Document) knownPlaces(fields []Field, path, name string) []string {
 	var found []string
 	for i := range fields {
 		f := &fields[i]
@@ -126,24 +131,24 @@ func (d *Document) homes(fields []Field, path, name string) []string {
 			continue
 		}
 		if f.Name == name || d.Format == INI && strings.EqualFold(f.Name, name) {
-			home := "at the top"
+			place := "at the top level"
 			if path != "" {
-				home = "in " + d.owner(path)
+				place = "in " + d.owner(path)
 			}
-			found = append(found, home)
+			found = append(found, place)
 		}
 		inner := f
 		for inner.Of != nil {
 			inner = inner.Of
 		}
 		if len(inner.Fields) > 0 {
-			found = append(found, d.homes(inner.Fields, Inside(path, f.Name), name)...)
+			found = append(found, d.knownPlaces(inner.Fields, Inside(path, f.Name), name)...)
 		}
 	}
 	return found
 }
 
-// checkRequired reports what is missing. In INI a section with required keys is required itself.
+// checkRequired reports missing and empty required names. In INI a section with required keys is itself required.
 func (d *Document) checkRequired(fields []Field, path string, n *Node) {
 	for _, f := range fields {
 		e := n.Entry(f.Name)
@@ -162,7 +167,7 @@ func (d *Document) checkRequired(fields []Field, path string, n *Node) {
 	}
 }
 
-// checkValue checks a value and returns the one that the provider's library makes of it.
+// checkValue checks a value and returns the value that the provider's library reads.
 func (d *Document) checkValue(field Field, path string, n *Node, v decoded) *Node {
 	switch {
 	case field.Is == List && d.Format != INI:
@@ -187,7 +192,7 @@ func (d *Document) checkValue(field Field, path string, n *Node, v decoded) *Nod
 	return n
 }
 
-// checkMeaning checks what the schema says about a value of the right type.
+// checkMeaning checks the schema's restrictions on a value that has the right type.
 func (d *Document) checkMeaning(field Field, path string, n *Node) {
 	allowed := func(value string) bool {
 		return value == n.Text || field.FoldValues && strings.EqualFold(value, strings.TrimSpace(n.Text))
@@ -196,25 +201,27 @@ func (d *Document) checkMeaning(field Field, path string, n *Node) {
 	switch {
 	case n.Text == "":
 	case field.Schemes != nil && !IsURL(n.Text, field.Schemes...):
-		d.ReportAt(n, diagnostic.Invalid, fmt.Sprintf("%s is not a URL of the form %s://host/path", path, field.Schemes[0]))
+		d.ReportAt(n, diagnostic.Invalid, fmt.Sprintf("%s is not a URL of the form %s://host/path", path,
+			field.Schemes[0]))
 	case field.Port && (port < 1 || port > 65535):
 		d.wrongType(field, path, n, "a port from 1 to 65535")
 	case field.Values == nil || slices.ContainsFunc(field.Values, allowed):
 	case field.Fallback != "":
-		d.ReportAt(n, diagnostic.Typo, fmt.Sprintf("%s is %s, and the cloud-controller-manager uses %s instead: write %s",
-			path, shown(field, n), field.Fallback, OneOf(field.Values)))
+		d.ReportAt(n, diagnostic.Typo,
+			fmt.Sprintf("%s is %s, and the cloud-controller-manager uses %s instead: write %s",
+				path, shown(field, n), field.Fallback, OneOf(field.Values)))
 	default:
 		d.wrongType(field, path, n, OneOf(field.Values))
 	}
 }
 
-// IsURL reports whether a request with one of the schemes can be sent to the address.
+// IsURL reports whether the address is an absolute URL with a host and one of the schemes.
 func IsURL(address string, schemes ...string) bool {
 	u, err := url.Parse(address)
 	return err == nil && slices.Contains(schemes, u.Scheme) && u.Host != ""
 }
 
-// OneOf lists what a value may be.
+// OneOf joins the values that are allowed, such as "a, b or c".
 func OneOf(values []string) string {
 	if len(values) == 1 {
 		return values[0]
@@ -250,16 +257,16 @@ func (d *Document) checkMap(field Field, path string, n *Node, v decoded) {
 	}
 }
 
-// wrongType reports a value that the provider rejects.
+// wrongType reports a value that the provider rejects, and what is wanted instead.
 func (d *Document) wrongType(field Field, path string, n *Node, wanted string) {
-	message := fmt.Sprintf("%s is %s, but wants %s", path, shown(field, n), wanted)
+	message := fmt.Sprintf("%s is %s, but must be %s", path, shown(field, n), wanted)
 	switch {
 	case field.Is == Refused:
 		message = path + " cannot be set here: remove the line"
 	case n.Blank:
 		message = fmt.Sprintf("%s has no value: write %s = value or remove the line", path, path)
 	case n.Kind == TextNode && n.Text == "":
-		message = fmt.Sprintf("%s is empty, but wants %s", path, wanted)
+		message = fmt.Sprintf("%s is empty, but must be %s", path, wanted)
 	}
 	kind, _ := plainKind(n.Text)
 	isQuoted := n.Kind == TextNode && d.Format != INI

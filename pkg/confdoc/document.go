@@ -1,3 +1,6 @@
+// Package confdoc reads cloud configurations and credentials in JSON, YAML or INI as the cloud provider's own library
+// reads them. It checks them against a schema, reports every mistake with its position, and writes the normalized
+// result.
 package confdoc
 
 import (
@@ -16,51 +19,51 @@ import (
 type Reader struct {
 	Format Format
 	Fields []Field
-	// List says that the text is a list of such objects. It stands under the empty name then.
+	// List means that the text is a list of objects with these fields. The list is then stored under the empty name.
 	List bool
-	// IgnoresUnknown says that unknown names are not reported.
+	// IgnoresUnknown means that unknown names are not reported.
 	IgnoresUnknown bool
-	// Input and DataKey are where the findings are.
+	// Input and DataKey are the cause and the key of the diagnostics.
 	Input   diagnostic.Cause
 	DataKey string
-	// Empty says what to write where there is nothing at all.
+	// Empty is the action in the message for an empty or missing text.
 	Empty string
 }
 
-// Document is a configuration under rewriting: known names are spelled as the provider spells them, each stands once, null
-// values of known names are gone (they mean "not set"), and so is what is legacy.
+// Document is a configuration that is being rewritten. Known names are spelled as the provider spells them, and each
+// occurs once. Null values of known names, which mean "not set", and legacy names are removed.
 type Document struct {
 	Reader
 	Root     *Node
 	Findings *diagnostic.List
-	// Readable is false where the text as a whole cannot be read, which is reported then.
+	// Readable is false if the text as a whole cannot be read. Read reports that.
 	Readable bool
-	// incomplete says that parts of the text cannot be read, so that what is missing may be there.
+	// incomplete means that parts of the text cannot be read, so a name that seems to be missing may be there.
 	incomplete bool
 	text       []byte
 }
 
-// Read reads a configuration strictly and adds what is wrong with it to fs. What it returns can be used even then: its root is
-// always a mapping.
-func (r Reader) Read(text []byte, fs *diagnostic.List) *Document {
-	d := &Document{Reader: r, Root: NewMap(), Findings: fs, text: text}
-	root, problems := &Node{}, []problem(nil)
+// Read reads a configuration strictly and adds diagnostics to the list. The document is usable even if there are
+// errors: its root is always a mapping.
+func (r Reader) Read(text []byte, list *diagnostic.List) *Document {
+	d := &Document{Reader: r, Root: NewMap(), Findings: list, text: text}
+	root, errs := &Node{}, []syntaxError(nil)
 	switch {
 	case len(bytes.TrimSpace(text)) == 0:
 	case r.Format == INI:
-		root, problems = d.parseINI(text)
+		root, errs = d.parseINI(text)
 	default:
-		if root, problems = r.Format.parse(text); len(problems) > 0 {
+		if root, errs = r.Format.parse(text); len(errs) > 0 {
 			root = nil
 		}
 	}
-	if len(problems) > 0 && d.otherFormat(text) != "" {
-		root, problems = nil, []problem{{problems[0].line, problems[0].column, d.otherFormat(text)}}
+	if len(errs) > 0 && d.otherFormat(text) != "" {
+		root, errs = nil, []syntaxError{{errs[0].line, errs[0].column, d.otherFormat(text)}}
 	}
-	for _, p := range problems {
+	for _, p := range errs {
 		d.Report(p.line, p.column, diagnostic.Invalid, p.message)
 	}
-	d.incomplete = len(problems) > 0
+	d.incomplete = len(errs) > 0
 	switch {
 	case root == nil || root.Kind == NullNode && d.incomplete:
 	case root.Kind == NullNode:
@@ -86,7 +89,7 @@ func (r Reader) Read(text []byte, fs *diagnostic.List) *Document {
 	return d
 }
 
-// field is the field of the whole document.
+// field returns the field that describes the whole document.
 func (r Reader) field() Field {
 	f := Field{Is: Object, Fields: r.Fields}
 	if r.List {
@@ -95,7 +98,8 @@ func (r Reader) field() Field {
 	return f
 }
 
-// otherFormat returns a message about a text in the format of another cloud's configuration; empty for any other text.
+// otherFormat returns a message about a text in the format of another cloud's configuration. It is empty for any other
+// text.
 func (d *Document) otherFormat(text []byte) string {
 	first, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
 	first = bytes.TrimSpace(first)
@@ -107,16 +111,16 @@ func (d *Document) otherFormat(text []byte) string {
 	}
 	switch {
 	case d.Format != INI && LooksLikeINI(text):
-		return "this looks like INI, but has to be " + wanted
+		return "this looks like INI, but must be " + wanted
 	case d.Format == INI && isJSON:
-		return "this looks like JSON, but has to be " + wanted
+		return "this looks like JSON, but must be " + wanted
 	case (d.Format == INI || d.Format == JSON) && isYAML:
-		return "this looks like YAML, but has to be " + wanted
+		return "this looks like YAML, but must be " + wanted
 	}
 	return ""
 }
 
-// LooksLikeINI reports whether the first line with something in it is a section header or a key = value.
+// LooksLikeINI reports whether the first line that is neither blank nor a comment is a section header or a key = value.
 func LooksLikeINI(text []byte) bool {
 	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte(byteOrderMark))) {
 		line = bytes.TrimSpace(line)
@@ -132,12 +136,12 @@ func LooksLikeINI(text []byte) bool {
 	return false
 }
 
-// parseINI makes a mapping of sections. Sections of one name are one.
-func (d *Document) parseINI(text []byte) (*Node, []problem) {
-	sections, errs := gcfg.Parse(text)
-	var problems []problem
-	for _, e := range errs {
-		problems = append(problems, problem{e.Pos.Line, e.Pos.Column, e.Message + d.meant(e.Name)})
+// parseINI returns a mapping of sections. Sections with the same name are merged.
+func (d *Document) parseINI(text []byte) (*Node, []syntaxError) {
+	sections, parseErrs := gcfg.Parse(text)
+	var errs []syntaxError
+	for _, e := range parseErrs {
+		errs = append(errs, syntaxError{e.Pos.Line, e.Pos.Column, e.Message + d.suggestion(e.Name)})
 	}
 	root, found := NewMap(), map[[2]string]*Node{}
 	for _, s := range sections {
@@ -157,15 +161,18 @@ func (d *Document) parseINI(text []byte) (*Node, []problem) {
 			root.Entries = append(root.Entries, e)
 		}
 		for _, e := range s.Entries {
-			value := &Node{Kind: TextNode, Text: e.Value, Blank: e.Blank, Line: e.ValuePos.Line, Column: e.ValuePos.Column}
-			section.Entries = append(section.Entries, &Entry{Name: e.Name, Value: value, Line: e.Pos.Line, Column: e.Pos.Column})
+			value := &Node{Kind: TextNode, Text: e.Value, Blank: e.Blank, Line: e.ValuePos.Line,
+				Column: e.ValuePos.Column}
+			section.Entries = append(section.Entries, &Entry{Name: e.Name, Value: value, Line: e.Pos.Line,
+				Column: e.Pos.Column})
 		}
 	}
-	return root, problems
+	return root, errs
 }
 
-// meant returns what to add to a message about a text that cannot be a key, when it is close to a known one.
-func (d *Document) meant(text string) string {
+// suggestion returns the part of a message that suggests a known key for a text that cannot be a key. It is empty if no
+// known key is close.
+func (d *Document) suggestion(text string) string {
 	for _, section := range d.Fields {
 		if key := Nearest(text, readNames(section.Fields)); text != "" && key != "" {
 			return fmt.Sprintf("; did you mean %q?", key)
@@ -174,19 +181,21 @@ func (d *Document) meant(text string) string {
 	return ""
 }
 
-// Report adds a finding at a place.
+// Report adds a diagnostic at a position.
 func (d *Document) Report(line, column int, kind diagnostic.Kind, message string) {
-	d.Findings.Add(diagnostic.Diagnostic{Cause: d.Input, Key: d.DataKey, Line: line, Column: column, Kind: kind, Message: message})
+	d.Findings.Add(diagnostic.Diagnostic{Cause: d.Input, Key: d.DataKey, Line: line, Column: column, Kind: kind,
+		Message: message})
 }
 
-// ReportPair adds a finding about a name that another line explains.
+// ReportPair adds a diagnostic about an entry that refers to another line, such as the first of two duplicate keys.
 func (d *Document) ReportPair(at *Entry, seeLine int, kind diagnostic.Kind, message string) {
 	d.Findings.Add(diagnostic.Diagnostic{
-		Cause: d.Input, Key: d.DataKey, Line: at.Line, Column: at.Column, Kind: kind, Message: message, SeeLine: seeLine,
+		Cause: d.Input, Key: d.DataKey, Line: at.Line, Column: at.Column, Kind: kind, Message: message,
+		SeeLine: seeLine,
 	})
 }
 
-// ReportAt adds a finding about a value, or about the whole input where the value is nil.
+// ReportAt adds a diagnostic about a value, or about the whole input if the value is nil.
 func (d *Document) ReportAt(n *Node, kind diagnostic.Kind, message string) {
 	if n == nil {
 		n = &Node{}
@@ -199,10 +208,10 @@ func (d *Document) Reportf(n *Node, kind diagnostic.Kind, format string, args ..
 	d.ReportAt(n, kind, fmt.Sprintf(format, args...))
 }
 
-// Value returns the value at a path; nil when it is not set.
+// Value returns the value at a path, or nil if it is not set.
 func (d *Document) Value(path ...string) *Node { return d.Root.Get(path...) }
 
-// Text returns the text at a path; empty when it is not set.
+// Text returns the text at a path, or an empty string if it is not set.
 func (d *Document) Text(path ...string) string { return d.Root.String(path...) }
 
 // IsTrue reports whether the boolean at a path is set to true.
@@ -211,7 +220,7 @@ func (d *Document) IsTrue(path ...string) bool {
 	return n != nil && n.Kind == BoolNode && n.Text == "true"
 }
 
-// Set gives the path its value. It adds what is missing on the way.
+// Set sets the value at a path. It adds missing parents.
 func (d *Document) Set(value *Node, path ...string) {
 	n := d.Root
 	for _, name := range path[:len(path)-1] {
@@ -223,7 +232,7 @@ func (d *Document) Set(value *Node, path ...string) {
 	n.Set(path[len(path)-1], value)
 }
 
-// First returns the section of that name, which it adds before all others where there is none.
+// First returns the section with the name. It inserts a missing section before all others.
 func (d *Document) First(section string) *Node {
 	if d.Value(section) == nil {
 		d.Root.Entries = slices.Insert(d.Root.Entries, 0, &Entry{Name: section, Value: NewMap()})
@@ -231,7 +240,7 @@ func (d *Document) First(section string) *Node {
 	return d.Value(section)
 }
 
-// Section returns the section of that name, which it adds as the last one where there is none.
+// Section returns the section with the name. It appends a missing section.
 func (d *Document) Section(name string) *Node {
 	if d.Value(name) == nil {
 		d.Root.Set(name, NewMap())
@@ -239,7 +248,7 @@ func (d *Document) Section(name string) *Node {
 	return d.Value(name)
 }
 
-// Drop removes a path and returns the value that it had; nil when it was not set.
+// Drop removes a path and returns its former value, or nil if it was not set.
 func (d *Document) Drop(path ...string) *Node {
 	n := d.Value(path[:len(path)-1]...)
 	if n == nil {
@@ -264,8 +273,8 @@ func (d *Document) known(path ...string) Field {
 	return field
 }
 
-// Put gives the path its value and says why. Where the user wrote another value that is a finding of the kind, and Adapted where
-// the user wrote none. Nothing is reported where the value is the same.
+// Put sets the value at a path and reports the reason. The diagnostic has the given kind if the user set another value,
+// and is Adapted if the user set none. An unchanged value is not reported.
 func (d *Document) Put(value *Node, kind diagnostic.Kind, reason string, path ...string) {
 	was := d.Value(path...)
 	if was != nil && was.Kind == value.Kind && was.Text == value.Text && !isCollection(was) {
@@ -282,7 +291,7 @@ func (d *Document) Put(value *Node, kind diagnostic.Kind, reason string, path ..
 	d.Set(value, path...)
 }
 
-// Default gives the path its value where it is not set or empty.
+// Default sets the value at a path if it is unset or empty.
 func (d *Document) Default(value, reason string, path ...string) {
 	if was := d.Value(path...); was == nil || was.Text == "" && !isCollection(was) {
 		d.Put(NewText(value), diagnostic.Adapted, reason, path...)
@@ -301,8 +310,8 @@ func (d *Document) Shown(path ...string) string {
 	return Cut(strings.Join(path, "."))
 }
 
-// Contradicts reports a value that differs from a fact of Infrastructure, which field names, and reports whether it does. An
-// empty fact is unknown.
+// Contradicts adds a diagnostic if a value differs from a fact of Infrastructure, and reports whether it differs. The
+// field is the fact's path in Infrastructure. An empty fact is unknown and never differs.
 func (d *Document) Contradicts(name string, value *Node, field, fact string) bool {
 	if value == nil || value.Text == "" || fact == "" || value.Text == fact {
 		return false
@@ -311,7 +320,8 @@ func (d *Document) Contradicts(name string, value *Node, field, fact string) boo
 	if strings.HasPrefix(field, "status.") { // only the installer writes it
 		action = "correct it here"
 	}
-	d.ReportAt(value, diagnostic.Invalid, fmt.Sprintf("%s is %s, but %s of infrastructure.config.openshift.io/cluster is %s: %s",
-		name, Quoted(value.Text), field, Quoted(fact), action))
+	d.ReportAt(value, diagnostic.Invalid,
+		fmt.Sprintf("%s is %s, but %s of infrastructure.config.openshift.io/cluster is %s: %s",
+			name, Quoted(value.Text), field, Quoted(fact), action))
 	return true
 }

@@ -27,99 +27,189 @@ var treeFields = []Field{
 	{Name: "ratio", Is: Float},
 	{Name: "networks", Is: List, Of: &Field{}},
 	{Name: "labels", Is: Map, Of: &Field{}},
-	{Name: "server", Is: Object, Fields: []Field{{Name: "address", Required: "write its address"}, {Name: "verify", Is: Bool}}},
+	{Name: "server", Is: Object, Fields: []Field{{Name: "address", Required: "write its address"},
+		{Name: "verify", Is: Bool}}},
 	{Name: "zones", Is: Map, Of: &Field{Is: Object, Fields: []Field{{Name: "region"}}}},
 	{Name: "anything", Is: Any},
-	{Name: "volumes", Is: Bool, Legacy: "volumes are the matter of another driver"},
+	{Name: "volumes", Is: Bool, Legacy: "another driver manages volumes"},
 }
 
 func readTree(format Format, text string) (*Document, []string) {
-	var fs diagnostic.List
-	d := Reader{Format: format, Fields: treeFields, Input: diagnostic.CloudConfig, Empty: "write at least a name"}.Read([]byte(text), &fs)
+	var list diagnostic.List
+	reader := Reader{Format: format, Fields: treeFields, Input: diagnostic.CloudConfig, Empty: "write at least a name"}
+	d := reader.Read([]byte(text), &list)
 	var out []string
-	for _, f := range fs.Sorted() {
+	for _, f := range list.Sorted() {
 		out = append(out, fmt.Sprintf("%s %d:%d %s", f.Kind, f.Line, f.Column, f.Text()))
 	}
 	return d, out
 }
 
-func TestTreeFindings(t *testing.T) {
+func TestReadReportsMistakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		format Format
 		text   string
 		want   []string
 	}{
-		"nothing":                  {JSON, "", []string{"Invalid 0:0 it is empty: write at least a name"}},
-		"nothing but space":        {YAML, " \n", []string{"Invalid 0:0 it is empty: write at least a name"}},
-		"a comment only":           {YAML, "# a\n", []string{"Invalid 0:0 it is empty: write at least a name"}},
-		"null":                     {JSON, "null", []string{"Invalid 0:0 it is empty: write at least a name"}},
-		"a list":                   {YAML, "- a\n", []string{"Invalid 1:1 this has no keys with values: write at least a name"}},
-		"a word":                   {YAML, "hello\n", []string{"Invalid 1:1 this has no keys with values: write at least a name"}},
-		"INI for YAML":             {YAML, "; a\n[Global]\nregion = x\n", []string{"Invalid 1:1 this looks like INI, but has to be YAML"}},
-		"INI for JSON":             {JSON, "[Global]\nregion = x\n", []string{"Invalid 1:2 this looks like INI, but has to be JSON"}},
-		"YAML for JSON":            {JSON, "name:\n  a: b\n", []string{"Invalid 1:2 this looks like YAML, but has to be JSON"}},
-		"everything wrong at once": {YAML, "nmae: x\nserver: {adress: a, verify: ja}\nenabled: 1\nlabels: []\nother: 1\n", []string{"Invalid 0:0 there is no name: write the name of the cluster", "Typo 1:1 unknown key \"nmae\"; did you mean \"name\"?", "Invalid 2:9 server has no address: write its address", "Typo 2:10 unknown key \"adress\" in server; did you mean \"address\"?", "Invalid 2:29 server.verify is \"ja\", but wants true or false", "Invalid 3:10 enabled is 1, but wants true or false", "Invalid 4:9 labels is a list, but wants a mapping of keys to values", "Unknown 5:1 unknown key \"other\": the cloud-controller-manager ignores it; remove it or correct its name"}},
-		"a name at the wrong place": {YAML, "name: a\naddress: b\nserver: {address: a, color: red}\nzones: {a: {address: b}}\nregion: b\n", []string{
-			`Typo 2:1 unknown key "address"; it belongs in server`,
-			`Typo 3:22 unknown key "color" in server; it belongs at the top`,
-			`Typo 4:13 unknown key "address" in zones.a; it belongs in server`,
-			`Typo 5:1 unknown key "region"; it belongs in zones`}},
-		"an empty required text":       {JSON, `{"name": " "}`, []string{"Invalid 1:10 name is empty: write the name of the cluster"}},
-		"null is the same as missing":  {JSON, `{"name": null}`, []string{"Invalid 0:0 there is no name: write the name of the cluster"}},
-		"a value that is not listed":   {YAML, "name: a\ncolor: blue\n", []string{`Invalid 2:8 color is "blue", but wants red or green`}},
-		"a legacy name":                {YAML, "name: a\nvolumes: [x]\n", []string{"Legacy 2:1 volumes is dropped: volumes are the matter of another driver"}},
-		"quotes around a boolean":      {YAML, "name: a\nenabled: \"true\"\n", []string{`Invalid 2:10 enabled is "true", but wants true or false: remove the quotes`}},
-		"quotes around a number":       {JSON, `{"name":"a","count":"1"}`, []string{`Invalid 1:21 count is "1", but wants a whole number: remove the quotes`}},
-		"a fraction":                   {JSON, `{"name":"a","count":1.5}`, []string{"Invalid 1:21 count is 1.5, but wants a whole number"}},
-		"an exponent in JSON":          {JSON, `{"name":"a","count":1e3}`, []string{"Invalid 1:21 count is 1e3, but wants a whole number"}},
-		"a number too large":           {YAML, "name: a\nport: 65536\n", []string{"Invalid 2:7 port is 65536, but wants a whole number that is not negative of at most 16 bits"}},
-		"a negative number":            {YAML, "name: a\nport: -1\n", []string{"Invalid 2:7 port is -1, but wants a whole number that is not negative of at most 16 bits"}},
-		"a text for a list":            {YAML, "name: a\nnetworks: net1\n", []string{`Invalid 2:11 networks is "net1", but wants a list`}},
-		"a mapping in a list":          {YAML, "name: a\nnetworks:\n- x\n- {a: b}\n", []string{"Invalid 4:3 networks[1] is a mapping, but wants a string"}},
-		"an empty text for a boolean":  {YAML, "name: a\nenabled: ''\n", []string{`Invalid 2:10 enabled is empty, but wants true or false`}},
-		"a secret of the wrong type":   {YAML, "name: a\npassword: {s3cr3t: s3cr3t}\nsecretNumber: s3cr3t\n", []string{"Invalid 2:11 password is a mapping, but wants a string", "Invalid 3:15 secretNumber is a hidden value, but wants a whole number"}},
-		"a bare number for a text":     {JSON, `{"name": 1}`, []string{"Invalid 1:10 name is 1, but wants a string"}},
-		"a bare octal for a text":      {YAMLAsJSON, "name: 010\npassword: 0x10\n", []string{"Typo 1:7 name has no quotes, so the cloud-controller-manager reads it as \"8\": put it in quotes", "Typo 2:11 password has no quotes, so the cloud-controller-manager reads it as another string: put it in quotes"}},
-		"the same text twice":          {JSON, "{\"name\": \"a\",\n\"Name\": \"b\"}", []string{"Ambiguous 2:1 duplicate key \"name\": keep one (see line 1)"}},
-		"the same text in two cases":   {YAMLAsJSON, "name: a\nName: b\n", []string{"Ambiguous 2:1 duplicate key \"name\": keep one (see line 1)"}},
-		"another case where it counts": {YAML, "name: a\nName: b\n", []string{`Typo 2:1 unknown key "Name"; did you mean "name"?`}},
-		"the same mapping twice":       {YAML, "name: a\nlabels: {a: b}\nlabels: {c: d}\n", []string{"Ambiguous 3:1 duplicate key \"labels\": keep one (see line 2)"}},
-		"the same label twice":         {YAML, "name: a\nlabels:\n  a: b\n  a: c\n", []string{"Ambiguous 4:3 duplicate key \"a\" in labels: keep one (see line 3)"}},
-		"a tab in front":               {YAML, "name: a\nlabels:\n\ta: b\n", []string{"Invalid 3:2 this is not YAML: a tab in the indentation: indent with spaces"}},
-		"wrong indentation":            {YAML, "name: a\nlabels:\n   a: b\n  c: d\n", []string{"Invalid 4:3 this is not YAML: did not find expected key"}},
-		"open quotes":                  {YAML, "name: \"a\npassword: s3cr3t\n", []string{"Invalid 1:1 this is not YAML: found unexpected end of stream"}},
-		"a colon in a value":           {YAML, "name: a: b\n", []string{"Invalid 1:1 this is not YAML: mapping values are not allowed in this context"}},
-		"NUL":                          {YAML, "name: a\nü\x00: b\n", []string{"Invalid 2:2 there is a character here that is no text (U+0000): remove it, or save the text as UTF-8"}},
-		"a control character":          {YAML, "name: \x1b[1m\n", []string{"Invalid 1:7 there is a character here that is no text (U+001B): remove it, or save the text as UTF-8"}},
-		"Latin-1":                      {YAML, "name: M\xfcnchen\n", []string{"Invalid 1:8 there is a character here that is no text (U+FFFD): remove it, or save the text as UTF-8"}},
-		"a second document":            {YAML, "name: a\n---\nname: b\n", []string{"Typo 2:1 the document ends before this line, and the cloud-controller-manager ignores the rest: look for an extra bracket or a line ---"}},
-		"a bracket too many":           {YAMLAsJSON, "{\"name\": \"a\"}\n}\n", []string{"Typo 2:1 the document ends before this line, and the cloud-controller-manager ignores the rest: look for an extra bracket or a line ---"}},
-		"an anchor that is not there":  {YAML, "name: *s3cr3t\n", []string{"Invalid 1:1 this is not YAML: an alias, an anchor, a tag or a key does not fit here: put the value in quotes"}},
-		"a tag that does not fit":      {YAML, "name: a\ncount: !!int x\nlabels: !foo {}\n", []string{"Invalid 2:8 there is a tag here: remove it", "Invalid 3:9 there is a tag here: remove it"}},
-		"a number without an end":      {YAMLAsJSON, "name: a\nother: .inf\n", []string{"Invalid 1:1 this is not YAML: error converting YAML to JSON: json: unsupported value: +Inf"}},
-		"a key that is a list":         {YAML, "name: a\n[a]: b\n", []string{"Invalid 2:1 a key has to be a string of at most 1000 characters: a quote or a colon may be missing"}},
-		"a key without quotes":         {YAMLAsJSON, "name: a\nlabels: {yes: a, 010: b, 1: c, ~: d}\n", []string{"Invalid 2:10 this key is read as \"true\": put it in quotes", "Invalid 2:18 this key is read as \"8\": put it in quotes", "Invalid 2:32 a key has to be a string of at most 1000 characters: a quote or a colon may be missing"}},
-		"a merge over a name before":   {YAML, "name: a\nx: &x {color: red}\ncolor: green\n<<: *x\n", []string{"Unknown 2:1 unknown key \"x\": the cloud-controller-manager ignores it; remove it or correct its name", "Ambiguous 2:8 duplicate key \"color\": keep one (see line 3)"}},
-		"null beside a mapping":        {JSON, "{\"name\": \"a\",\n\"labels\": {\"a\": \"b\"},\n\"labels\": null}", []string{"Ambiguous 3:1 duplicate key \"labels\": keep one (see line 2)"}},
-		"a mapping beside null":        {YAMLAsJSON, "name: a\nlabels:\nLabels: {a: b}\n", []string{"Ambiguous 3:1 duplicate key \"labels\": keep one (see line 2)"}},
-		"null over a value":            {YAMLAsJSON, "name: a\ncolor: red\ncolor: null\n", []string{"Ambiguous 3:1 duplicate key \"color\": keep one (see line 2)"}},
-		"a byte order mark in JSON":    {JSON, "\ufeff{\"name\": \"a\"}", []string{"Invalid 1:1 there is a character here that is no text (U+FEFF): remove it, or save the text as UTF-8"}},
-		"a comment in JSON":            {JSON, "{\"name\": \"a\" // no\n}", []string{"Invalid 1:14 this is not JSON: unexpected character after object key:value pair"}},
-		"a comma too many":             {JSON, "{\n\"name\": \"a\",\n}", []string{"Invalid 3:1 this is not JSON: unexpected character looking for beginning of object key string"}},
-		"a comma missing":              {JSON, "{\n\"name\": \"a\"\n\"color\": \"red\"}", []string{"Invalid 3:1 this is not JSON: unexpected character after object key:value pair"}},
-		"a comma missing in a list":    {JSON, `{"networks": ["a" "b"]}`, []string{"Invalid 1:19 this is not JSON: unexpected character after array element"}},
-		"a colon missing":              {JSON, `{"name" "a"}`, []string{"Invalid 1:9 this is not JSON: unexpected character after object key"}},
-		"single quotes":                {JSON, "{'name': 'a'}", []string{"Invalid 1:2 this is not JSON: unexpected character looking for beginning of object key string"}},
-		"no quotes":                    {JSON, "{\"name\": s3cr3t}", []string{"Invalid 1:10 this is not JSON: unexpected character looking for beginning of value"}},
-		"a quote missing":              {JSON, "{\"name\": \"a,\n\"color\": \"red\"}", []string{"Invalid 1:13 this is not JSON: unexpected character in string literal"}},
-		"a wrong escape":               {JSON, `{"name": "C:\x"}`, []string{"Invalid 1:14 this is not JSON: unexpected character in string escape code"}},
-		"a bracket missing":            {JSON, "{\"name\": \"a\"\n", []string{"Invalid 2:1 this is not JSON: unexpected end of JSON input"}},
-		"JSON with more behind":        {JSON, "{\"name\": \"a\"}\n}", []string{"Invalid 2:1 this is not JSON: unexpected character after top-level value"}},
-		"NUL in JSON":                  {JSON, "{\"name\": \"a\"\x00}", []string{"Invalid 1:13 there is a character here that is no text (U+0000): remove it, or save the text as UTF-8"}},
-		"broken JSON as YAML":          {YAMLAsJSON, "{\n  \"name\": \"a\"\n  \"color\": \"red\"\n}\n", []string{"Invalid 3:3 this is not JSON: unexpected character after object key:value pair"}},
-		"columns count characters":     {JSON, "{\"labels\": {\"ü\": \"ö\", \"ä\": 1}, \"name\": \"é\"}", []string{"Invalid 1:28 labels.ä is 1, but wants a string"}},
-		"CRLF":                         {YAML, "name: a\r\nenabled: x\r\n", []string{`Invalid 2:10 enabled is "x", but wants true or false`}},
-		"a key without an end":         {JSON, `{"` + strings.Repeat("a", 1001) + `": 1}`, []string{"Invalid 1:2 a key has to be a string of at most 1000 characters: a quote or a colon may be missing"}},
+		"an empty text":   {JSON, "", []string{"Invalid 0:0 it is empty: write at least a name"}},
+		"only whitespace": {YAML, " \n", []string{"Invalid 0:0 it is empty: write at least a name"}},
+		"only a comment":  {YAML, "# a\n", []string{"Invalid 0:0 it is empty: write at least a name"}},
+		"null":            {JSON, "null", []string{"Invalid 0:0 it is empty: write at least a name"}},
+		"a list": {YAML, "- a\n",
+			[]string{"Invalid 1:1 this has no keys with values: write at least a name"}},
+		"a word": {YAML, "hello\n",
+			[]string{"Invalid 1:1 this has no keys with values: write at least a name"}},
+		"INI instead of YAML": {YAML, "; a\n[Global]\nregion = x\n",
+			[]string{"Invalid 1:1 this looks like INI, but must be YAML"}},
+		"INI instead of JSON": {JSON, "[Global]\nregion = x\n",
+			[]string{"Invalid 1:2 this looks like INI, but must be JSON"}},
+		"YAML instead of JSON": {JSON, "name:\n  a: b\n",
+			[]string{"Invalid 1:2 this looks like YAML, but must be JSON"}},
+		"everything wrong at once": {YAML,
+			"nmae: x\nserver: {adress: a, verify: ja}\nenabled: 1\nlabels: []\nother: 1\n", []string{
+				"Invalid 0:0 there is no name: write the name of the cluster",
+				"Typo 1:1 unknown key \"nmae\"; did you mean \"name\"?",
+				"Invalid 2:9 server has no address: write its address",
+				"Typo 2:10 unknown key \"adress\" in server; did you mean \"address\"?",
+				"Invalid 2:29 server.verify is \"ja\", but must be true or false",
+				"Invalid 3:10 enabled is 1, but must be true or false",
+				"Invalid 4:9 labels is a list, but must be a mapping of keys to values",
+				"Unknown 5:1 unknown key \"other\": the cloud-controller-manager ignores it; " +
+					"remove it or correct its name"}},
+		"a name in the wrong place": {YAML,
+			"name: a\naddress: b\nserver: {address: a, color: red}\nzones: {a: {address: b}}\nregion: b\n", []string{
+				`Typo 2:1 unknown key "address"; it belongs in server`,
+				`Typo 3:22 unknown key "color" in server; it belongs at the top level`,
+				`Typo 4:13 unknown key "address" in zones.a; it belongs in server`,
+				`Typo 5:1 unknown key "region"; it belongs in zones`}},
+		"an empty required string": {JSON, `{"name": " "}`,
+			[]string{"Invalid 1:10 name is empty: write the name of the cluster"}},
+		"null is the same as missing": {JSON, `{"name": null}`,
+			[]string{"Invalid 0:0 there is no name: write the name of the cluster"}},
+		"a value that is not allowed": {YAML, "name: a\ncolor: blue\n",
+			[]string{`Invalid 2:8 color is "blue", but must be red or green`}},
+		"a legacy name": {YAML, "name: a\nvolumes: [x]\n",
+			[]string{"Legacy 2:1 volumes is dropped: another driver manages volumes"}},
+		"quotes around a boolean": {YAML, "name: a\nenabled: \"true\"\n",
+			[]string{`Invalid 2:10 enabled is "true", but must be true or false: remove the quotes`}},
+		"quotes around a number": {JSON, `{"name":"a","count":"1"}`,
+			[]string{`Invalid 1:21 count is "1", but must be a whole number: remove the quotes`}},
+		"a fraction": {JSON, `{"name":"a","count":1.5}`,
+			[]string{"Invalid 1:21 count is 1.5, but must be a whole number"}},
+		"an exponent in JSON": {JSON, `{"name":"a","count":1e3}`,
+			[]string{"Invalid 1:21 count is 1e3, but must be a whole number"}},
+		"a number too large": {YAML, "name: a\nport: 65536\n",
+			[]string{"Invalid 2:7 port is 65536, but must be a whole number that is not negative of at most 16 bits"}},
+		"a negative number": {YAML, "name: a\nport: -1\n",
+			[]string{"Invalid 2:7 port is -1, but must be a whole number that is not negative of at most 16 bits"}},
+		"a string instead of a list": {YAML, "name: a\nnetworks: net1\n",
+			[]string{`Invalid 2:11 networks is "net1", but must be a list`}},
+		"a mapping in a list": {YAML, "name: a\nnetworks:\n- x\n- {a: b}\n",
+			[]string{"Invalid 4:3 networks[1] is a mapping, but must be a string"}},
+		"an empty string instead of a boolean": {YAML, "name: a\nenabled: ''\n",
+			[]string{`Invalid 2:10 enabled is empty, but must be true or false`}},
+		"a secret of the wrong type": {YAML,
+			"name: a\npassword: {s3cr3t: s3cr3t}\nsecretNumber: s3cr3t\n", []string{
+				"Invalid 2:11 password is a mapping, but must be a string",
+				"Invalid 3:15 secretNumber is a hidden value, but must be a whole number"}},
+		"a number instead of a string": {JSON, `{"name": 1}`,
+			[]string{"Invalid 1:10 name is 1, but must be a string"}},
+		"an unquoted octal number instead of a string": {YAMLAsJSON, "name: 010\npassword: 0x10\n",
+			[]string{"Typo 1:7 name has no quotes, so the cloud-controller-manager reads it as \"8\": put it in quotes",
+				"Typo 2:11 password has no quotes, so the cloud-controller-manager reads it as another " +
+					"string: put it in quotes"}},
+		"the same key twice": {JSON, "{\"name\": \"a\",\n\"Name\": \"b\"}",
+			[]string{"Ambiguous 2:1 duplicate key \"name\": keep one (see line 1)"}},
+		"the same key in two cases": {YAMLAsJSON, "name: a\nName: b\n",
+			[]string{"Ambiguous 2:1 duplicate key \"name\": keep one (see line 1)"}},
+		"another case if case matters": {YAML, "name: a\nName: b\n",
+			[]string{`Typo 2:1 unknown key "Name"; did you mean "name"?`}},
+		"the same mapping twice": {YAML, "name: a\nlabels: {a: b}\nlabels: {c: d}\n",
+			[]string{"Ambiguous 3:1 duplicate key \"labels\": keep one (see line 2)"}},
+		"the same label twice": {YAML, "name: a\nlabels:\n  a: b\n  a: c\n",
+			[]string{"Ambiguous 4:3 duplicate key \"a\" in labels: keep one (see line 3)"}},
+		"a tab in the indentation": {YAML, "name: a\nlabels:\n\ta: b\n",
+			[]string{"Invalid 3:2 this is not YAML: a tab in the indentation: indent with spaces"}},
+		"wrong indentation": {YAML, "name: a\nlabels:\n   a: b\n  c: d\n",
+			[]string{"Invalid 4:3 this is not YAML: did not find expected key"}},
+		"an unclosed quote": {YAML, "name: \"a\npassword: s3cr3t\n",
+			[]string{"Invalid 1:1 this is not YAML: found unexpected end of stream"}},
+		"a colon in a value": {YAML, "name: a: b\n",
+			[]string{"Invalid 1:1 this is not YAML: mapping values are not allowed in this context"}},
+		"a NUL character": {YAML, "name: a\nü\x00: b\n",
+			[]string{"Invalid 2:2 invalid character U+0000: remove it, or save the text as UTF-8"}},
+		"a control character": {YAML, "name: \x1b[1m\n",
+			[]string{"Invalid 1:7 invalid character U+001B: remove it, or save the text as UTF-8"}},
+		"Latin-1": {YAML, "name: M\xfcnchen\n",
+			[]string{"Invalid 1:8 invalid character U+FFFD: remove it, or save the text as UTF-8"}},
+		"a second document": {YAML, "name: a\n---\nname: b\n",
+			[]string{"Typo 2:1 the document ends before this line, and the cloud-controller-manager ignores the " +
+				"rest: look for an extra bracket or a line ---"}},
+		"an extra bracket": {YAMLAsJSON, "{\"name\": \"a\"}\n}\n",
+			[]string{"Typo 2:1 the document ends before this line, and the cloud-controller-manager ignores the " +
+				"rest: look for an extra bracket or a line ---"}},
+		"an unknown anchor": {YAML, "name: *s3cr3t\n",
+			[]string{"Invalid 1:1 this is not YAML: an alias, an anchor, a tag or a key does not fit here: " +
+				"put the value in quotes"}},
+		"tags": {YAML, "name: a\ncount: !!int x\nlabels: !foo {}\n",
+			[]string{"Invalid 2:8 YAML tags are not supported: remove the tag",
+				"Invalid 3:9 YAML tags are not supported: remove the tag"}},
+		"an infinite number": {YAMLAsJSON, "name: a\nother: .inf\n",
+			[]string{"Invalid 1:1 this is not YAML: error converting YAML to JSON: json: unsupported value: +Inf"}},
+		"a key that is a list": {YAML, "name: a\n[a]: b\n",
+			[]string{"Invalid 2:1 a key must be a string of at most 1000 characters: " +
+				"a quote or a colon may be missing"}},
+		"an unquoted key that is not a string": {YAMLAsJSON, "name: a\nlabels: {yes: a, 010: b, 1: c, ~: d}\n",
+			[]string{"Invalid 2:10 this key is read as \"true\": put it in quotes",
+				"Invalid 2:18 this key is read as \"8\": put it in quotes",
+				"Invalid 2:32 a key must be a string of at most 1000 characters: a quote or a colon may be missing"}},
+		"a merge key after a name": {YAML, "name: a\nx: &x {color: red}\ncolor: green\n<<: *x\n",
+			[]string{"Unknown 2:1 unknown key \"x\": the cloud-controller-manager ignores it; " +
+				"remove it or correct its name",
+				"Ambiguous 2:8 duplicate key \"color\": keep one (see line 3)"}},
+		"null after a mapping": {JSON,
+			"{\"name\": \"a\",\n\"labels\": {\"a\": \"b\"},\n\"labels\": null}", []string{
+				"Ambiguous 3:1 duplicate key \"labels\": keep one (see line 2)"}},
+		"a mapping after null": {YAMLAsJSON, "name: a\nlabels:\nLabels: {a: b}\n",
+			[]string{"Ambiguous 3:1 duplicate key \"labels\": keep one (see line 2)"}},
+		"null after a value": {YAMLAsJSON, "name: a\ncolor: red\ncolor: null\n",
+			[]string{"Ambiguous 3:1 duplicate key \"color\": keep one (see line 2)"}},
+		"a byte order mark in JSON": {JSON, "\ufeff{\"name\": \"a\"}",
+			[]string{"Invalid 1:1 invalid character U+FEFF: remove it, or save the text as UTF-8"}},
+		"a comment in JSON": {JSON, "{\"name\": \"a\" // no\n}",
+			[]string{"Invalid 1:14 this is not JSON: unexpected character after object key:value pair"}},
+		"an extra comma": {JSON, "{\n\"name\": \"a\",\n}",
+			[]string{"Invalid 3:1 this is not JSON: unexpected character looking for beginning of object key string"}},
+		"a missing comma": {JSON, "{\n\"name\": \"a\"\n\"color\": \"red\"}",
+			[]string{"Invalid 3:1 this is not JSON: unexpected character after object key:value pair"}},
+		"a missing comma in a list": {JSON, `{"networks": ["a" "b"]}`,
+			[]string{"Invalid 1:19 this is not JSON: unexpected character after array element"}},
+		"a missing colon": {JSON, `{"name" "a"}`,
+			[]string{"Invalid 1:9 this is not JSON: unexpected character after object key"}},
+		"single quotes": {JSON, "{'name': 'a'}",
+			[]string{"Invalid 1:2 this is not JSON: unexpected character looking for beginning of object key string"}},
+		"a value without quotes": {JSON, "{\"name\": s3cr3t}",
+			[]string{"Invalid 1:10 this is not JSON: unexpected character looking for beginning of value"}},
+		"a missing quote": {JSON, "{\"name\": \"a,\n\"color\": \"red\"}",
+			[]string{"Invalid 1:13 this is not JSON: unexpected character in string literal"}},
+		"an unknown escape": {JSON, `{"name": "C:\x"}`,
+			[]string{"Invalid 1:14 this is not JSON: unexpected character in string escape code"}},
+		"a missing bracket": {JSON, "{\"name\": \"a\"\n",
+			[]string{"Invalid 2:1 this is not JSON: unexpected end of JSON input"}},
+		"JSON followed by more text": {JSON, "{\"name\": \"a\"}\n}",
+			[]string{"Invalid 2:1 this is not JSON: unexpected character after top-level value"}},
+		"NUL in JSON": {JSON, "{\"name\": \"a\"\x00}",
+			[]string{"Invalid 1:13 invalid character U+0000: remove it, or save the text as UTF-8"}},
+		"broken JSON as YAML": {YAMLAsJSON, "{\n  \"name\": \"a\"\n  \"color\": \"red\"\n}\n",
+			[]string{"Invalid 3:3 this is not JSON: unexpected character after object key:value pair"}},
+		"columns count characters": {JSON,
+			"{\"labels\": {\"ü\": \"ö\", \"ä\": 1}, \"name\": \"é\"}", []string{
+				"Invalid 1:28 labels.ä is 1, but must be a string"}},
+		"CRLF": {YAML, "name: a\r\nenabled: x\r\n",
+			[]string{`Invalid 2:10 enabled is "x", but must be true or false`}},
+		"a key that is too long": {JSON, `{"` + strings.Repeat("a", 1001) + `": 1}`,
+			[]string{"Invalid 1:2 a key must be a string of at most 1000 characters: " +
+				"a quote or a colon may be missing"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got := readTree(c.format, c.text)
@@ -129,38 +219,54 @@ func TestTreeFindings(t *testing.T) {
 	}
 }
 
-func TestTreeTakesWhatTheProvidersTake(t *testing.T) {
+func TestReadAcceptsWhatTheProvidersAccept(t *testing.T) {
 	for name, c := range map[string]struct {
 		format Format
 		text   string
 		want   string
 	}{
-		"every type":                     {YAML, "name: a\nenabled: Yes\ncount: 0x10\nport: 010\nratio: 1.50\nnetworks: [a, '']\nlabels: {k: ~}\nanything: [1, {b: c}]\n", `{"name":"a","enabled":true,"count":16,"port":8,"ratio":1.5,"networks":["a",""],"labels":{"k":null},"anything":[1,{"b":"c"}]}`},
-		"a whole number as a fraction":   {YAML, "name: a\ncount: 1e3\n", `{"name":"a","count":1000}`},
-		"bare numbers for texts":         {YAML, "name: 0123\nnetworks: [1, 2.0, no]\n", `{"name":"0123","networks":["1","2.0","no"]}`},
-		"bare keys":                      {YAML, "name: a\nlabels: {yes: a, 010: b}\n", `{"name":"a","labels":{"yes":"a","010":"b"}}`},
-		"bare booleans for texts":        {YAMLAsJSON, "name: true\nnetworks: [-1]\n", `{"name":"true","networks":["-1"]}`},
-		"a date is a text":               {YAMLAsJSON, "name: 2001-01-01\n", `{"name":"2001-01-01"}`},
-		"anchors, aliases and merges":    {YAML, "name: &n a\npassword: *n\nlabels: &l {a: b, c: d}\nanything:\n  <<: *l\n  c: e\n", `{"name":"a","password":"a","labels":{"a":"b","c":"d"},"anything":{"a":"b","c":"e"}}`},
-		"a name behind a merge":          {YAML, "name: a\nlabels: &l {a: b, c: d}\nanything: 1\nserver:\n  <<: {address: x, verify: no}\n  address: y\n", `{"name":"a","labels":{"a":"b","c":"d"},"anything":1,"server":{"address":"y","verify":false}}`},
-		"null over a value in JSON":      {JSON, `{"name": "a", "name": null}`, `{"name":"a"}`},
-		"a merge of several":             {YAML, "name: a\nlabels:\n  <<: [{a: b}, {a: x, c: d}]\n", `{"name":"a","labels":{"a":"b","c":"d"}}`},
-		"names in any case":              {JSON, `{"NAME": "a", "Server": {"ADDRESS": "b"}}`, `{"name":"a","server":{"address":"b"}}`},
-		"a byte order mark in YAML":      {YAML, "\ufeffname: a\n", `{"name":"a"}`},
-		"CRLF in JSON":                   {JSON, "{\r\n\"name\": \"a\"\r\n}\r\n", `{"name":"a"}`},
-		"CRLF in YAML":                   {YAML, "name: a\r\ncolor: red\r\n", `{"name":"a","color":"red"}`},
-		"quotes and # in values":         {YAML, "name: 'it''s #1' # comment\npassword: \"a\\tb \\\" #\"\n", `{"name":"it's #1","password":"a\tb \" #"}`},
-		"a block text":                   {YAML, "name: |\n  a\n  b\n", `{"name":"a\nb\n"}`},
-		"JSON as YAML with a comma more": {YAMLAsJSON, "{\"name\": \"a\", # comment\n}", `{"name":"a"}`},
-		"tabs in JSON as YAML":           {YAMLAsJSON, "{\n\t\"name\": \"a\",\n\t\"enabled\": false\n}", `{"name":"a","enabled":false}`},
-		"null values of known names":     {JSON, `{"name": "a", "enabled": null, "server": null}`, `{"name":"a"}`},
-		"the last of two":                {JSON, `{"name": "a", "name": "b"}`, `{"name":"b"}`},
-		"unknown names are kept":         {JSON, `{"name": "a", "new": {"x": [null, 1.5, "y"]}}`, `{"name":"a","new":{"x":[null,1.5,"y"]}}`},
+		"every type": {YAML,
+			"name: a\nenabled: Yes\ncount: 0x10\nport: 010\nratio: 1.50\nnetworks: [a, '']\nlabels: {k: ~}\n" +
+				"anything: [1, {b: c}]\n",
+			`{"name":"a","enabled":true,"count":16,"port":8,"ratio":1.5,"networks":["a",""],"labels":{"k":null},` +
+				`"anything":[1,{"b":"c"}]}`},
+		"a whole number as a fraction": {YAML, "name: a\ncount: 1e3\n", `{"name":"a","count":1000}`},
+		"unquoted numbers as strings": {YAML, "name: 0123\nnetworks: [1, 2.0, no]\n",
+			`{"name":"0123","networks":["1","2.0","no"]}`},
+		"unquoted keys": {YAML, "name: a\nlabels: {yes: a, 010: b}\n",
+			`{"name":"a","labels":{"yes":"a","010":"b"}}`},
+		"unquoted booleans as strings": {YAMLAsJSON, "name: true\nnetworks: [-1]\n",
+			`{"name":"true","networks":["-1"]}`},
+		"an unquoted date as a string": {YAMLAsJSON, "name: 2001-01-01\n", `{"name":"2001-01-01"}`},
+		"anchors, aliases and merges": {YAML,
+			"name: &n a\npassword: *n\nlabels: &l {a: b, c: d}\nanything:\n  <<: *l\n  c: e\n",
+			`{"name":"a","password":"a","labels":{"a":"b","c":"d"},"anything":{"a":"b","c":"e"}}`},
+		"a name after a merge key": {YAML,
+			"name: a\nlabels: &l {a: b, c: d}\nanything: 1\nserver:\n  <<: {address: x, verify: no}\n  address: y\n",
+			`{"name":"a","labels":{"a":"b","c":"d"},"anything":1,"server":{"address":"y","verify":false}}`},
+		"null after a value in JSON": {JSON, `{"name": "a", "name": null}`, `{"name":"a"}`},
+		"a merge key with several mappings": {YAML, "name: a\nlabels:\n  <<: [{a: b}, {a: x, c: d}]\n",
+			`{"name":"a","labels":{"a":"b","c":"d"}}`},
+		"names in any case": {JSON, `{"NAME": "a", "Server": {"ADDRESS": "b"}}`,
+			`{"name":"a","server":{"address":"b"}}`},
+		"a byte order mark in YAML": {YAML, "\ufeffname: a\n", `{"name":"a"}`},
+		"CRLF in JSON":              {JSON, "{\r\n\"name\": \"a\"\r\n}\r\n", `{"name":"a"}`},
+		"CRLF in YAML":              {YAML, "name: a\r\ncolor: red\r\n", `{"name":"a","color":"red"}`},
+		"quotes and # in values": {YAML, "name: 'it''s #1' # comment\npassword: \"a\\tb \\\" #\"\n",
+			`{"name":"it's #1","password":"a\tb \" #"}`},
+		"a block string":                   {YAML, "name: |\n  a\n  b\n", `{"name":"a\nb\n"}`},
+		"JSON as YAML with an extra comma": {YAMLAsJSON, "{\"name\": \"a\", # comment\n}", `{"name":"a"}`},
+		"tabs in JSON as YAML": {YAMLAsJSON, "{\n\t\"name\": \"a\",\n\t\"enabled\": false\n}",
+			`{"name":"a","enabled":false}`},
+		"null values of known names": {JSON, `{"name": "a", "enabled": null, "server": null}`, `{"name":"a"}`},
+		"the last of two values":     {JSON, `{"name": "a", "name": "b"}`, `{"name":"b"}`},
+		"unknown names": {JSON, `{"name": "a", "new": {"x": [null, 1.5, "y"]}}`,
+			`{"name":"a","new":{"x":[null,1.5,"y"]}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, got := readTree(c.format, c.text)
-			for _, finding := range got {
-				require.NotContains(t, finding, "Invalid")
+			for _, line := range got {
+				require.NotContains(t, line, "Invalid")
 			}
 			require.JSONEq(t, c.want, string(EncodeJSON(d.Root)))
 			requireSameMeaning(t, d)
@@ -168,7 +274,8 @@ func TestTreeTakesWhatTheProvidersTake(t *testing.T) {
 	}
 }
 
-// requireSameMeaning proves that every reader takes what we write the same way, and that reading it again changes nothing.
+// requireSameMeaning checks that every reader interprets the written text in the same way, and that reading it again
+// changes nothing.
 func requireSameMeaning(t *testing.T, d *Document) {
 	t.Helper()
 	var asJSON, asJSONByYAML, asYAML any
@@ -183,33 +290,43 @@ func requireSameMeaning(t *testing.T, d *Document) {
 	}
 }
 
-func TestTreeIsSafeFromSmallTextsThatCostMuch(t *testing.T) {
+func TestReadLimitsTheCostOfHostileTexts(t *testing.T) {
 	bomb := "name: a\nx0: &x0 [1,1,1,1,1,1,1,1,1,1]\n"
 	for i := 1; i < 10; i++ {
-		bomb += fmt.Sprintf("x%d: &x%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*x%d,", i-1), 10), ","))
+		bomb += fmt.Sprintf("x%d: &x%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*x%d,", i-1), 10),
+			","))
 	}
 	for name, c := range map[string]struct {
 		format Format
 		text   string
 		want   string
 	}{
-		"aliases of aliases":         {YAML, bomb, "Invalid 1:1 this is not YAML: document contains excessive aliasing"},
-		"an alias of itself":         {YAML, "name: a\nx: &x [*x]\n", "Invalid 1:1 this is not YAML: an alias, an anchor, a tag or a key does not fit here: put the value in quotes"},
-		"very many of them":          {JSON, `{"x": ` + strings.Repeat("[", 500_000), "Invalid 1:10006 this is not JSON: unexpected character exceeded max depth"},
-		"very many of them in YAML":  {YAML, "x: " + strings.Repeat("[", 100_000), "Invalid 1:1 this is not YAML: exceeded max depth of 10000"},
-		"a mebibyte of bad lines":    {YAML, "name: a\n" + strings.Repeat("\"\n", 1<<19), "Invalid 2:1 this is not YAML: an alias, an anchor, a tag or a key does not fit here: put the value in quotes"},
-		"a mebibyte without a break": {JSON, `{"name": "` + strings.Repeat("a", 1<<20), "Invalid 1:1048587 this is not JSON: unexpected end of JSON input"},
+		"aliases of aliases": {YAML, bomb,
+			"Invalid 1:1 this is not YAML: document contains excessive aliasing"},
+		"an alias of itself": {YAML, "name: a\nx: &x [*x]\n",
+			"Invalid 1:1 this is not YAML: an alias, an anchor, a tag or a key does not fit here: " +
+				"put the value in quotes"},
+		"deep nesting in JSON": {JSON, `{"x": ` + strings.Repeat("[", 500_000),
+			"Invalid 1:10006 this is not JSON: unexpected character exceeded max depth"},
+		"deep nesting in YAML": {YAML, "x: " + strings.Repeat("[", 100_000),
+			"Invalid 1:1 this is not YAML: exceeded max depth of 10000"},
+		"a mebibyte of bad lines": {YAML, "name: a\n" + strings.Repeat("\"\n", 1<<19),
+			"Invalid 2:1 this is not YAML: an alias, an anchor, a tag or a key does not fit here: " +
+				"put the value in quotes"},
+		"a mebibyte without a line break": {JSON, `{"name": "` + strings.Repeat("a", 1<<20),
+			"Invalid 1:1048587 this is not JSON: unexpected end of JSON input"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
 			_, got := readTree(c.format, c.text)
 			require.Equal(t, []string{c.want}, got)
-			require.Less(t, time.Since(start), 20*time.Second) // a fraction of a second; anything quadratic would take minutes
+			require.Less(t, time.Since(start),
+				20*time.Second) // takes a fraction of a second; a quadratic algorithm would take minutes
 		})
 	}
 }
 
-func TestAMebibyteOfValuesIsRead(t *testing.T) {
+func TestReadHandlesAMebibyteOfValues(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("{\"name\": \"a\"")
 	for i := 0; b.Len() < 1<<20; i++ {
@@ -219,11 +336,13 @@ func TestAMebibyteOfValuesIsRead(t *testing.T) {
 	for _, format := range []Format{JSON, YAML, YAMLAsJSON} {
 		_, got := readTree(format, b.String())
 		require.Len(t, got, 100)
-		require.Equal(t, `Unknown 2:1 unknown key "key0": the cloud-controller-manager ignores it; remove it or correct its name`, got[0])
+		require.Equal(t, `Unknown 2:1 unknown key "key0": the cloud-controller-manager ignores it; `+
+			`remove it or correct its name`,
+			got[0])
 	}
 }
 
-func TestTreeValuesAreSetAndDropped(t *testing.T) {
+func TestValuesAreSetAndDropped(t *testing.T) {
 	d, got := readTree(YAML, "name: a\nserver: {address: b}\nlabels: {a: b}\n")
 	require.Empty(t, got)
 	d.Set(NewText("c"), "server", "address")
@@ -272,14 +391,18 @@ anything: {}
 	requireSameMeaning(t, d)
 }
 
-// TestPlainWordsMeanTheSameToTheProviders compares with the library that sigs.k8s.io/yaml reads YAML 1.1 with.
-func TestPlainWordsMeanTheSameToTheProviders(t *testing.T) {
-	for _, word := range []string{"a", "y", "Y", "yes", "Yes", "YES", "yEs", "on", "Off", "n", "NO", "true", "TRUE", "tRUE", "null", "Null", "~", "NULL",
-		"0", "1", "-1", "+1", "010", "0o10", "08", "0x1f", "-0x1f", "0b11", "-0b11", "1_000", "1.5", ".5", "1.", "1e3", "+1.5e-3", "1_0.5", "1e", "+", ".", "..",
-		"0x", "12:30:45", "2001-01-01", "1.2.3", "18446744073709551615", "18446744073709551616", "-9223372036854775809", "9223372036854775808", "_1", "1__0", "0_7", "-.5", "+.5", "1e400"} {
+// TestUnquotedWordsHaveTheSameTypeForTheProviders compares with the library with which sigs.k8s.io/yaml reads YAML 1.1.
+func TestUnquotedWordsHaveTheSameTypeForTheProviders(t *testing.T) {
+	for _, word := range []string{"a", "y", "Y", "yes", "Yes", "YES", "yEs", "on", "Off", "n", "NO", "true", "TRUE",
+		"tRUE", "null", "Null", "~", "NULL",
+		"0", "1", "-1", "+1", "010", "0o10", "08", "0x1f", "-0x1f", "0b11", "-0b11", "1_000", "1.5", ".5", "1.", "1e3",
+		"+1.5e-3", "1_0.5", "1e", "+", ".", "..",
+		"0x", "12:30:45", "2001-01-01", "1.2.3", "18446744073709551615", "18446744073709551616",
+		"-9223372036854775809", "9223372036854775808", "_1", "1__0", "0_7", "-.5", "+.5", "1e400"} {
 		t.Run(word, func(t *testing.T) {
 			var want map[string]any
-			err := sigsyaml.Unmarshal([]byte("a: "+word+"\n"), &want, func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d })
+			err := sigsyaml.Unmarshal([]byte("a: "+word+"\n"), &want,
+				func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d })
 			require.NoError(t, err)
 			kind, text := plainKind(word)
 			switch value := want["a"].(type) {
@@ -322,26 +445,31 @@ func TestAnAmbiguousKeyHasTheValueThatTheLibraryDecodes(t *testing.T) {
 		format Format
 		text   string
 	}{
-		"a text twice":                      {JSON, `{"name": "a", "name": "b"}`},
-		"a text in two cases":               {JSON, `{"Name": "b", "name": "a"}`},
-		"a text in two cases, as YAML":      {YAMLAsJSON, "name: a\nName: b\n"},
-		"a text in two cases the other way": {YAMLAsJSON, "Name: b\nname: a\n"},
-		"null after a text in JSON":         {JSON, `{"name": "a", "color": "red", "color": null}`},
-		"null after a text in YAML":         {YAML, "name: a\ncolor: red\ncolor: null\n"},
-		"null after a mapping in JSON":      {JSON, `{"name": "a", "labels": {"a": "b"}, "labels": null}`},
-		"null before a mapping in JSON":     {JSON, `{"name": "a", "labels": null, "Labels": {"a": "b"}}`},
-		"null beside a mapping as JSON":     {YAMLAsJSON, "name: a\nlabels: {a: b}\nLabels:\n"},
-		"two mappings in JSON":              {JSON, `{"name": "a", "server": {"address": "x"}, "Server": {"verify": true}}`},
-		"two mappings in YAML":              {YAML, "name: a\nserver: {address: x, verify: true}\nserver: {address: y}\n"},
-		"two lists in JSON":                 {JSON, `{"name": "a", "networks": ["x", "y"], "networks": ["z"]}`},
-		"two lists in YAML":                 {YAML, "name: a\nnetworks: [x, y]\nnetworks: [z]\n"},
-		"a label twice":                     {YAML, "name: a\nlabels: {b: c, b: d}\n"},
-		"a name before a merge key":         {YAML, "x: &x {color: red, count: 1}\nname: a\ncolor: green\n<<: *x\n"},
-		"numbers and booleans":              {YAMLAsJSON, "name: a\ncount: 1\ncount: 010\nenabled: no\nenabled: yes\n"},
+		"a string twice":                         {JSON, `{"name": "a", "name": "b"}`},
+		"a string in two cases":                  {JSON, `{"Name": "b", "name": "a"}`},
+		"a string in two cases, as YAML":         {YAMLAsJSON, "name: a\nName: b\n"},
+		"a string in two cases in reverse order": {YAMLAsJSON, "Name: b\nname: a\n"},
+		"null after a string in JSON":            {JSON, `{"name": "a", "color": "red", "color": null}`},
+		"null after a string in YAML":            {YAML, "name: a\ncolor: red\ncolor: null\n"},
+		"null after a mapping in JSON":           {JSON, `{"name": "a", "labels": {"a": "b"}, "labels": null}`},
+		"null before a mapping in JSON":          {JSON, `{"name": "a", "labels": null, "Labels": {"a": "b"}}`},
+		"null after a mapping as JSON":           {YAMLAsJSON, "name: a\nlabels: {a: b}\nLabels:\n"},
+		"two mappings in JSON": {JSON,
+			`{"name": "a", "server": {"address": "x"}, "Server": {"verify": true}}`},
+		"two mappings in YAML": {YAML,
+			"name: a\nserver: {address: x, verify: true}\nserver: {address: y}\n"},
+		"two lists in JSON": {JSON, `{"name": "a", "networks": ["x", "y"], "networks": ["z"]}`},
+		"two lists in YAML": {YAML, "name: a\nnetworks: [x, y]\nnetworks: [z]\n"},
+		"a label twice":     {YAML, "name: a\nlabels: {b: c, b: d}\n"},
+		"a name before a merge key": {YAML,
+			"x: &x {color: red, count: 1}\nname: a\ncolor: green\n<<: *x\n"},
+		"numbers and booleans": {YAMLAsJSON,
+			"name: a\ncount: 1\ncount: 010\nenabled: no\nenabled: yes\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, got := readTree(c.format, c.text)
-			require.True(t, slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, "Ambiguous ") }), "%s", got)
+			require.True(t, slices.ContainsFunc(got,
+				func(line string) bool { return strings.HasPrefix(line, "Ambiguous ") }), "%s", got)
 			var theirs, ours config
 			require.NoError(t, decode[c.format]([]byte(c.text), &theirs))
 			require.NoError(t, json.Unmarshal(EncodeJSON(d.Root), &ours))
@@ -350,7 +478,7 @@ func TestAnAmbiguousKeyHasTheValueThatTheLibraryDecodes(t *testing.T) {
 	}
 }
 
-func TestAnAmbiguousZeroValueIsKeptWhereTheProviderHasAPointer(t *testing.T) {
+func TestAnAmbiguousZeroValueIsKeptIfTheProviderHasAPointer(t *testing.T) {
 	fields := []Field{{Name: "exclude", Is: Bool, Pointer: true}}
 	for text, want := range map[string]string{
 		`{"exclude": true, "exclude": false}`: `{"exclude":false}`,
@@ -358,9 +486,9 @@ func TestAnAmbiguousZeroValueIsKeptWhereTheProviderHasAPointer(t *testing.T) {
 		`{"exclude": true, "exclude": null}`:  `{}`,
 	} {
 		for _, format := range []Format{JSON, YAMLAsJSON} {
-			var fs diagnostic.List
-			d := Reader{Format: format, Fields: fields, Input: diagnostic.CloudConfig}.Read([]byte(text), &fs)
-			require.True(t, fs.Has(diagnostic.Ambiguous))
+			var list diagnostic.List
+			d := Reader{Format: format, Fields: fields, Input: diagnostic.CloudConfig}.Read([]byte(text), &list)
+			require.True(t, list.Has(diagnostic.Ambiguous))
 			require.JSONEq(t, want, string(d.Encode()))
 		}
 	}
@@ -388,7 +516,7 @@ func TestEveryValueOfADuplicateKeyIsChecked(t *testing.T) {
 }
 
 // The provider's library sets numbers and words with fmt.Sscanf.
-func TestAValueOfAnINIFileIsWhatTheProvidersLibraryScans(t *testing.T) {
+func TestAnINIValueIsWhatTheProvidersLibraryScans(t *testing.T) {
 	fields := []Field{{Name: "Global", Is: Object, Fields: []Field{
 		{Name: "int", Is: Int},
 		{Name: "short", Is: Int, Bits: 32},
@@ -400,22 +528,23 @@ func TestAValueOfAnINIFileIsWhatTheProvidersLibraryScans(t *testing.T) {
 		"int = 0x1F":         "31",
 		"int = +1":           "1",
 		"int = 010":          "10",
-		"int = 1_0":          "Invalid 2:7 int is \"1_0\", but wants a whole number",
-		"int = 1.0":          "Invalid 2:7 int is \"1.0\", but wants a whole number",
+		"int = 1_0":          "Invalid 2:7 int is \"1_0\", but must be a whole number",
+		"int = 1.0":          "Invalid 2:7 int is \"1.0\", but must be a whole number",
 		"short = 2147483647": "2147483647",
-		"short = 2147483648": "Invalid 2:9 short is \"2147483648\", but wants a whole number of at most 32 bits",
+		"short = 2147483648": "Invalid 2:9 short is \"2147483648\", but must be a whole number of at most 32 bits",
 		"uint = 1":           "1",
-		"uint = +1":          "Invalid 2:8 uint is \"+1\", but wants a whole number that is not negative",
-		"uint = -1":          "Invalid 2:8 uint is \"-1\", but wants a whole number that is not negative",
+		"uint = +1":          "Invalid 2:8 uint is \"+1\", but must be a whole number that is not negative",
+		"uint = -1":          "Invalid 2:8 uint is \"-1\", but must be a whole number that is not negative",
 		"word = \" one\"":    "one",
-		"word = \"one two\"": "Invalid 2:8 word is \"one two\", but wants one word",
-		"word = \"one\\n\"":  "Invalid 2:8 word is a hidden value, but wants one word",
+		"word = \"one two\"": "Invalid 2:8 word is \"one two\", but must be one word",
+		"word = \"one\\n\"":  "Invalid 2:8 word is a hidden value, but must be one word",
 	} {
 		t.Run(line, func(t *testing.T) {
-			var fs diagnostic.List
-			d := Reader{Format: INI, Fields: fields, Input: diagnostic.CloudConfig}.Read([]byte("[Global]\n"+line+"\n"), &fs)
-			if findings := fs.Sorted(); len(findings) > 0 {
-				f := findings[0]
+			var list diagnostic.List
+			d := Reader{Format: INI, Fields: fields, Input: diagnostic.CloudConfig}.Read([]byte("[Global]\n"+line+"\n"),
+				&list)
+			if sorted := list.Sorted(); len(sorted) > 0 {
+				f := sorted[0]
 				require.Equal(t, want, fmt.Sprintf("%s %d:%d %s", f.Kind, f.Line, f.Column, f.Text()))
 				return
 			}

@@ -14,7 +14,7 @@ import (
 func EncodeJSON(n *Node) []byte {
 	var compact, out bytes.Buffer
 	writeJSON(&compact, n)
-	// What was written is valid, so that there is no error.
+	// writeJSON writes valid JSON, so Indent cannot fail.
 	_ = json.Indent(&out, compact.Bytes(), "", "  ")
 	out.WriteByte('\n')
 	return out.Bytes()
@@ -51,21 +51,21 @@ func writeJSON(b *bytes.Buffer, n *Node) {
 	}
 }
 
-// quote returns the string as JSON, with <, > and & as they are.
+// quote returns the string as JSON without escaping <, > and &.
 func quote(text string) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a string has no error
+	_ = encoder.Encode(text) // encoding a string cannot fail
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// EncodeYAML returns the value as YAML that every version reads in the same way.
+// EncodeYAML returns the value as YAML that YAML 1.1 and YAML 1.2 readers interpret in the same way.
 func EncodeYAML(n *Node) []byte {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
 	encoder.SetIndent(2)
-	_ = encoder.Encode(yamlNode(n)) // nodes that we made have no error
+	_ = encoder.Encode(yamlNode(n)) // encoding our own nodes cannot fail
 	_ = encoder.Close()
 	return b.Bytes()
 }
@@ -93,7 +93,7 @@ func yamlNode(n *Node) *yaml.Node {
 	}
 }
 
-// bareWord matches strings that need no quotes, unless they are words of YAML.
+// bareWord matches strings that need no quotes, unless YAML gives them a meaning, as it does to "yes" and "null".
 var bareWord = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_./-]*$`)
 
 func yamlText(text string) *yaml.Node {
@@ -114,13 +114,14 @@ func EncodeINI(root *Node) []byte {
 			if key.Value.written != "" {
 				value = key.Value.written
 			}
-			sections[i].Entries = append(sections[i].Entries, gcfg.Entry{Name: key.Name, Value: value, Blank: key.Value.Blank})
+			sections[i].Entries = append(sections[i].Entries, gcfg.Entry{Name: key.Name, Value: value,
+				Blank: key.Value.Blank})
 		}
 	}
 	return gcfg.Format(sections)
 }
 
-// Encode returns the document in its own format; JSON where that is YAMLAsJSON.
+// Encode returns the document in its own format, or as JSON if the format is YAMLAsJSON.
 func (d *Document) Encode() []byte {
 	switch d.Format {
 	case INI:

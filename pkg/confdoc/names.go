@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// shownLength is how many characters of a name or value a message shows at most.
-const shownLength = 100
+// maxShown is the maximum number of characters of a name or value in a message.
+const maxShown = 100
 
-// Quoted is a name or value as messages show it. A password in a URL is not shown.
+// Quoted returns a name or value in quotes, as messages show it. It hides the password of a URL.
 func Quoted(text string) string {
 	if strings.Contains(text, "@") && strings.Contains(text, "//") {
 		u, err := url.Parse(text)
@@ -24,16 +24,17 @@ func Quoted(text string) string {
 	return strconv.Quote(Cut(text))
 }
 
-// Cut keeps a message short.
+// Cut truncates a text to the length that messages show.
 func Cut(text string) string {
-	if r := []rune(text); len(r) > shownLength {
-		return string(r[:shownLength]) + "…"
+	if r := []rune(text); len(r) > maxShown {
+		return string(r[:maxShown]) + "…"
 	}
 	return text
 }
 
-// Nearest is the known name that was probably meant by an unknown one; empty when none is close. Two characters may be
-// wrong, missing, too many or swapped, but no more than a third of the name. Of equally close names the first one counts.
+// Nearest returns the known name that an unknown name probably stands for, or an empty string if none is close. Up to
+// two characters, but no more than a third of the name, may be wrong, missing, extra or swapped. Of equally close names
+// it returns the first one.
 func Nearest(name string, known []string) string {
 	unknown := []rune(name)
 	best, bestDistance := "", 3
@@ -50,8 +51,9 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// editDistance counts the insertions, deletions, substitutions and swaps of neighbours that turn a into b, where no part
-// is changed twice ("optimal string alignment"). Upper and lower case of ASCII count as equal, as "_" and "-" do.
+// editDistance returns the number of insertions, deletions, substitutions and swaps of neighbors that turn a into b,
+// where no part is changed twice ("optimal string alignment"). ASCII upper and lower case count as equal, as do "_" and
+// "-".
 func editDistance(a, b []rune) int {
 	older, previous, current := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range previous {
@@ -102,7 +104,7 @@ func JoinFew(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Position turns a byte offset into a 1-based line and column; the column counts characters.
+// Position converts a byte offset to a 1-based line and column. The column counts characters.
 func Position(data []byte, offset int) (line, column int) {
 	before := data[:offset]
 	line = bytes.Count(before, []byte("\n")) + 1

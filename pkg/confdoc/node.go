@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// NodeKind is what a value is.
+// NodeKind is the type of a value.
 type NodeKind int
 
 const (
@@ -21,15 +21,15 @@ const (
 // Node is one value of a document in any format. An INI document is a mapping of sections.
 type Node struct {
 	Kind NodeKind
-	// Text is a string without its quotes, or a boolean or number in its usual form.
+	// Text is a string without its quotes, or a boolean or number in canonical form.
 	Text string
-	// written is a boolean or number as the document has it.
+	// written is a boolean or number as it is written in the document.
 	written string
-	// Blank says that the key stands alone, without an equals sign, as INI allows.
+	// Blank means that the key has no equals sign, which INI allows.
 	Blank   bool
 	Items   []*Node
 	Entries []*Entry
-	// Line and Column are 1-based and count characters; both are 0 for what does not come from the document.
+	// Line and Column are 1-based and count characters. Both are 0 for a value that does not come from the document.
 	Line, Column int
 }
 
@@ -40,28 +40,28 @@ type Entry struct {
 	Sub          string
 	Value        *Node
 	Line, Column int
-	// Written is the entry as messages name it; empty where its path says enough.
+	// Written is the entry as messages name it, empty if its path says enough.
 	Written string
-	// merged says that a merge key of YAML brought it in.
+	// merged means that the entry comes from a YAML merge key.
 	merged bool
 }
 
-// NewText returns a string that does not come from a document.
+// NewText returns a string node that does not come from a document.
 func NewText(text string) *Node { return &Node{Kind: TextNode, Text: text} }
 
-// NewBool returns a boolean.
+// NewBool returns a boolean node.
 func NewBool(value bool) *Node { return &Node{Kind: BoolNode, Text: fmt.Sprint(value)} }
 
-// NewInt returns a whole number.
+// NewInt returns an integer node.
 func NewInt(value int) *Node { return &Node{Kind: IntNode, Text: fmt.Sprint(value)} }
 
-// NewList returns a list.
+// NewList returns a list node.
 func NewList(items ...*Node) *Node { return &Node{Kind: ListNode, Items: items} }
 
-// NewMap returns an empty mapping.
+// NewMap returns an empty mapping node.
 func NewMap() *Node { return &Node{Kind: MapNode} }
 
-// Entry returns the first entry of that name, and in INI without a second one; nil when there is none.
+// Entry returns the first entry with the name and without an INI subsection, or nil if there is none.
 func (n *Node) Entry(name string) *Entry {
 	if n == nil {
 		return nil
@@ -74,7 +74,7 @@ func (n *Node) Entry(name string) *Entry {
 	return nil
 }
 
-// Get returns the value at a path of names; nil when there is none.
+// Get returns the value at a path of names, or nil if there is none.
 func (n *Node) Get(path ...string) *Node {
 	for _, name := range path {
 		e := n.Entry(name)
@@ -86,7 +86,7 @@ func (n *Node) Get(path ...string) *Node {
 	return n
 }
 
-// String returns the text of the value at a path of names; empty when there is none.
+// String returns the text of the value at a path of names, or an empty string if there is none.
 func (n *Node) String(path ...string) string {
 	if value := n.Get(path...); value != nil {
 		return value.Text
@@ -94,7 +94,7 @@ func (n *Node) String(path ...string) string {
 	return ""
 }
 
-// Set gives the name its value: in its place where it is set, otherwise as the last one.
+// Set sets the value of a name. It replaces the value of an existing entry or appends an entry.
 func (n *Node) Set(name string, value *Node) {
 	if e := n.Entry(name); e != nil {
 		e.Value = value
@@ -103,7 +103,7 @@ func (n *Node) Set(name string, value *Node) {
 	n.Entries = append(n.Entries, &Entry{Name: name, Value: value})
 }
 
-// Drop removes all entries of a name and returns them.
+// Drop removes all entries with the name and returns them.
 func (n *Node) Drop(name string) []*Entry {
 	var dropped []*Entry
 	n.Entries = slices.DeleteFunc(n.Entries, func(e *Entry) bool {

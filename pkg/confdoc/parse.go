@@ -21,10 +21,11 @@ import (
 
 const byteOrderMark = "\ufeff"
 
-// longestName is how long a key can be: YAML readers reject one beyond 1024 characters, and we add quotes.
-const longestName = 1000
+// maxKeyLength is the maximum length of a key in bytes. YAML readers reject a key of more than 1024 characters, and
+// quotes are added.
+const maxKeyLength = 1000
 
-// decode reads a text with the provider's library.
+// decode decodes a text with the provider's library.
 func (f Format) decode(text []byte, into any) error {
 	switch f {
 	case YAML:
@@ -38,58 +39,60 @@ func (f Format) decode(text []byte, into any) error {
 	}
 }
 
-// problem is a reason for which a text cannot be read.
-type problem struct {
+// syntaxError is a reason why a text cannot be read.
+type syntaxError struct {
 	line, column int
 	message      string
 }
 
-// parse returns the text as nodes, or why it cannot be read. JSON is YAML here.
-func (f Format) parse(text []byte) (*Node, []problem) {
+// parse returns the text as nodes, or the errors because of which it cannot be read. JSON is parsed as YAML, after a
+// check that it is valid JSON.
+func (f Format) parse(text []byte) (*Node, []syntaxError) {
 	if p := unprintable(text, f); p != nil {
-		return nil, []problem{*p}
+		return nil, []syntaxError{*p}
 	}
 	isJSON := bytes.HasPrefix(bytes.TrimSpace(text), []byte("{"))
-	if p := jsonProblem(text); p != nil && f == JSON {
-		return nil, []problem{*p}
+	if p := jsonError(text); p != nil && f == JSON {
+		return nil, []syntaxError{*p}
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
-		if p := jsonProblem(text); p != nil && isJSON {
-			return nil, []problem{*p} // the place of an error is found better this way
+		if p := jsonError(text); p != nil && isJSON {
+			return nil, []syntaxError{*p} // the JSON library gives a more precise position
 		}
-		return nil, []problem{yamlProblem(text, err)}
+		return nil, []syntaxError{yamlError(text, err)}
 	}
 	if len(document.Content) == 0 {
 		return &Node{}, nil
 	}
 	err := f.decode(text, new(any))
 	if err != nil && bytes.ContainsRune(text, '*') {
-		return nil, []problem{yamlProblem(text, err)} // aliases may be endless
+		return nil, []syntaxError{yamlError(text, err)} // do not expand aliases, which may be recursive
 	}
 	p := &parser{format: f}
 	root := p.node(document.Content[0])
-	if err != nil && len(p.problems) == 0 {
-		p.problems = []problem{yamlProblem(text, err)}
+	if err != nil && len(p.errs) == 0 {
+		p.errs = []syntaxError{yamlError(text, err)}
 	}
-	return root, p.problems
+	return root, p.errs
 }
 
-// unprintable finds the first character that YAML does not allow.
-func unprintable(text []byte, f Format) *problem {
+// unprintable returns an error for the first character that YAML does not allow.
+func unprintable(text []byte, f Format) *syntaxError {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRune(text[i:])
 		isMark := i == 0 && r == '\ufeff' && f != JSON
 		if r == utf8.RuneError && size == 1 || !Printable(r) && !isMark {
 			line, column := Position(text, i)
-			return &problem{line, column, fmt.Sprintf("there is a character here that is no text (%U): remove it, or save the text as UTF-8", r)}
+			return &syntaxError{line, column, fmt.Sprintf("invalid character %U: remove it, or save the text as UTF-8",
+				r)}
 		}
 		i += size
 	}
 	return nil
 }
 
-// Printable reports whether a character means the same to every reader.
+// Printable reports whether every reader accepts the character and interprets it in the same way.
 func Printable(r rune) bool {
 	switch {
 	case r == '\t', r == '\n', r == '\r':
@@ -100,8 +103,9 @@ func Printable(r rune) bool {
 	return true
 }
 
-// jsonProblem returns where a text stops being JSON; nil where it is JSON. The message shows nothing of the text.
-func jsonProblem(text []byte) *problem {
+// jsonError returns the position at which a text stops being JSON, or nil if it is JSON. The message does not quote
+// the text.
+func jsonError(text []byte) *syntaxError {
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(text, new(json.RawMessage)); !errors.As(err, &syntax) {
 		return nil
@@ -113,17 +117,18 @@ func jsonProblem(text []byte) *problem {
 		at = min(at+1, len(text))
 	}
 	line, column := Position(text, at)
-	return &problem{line, column, "this is not JSON: " + message}
+	return &syntaxError{line, column, "this is not JSON: " + message}
 }
 
 var yamlLine = regexp.MustCompile(`(?:^|: |\s)line (\d+): `)
 
-// mostLines is up to how many lines yamlProblem reads one beginning after the other.
-const mostLines = 300
+// maxPrefixLines is the maximum number of lines for which yamlError parses one prefix of the text after the other.
+const maxPrefixLines = 300
 
-// yamlProblem returns where and why a text is not YAML. The library names the start of the block around the error, or nothing;
-// the first line behind the longest beginning that can be read is nearer. Messages that quote the text are not shown.
-func yamlProblem(text []byte, err error) problem {
+// yamlError returns the position and the reason why a text is not YAML. The library reports the start of the block
+// around the error, or no line at all. The first line after the longest prefix that can be parsed is closer. Messages
+// of the library that quote the text are replaced.
+func yamlError(text []byte, err error) syntaxError {
 	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
 	if found := yamlLine.FindStringSubmatchIndex(err.Error()); found != nil {
 		line, _ = strconv.Atoi(err.Error()[found[2]:found[3]]) // the pattern has digits only
@@ -135,13 +140,13 @@ func yamlProblem(text []byte, err error) problem {
 		message = "an alias, an anchor, a tag or a key does not fit here: put the value in quotes"
 	}
 	lines := bytes.SplitAfter(text, []byte("\n"))
-	if len(lines) <= mostLines && !yamlReads(text) {
+	if len(lines) <= maxPrefixLines && !isYAML(text) {
 		line = len(lines)
-		for line > 1 && !yamlReads(bytes.Join(lines[:line-1], nil)) {
+		for line > 1 && !isYAML(bytes.Join(lines[:line-1], nil)) {
 			line--
 		}
 	}
-	for line < len(lines) && isNothing(lines[line-1]) {
+	for line < len(lines) && isBlankOrComment(lines[line-1]) {
 		line++
 	}
 	whole := lines[min(line, len(lines))-1]
@@ -149,30 +154,30 @@ func yamlProblem(text []byte, err error) problem {
 	if bytes.ContainsRune(indent, '\t') {
 		message = "a tab in the indentation: indent with spaces"
 	}
-	return problem{line, len(indent) + 1, "this is not YAML: " + message}
+	return syntaxError{line, len(indent) + 1, "this is not YAML: " + message}
 }
 
-func isNothing(line []byte) bool {
+func isBlankOrComment(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) == 0 || line[0] == '#'
 }
 
-func yamlReads(text []byte) bool { return yaml.Unmarshal(text, new(yaml.Node)) == nil }
+func isYAML(text []byte) bool { return yaml.Unmarshal(text, new(yaml.Node)) == nil }
 
-// parser makes nodes out of those of the YAML library.
+// parser converts the nodes of the YAML library.
 type parser struct {
-	format   Format
-	problems []problem
+	format Format
+	errs   []syntaxError
 }
 
 func (p *parser) fail(n *yaml.Node, message string) {
-	p.problems = append(p.problems, problem{n.Line, n.Column, message})
+	p.errs = append(p.errs, syntaxError{n.Line, n.Column, message})
 }
 
 func (p *parser) node(n *yaml.Node) *Node {
 	out := &Node{Line: n.Line, Column: n.Column}
 	if n.Style&yaml.TaggedStyle != 0 {
-		p.fail(n, "there is a tag here: remove it")
+		p.fail(n, "YAML tags are not supported: remove the tag")
 		return out
 	}
 	switch n.Kind {
@@ -201,12 +206,12 @@ func (p *parser) node(n *yaml.Node) *Node {
 	return out
 }
 
-// scalar fills a value that is neither a list nor a mapping.
+// scalar fills in a value that is neither a list nor a mapping.
 func (p *parser) scalar(n *yaml.Node, out *Node) {
 	out.Kind, out.Text, out.written = TextNode, n.Value, n.Value
 	switch {
 	case strings.ContainsFunc(n.Value, func(r rune) bool { return !Printable(r) }):
-		p.fail(n, "there is a control character in this value: remove it")
+		p.fail(n, "this value contains a control character: remove it")
 	case n.Style != 0: // in quotes, or a block
 	case p.format != JSON:
 		out.Kind, out.Text = plainKind(n.Value)
@@ -221,30 +226,32 @@ func (p *parser) scalar(n *yaml.Node, out *Node) {
 	}
 }
 
-// entry makes an entry of a mapping; nil for one whose key cannot be one, which is reported.
+// entry returns an entry of a mapping. It reports a key of an unsupported type or length and returns nil.
 func (p *parser) entry(key, value *yaml.Node) *Entry {
 	e := &Entry{Line: key.Line, Column: key.Column}
 	name := p.node(key)
 	e.Name = name.Text
 	if isWord := name.Kind == BoolNode || name.Kind == IntNode || name.Kind == FloatNode; isWord {
 		e.Name = name.written
-		if made := madeText(name); p.format == YAMLAsJSON && made != e.Name {
+		if made := convertedText(name); p.format == YAMLAsJSON && made != e.Name {
 			p.fail(key, "this key is read as "+Quoted(made)+": put it in quotes")
 		}
 	}
-	if isCollection(name) || name.Kind == NullNode || len(e.Name) > longestName {
-		p.fail(key, fmt.Sprintf("a key has to be a string of at most %d characters: a quote or a colon may be missing", longestName))
+	if isCollection(name) || name.Kind == NullNode || len(e.Name) > maxKeyLength {
+		p.fail(key, fmt.Sprintf("a key must be a string of at most %d characters: a quote or a colon may be missing",
+			maxKeyLength))
 		return nil
 	}
 	e.Value = p.node(value)
 	return e
 }
 
-// add adds an entry to a mapping. A name behind a merge key replaces what that brings in. One before it is ambiguous:
-// gopkg.in/yaml.v2 uses what the merge key brings in, against the standard.
+// add adds an entry to a mapping. A name after a merge key replaces the merged entry. A name before it is ambiguous:
+// gopkg.in/yaml.v2 uses the merged value, contrary to the standard.
 func (n *Node) add(e *Entry, merges bool) {
 	if merges {
-		if i := slices.IndexFunc(n.Entries, func(other *Entry) bool { return other.merged && other.Name == e.Name }); i >= 0 {
+		if i := slices.IndexFunc(n.Entries,
+			func(other *Entry) bool { return other.merged && other.Name == e.Name }); i >= 0 {
 			n.Entries[i] = e
 			return
 		}
@@ -252,7 +259,7 @@ func (n *Node) add(e *Entry, merges bool) {
 	n.Entries = append(n.Entries, e)
 }
 
-// merge adds what a merge key brings in: of several mappings the first one that has a name wins.
+// merge adds the entries of a merge key. If several mappings have the same name, the first one wins.
 func (p *parser) merge(out, value *Node) {
 	mappings := value.Items
 	if value.Kind != ListNode {
@@ -270,11 +277,11 @@ func (p *parser) merge(out, value *Node) {
 	}
 }
 
-// plainKind returns what a word without quotes is for the libraries, which read YAML 1.1: yes is a boolean and 010 is eight.
-// The text is a boolean or number in its usual form.
+// plainKind returns the type that the libraries, which read YAML 1.1, give to an unquoted word: "yes" is a boolean and
+// "010" is eight. The text is the boolean or number in canonical form.
 func plainKind(word string) (NodeKind, string) {
 	if word != "" && !strings.ContainsRune("yYnNtTfFoO~+-.0123456789", rune(word[0])) || strings.Contains(word, "\n") {
-		return TextNode, word // no other word starts so
+		return TextNode, word // a word with another type starts with one of these characters
 	}
 	var document struct {
 		V any `yaml:"v"`
@@ -300,8 +307,8 @@ func plainKind(word string) (NodeKind, string) {
 	return TextNode, word
 }
 
-// madeText returns the string that sigs.k8s.io/yaml makes of a boolean or number.
-func madeText(n *Node) string {
+// convertedText returns the string to which sigs.k8s.io/yaml converts a boolean or number.
+func convertedText(n *Node) string {
 	var made struct {
 		V string `json:"v"`
 	}
@@ -311,7 +318,7 @@ func madeText(n *Node) string {
 	return made.V
 }
 
-// reportRest reports what follows the first document: the libraries do not even look at it.
+// reportRest reports text after the first document, which the libraries ignore silently.
 func (d *Document) reportRest(text []byte) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document yaml.Node
@@ -323,9 +330,10 @@ func (d *Document) reportRest(text []byte) {
 		return
 	}
 	line := document.Line
-	if p := jsonProblem(text); err != nil && p != nil {
+	if p := jsonError(text); err != nil && p != nil {
 		line = p.line
 	}
 	d.Report(line, 1, diagnostic.Typo,
-		"the document ends before this line, and the cloud-controller-manager ignores the rest: look for an extra bracket or a line ---")
+		"the document ends before this line, and the cloud-controller-manager ignores the rest: "+
+			"look for an extra bracket or a line ---")
 }

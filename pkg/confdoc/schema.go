@@ -2,23 +2,23 @@ package confdoc
 
 import "strings"
 
-// Format is how a cloud provider's own library reads a configuration.
+// Format is the file format together with the library that a cloud provider reads it with.
 type Format int
 
 const (
-	// JSON is encoding/json: keys in any case, numbers and booleans only where they belong.
+	// JSON is encoding/json: keys match in any case, and numbers and booleans are not converted to strings.
 	JSON Format = iota
-	// YAML is gopkg.in/yaml.v2 into typed fields: YAML 1.1, a number or boolean is a string where one belongs.
+	// YAML is gopkg.in/yaml.v2 with typed fields: YAML 1.1, and an unquoted number or boolean is accepted as a string.
 	YAML
 	// YAMLAsJSON is sigs.k8s.io/yaml: YAML 1.1 that is converted to JSON first.
 	YAMLAsJSON
-	// YAML3 is gopkg.in/yaml.v3 into typed fields. It rejects duplicate keys.
+	// YAML3 is gopkg.in/yaml.v3 with typed fields. It rejects duplicate keys.
 	YAML3
-	// INI is gopkg.in/gcfg.v1: sections and keys in any case.
+	// INI is gopkg.in/gcfg.v1: sections and keys match in any case.
 	INI
 )
 
-// Type is what a field holds.
+// Type is the type of a field's value.
 type Type int
 
 const (
@@ -26,51 +26,53 @@ const (
 	Bool                 // true or false
 	Int                  // a whole number
 	Float                // a number
-	List                 // a list of what Field.Of says; in INI, a key that may have several lines
-	Map                  // a mapping of names that the user chooses to what Field.Of says
+	List                 // a list with items of type Field.Of; in INI, a key that may occur on several lines
+	Map                  // a mapping of names that the user chooses to values of type Field.Of
 	Object               // a mapping with the names of Field.Fields; in INI, a section
-	Any                  // anything; it is not checked
+	Any                  // a value that is not checked
 	Word                 // in INI, a string without whitespace
 	Duration             // in INI, a duration as time.ParseDuration reads it
 	Refused              // in INI, a key that the library finds but cannot set
 )
 
-// Field is a name that a cloud provider knows.
+// Field is a name that a cloud provider reads, or used to read.
 type Field struct {
 	Name string
 	Is   Type
-	// Of is what the items of a list or the values of a mapping are. It has no name.
+	// Of describes the items of a list or the values of a mapping. It has no name.
 	Of *Field
-	// Fields are the names that an object knows.
+	// Fields are the known names of an object.
 	Fields []Field
-	// Named says that the header of an INI section has a second, quoted part: [Name "x"].
+	// Named means that the header of an INI section has a second, quoted part: [Name "x"].
 	Named bool
-	// Required says what to write where the name is missing or empty; empty for an optional name.
+	// Required is the action in the message if the name is missing or empty. It is empty for an optional name.
 	Required string
-	// Legacy says why the name is dropped; empty for one that the cloud-controller-manager reads.
+	// Legacy is the reason why the name is dropped. It is empty for a name that the cloud-controller-manager reads.
 	Legacy string
-	// Only is the one value with which a legacy name can be dropped; nil when any can.
+	// Only is the only value with which a legacy name can be dropped. If it is nil, any value can be dropped.
 	Only *string
-	// Values are the only strings allowed beside the empty one, in any case where FoldValues is set; nil when any is.
+	// Values are the allowed strings. The empty string is always allowed. If FoldValues is set, case is ignored. If
+	// Values is nil, any string is allowed.
 	Values     []string
 	FoldValues bool
-	// Fallback is what the provider uses instead of a value that is not in Values; empty where it rejects such a value.
+	// Fallback is the value that the provider uses instead of a value that is not in Values. It is empty if the
+	// provider rejects such a value.
 	Fallback string
-	// Schemes are those of the URL that the string has to be; nil when it need not be one.
+	// Schemes are the schemes of a string that must be a URL. If it is nil, the string need not be a URL.
 	Schemes []string
-	// Port says that a number has to be from 1 to 65535.
+	// Port means that a number must be from 1 to 65535.
 	Port bool
-	// Secret says that no message may show the value.
+	// Secret means that no message may show the value.
 	Secret bool
-	// Bits is the size of a whole number; 0 means 64.
+	// Bits is the size of an integer; 0 means 64.
 	Bits int
-	// Unsigned says that a whole number may not be negative.
+	// Unsigned means that an integer must not be negative.
 	Unsigned bool
-	// Pointer says that the provider distinguishes a zero value from none.
+	// Pointer means that the provider distinguishes a zero value from an unset one.
 	Pointer bool
 }
 
-// FieldsOf returns fields of one type.
+// FieldsOf returns a field of the given type for each name.
 func FieldsOf(is Type, names ...string) []Field {
 	fields := make([]Field, len(names))
 	for i, name := range names {
@@ -79,7 +81,7 @@ func FieldsOf(is Type, names ...string) []Field {
 	return fields
 }
 
-// Find returns the field that the provider's library finds for a name.
+// Find returns the field to which the provider's library assigns a name.
 func (f Format) Find(fields []Field, name string) (Field, bool) {
 	for i := range fields {
 		if fields[i].Name == name {

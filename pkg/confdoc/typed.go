@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// typed returns a scalar as the provider reads it, or what it wants instead.
+// typed returns a scalar as the provider reads it, or a description of the type that the provider expects.
 func (d *Document) typed(field Field, path string, n *Node) (typed *Node, wanted string) {
 	isNumber := n.Kind == IntNode || n.Kind == FloatNode
 	switch field.Is {
@@ -51,23 +51,26 @@ func (n *Node) as(kind NodeKind, text string) *Node {
 	return &Node{Kind: kind, Text: text, written: n.written, Line: n.Line, Column: n.Column}
 }
 
-// textOf returns the string that a YAML library makes of a number or boolean.
+// textOf returns the string to which a YAML library converts a number or boolean.
 func (d *Document) textOf(field Field, path string, n *Node) *Node {
 	as := n.written
 	if d.Format == YAMLAsJSON {
-		as = madeText(n)
+		as = convertedText(n)
 	}
 	if as != n.written {
 		read := Quoted(as)
 		if field.Secret {
 			read = "another string"
 		}
-		d.ReportAt(n, diagnostic.Typo, fmt.Sprintf("%s has no quotes, so the cloud-controller-manager reads it as %s: put it in quotes", path, read))
+		d.ReportAt(n, diagnostic.Typo,
+			fmt.Sprintf("%s has no quotes, so the cloud-controller-manager reads it as %s: put it in quotes", path,
+				read))
 	}
 	return &Node{Kind: TextNode, Text: as, Line: n.Line, Column: n.Column}
 }
 
-// typedINI returns the value of a line as gopkg.in/gcfg.v1 reads it, or what that wants instead.
+// typedINI returns the value of a line as gopkg.in/gcfg.v1 reads it, or a description of the type that the library
+// expects.
 func typedINI(field Field, n *Node) (typed *Node, wanted string) {
 	n.written = n.Text
 	text := strings.TrimSpace(n.Text)
@@ -106,11 +109,11 @@ func typedINI(field Field, n *Node) (typed *Node, wanted string) {
 	return n, ""
 }
 
-// word is a string type of its own, which gcfg scans where it assigns a plain string.
+// word is a named string type. gcfg scans into such a type, whereas it assigns a plain string.
 type word string
 
-// scanned returns what gcfg sets a target of the type to, and whether it can. It sets numbers and words with fmt.Sscanf, and
-// so does this, so that neither accepts what the other does not.
+// scanned returns the value to which gcfg sets a target of type T, and whether it can. Like gcfg, it uses fmt.Sscanf
+// for numbers and words, so that both accept the same texts.
 func scanned[T any](text string, verb rune) (string, bool) {
 	var target T
 	var rest []byte
@@ -118,7 +121,7 @@ func scanned[T any](text string, verb rune) (string, bool) {
 	return fmt.Sprint(target), n == 1 && errors.Is(err, io.EOF)
 }
 
-// scannedWhole returns a whole number of an INI file in its usual form.
+// scannedWhole returns an integer of an INI file in canonical form.
 func scannedWhole(field Field, text string) (string, bool) {
 	verb := 'd'
 	if strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "-0x") {
@@ -133,7 +136,7 @@ func scannedWhole(field Field, text string) (string, bool) {
 	return scanned[int](text, verb)
 }
 
-// whole returns a whole number of a YAML or JSON file in its usual form.
+// whole returns an integer of a YAML or JSON file in canonical form.
 func whole(field Field, text string) (string, bool) {
 	base := 10
 	if digits, isHex := strings.CutPrefix(text, "0x"); isHex {
@@ -159,8 +162,8 @@ func wholeWanted(field Field) string {
 	return wanted
 }
 
-// wholeNumber returns a whole number that is written as a fraction or with an exponent, such as 1.0 and 1e3, in its usual form:
-// YAML takes them. It returns any other text as it is.
+// wholeNumber returns an integer that is written as a fraction or with an exponent, such as 1.0 or 1e3, in canonical
+// form: YAML libraries accept both. It returns any other text unchanged.
 func wholeNumber(text string) string {
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil || value != math.Trunc(value) || math.Abs(value) >= 1<<53 {

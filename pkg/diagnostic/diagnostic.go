@@ -1,5 +1,5 @@
-// Package diagnostic has the type for every statement about an input, from a cloud's check to a condition or a
-// terminal.
+// Package diagnostic defines the type of every statement about an input. The clouds' checks create diagnostics;
+// conditions and commands show them.
 package diagnostic
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Cause groups diagnostics by the input that the administrator has to check. Each cause has one condition.
+// Cause groups diagnostics by the input that the administrator must check. Each cause has one condition.
 type Cause string
 
 // The causes, in the order in which diagnostics are sorted.
@@ -19,10 +19,9 @@ const (
 	Configuration Cause = "Configuration"
 )
 
-// Severity defines whether a diagnostic rejects the input.
+// Severity reports whether a diagnostic rejects the input.
 type Severity string
 
-// The severities.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
@@ -37,22 +36,23 @@ type Kind string
 const (
 	// Invalid is a value that the cloud-controller-manager rejects.
 	Invalid Kind = "Invalid"
-	// Ambiguous is a key with several values, of which the cloud-controller-manager uses one.
+	// Ambiguous is a key that has several values, of which the cloud-controller-manager uses one.
 	Ambiguous Kind = "Ambiguous"
 	// Typo is an unknown name close to a known one.
 	Typo Kind = "Typo"
-	// Redirected is an endpoint that would receive the credentials, but that neither they nor Infrastructure name.
+	// Redirected is an endpoint that would receive the credentials, although neither the credentials nor Infrastructure
+	// name it.
 	Redirected Kind = "Redirected"
-	// Insecure weakens the protection of the credentials, possibly on purpose.
+	// Insecure is a setting that weakens the protection of the credentials, possibly on purpose.
 	Insecure Kind = "Insecure"
 	// Unknown is an unknown name that is not close to a known one; a newer installer may know it.
 	Unknown Kind = "Unknown"
-	// Legacy is a key of the in-tree provider only, which is dropped.
+	// Legacy is a key that only the in-tree provider reads. It is dropped.
 	Legacy Kind = "Legacy"
-	// Rewritten is a user's value that the cloud-controller-manager does not get; the message has the reason.
+	// Rewritten is a user's value that the cloud-controller-manager does not receive. The message states the reason.
 	Rewritten Kind = "Rewritten"
-	// Adapted is a change that every configuration needs for the cloud-controller-manager: a path, a default, another
-	// format. It is not a warning; convert shows it.
+	// Adapted is a change that every configuration needs for the cloud-controller-manager: a path, a default or another
+	// format. It is not a warning. The convert command shows it.
 	Adapted Kind = "Adapted"
 )
 
@@ -82,38 +82,39 @@ func (k Kind) Severity(p Policy) Severity {
 	return Warning
 }
 
-// IsChange reports whether the cloud-controller-manager gets something other than the user's input.
+// IsChange reports whether the cloud-controller-manager receives something other than the user's input.
 func (k Kind) IsChange() bool { return k == Rewritten || k == Legacy || k == Adapted }
 
 // Diagnostic is a statement about one place in one input.
 type Diagnostic struct {
-	// File is the file with the input, empty if the input is an object of the cluster.
+	// File is the file that contains the input. It is empty if the input is an object of the cluster.
 	File string `json:"file"`
 	// Line and Column are 1-based positions in File, or in the value of Key if File is empty. They are 0 if the
 	// diagnostic has no position. Columns count characters, not bytes.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Severity is set by the code that knows the policy.
+	// Severity is set by the caller that knows the policy.
 	Severity Severity `json:"severity"`
-	// Object is the object that the user edits. Clouds do not know the names of their inputs, so the caller sets it.
+	// Object is the object that the user edits. The caller sets it because clouds do not know the names of their
+	// inputs.
 	Object string `json:"object"`
-	// Key is the key in Object, empty if the diagnostic is about the whole object. In a cloud's diagnostics an empty
-	// Key also means the cloud configuration itself.
+	// Key is the key in Object. It is empty if the diagnostic is about the whole object. In a cloud's diagnostics an
+	// empty Key also means the cloud configuration itself.
 	Key string `json:"key"`
-	// Message has the cause and the action. It contains neither a position nor secrets.
+	// Message states the cause and the action. It contains neither a position nor secrets.
 	Message string `json:"message"`
 
 	Cause Cause `json:"-"`
 	Kind  Kind  `json:"-"`
-	// SeeLine is another line of the same value that the message refers to, such as the first of two duplicate keys,
-	// 0 if none. It is not part of Message because an offline check translates it to a line of the file.
+	// SeeLine is another line of the same value that the message refers to, such as the first of two duplicate keys. It
+	// is 0 if there is none. It is not part of Message because an offline check translates it to a line of the file.
 	SeeLine int `json:"-"`
 }
 
 // Place returns file:line:column.
 func (d Diagnostic) Place() string { return fmt.Sprintf("%s:%d:%d", d.File, d.Line, d.Column) }
 
-// String returns the diagnostic as one line: in a compiler's format if File is set, otherwise with object, key and
+// String returns the diagnostic as one line: in a compiler's format if File is set, otherwise with the object, key and
 // position.
 func (d Diagnostic) String() string {
 	if d.File != "" {
@@ -134,7 +135,7 @@ func (d Diagnostic) String() string {
 	return b.String()
 }
 
-// Text returns the message with SeeLine.
+// Text returns the message, followed by SeeLine if it is set.
 func (d Diagnostic) Text() string {
 	if d.SeeLine == 0 {
 		return d.Message

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// CABundleKey is the CA bundle's key in the ConfigMap with the cloud configuration.
+// CABundleKey is the key of the CA bundle in the ConfigMap that contains the cloud configuration.
 const CABundleKey = "ca-bundle.pem"
 
 // maxSorted limits the result of Sorted, so that the list fits in a status.
@@ -23,8 +23,8 @@ func (l *List) Has(kind Kind) bool {
 	return slices.ContainsFunc(*l, func(d Diagnostic) bool { return d.Kind == kind })
 }
 
-// Sorted returns the diagnostics by input and position. If there are too many it omits the least severe and last
-// ones.
+// Sorted returns the diagnostics ordered by input and position. If there are more than maxSorted, it omits the least
+// severe ones and, within a severity, the last ones.
 func (l *List) Sorted() List {
 	all := slices.Clone(*l)
 	if all.Has(Invalid) || len(all) > maxSorted {
@@ -40,7 +40,8 @@ func (l *List) Sorted() List {
 		return cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind))
 	})
 	rest := all[maxSorted-1]
-	rest.Message, rest.SeeLine = fmt.Sprintf("%d more from here on are not listed: correct the others first", len(all)-maxSorted+1), 0
+	rest.Message, rest.SeeLine = fmt.Sprintf("%d more from here on are not listed: correct the others first",
+		len(all)-maxSorted+1), 0
 	all = append(all[:maxSorted-1:maxSorted-1], rest)
 	slices.SortStableFunc(all, byPlace)
 	return all
@@ -57,7 +58,7 @@ func byPlace(a, b Diagnostic) int {
 	)
 }
 
-// input returns the order of a cloud's inputs: the configuration, the credentials, the CA bundle.
+// input returns the position of the diagnostic's input in the order configuration, credentials, CA bundle.
 func (d Diagnostic) input() int {
 	switch {
 	case d.Cause == Credentials:

@@ -73,7 +73,7 @@ var redirections = map[string]redirection{
 			"the cloud-controller-manager would send its credentials there; remove the line"},
 	"OpenStack: the host without TLS": {rewrite: openstack.Rewrite, credentials: keystone,
 		config: "[Global]\nauth-url = http://keystone.example.com:5000/v3\n",
-		want: `cloud config:2:12: auth-url is "http://keystone.example.com:5000/v3", but auth.auth_url of clouds.yaml in the credentials Secret has TLS: ` +
+		want: `cloud config:2:12: auth-url is "http://keystone.example.com:5000/v3", but auth.auth_url of clouds.yaml in the credentials Secret uses TLS: ` +
 			"the cloud-controller-manager would send its credentials there; remove the line"},
 	"AWS: an endpoint of Amazon's": {rewrite: aws.Rewrite, status: awsStatus(),
 		config: awsOverride("https://vpce-0123.ec2.us-east-1.vpce.amazonaws.com")},
@@ -91,7 +91,7 @@ var redirections = map[string]redirection{
 	"Azure: another resource manager": {rewrite: azure.Rewrite, credentials: azureSecret, status: azureStatus(""),
 		config: azureConfig(`, "resourceManagerEndpoint": "https://management.example.net"`),
 		want: `cloud config:1:126: resourceManagerEndpoint is "https://management.example.net", which is not Microsoft's, and infrastructure.config.openshift.io/cluster names none: ` +
-			"the cloud-controller-manager would send its credentials where it says; remove the line"},
+			"the cloud-controller-manager would send its credentials to the login endpoint that it names; remove the line"},
 	"Azure: another tenant": {rewrite: azure.Rewrite, credentials: azureSecret,
 		config: `{"subscriptionId": "s", "resourceGroup": "r", "tenantId": "t"}`,
 		want: "cloud config:1:59: tenantId differs from azure_tenant_id of the credentials Secret: the " +
@@ -117,7 +117,7 @@ var redirections = map[string]redirection{
 	"Google Cloud: another endpoint": {rewrite: gcp.Rewrite,
 		credentials: map[string]string{"service_account.json": googleFederation},
 		config:      "[global]\napi-endpoint = https://compute.example.net/compute/v1/\n",
-		want: `cloud config:2:16: api-endpoint is "https://compute.example.net/compute/v1/", which is not of the API that the service_account.json of the credentials Secret is for: ` +
+		want: `cloud config:2:16: api-endpoint is "https://compute.example.net/compute/v1/", which is not an API endpoint for the service_account.json of the credentials Secret: ` +
 			"the cloud-controller-manager would send its tokens there; remove the line"},
 	"IBM Cloud: a private endpoint of IBM's": {rewrite: ibm.Rewrite, credentials: ibmAPIKey, status: onIBM,
 		config: ibmConfig("iamEndpointOverride = https://private.iam.cloud.ibm.com\n")},

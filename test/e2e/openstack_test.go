@@ -96,8 +96,7 @@ func (s *suite) testStart(t *testing.T) {
 // requireOneLeader checks that the controllers of exactly one cloud-controller-manager run, the lease's holder. Its
 // requests also verify the serving certificate and the client CA.
 //
-// It returns the leader's node. After a rollout the lease may belong to an ended process: until the lease expires
-// there is no leader.
+// It returns the leader's node. After a rollout there may be no leader until a standby asks for the lease.
 func (s *suite) requireOneLeader(t *testing.T) string {
 	t.Helper()
 	var leader string
@@ -189,8 +188,6 @@ func (s *suite) testRollout(t *testing.T) {
 		require.NoError(t, err)
 		require.Regexp(t, `(?m)^max-shared-lb\s*=\s*"?3"?$`, string(content))
 	}
-	// The lease may belong to a replaced process. A replaced pod that waits for the lease's expiry starts to wait
-	// anew, so a second rollout now would leave the cluster without a leader for longer than Available tolerates.
 	began = time.Now()
 	s.requireOneLeader(t)
 	s.figure("end of the rollout to a leader: %s", rounded(began))

@@ -43,8 +43,8 @@ const (
 
 	nodes = 3
 
-	// rolloutLimit is the timeout of a rollout over three nodes, which takes about three minutes. A replaced leader
-	// also keeps its lease for up to 137 s.
+	// rolloutLimit is the timeout of a rollout over three nodes. It takes half a minute, and about three minutes more
+	// if the operator is killed meanwhile: the next process waits for the operator's own lease.
 	rolloutLimit = 10 * time.Minute
 	// briefly is the timeout of operations that take seconds.
 	briefly  = 2 * time.Minute

@@ -102,7 +102,7 @@ var badInputs = map[string]badInput{
 	"an unclosed section": {
 		makeBad:   cloudConfigText(func(s string) string { return strings.Replace(s, "[LoadBalancer]", "[LoadBalancer", 1) }),
 		condition: "CloudConfigDegraded",
-		message:   cloudConfig + `, key config, line 7:1: the header of section [LoadBalancer] is not closed: write "]" behind the name`,
+		message:   cloudConfig + `, key config, line 7:1: the header of section [LoadBalancer] is not closed: write "]" after the name`,
 	},
 	"a legacy secret-name that is not the default": {
 		makeBad:   cloudConfigText(func(s string) string { return strings.Replace(s, "openstack-credentials", "mine", 1) }),
@@ -128,8 +128,8 @@ var badInputs = map[string]badInput{
 			}
 		},
 		condition: "CredentialsDegraded",
-		message: credentials + ": there is no credentials Secret: see whether the cloud-credential-operator makes it, or create it where " +
-			"credentials are managed by hand",
+		message: credentials + ": there is no credentials Secret: check the cloud-credential-operator, or create the Secret if " +
+			"credentials are managed manually",
 	},
 	"credentials without clouds.yaml": {
 		makeBad:   credentialsSecret(func(s *corev1.Secret) { s.Data = map[string][]byte{"other": []byte("x")} }),

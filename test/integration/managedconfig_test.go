@@ -42,7 +42,7 @@ func TestOnVSphereTheOperatorWritesTheManagedConfigBehindItsGate(t *testing.T) {
 	restore := c.editConfigMap(t, configNamespace, name, func(m *corev1.ConfigMap) { m.Data["config"] = "global:\n  insecureFlag: ture\n" })
 	c.awaitCondition(t, "ManagedCloudConfigDegraded", operatorv1.ConditionTrue,
 		"configmap/kube-cloud-config in openshift-config-managed is not updated: "+
-			"configmap/cloud-provider-config in openshift-config, key config, line 2:17: global.insecureFlag is \"ture\", but wants true or false")
+			"configmap/cloud-provider-config in openshift-config, key config, line 2:17: global.insecureFlag is \"ture\", but must be true or false")
 	awaitText(t, "secretName: vsphere-creds\n")
 	restore()
 	c.awaitCondition(t, "ManagedCloudConfigDegraded", operatorv1.ConditionFalse, "")

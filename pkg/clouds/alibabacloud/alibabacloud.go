@@ -18,29 +18,30 @@ const (
 	secretKey = "alibaba_access_key_secret"
 )
 
-// alibabaFields is what cloud-provider-alibaba-cloud reads with github.com/ghodss/yaml, which is what sigs.k8s.io/yaml was
-// made from: CloudConfig in pkg/config/cloud_config.go. No Go module proxy has a release of it to compare with.
+// alibabaFields are the keys that cloud-provider-alibaba-cloud reads with github.com/ghodss/yaml, from which
+// sigs.k8s.io/yaml was forked: CloudConfig in pkg/config/cloud_config.go. No Go module proxy has a release of the
+// provider to compare with.
 var alibabaFields = []confdoc.Field{{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(
 	[]confdoc.Field{{Name: "accessKeyID", Secret: true}, {Name: "accessKeySecret", Secret: true}},
-	confdoc.FieldsOf(confdoc.Text, "uid", "clusterID", "kubernetesClusterTag", "region", "vpcid", "zoneid", "vswitchid", "serviceBackendType",
-		"routeTableIDs", "privateZoneId", "featureGates", "resourceGroupID"),
+	confdoc.FieldsOf(confdoc.Text, "uid", "clusterID", "kubernetesClusterTag", "region", "vpcid", "zoneid", "vswitchid",
+		"serviceBackendType", "routeTableIDs", "privateZoneId", "featureGates", "resourceGroupID"),
 	confdoc.FieldsOf(confdoc.Bool, "disablePublicSLB"),
 	confdoc.FieldsOf(confdoc.Int, "nodeMonitorPeriod", "nodeAddrSyncPeriod", "privateZoneRecordTTL",
 		"serviceMaxConcurrentReconciles", "nodeMaxConcurrentReconciles", "routeMaxConcurrentReconciles"),
 )}}
 
-// rewriter is one run of the AlibabaCloud function.
+// rewriter is the state of one run of Rewrite.
 type rewriter struct {
-	src      clouds.Source
-	config   *confdoc.Document
-	findings diagnostic.List
+	src         clouds.Source
+	config      *confdoc.Document
+	diagnostics diagnostic.List
 }
 
 // Rewrite checks the configuration of cloud-provider-alibaba-cloud and merges the credentials into it.
 //
-// The provider reads YAML with one mapping, Global, and wants its access key there in base64; without one it takes the RAM
-// role of the machine. What else is missing it asks the metadata service for, so no configuration at all is one, too. The
-// rewriting sets the region that Infrastructure names.
+// The provider reads YAML with one mapping, Global, and expects its access key there in base64. Without an access key
+// it uses the RAM role of the instance. It reads other missing values from the metadata service, so an empty
+// configuration is valid. Rewrite sets the region that Infrastructure names.
 func Rewrite(src clouds.Source) clouds.Result {
 	a := &rewriter{src: src}
 	text := src.Config
@@ -48,9 +49,10 @@ func Rewrite(src clouds.Source) clouds.Result {
 		text = []byte("Global: {}\n")
 	}
 	reader := confdoc.Reader{
-		Format: confdoc.YAMLAsJSON, Fields: alibabaFields, Input: diagnostic.CloudConfig, Empty: "write at least Global: {}",
+		Format: confdoc.YAMLAsJSON, Fields: alibabaFields, Input: diagnostic.CloudConfig,
+		Empty: "write at least Global: {}",
 	}
-	a.config = reader.Read(text, &a.findings)
+	a.config = reader.Read(text, &a.diagnostics)
 	global := a.config.Value("Global")
 	hasGlobal := a.config.Readable && (global == nil || global.Kind == confdoc.MapNode)
 	if !src.CredentialsUnknown {
@@ -60,7 +62,7 @@ func Rewrite(src clouds.Source) clouds.Result {
 		a.useRegion()
 		a.checkAccessKey()
 	}
-	return clouds.Finish(a.findings, clouds.Result{Config: confdoc.EncodeYAML(a.config.Root)})
+	return clouds.Finish(a.diagnostics, clouds.Result{Config: confdoc.EncodeYAML(a.config.Root)})
 }
 
 func (a *rewriter) useRegion() {
@@ -73,15 +75,17 @@ func (a *rewriter) useRegion() {
 
 // useCredentials merges the access key of the Secret.
 func (a *rewriter) useCredentials(hasGlobal bool) {
-	login := clouds.SecretTexts(a.src.Credentials, &a.findings, idKey, secretKey)
+	login := clouds.SecretTexts(a.src.Credentials, &a.diagnostics, idKey, secretKey)
 	id, secret := login[idKey], login[secretKey]
 	switch {
 	case id == "" && secret == "" && len(a.src.Credentials) > 0:
-		clouds.ReportCredentials(&a.findings, "", diagnostic.Invalid, fmt.Sprintf("the credentials Secret has neither %s nor %s: "+
-			"write both, or remove all its keys to use the RAM role of the instances", idKey, secretKey))
+		clouds.ReportCredentials(&a.diagnostics, "", diagnostic.Invalid,
+			fmt.Sprintf("the credentials Secret has neither %s nor %s: "+
+				"write both, or remove all its keys to use the RAM role of the instances", idKey, secretKey))
 	case (id == "") != (secret == ""):
 		missing := map[bool]string{true: idKey, false: secretKey}[id == ""]
-		clouds.ReportCredentials(&a.findings, missing, diagnostic.Invalid, "it is missing or empty, but the other half of the access key is there: write both")
+		clouds.ReportCredentials(&a.diagnostics, missing, diagnostic.Invalid,
+			"it is missing or empty, but the other half of the access key is set: write both")
 	}
 	if id == "" || secret == "" || !hasGlobal {
 		return
@@ -93,17 +97,19 @@ func (a *rewriter) useCredentials(hasGlobal bool) {
 	}
 }
 
-// checkAccessKey finds an access key that the provider could not read, or would not use.
+// checkAccessKey reports an access key that the provider could not read or would not use.
 func (a *rewriter) checkAccessKey() {
 	id, secret := a.config.Text("Global", "accessKeyID"), a.config.Text("Global", "accessKeySecret")
 	if (id == "") != (secret == "") {
 		a.config.ReportAt(a.config.Value("Global"), diagnostic.Typo,
-			"one of accessKeyID and accessKeySecret is missing, so the cloud-controller-manager ignores the other: write both or none")
+			"one of accessKeyID and accessKeySecret is missing, so the cloud-controller-manager ignores the other: "+
+				"write both or none")
 	}
 	for _, key := range []string{"accessKeyID", "accessKeySecret"} {
 		if _, err := base64.StdEncoding.DecodeString(a.config.Text("Global", key)); err != nil {
 			a.config.ReportAt(a.config.Value("Global", key), diagnostic.Invalid,
-				fmt.Sprintf("Global.%s is not in base64: write it in base64, or put it as it is into the credentials Secret", key))
+				fmt.Sprintf("Global.%s is not base64: encode it, or put the plain value into the credentials Secret",
+					key))
 		}
 	}
 }

@@ -11,11 +11,13 @@ import (
 )
 
 func TestAlibabaCloudGolden(t *testing.T) {
-	cloudtest.RequireGoldens(t, "alibabacloud", alibabacloud.Rewrite, map[string]string{"alibaba_access_key_id": "LTAI5t", "alibaba_access_key_secret": cloudtest.SecretValue})
+	cloudtest.RequireGoldens(t, "alibabacloud", alibabacloud.Rewrite,
+		map[string]string{"alibaba_access_key_id": "LTAI5t", "alibaba_access_key_secret": cloudtest.SecretValue})
 }
 
-func TestAlibabaCloudMergesNothingWhereNobodyKnows(t *testing.T) {
-	result := alibabacloud.Rewrite(clouds.Source{CredentialsUnknown: true, Credentials: cloudtest.SecretOf(map[string]string{"alibaba_access_key_id": "LTAI5t"})})
+func TestAlibabaCloudMergesNothingIfTheCredentialsAreUnknown(t *testing.T) {
+	result := alibabacloud.Rewrite(clouds.Source{CredentialsUnknown: true,
+		Credentials: cloudtest.SecretOf(map[string]string{"alibaba_access_key_id": "LTAI5t"})})
 	require.Empty(t, result.Diagnostics)
 	require.Equal(t, "Global: {}\n", string(result.Config))
 }

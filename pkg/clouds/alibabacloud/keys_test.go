@@ -12,12 +12,14 @@ import (
 )
 
 func TestAlibabaCloudKeysGolden(t *testing.T) {
-	cloudtest.RequireText(t, filepath.Join("testdata", "alibabacloud-keys.golden"), cloudtest.FieldsText("", alibabaFields))
+	cloudtest.RequireText(t, filepath.Join("testdata", "alibabacloud-keys.golden"),
+		cloudtest.FieldsText("", alibabaFields))
 }
 
 func TestAlibabaCloudWritesOnlyKeysThatTheProviderReads(t *testing.T) {
 	cloudtest.RequireWritesFields(t, Rewrite, confdoc.YAMLAsJSON, alibabaFields, "", clouds.Source{
 		Credentials: map[string][]byte{"alibaba_access_key_id": []byte("i"), "alibaba_access_key_secret": []byte("s")},
-		Cluster:     clouds.Cluster{Status: configv1.PlatformStatus{AlibabaCloud: &configv1.AlibabaCloudPlatformStatus{Region: "cn-hangzhou"}}},
+		Cluster: clouds.Cluster{Status: configv1.PlatformStatus{AlibabaCloud: &configv1.AlibabaCloudPlatformStatus{
+			Region: "cn-hangzhou"}}},
 	})
 }

@@ -16,37 +16,38 @@ import (
 const (
 	publicCloud = string(configv1.AzurePublicCloud)
 	stackCloud  = string(configv1.AzureStackCloud)
-	// endpointsKey is the key beside the configuration that holds the endpoints of an Azure Stack Hub, and the name of
-	// the file that they are delivered in.
+	// endpointsKey is the key of the endpoints of an Azure Stack Hub in the ConfigMap with the configuration, and the
+	// name of the file in which they are delivered.
 	endpointsKey = "endpoints"
 	statusField  = "status.platformStatus.azure."
-	// nodeManagerConfigKey is the cloud-node-manager's own cloud.conf.
+	// nodeManagerConfigKey is the name of the cloud-node-manager's cloud.conf.
 	nodeManagerConfigKey = "cloud.conf"
 )
 
-// rewriter is one run of the functions of both Azure clouds.
+// rewriter is the state of one run of Rewrite or RewriteStack.
 type rewriter struct {
-	src      clouds.Source
-	stack    bool
-	config   *confdoc.Document
-	tokens   []clouds.Token
-	kept     map[string]string
-	findings diagnostic.List
+	src         clouds.Source
+	stack       bool
+	config      *confdoc.Document
+	tokens      []clouds.Token
+	kept        map[string]string
+	diagnostics diagnostic.List
 }
 
 // Rewrite checks and rewrites a cloud.conf for Azure and merges the credentials into it.
 //
-// The text is what sigs.k8s.io/cloud-provider-azure v1.36.5 reads, with sigs.k8s.io/yaml: nothing passes that it would
-// refuse. The rewriting sets cloud where the user left it empty, makes virtual machines the default (vmType = standard, as
-// the provider's own default is scale sets) and one health probe for all Services that every node can serve
-// (clusterServiceLoadBalancerHealthProbeMode = shared), and makes the provider log in with the credentials Secret.
+// The text is what sigs.k8s.io/cloud-provider-azure v1.36.5 reads with sigs.k8s.io/yaml. Rewrite reports everything
+// that the provider would reject. It makes the following changes. It sets cloud if the user left it empty. It makes
+// virtual machines the default (vmType = standard), because the provider's own default is scale sets. By default, all
+// Services that every node can serve share one health probe (clusterServiceLoadBalancerHealthProbeMode = shared). The
+// provider logs in with the credentials Secret.
 //
 // The login is the Secret's azure_client_id with azure_client_secret, or with azure_federated_token_file for workload
-// identity; both are an error. Neither is one too, unless the configuration itself has a whole login: a client secret, or
-// useManagedIdentityExtension with an identity named in userAssignedIdentityID. That the managed identity is switched on
-// says nothing alone: the installer always writes so, whether there is an identity or not. With a login from the Secret it
-// is switched off, as it would win over a client secret. All of this waits where nobody knows whether there are
-// credentials.
+// identity. Both together are an error. Neither is an error too, unless the configuration itself contains a complete
+// login: a client secret, or useManagedIdentityExtension with an identity in userAssignedIdentityID.
+// useManagedIdentityExtension alone is no evidence of a login, because the installer always sets it to true. If the
+// Secret has a login, useManagedIdentityExtension is set to false, because a managed identity would take precedence
+// over a client secret. None of these rules apply if CredentialsUnknown is set.
 func Rewrite(src clouds.Source) clouds.Result {
 	a := readAzure(src, false)
 	if a.config.Readable {
@@ -55,26 +56,29 @@ func Rewrite(src clouds.Source) clouds.Result {
 	return a.finish(nil)
 }
 
-// useProbes makes one health probe the default. The predecessor set it whatever the user wrote, so a value that was there
-// when this operator took over does not count until the user changes it: an upgrade changes no probes.
+// useProbes makes one health probe the default. The predecessor set it regardless of the user's value. Therefore a
+// value that existed when this operator took over has no effect until the user changes it, so that an upgrade does not
+// change the probes.
 func (a *rewriter) useProbes() {
 	const key, shared = "clusterServiceLoadBalancerHealthProbeMode", "shared"
-	a.config.Default(shared, "in OpenShift the Services that every node can serve (externalTrafficPolicy Cluster) share one health probe", key)
+	a.config.Default(shared, "in OpenShift all Services with externalTrafficPolicy Cluster share one health probe", key)
 	named := a.config.Text(key)
 	if strings.EqualFold(named, shared) || !a.src.First && a.src.Kept[key] != named {
 		return
 	}
 	a.kept = map[string]string{key: named}
-	a.config.Put(confdoc.NewText(shared), diagnostic.Rewritten, "the value was ignored before this operator took over, and an upgrade changes no health probes; "+
-		"to have it, remove the line, wait until that is rolled out, and add it again", key)
+	a.config.Put(confdoc.NewText(shared), diagnostic.Rewritten,
+		"the value was ignored before this operator took over, and an upgrade does not change health probes; "+
+			"to apply it, remove the line, wait until that is rolled out, and add it again",
+		key)
 }
 
 // RewriteStack checks and rewrites a cloud.conf for an Azure Stack Hub, merges the credentials into it and checks the
-// endpoints beside it.
+// endpoints in the same ConfigMap.
 //
-// It differs from Azure in this: cloud is AzureStackCloud. The provider reads its endpoints from a file in the form of the
-// Azure SDK, which the user has under the key endpoints; without it the provider would talk to the public cloud. There is
-// no workload identity, and the health probes are the provider's own, as in production.
+// It differs from Rewrite as follows. cloud is AzureStackCloud. The provider reads its endpoints from a file in the
+// format of the Azure SDK, which the user provides under the key endpoints; without it the provider would use the
+// public cloud. There is no workload identity. The health probes are the provider's default, as in production.
 func RewriteStack(src clouds.Source) clouds.Result {
 	a := readAzure(src, true)
 	a.checkEndpoints()
@@ -86,7 +90,7 @@ func RewriteStack(src clouds.Source) clouds.Result {
 	return result
 }
 
-// nodeManagerConfig is the configuration with no other keys than the cloud-node-manager reads.
+// nodeManagerConfig returns the configuration with only the keys that the cloud-node-manager reads.
 func (a *rewriter) nodeManagerConfig() []byte {
 	kept := confdoc.NewMap()
 	for _, e := range a.config.Root.Entries {
@@ -101,14 +105,17 @@ func readAzure(src clouds.Source, stack bool) *rewriter {
 	a := &rewriter{src: src, stack: stack}
 	reader := confdoc.Reader{Format: confdoc.YAMLAsJSON, Fields: azureFields, Input: diagnostic.CloudConfig,
 		Empty: "write the JSON object that the installer makes, with at least subscriptionId and resourceGroup"}
-	a.config = reader.Read(src.Config, &a.findings)
+	a.config = reader.Read(src.Config, &a.diagnostics)
 	a.useCredentials()
 	if !a.config.Readable {
 		return a
 	}
 	a.useCloud()
 	a.checkInfrastructure()
-	a.config.Default("standard", "OpenShift's nodes are virtual machines, and the cloud-controller-manager's own default is scale sets", "vmType")
+	a.config.Default("standard",
+		"OpenShift's nodes are virtual machines, and the cloud-controller-manager's own "+
+			"default is scale sets",
+		"vmType")
 	a.checkResourceManager()
 	a.checkLoadBalancers()
 	a.checkServiceGateway()
@@ -116,15 +123,17 @@ func readAzure(src clouds.Source, stack bool) *rewriter {
 }
 
 func (a *rewriter) finish(files map[string][]byte) clouds.Result {
-	return clouds.Finish(a.findings, clouds.Result{Config: a.config.Encode(), Files: files, Tokens: a.tokens, Kept: a.kept})
+	return clouds.Finish(a.diagnostics, clouds.Result{Config: a.config.Encode(), Files: files, Tokens: a.tokens,
+		Kept: a.kept})
 }
 
-// invalid reports that a key's value is refused; the whole configuration where the key is not set.
+// invalid reports that the value of a key is rejected. If the key is not set, the diagnostic is about the whole
+// configuration.
 func (a *rewriter) invalid(key, message string) {
 	a.config.ReportAt(a.config.Value(key), diagnostic.Invalid, message)
 }
 
-// useCloud sets cloud, or checks that Infrastructure says the same.
+// useCloud sets cloud, or checks that it matches Infrastructure.
 func (a *rewriter) useCloud() {
 	status := a.src.Cluster.Status.Azure
 	if status == nil && !a.stack {
@@ -143,7 +152,7 @@ func (a *rewriter) useCloud() {
 	}
 }
 
-// cloud is the name of a cloud without the differences that the provider does not see.
+// cloud returns the normalized name of a cloud: the provider ignores case and knows aliases.
 func cloud(name string) string {
 	switch name = strings.ToLower(strings.TrimSpace(name)); name {
 	case "azurecloud":
@@ -154,7 +163,7 @@ func cloud(name string) string {
 	return name
 }
 
-// checkInfrastructure finds what Infrastructure says otherwise. Azure does not look at the case of names.
+// checkInfrastructure reports contradictions to Infrastructure. Azure's names are case-insensitive.
 func (a *rewriter) checkInfrastructure() {
 	status := a.src.Cluster.Status.Azure
 	if status == nil {
@@ -175,23 +184,31 @@ func (a *rewriter) checkInfrastructure() {
 	}
 }
 
-// checkLoadBalancers finds combinations with which the provider exits.
+// checkLoadBalancers reports combinations for which the provider exits.
 func (a *rewriter) checkLoadBalancers() {
 	d := a.config
 	sku := d.Text("loadBalancerSku")
 	standard := sku == "" || strings.EqualFold(sku, "standard")
 	if d.IsTrue("disableOutboundSNAT") && !standard {
-		a.invalid("disableOutboundSNAT", fmt.Sprintf("disableOutboundSNAT is true, but loadBalancerSku is %s: it goes with standard only", confdoc.Quoted(sku)))
+		a.invalid("disableOutboundSNAT",
+			fmt.Sprintf("disableOutboundSNAT is true, but loadBalancerSku is %s: it requires loadBalancerSku standard",
+				confdoc.Quoted(sku)))
 	}
 	if d.IsTrue("disableAvailabilitySetNodes") && d.Text("vmType") != "vmss" {
-		a.invalid("disableAvailabilitySetNodes", fmt.Sprintf("disableAvailabilitySetNodes is true, but vmType is %s: it goes with vmss only", confdoc.Quoted(d.Text("vmType"))))
+		a.invalid("disableAvailabilitySetNodes",
+			fmt.Sprintf("disableAvailabilitySetNodes is true, but vmType is %s: it requires vmType vmss",
+				confdoc.Quoted(d.Text("vmType"))))
 	}
 	several := d.Value("multipleStandardLoadBalancerConfigurations")
 	if several == nil || len(several.Items) == 0 || !standard {
 		return
 	}
-	if pool := d.Text("loadBalancerBackendPoolConfigurationType"); pool == "" || strings.EqualFold(pool, "nodeIPConfiguration") {
-		d.ReportAt(several, diagnostic.Invalid, "multipleStandardLoadBalancerConfigurations does not go with loadBalancerBackendPoolConfigurationType nodeIPConfiguration, which is the default: write nodeIP there")
+	if pool := d.Text("loadBalancerBackendPoolConfigurationType"); pool == "" ||
+		strings.EqualFold(pool, "nodeIPConfiguration") {
+		d.ReportAt(several, diagnostic.Invalid,
+			"multipleStandardLoadBalancerConfigurations cannot be combined with "+
+				"loadBalancerBackendPoolConfigurationType nodeIPConfiguration, which is the default: "+
+				"write nodeIP there")
 	}
 	seen := map[string]bool{}
 	for _, item := range several.Items {
@@ -206,15 +223,18 @@ func (a *rewriter) checkLoadBalancer(item *confdoc.Node, seen map[string]bool) {
 			value = n.Text
 		}
 		if key == "primaryVMSet" && value == "" {
-			a.config.ReportAt(item, diagnostic.Invalid, "this load balancer has no primaryVMSet: write the set of virtual machines that are always behind it")
+			a.config.ReportAt(item, diagnostic.Invalid,
+				"this load balancer has no primaryVMSet: write the set of virtual machines that are always behind it")
 		} else if seen[key+value] {
-			a.config.ReportAt(item, diagnostic.Invalid, fmt.Sprintf("a load balancer before this one has the %s %s already: write another one", key, confdoc.Quoted(value)))
+			a.config.ReportAt(item, diagnostic.Invalid,
+				fmt.Sprintf("the %s %s is already used by a load balancer above: write another one", key,
+					confdoc.Quoted(value)))
 		}
 		seen[key+value] = true
 	}
 }
 
-// checkServiceGateway finds a half of the service gateway's settings, with which the provider exits.
+// checkServiceGateway reports incomplete settings of the service gateway, for which the provider exits.
 func (a *rewriter) checkServiceGateway() {
 	d := a.config
 	enabled := d.IsTrue("serviceGatewayEnabled")
@@ -223,17 +243,23 @@ func (a *rewriter) checkServiceGateway() {
 	switch {
 	case !enabled && !pod && !service:
 	case !enabled || !pod || !service:
-		a.invalid("serviceGatewayEnabled", "the service gateway needs all of serviceGatewayEnabled true, loadBalancerBackendPoolConfigurationType podIP and loadBalancerSku service: write all of them or none")
+		a.invalid("serviceGatewayEnabled",
+			"the service gateway needs all of serviceGatewayEnabled true, loadBalancerBackendPoolConfigurationType "+
+				"podIP and loadBalancerSku service: write all of them or none")
 	case d.IsTrue("enableMigrateToIPBasedBackendPoolAPI"):
-		a.invalid("enableMigrateToIPBasedBackendPoolAPI", "enableMigrateToIPBasedBackendPoolAPI does not go with serviceGatewayEnabled: remove it")
-	case d.Value("multipleStandardLoadBalancerConfigurations") != nil && len(d.Value("multipleStandardLoadBalancerConfigurations").Items) > 0:
-		a.invalid("multipleStandardLoadBalancerConfigurations", "multipleStandardLoadBalancerConfigurations does not go with serviceGatewayEnabled: remove it")
+		a.invalid("enableMigrateToIPBasedBackendPoolAPI",
+			"enableMigrateToIPBasedBackendPoolAPI cannot be combined with serviceGatewayEnabled: remove it")
+	case d.Value("multipleStandardLoadBalancerConfigurations") != nil &&
+		len(d.Value("multipleStandardLoadBalancerConfigurations").Items) > 0:
+		a.invalid("multipleStandardLoadBalancerConfigurations",
+			"multipleStandardLoadBalancerConfigurations cannot be combined with serviceGatewayEnabled: remove it")
 	}
 }
 
-// checkEndpoints checks the file with the endpoints of an Azure Stack Hub.
+// checkEndpoints checks the file that contains the endpoints of an Azure Stack Hub.
 func (a *rewriter) checkEndpoints() {
-	const empty = "write the JSON object that the installer makes, with resourceManagerEndpoint, tokenAudience and activeDirectoryEndpoint"
+	const empty = "write the JSON object that the installer makes, with resourceManagerEndpoint, " +
+		"tokenAudience and activeDirectoryEndpoint"
 	text, ok := a.src.Keys[endpointsKey]
 	if !ok {
 		a.config.Report(0, 0, diagnostic.Invalid, "the key endpoints is missing beside the configuration: "+
@@ -245,17 +271,18 @@ func (a *rewriter) checkEndpoints() {
 	required := []string{"resourceManagerEndpoint", "tokenAudience", "activeDirectoryEndpoint"}
 	for i, field := range reader.Fields {
 		if a.config.Text("resourceManagerEndpoint") == "" && slices.Contains(required, field.Name) {
-			reader.Fields[i].Required = "the cloud-controller-manager would take the public cloud's; write that of the Azure Stack Hub"
+			reader.Fields[i].Required = "the cloud-controller-manager would use the public cloud's; " +
+				"write the Azure Stack Hub's"
 		}
 	}
-	endpoints := reader.Read(text, &a.findings)
+	endpoints := reader.Read(text, &a.diagnostics)
 	a.checkStack(endpoints)
 }
 
-// Microsoft's own endpoints in every cloud: resourceManagerEndpoint and activeDirectoryEndpoint in autorest/azure/environments.go
-// of github.com/Azure/go-autorest (public, US government, China, Germany), the former with the public cloud's
-// serviceManagementEndpoint. sdk/azcore/cloud of github.com/Azure/azure-sdk-for-go has the same but for Germany. The second
-// names of the logins are the aliases in Microsoft's own instance discovery
+// Microsoft's own endpoints in every cloud: resourceManagerEndpoint and activeDirectoryEndpoint in
+// autorest/azure/environments.go of github.com/Azure/go-autorest (public, US government, China, Germany), the former
+// with the public cloud's serviceManagementEndpoint. sdk/azcore/cloud of github.com/Azure/azure-sdk-for-go has the same
+// endpoints, except for Germany. The second names of the logins are the aliases in Microsoft's own instance discovery
 // (https://login.microsoftonline.com/common/discovery/instance).
 var (
 	resourceManagers = []string{"management.azure.com", "management.core.windows.net", "management.usgovcloudapi.net",
@@ -264,8 +291,9 @@ var (
 		"login.chinacloudapi.cn", "login.partner.microsoftonline.cn", "login.microsoftonline.de"}
 )
 
-// checkResourceManager finds a resource manager that is nobody's: the provider asks it where to log in, and sends the secret
-// there. One that differs from Infrastructure's has been reported.
+// checkResourceManager reports a resource manager that neither Microsoft nor Infrastructure names. The provider asks
+// the resource manager where to log in, and sends the secret there. A resource manager that differs from
+// Infrastructure's is already reported.
 func (a *rewriter) checkResourceManager() {
 	named, status := a.config.Text("resourceManagerEndpoint"), a.src.Cluster.Status.Azure
 	if a.stack || status == nil || status.ARMEndpoint != "" || clouds.HostOf(named) == "" {
@@ -276,12 +304,12 @@ func (a *rewriter) checkResourceManager() {
 	}
 	a.config.ReportAt(a.config.Value("resourceManagerEndpoint"), diagnostic.Redirected, fmt.Sprintf(
 		"resourceManagerEndpoint is %s, which is not Microsoft's, and %s names none: "+
-			"the cloud-controller-manager would send its credentials where it says; remove the line",
-		confdoc.Quoted(named), clouds.Infrastructure))
+			"the cloud-controller-manager would send its credentials to the login endpoint that it names; "+
+			"remove the line", confdoc.Quoted(named), clouds.Infrastructure))
 }
 
-// checkStack compares the endpoints of an Azure Stack Hub with the resource manager that Infrastructure names: what is not
-// Microsoft's is beside it.
+// checkStack compares the endpoints of an Azure Stack Hub with the resource manager that Infrastructure names. An
+// endpoint that is not Microsoft's must be in the same domain.
 func (a *rewriter) checkStack(endpoints *confdoc.Document) {
 	status := a.src.Cluster.Status.Azure
 	if status == nil || clouds.HostOf(status.ARMEndpoint) == "" {

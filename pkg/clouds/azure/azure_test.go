@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// azureLogin is what the cloud-credential-operator writes into the Secret.
+// azureLogin is the data that the cloud-credential-operator writes into the Secret.
 var azureLogin = map[string]string{
 	"azure_client_id":       "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee",
 	"azure_client_secret":   cloudtest.SecretValue,
@@ -36,7 +36,8 @@ const stackEndpoints = `{
 }
 `
 
-const smallAzureConfig = `{"subscriptionId": "s", "resourceGroup": "r", "tenantId": "11111111-2222-3333-4444-555555555555"}`
+const smallAzureConfig = `{"subscriptionId": "s", "resourceGroup": "r", ` +
+	`"tenantId": "11111111-2222-3333-4444-555555555555"}`
 
 func azureStack(src clouds.Source) clouds.Result {
 	if src.Keys == nil {
@@ -53,17 +54,20 @@ func TestAzureStackGolden(t *testing.T) {
 	cloudtest.RequireGoldens(t, "azurestack", azureStack, azureLogin)
 }
 
-func TestAzureDeliversNoCredentialsBesideTheConfiguration(t *testing.T) {
-	result := azure.Rewrite(clouds.Source{Config: []byte(smallAzureConfig), Credentials: cloudtest.SecretOf(azureLogin)})
+func TestAzureDeliversCredentialsOnlyInTheConfiguration(t *testing.T) {
+	result := azure.Rewrite(clouds.Source{Config: []byte(smallAzureConfig),
+		Credentials: cloudtest.SecretOf(azureLogin)})
 	require.Empty(t, result.Errors(diagnostic.Strict))
 	require.Empty(t, result.Credentials)
 	require.Contains(t, string(result.Config), cloudtest.SecretValue)
 }
 
-func TestAzureMergesNothingWhereNobodyKnows(t *testing.T) {
+func TestAzureMergesNothingIfTheCredentialsAreUnknown(t *testing.T) {
 	for name, rewrite := range map[string]clouds.Rewrite{"azure": azure.Rewrite, "azurestack": azureStack} {
 		t.Run(name, func(t *testing.T) {
-			result := rewrite(clouds.Source{Config: []byte(`{"subscriptionId": "s", "resourceGroup": "r", "useManagedIdentityExtension": true}`),
+			result := rewrite(clouds.Source{
+				Config: []byte(`{"subscriptionId": "s", "resourceGroup": "r", ` +
+					`"useManagedIdentityExtension": true}`),
 				Credentials: cloudtest.SecretOf(azureLogin), CredentialsUnknown: true})
 			require.Empty(t, result.Errors(diagnostic.Strict))
 			require.Contains(t, string(result.Config), `"useManagedIdentityExtension": true`)
@@ -75,19 +79,21 @@ func TestAzureMergesNothingWhereNobodyKnows(t *testing.T) {
 
 func TestAzureReportsAMissingConfiguration(t *testing.T) {
 	require.Equal(t, []string{
-		"cloud config: it is missing: write the JSON object that the installer makes, with at least subscriptionId and resourceGroup"},
-		cloudtest.Messages(azure.Rewrite(clouds.Source{Credentials: cloudtest.SecretOf(azureLogin)}), diagnostic.Invalid))
+		"cloud config: it is missing: write the JSON object that the installer makes, " +
+			"with at least subscriptionId and resourceGroup"},
+		cloudtest.Messages(azure.Rewrite(clouds.Source{Credentials: cloudtest.SecretOf(azureLogin)}),
+			diagnostic.Invalid))
 }
 
-func TestAzureAsksInfrastructureOnlyForWhatItSays(t *testing.T) {
+func TestAzureSetsTheCloudOnlyIfInfrastructureHasAnAzureStatus(t *testing.T) {
 	src := clouds.Source{Config: []byte(smallAzureConfig), Credentials: cloudtest.SecretOf(azureLogin)}
 	require.NotContains(t, string(azure.Rewrite(src).Config), `"cloud"`)
 	src.Cluster.Status.Azure = &configv1.AzurePlatformStatus{}
 	require.Contains(t, string(azure.Rewrite(src).Config), `"cloud": "AzurePublicCloud"`)
 }
 
-// FuzzAzure proves for any input that nothing panics, that the result is always the same and without the credentials in its
-// findings, and that a configuration that passes is rewritten to one that passes and stays as it is.
+// FuzzAzure checks for any input that nothing panics, that the result is deterministic and without the credentials in
+// its diagnostics, and that a valid configuration is rewritten to a valid one that another run does not change.
 func FuzzAzure(f *testing.F) {
 	files, err := filepath.Glob("testdata/azure*/*.conf")
 	require.NoError(f, err)
@@ -99,15 +105,18 @@ func FuzzAzure(f *testing.F) {
 	f.Add([]byte(smallAzureConfig), []byte(`{"name": 1}`), false)
 	f.Add([]byte("a: &a [*a]\n<<: {b: c}\n"), []byte("x"), false)
 	f.Fuzz(func(t *testing.T, config, endpoints []byte, federated bool) {
-		secret := map[string]string{"azure_client_id": "id", "azure_client_secret": cloudtest.SecretValue, "azure_tenant_id": "t"}
+		secret := map[string]string{"azure_client_id": "id", "azure_client_secret": cloudtest.SecretValue,
+			"azure_tenant_id": "t"}
 		if federated {
-			secret = map[string]string{"azure_client_id": "id", "azure_federated_token_file": "/x", "azure_tenant_id": "t"}
+			secret = map[string]string{"azure_client_id": "id", "azure_federated_token_file": "/x",
+				"azure_tenant_id": "t"}
 		}
-		src := clouds.Source{Config: config, Paths: cloudtest.StaticPodPaths, Credentials: cloudtest.SecretOf(secret), Keys: map[string][]byte{"endpoints": endpoints}}
+		src := clouds.Source{Config: config, Paths: cloudtest.StaticPodPaths, Credentials: cloudtest.SecretOf(secret),
+			Keys: map[string][]byte{"endpoints": endpoints}}
 		for _, rewrite := range []clouds.Rewrite{azure.Rewrite, azure.RewriteStack} {
 			cloudtest.RequireFuzzed(t, rewrite, src)
-			for _, finding := range rewrite(src).Diagnostics {
-				require.NotContains(t, finding.Message, cloudtest.SecretValue)
+			for _, diag := range rewrite(src).Diagnostics {
+				require.NotContains(t, diag.Message, cloudtest.SecretValue)
 			}
 		}
 	})

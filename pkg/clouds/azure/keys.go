@@ -6,14 +6,14 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
-// limits is Config in azclient's policy/ratelimit.
+// limits are the fields of Config in azclient's policy/ratelimit.
 var limits = slices.Concat(
 	confdoc.FieldsOf(confdoc.Bool, "cloudProviderRateLimit"),
 	confdoc.FieldsOf(confdoc.Float, "cloudProviderRateLimitQPS", "cloudProviderRateLimitQPSWrite"),
 	confdoc.FieldsOf(confdoc.Int, "cloudProviderRateLimitBucket", "cloudProviderRateLimitBucketWrite"),
 )
 
-// labelSelector is LabelSelector of meta/v1.
+// labelSelector are the fields of LabelSelector in meta/v1.
 var labelSelector = []confdoc.Field{
 	{Name: "matchLabels", Is: confdoc.Map, Of: &confdoc.Field{}},
 	{Name: "matchExpressions", Is: confdoc.List, Of: &confdoc.Field{Is: confdoc.Object, Fields: []confdoc.Field{
@@ -21,83 +21,95 @@ var labelSelector = []confdoc.Field{
 	}}},
 }
 
-const legacyLimit = "the cloud-controller-manager has no limits of its own per kind of resource; cloudProviderRateLimit and its like still count"
+const legacyLimit = "the cloud-controller-manager has no rate limits per resource type; " +
+	"cloudProviderRateLimit and the keys that start with it still apply"
 
-// azureFields is what sigs.k8s.io/cloud-provider-azure v1.36.5 reads (Config in pkg/provider/config, and ARMClientConfig,
-// AzureAuthConfig and the rate limits in pkg/azclient v0.21.0), and what the in-tree provider, which ended with Kubernetes
-// v1.29, or older external ones read beyond that. Values that the provider refuses are listed; where it takes an unknown
-// value for another one, that is the Fallback.
+// azureFields are the keys that sigs.k8s.io/cloud-provider-azure v1.36.5 reads (Config in pkg/provider/config, and
+// ARMClientConfig, AzureAuthConfig and the rate limits in pkg/azclient v0.21.0), and the keys that only the in-tree
+// provider, which ended with Kubernetes v1.29, or older external ones read. Values lists the values that the provider
+// accepts. If the provider interprets an unknown value as another one, that one is the Fallback.
 var azureFields = slices.Concat(
 	[]confdoc.Field{
 		{Name: "cloud", FoldValues: true, Fallback: publicCloud, Values: []string{
 			publicCloud, "AzureUSGovernmentCloud", "AzureChinaCloud", stackCloud, "AzureCloud", "AzureUSGovernment",
 		}},
 		{Name: "vmType", FoldValues: true, Fallback: "standard", Values: []string{"standard", "vmss", "vmssflex"}},
-		{Name: "loadBalancerSku", FoldValues: true, Fallback: "basic", Values: []string{"standard", "basic", "service"}},
-		{Name: "preConfiguredBackendPoolLoadBalancerTypes", FoldValues: true, Fallback: "none of them", Values: []string{"internal", "external", "all"}},
+		{Name: "loadBalancerSku", FoldValues: true, Fallback: "basic",
+			Values: []string{"standard", "basic", "service"}},
+		{Name: "preConfiguredBackendPoolLoadBalancerTypes", FoldValues: true, Fallback: "none of them",
+			Values: []string{"internal", "external", "all"}},
 		{Name: "resourceManagerEndpoint", Schemes: []string{"https", "http"}},
 		{Name: "excludeMasterFromStandardLB", Is: confdoc.Bool, Pointer: true},
 		{Name: "disableOutboundSNAT", Is: confdoc.Bool, Pointer: true},
-		{Name: "tenantId", Secret: true}, // it may come from a Secret, as aadClientId may
+		{Name: "tenantId", Secret: true}, // like aadClientId, it may come from a Secret
 		{Name: "aadClientId", Secret: true},
 		{Name: "subscriptionId", Required: "write the ID of the cluster's subscription"},
 		{Name: "resourceGroup", Required: "write the name of the cluster's resource group"},
 		{Name: "aadClientSecret", Secret: true},
 		{Name: "aadClientCertPassword", Secret: true},
 		{Name: "cloudConfigType", Values: []string{"file", "secret", "merge"}},
-		{Name: "loadBalancerBackendPoolConfigurationType", Values: []string{"nodeIPConfiguration", "nodeIP", "podIP"}, FoldValues: true},
-		{Name: "clusterServiceLoadBalancerHealthProbeMode", Values: []string{"shared", "servicenodeport"}, FoldValues: true},
+		{Name: "loadBalancerBackendPoolConfigurationType", Values: []string{"nodeIPConfiguration", "nodeIP", "podIP"},
+			FoldValues: true},
+		{Name: "clusterServiceLoadBalancerHealthProbeMode", Values: []string{"shared", "servicenodeport"},
+			FoldValues: true},
 		{Name: "clusterServiceSharedLoadBalancerHealthProbePort", Is: confdoc.Int, Bits: 32},
 		{Name: "tagsMap", Is: confdoc.Map, Of: &confdoc.Field{}},
-		{Name: "auxiliaryTokenProvider", Is: confdoc.Object, Pointer: true, Fields: confdoc.FieldsOf(confdoc.Text, "subscriptionID", "resourceGroup", "vaultName", "secretName")},
+		{Name: "auxiliaryTokenProvider", Is: confdoc.Object, Pointer: true,
+			Fields: confdoc.FieldsOf(confdoc.Text, "subscriptionID", "resourceGroup", "vaultName", "secretName")},
 		{Name: "Entries", Is: confdoc.Map, Of: &confdoc.Field{Is: confdoc.Object, Fields: limits}},
-		{Name: "multipleStandardLoadBalancerConfigurations", Is: confdoc.List, Of: &confdoc.Field{Is: confdoc.Object, Fields: slices.Concat(
-			confdoc.FieldsOf(confdoc.Text, "name", "primaryVMSet"),
-			[]confdoc.Field{{Name: "allowServicePlacement", Is: confdoc.Bool, Pointer: true}},
-			[]confdoc.Field{
-				{Name: "serviceLabelSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
-				{Name: "serviceNamespaceSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
-				{Name: "nodeSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
-			},
-			confdoc.FieldsOf(confdoc.Any, "activeServices", "activeNodes"),
-		)}},
+		{Name: "multipleStandardLoadBalancerConfigurations", Is: confdoc.List,
+			Of: &confdoc.Field{Is: confdoc.Object, Fields: slices.Concat(
+				confdoc.FieldsOf(confdoc.Text, "name", "primaryVMSet"),
+				[]confdoc.Field{{Name: "allowServicePlacement", Is: confdoc.Bool, Pointer: true}},
+				[]confdoc.Field{
+					{Name: "serviceLabelSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
+					{Name: "serviceNamespaceSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
+					{Name: "nodeSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
+				},
+				confdoc.FieldsOf(confdoc.Any, "activeServices", "activeNodes"),
+			)}},
 	},
 	confdoc.FieldsOf(confdoc.Text, "userAgent", "networkResourceTenantID", "aadClientCertPath",
 		"userAssignedIdentityID", "aadFederatedTokenFile", "aadMSIDataPlaneIdentityPath", "identitySystem",
 		"networkResourceSubscriptionID", "location", "extendedLocationName", "extendedLocationType", "vnetName",
 		"vnetResourceGroup", "subnetName", "securityGroupName", "securityGroupResourceGroup", "routeTableName",
 		"routeTableResourceGroup", "primaryAvailabilitySetName", "primaryScaleSetName", "tags", "systemTags",
-		"loadBalancerName", "loadBalancerResourceGroup", "privateLinkServiceResourceGroup", "clusterServiceSharedLoadBalancerHealthProbePath"),
+		"loadBalancerName", "loadBalancerResourceGroup", "privateLinkServiceResourceGroup",
+		"clusterServiceSharedLoadBalancerHealthProbePath"),
 	confdoc.FieldsOf(confdoc.Bool, "cloudProviderBackoff", "disableAzureStackCloud", "enableMinimumRetryAfter",
 		"useManagedIdentityExtension", "useFederatedWorkloadIdentityExtension", "disableAPICallCache",
-		"listVmssVirtualMachinesWithoutInstanceView", "disableAvailabilitySetNodes", "enableVmssFlexNodes", "useInstanceMetadata",
-		"enableMigrateToIPBasedBackendPoolAPI",
-		"enableIPTagMutationForExistingPublicIP", "serviceGatewayEnabled"),
-	confdoc.FieldsOf(confdoc.Int, "cloudProviderBackoffRetries", "cloudProviderBackoffDuration", "nonVmssUniformNodesCacheTTLInSeconds",
-		"vmssCacheTTLInSeconds", "vmssVirtualMachinesCacheTTLInSeconds", "vmssFlexCacheTTLInSeconds", "vmssFlexVMCacheTTLInSeconds",
-		"vmCacheTTLInSeconds", "loadBalancerCacheTTLInSeconds", "nsgCacheTTLInSeconds", "routeTableCacheTTLInSeconds",
-		"plsCacheTTLInSeconds", "availabilitySetsCacheTTLInSeconds", "publicIPCacheTTLInSeconds", "routeUpdateWaitingInSeconds",
+		"listVmssVirtualMachinesWithoutInstanceView", "disableAvailabilitySetNodes", "enableVmssFlexNodes",
+		"useInstanceMetadata", "enableMigrateToIPBasedBackendPoolAPI", "enableIPTagMutationForExistingPublicIP",
+		"serviceGatewayEnabled"),
+	confdoc.FieldsOf(confdoc.Int, "cloudProviderBackoffRetries", "cloudProviderBackoffDuration",
+		"nonVmssUniformNodesCacheTTLInSeconds", "vmssCacheTTLInSeconds", "vmssVirtualMachinesCacheTTLInSeconds",
+		"vmssFlexCacheTTLInSeconds", "vmssFlexVMCacheTTLInSeconds", "vmCacheTTLInSeconds",
+		"loadBalancerCacheTTLInSeconds", "nsgCacheTTLInSeconds", "routeTableCacheTTLInSeconds", "plsCacheTTLInSeconds",
+		"availabilitySetsCacheTTLInSeconds", "publicIPCacheTTLInSeconds", "routeUpdateWaitingInSeconds",
 		"maximumLoadBalancerRuleCount", "putVMSSVMBatchSize", "routeUpdateIntervalInSeconds",
 		"loadBalancerBackendPoolUpdateIntervalInSeconds", "nodeInstanceNotFoundGracePeriodInSeconds"),
 	confdoc.FieldsOf(confdoc.Float, "cloudProviderBackoffExponent", "cloudProviderBackoffJitter"),
 	limits,
-	azureLegacy(legacyLimit, "routeRateLimit", "subnetsRateLimit", "interfaceRateLimit", "routeTableRateLimit", "loadBalancerRateLimit",
-		"publicIPAddressRateLimit", "securityGroupRateLimit", "virtualMachineRateLimit", "storageAccountRateLimit", "diskRateLimit",
-		"snapshotRateLimit", "virtualMachineScaleSetRateLimit", "virtualMachineSizesRateLimit", "availabilitySetRateLimit",
-		"attachDetachDiskRateLimit", "containerServiceRateLimit", "deploymentRateLimit", "privateDNSRateLimit",
-		"privateDNSZoneGroupRateLimit", "privateEndpointRateLimit", "privateLinkServiceRateLimit", "virtualNetworkRateLimit"),
+	azureLegacy(legacyLimit, "routeRateLimit", "subnetsRateLimit", "interfaceRateLimit", "routeTableRateLimit",
+		"loadBalancerRateLimit", "publicIPAddressRateLimit", "securityGroupRateLimit", "virtualMachineRateLimit",
+		"storageAccountRateLimit", "diskRateLimit", "snapshotRateLimit", "virtualMachineScaleSetRateLimit",
+		"virtualMachineSizesRateLimit", "availabilitySetRateLimit", "attachDetachDiskRateLimit",
+		"containerServiceRateLimit", "deploymentRateLimit", "privateDNSRateLimit", "privateDNSZoneGroupRateLimit",
+		"privateEndpointRateLimit", "privateLinkServiceRateLimit", "virtualNetworkRateLimit"),
 )
 
-// nodeManagerFields are what the cloud-node-manager reads with --use-instance-metadata=false, on Azure Stack Hub: how to log in
-// to the resource manager, and how to find its own virtual machine there (pkg/nodemanager, pkg/node, and of pkg/provider what they
-// call). It reads nothing about load balancers, networks and routes. It cannot do without a credential: the resource manager
-// answers nobody who has not logged in, and the instance metadata service of Azure Stack Hub does not tell enough.
+// nodeManagerFields are the keys that the cloud-node-manager reads with --use-instance-metadata=false, on Azure Stack
+// Hub: how to log in to the resource manager, and how to find its own virtual machine there (pkg/nodemanager, pkg/node,
+// and the parts of pkg/provider that they call). It reads nothing about load balancers, networks and routes. It needs a
+// credential because the resource manager rejects unauthenticated requests, and the instance metadata service of Azure
+// Stack Hub does not provide enough information.
 var nodeManagerFields = []string{
-	"cloud", "disableAzureStackCloud", "identitySystem", "resourceManagerEndpoint", "tenantId", "subscriptionId", "userAgent",
-	"aadClientId", "aadClientSecret", "useManagedIdentityExtension", "userAssignedIdentityID",
+	"cloud", "disableAzureStackCloud", "identitySystem", "resourceManagerEndpoint", "tenantId", "subscriptionId",
+	"userAgent", "aadClientId", "aadClientSecret", "useManagedIdentityExtension", "userAssignedIdentityID",
 	"networkResourceTenantID", "networkResourceSubscriptionID",
-	"cloudProviderBackoff", "cloudProviderBackoffRetries", "cloudProviderBackoffDuration", "cloudProviderBackoffExponent",
-	"cloudProviderBackoffJitter", "cloudProviderRateLimit", "cloudProviderRateLimitQPS", "cloudProviderRateLimitBucket",
+	"cloudProviderBackoff", "cloudProviderBackoffRetries", "cloudProviderBackoffDuration",
+	"cloudProviderBackoffExponent", "cloudProviderBackoffJitter", "cloudProviderRateLimit", "cloudProviderRateLimitQPS",
+	"cloudProviderRateLimitBucket",
 	"enableMinimumRetryAfter",
 	"location", "resourceGroup", "vmType", "useInstanceMetadata", "disableAPICallCache",
 	"disableAvailabilitySetNodes", "enableVmssFlexNodes", "listVmssVirtualMachinesWithoutInstanceView",
@@ -114,20 +126,22 @@ func azureLegacy(why string, names ...string) []confdoc.Field {
 	return fields
 }
 
-// endpointsFields is Environment in pkg/azclient v0.21.0, which encoding/json reads from the file of
-// AZURE_ENVIRONMENT_FILEPATH.
+// endpointsFields are the fields of Environment in pkg/azclient v0.21.0, which encoding/json reads from the file that
+// AZURE_ENVIRONMENT_FILEPATH names.
 var endpointsFields = slices.Concat(
 	confdoc.FieldsOf(confdoc.Text, "name", "managementPortalURL", "publishSettingsURL", "serviceManagementEndpoint",
 		"galleryEndpoint", "keyVaultEndpoint", "managedHSMEndpoint", "graphEndpoint", "serviceBusEndpoint",
-		"batchManagementEndpoint", "microsoftGraphEndpoint", "storageEndpointSuffix", "cosmosDBDNSSuffix", "mariaDBDNSSuffix",
-		"mySqlDatabaseDNSSuffix", "postgresqlDatabaseDNSSuffix", "sqlDatabaseDNSSuffix", "trafficManagerDNSSuffix",
-		"keyVaultDNSSuffix", "managedHSMDNSSuffix", "serviceBusEndpointSuffix", "serviceManagementVMDNSSuffix",
-		"resourceManagerVMDNSSuffix", "containerRegistryDNSSuffix", "tokenAudience", "apiManagementHostNameSuffix",
-		"synapseEndpointSuffix", "datalakeSuffix"),
-	[]confdoc.Field{ // the SDK sends no token without TLS
+		"batchManagementEndpoint", "microsoftGraphEndpoint", "storageEndpointSuffix", "cosmosDBDNSSuffix",
+		"mariaDBDNSSuffix", "mySqlDatabaseDNSSuffix", "postgresqlDatabaseDNSSuffix", "sqlDatabaseDNSSuffix",
+		"trafficManagerDNSSuffix", "keyVaultDNSSuffix", "managedHSMDNSSuffix", "serviceBusEndpointSuffix",
+		"serviceManagementVMDNSSuffix", "resourceManagerVMDNSSuffix", "containerRegistryDNSSuffix", "tokenAudience",
+		"apiManagementHostNameSuffix", "synapseEndpointSuffix", "datalakeSuffix"),
+	[]confdoc.Field{ // the SDK does not send tokens without TLS
 		{Name: "resourceManagerEndpoint", Schemes: []string{"https"}},
 		{Name: "activeDirectoryEndpoint", Schemes: []string{"https"}},
 	},
-	[]confdoc.Field{{Name: "resourceIdentifiers", Is: confdoc.Object, Fields: confdoc.FieldsOf(confdoc.Text, "graph", "keyVault", "datalake", "batch",
-		"operationalInsights", "ossRDBMS", "storage", "synapse", "serviceBus", "sqlDatabase", "cosmosDB", "managedHSM", "microsoftGraph")}},
+	[]confdoc.Field{{Name: "resourceIdentifiers", Is: confdoc.Object,
+		Fields: confdoc.FieldsOf(confdoc.Text, "graph", "keyVault", "datalake", "batch", "operationalInsights",
+			"ossRDBMS", "storage", "synapse", "serviceBus", "sqlDatabase", "cosmosDB", "managedHSM",
+			"microsoftGraph")}},
 )

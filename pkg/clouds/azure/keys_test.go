@@ -16,14 +16,18 @@ func TestAzureKeysGolden(t *testing.T) {
 }
 
 func TestAzureEndpointsKeysGolden(t *testing.T) {
-	cloudtest.RequireText(t, filepath.Join("testdata", "azure-endpoints-keys.golden"), cloudtest.FieldsText("", endpointsFields))
+	cloudtest.RequireText(t, filepath.Join("testdata", "azure-endpoints-keys.golden"),
+		cloudtest.FieldsText("", endpointsFields))
 }
 
 func TestAzureWritesOnlyKeysThatTheProviderReads(t *testing.T) {
-	cloudtest.RequireWritesFields(t, Rewrite, confdoc.YAMLAsJSON, azureFields, `{"subscriptionId": "s", "resourceGroup": "r"}`, clouds.Source{
-		Credentials: map[string][]byte{
-			"azure_client_id": []byte("id"), "azure_federated_token_file": []byte("x"), "azure_tenant_id": []byte("t"),
-		},
-		Cluster: clouds.Cluster{Status: configv1.PlatformStatus{Azure: &configv1.AzurePlatformStatus{ARMEndpoint: "https://management.example.com/"}}},
-	})
+	cloudtest.RequireWritesFields(t, Rewrite, confdoc.YAMLAsJSON, azureFields,
+		`{"subscriptionId": "s", "resourceGroup": "r"}`, clouds.Source{
+			Credentials: map[string][]byte{
+				"azure_client_id": []byte("id"), "azure_federated_token_file": []byte("x"),
+				"azure_tenant_id": []byte("t"),
+			},
+			Cluster: clouds.Cluster{Status: configv1.PlatformStatus{
+				Azure: &configv1.AzurePlatformStatus{ARMEndpoint: "https://management.example.com/"}}},
+		})
 }

@@ -1,4 +1,4 @@
-// Package cloudtest has what the tests of the clouds share.
+// Package cloudtest contains helpers that the tests of the clouds share.
 package cloudtest
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// SecretValue is the secret of the test inputs, which no message may show.
+// SecretValue is the secret of the test inputs. No message may contain it.
 const SecretValue = "s3cr3t-v4lue"
 
-// CABundle returns a CA bundle that is valid.
+// CABundle returns a valid CA bundle.
 func CABundle(t *testing.T) []byte {
 	t.Helper()
 	bundle, err := os.ReadFile(filepath.Join("..", "openstack", "testdata", "openstack", "private-ca.ca-bundle.pem"))
@@ -29,7 +29,7 @@ func CABundle(t *testing.T) []byte {
 	return bundle
 }
 
-// Shown is a diagnostic with its input, which the caller of a Rewrite would name.
+// Shown returns a diagnostic with the name of its input, which the caller of a Rewrite would add.
 func Shown(d diagnostic.Diagnostic) string {
 	input, key := "cloud config", d.Key
 	switch {
@@ -47,7 +47,7 @@ func Shown(d diagnostic.Diagnostic) string {
 	return input + ": " + d.Text()
 }
 
-// Messages are the diagnostics of one kind, one per line as they are shown.
+// Messages returns the diagnostics of one kind, formatted by Shown.
 func Messages(r clouds.Result, kind diagnostic.Kind) []string {
 	var out []string
 	for _, f := range r.Diagnostics {
@@ -58,7 +58,7 @@ func Messages(r clouds.Result, kind diagnostic.Kind) []string {
 	return out
 }
 
-// Describe shows a result as the golden files have it.
+// Describe returns a result in the format of the golden files.
 func Describe(r clouds.Result) []byte {
 	var b bytes.Buffer
 	for _, f := range r.Diagnostics {
@@ -73,7 +73,7 @@ func Describe(r clouds.Result) []byte {
 	return b.Bytes()
 }
 
-// RequireGolden compares with a file. With UPDATE_GOLDEN set it writes the file and fails all the same.
+// RequireGolden compares the bytes with a file. If UPDATE_GOLDEN is set it writes the file and still fails the test.
 func RequireGolden(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if os.Getenv("UPDATE_GOLDEN") != "" {
@@ -86,16 +86,16 @@ func RequireGolden(t *testing.T, file string, got []byte) {
 	require.Equal(t, string(want), string(got))
 }
 
-// Texts are diagnostics as they are shown.
-func Texts(findings []diagnostic.Diagnostic) []string {
+// Texts returns the diagnostics, formatted by Shown.
+func Texts(diagnostics []diagnostic.Diagnostic) []string {
 	var all []string
-	for _, f := range findings {
+	for _, f := range diagnostics {
 		all = append(all, Shown(f))
 	}
 	return all
 }
 
-// StaticPodPaths are where the static pod has its files.
+// StaticPodPaths are the paths of the files in the static pod.
 var StaticPodPaths = clouds.Paths{
 	Config:      "/etc/kubernetes/static-pod-resources/secrets/cloud-config",
 	Credentials: "/etc/kubernetes/static-pod-resources/secrets/cloud-credentials",
@@ -104,9 +104,10 @@ var StaticPodPaths = clouds.Paths{
 	Kubeconfig:  "/etc/kubernetes/static-pod-resources/configmaps/kubeconfigs/cloud-controller-manager.kubeconfig",
 }
 
-// RequireGoldens reads every testdata/<platform>/*.conf. Files beside it with the same name say more about the source:
-// .cluster.yaml is the Cluster, .secret.yaml the texts of the credentials Secret, or null, and .keys.yaml those beside the
-// configuration. Without a Secret there are the texts of usual.
+// RequireGoldens tests every testdata/<platform>/*.conf. Further files with the same name change the source:
+// .cluster.yaml is the Cluster; .secret.yaml contains the strings of the credentials Secret, or null; .keys.yaml
+// contains the other keys of the configuration's ConfigMap. Without .secret.yaml the Secret contains the strings of
+// usual.
 func RequireGoldens(t *testing.T, platform string, rewrite clouds.Rewrite, usual map[string]string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", platform, "*.conf"))
@@ -137,7 +138,7 @@ func RequireGoldens(t *testing.T, platform string, rewrite clouds.Rewrite, usual
 	}
 }
 
-// SecretOf is the data of a Secret with the texts; nil when there are none.
+// SecretOf returns the data of a Secret with the strings, or nil if there are none.
 func SecretOf(texts map[string]string) map[string][]byte {
 	if texts == nil {
 		return nil
@@ -149,7 +150,7 @@ func SecretOf(texts map[string]string) map[string][]byte {
 	return data
 }
 
-// ReadIfThere decodes a YAML file, if it exists.
+// ReadIfThere decodes a YAML file if it exists, and reports whether it exists.
 func ReadIfThere(t *testing.T, file string, into any) bool {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -161,7 +162,7 @@ func ReadIfThere(t *testing.T, file string, into any) bool {
 	return true
 }
 
-// describeAll is describe with the delivered files, credentials and tokens.
+// describeAll returns the output of Describe followed by the delivered files, credentials and tokens.
 func describeAll(r clouds.Result) []byte {
 	var b bytes.Buffer
 	b.Write(Describe(r))
@@ -180,7 +181,7 @@ func describeAll(r clouds.Result) []byte {
 	return b.Bytes()
 }
 
-// requireStable checks that a rewritten configuration is one, and stays as it is.
+// requireStable checks that a rewritten configuration is valid and that another run does not change it.
 func requireStable(t *testing.T, rewrite clouds.Rewrite, src clouds.Source, result clouds.Result) {
 	t.Helper()
 	require.Equal(t, result, rewrite(src), "the same input gives the same result")
@@ -191,7 +192,7 @@ func requireStable(t *testing.T, rewrite clouds.Rewrite, src clouds.Source, resu
 	require.Equal(t, result.Credentials, again.Credentials)
 }
 
-// RequireFuzzed checks the promises of a Rewrite for one input.
+// RequireFuzzed checks the guarantees of a Rewrite for one input.
 func RequireFuzzed(t *testing.T, rewrite clouds.Rewrite, src clouds.Source) {
 	t.Helper()
 	result := rewrite(src)

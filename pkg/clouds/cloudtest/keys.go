@@ -15,8 +15,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// SchemaText has one line per key: its section, name and type. It is what test/conformance compares with the types of the
-// real providers, which this module cannot import, and what a reviewer compares with their sources where no module exists.
+// SchemaText returns one line for each key: its section, name and type. test/conformance compares it with the types of
+// the real providers, which this module cannot import. A reviewer compares it with the provider's source if there is no
+// module.
 func SchemaText(schema []confdoc.Field) string {
 	var b strings.Builder
 	for _, section := range schema {
@@ -35,8 +36,8 @@ func kindText(f confdoc.Field) string {
 		return "legacy"
 	}
 	kind := map[confdoc.Type]string{
-		confdoc.Text: "text", confdoc.Bool: "bool", confdoc.Int: "int", confdoc.Float: "float", confdoc.List: "list", confdoc.Any: "any",
-		confdoc.Word: "word", confdoc.Duration: "duration", confdoc.Refused: "refused",
+		confdoc.Text: "text", confdoc.Bool: "bool", confdoc.Int: "int", confdoc.Float: "float", confdoc.List: "list",
+		confdoc.Any: "any", confdoc.Word: "word", confdoc.Duration: "duration", confdoc.Refused: "refused",
 	}[f.Is]
 	if f.Unsigned {
 		kind = "u" + kind
@@ -50,9 +51,10 @@ func kindText(f confdoc.Field) string {
 	return kind
 }
 
-// RequireWrites checks that the rewriting of a source that makes it write everything writes that many keys, and none that the
-// provider does not read.
-func RequireWrites(t *testing.T, rewrite clouds.Rewrite, schema []confdoc.Field, config string, cluster clouds.Cluster, written int) {
+// RequireWrites checks that the rewriting of a source, which must make it write every key, writes the given number of
+// keys and only keys that the provider reads.
+func RequireWrites(t *testing.T, rewrite clouds.Rewrite, schema []confdoc.Field, config string, cluster clouds.Cluster,
+	written int) {
 	t.Helper()
 	result := rewrite(clouds.Source{Config: []byte(config), CredentialsUnknown: true, Cluster: cluster})
 	require.Empty(t, result.Errors(diagnostic.Strict))
@@ -61,7 +63,8 @@ func RequireWrites(t *testing.T, rewrite clouds.Rewrite, schema []confdoc.Field,
 	require.Equal(t, written, bytes.Count(rewritten, []byte("="))-strings.Count(config, "="))
 }
 
-// FieldsText has one line per field: its path and type. [] stands for the items of a list, {} for the names of a mapping.
+// FieldsText returns one line for each field: its path and type. [] stands for the items of a list, {} for the names of
+// a mapping.
 func FieldsText(path string, fields []confdoc.Field) string {
 	var b strings.Builder
 	for _, f := range fields {
@@ -86,9 +89,10 @@ func fieldText(path string, f confdoc.Field) string {
 	return path + ": " + kindText(f) + "\n"
 }
 
-// RequireWritesFields checks that what we write for the largest and the smallest configuration has nothing but what the
+// RequireWritesFields checks that the rewriting of the largest and the smallest configuration writes only keys that the
 // provider reads.
-func RequireWritesFields(t *testing.T, rewrite clouds.Rewrite, format confdoc.Format, fields []confdoc.Field, small string, src clouds.Source) {
+func RequireWritesFields(t *testing.T, rewrite clouds.Rewrite, format confdoc.Format, fields []confdoc.Field,
+	small string, src clouds.Source) {
 	t.Helper()
 	everything, err := filepath.Glob(filepath.Join("testdata", "*", "everything.conf"))
 	require.NoError(t, err)
@@ -103,17 +107,18 @@ func RequireWritesFields(t *testing.T, rewrite clouds.Rewrite, format confdoc.Fo
 	}
 }
 
-// requireKnownTree checks that a configuration has nothing but what the provider reads, spelt as it does.
+// requireKnownTree checks that a configuration contains only keys that the provider reads, spelled as the provider
+// spells them.
 func requireKnownTree(t *testing.T, format confdoc.Format, fields []confdoc.Field, config []byte) {
 	t.Helper()
-	var fs diagnostic.List
-	before := confdoc.Reader{Format: format, Fields: fields}.Read(config, &fs)
-	require.Empty(t, fs)
+	var list diagnostic.List
+	before := confdoc.Reader{Format: format, Fields: fields}.Read(config, &list)
+	require.Empty(t, list)
 	require.NotEmpty(t, before.Root.Entries)
-	requireSpeltAsKnown(t, fields, before.Root)
+	requireSpelledAsKnown(t, fields, before.Root)
 }
 
-func requireSpeltAsKnown(t *testing.T, fields []confdoc.Field, n *confdoc.Node) {
+func requireSpelledAsKnown(t *testing.T, fields []confdoc.Field, n *confdoc.Node) {
 	t.Helper()
 	for _, e := range n.Entries {
 		known := false
@@ -123,14 +128,14 @@ func requireSpeltAsKnown(t *testing.T, fields []confdoc.Field, n *confdoc.Node) 
 			}
 			known = true
 			if f.Is == confdoc.Object {
-				requireSpeltAsKnown(t, f.Fields, e.Value)
+				requireSpelledAsKnown(t, f.Fields, e.Value)
 			}
 		}
 		require.True(t, known, e.Name)
 	}
 }
 
-// RequireText compares with a file. With UPDATE_GOLDEN set it writes the file and fails all the same.
+// RequireText compares the text with a file. If UPDATE_GOLDEN is set it writes the file and still fails the test.
 func RequireText(t *testing.T, file, got string) {
 	t.Helper()
 	if os.Getenv("UPDATE_GOLDEN") != "" {

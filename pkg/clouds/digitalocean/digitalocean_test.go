@@ -11,10 +11,11 @@ import (
 )
 
 func TestDigitalOceanGolden(t *testing.T) {
-	cloudtest.RequireGoldens(t, "digitalocean", digitalocean.Rewrite, map[string]string{"access-token": "dop_v1_" + cloudtest.SecretValue})
+	cloudtest.RequireGoldens(t, "digitalocean", digitalocean.Rewrite,
+		map[string]string{"access-token": "dop_v1_" + cloudtest.SecretValue})
 }
 
-func TestDigitalOceanChecksNoTokenWhereNobodyKnows(t *testing.T) {
+func TestDigitalOceanAcceptsAnUnknownToken(t *testing.T) {
 	result := digitalocean.Rewrite(clouds.Source{CredentialsUnknown: true})
 	require.Empty(t, result.Diagnostics)
 	require.Empty(t, result.Credentials)

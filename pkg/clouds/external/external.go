@@ -1,4 +1,4 @@
-// Package external passes on the configuration of a cloud-controller-manager that no release ships.
+// Package external passes through the configuration of a cloud-controller-manager that is not part of the release.
 package external
 
 import (
@@ -6,7 +6,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// Rewrite delivers the configuration and the credentials as they are. No configuration is an empty file.
+// Rewrite delivers the configuration and the credentials unchanged. A missing configuration becomes an empty file.
 func Rewrite(src clouds.Source) clouds.Result {
 	config := src.Config
 	if config == nil {

@@ -14,7 +14,7 @@ func TestExternalGolden(t *testing.T) {
 	cloudtest.RequireGoldens(t, "external", external.Rewrite, nil)
 }
 
-func TestExternalMakesAnEmptyFileOfNoConfiguration(t *testing.T) {
+func TestExternalDeliversAnEmptyFileWithoutAConfiguration(t *testing.T) {
 	result := external.Rewrite(clouds.Source{})
 	require.Empty(t, result.Diagnostics)
 	require.NotNil(t, result.Config)

@@ -16,51 +16,57 @@ const (
 	regionField  = "status.platformStatus.gcp.region"
 )
 
-// rewriter is one run of the GCP function.
+// rewriter is the state of one run of Rewrite.
 type rewriter struct {
-	src      clouds.Source
-	config   *confdoc.Document
-	findings diagnostic.List
-	// universe is the domain of the APIs that the credentials are for; empty where it is not known.
+	src         clouds.Source
+	config      *confdoc.Document
+	diagnostics diagnostic.List
+	// universe is the domain of the APIs that the credentials are for. It is empty if it is not known.
 	universe string
 }
 
-// Rewrite checks and rewrites a Google cloud.conf, and checks the key or the federation that it is used with.
+// Rewrite checks and rewrites a Google cloud.conf, and checks the key or the federation of the credentials Secret.
 //
-// The text is what openshift/cloud-provider-gcp reads. The rewriting makes the provider log in with service_account.json:
-// without token-url = nil it takes its tokens from the metadata server of the instance, whatever file there is. It exits when
-// GOOGLE_APPLICATION_CREDENTIALS names a file that does not exist, so the Secret is required. An api-endpoint gets the slash that
-// it needs. What is unknown is kept: a newer provider may know it. Comments are not kept.
+// The text is what openshift/cloud-provider-gcp reads. Rewrite makes the provider log in with service_account.json:
+// without token-url = nil the provider requests tokens from the instance's metadata server, even if the file exists.
+// The provider exits if GOOGLE_APPLICATION_CREDENTIALS names a file that does not exist, so the Secret is required. An
+// api-endpoint without a trailing slash gets one. Unknown keys are kept because a newer provider may know them.
+// Comments are dropped.
 func Rewrite(src clouds.Source) clouds.Result {
 	g := &rewriter{src: src}
-	reader := confdoc.Reader{Format: confdoc.INI, Fields: schema, Input: diagnostic.CloudConfig, Empty: "write at least the line [global]"}
-	g.config = reader.Read(src.Config, &g.findings)
-	g.config.First("global") // what is written is never empty
+	reader := confdoc.Reader{Format: confdoc.INI, Fields: schema, Input: diagnostic.CloudConfig,
+		Empty: "write at least the line [global]"}
+	g.config = reader.Read(src.Config, &g.diagnostics)
+	g.config.First("global") // the written file must not be empty
 	g.checkValues()
 	g.checkCluster()
 	credentials, tokens := g.credentials()
 	g.checkEndpoints()
 	g.useCredentials()
 	g.endEndpoint()
-	return clouds.Finish(g.findings, clouds.Result{Config: g.config.Encode(), Credentials: credentials, Tokens: tokens})
+	return clouds.Finish(g.diagnostics, clouds.Result{Config: g.config.Encode(), Credentials: credentials,
+		Tokens: tokens})
 }
 
-// checkValues finds values that can be read, but with which the provider exits.
+// checkValues reports values that can be read, but for which the provider exits.
 func (g *rewriter) checkValues() {
 	if zone := g.config.Value("global", "local-zone"); zone != nil && zone.Text != "" && region(zone.Text) == "" {
-		g.config.ReportAt(zone, diagnostic.Invalid, fmt.Sprintf("local-zone is %s, but wants a zone, such as us-central1-a", confdoc.Quoted(zone.Text)))
+		g.config.ReportAt(zone, diagnostic.Invalid,
+			fmt.Sprintf("local-zone is %s, but must be a zone, such as us-central1-a", confdoc.Quoted(zone.Text)))
 	}
-	if address := g.config.Text("global", "token-url"); address != "" && address != "nil" && !clouds.IsEndpoint(address) {
-		g.config.ReportAt(g.config.Value("global", "token-url"), diagnostic.Invalid, "token-url is neither nil nor of the form https://host/path")
+	if address := g.config.Text("global", "token-url"); address != "" && address != "nil" &&
+		!clouds.IsEndpoint(address) {
+		g.config.ReportAt(g.config.Value("global", "token-url"), diagnostic.Invalid,
+			"token-url is neither nil nor of the form https://host/path")
 	}
 }
 
-// region is the region of a zone, as the provider finds it; empty when the text cannot be a zone.
+// region returns the region of a zone, as the provider derives it. It is empty if the text cannot be a zone.
 func region(zone string) string {
 	return zone[:max(0, strings.LastIndex(zone, "-"))]
 }
 
-// checkCluster compares with Infrastructure what can be compared: a project may be given by its number too.
+// checkCluster reports contradictions to Infrastructure. A project that is given by its number cannot be compared.
 func (g *rewriter) checkCluster() {
 	status := g.src.Cluster.Status.GCP
 	if status == nil {
@@ -77,7 +83,7 @@ func (g *rewriter) checkCluster() {
 	}
 }
 
-// checkRegion compares the region in the value of a key.
+// checkRegion compares the region in the value of a key with Infrastructure.
 func (g *rewriter) checkRegion(key, named string) {
 	if at := g.config.Value("global", key); at != nil {
 		value := *at
@@ -86,7 +92,8 @@ func (g *rewriter) checkRegion(key, named string) {
 	}
 }
 
-// checkEndpoints finds an API that is not of the universe that the credentials are for: it would get their tokens.
+// checkEndpoints reports an API that is not in the universe that the credentials are for: it would receive their
+// tokens.
 func (g *rewriter) checkEndpoints() {
 	if g.universe == "" {
 		return
@@ -97,18 +104,23 @@ func (g *rewriter) checkEndpoints() {
 			continue
 		}
 		g.config.ReportAt(g.config.Value("global", key), diagnostic.Redirected, fmt.Sprintf(
-			"%s is %s, which is not of the API that the %s of the credentials Secret is for: "+
-				"the cloud-controller-manager would send its tokens there; remove the line", key, confdoc.Quoted(address), credentialsFile))
+			"%s is %s, which is not an API endpoint for the %s of the credentials Secret: "+
+				"the cloud-controller-manager would send its tokens there; remove the line",
+			key, confdoc.Quoted(
+				address), credentialsFile))
 	}
 }
 
-// useCredentials makes the provider log in with the delivered file, which the cloud-credential-operator makes for every cluster.
+// useCredentials makes the provider log in with the delivered file, which the cloud-credential-operator creates for
+// every cluster.
 func (g *rewriter) useCredentials() {
-	g.config.Put(confdoc.NewText("nil"), diagnostic.Rewritten, "the cloud-controller-manager logs in with the service_account.json "+
-		"of its own credentials Secret, and would ask the metadata server otherwise", "global", "token-url")
+	g.config.Put(confdoc.NewText("nil"), diagnostic.Rewritten,
+		"the cloud-controller-manager logs in with the service_account.json "+
+			"of its own credentials Secret, and would ask the metadata server otherwise",
+		"global", "token-url")
 }
 
-// endEndpoint adds the slash that the provider does not add when it makes the addresses of networks out of the endpoint.
+// endEndpoint appends the slash that the provider omits when it builds the URLs of networks from the endpoint.
 func (g *rewriter) endEndpoint() {
 	if address := g.config.Text("global", "api-endpoint"); address != "" && !strings.HasSuffix(address, "/") {
 		g.config.Put(confdoc.NewText(address+"/"), diagnostic.Rewritten,

@@ -20,22 +20,27 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// federation is a credentials file of workload identity.
-const federation = `{"type": "external_account", "audience": "//iam", "subject_token_type": "urn:jwt", "token_url": "https://sts.googleapis.com/v1/token",
+// federation is a credentials file for workload identity.
+const federation = `{"type": "external_account", "audience": "//iam", "subject_token_type": "urn:jwt", ` +
+	`"token_url": "https://sts.googleapis.com/v1/token",
  "credential_source": {"file": "/var/run/token"}}`
 
 func TestGCPGolden(t *testing.T) {
-	cloudtest.RequireGoldens(t, "gcp", gcp.Rewrite, map[string]string{"service_account.json": strings.ReplaceAll(federation, "/var/run", cloudtest.StaticPodPaths.Tokens)})
+	cloudtest.RequireGoldens(t, "gcp", gcp.Rewrite,
+		map[string]string{
+			"service_account.json": strings.ReplaceAll(federation, "/var/run", cloudtest.StaticPodPaths.Tokens),
+		})
 }
 
-// keyFile is a credentials file with the private key.
+// keyFile returns a credentials file that contains the private key.
 func keyFile(t *testing.T, key any) string {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	require.NoError(t, err)
 	text, err := json.Marshal(map[string]string{
-		"type": "service_account", "project_id": "my-project", "private_key_id": "0123", "client_email": "ccm@my-project.iam.gserviceaccount.com",
-		"client_id": "1", "token_uri": "https://oauth2.googleapis.com/token", "universe_domain": "googleapis.com",
+		"type": "service_account", "project_id": "my-project", "private_key_id": "0123",
+		"client_email": "ccm@my-project.iam.gserviceaccount.com",
+		"client_id":    "1", "token_uri": "https://oauth2.googleapis.com/token", "universe_domain": "googleapis.com",
 		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
 	})
 	require.NoError(t, err)
@@ -47,7 +52,7 @@ func gcpResult(credentials string) clouds.Result {
 		Credentials: cloudtest.SecretOf(map[string]string{"service_account.json": credentials, "other": "ignored"})})
 }
 
-func TestGCPDeliversAKeyAsItIs(t *testing.T) {
+func TestGCPDeliversAKeyUnchanged(t *testing.T) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	require.NoError(t, err)
 	file := keyFile(t, key)
@@ -57,55 +62,72 @@ func TestGCPDeliversAKeyAsItIs(t *testing.T) {
 	require.Empty(t, result.Tokens)
 }
 
-func TestGCPAssumesAKeyWhereNobodyKnows(t *testing.T) {
+func TestGCPAssumesAKeyIfTheCredentialsAreUnknown(t *testing.T) {
 	result := gcp.Rewrite(clouds.Source{Config: []byte("[global]\n"), CredentialsUnknown: true})
 	require.Equal(t, "[global]\ntoken-url = nil\n", string(result.Config))
 	require.Empty(t, result.Warnings(diagnostic.Strict))
 	require.Nil(t, result.Credentials)
 }
 
-func TestGCPRefusesCredentialsThatCannotServe(t *testing.T) {
+func TestGCPRejectsUnusableCredentials(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
 		file   string
 		errors []string
 	}{
-		"nothing": {" \n", []string{
-			"credentials service_account.json: it is empty: write the credentials that the cloud gave"}},
-		"no JSON": {"[default]\naws_access_key_id = s3cr3t\n", []string{
-			"credentials service_account.json:1:2: this looks like INI, but has to be JSON"}},
+		"an empty file": {" \n", []string{
+			"credentials service_account.json: it is empty: write the credentials that the cloud issued"}},
+		"INI instead of JSON": {"[default]\naws_access_key_id = s3cr3t\n", []string{
+			"credentials service_account.json:1:2: this looks like INI, but must be JSON"}},
 		"base64": {"eyJ0eXBlIjogInNlcnZpY2VfYWNjb3VudCJ9\n", []string{
-			"credentials service_account.json:1:1: this is not JSON: unexpected character looking for beginning of value"}},
-		"a file that ends too early": {"{\n  \"type\": \"service_account\",\n  \"private_key\": \"s3cr3t", []string{
+			"credentials service_account.json:1:1: this is not JSON: " +
+				"unexpected character looking for beginning of value"}},
+		"a truncated file": {"{\n  \"type\": \"service_account\",\n  \"private_key\": \"s3cr3t", []string{
 			"credentials service_account.json:3:25: this is not JSON: unexpected end of JSON input"}},
-		"a comma too many": {"{\n  \"type\": \"service_account\",\n}", []string{
-			"credentials service_account.json:3:1: this is not JSON: unexpected character looking for beginning of object key string"}},
-		"line breaks in the key": {"{\n  \"type\": \"service_account\",\n  \"private_key\": \"-----BEGIN\ns3cr3t\"}", []string{
-			"credentials service_account.json:3:29: this is not JSON: unexpected character in string literal"}},
+		"an extra comma": {"{\n  \"type\": \"service_account\",\n}", []string{
+			"credentials service_account.json:3:1: this is not JSON: unexpected character looking for beginning of " +
+				"object key string"}},
+		"line breaks in the key": {"{\n  \"type\": \"service_account\",\n  \"private_key\": \"-----BEGIN\ns3cr3t\"}",
+			[]string{
+				"credentials service_account.json:3:29: this is not JSON: unexpected character in string literal"}},
 		"no type": {`{"client_email": "a@b"}`, []string{
-			`credentials service_account.json: there is no type: write "type": "service_account" for a key or "external_account" for workload identity`}},
+			`credentials service_account.json: there is no type: ` +
+				`write "type": "service_account" for a key or "external_account" for workload identity`}},
 		"an unknown type": {`{"type": "s3cr3t"}`, []string{
-			"credentials service_account.json:1:10: type is unknown, but wants service_account (a key) or external_account (workload identity)"}},
-		"a person's login": {`{"type": "authorized_user", "refresh_token": "s3cr3t"}`, []string{
-			"credentials service_account.json:1:10: type is authorized_user, but wants service_account (a key) or external_account (workload identity)"}},
-		"a key without its parts": {`{"type": "service_account", "client_email": "", "token_uri": "oauth2"}`, []string{
-			"credentials service_account.json: private_key is missing: create the file anew with the tool that made it",
-			"credentials service_account.json:1:45: client_email is missing: create the file anew with the tool that made it",
+			"credentials service_account.json:1:10: type is unknown, but must be service_account (a key) or " +
+				"external_account (workload identity)"}},
+		"a user's login": {`{"type": "authorized_user", "refresh_token": "s3cr3t"}`, []string{
+			"credentials service_account.json:1:10: type is authorized_user, but must be service_account (a key) or " +
+				"external_account (workload identity)"}},
+		"an incomplete key": {`{"type": "service_account", "client_email": "", "token_uri": "oauth2"}`, []string{
+			"credentials service_account.json: private_key is missing: " +
+				"create the file again with the tool that created it",
+			"credentials service_account.json:1:45: client_email is missing: " +
+				"create the file again with the tool that created it",
 			"credentials service_account.json:1:62: token_uri is not a URL of the form https://host/path"}},
-		"a key that is none": {`{"type": "service_account", "client_email": "a@b", "private_key": "s3cr3t"}`, []string{
-			`credentials service_account.json:1:67: private_key is not an RSA key in PEM form: see whether its line breaks, "\n", were lost`}},
-		"a key of another kind": {keyFile(t, key), []string{
-			`credentials service_account.json:1:88: private_key is not an RSA key in PEM form: see whether its line breaks, "\n", were lost`}},
-		"values of wrong types": {`{"type": "service_account", "client_email": ["a"], "private_key": 7}`, []string{
-			"credentials service_account.json:1:45: client_email is a list, but wants a string",
-			"credentials service_account.json:1:67: private_key is a hidden value, but wants a string"}},
-		"a federation without its parts": {`{"type": "external_account", "token_url": "sts", "credential_source": {"url": "https://s3cr3t", "format": {"type": "json"}}}`, []string{
-			"credentials service_account.json: audience is missing: create the file anew with the tool that made it",
-			"credentials service_account.json: subject_token_type is missing: create the file anew with the tool that made it",
-			"credentials service_account.json:1:43: token_url is not a URL of the form https://host/path",
-			"credentials service_account.json:1:71: credential_source has no file: the operator delivers the token as a file, and in no other way",
-			"credentials service_account.json:1:116: credential_source.format.type wants text: the file holds the token and nothing else"}},
+		"a text that is not a key": {`{"type": "service_account", "client_email": "a@b", "private_key": "s3cr3t"}`,
+			[]string{
+				`credentials service_account.json:1:67: private_key is not an RSA key in PEM format: ` +
+					`check whether its line breaks, "\n", were lost`}},
+		"a key of another type": {keyFile(t, key), []string{
+			`credentials service_account.json:1:88: private_key is not an RSA key in PEM format: ` +
+				`check whether its line breaks, "\n", were lost`}},
+		"values of the wrong type": {`{"type": "service_account", "client_email": ["a"], "private_key": 7}`, []string{
+			"credentials service_account.json:1:45: client_email is a list, but must be a string",
+			"credentials service_account.json:1:67: private_key is a hidden value, but must be a string"}},
+		"an incomplete federation": {
+			`{"type": "external_account", "token_url": "sts", "credential_source": {"url": "https://s3cr3t", ` +
+				`"format": {"type": "json"}}}`, []string{
+				"credentials service_account.json: audience is missing: " +
+					"create the file again with the tool that created it",
+				"credentials service_account.json: subject_token_type is missing: " +
+					"create the file again with the tool that created it",
+				"credentials service_account.json:1:43: token_url is not a URL of the form https://host/path",
+				"credentials service_account.json:1:71: credential_source has no file: " +
+					"the operator delivers the token only as a file",
+				"credentials service_account.json:1:116: credential_source.format.type must be text: " +
+					"the file contains only the token"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := gcpResult(c.file)
@@ -118,24 +140,33 @@ func TestGCPRefusesCredentialsThatCannotServe(t *testing.T) {
 	}
 }
 
-func TestGCPRefusesASecretWithoutTheFile(t *testing.T) {
-	src := clouds.Source{Config: []byte("[global]\n"), Credentials: cloudtest.SecretOf(map[string]string{"service-account.json": "{}", "x": ""})}
-	require.Equal(t, []string{"credentials service_account.json: the credentials Secret has no such key, only service-account.json, x"},
+func TestGCPRejectsASecretWithoutTheFile(t *testing.T) {
+	src := clouds.Source{Config: []byte("[global]\n"),
+		Credentials: cloudtest.SecretOf(map[string]string{"service-account.json": "{}", "x": ""})}
+	require.Equal(t, []string{
+		"credentials service_account.json: the credentials Secret has no such key, only service-account.json, x"},
 		cloudtest.Messages(gcp.Rewrite(src), diagnostic.Invalid))
 	src.Credentials = cloudtest.SecretOf(map[string]string{})
-	require.Equal(t, []string{"credentials service_account.json: the credentials Secret is empty: it needs the key service_account.json"},
+	require.Equal(t, []string{
+		"credentials service_account.json: the credentials Secret is empty: it needs the key service_account.json"},
 		cloudtest.Messages(gcp.Rewrite(src), diagnostic.Invalid))
 }
 
-// FuzzGCP proves the promises of a Rewrite for whatever configuration and credentials there are.
+// FuzzGCP checks the guarantees of a Rewrite for any configuration and credentials.
 func FuzzGCP(f *testing.F) {
-	for _, config := range []string{"[global]\nproject-id = p\nregional\n", "[global]\ntoken-url\nlocal-zone=r-a\ntoken-url = https://a\n", "[Global \"x\"]\n", "[x]\n[global]\nnode-tags\n"} {
+	for _, config := range []string{"[global]\nproject-id = p\nregional\n",
+		"[global]\ntoken-url\nlocal-zone=r-a\ntoken-url = https://a\n", "[Global \"x\"]\n",
+		"[x]\n[global]\nnode-tags\n"} {
 		f.Add(config, federation)
-		f.Add(config, `{"TYPE": "external_account", "type": null, "credential_source": {"File": "a", "file": "b"}, "credential_source.file": 1}`)
+		f.Add(config, `{"TYPE": "external_account", "type": null, "credential_source": {"File": "a", `+
+			`"file": "b"}, "credential_source.file": 1}`)
 	}
-	cluster := clouds.Cluster{Status: configv1.PlatformStatus{GCP: &configv1.GCPPlatformStatus{ProjectID: "p", Region: "r"}}}
+	cluster := clouds.Cluster{Status: configv1.PlatformStatus{
+		GCP: &configv1.GCPPlatformStatus{ProjectID: "p", Region: "r"}}}
 	f.Fuzz(func(t *testing.T, config, credentials string) {
-		src := clouds.Source{Config: []byte(config), Credentials: cloudtest.SecretOf(map[string]string{"service_account.json": credentials}), Cluster: cluster, Paths: cloudtest.StaticPodPaths}
+		secret := map[string]string{"service_account.json": credentials}
+		src := clouds.Source{Config: []byte(config), Credentials: cloudtest.SecretOf(secret), Cluster: cluster,
+			Paths: cloudtest.StaticPodPaths}
 		cloudtest.RequireFuzzed(t, gcp.Rewrite, src)
 		src.Credentials = nil
 		cloudtest.RequireFuzzed(t, gcp.Rewrite, src)

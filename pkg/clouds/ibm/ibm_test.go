@@ -21,7 +21,7 @@ func TestPowerVSGolden(t *testing.T) {
 	cloudtest.RequireGoldens(t, "powervs", ibm.RewritePowerVS, apiKey)
 }
 
-// installers is the configuration that the installer writes.
+// installers returns the configuration that the installer writes.
 func installers(t *testing.T, platform string) []byte {
 	t.Helper()
 	config, err := os.ReadFile("testdata/" + platform + "/installer.conf")
@@ -29,25 +29,29 @@ func installers(t *testing.T, platform string) []byte {
 	return config
 }
 
-func TestIBMCloudRefusesCredentialsThatCannotServe(t *testing.T) {
+func TestIBMCloudRejectsUnusableCredentials(t *testing.T) {
 	for name, c := range map[string]struct {
 		secret map[string]string
 		error  string
 	}{
 		"no Secret": {nil,
-			"credentials: there is no credentials Secret: see whether the cloud-credential-operator makes it, or create it where credentials are managed by hand"},
+			"credentials: there is no credentials Secret: check the cloud-credential-operator, " +
+				"or create the Secret if credentials are managed manually"},
 		"an empty Secret": {map[string]string{},
 			"credentials ibmcloud_api_key: the credentials Secret is empty: it needs the key ibmcloud_api_key"},
 		"other keys": {map[string]string{"apikey": "s3cr3t", "IBMCLOUD_API_KEY": "s3cr3t"},
 			"credentials ibmcloud_api_key: the credentials Secret has no such key, only IBMCLOUD_API_KEY, apikey"},
 		"an empty key": {map[string]string{"ibmcloud_api_key": "\n"},
-			"credentials ibmcloud_api_key: it is empty: write the credentials that the cloud gave"},
+			"credentials ibmcloud_api_key: it is empty: write the credentials that the cloud issued"},
 		"a line with a name": {map[string]string{"ibmcloud_api_key": "apikey: s3cr3t"},
-			"credentials ibmcloud_api_key: it has a blank or a line break in it, and the cloud-controller-manager would write it into its log: write the API key alone"},
+			"credentials ibmcloud_api_key: it contains whitespace, and the cloud-controller-manager would write it " +
+				"to its log: write only the API key"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for platform, rewrite := range map[string]clouds.Rewrite{"ibmcloud": ibm.Rewrite, "powervs": ibm.RewritePowerVS} {
-				result := rewrite(clouds.Source{Config: installers(t, platform), Credentials: cloudtest.SecretOf(c.secret), Paths: cloudtest.StaticPodPaths})
+			rewrites := map[string]clouds.Rewrite{"ibmcloud": ibm.Rewrite, "powervs": ibm.RewritePowerVS}
+			for platform, rewrite := range rewrites {
+				result := rewrite(clouds.Source{Config: installers(t, platform),
+					Credentials: cloudtest.SecretOf(c.secret), Paths: cloudtest.StaticPodPaths})
 				require.Equal(t, []string{c.error}, cloudtest.Messages(result, diagnostic.Invalid))
 				require.Nil(t, result.Config)
 			}
@@ -55,29 +59,35 @@ func TestIBMCloudRefusesCredentialsThatCannotServe(t *testing.T) {
 	}
 }
 
-func TestIBMCloudMissesNoCredentialsWhereNobodyKnows(t *testing.T) {
+func TestIBMCloudAcceptsUnknownCredentials(t *testing.T) {
 	for platform, rewrite := range map[string]clouds.Rewrite{"ibmcloud": ibm.Rewrite, "powervs": ibm.RewritePowerVS} {
-		result := rewrite(clouds.Source{Config: installers(t, platform), CredentialsUnknown: true, Paths: cloudtest.StaticPodPaths})
+		result := rewrite(clouds.Source{Config: installers(t, platform), CredentialsUnknown: true,
+			Paths: cloudtest.StaticPodPaths})
 		require.Empty(t, result.Errors(diagnostic.Strict))
 		require.Empty(t, result.Warnings(diagnostic.Strict))
 		require.Nil(t, result.Credentials)
 	}
 }
 
-// FuzzIBMCloud proves the promises of a Rewrite for whatever configuration and API key there are, here and on Power VS.
+// FuzzIBMCloud checks the guarantees of a Rewrite for any configuration and API key, on IBM Cloud and on Power VS.
 func FuzzIBMCloud(f *testing.F) {
 	for _, platform := range []string{"ibmcloud", "powervs"} {
 		config, err := os.ReadFile("testdata/" + platform + "/installer.conf")
 		require.NoError(f, err)
 		f.Add(string(config), "key")
-		f.Add(string(config)+"[kubernetes]\nconfig-file\ncniProvider = Calico\nconfig-file = x\n[provider]\ng2EndpointOverride = https://a/v1/v2\n", "key\n")
+		f.Add(string(config)+"[kubernetes]\nconfig-file\ncniProvider = Calico\nconfig-file = x\n[provider]\n"+
+			"g2EndpointOverride = https://a/v1/v2\n", "key\n")
 	}
 	cluster := clouds.Cluster{Status: configv1.PlatformStatus{
-		IBMCloud: &configv1.IBMCloudPlatformStatus{ServiceEndpoints: []configv1.IBMCloudServiceEndpoint{{Name: "IAM", URL: "https://iam"}}},
-		PowerVS:  &configv1.PowerVSPlatformStatus{ServiceEndpoints: []configv1.PowerVSServiceEndpoint{{Name: "Power", URL: "https://power"}}},
+		IBMCloud: &configv1.IBMCloudPlatformStatus{ServiceEndpoints: []configv1.IBMCloudServiceEndpoint{
+			{Name: "IAM", URL: "https://iam"}}},
+		PowerVS: &configv1.PowerVSPlatformStatus{ServiceEndpoints: []configv1.PowerVSServiceEndpoint{
+			{Name: "Power", URL: "https://power"}}},
 	}}
 	f.Fuzz(func(t *testing.T, config, key string) {
-		src := clouds.Source{Config: []byte(config), Credentials: cloudtest.SecretOf(map[string]string{"ibmcloud_api_key": key}), Cluster: cluster, Paths: cloudtest.StaticPodPaths}
+		secret := map[string]string{"ibmcloud_api_key": key}
+		src := clouds.Source{Config: []byte(config), Credentials: cloudtest.SecretOf(secret), Cluster: cluster,
+			Paths: cloudtest.StaticPodPaths}
 		cloudtest.RequireFuzzed(t, ibm.Rewrite, src)
 		cloudtest.RequireFuzzed(t, ibm.RewritePowerVS, src)
 	})

@@ -6,16 +6,18 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
-const legacyNode = "it describes one node to the in-tree provider; the external one finds out about all of them"
+const legacyNode = "it describes one node to the in-tree provider; the external provider discovers all nodes"
 
-// ibmSchema is what IBM-Cloud/cloud-provider-ibm reads (CloudConfig in ibm/ibm.go, at the commits 6dac554a4cff and 08cc2f15c656,
-// which openshift/cloud-provider-ibm follows). Of [provider], that file says itself which keys are for the in-tree provider only.
+// ibmSchema are the keys that IBM-Cloud/cloud-provider-ibm reads (CloudConfig in ibm/ibm.go, at the commits
+// 6dac554a4cff and 08cc2f15c656, which openshift/cloud-provider-ibm follows). That file itself states which keys of
+// [provider] are only for the in-tree provider.
 var ibmSchema = slices.Concat(commonSections, []confdoc.Field{
 	{Name: "provider", Is: confdoc.Object, Fields: slices.Concat(providerKeys,
 		confdoc.FieldsOf(confdoc.Text, "iksPrivateEndpointHostname", "cloudCredentials"))},
 })
 
-// powerVSSchema is what openshift/cloud-provider-powervs reads (CloudConfig in ibm/ibm.go, at commit 5e592bba546c).
+// powerVSSchema are the keys that openshift/cloud-provider-powervs reads (CloudConfig in ibm/ibm.go, at commit
+// 5e592bba546c).
 var powerVSSchema = slices.Concat(commonSections, []confdoc.Field{
 	{Name: "provider", Is: confdoc.Object, Fields: slices.Concat(providerKeys,
 		confdoc.FieldsOf(confdoc.Text, "powerVSCloudInstanceID", "powerVSCloudInstanceName"),
@@ -27,9 +29,9 @@ var powerVSSchema = slices.Concat(commonSections, []confdoc.Field{
 		})},
 })
 
-// noPowerVS is for keys without which the provider takes the nodes for instances of VPC infrastructure, and noVPC for those
-// without which it can look up neither load balancers nor nodes (ConfigVpc.validate in pkg/vpcctl/vpc_config.go of both
-// providers). It only warns of them.
+// noPowerVS is the message for keys without which the provider treats the nodes as instances of VPC infrastructure.
+// noVPC is the message for keys without which it can look up neither load balancers nor nodes (ConfigVpc.validate in
+// pkg/vpcctl/vpc_config.go of both providers). The provider itself only logs a warning.
 const (
 	noPowerVS = "add it; otherwise the cloud-controller-manager looks for the nodes in VPC infrastructure"
 	noVPC     = "add it; otherwise the cloud-controller-manager looks up neither nodes nor load balancers"
@@ -37,21 +39,24 @@ const (
 
 var webSchemes = []string{"https", "http"}
 
-// commonSections are those that both providers know.
+// commonSections are the sections that both providers read.
 var commonSections = []confdoc.Field{
 	{Name: "global", Is: confdoc.Object, Fields: []confdoc.Field{
-		{Name: "version", Required: "write version = 1.1.0; otherwise the cloud-controller-manager exits", Values: []string{"1.1.0", "1.0.0"}},
+		{Name: "version", Required: "write version = 1.1.0; otherwise the cloud-controller-manager exits",
+			Values: []string{"1.1.0", "1.0.0"}},
 	}},
 	{Name: "kubernetes", Is: confdoc.Object, Fields: slices.Concat(
 		confdoc.FieldsOf(confdoc.List, "config-file"),
 		confdoc.FieldsOf(confdoc.Text, "calico-datastore"),
-		[]confdoc.Field{{Name: "cniProvider", Values: []string{"Calico", "OVNKubernetes"}, Fallback: "neither of the two that it knows"}},
+		[]confdoc.Field{{Name: "cniProvider", Values: []string{"Calico", "OVNKubernetes"},
+			Fallback: "neither of the two that it knows"}},
 		confdoc.FieldsOf(confdoc.Bool, "set-network-unavailable"),
 	)},
-	{Name: "load-balancer-deployment", Is: confdoc.Object, Fields: confdoc.FieldsOf(confdoc.Text, "image", "application", "vlan-ip-config-map")},
+	{Name: "load-balancer-deployment", Is: confdoc.Object,
+		Fields: confdoc.FieldsOf(confdoc.Text, "image", "application", "vlan-ip-config-map")},
 }
 
-// providerKeys are those of [provider] that both providers know. VPC is the one kind of infrastructure that OpenShift runs on.
+// providerKeys are the keys of [provider] that both providers read. OpenShift runs only on VPC infrastructure.
 var providerKeys = slices.Concat(
 	[]confdoc.Field{
 		{Name: "region", Required: noVPC},
@@ -73,8 +78,8 @@ var providerKeys = slices.Concat(
 	confdoc.FieldsOf(confdoc.Text, "g2workerServiceAccountID", "g2Credentials"),
 )
 
-// ibmEndpoints are the keys of [provider] for the endpoints of Infrastructure, by the names that those have there. It has
-// endpoints for more services, which the provider does not ask.
+// ibmEndpoints maps the names of the endpoints in Infrastructure to the keys of [provider]. Infrastructure has
+// endpoints for further services, which the provider does not use.
 var ibmEndpoints = []ibmEndpoint{
 	{"IAM", "iamEndpointOverride"},
 	{"ResourceManager", "rmEndpointOverride"},
@@ -86,14 +91,15 @@ var powerVSEndpoints = slices.Concat(ibmEndpoints, []ibmEndpoint{
 	{"ResourceController", "rcEndpointOverride"},
 })
 
-// domains are those of the services that the providers ask, regional and private endpoints included: identity, the VPC
-// (https://cloud.ibm.com/docs/vpc?topic=vpc-service-endpoints-for-vpc), the resource manager and controller
+// domains are the domains of the services that the providers use, including regional and private endpoints: identity,
+// the VPC (https://cloud.ibm.com/docs/vpc?topic=vpc-service-endpoints-for-vpc), the resource manager and controller
 // (https://cloud.ibm.com/apidocs/resource-controller/resource-controller) and Power
-// (https://cloud.ibm.com/apidocs/power-cloud). The domain around them will not do, and less so appdomain.cloud, which is that
-// of customers' applications (https://cloud.ibm.com/docs/codeengine) and clusters.
-var domains = []string{"iam.cloud.ibm.com", "iaas.cloud.ibm.com", "resource-controller.cloud.ibm.com", "power-iaas.cloud.ibm.com"}
+// (https://cloud.ibm.com/apidocs/power-cloud). Their common parent domain is too broad. So is appdomain.cloud, which
+// contains customers' applications (https://cloud.ibm.com/docs/codeengine) and clusters.
+var domains = []string{"iam.cloud.ibm.com", "iaas.cloud.ibm.com", "resource-controller.cloud.ibm.com",
+	"power-iaas.cloud.ibm.com"}
 
-// vpcEndpoint is the service to whose endpoint the provider adds the version.
+// vpcEndpoint is the service to whose endpoint the provider appends the version.
 const vpcEndpoint = "VPC"
 
 type ibmEndpoint struct{ service, key string }

@@ -21,11 +21,16 @@ func TestPowerVSKeysGolden(t *testing.T) {
 func TestIBMWritesOnlyKeysThatTheProviderReads(t *testing.T) {
 	config := "[global]\nversion=1.1.0\n[provider]\naccountID=a\nclusterID=c\ncluster-default-provider=g2\nregion=r\n" +
 		"g2ResourceGroupName=g\ng2VpcName=v\ng2VpcSubnetNames=s\nzone=z\n"
-	endpoints := []configv1.IBMCloudServiceEndpoint{{Name: "IAM", URL: "https://i"}, {Name: "VPC", URL: "https://v"}, {Name: "ResourceManager", URL: "https://r"}}
+	endpoints := []configv1.IBMCloudServiceEndpoint{{Name: "IAM", URL: "https://i"}, {Name: "VPC", URL: "https://v"},
+		{Name: "ResourceManager", URL: "https://r"}}
 	cloudtest.RequireWrites(t, Rewrite, ibmSchema, config,
-		clouds.Cluster{Status: configv1.PlatformStatus{IBMCloud: &configv1.IBMCloudPlatformStatus{ServiceEndpoints: endpoints}}}, 2+3-1)
+		clouds.Cluster{Status: configv1.PlatformStatus{IBMCloud: &configv1.IBMCloudPlatformStatus{
+			ServiceEndpoints: endpoints}}}, 2+3-1)
 	ofPowerVS := []configv1.PowerVSServiceEndpoint{{Name: "IAM", URL: "https://i"}, {Name: "VPC", URL: "https://v"},
-		{Name: "ResourceManager", URL: "https://r"}, {Name: "ResourceController", URL: "https://c"}, {Name: "Power", URL: "https://p"}}
-	cloudtest.RequireWrites(t, RewritePowerVS, powerVSSchema, config+"powerVSRegion=r\npowerVSZone=z\npowerVSCloudInstanceID=i\n",
-		clouds.Cluster{Status: configv1.PlatformStatus{PowerVS: &configv1.PowerVSPlatformStatus{ServiceEndpoints: ofPowerVS}}}, 2+5-1)
+		{Name: "ResourceManager", URL: "https://r"}, {Name: "ResourceController", URL: "https://c"},
+		{Name: "Power", URL: "https://p"}}
+	cloudtest.RequireWrites(t, RewritePowerVS, powerVSSchema,
+		config+"powerVSRegion=r\npowerVSZone=z\npowerVSCloudInstanceID=i\n",
+		clouds.Cluster{Status: configv1.PlatformStatus{PowerVS: &configv1.PowerVSPlatformStatus{
+			ServiceEndpoints: ofPowerVS}}}, 2+5-1)
 }

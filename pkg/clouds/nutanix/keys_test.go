@@ -14,11 +14,14 @@ func TestNutanixKeysGolden(t *testing.T) {
 }
 
 func TestNutanixCredentialsKeysGolden(t *testing.T) {
-	cloudtest.RequireText(t, filepath.Join("testdata", "nutanix-credentials-keys.golden"), cloudtest.FieldsText("", nutanixLogin))
+	cloudtest.RequireText(t, filepath.Join("testdata", "nutanix-credentials-keys.golden"),
+		cloudtest.FieldsText("", nutanixLogin))
 }
 
 func TestNutanixWritesOnlyKeysThatTheProviderReads(t *testing.T) {
-	cloudtest.RequireWritesFields(t, Rewrite, confdoc.JSON, nutanixFields, `{"prismCentral": {"address": "a", "port": 1}}`, clouds.Source{Credentials: map[string][]byte{
-		"credentials": []byte(`[{"type": "basic_auth", "data": {"prismCentral": {"username": "u", "password": "p"}}}]`),
-	}})
+	cloudtest.RequireWritesFields(t, Rewrite, confdoc.JSON, nutanixFields,
+		`{"prismCentral": {"address": "a", "port": 1}}`, clouds.Source{Credentials: map[string][]byte{
+			"credentials": []byte(`[{"type": "basic_auth", "data": {"prismCentral": {"username": ` +
+				`"u", "password": "p"}}}]`),
+		}})
 }

@@ -16,62 +16,68 @@ import (
 )
 
 const (
-	// operandNamespace is where the cloud-controller-manager reads what it reads through the API.
+	// operandNamespace is the namespace from which the cloud-controller-manager reads objects through the API.
 	operandNamespace = "openshift-cloud-controller-manager"
-	// nutanixSecret is the Secret of Nutanix' CredentialsRequest.
+	// nutanixSecret is the name of the Secret in Nutanix's CredentialsRequest.
 	nutanixSecret = "nutanix-credentials"
 	secretKey     = "credentials"
 )
 
-// nutanixFields is what cloud-provider-nutanix reads with encoding/json: Config in pkg/provider/config/config.go, and
-// NutanixPrismEndpoint with its references in environment/credentials/types.go of prism-go-client. No Go module proxy has
-// a release of it to compare with.
+// nutanixFields are the keys that cloud-provider-nutanix reads with encoding/json: Config in
+// pkg/provider/config/config.go, and NutanixPrismEndpoint with its references in environment/credentials/types.go of
+// prism-go-client. No Go module proxy has a release of the provider to compare with.
 var nutanixFields = []confdoc.Field{
-	{Name: "prismCentral", Is: confdoc.Object, Required: "write the address, the port and the credentials of Prism Central", Fields: []confdoc.Field{
-		{Name: "address", Required: "write the name or address of Prism Central"},
-		{Name: "port", Is: confdoc.Int, Bits: 32, Port: true, Required: "write the port of Prism Central, which usually is 9440"},
-		{Name: "insecure", Is: confdoc.Bool},
-		{Name: "additionalTrustBundle", Is: confdoc.Object, Fields: []confdoc.Field{
-			{Name: "kind", Values: []string{"String", "ConfigMap"}, Required: "write String, with data, or ConfigMap, with name"},
-			{Name: "data"}, {Name: "name"}, {Name: "namespace"},
+	{Name: "prismCentral", Is: confdoc.Object,
+		Required: "write the address, the port and the credentials of Prism Central", Fields: []confdoc.Field{
+			{Name: "address", Required: "write the name or address of Prism Central"},
+			{Name: "port", Is: confdoc.Int, Bits: 32, Port: true,
+				Required: "write the port of Prism Central, which usually is 9440"},
+			{Name: "insecure", Is: confdoc.Bool},
+			{Name: "additionalTrustBundle", Is: confdoc.Object, Fields: []confdoc.Field{
+				{Name: "kind", Values: []string{"String", "ConfigMap"},
+					Required: "write String, with data, or ConfigMap, with name"},
+				{Name: "data"}, {Name: "name"}, {Name: "namespace"},
+			}},
+			{Name: "credentialRef", Is: confdoc.Object,
+				Fields: confdoc.FieldsOf(confdoc.Text, "kind", "name", "namespace")},
 		}},
-		{Name: "credentialRef", Is: confdoc.Object, Fields: confdoc.FieldsOf(confdoc.Text, "kind", "name", "namespace")},
-	}},
 	{Name: "topologyDiscovery", Is: confdoc.Object, Fields: []confdoc.Field{
 		{Name: "type", Values: []string{"Prism", "Categories"}},
-		{Name: "topologyCategories", Is: confdoc.Object, Fields: confdoc.FieldsOf(confdoc.Text, "zoneCategory", "regionCategory")},
+		{Name: "topologyCategories", Is: confdoc.Object,
+			Fields: confdoc.FieldsOf(confdoc.Text, "zoneCategory", "regionCategory")},
 	}},
 	{Name: "enableCustomLabeling", Is: confdoc.Bool},
 	{Name: "ignoredNodeIPs", Is: confdoc.List, Of: &confdoc.Field{}},
 }
 
-// nutanixLogin is an entry of the key credentials as ParseCredentials in environment/credentials/parsecreds.go of
-// prism-go-client reads it. Of the Prism Elements nothing is used.
+// nutanixLogin are the fields of an entry of the key credentials, as ParseCredentials in
+// environment/credentials/parsecreds.go of prism-go-client reads it. The provider does not use the Prism Elements.
 var nutanixLogin = []confdoc.Field{
 	{Name: "type"},
 	{Name: "data", Is: confdoc.Object, Fields: []confdoc.Field{
-		{Name: "prismCentral", Is: confdoc.Object, Fields: []confdoc.Field{{Name: "username", Secret: true}, {Name: "password", Secret: true}}},
+		{Name: "prismCentral", Is: confdoc.Object,
+			Fields: []confdoc.Field{{Name: "username", Secret: true}, {Name: "password", Secret: true}}},
 		{Name: "prismElements", Is: confdoc.Any},
 	}},
 }
 
-// rewriter is one run of the Nutanix function.
+// rewriter is the state of one run of Rewrite.
 type rewriter struct {
-	src      clouds.Source
-	config   *confdoc.Document
-	findings diagnostic.List
+	src         clouds.Source
+	config      *confdoc.Document
+	diagnostics diagnostic.List
 }
 
-// Rewrite checks the configuration of cloud-provider-nutanix and the Secret that it logs in with.
+// Rewrite checks the configuration of cloud-provider-nutanix and the Secret with which it logs in.
 //
-// The provider reads its Secret through the API, under the name that the configuration gives: it has to be the one that
-// its identity may read, nutanix-credentials in its own namespace. So the Secret is checked, but no file is made of it. A
-// configuration without the reference gets it; nothing else is changed.
+// The provider reads its Secret through the API, under the name in the configuration. That name must be the Secret that
+// its ServiceAccount may read: nutanix-credentials in its own namespace. Therefore the Secret is checked, but no file
+// is made from it. A configuration without the reference gets it; nothing else is changed.
 func Rewrite(src clouds.Source) clouds.Result {
 	n := &rewriter{src: src}
 	reader := confdoc.Reader{Format: confdoc.JSON, Fields: nutanixFields, Input: diagnostic.CloudConfig,
 		Empty: "write the JSON object that the installer makes, with at least prismCentral"}
-	n.config = reader.Read(src.Config, &n.findings)
+	n.config = reader.Read(src.Config, &n.diagnostics)
 	if n.config.Readable {
 		n.checkPrismCentral()
 		n.checkReference()
@@ -80,10 +86,10 @@ func Rewrite(src clouds.Source) clouds.Result {
 		n.checkIgnoredIPs()
 	}
 	n.checkSecret()
-	return clouds.Finish(n.findings, clouds.Result{Config: n.config.Encode()})
+	return clouds.Finish(n.diagnostics, clouds.Result{Config: n.config.Encode()})
 }
 
-// checkPrismCentral finds an endpoint that cannot be asked, or is not the one of Infrastructure.
+// checkPrismCentral reports an endpoint that is malformed or differs from Infrastructure.
 func (n *rewriter) checkPrismCentral() {
 	var fact configv1.NutanixPrismEndpoint
 	if spec := n.src.Cluster.Spec.Nutanix; spec != nil {
@@ -93,18 +99,20 @@ func (n *rewriter) checkPrismCentral() {
 	if address := n.config.Value("prismCentral", "address"); address != nil {
 		if strings.ContainsAny(address.Text, "/ ") {
 			n.config.ReportAt(address, diagnostic.Invalid, fmt.Sprintf(
-				"prismCentral.address is %s, but wants a name or address alone, such as prism.example.com", confdoc.Quoted(address.Text)))
+				"prismCentral.address is %s, but must be only a name or address, "+
+					"such as prism.example.com", confdoc.Quoted(address.Text)))
 		}
 		if !strings.EqualFold(strings.Trim(address.Text, "[]"), strings.Trim(fact.Address, "[]")) {
 			n.config.Contradicts("prismCentral.address", address, field+"address", fact.Address)
 		}
 	}
 	if fact.Port != 0 {
-		n.config.Contradicts("prismCentral.port", n.config.Value("prismCentral", "port"), field+"port", fmt.Sprint(fact.Port))
+		n.config.Contradicts("prismCentral.port", n.config.Value("prismCentral", "port"), field+"port",
+			fmt.Sprint(fact.Port))
 	}
 }
 
-// checkReference finds a reference to a Secret that the provider may not read.
+// checkReference reports a reference to a Secret that the provider may not read.
 func (n *rewriter) checkReference() {
 	if n.config.Value("prismCentral") == nil || n.config.Value("prismCentral").Kind != confdoc.MapNode {
 		return // reported
@@ -114,7 +122,8 @@ func (n *rewriter) checkReference() {
 		reference.Set("kind", confdoc.NewText("Secret"))
 		reference.Set("name", confdoc.NewText(nutanixSecret))
 		reference.Set("namespace", confdoc.NewText(operandNamespace))
-		n.config.Put(reference, diagnostic.Adapted, "the cloud-controller-manager reads its credentials from Secret "+nutanixSecret+" in "+operandNamespace, "prismCentral", "credentialRef")
+		n.config.Put(reference, diagnostic.Adapted, "the cloud-controller-manager reads its credentials from Secret "+
+			nutanixSecret+" in "+operandNamespace, "prismCentral", "credentialRef")
 		return
 	}
 	for _, wanted := range []struct {
@@ -129,12 +138,13 @@ func (n *rewriter) checkReference() {
 		if at == nil {
 			at = n.config.Value("prismCentral", "credentialRef")
 		}
-		n.config.ReportAt(at, diagnostic.Invalid, fmt.Sprintf("prismCentral.credentialRef.%s is %s, but the cloud-controller-manager may read only Secret %s in %s: write %q",
-			wanted.key, confdoc.Quoted(named), nutanixSecret, operandNamespace, wanted.value))
+		n.config.ReportAt(at, diagnostic.Invalid,
+			fmt.Sprintf("prismCentral.credentialRef.%s is %s, but the cloud-controller-manager may read only Secret "+
+				"%s in %s: write %q", wanted.key, confdoc.Quoted(named), nutanixSecret, operandNamespace, wanted.value))
 	}
 }
 
-// checkTrustBundle finds CA certificates that the provider would not find or not take.
+// checkTrustBundle reports CA certificates that the provider would not find or not accept.
 func (n *rewriter) checkTrustBundle() {
 	path := []string{"prismCentral", "additionalTrustBundle"}
 	bundle := n.config.Value(path...)
@@ -146,22 +156,30 @@ func (n *rewriter) checkTrustBundle() {
 		}
 		certificates, broken := countCertificates([]byte(data.Text))
 		if certificates == 0 {
-			n.config.ReportAt(data, diagnostic.Invalid, `prismCentral.additionalTrustBundle.data has no PEM certificate in it: write the CA certificates in PEM form, with \n for each line break`)
+			n.config.ReportAt(data, diagnostic.Invalid,
+				`prismCentral.additionalTrustBundle.data contains no PEM certificate: `+
+					`write the CA certificates in PEM format, with \n for each line break`)
 		} else if broken > 0 {
-			n.config.ReportAt(data, diagnostic.Typo, fmt.Sprintf("%d of the certificates in prismCentral.additionalTrustBundle.data cannot be parsed: replace or remove them", broken))
+			n.config.ReportAt(data, diagnostic.Typo,
+				fmt.Sprintf("%d of the certificates in prismCentral.additionalTrustBundle.data cannot be parsed: "+
+					"replace or remove them", broken))
 		}
 	case "ConfigMap":
 		if n.config.Text(append(path, "name")...) == "" {
-			n.config.ReportAt(bundle, diagnostic.Invalid, "prismCentral.additionalTrustBundle has the kind ConfigMap, but no name: write the name of the ConfigMap in "+operandNamespace)
+			n.config.ReportAt(bundle, diagnostic.Invalid,
+				"prismCentral.additionalTrustBundle has the kind ConfigMap, but no name: "+
+					"write the name of the ConfigMap in "+operandNamespace)
 		}
-		if namespace := bundle.Get("namespace"); namespace != nil && namespace.Text != "" && namespace.Text != operandNamespace {
-			n.config.ReportAt(namespace, diagnostic.Invalid, fmt.Sprintf("prismCentral.additionalTrustBundle.namespace is %s, but the cloud-controller-manager reads only %s: copy the ConfigMap there",
-				confdoc.Quoted(namespace.Text), operandNamespace))
+		if namespace := bundle.Get("namespace"); namespace != nil && namespace.Text != "" &&
+			namespace.Text != operandNamespace {
+			n.config.ReportAt(namespace, diagnostic.Invalid,
+				fmt.Sprintf("prismCentral.additionalTrustBundle.namespace is %s, but the cloud-controller-manager "+
+					"reads only %s: copy the ConfigMap there", confdoc.Quoted(namespace.Text), operandNamespace))
 		}
 	}
 }
 
-// countCertificates counts the PEM certificates that can be parsed and those that cannot.
+// countCertificates returns the number of PEM certificates that can be parsed and of those that cannot.
 func countCertificates(bundle []byte) (good, broken int) {
 	for {
 		var block *pem.Block
@@ -179,7 +197,7 @@ func countCertificates(bundle []byte) (good, broken int) {
 	}
 }
 
-// checkTopology finds a discovery by categories that names none.
+// checkTopology reports missing categories of a topology discovery by categories.
 func (n *rewriter) checkTopology() {
 	if n.config.Text("topologyDiscovery", "type") != "Categories" {
 		return
@@ -187,17 +205,20 @@ func (n *rewriter) checkTopology() {
 	categories := n.config.Value("topologyDiscovery", "topologyCategories")
 	if categories == nil {
 		n.config.ReportAt(n.config.Value("topologyDiscovery"), diagnostic.Invalid,
-			"topologyDiscovery has the type Categories, but no topologyCategories: write zoneCategory and regionCategory in it, or the type Prism")
+			"topologyDiscovery has the type Categories, but no topologyCategories: "+
+				"write zoneCategory and regionCategory in it, or the type Prism")
 		return
 	}
 	for _, key := range []string{"zoneCategory", "regionCategory"} {
 		if categories.Kind == confdoc.MapNode && n.config.Text("topologyDiscovery", "topologyCategories", key) == "" {
-			n.config.ReportAt(categories, diagnostic.Typo, fmt.Sprintf("topologyDiscovery.topologyCategories has no %s: the nodes would be without it; write the key of the category", key))
+			n.config.ReportAt(categories, diagnostic.Typo,
+				fmt.Sprintf("topologyDiscovery.topologyCategories has no %s: the nodes would not get it; "+
+					"write the key of the category", key))
 		}
 	}
 }
 
-// checkIgnoredIPs finds what is no address, no range and no network.
+// checkIgnoredIPs reports items that are not an address, a range or a network.
 func (n *rewriter) checkIgnoredIPs() {
 	list := n.config.Value("ignoredNodeIPs")
 	if list == nil {
@@ -205,17 +226,20 @@ func (n *rewriter) checkIgnoredIPs() {
 	}
 	for _, item := range list.Items {
 		if item.Kind == confdoc.NullNode || item.Kind == confdoc.TextNode && !isIPs(item.Text) {
-			n.config.ReportAt(item, diagnostic.Invalid, fmt.Sprintf("%s in ignoredNodeIPs is not an address such as 10.0.0.5, a network such as 10.0.0.0/28 or a range such as 10.0.0.5-10.0.0.9", confdoc.Quoted(item.Text)))
+			n.config.ReportAt(item, diagnostic.Invalid,
+				fmt.Sprintf("%s in ignoredNodeIPs is not an address such as 10.0.0.5, a network such as 10.0.0.0/28 "+
+					"or a range such as 10.0.0.5-10.0.0.9", confdoc.Quoted(item.Text)))
 		}
 	}
 }
 
-// isIPs tells whether the provider takes a text for an address, a network or a range.
+// isIPs reports whether the provider interprets a text as an address, a network or a range.
 func isIPs(text string) bool {
 	if first, last, found := strings.Cut(text, "-"); found {
 		from, errFrom := netip.ParseAddr(first)
 		to, errTo := netip.ParseAddr(last)
-		return errFrom == nil && errTo == nil && from.Zone() == "" && to.Zone() == "" && from.BitLen() == to.BitLen() && !to.Less(from)
+		return errFrom == nil && errTo == nil && from.Zone() == "" && to.Zone() == "" && from.BitLen() == to.BitLen() &&
+			!to.Less(from)
 	}
 	if strings.Contains(text, "/") {
 		_, err := netip.ParsePrefix(text)
@@ -225,12 +249,13 @@ func isIPs(text string) bool {
 	return err == nil && address.Zone() == ""
 }
 
-// checkSecret finds credentials that the provider could not log in with. It takes the first entry, whatever follows.
+// checkSecret reports credentials with which the provider could not log in. The provider uses only the first entry.
 func (n *rewriter) checkSecret() {
-	if text, ok := clouds.SecretKey(n.src, secretKey, &n.findings); ok {
-		reader := confdoc.Reader{Format: confdoc.JSON, Fields: nutanixLogin, List: true, Input: diagnostic.Credentials, DataKey: secretKey,
-			Empty: "write a JSON list with the type basic_auth and the user and password of Prism Central"}
-		n.checkLogin(reader.Read(text, &n.findings))
+	if text, ok := clouds.SecretKey(n.src, secretKey, &n.diagnostics); ok {
+		reader := confdoc.Reader{Format: confdoc.JSON, Fields: nutanixLogin, List: true, Input: diagnostic.Credentials,
+			DataKey: secretKey,
+			Empty:   "write a JSON list with the type basic_auth and the user and password of Prism Central"}
+		n.checkLogin(reader.Read(text, &n.diagnostics))
 	}
 }
 
@@ -240,11 +265,13 @@ func (n *rewriter) checkLogin(login *confdoc.Document) {
 	}
 	list := login.Value("")
 	if len(list.Items) == 0 {
-		login.ReportAt(list, diagnostic.Invalid, "the list is empty: write an entry with the type basic_auth and the user and password of Prism Central")
+		login.ReportAt(list, diagnostic.Invalid,
+			"the list is empty: write an entry with the type basic_auth and the user and password of Prism Central")
 		return
 	}
 	for _, entry := range list.Items[1:] {
-		login.ReportAt(entry, diagnostic.Unknown, "the cloud-controller-manager takes the first entry only: remove this one")
+		login.ReportAt(entry, diagnostic.Unknown,
+			"the cloud-controller-manager uses only the first entry: remove this one")
 	}
 	entry := list.Items[0]
 	switch kind := entry.Get("type"); {
@@ -252,12 +279,16 @@ func (n *rewriter) checkLogin(login *confdoc.Document) {
 		login.ReportAt(entry, diagnostic.Invalid, "the entry has no type: write basic_auth")
 		return
 	case kind.Text != "basic_auth":
-		login.ReportAt(kind, diagnostic.Typo, fmt.Sprintf("the type is %s, which not every cloud-controller-manager knows: write basic_auth", confdoc.Quoted(kind.Text)))
+		login.ReportAt(kind, diagnostic.Typo,
+			fmt.Sprintf("the type is %s, which not every cloud-controller-manager knows: write basic_auth",
+				confdoc.Quoted(kind.Text)))
 		return
 	}
 	for _, key := range []string{"username", "password"} {
 		if n := entry.Get("data", "prismCentral", key); n == nil || n.Kind == confdoc.TextNode && n.Text == "" {
-			login.ReportAt(entry, diagnostic.Invalid, fmt.Sprintf("data.prismCentral.%s is missing or empty: write the user and password of Prism Central", key))
+			login.ReportAt(entry, diagnostic.Invalid,
+				fmt.Sprintf("data.prismCentral.%s is missing or empty: write the user and password of Prism Central",
+					key))
 		}
 	}
 }

@@ -13,9 +13,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// nutanixLogin is what ccoctl writes into the Secret.
+// nutanixLogin is the data that ccoctl writes into the Secret.
 var nutanixLogin = map[string]string{
-	"credentials": `[{"type":"basic_auth","data":{"prismCentral":{"username":"ccm","password":"` + cloudtest.SecretValue + `"},"prismElements":null}}]`,
+	"credentials": `[{"type":"basic_auth","data":{"prismCentral":{"username":"ccm","password":"` +
+		cloudtest.SecretValue + `"},"prismElements":null}}]`,
 }
 
 func TestNutanixGolden(t *testing.T) {
@@ -23,19 +24,21 @@ func TestNutanixGolden(t *testing.T) {
 }
 
 func TestNutanixDeliversNoCredentials(t *testing.T) {
-	src := clouds.Source{Config: []byte(`{"prismCentral": {"address": "a", "port": 1}}`), Credentials: cloudtest.SecretOf(nutanixLogin)}
+	src := clouds.Source{Config: []byte(`{"prismCentral": {"address": "a", "port": 1}}`),
+		Credentials: cloudtest.SecretOf(nutanixLogin)}
 	result := nutanix.Rewrite(src)
 	require.Empty(t, result.Errors(diagnostic.Strict))
 	require.Empty(t, result.Credentials)
 	require.NotContains(t, string(result.Config), cloudtest.SecretValue)
 }
 
-func TestNutanixChecksNoCredentialsWhereNobodyKnows(t *testing.T) {
+func TestNutanixAcceptsUnknownCredentials(t *testing.T) {
 	require.Empty(t, nutanix.Rewrite(clouds.Source{
-		Config: []byte(`{"prismCentral": {"address": "a", "port": 1}}`), CredentialsUnknown: true}).Errors(diagnostic.Strict))
+		Config: []byte(`{"prismCentral": {"address": "a", "port": 1}}`), CredentialsUnknown: true}).Errors(
+		diagnostic.Strict))
 }
 
-// FuzzNutanix proves what FuzzAzure proves.
+// FuzzNutanix checks the guarantees of a Rewrite for any configuration and credentials.
 func FuzzNutanix(f *testing.F) {
 	files, err := filepath.Glob("testdata/nutanix/*.conf")
 	require.NoError(f, err)
@@ -46,11 +49,12 @@ func FuzzNutanix(f *testing.F) {
 	}
 	f.Add([]byte(`{"a": [{"b": null}]}`), []byte(`[{"type": 1}, 2, null]`))
 	f.Fuzz(func(t *testing.T, config, credentials []byte) {
-		src := clouds.Source{Config: config, Paths: cloudtest.StaticPodPaths, Credentials: map[string][]byte{"credentials": credentials}}
+		src := clouds.Source{Config: config, Paths: cloudtest.StaticPodPaths,
+			Credentials: map[string][]byte{"credentials": credentials}}
 		cloudtest.RequireFuzzed(t, nutanix.Rewrite, src)
 		if string(credentials) == nutanixLogin["credentials"] {
-			for _, finding := range nutanix.Rewrite(src).Diagnostics {
-				require.NotContains(t, finding.Message, cloudtest.SecretValue)
+			for _, diag := range nutanix.Rewrite(src).Diagnostics {
+				require.NotContains(t, diag.Message, cloudtest.SecretValue)
 			}
 		}
 	})

@@ -10,32 +10,33 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// cloudsReader reads a clouds.yaml with the types that gophercloud's clientconfig gives to its values: a value of another type
-// makes the provider exit. It ignores what it does not know.
+// cloudsReader reads a clouds.yaml with the types of gophercloud's clientconfig. The provider exits if a value has
+// another type. It ignores unknown keys.
 var cloudsReader = confdoc.Reader{
 	Format: confdoc.YAML3, Input: diagnostic.Credentials, DataKey: cloudsKey, IgnoresUnknown: true,
 	Empty: "write a mapping with the key clouds and the entry openstack",
-	Fields: []confdoc.Field{{Name: "clouds", Is: confdoc.Map, Of: &confdoc.Field{Is: confdoc.Object, Fields: slices.Concat(
-		confdoc.FieldsOf(confdoc.Text, "cacert", "cert", "key"),
-		secrets("cloud", "profile", "auth_type", "region_name", "volume_api_version"),
-		[]confdoc.Field{
-			{Name: "endpoint_type", Values: endpointTypes, Secret: true},
-			{Name: "interface", Values: endpointTypes, Secret: true},
-			{Name: "identity_api_version", Values: []string{"3", "2", "2.0"}, Secret: true},
-			{Name: "regions", Is: confdoc.List, Of: &confdoc.Field{Is: confdoc.Any}, Secret: true},
-			{Name: "verify", Is: confdoc.Bool, Pointer: true, Secret: true},
-			{Name: "auth", Is: confdoc.Object, Secret: true, Fields: append(authFields,
-				confdoc.Field{Name: "allow_reauth", Is: confdoc.Bool, Secret: true},
-				confdoc.Field{Name: "auth_url", Schemes: []string{"https", "http"}, Secret: true},
-			)},
-		},
-	), Secret: true}, Secret: true}},
+	Fields: []confdoc.Field{{Name: "clouds", Is: confdoc.Map,
+		Of: &confdoc.Field{Is: confdoc.Object, Fields: slices.Concat(
+			confdoc.FieldsOf(confdoc.Text, "cacert", "cert", "key"),
+			secrets("cloud", "profile", "auth_type", "region_name", "volume_api_version"),
+			[]confdoc.Field{
+				{Name: "endpoint_type", Values: endpointTypes, Secret: true},
+				{Name: "interface", Values: endpointTypes, Secret: true},
+				{Name: "identity_api_version", Values: []string{"3", "2", "2.0"}, Secret: true},
+				{Name: "regions", Is: confdoc.List, Of: &confdoc.Field{Is: confdoc.Any}, Secret: true},
+				{Name: "verify", Is: confdoc.Bool, Pointer: true, Secret: true},
+				{Name: "auth", Is: confdoc.Object, Secret: true, Fields: append(authFields,
+					confdoc.Field{Name: "allow_reauth", Is: confdoc.Bool, Secret: true},
+					confdoc.Field{Name: "auth_url", Schemes: []string{"https", "http"}, Secret: true},
+				)},
+			},
+		), Secret: true}, Secret: true}},
 }
 
-var authFields = secrets("token", "username", "user_id", "password",
-	"application_credential_id", "application_credential_name", "application_credential_secret", "system_scope",
-	"project_name", "project_id", "user_domain_name", "user_domain_id", "project_domain_name", "project_domain_id",
-	"domain_name", "domain_id", "default_domain")
+var authFields = secrets("token", "username", "user_id", "password", "application_credential_id",
+	"application_credential_name", "application_credential_secret", "system_scope", "project_name", "project_id",
+	"user_domain_name", "user_domain_id", "project_domain_name", "project_domain_id", "domain_name", "domain_id",
+	"default_domain")
 
 var endpointTypes = []string{"public", "internal", "admin"}
 
@@ -47,22 +48,22 @@ func secrets(names ...string) []confdoc.Field {
 	return fields
 }
 
-// cloudsFile is a clouds.yaml with the entry that the provider will use; nil when there is none that can be used.
+// cloudsFile is a clouds.yaml with the entry that the provider uses. The entry is nil if no entry can be used.
 type cloudsFile struct {
 	*confdoc.Document
 	entry *confdoc.Node
 }
 
-// readClouds reads the clouds.yaml of the credentials Secret and reports what keeps the provider from logging in with it. No
-// value of it gets into a message, except paths of files.
-func readClouds(src clouds.Source, fs *diagnostic.List) cloudsFile {
-	text, ok := clouds.SecretKey(src, cloudsKey, fs)
+// readClouds reads the clouds.yaml of the credentials Secret and reports every mistake that keeps the provider from
+// logging in. Messages contain no values of the file, except file paths.
+func readClouds(src clouds.Source, list *diagnostic.List) cloudsFile {
+	text, ok := clouds.SecretKey(src, cloudsKey, list)
 	if !ok {
 		return cloudsFile{}
 	}
-	before := len(*fs)
-	c := cloudsFile{Document: cloudsReader.Read(text, fs)}
-	if all := c.Value("clouds"); len(*fs) > before || !c.Readable {
+	before := len(*list)
+	c := cloudsFile{Document: cloudsReader.Read(text, list)}
+	if all := c.Value("clouds"); len(*list) > before || !c.Readable {
 		return cloudsFile{}
 	} else if all == nil || len(all.Entries) == 0 {
 		c.ReportAt(all, diagnostic.Invalid, "it has no clouds: write the key clouds with the entry openstack")
@@ -73,8 +74,9 @@ func readClouds(src clouds.Source, fs *diagnostic.List) cloudsFile {
 		for _, e := range c.Value("clouds").Entries {
 			names = append(names, e.Name)
 		}
-		c.ReportAt(c.Value("clouds"), diagnostic.Invalid, fmt.Sprintf("there is no cloud named openstack, only %s: rename the entry to openstack",
-			strings.Join(confdoc.QuotedAll(names), ", ")))
+		c.ReportAt(c.Value("clouds"), diagnostic.Invalid,
+			fmt.Sprintf("there is no cloud named openstack, only %s: rename the entry to openstack",
+				strings.Join(confdoc.QuotedAll(names), ", ")))
 		return cloudsFile{}
 	}
 	for _, key := range []string{"profile", "cloud"} {
@@ -85,7 +87,8 @@ func readClouds(src clouds.Source, fs *diagnostic.List) cloudsFile {
 	}
 	if c.entry.Get("auth") == nil {
 		c.ReportAt(c.entry, diagnostic.Invalid,
-			"the cloud openstack has no auth: write a mapping with auth_url and an application credential or a user and password")
+			"the cloud openstack has no auth: write a mapping with auth_url and an application credential or a "+
+				"user and password")
 	} else if c.entry.String("auth", "auth_url") == "" {
 		c.ReportAt(c.entry.Get("auth"), diagnostic.Invalid,
 			"auth has no auth_url: write the address of Keystone, such as https://keystone.example.com:5000/v3")

@@ -6,23 +6,23 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
-// loadBalancerClassKeys are all texts.
-var loadBalancerClassKeys = confdoc.FieldsOf(confdoc.Text, "floating-network-id", "floating-subnet-id", "floating-subnet",
-	"floating-subnet-tags", "network-id", "subnet-id", "member-subnet-id")
+// loadBalancerClassKeys are the keys of a [LoadBalancerClass]. [LoadBalancer] has them too.
+var loadBalancerClassKeys = confdoc.FieldsOf(confdoc.Text, "floating-network-id", "floating-subnet-id",
+	"floating-subnet", "floating-subnet-tags", "network-id", "subnet-id", "member-subnet-id")
 
-// schema is what k8s.io/cloud-provider-openstack v1.36.0 reads (Config in pkg/openstack/openstack.go, AuthOpts in
-// pkg/client/client.go, Opts in pkg/util/metadata) and what the in-tree provider, which ended with Kubernetes v1.25, or older
-// external ones read beyond that.
+// schema are the keys that k8s.io/cloud-provider-openstack v1.36.0 reads (Config in pkg/openstack/openstack.go,
+// AuthOpts in pkg/client/client.go, Opts in pkg/util/metadata), and the keys that only the in-tree provider, which
+// ended with Kubernetes v1.25, or older external ones read.
 var schema = []confdoc.Field{
 	{
 		Name: "Global",
 		Is:   confdoc.Object,
 		Fields: slices.Concat(
-			confdoc.FieldsOf(confdoc.Text, "auth-url", "user-id", "username", "password", "tenant-id", "tenant-name", "trust-id",
-				"trustee-id", "trustee-password", "domain-id", "domain-name", "tenant-domain-id", "tenant-domain-name",
-				"user-domain-id", "user-domain-name", "region", "ca-file", "tls-insecure", "token", "cert-file", "key-file",
-				"cafilecontents", "clouds-file", "cloud", "application-credential-id", "application-credential-name",
-				"application-credential-secret"),
+			confdoc.FieldsOf(confdoc.Text, "auth-url", "user-id", "username", "password", "tenant-id", "tenant-name",
+				"trust-id", "trustee-id", "trustee-password", "domain-id", "domain-name", "tenant-domain-id",
+				"tenant-domain-name", "user-domain-id", "user-domain-name", "region", "ca-file", "tls-insecure",
+				"token", "cert-file", "key-file", "cafilecontents", "clouds-file", "cloud", "application-credential-id",
+				"application-credential-name", "application-credential-secret"),
 			confdoc.FieldsOf(confdoc.Bool, "use-clouds"),
 			[]confdoc.Field{
 				{Name: "os-endpoint-type", Is: confdoc.Word, Values: endpointTypes},
@@ -37,18 +37,20 @@ var schema = []confdoc.Field{
 		Is:   confdoc.Object,
 		Fields: slices.Concat(
 			loadBalancerClassKeys,
-			confdoc.FieldsOf(confdoc.Text, "lb-version", "lb-method", "lb-provider", "node-selector", "flavor-id", "availability-zone",
-				"ingress-hostname-suffix", "container-store", "default-tls-container-ref"),
-			confdoc.FieldsOf(confdoc.Bool, "enabled", "create-monitor", "manage-security-groups", "internal-lb", "cascade-delete",
-				"enable-ingress-hostname", "provider-requires-serial-api-calls"),
+			confdoc.FieldsOf(confdoc.Text, "lb-version", "lb-method", "lb-provider", "node-selector", "flavor-id",
+				"availability-zone", "ingress-hostname-suffix", "container-store", "default-tls-container-ref"),
+			confdoc.FieldsOf(confdoc.Bool, "enabled", "create-monitor", "manage-security-groups", "internal-lb",
+				"cascade-delete", "enable-ingress-hostname", "provider-requires-serial-api-calls"),
 			confdoc.FieldsOf(confdoc.Duration, "monitor-delay", "monitor-timeout"),
 			confdoc.FieldsOf(confdoc.Int, "max-shared-lb"),
 			confdoc.FieldsOf(confdoc.Refused, "lbclasses"),
 			[]confdoc.Field{
 				{Name: "monitor-max-retries", Is: confdoc.Int, Unsigned: true},
 				{Name: "monitor-max-retries-down", Is: confdoc.Int, Unsigned: true},
-				{Name: "use-octavia", Legacy: "Octavia is the only load balancer that the cloud-controller-manager knows"},
-				{Name: "node-security-group", Legacy: "the cloud-controller-manager finds the security groups of the nodes itself"},
+				{Name: "use-octavia", Legacy: "Octavia is the only load balancer that the " +
+					"cloud-controller-manager supports"},
+				{Name: "node-security-group",
+					Legacy: "the cloud-controller-manager finds the security groups of the nodes itself"},
 			},
 		),
 	},
@@ -58,9 +60,10 @@ var schema = []confdoc.Field{
 		confdoc.FieldsOf(confdoc.List, "public-network-name", "internal-network-name"),
 		confdoc.FieldsOf(confdoc.Text, "address-sort-order"),
 	)},
-	{Name: "Metadata", Is: confdoc.Object, Fields: slices.Concat(confdoc.FieldsOf(confdoc.Text, "search-order"), confdoc.FieldsOf(confdoc.Duration, "request-timeout"))},
+	{Name: "Metadata", Is: confdoc.Object, Fields: slices.Concat(confdoc.FieldsOf(confdoc.Text, "search-order"),
+		confdoc.FieldsOf(confdoc.Duration, "request-timeout"))},
 	{Name: "Route", Is: confdoc.Object, Fields: confdoc.FieldsOf(confdoc.Text, "router-id")},
-	{Name: "BlockStorage", Legacy: "volumes are the matter of the Cinder CSI driver, which has its own configuration"},
+	{Name: "BlockStorage", Legacy: "the Cinder CSI driver manages volumes and has its own configuration"},
 }
 
 const legacyCredentials = "the cloud-controller-manager reads its credentials from a file"

@@ -8,7 +8,7 @@ import (
 
 const noSecret = "auth has neither an application_credential_secret, nor a password, nor a token"
 
-// auth are the strings of auth by their keys.
+// auth contains the strings of auth by their keys.
 type auth map[string]string
 
 func (c cloudsFile) auth() auth {
@@ -21,9 +21,10 @@ func (c cloudsFile) auth() auth {
 	return a
 }
 
-// loginProblem says why the provider would exit before it asks Keystone anything, and the key of auth that it is about;
-// empty when it would ask. The rules are those of gophercloud (clientconfig.AuthOptions of utils v2, ToTokenV3ScopeMap and
-// ToTokenV3CreateMap of v2.12.0) for Keystone's API v3; those for v2 are not repeated.
+// loginProblem returns the reason why the provider would exit before it sends a request to Keystone, and the key of
+// auth that causes it. Both are empty if the provider would send a request. The rules are those of gophercloud
+// (clientconfig.AuthOptions of utils v2, ToTokenV3ScopeMap and ToTokenV3CreateMap of v2.12.0) for Keystone's API v3.
+// The rules for v2 are not checked.
 func (c cloudsFile) loginProblem() (key, problem string) {
 	a, kind := c.auth(), c.entry.String("auth_type")
 	if c.asksKeystoneV2() {
@@ -51,7 +52,7 @@ func (c cloudsFile) loginProblem() (key, problem string) {
 	return a.applicationCredentialProblem()
 }
 
-// asksKeystoneV2 reports which API gophercloud chooses.
+// asksKeystoneV2 reports whether gophercloud chooses Keystone's API v2.
 func (c cloudsFile) asksKeystoneV2() bool {
 	version, address := c.entry.String("identity_api_version"), c.entry.String("auth", "auth_url")
 	switch {
@@ -65,7 +66,7 @@ func (c cloudsFile) asksKeystoneV2() bool {
 	return slices.Contains([]string{"v2password", "v2token"}, c.entry.String("auth_type"))
 }
 
-// hasAny reports whether one of the keys is set.
+// hasAny reports whether at least one of the keys is set.
 func (a auth) hasAny(keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return a[key] != "" })
 }
@@ -74,7 +75,7 @@ func (a auth) hasApplicationCredential() bool {
 	return a.hasAny("application_credential_id", "application_credential_name", "application_credential_secret")
 }
 
-// fillDomains lets domain_id, domain_name and default_domain stand in for the domains of the user and the project.
+// fillDomains sets missing domains of the user and the project from domain_id, domain_name and default_domain.
 func (a auth) fillDomains() {
 	for _, owner := range []string{"user", "project"} {
 		id, name := owner+"_domain_id", owner+"_domain_name"
@@ -91,7 +92,7 @@ func (a auth) scopeProblem() (key, problem string) {
 	switch {
 	case a.hasApplicationCredential():
 		if a["token"] != "" {
-			return "token", "auth has a token beside an application credential: remove the token"
+			return "token", "auth has both a token and an application credential: remove the token"
 		}
 	case a.hasAny("project_id", "project_name"):
 		if a["project_id"] == "" && a["project_domain_id"] == "" && a["project_domain_name"] == "" {
@@ -103,7 +104,7 @@ func (a auth) scopeProblem() (key, problem string) {
 	return "", ""
 }
 
-// userProblem is about a login with a password.
+// userProblem returns the problem with a login by password.
 func (a auth) userProblem() (key, problem string) {
 	switch {
 	case a["username"] == "" && a["user_id"] == "":
@@ -111,21 +112,23 @@ func (a auth) userProblem() (key, problem string) {
 	case a["username"] != "" && a["user_id"] != "":
 		return "user_id", "auth has both username and user_id: remove one of them"
 	case a["user_id"] != "" && a.hasAny("user_domain_id", "user_domain_name"):
-		return "user_id", "user_id needs no domain, and the cloud-controller-manager refuses one: remove the domain of the user, or use username"
+		return "user_id", "user_id needs no domain, and the cloud-controller-manager rejects one: " +
+			"remove the domain of the user, or use username"
 	case a["username"] != "" && a["user_domain_id"] != "" && a["user_domain_name"] != "":
-		return "username", "the domain of the user is given by id and by name: remove one of them"
+		return "username", "the domain of the user is set by ID and by name: remove one of them"
 	case a["username"] != "" && !a.hasAny("user_domain_id", "user_domain_name"):
 		return "username", "username needs its domain: add user_domain_name"
 	}
 	return "", ""
 }
 
-// applicationCredentialProblem is about a login without a password or token.
+// applicationCredentialProblem returns the problem with a login that has neither a password nor a token.
 func (a auth) applicationCredentialProblem() (key, problem string) {
 	switch {
 	case a["application_credential_id"] == "" && a["application_credential_name"] == "":
 		if a["application_credential_secret"] != "" {
-			return "application_credential_secret", "application_credential_secret needs application_credential_id: add it"
+			return "application_credential_secret", "application_credential_secret needs " +
+				"application_credential_id: add it"
 		}
 		return "", noSecret
 	case a["application_credential_secret"] == "":
@@ -133,7 +136,8 @@ func (a auth) applicationCredentialProblem() (key, problem string) {
 	case a["application_credential_id"] != "" || a["user_id"] != "":
 		return "", ""
 	case a["username"] == "":
-		return "application_credential_name", "application_credential_name needs the user: add user_id, or use application_credential_id"
+		return "application_credential_name", "application_credential_name needs the user: " +
+			"add user_id, or use application_credential_id"
 	case !a.hasAny("user_domain_id", "user_domain_name"):
 		return "username", "username needs its domain: add user_domain_name"
 	}

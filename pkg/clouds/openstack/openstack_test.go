@@ -33,7 +33,7 @@ var paths = clouds.Paths{
 	CABundle:    "/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem",
 }
 
-// source is a good source with the configuration.
+// source returns a valid source with the configuration.
 func source(config string) clouds.Source {
 	return clouds.Source{
 		Config:      []byte(config),
@@ -42,8 +42,8 @@ func source(config string) clouds.Source {
 	}
 }
 
-// TestOpenStackGolden reads every testdata/openstack/*.conf. A file beside it with the same name and the extension
-// .clouds.yaml or .ca-bundle.pem is used with it.
+// TestOpenStackGolden reads every testdata/openstack/*.conf, and the files with the same name and the extension
+// .clouds.yaml or .ca-bundle.pem.
 func TestOpenStackGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/openstack/*.conf")
 	require.NoError(t, err)
@@ -65,55 +65,72 @@ func TestOpenStackGolden(t *testing.T) {
 	}
 }
 
-func TestOpenStackRefusesWhatTheProviderRefuses(t *testing.T) {
+func TestOpenStackRejectsWhatTheProviderRejects(t *testing.T) {
 	for name, c := range map[string]struct {
 		config string
 		errors []string
 	}{
-		"a boolean that is none": {"[LoadBalancer]\nenabled = ture\n", []string{
-			`cloud config:2:11: enabled is "ture", but wants true or false`}},
+		"a word that is not a boolean": {"[LoadBalancer]\nenabled = ture\n", []string{
+			`cloud config:2:11: enabled is "ture", but must be true or false`}},
 		"an empty boolean": {"[LoadBalancer]\nenabled =\n", []string{
-			`cloud config:2:10: enabled is empty, but wants true or false`}},
+			`cloud config:2:10: enabled is empty, but must be true or false`}},
 		"a number in words": {"[LoadBalancer]\nmax-shared-lb = two\n", []string{
-			`cloud config:2:17: max-shared-lb is "two", but wants a whole number`}},
+			`cloud config:2:17: max-shared-lb is "two", but must be a whole number`}},
 		"a fraction": {"[LoadBalancer]\nmax-shared-lb = 1.5\n", []string{
-			`cloud config:2:17: max-shared-lb is "1.5", but wants a whole number`}},
-		"a number below zero": {"[LoadBalancer]\nmonitor-max-retries = -1\n", []string{
-			`cloud config:2:23: monitor-max-retries is "-1", but wants a whole number that is not negative`}},
+			`cloud config:2:17: max-shared-lb is "1.5", but must be a whole number`}},
+		"a negative number": {"[LoadBalancer]\nmonitor-max-retries = -1\n", []string{
+			`cloud config:2:23: monitor-max-retries is "-1", but must be a whole number that is not negative`}},
 		"a duration without a unit": {"[LoadBalancer]\nmonitor-delay = 5\n", []string{
-			`cloud config:2:17: monitor-delay is "5", but wants a duration with a unit, such as 5s or 1m30s`}},
+			`cloud config:2:17: monitor-delay is "5", but must be a duration with a unit, such as 5s or 1m30s`}},
 		"a key without a value": {"[Global]\nregion\n", []string{
 			"cloud config:2:1: region has no value: write region = value or remove the line"}},
-		"a wrong value of a key that is set anyway": {"[Global]\nuse-clouds = maybe\ncloud\n", []string{
-			`cloud config:2:14: use-clouds is "maybe", but wants true or false`,
+		"a wrong value of a key that the operator sets": {"[Global]\nuse-clouds = maybe\ncloud\n", []string{
+			`cloud config:2:14: use-clouds is "maybe", but must be true or false`,
 			"cloud config:3:1: cloud has no value: write cloud = value or remove the line"}},
 		"an endpoint type of two words": {"[Global]\nos-endpoint-type = public internal\n", []string{
-			`cloud config:2:20: os-endpoint-type is "public internal", but wants one word`}},
-		"an endpoint type that no catalogue has": {"[Global]\nos-endpoint-type = publicURL\n", []string{
-			`cloud config:2:20: os-endpoint-type is "publicURL", but wants public, internal or admin`}},
+			`cloud config:2:20: os-endpoint-type is "public internal", but must be one word`}},
+		"an unknown endpoint type": {"[Global]\nos-endpoint-type = publicURL\n", []string{
+			`cloud config:2:20: os-endpoint-type is "publicURL", but must be public, internal or admin`}},
 		"a search order with an unknown element": {"[Metadata]\nsearch-order = configDrive,metadata\n", []string{
-			`cloud config:2:16: search-order is "configDrive,metadata", but wants configDrive, metadataService or both, with a comma`}},
-		"a search order of three": {"[Metadata]\nsearch-order = configDrive,metadataService,configDrive\n", []string{
-			`cloud config:2:16: search-order is "configDrive,metadataService,configDrive", but wants configDrive, metadataService or both, with a comma`}},
-		"a load balancer version that is gone": {"[LoadBalancer]\nlb-version = v1\n", []string{
-			`cloud config:2:14: lb-version is "v1", but the only one left is v2: remove the line`}},
-		"the field of the classes as a key": {"[LoadBalancer]\nlbclasses\n", []string{
+			`cloud config:2:16: search-order is "configDrive,metadata", but must be configDrive, ` +
+				`metadataService or both, separated by a comma`}},
+		"a search order with three elements": {"[Metadata]\nsearch-order = configDrive,metadataService,configDrive\n",
+			[]string{
+				`cloud config:2:16: search-order is "configDrive,metadataService,configDrive", ` +
+					`but must be configDrive, ` +
+					`metadataService or both, separated by a comma`}},
+		"a load balancer version that is no longer supported": {"[LoadBalancer]\nlb-version = v1\n", []string{
+			`cloud config:2:14: lb-version is "v1", but only v2 is supported: remove the line`}},
+		"the Go field of the classes as a key": {"[LoadBalancer]\nlbclasses\n", []string{
 			"cloud config:2:1: lbclasses cannot be set here: remove the line"}},
-		"a secret-name of one's own": {"[Global]\nsecret-name = mine\n", []string{
-			"cloud config:2:15: secret-name is \"mine\", but only its default \"openstack-credentials\" can be used (the cloud-controller-manager reads its credentials from a file): remove the line"}},
-		"a secret-namespace of one's own": {"[Global]\nsecret-namespace = mine\n", []string{
-			"cloud config:2:20: secret-namespace is \"mine\", but only its default \"kube-system\" can be used (the cloud-controller-manager reads its credentials from a file): remove the line"}},
+		"a custom secret-name": {"[Global]\nsecret-name = mine\n", []string{
+			"cloud config:2:15: secret-name is \"mine\", but only its default \"openstack-credentials\" can be used " +
+				"(the cloud-controller-manager reads its credentials from a file): remove the line"}},
+		"a custom secret-namespace": {"[Global]\nsecret-namespace = mine\n", []string{
+			"cloud config:2:20: secret-namespace is \"mine\", but only its default \"kube-system\" can be used (the " +
+				"cloud-controller-manager reads its credentials from a file): remove the line"}},
 		"a kubeconfig-path": {"[Global]\nkubeconfig-path = /etc/kubernetes/kubeconfig\n", []string{
-			"cloud config:2:19: kubeconfig-path is \"/etc/kubernetes/kubeconfig\", but only its default \"\" can be used (the cloud-controller-manager reads its credentials from a file): remove the line"}},
-		"a key with an underscore, and what was meant": {"[Global]\nauth_url = https://keystone\n", []string{
-			"cloud config:2:1: this is not a key: a key starts with a letter and has letters, digits and \"-\" only; did you mean \"auth-url\"?"}},
-		"a ca-file that is nowhere": {"[Global]\nca-file = /home/me/ca.pem\n", []string{
-			`cloud config:2:11: ca-file is "/home/me/ca.pem", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line`}},
+			"cloud config:2:19: kubeconfig-path is \"/etc/kubernetes/kubeconfig\", but only its default \"\" can be " +
+				"used (the cloud-controller-manager reads its credentials from a file): remove the line"}},
+		"a key with an underscore, with a suggestion": {"[Global]\nauth_url = https://keystone\n", []string{
+			"cloud config:2:1: this is not a key: a key starts with a letter and has letters, digits and \"-\" only; " +
+				"did you mean \"auth-url\"?"}},
+		"a ca-file that will not exist": {"[Global]\nca-file = /home/me/ca.pem\n", []string{
+			`cloud config:2:11: ca-file is "/home/me/ca.pem", which will not exist for the cloud-controller-manager: ` +
+				`put the CA certificates under the key ca-bundle.pem beside the cloud configuration, ` +
+				`or remove the line`}},
 		"the installer's ca-file without a bundle": {"[Global]\nca-file = " + paths.CABundle + "\n", []string{
-			`cloud config:2:11: ca-file is "/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line`}},
-		"a client certificate that is nowhere": {"[Global]\ncert-file = /c.pem\nkey-file = /etc/openstack/secret/key\n", []string{
-			`cloud config:2:13: "/c.pem" will not exist for the cloud-controller-manager: only the keys of the credentials Secret are delivered, in /etc/openstack/secret`,
-			`cloud config:3:12: "/etc/openstack/secret/key" will not exist for the cloud-controller-manager: only the keys of the credentials Secret are delivered, in /etc/openstack/secret`}},
+			`cloud config:2:11: ca-file is ` +
+				`"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem", ` +
+				`which will not exist for the cloud-controller-manager: put the CA certificates under the key ` +
+				`ca-bundle.pem beside the cloud configuration, or remove the line`}},
+		"a client certificate that will not exist": {
+			"[Global]\ncert-file = /c.pem\nkey-file = /etc/openstack/secret/key\n",
+			[]string{
+				`cloud config:2:13: "/c.pem" will not exist for the cloud-controller-manager: ` +
+					`only the keys of the credentials Secret are delivered, in /etc/openstack/secret`,
+				`cloud config:3:12: "/etc/openstack/secret/key" will not exist for the cloud-controller-manager: ` +
+					`only the keys of the credentials Secret are delivered, in /etc/openstack/secret`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := openstack.Rewrite(source(c.config))
@@ -132,31 +149,40 @@ func TestOpenStackNeedsNoConfiguration(t *testing.T) {
 			result := openstack.Rewrite(src)
 			require.Equal(t, want, string(result.Config))
 			require.Empty(t, result.Errors(diagnostic.Lenient), "a first installation gets the defaults")
-			notice := "cloud config: there is no cloud configuration: it is " + state + "; write at least the line [Global] " +
+			notice := "cloud config: there is no cloud configuration: it is " + state +
+				"; write at least the line [Global] " +
 				"to have OpenShift's defaults, which a first installation gets without it"
 			require.Equal(t, []string{notice}, cloudtest.Messages(result, diagnostic.Typo))
 			require.Equal(t, []string{notice}, cloudtest.Texts(result.Warnings(diagnostic.Lenient)))
-			require.Equal(t, []string{notice}, cloudtest.Texts(result.Errors(diagnostic.Strict)), "in a running cluster it is a mistake")
+			require.Equal(t, []string{notice}, cloudtest.Texts(result.Errors(diagnostic.Strict)),
+				"in a running cluster it is a mistake")
 		})
 	}
 }
 
 func TestOpenStackTakesWhatTheProviderTakes(t *testing.T) {
 	for name, config := range map[string]string{
-		"a boolean key alone":                          "[LoadBalancer]\ncreate-monitor\n",
-		"booleans in every spelling":                   "[LoadBalancer]\nenabled = YES\ninternal-lb = Off\ncascade-delete = 0\n",
-		"hexadecimal and padded numbers":               "[LoadBalancer]\nmax-shared-lb = 0x10\nmonitor-max-retries = \" 3 \"\n",
-		"a list emptied and filled":                    "[Networking]\npublic-network-name = a\npublic-network-name # none\npublic-network-name = b\n",
-		"names in any case":                            "[GLOBAL]\nREGION = x\n[loadbalancerclass \"Gold\"]\nSubnet-ID = y\n",
-		"a load balancer version nobody reads":         "[LoadBalancer]\nenabled = false\nlb-version = v1\n",
-		"a class without a name or keys":               "[LoadBalancerClass]\n",
-		"a search order with blanks":                   "[Metadata]\nsearch-order = metadataService , configDrive\n",
-		"the trust store of the image as ca-file":      "[Global]\nca-file = /etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem\n",
-		"a client certificate without its key":         "[Global]\ncert-file = /c.pem\n",
-		"nothing but a comment":                        "# nothing\n",
-		"legacy keys with their defaults":              "[Global]\nsecret-name = openstack-credentials\nsecret-namespace = kube-system\nkubeconfig-path =\n",
-		"a wrong value in a section that is dropped":   "[BlockStorage]\nignore-volume-az = maybe\n",
-		"a file of the credentials Secret as a client": "[Global]\ncert-file = /etc/openstack/secret/clouds.yaml\nkey-file = /etc/openstack/secret/clouds.yaml\n",
+		"a boolean key alone": "[LoadBalancer]\ncreate-monitor\n",
+		"booleans in every spelling": "[LoadBalancer]\nenabled = YES\ninternal-lb = Off\n" +
+			"cascade-delete = 0\n",
+		"hexadecimal and padded numbers": "[LoadBalancer]\nmax-shared-lb = 0x10\n" +
+			"monitor-max-retries = \" 3 \"\n",
+		"a list that is emptied and filled again": "[Networking]\npublic-network-name = a\n" +
+			"public-network-name # none\npublic-network-name = b\n",
+		"names in any case": "[GLOBAL]\nREGION = x\n[loadbalancerclass \"Gold\"]\n" +
+			"Subnet-ID = y\n",
+		"a load balancer version that is not used": "[LoadBalancer]\nenabled = false\nlb-version = v1\n",
+		"a class without a name or keys":           "[LoadBalancerClass]\n",
+		"a search order with spaces":               "[Metadata]\nsearch-order = metadataService , configDrive\n",
+		"the trust store of the image as ca-file": "[Global]\n" +
+			"ca-file = /etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem\n",
+		"a client certificate without its key": "[Global]\ncert-file = /c.pem\n",
+		"only a comment":                       "# nothing\n",
+		"legacy keys with their defaults": "[Global]\nsecret-name = openstack-credentials\n" +
+			"secret-namespace = kube-system\nkubeconfig-path =\n",
+		"a wrong value in a section that is dropped": "[BlockStorage]\nignore-volume-az = maybe\n",
+		"a file of the credentials Secret as a client": "[Global]\ncert-file = /etc/openstack/secret/clouds.yaml\n" +
+			"key-file = /etc/openstack/secret/clouds.yaml\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := openstack.Rewrite(source(config))
@@ -179,19 +205,24 @@ func TestOpenStackReportsUnknownNames(t *testing.T) {
 		"a key in the wrong section": {config: "[LoadBalancer]\nregion = x\n", typos: []string{
 			`cloud config:2:1: unknown key "region" in [LoadBalancer]; it belongs in [Global]`}},
 		"a key that two other sections know": {config: "[Global]\nsubnet-id = x\n", typos: []string{
-			"cloud config:2:1: unknown key \"subnet-id\" in [Global]; it belongs in [LoadBalancer] or in [LoadBalancerClass]"}},
+			"cloud config:2:1: unknown key \"subnet-id\" in [Global]; " +
+				"it belongs in [LoadBalancer] or in [LoadBalancerClass]"}},
 		"a section with a typo": {config: "[LoadBalancr]\nenabled = maybe\n", typos: []string{
 			"cloud config:1:1: unknown section [LoadBalancr]; did you mean [LoadBalancer]?"}},
 		"a section with a second name": {config: "[Global \"x\"]\nregion = y\n", typos: []string{
 			"cloud config:1:1: unknown section [Global \"x\"]; did you mean [Global]?"}},
-		"a key that nobody knows": {config: "[Route]\nspeed = fast\n", unknown: []string{
-			`cloud config:2:1: unknown key "speed" in [Route]: the cloud-controller-manager ignores it; remove it or correct its name`}},
-		"a word on a line of its own is not shown": {config: "[Route]\nc2VjcmV0\n", unknown: []string{
-			"cloud config:2:1: unknown key without a value in [Route]: the cloud-controller-manager ignores it; remove it or correct its name"}},
-		"a section that nobody knows": {config: "[Quotas]\nx = 1\n", unknown: []string{
-			"cloud config:1:1: unknown section [Quotas]: the cloud-controller-manager ignores it; remove it or correct its name"}},
+		"an unknown key": {config: "[Route]\nspeed = fast\n", unknown: []string{
+			`cloud config:2:1: unknown key "speed" in [Route]: the cloud-controller-manager ignores it; ` +
+				`remove it or correct its name`}},
+		"a key without a value is not shown": {config: "[Route]\nc2VjcmV0\n", unknown: []string{
+			"cloud config:2:1: unknown key without a value in [Route]: the cloud-controller-manager ignores it; " +
+				"remove it or correct its name"}},
+		"an unknown section": {config: "[Quotas]\nx = 1\n", unknown: []string{
+			"cloud config:1:1: unknown section [Quotas]: the cloud-controller-manager ignores it; " +
+				"remove it or correct its name"}},
 		"a very long name is cut": {config: "[Route]\n" + strings.Repeat("x", 500) + " = 1\n", unknown: []string{
-			`cloud config:2:1: unknown key "` + strings.Repeat("x", 100) + `…" in [Route]: the cloud-controller-manager ignores it; remove it or correct its name`}},
+			`cloud config:2:1: unknown key "` + strings.Repeat("x", 100) +
+				`…" in [Route]: the cloud-controller-manager ignores it; remove it or correct its name`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := openstack.Rewrite(source(c.config))
@@ -211,53 +242,77 @@ func TestOpenStackChecksTheCredentials(t *testing.T) {
 		errors      []string
 	}{
 		"no Secret": {nil, []string{
-			"credentials: there is no credentials Secret: see whether the cloud-credential-operator makes it, or create it where credentials are managed by hand"}},
+			"credentials: there is no credentials Secret: check the cloud-credential-operator, " +
+				"or create the Secret if credentials are managed manually"}},
 		"an empty Secret": {map[string][]byte{}, []string{
 			"credentials clouds.yaml: the credentials Secret is empty: it needs the key clouds.yaml"}},
 		"other keys only": {map[string][]byte{"clouds.conf": nil, "Clouds.yaml": nil}, []string{
 			"credentials clouds.yaml: the credentials Secret has no such key, only Clouds.yaml, clouds.conf"}},
-		"an empty file":  {cloudsYAML("\n"), []string{"credentials clouds.yaml: it is empty: write the credentials that the cloud gave"}},
-		"only a comment": {cloudsYAML("# x\n"), []string{"credentials clouds.yaml: it is empty: write a mapping with the key clouds and the entry openstack"}},
-		"a list":         {cloudsYAML("- a\n"), []string{"credentials clouds.yaml:1:1: this has no keys with values: write a mapping with the key clouds and the entry openstack"}},
-		"no clouds":      {cloudsYAML("cloud: {}\n"), []string{"credentials clouds.yaml: it has no clouds: write the key clouds with the entry openstack"}},
-		"clouds is null": {cloudsYAML("clouds:\n"), []string{"credentials clouds.yaml: it has no clouds: write the key clouds with the entry openstack"}},
+		"an empty file": {cloudsYAML("\n"),
+			[]string{"credentials clouds.yaml: it is empty: write the credentials that the cloud issued"}},
+		"only a comment": {cloudsYAML("# x\n"),
+			[]string{"credentials clouds.yaml: it is empty: " +
+				"write a mapping with the key clouds and the entry openstack"}},
+		"a list": {cloudsYAML("- a\n"),
+			[]string{"credentials clouds.yaml:1:1: this has no keys with values: " +
+				"write a mapping with the key clouds and the entry openstack"}},
+		"no clouds": {cloudsYAML("cloud: {}\n"),
+			[]string{"credentials clouds.yaml: it has no clouds: write the key clouds with the entry openstack"}},
+		"clouds is null": {cloudsYAML("clouds:\n"),
+			[]string{"credentials clouds.yaml: it has no clouds: write the key clouds with the entry openstack"}},
 		"clouds is a list": {cloudsYAML("clouds:\n- openstack\n"), []string{
-			"credentials clouds.yaml:2:1: clouds is a list, but wants a mapping of keys to values"}},
+			"credentials clouds.yaml:2:1: clouds is a list, but must be a mapping of keys to values"}},
 		"another cloud": {cloudsYAML("clouds:\n  shiftstack: {}\n  devstack: {}\n"), []string{
-			"credentials clouds.yaml:2:3: there is no cloud named openstack, only \"shiftstack\", \"devstack\": rename the entry to openstack"}},
+			"credentials clouds.yaml:2:3: there is no cloud named openstack, only \"shiftstack\", \"devstack\": " +
+				"rename the entry to openstack"}},
 		"no auth": {cloudsYAML("clouds:\n  openstack:\n    region_name: x\n"), []string{
-			"credentials clouds.yaml:3:5: the cloud openstack has no auth: write a mapping with auth_url and an application credential or a user and password"}},
+			"credentials clouds.yaml:3:5: the cloud openstack has no auth: " +
+				"write a mapping with auth_url and an application credential or a user and password"}},
 		"no auth_url and no secret": {cloudsYAML("clouds:\n  openstack:\n    auth:\n      username: x\n"), []string{
-			"credentials clouds.yaml:4:7: auth has neither an application_credential_secret, nor a password, nor a token",
-			"credentials clouds.yaml:4:7: auth has no auth_url: write the address of Keystone, such as https://keystone.example.com:5000/v3"}},
+			"credentials clouds.yaml:4:7: auth has neither an application_credential_secret, " +
+				"nor a password, nor a token",
+			"credentials clouds.yaml:4:7: auth has no auth_url: write the address of Keystone, " +
+				"such as https://keystone.example.com:5000/v3"}},
 		"an auth_url without a scheme": {cloudsYAML(strings.Replace(goodClouds, "https://", "", 1)), []string{
 			"credentials clouds.yaml:4:17: clouds.openstack.auth.auth_url is not a URL of the form https://host/path"}},
 		"a profile": {cloudsYAML(goodClouds + "    profile: vexxhost\n"), []string{
-			"credentials clouds.yaml:9:14: profile names an entry of a clouds-public.yaml, which the cloud-controller-manager does not have: write its values here instead"}},
-		"an identity version that is none": {cloudsYAML(goodClouds + "    identity_api_version: 3.0\n"), []string{
-			"credentials clouds.yaml:9:27: clouds.openstack.identity_api_version is a hidden value, but wants 3, 2 or 2.0"}},
-		"an interface that no catalogue has": {cloudsYAML(goodClouds + "    interface: publicURL\n"), []string{
-			"credentials clouds.yaml:9:16: clouds.openstack.interface is a hidden value, but wants public, internal or admin"}},
-		"a cacert that is nowhere": {cloudsYAML(goodClouds + "    cacert: /home/me/ca.pem\n"), []string{
-			`credentials clouds.yaml:9:13: cacert is "/home/me/ca.pem", which will not exist for the cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line`}},
-		"a client certificate that is nowhere": {cloudsYAML(goodClouds + "    cert: /c\n    key: /k\n"), []string{
-			`credentials clouds.yaml:9:11: "/c" will not exist for the cloud-controller-manager: only the keys of the credentials Secret are delivered, in /etc/openstack/secret`,
-			`credentials clouds.yaml:10:10: "/k" will not exist for the cloud-controller-manager: only the keys of the credentials Secret are delivered, in /etc/openstack/secret`}},
-		"a key twice": {cloudsYAML(goodClouds + "    region_name: x\n"), []string{
+			"credentials clouds.yaml:9:14: profile names an entry of a clouds-public.yaml, " +
+				"which the cloud-controller-manager does not have: write its values here instead"}},
+		"an unknown identity version": {cloudsYAML(goodClouds + "    identity_api_version: 3.0\n"), []string{
+			"credentials clouds.yaml:9:27: clouds.openstack.identity_api_version is a hidden value, " +
+				"but must be 3, 2 or 2.0"}},
+		"an unknown interface": {cloudsYAML(goodClouds + "    interface: publicURL\n"), []string{
+			"credentials clouds.yaml:9:16: clouds.openstack.interface is a hidden value, but must be public, " +
+				"internal or admin"}},
+		"a cacert that will not exist": {cloudsYAML(goodClouds + "    cacert: /home/me/ca.pem\n"), []string{
+			`credentials clouds.yaml:9:13: cacert is "/home/me/ca.pem", which will not exist for the ` +
+				`cloud-controller-manager: put the CA certificates under the key ca-bundle.pem beside the cloud ` +
+				`configuration, or remove the line`}},
+		"a client certificate that will not exist": {cloudsYAML(goodClouds + "    cert: /c\n    key: /k\n"), []string{
+			`credentials clouds.yaml:9:11: "/c" will not exist for the cloud-controller-manager: ` +
+				`only the keys of the credentials Secret are delivered, in /etc/openstack/secret`,
+			`credentials clouds.yaml:10:10: "/k" will not exist for the cloud-controller-manager: ` +
+				`only the keys of the credentials Secret are delivered, in /etc/openstack/secret`}},
+		"a duplicate key": {cloudsYAML(goodClouds + "    region_name: x\n"), []string{
 			"credentials clouds.yaml:9:5: this is not YAML: duplicate key: keep one"}},
-		"a mapping for a text and a text for a boolean": {cloudsYAML(goodClouds + "    cacert: {a: b}\n    verify: s3cr3t-v4lue\n"), []string{
-			"credentials clouds.yaml:9:13: clouds.openstack.cacert is a mapping, but wants a string",
-			"credentials clouds.yaml:10:13: clouds.openstack.verify is a hidden value, but wants true or false"}},
+		"a mapping instead of a string and a string instead of a boolean": {
+			cloudsYAML(goodClouds + "    cacert: {a: b}\n    verify: s3cr3t-v4lue\n"), []string{
+				"credentials clouds.yaml:9:13: clouds.openstack.cacert is a mapping, but must be a string",
+				"credentials clouds.yaml:10:13: clouds.openstack.verify is a hidden value, but must be true or false"}},
 		"a tab": {cloudsYAML("clouds:\n\topenstack:\n"), []string{
 			"credentials clouds.yaml:2:2: this is not YAML: a tab in the indentation: indent with spaces"}},
 		"wrong indentation": {cloudsYAML("clouds:\n  openstack:\n    auth:\n      a: 1\n     b: 2\n"), []string{
 			"credentials clouds.yaml:5:6: this is not YAML: did not find expected key"}},
-		"open quotes": {cloudsYAML("clouds:\n  openstack:\n    auth:\n      password: \"s3cr3t-v4lue\n      username: x\n"), []string{
-			"credentials clouds.yaml:4:7: this is not YAML: found unexpected end of stream"}},
-		"a value that reads as an alias": {cloudsYAML("clouds:\n  openstack:\n    auth:\n      password: *s3cr3t-v4lue\n"), []string{
-			"credentials clouds.yaml:4:7: this is not YAML: an alias, an anchor, a tag or a key does not fit here: put the value in quotes"}},
-		"a tag that the value does not fit": {cloudsYAML("clouds:\n  openstack:\n    auth:\n      password: !!int s3cr3t-v4lue\n"), []string{
-			"credentials clouds.yaml:4:17: there is a tag here: remove it"}},
+		"an unclosed quote": {
+			cloudsYAML("clouds:\n  openstack:\n    auth:\n      password: \"s3cr3t-v4lue\n      username: x\n"),
+			[]string{"credentials clouds.yaml:4:7: this is not YAML: found unexpected end of stream"}},
+		"a value that reads as an alias": {
+			cloudsYAML("clouds:\n  openstack:\n    auth:\n      password: *s3cr3t-v4lue\n"), []string{
+				"credentials clouds.yaml:4:7: this is not YAML: " +
+					"an alias, an anchor, a tag or a key does not fit here: put the value in quotes"}},
+		"a tag": {
+			cloudsYAML("clouds:\n  openstack:\n    auth:\n      password: !!int s3cr3t-v4lue\n"), []string{
+				"credentials clouds.yaml:4:17: YAML tags are not supported: remove the tag"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := source("[Global]\n")
@@ -276,13 +331,17 @@ func cloudsYAML(text string) map[string][]byte {
 	return map[string][]byte{"clouds.yaml": []byte(text)}
 }
 
-func TestOpenStackTakesEveryFormOfClouds(t *testing.T) {
+func TestOpenStackAcceptsEveryFormOfCloudsYAML(t *testing.T) {
 	for name, text := range map[string]string{
-		"a user and password":            "clouds:\n  openstack:\n    auth: {auth_url: 'http://k:5000', username: u, user_domain_id: d, password: 12345}\n",
-		"a token":                        "clouds: {openstack: {auth: {auth_url: 'http://k', token: t, project_id: p}, verify: false}}\n",
-		"regions as names and mappings":  goodClouds + "    regions:\n    - one\n    - name: two\n      values: {verify: true}\n",
-		"unknown keys":                   goodClouds + "    compute_api_version: [1]\nother: 1\n",
-		"anchors and merge keys":         "x: &x\n  auth: &a {auth_url: 'http://k', token: t, project_id: p}\nclouds:\n  openstack:\n    <<: *x\n  other:\n    auth: *a\n",
+		"a user and password": "clouds:\n  openstack:\n    auth: {auth_url: 'http://k:5000', " +
+			"username: u, user_domain_id: d, password: 12345}\n",
+		"a token": "clouds: {openstack: {auth: {auth_url: 'http://k', token: t, " +
+			"project_id: p}, verify: false}}\n",
+		"regions as names and mappings": goodClouds +
+			"    regions:\n    - one\n    - name: two\n      values: {verify: true}\n",
+		"unknown keys": goodClouds + "    compute_api_version: [1]\nother: 1\n",
+		"anchors and merge keys": "x: &x\n  auth: &a {auth_url: 'http://k', token: t, project_id: p}\n" +
+			"clouds:\n  openstack:\n    <<: *x\n  other:\n    auth: *a\n",
 		"further clouds":                 goodClouds + "  other:\n    region_name: x\n",
 		"a cacert in the image's store":  goodClouds + "    cacert: /etc/pki/tls/certs/ca-bundle.crt\n",
 		"an identity version as a digit": goodClouds + "    identity_api_version: 3\n",
@@ -290,43 +349,45 @@ func TestOpenStackTakesEveryFormOfClouds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			src := source("[Global]\n")
 			src.Credentials = cloudsYAML(text)
-			require.Empty(t, remarks(openstack.Rewrite(src)))
+			require.Empty(t, errorsAndWarnings(openstack.Rewrite(src)))
 		})
 	}
 }
 
-func TestOpenStackTakesATrusteesPasswordForALogin(t *testing.T) {
+func TestOpenStackAcceptsATrusteesPasswordAsLogin(t *testing.T) {
 	src := source("[Global]\ntrust-id = t\ntrustee-id = u\ntrustee-password = p\n")
 	src.Credentials = cloudsYAML("clouds: {openstack: {auth: {auth_url: 'https://k', username: x}}}\n")
-	require.Empty(t, remarks(openstack.Rewrite(src)))
+	require.Empty(t, errorsAndWarnings(openstack.Rewrite(src)))
 }
 
-func TestOpenStackPointsToTheCABundle(t *testing.T) {
+func TestOpenStackSetsCAFileToTheCABundle(t *testing.T) {
 	const ours = "\nca-file = /etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\n"
 	bundle := cloudtest.CABundle(t)
 	for name, c := range map[string]struct {
-		config   string
-		findings []string
+		config      string
+		diagnostics []string
 	}{
 		"nothing is named":      {config: "[Global]\n"},
 		"an empty one is named": {config: "[Global]\nca-file =\n"},
 		"the bundle is named":   {config: "[Global]\nca-file = " + paths.CABundle + "\n"},
-		"another file is named": {config: "[Global]\nca-file = /home/me/ca.pem\n", findings: []string{
-			"cloud config:2:11: ca-file is set to \"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\": the ca-bundle.pem of the cloud configuration is delivered there"}},
+		"another file is named": {config: "[Global]\nca-file = /home/me/ca.pem\n", diagnostics: []string{
+			"cloud config:2:11: ca-file is set to " +
+				"\"/etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\": " +
+				"the ca-bundle.pem of the cloud configuration is delivered there"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := source(c.config)
 			src.CABundle = bundle
 			result := openstack.Rewrite(src)
-			require.Equal(t, c.findings, cloudtest.Messages(result, diagnostic.Rewritten))
-			require.Len(t, remarks(result), len(c.findings))
+			require.Equal(t, c.diagnostics, cloudtest.Messages(result, diagnostic.Rewritten))
+			require.Len(t, errorsAndWarnings(result), len(c.diagnostics))
 			require.Equal(t, 1, strings.Count(string(result.Config), "ca-file"))
 			require.Contains(t, string(result.Config), ours)
 		})
 	}
 }
 
-func TestOpenStackRefusesACABundleThatMakesTheProviderExit(t *testing.T) {
+func TestOpenStackRejectsACABundleForWhichTheProviderExits(t *testing.T) {
 	good := string(cloudtest.CABundle(t))
 	broken := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("no certificate")}))
 	for name, c := range map[string]struct {
@@ -334,11 +395,14 @@ func TestOpenStackRefusesACABundleThatMakesTheProviderExit(t *testing.T) {
 		errors []string
 	}{
 		"not PEM": {"hello\n", []string{
-			"CA bundle: there is no PEM certificate in it, and the cloud-controller-manager would exit: write the CA certificates in PEM form"}},
+			"CA bundle: it contains no PEM certificate, so the cloud-controller-manager would exit: " +
+				"write the CA certificates in PEM format"}},
 		"a key only": {"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", []string{
-			"CA bundle: there is no PEM certificate in it, and the cloud-controller-manager would exit: write the CA certificates in PEM form"}},
+			"CA bundle: it contains no PEM certificate, so the cloud-controller-manager would exit: " +
+				"write the CA certificates in PEM format"}},
 		"the second certificate is broken": {"# first\n" + good + broken, []string{
-			fmt.Sprintf("CA bundle:%d:1: this certificate cannot be parsed, and the cloud-controller-manager would exit: replace or remove it",
+			fmt.Sprintf("CA bundle:%d:1: this certificate cannot be parsed, so the cloud-controller-manager would "+
+				"exit: replace or remove it",
 				strings.Count(good, "\n")+2)}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -349,13 +413,13 @@ func TestOpenStackRefusesACABundleThatMakesTheProviderExit(t *testing.T) {
 	}
 }
 
-func TestOpenStackIgnoresABundleThatNothingReads(t *testing.T) {
+func TestOpenStackIgnoresAnUnusedCABundle(t *testing.T) {
 	src := source("[Global]\nca-file = /etc/pki/tls/cert.pem\n")
 	src.CABundle = []byte("hello")
-	require.Empty(t, remarks(openstack.Rewrite(src)))
+	require.Empty(t, errorsAndWarnings(openstack.Rewrite(src)))
 }
 
-// remarks are the findings that need somebody's attention.
-func remarks(r clouds.Result) []diagnostic.Diagnostic {
+// errorsAndWarnings returns the diagnostics that need the administrator's attention.
+func errorsAndWarnings(r clouds.Result) []diagnostic.Diagnostic {
 	return append(r.Errors(diagnostic.Lenient), r.Warnings(diagnostic.Lenient)...)
 }

@@ -129,12 +129,12 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9._:%-]+$`)
 func serverProblem(server string) string {
 	host, port, _ := strings.Cut(server, ":")
 	_, err := strconv.ParseUint(port, 10, 16)
-	wants := "is " + confdoc.Quoted(server) + ", but wants the host name or IP address alone"
+	wanted := "is " + confdoc.Quoted(server) + ", but must be the host name or IP address alone"
 	switch {
 	case !hostName.MatchString(server):
-		return wants
+		return wanted
 	case err == nil && host != "":
-		return wants + ": write the port under its own key"
+		return wanted + ": write the port under its own key"
 	}
 	return ""
 }
@@ -171,7 +171,7 @@ func (v *rewriter) checkPorts() {
 			continue // the reader has reported it
 		}
 		if _, err := strconv.ParseUint(port.Text, 10, 16); err != nil {
-			v.Reportf(port, diagnostic.Invalid, "%s is %s, but wants a port, which is at most 65535",
+			v.Reportf(port, diagnostic.Invalid, "%s is %s, but must be a port, which is at most 65535",
 				v.Shown(setting...), confdoc.Cut(port.Text))
 		}
 	}

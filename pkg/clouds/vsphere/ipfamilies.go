@@ -81,7 +81,7 @@ func (v *rewriter) checkIPFamilies(list *confdoc.Node, path []string) bool {
 		family := strings.ToLower(strings.TrimSpace(item.Text))
 		switch {
 		case family != ipv4 && family != ipv6:
-			v.Reportf(item, diagnostic.Invalid, "%s is %s, but wants ipv4, ipv6 or both",
+			v.Reportf(item, diagnostic.Invalid, "%s is %s, but must be ipv4, ipv6 or both",
 				v.Shown(path...), confdoc.Quoted(item.Text))
 			isKnown = false
 		case family != item.Text:

@@ -116,7 +116,7 @@ func (v *rewriter) checkNetworks(n nodeNetwork, wanted []string) bool {
 	good := true
 	for _, network := range wanted {
 		if _, err := netip.ParsePrefix(network); err != nil {
-			v.Reportf(at, diagnostic.Invalid, "%s has %s, but wants networks such as 192.0.2.0/24",
+			v.Reportf(at, diagnostic.Invalid, "%s has %s, but must have networks such as 192.0.2.0/24",
 				owner, confdoc.Quoted(network))
 			good = false
 		}

@@ -235,7 +235,7 @@ func TestVSphereCAFile(t *testing.T) {
 				`the ca-bundle.pem of the cloud configuration is delivered there`},
 			want: "caFile: /etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem\n"},
 		"the bundle has no certificate": {config: with(cloudtest.StaticPodPaths.CABundle), bundle: []byte("x"), kind: diagnostic.Invalid, findings: []string{
-			"CA bundle: there is no PEM certificate in it, and the cloud-controller-manager would exit: write the CA certificates in PEM form"}},
+			"CA bundle: it contains no PEM certificate, so the cloud-controller-manager would exit: write the CA certificates in PEM format"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := source(c.config)
@@ -259,7 +259,7 @@ func TestVSphereCredentials(t *testing.T) {
 		"those of the vCenter":   {secret: cloudtest.SecretOf(vSphereLogin), want: cloudtest.SecretOf(vSphereLogin)},
 		"nobody knows them":      {unknown: true},
 		"known ones are checked": {unknown: true, secret: map[string][]byte{}, errors: []string{"credentials: the credentials Secret is empty: it needs the keys vcenter1.example.com.username and vcenter1.example.com.password"}},
-		"there is no Secret":     {errors: []string{"credentials: there is no credentials Secret: see whether the cloud-credential-operator makes it, or create it where credentials are managed by hand"}},
+		"there is no Secret":     {errors: []string{"credentials: there is no credentials Secret: check the cloud-credential-operator, or create the Secret if credentials are managed manually"}},
 		"there is nothing in it": {secret: map[string][]byte{}, errors: []string{"credentials: the credentials Secret is empty: it needs the keys vcenter1.example.com.username and vcenter1.example.com.password"}},
 		"there is only half of it": {
 			secret: map[string][]byte{"vcenter1.example.com.username": []byte("u")},
@@ -307,7 +307,7 @@ func TestVSphereReadsLargeInputs(t *testing.T) {
 			fill("[VirtualCenter \"vcenter1.example.com\"]\n[Nodes]\ninternal-network-subnet-cidr = \"x", func(i int) string {
 				return fmt.Sprintf(",%d.%d.%d.%d/32", i>>24, i>>16&255, i>>8&255, i&255)
 			}) + "\"\n",
-			`cloud config:3:32: internal-network-subnet-cidr in [Nodes] has "x", but wants networks such as 192.0.2.0/24`},
+			`cloud config:3:32: internal-network-subnet-cidr in [Nodes] has "x", but must have networks such as 192.0.2.0/24`},
 		"datacenters": {
 			fill("global:\n  datacenters:\n", func(i int) string { return fmt.Sprintf("  - DC%d\n", i) }) + oneVCenter,
 			`cloud config:3:3: vCenter "vcenter1.example.com" gets the datacenters "DC1" instead of "DC0", "DC2", "DC3", "DC4", "DC5", "DC6", "DC7", "DC8", "DC9", "DC10", "DC11", "DC12" and `},

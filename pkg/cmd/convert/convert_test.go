@@ -114,7 +114,7 @@ const noSecret = "no Secret was given: credentials are not checked; give the man
 
 func TestARejectedConfigurationIsNotConverted(t *testing.T) {
 	dir, flags := flags(t, "openstack", "section-not-closed")
-	want := result{code: 1, stderr: "section-not-closed.yaml:11:5: error: the header of section [LoadBalancer] is not closed: write \"]\" behind the name\n" + noSecret}
+	want := result{code: 1, stderr: "section-not-closed.yaml:11:5: error: the header of section [LoadBalancer] is not closed: write \"]\" after the name\n" + noSecret}
 	require.Equal(t, want, run(t, dir, flags...))
 	require.Equal(t, want, run(t, dir, append(flags, "--diff")...))
 }

@@ -158,11 +158,11 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"a cloud config whose section is not closed": {
 			prepare: withConfig("[Global]", "[Global"),
-			message: userConfig + ", line 1:1 of the value of key config: the header of section [Global] is not closed: write \"]\" behind the name",
+			message: userConfig + ", line 1:1 of the value of key config: the header of section [Global] is not closed: write \"]\" after the name",
 		},
 		"a cloud config with a value that the provider rejects": {
 			prepare: withConfig("floating-network-id", "enabled = perhaps\n    floating-network-id"),
-			message: userConfig + ", line 8:11 of the value of key config: enabled is \"perhaps\", but wants true or false",
+			message: userConfig + ", line 8:11 of the value of key config: enabled is \"perhaps\", but must be true or false",
 		},
 		"a cloud config that is not there": {
 			prepare: func(n node) { n.remove(cloudFile) },
@@ -195,11 +195,11 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"a generated cloud config that is broken where the user's is not": {
 			prepare: func(n node) { n.edit(generatedFile, "[LoadBalancer]", "[LoadBalancer") },
-			message: "config-bootstrap/cloud-provider-config-generated.yaml: configmap/kube-cloud-config in openshift-config-managed, line 7:1 of the value of key cloud.conf: the header of section [LoadBalancer] is not closed: write \"]\" behind the name",
+			message: "config-bootstrap/cloud-provider-config-generated.yaml: configmap/kube-cloud-config in openshift-config-managed, line 7:1 of the value of key cloud.conf: the header of section [LoadBalancer] is not closed: write \"]\" after the name",
 		},
 		"a cloud CA that is no PEM": {
 			prepare: withConfig("-----BEGIN CERTIFICATE-----", "-----BEGIN-----"),
-			message: userConfig + ", key ca-bundle.pem: there is no PEM certificate in it, and the cloud-controller-manager would exit: write the CA certificates in PEM form",
+			message: userConfig + ", key ca-bundle.pem: it contains no PEM certificate, so the cloud-controller-manager would exit: write the CA certificates in PEM format",
 		},
 		"credentials without clouds.yaml": {
 			prepare: withSecret("data: {clouds.conf: Zm9v}\n"),

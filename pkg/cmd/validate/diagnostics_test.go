@@ -283,7 +283,7 @@ func TestWhatStandsInTheConfigMapInsteadOfAConfiguration(t *testing.T) {
 		},
 		"a CA bundle that is none": {
 			configMap + "  config: |\n    [Global]\n  ca-bundle.pem: |\n    -----BEGIN CERTIFICATE-----\n    AAAA\n    -----END CERTIFICATE-----\n",
-			"cloud.yaml:10:5: error: this certificate cannot be parsed, and the cloud-controller-manager would exit: replace or remove it",
+			"cloud.yaml:10:5: error: this certificate cannot be parsed, so the cloud-controller-manager would exit: replace or remove it",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -415,5 +415,5 @@ func TestTheCloudsCAStandsBesideTheUsersConfigurationOnly(t *testing.T) {
 		strings.Replace(config, "config:", "cloud.conf:", 1))
 	got := f.run("--rendered-manifest-files=manifests")
 	require.Equal(t, 1, got.code)
-	require.Contains(t, got.stdout, "there is no PEM certificate in it")
+	require.Contains(t, got.stdout, "it contains no PEM certificate")
 }

@@ -1,57 +1,57 @@
-// Package gcfg reads and writes the Git-like configuration format that gopkg.in/gcfg.v1 defines, and which several
-// cloud providers read.
+// Package gcfg reads and writes the Git-like configuration format that gopkg.in/gcfg.v1 defines and several cloud
+// providers read.
 //
-// That library stops at the first error, gives no position for a value that it refuses, and reads into Go structs only.
-// This reader accepts exactly the texts that the library's scanner and grammar accept, keeps the order, knows where
-// everything stands, and reports every error at once. It knows no sections, keys or types: those are its caller's.
+// That library stops at the first error, gives no position for a value that it rejects, and reads only into Go structs.
+// This reader accepts exactly the texts that the library's scanner and grammar accept, keeps the order, records all
+// positions, and reports all errors at once. It does not know sections, keys or types; its callers do.
 package gcfg
 
 import "strings"
 
-// Position is a place in a text: line and column are 1-based, the column counts characters.
+// Position is a position in a text. Line and column are 1-based; the column counts characters.
 type Position struct {
 	Line, Column int
 }
 
 // Entry is one line of a section: a key with a value, or a key alone.
 type Entry struct {
-	// Name is the key as it was written; keys are compared without regard to case.
+	// Name is the key as it is written. Keys are compared case-insensitively.
 	Name string
-	// Value is the value with quotes and escapes resolved; empty when Blank.
+	// Value is the value with quotes and escapes resolved. It is empty if Blank is set.
 	Value string
-	// Blank tells that the key stands alone, without an equals sign. That is not the same as an empty value.
+	// Blank means that the key has no equals sign, which differs from an empty value.
 	Blank bool
 	// Pos is where the key starts.
 	Pos Position
-	// ValuePos is where the value starts; the same as Pos when Blank.
+	// ValuePos is where the value starts. It equals Pos if Blank is set.
 	ValuePos Position
 }
 
-// Section is a header with the entries below it.
+// Section is a header with the entries that follow it.
 type Section struct {
-	// Name is the section's name as it was written; names are compared without regard to case.
+	// Name is the section's name as it is written. Names are compared case-insensitively.
 	Name string
-	// Subsection is the quoted second part of the header with its escapes resolved; empty when there is none.
+	// Subsection is the quoted second part of the header with its escapes resolved. It is empty if there is none.
 	Subsection string
 	// Pos is where the header starts.
 	Pos Position
-	// Broken tells that the header has an error and that Name and Subsection are what could be made out of it.
+	// Broken means that the header has an error. Name and Subsection are then as far as they could be read.
 	Broken bool
 	// Entries are in the order of the text.
 	Entries []Entry
 }
 
-// Error is one reason for which the library refuses the text.
+// Error is one reason why the library rejects the text.
 type Error struct {
 	Pos Position
-	// Message says what is wrong and what to do. It holds no part of a value.
+	// Message states the cause and the action. It contains no part of a value.
 	Message string
-	// Name is the text that stands where a key was expected, when that is what is wrong. It may be the second half of
-	// a value: it is for finding the key that was meant, not for showing.
+	// Name is the text at the position of a key that is not a valid key, if that is the error. It may be the second
+	// half of a value: use it to find the intended key, but do not show it.
 	Name string
 }
 
-// bare tells whether the value means itself when written without quotes.
+// bare reports whether the value can be written without quotes.
 func bare(value string) bool {
 	return value != "" && !strings.ContainsAny(value, "\"\\;#\n\t\r") && strings.Trim(value, " ") == value
 }
@@ -61,8 +61,8 @@ var (
 	subsectionEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 )
 
-// Quote is the value as it can stand behind an equals sign, quoted where needed. A carriage return and NUL cannot be
-// written in this format; Parse never returns a value that holds one.
+// Quote returns the value as it can follow an equals sign, quoted if needed. This format cannot represent a carriage
+// return or NUL; Parse never returns a value that contains one.
 func Quote(value string) string {
 	if bare(value) {
 		return value
@@ -70,7 +70,7 @@ func Quote(value string) string {
 	return `"` + valueEscapes.Replace(value) + `"`
 }
 
-// Format writes the sections. Parse reads back the same names and values from what it wrote.
+// Format returns the sections as text. Parse reads the same names and values from it.
 func Format(sections []Section) []byte {
 	var b strings.Builder
 	for i, s := range sections {

@@ -10,10 +10,10 @@ import (
 
 const byteOrderMark = '\ufeff'
 
-// end is what peek returns behind the last character.
+// end is the value of peek after the last character.
 const end rune = -1
 
-// Parse reads a text. The sections are what could be read; they are the whole of the text when there are no errors.
+// Parse parses a text. The sections are those that could be read. They are complete if there are no errors.
 func Parse(src []byte) ([]Section, []Error) {
 	p := parse(src)
 	return p.sections, p.errors
@@ -26,16 +26,17 @@ func parse(src []byte) *parser {
 		return p
 	}
 	if p.peek() == byteOrderMark {
-		p.fail(p.pos, "", "the text starts with a byte-order mark, which the reader refuses: save it as UTF-8 without one")
+		p.fail(p.pos, "", "the text starts with a byte-order mark, which is not allowed: save it as UTF-8 without one")
 		p.offset += utf8.RuneLen(byteOrderMark)
 	}
-	for p.skipBlanks(); p.peek() != end; p.skipBlanks() {
+	for p.skipSpace(); p.peek() != end; p.skipSpace() {
 		p.line()
 	}
 	return p
 }
 
-// checkText finds what is not text at all, of which a line by line report would be long and useless.
+// checkText returns an error for binary data or another encoding, for which an error per line would be long and
+// useless.
 func checkText(src []byte) *Error {
 	at, msg := bytes.IndexByte(src, 0), "there is a NUL byte here: this is binary data or UTF-16, not UTF-8 text"
 	if at < 0 {
@@ -65,15 +66,15 @@ type parser struct {
 	sections []Section
 	errors   []Error
 	spans    []Span
-	headerAt int  // the offset of the last section's header
-	orphan   bool // a key before the first section was reported
+	headerAt int  // the byte offset of the last section's header
+	orphan   bool // whether a key before the first section was reported
 }
 
 func (p *parser) fail(pos Position, name, message string) {
 	p.errors = append(p.errors, Error{Pos: pos, Message: message, Name: name})
 }
 
-// peek is the next character; the text is known to be UTF-8.
+// peek returns the next character. The text is known to be UTF-8.
 func (p *parser) peek() rune {
 	if p.offset >= len(p.src) {
 		return end
@@ -95,13 +96,13 @@ func (p *parser) next() rune {
 	return r
 }
 
-func (p *parser) skipBlanks() {
+func (p *parser) skipSpace() {
 	for r := p.peek(); r == ' ' || r == '\t' || r == '\r'; r = p.peek() {
 		p.next()
 	}
 }
 
-// skipLine goes behind the end of the line.
+// skipLine moves to the start of the next line.
 func (p *parser) skipLine() {
 	start, isComment := p.offset, p.peek() == ';' || p.peek() == '#'
 	for r := p.next(); r != '\n' && r != end; {
@@ -112,7 +113,7 @@ func (p *parser) skipLine() {
 	}
 }
 
-// atLineEnd tells whether nothing but a comment is left of the line.
+// atLineEnd reports whether the rest of the line is empty or a comment.
 func (p *parser) atLineEnd() bool {
 	switch p.peek() {
 	case end, '\n', ';', '#':
@@ -129,7 +130,7 @@ func isDigit(r rune) bool {
 	return '0' <= r && r <= '9' || r >= utf8.RuneSelf && unicode.IsDigit(r)
 }
 
-// identifier reads a name; it is empty when none starts here.
+// identifier reads a name. It returns an empty string if no name starts here.
 func (p *parser) identifier() string {
 	from := p.offset
 	if !isLetter(p.peek()) {
@@ -141,7 +142,7 @@ func (p *parser) identifier() string {
 	return string(p.src[from:p.offset])
 }
 
-// word reads on from a broken name, which started at the offset from, to where a reader would say that it ends.
+// word reads the rest of a broken name, which started at the offset from, up to where a person would say that it ends.
 func (p *parser) word(from int) string {
 	for !p.atLineEnd() && !strings.ContainsRune(" \t\r=:[]\"", p.peek()) {
 		p.next()
@@ -166,9 +167,9 @@ func (p *parser) header() {
 	p.next()
 	message := p.headerName(&s)
 	if message == "" {
-		p.skipBlanks()
+		p.skipSpace()
 		if !p.atLineEnd() {
-			message = "there is more text behind the section header: start a new line after the closing bracket"
+			message = "there is text after the section header: start a new line after the closing bracket"
 		}
 	}
 	if message != "" {
@@ -179,26 +180,31 @@ func (p *parser) header() {
 	p.sections = append(p.sections, s)
 }
 
-// headerName reads what stands between the brackets and the closing one, and says what is wrong with it.
+// headerName reads the name between the brackets and the closing bracket. It returns an error message, or an empty
+// string.
 func (p *parser) headerName(s *Section) string {
-	p.skipBlanks()
+	p.skipSpace()
 	if s.Name = p.identifier(); s.Name == "" {
-		return `no section name behind "[": write [Name], where the name starts with a letter`
+		return `no section name after "[": write [Name], where the name starts with a letter`
 	}
-	p.skipBlanks()
+	p.skipSpace()
 	if p.peek() == '"' {
 		name, ok := p.subsection()
 		if !ok {
-			return fmt.Sprintf(`the quoted name in the header of section [%s] is not closed or has an escape other than \\ and \"`, s.Name)
+			return fmt.Sprintf(`the quoted name in the header of section [%s] is not closed or has an escape `+
+				`other than \\ and \"`,
+				s.Name)
 		}
 		if name == "" {
-			return fmt.Sprintf(`the quoted name in the header of section [%s] is empty: name it or leave the quotes out`, s.Name)
+			return fmt.Sprintf(`the quoted name in the header of section [%s] is empty: `+
+				`write a name or remove the quotes`,
+				s.Name)
 		}
 		s.Subsection = name
-		p.skipBlanks()
+		p.skipSpace()
 	}
 	if p.peek() != ']' {
-		return fmt.Sprintf(`the header of section [%s] is not closed: write "]" behind the name`, s.Name)
+		return fmt.Sprintf(`the header of section [%s] is not closed: write "]" after the name`, s.Name)
 	}
 	p.next()
 	return ""
@@ -234,16 +240,16 @@ func (p *parser) entry() {
 		p.brokenName(from, e.Pos)
 		return
 	}
-	p.skipBlanks()
+	p.skipSpace()
 	e.ValuePos, e.Blank = e.Pos, p.atLineEnd()
 	if !e.Blank {
 		if p.peek() != '=' {
-			p.fail(p.pos, e.Name, `there is no "=" behind the key: write key = value`)
+			p.fail(p.pos, e.Name, `there is no "=" after the key: write key = value`)
 			p.skipLine()
 			return
 		}
 		p.next()
-		p.skipBlanks()
+		p.skipSpace()
 		e.ValuePos = p.pos
 		valueFrom = p.offset
 		var ok bool
@@ -265,11 +271,11 @@ func (p *parser) entry() {
 	s.Entries = append(s.Entries, e)
 }
 
-// brokenName reports a line that starts with something that cannot be a key. The text is not shown, nor the rest of the
-// line looked at: they may be the second half of a value.
+// brokenName reports a line that does not start with a valid key. It neither shows the text nor reads the rest of the
+// line, because they may be the second half of a value.
 func (p *parser) brokenName(from int, pos Position) {
 	name := p.word(from)
-	p.skipBlanks()
+	p.skipSpace()
 	if name == "" || p.peek() != '=' {
 		p.fail(pos, "", `this line is neither a section header, nor "key = value", nor a comment`)
 	} else {
@@ -278,10 +284,10 @@ func (p *parser) brokenName(from int, pos Position) {
 	p.skipLine()
 }
 
-// value reads up to the end of the value: a comment or the end of the line outside quotes.
+// value reads a value up to the end of the line or, outside quotes, a comment.
 func (p *parser) value(key string) (string, bool) {
 	var b strings.Builder
-	keep := 0 // how much of b stands before the trailing blanks
+	keep := 0 // the length of b without trailing whitespace
 	start, quoted := p.pos, false
 	for !p.valueEnds(quoted) {
 		at := p.pos
@@ -317,7 +323,7 @@ func (p *parser) valueEnds(quoted bool) bool {
 	return p.atLineEnd()
 }
 
-// escape resolves what stands behind a backslash and says what is wrong with it.
+// escape resolves the escape sequence after a backslash. It returns an error message, or an empty string.
 func (p *parser) escape(b *strings.Builder, quoted bool) string {
 	if !quoted {
 		if p.peek() == '\r' {
@@ -325,17 +331,18 @@ func (p *parser) escape(b *strings.Builder, quoted bool) string {
 		}
 		switch p.peek() {
 		case '\n':
-			p.next() // the value goes on in the next line
+			p.next() // the value continues on the next line
 		case '"':
 			b.WriteRune(p.next())
 		default:
-			return `a backslash outside quotes that is followed by neither a quote nor the end of the line: put the value in quotes and write \\`
+			return `a backslash outside quotes that is followed by neither a quote nor the end of the line: ` +
+				`put the value in quotes and write \\`
 		}
 		return ""
 	}
 	resolved, ok := map[rune]rune{'\\': '\\', '"': '"', 'n': '\n', 't': '\t'}[p.peek()]
 	if !ok {
-		return `an escape that does not exist (the reader knows \\, \", \n and \t): write \\ for a backslash`
+		return `an unknown escape (the known ones are \\, \", \n and \t): write \\ for a backslash`
 	}
 	p.next()
 	b.WriteRune(resolved)

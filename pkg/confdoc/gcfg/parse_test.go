@@ -12,7 +12,8 @@ import (
 func at(line, column int) gcfg.Position { return gcfg.Position{Line: line, Column: column} }
 
 func TestParseReadsSectionsAndEntries(t *testing.T) {
-	text := "; comment\n[Global] # comment\n\tregion = one ; comment\n  blank\nempty =\n[Class \"a \\\"b\\\" \\\\\"]\r\nkey=v\r\n"
+	text := "; comment\n[Global] # comment\n\tregion = one ; comment\n  blank\nempty =\n" +
+		"[Class \"a \\\"b\\\" \\\\\"]\r\nkey=v\r\n"
 	sections, errs := gcfg.Parse([]byte(text))
 	require.Empty(t, errs)
 	require.Equal(t, []gcfg.Section{
@@ -29,23 +30,23 @@ func TestParseReadsSectionsAndEntries(t *testing.T) {
 
 func TestParseResolvesValues(t *testing.T) {
 	for name, c := range map[string]struct{ written, value string }{
-		"blanks around it are dropped":                  {"  a b \t", "a b"},
-		"blanks inside quotes stay":                     {`" a "`, " a "},
-		"a number sign ends it without a blank":         {"a#b", "a"},
-		"a semicolon ends it":                           {"a ; b", "a"},
-		"quotes keep number sign and semicolon":         {`"a#b;c"`, "a#b;c"},
-		"quotes may open and close in the middle":       {`a"b c"d`, "ab cd"},
-		"escapes inside quotes are resolved":            {`"\\ \" \n \t"`, "\\ \" \n \t"},
-		"an escaped quote outside quotes is a quote":    {`a\"b`, `a"b`},
-		"a backslash at the end of a line goes on":      {"a\\\n  b", "a  b"},
-		"a backslash before CRLF goes on":               {"a \\\r\nb", "a b"},
-		"a carriage return inside is dropped":           {"a\rb", "ab"},
-		"an equals sign and brackets are plain":         {"=[a]=", "=[a]="},
-		"single quotes are plain":                       {"'a'", "'a'"},
-		"characters beyond ASCII are plain":             {"Zürich ☃", "Zürich ☃"},
-		"blanks behind the last quotes are dropped":     {`"a"  `, "a"},
-		"a continued value keeps the blanks before it":  {"a  \\\n", "a  "},
-		"quotes with nothing in them are an empty text": {`""`, ""},
+		"whitespace around the value is dropped":                      {"  a b \t", "a b"},
+		"whitespace inside quotes is kept":                            {`" a "`, " a "},
+		"a number sign ends the value without a space":                {"a#b", "a"},
+		"a semicolon ends the value":                                  {"a ; b", "a"},
+		"quotes keep number sign and semicolon":                       {`"a#b;c"`, "a#b;c"},
+		"quotes may open and close in the middle":                     {`a"b c"d`, "ab cd"},
+		"escapes inside quotes are resolved":                          {`"\\ \" \n \t"`, "\\ \" \n \t"},
+		"an escaped quote outside quotes is a quote":                  {`a\"b`, `a"b`},
+		"a backslash at the end of a line continues the value":        {"a\\\n  b", "a  b"},
+		"a backslash before CRLF continues the value":                 {"a \\\r\nb", "a b"},
+		"a carriage return inside is dropped":                         {"a\rb", "ab"},
+		"an equals sign and brackets are literal":                     {"=[a]=", "=[a]="},
+		"single quotes are literal":                                   {"'a'", "'a'"},
+		"characters beyond ASCII are literal":                         {"Zürich ☃", "Zürich ☃"},
+		"whitespace after the last quote is dropped":                  {`"a"  `, "a"},
+		"a continued value keeps the whitespace before the backslash": {"a  \\\n", "a  "},
+		"empty quotes are an empty string":                            {`""`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sections, errs := gcfg.Parse([]byte("[s]\nk =" + c.written + "\n"))
@@ -63,40 +64,50 @@ func TestParseReportsEveryError(t *testing.T) {
 		errors []gcfg.Error
 	}{
 		"an unclosed header": {"[Global\na = 1\n", []gcfg.Error{
-			{Pos: at(1, 1), Message: `the header of section [Global] is not closed: write "]" behind the name`}}},
+			{Pos: at(1, 1), Message: `the header of section [Global] is not closed: write "]" after the name`}}},
 		"a header without a name": {"[]\n", []gcfg.Error{
-			{Pos: at(1, 1), Message: `no section name behind "[": write [Name], where the name starts with a letter`}}},
-		"text behind a header": {"[Global] a = 1\n", []gcfg.Error{
-			{Pos: at(1, 1), Message: "there is more text behind the section header: start a new line after the closing bracket"}}},
+			{Pos: at(1, 1), Message: `no section name after "[": write [Name], where the name starts with a letter`}}},
+		"text after a header": {"[Global] a = 1\n", []gcfg.Error{
+			{Pos: at(1, 1), Message: "there is text after the section header: " +
+				"start a new line after the closing bracket"}}},
 		"an unclosed quoted name": {"[Class \"x]\n", []gcfg.Error{
-			{Pos: at(1, 1), Message: `the quoted name in the header of section [Class] is not closed or has an escape other than \\ and \"`}}},
+			{Pos: at(1, 1), Message: `the quoted name in the header of section [Class] is not closed or has an ` +
+				`escape other than \\ and \"`}}},
 		"an empty quoted name": {"[Class \"\"]\n", []gcfg.Error{
-			{Pos: at(1, 1), Message: `the quoted name in the header of section [Class] is empty: name it or leave the quotes out`}}},
+			{Pos: at(1, 1), Message: `the quoted name in the header of section [Class] is empty: ` +
+				`write a name or remove the quotes`}}},
 		"keys before the first section": {"a = 1\nb = 2\n", []gcfg.Error{
-			{Pos: at(1, 1), Message: "there is a key before the first section: write a header such as [Global] above it"}}},
+			{Pos: at(1, 1), Message: "there is a key before the first section: " +
+				"write a header such as [Global] above it"}}},
 		"a colon instead of an equals sign": {"[s]\nauth-url: x\n", []gcfg.Error{
-			{Pos: at(2, 9), Name: "auth-url", Message: `there is no "=" behind the key: write key = value`}}},
+			{Pos: at(2, 9), Name: "auth-url", Message: `there is no "=" after the key: write key = value`}}},
 		"an underscore in a key": {"[s]\nauth_url = x\n", []gcfg.Error{
-			{Pos: at(2, 1), Name: "auth_url", Message: `this is not a key: a key starts with a letter and has letters, digits and "-" only`}}},
-		"a line that is nothing": {"[s]\n{json}\n", []gcfg.Error{
+			{Pos: at(2, 1), Name: "auth_url",
+				Message: `this is not a key: a key starts with a letter and has letters, digits and "-" only`}}},
+		"a line that is neither a header nor a key": {"[s]\n{json}\n", []gcfg.Error{
 			{Pos: at(2, 1), Message: `this line is neither a section header, nor "key = value", nor a comment`}}},
-		"quotes that are not closed": {"[s]\na = \"x\nb = y\"\n", []gcfg.Error{
+		"unclosed quotes": {"[s]\na = \"x\nb = y\"\n", []gcfg.Error{
 			{Pos: at(2, 5), Message: `the quotes in the value of "a" are not closed on the same line`},
 			{Pos: at(3, 5), Message: `the quotes in the value of "b" are not closed on the same line`}}},
-		"an escape that does not exist": {"[s]\na = \"C:\\dir\"\n", []gcfg.Error{
-			{Pos: at(2, 8), Message: `the value of "a" has an escape that does not exist (the reader knows \\, \", \n and \t): write \\ for a backslash`}}},
+		"an unknown escape": {"[s]\na = \"C:\\dir\"\n", []gcfg.Error{
+			{Pos: at(2, 8), Message: `the value of "a" has an unknown escape (the known ones are \\, \", \n and \t): ` +
+				`write \\ for a backslash`}}},
 		"a backslash outside quotes": {"[s]\na = C:\\dir\n", []gcfg.Error{
-			{Pos: at(2, 7), Message: `the value of "a" has a backslash outside quotes that is followed by neither a quote nor the end of the line: put the value in quotes and write \\`}}},
-		"a byte-order mark and what follows": {"\ufeff[s]\na_b = 1\n", []gcfg.Error{
-			{Pos: at(1, 1), Message: "the text starts with a byte-order mark, which the reader refuses: save it as UTF-8 without one"},
-			{Pos: at(2, 1), Name: "a_b", Message: `this is not a key: a key starts with a letter and has letters, digits and "-" only`}}},
+			{Pos: at(2, 7), Message: `the value of "a" has a backslash outside quotes that is followed by neither a ` +
+				`quote nor the end of the line: put the value in quotes and write \\`}}},
+		"a byte-order mark and a further error": {"\ufeff[s]\na_b = 1\n", []gcfg.Error{
+			{Pos: at(1, 1), Message: "the text starts with a byte-order mark, which is not allowed: " +
+				"save it as UTF-8 without one"},
+			{Pos: at(2, 1), Name: "a_b",
+				Message: `this is not a key: a key starts with a letter and has letters, digits and "-" only`}}},
 		"a NUL byte": {"[s]\n# ü\x00\n", []gcfg.Error{
 			{Pos: at(2, 4), Message: "there is a NUL byte here: this is binary data or UTF-16, not UTF-8 text"}}},
 		"bytes that are not UTF-8": {"[s]\n# ü \xff\n", []gcfg.Error{
 			{Pos: at(2, 5), Message: "the text is not UTF-8 from here on: save it as UTF-8"}}},
 		"several lines": {"[s\n1 = 2\nok = 1\n-x\n", []gcfg.Error{
-			{Pos: at(1, 1), Message: `the header of section [s] is not closed: write "]" behind the name`},
-			{Pos: at(2, 1), Name: "1", Message: `this is not a key: a key starts with a letter and has letters, digits and "-" only`},
+			{Pos: at(1, 1), Message: `the header of section [s] is not closed: write "]" after the name`},
+			{Pos: at(2, 1), Name: "1",
+				Message: `this is not a key: a key starts with a letter and has letters, digits and "-" only`},
 			{Pos: at(4, 1), Message: `this line is neither a section header, nor "key = value", nor a comment`}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,14 +117,14 @@ func TestParseReportsEveryError(t *testing.T) {
 	}
 }
 
-func TestParseGoesOnInASectionWhoseHeaderIsBroken(t *testing.T) {
+func TestParseContinuesAfterABrokenHeader(t *testing.T) {
 	sections, errs := gcfg.Parse([]byte("[Global\na = 1\n"))
 	require.Len(t, errs, 1)
 	require.Equal(t, []gcfg.Section{{Name: "Global", Pos: at(1, 1), Broken: true, Entries: []gcfg.Entry{
 		{Name: "a", Value: "1", Pos: at(2, 1), ValuePos: at(2, 5)}}}}, sections)
 }
 
-func TestQuoteWritesQuotesOnlyWhereTheyAreNeeded(t *testing.T) {
+func TestQuoteAddsQuotesOnlyIfNeeded(t *testing.T) {
 	for value, written := range map[string]string{
 		"":             `""`,
 		"plain":        "plain",
@@ -133,19 +144,22 @@ func TestQuoteWritesQuotesOnlyWhereTheyAreNeeded(t *testing.T) {
 	}
 }
 
-func TestFormatWritesSectionsApart(t *testing.T) {
-	require.Equal(t, "[Global]\na = 1\nb\n\n[Class \"x \\\"y\\\" \\\\\"]\nc = \"\"\n", string(gcfg.Format([]gcfg.Section{
-		{Name: "Global", Entries: []gcfg.Entry{{Name: "a", Value: "1"}, {Name: "b", Blank: true}}},
-		{Name: "Class", Subsection: `x "y" \`, Entries: []gcfg.Entry{{Name: "c"}}},
-	})))
+func TestFormatSeparatesSections(t *testing.T) {
+	require.Equal(t, "[Global]\na = 1\nb\n\n[Class \"x \\\"y\\\" \\\\\"]\nc = \"\"\n",
+		string(gcfg.Format([]gcfg.Section{
+			{Name: "Global", Entries: []gcfg.Entry{{Name: "a", Value: "1"}, {Name: "b", Blank: true}}},
+			{Name: "Class", Subsection: `x "y" \`, Entries: []gcfg.Entry{{Name: "c"}}},
+		})))
 }
 
-// FuzzParse proves that whatever is read without an error is written and read back as the same names and values, and that
-// every error has a place inside the text.
+// FuzzParse checks that a text without errors can be written and read back with the same names and values, and that
+// every error has a position inside the text.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
-		"[S]\na = 1\n", "[S \"x\"]\na = \"b\\\"c\" d ; e\nb\n", "[T]\r\na= x\\\r\n y\r\n", "[S\n", "a=1", "[S]\na=\"x\ny\"\n",
-		"[s \"a\\\\\\\"\"]#c\nb=\\\"\n", "[T]\na==b\na=\"\"\na=\"a\\tb\\n\"", "\ufeff[T]\n", "[T]\na_b=1\nä=1\n", "[T] a=1", "\x00", "\xff",
+		"[S]\na = 1\n",
+		"[S \"x\"]\na = \"b\\\"c\" d ; e\nb\n", "[T]\r\na= x\\\r\n y\r\n", "[S\n", "a=1", "[S]\na=\"x\ny\"\n",
+		"[s \"a\\\\\\\"\"]#c\nb=\\\"\n", "[T]\na==b\na=\"\"\na=\"a\\tb\\n\"", "\ufeff[T]\n", "[T]\na_b=1\nä=1\n",
+		"[T] a=1", "\x00", "\xff",
 	} {
 		f.Add(seed)
 	}
@@ -163,11 +177,11 @@ func FuzzParse(f *testing.F) {
 		}
 		again, errs := gcfg.Parse(gcfg.Format(sections))
 		require.Empty(t, errs)
-		require.Equal(t, withoutPlaces(sections), withoutPlaces(again))
+		require.Equal(t, withoutPositions(sections), withoutPositions(again))
 	})
 }
 
-func withoutPlaces(sections []gcfg.Section) []gcfg.Section {
+func withoutPositions(sections []gcfg.Section) []gcfg.Section {
 	out := make([]gcfg.Section, len(sections))
 	for i, s := range sections {
 		out[i] = gcfg.Section{Name: s.Name, Subsection: s.Subsection}

@@ -132,8 +132,8 @@ func TestSync(t *testing.T) {
 				user(map[string]string{"config": "[Global]\ninsecure-flag = ture\nport = x\n"}), managed(digest([]byte(ini)), map[string]string{"cloud.conf": rewritten}),
 			},
 			want: map[string]string{"cloud.conf": rewritten}, digest: digest([]byte(ini)),
-			wantErr: kept + "configmap/cloud-provider-config in openshift-config, key config, line 2:17: insecure-flag is \"ture\", but wants true or false\n" +
-				"configmap/cloud-provider-config in openshift-config, key config, line 3:8: port is \"x\", but wants a whole number that is not negative",
+			wantErr: kept + "configmap/cloud-provider-config in openshift-config, key config, line 2:17: insecure-flag is \"ture\", but must be true or false\n" +
+				"configmap/cloud-provider-config in openshift-config, key config, line 3:8: port is \"x\", but must be a whole number that is not negative",
 		},
 		"of many diagnostics a few are listed": {
 			observed: observed,

@@ -122,7 +122,7 @@ var rejections = map[string]struct {
 	"credentials that are gone": {
 		change: without(secret("openstack-cloud-credentials", nil)),
 		message: "CredentialsDegraded: secret/openstack-cloud-credentials in openshift-cloud-controller-manager: there is no credentials Secret: " +
-			"see whether the cloud-credential-operator makes it, or create it where credentials are managed by hand",
+			"check the cloud-credential-operator, or create the Secret if credentials are managed manually",
 	},
 }
 

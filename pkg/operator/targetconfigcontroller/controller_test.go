@@ -299,7 +299,7 @@ func TestARejectedChangeLeavesEverything(t *testing.T) {
 		"no credentials": {
 			changed: without(secret("openstack-cloud-credentials", nil)),
 			want: []string{"CredentialsDegraded: secret/openstack-cloud-credentials in openshift-cloud-controller-manager: there is no credentials Secret: " +
-				"see whether the cloud-credential-operator makes it, or create it where credentials are managed by hand"},
+				"check the cloud-credential-operator, or create the Secret if credentials are managed manually"},
 		},
 		"no CA of the API": {
 			changed: without(configMap("kube-root-ca.crt", nil)),

@@ -195,7 +195,7 @@ func (f *fixture) probeMode(t *testing.T) string {
 func TestAnUpgradeChangesNoHealthProbesOnAzure(t *testing.T) {
 	const warning = `CloudConfigNotices: configmap/cloud-provider-config in openshift-config, key config, line 2:48: ` +
 		`clusterServiceLoadBalancerHealthProbeMode is set to "shared": the value was ignored before this operator took over, and an upgrade ` +
-		`changes no health probes; to have it, remove the line, wait until that is rolled out, and add it again`
+		`does not change health probes; to apply it, remove the line, wait until that is rolled out, and add it again`
 	f := newAzureFixture(t)
 	const source = "openshift-config"
 	original, err := f.kube.CoreV1().ConfigMaps(source).Get(t.Context(), "cloud-provider-config", metav1.GetOptions{})

@@ -316,9 +316,9 @@ func TestWeKnowTheKeysOfTheProviderAndNoOthers(t *testing.T) {
 // ownRules are the reasons for which we refuse what the provider would start with: what it would do with it would help nobody.
 var ownRules = []string{
 	"is not a URL of the form https://host", // every request would fail
-	"wants ipv4 or ipv6",                    // it would be passed over
-	"wants a port",                          // the load balancer would be refused
-	"wants Shared or ServiceNodePort",       // it would be taken for the default
+	"must be ipv4 or ipv6",                  // it would be passed over
+	"must be a port",                        // the load balancer would be refused
+	"must be Shared or ServiceNodePort",     // it would be taken for the default
 	"is not the name of a zone",             // it is used for its region
 	awsRegionField, awsEndpointsField,       // contradicts the cluster
 }
