@@ -23,55 +23,56 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// Request is what somebody wants to know about, before there is a cluster or beside one.
+// Request selects the files to check.
 type Request struct {
-	// Infrastructure is a file with the Infrastructure; without it one of Manifests has to be it.
+	// Infrastructure is the file with the Infrastructure. If it is empty, Manifests must have the object.
 	Infrastructure string
-	// CloudConfig is a file with a ConfigMap of any name that holds the cloud configuration; without it the cluster's own is
-	// looked for in Manifests.
+	// CloudConfig is the file with the cloud configuration in a ConfigMap of any name. If it is empty, the cluster's
+	// ConfigMap is searched in Manifests.
 	CloudConfig string
-	// Manifests are files and folders with further objects; without them nothing is known about credentials.
+	// Manifests are files and directories with other objects. Without them, credentials are not checked.
 	Manifests []string
-	// PayloadVersion is the release whose entry in the FeatureGate counts; without it the only entry does.
+	// PayloadVersion is the release whose entry in the FeatureGate is used. If it is empty, the only entry is used.
 	PayloadVersion string
 }
 
-// Report is the answer.
+// Report is the result of Check.
 type Report struct {
 	// Platform is the name of the platform in the registry.
 	Platform string
-	// Managed tells whether a cloud-controller-manager runs there. Where none does there is nothing to find.
+	// Managed reports whether the platform has a cloud-controller-manager. Otherwise nothing is checked.
 	Managed bool
-	// Diagnostics are all errors and warnings, those on the cloud configuration's file first, each file's in the order of its
-	// lines.
+	// Diagnostics are all errors and warnings, sorted by file and line. Those of the cloud configuration's file come
+	// first.
 	Diagnostics []diagnostic.Diagnostic
-	// Changes tell, in the same order, what the cloud-controller-manager gets differently and why.
+	// Changes explain, in the same order, the differences between the inputs and what the cloud-controller-manager
+	// gets.
 	Changes []diagnostic.Diagnostic
-	// Unchecked say what was not checked and why.
+	// Unchecked are messages about inputs that were not checked, with the reason.
 	Unchecked []string
-	// CloudConfig and Credentials are what was checked.
+	// CloudConfig and Credentials are the checked inputs.
 	CloudConfig operand.CloudConfig
 	Credentials operand.Credentials
-	// Cloud is what the cloud-controller-manager gets; only when there are no errors.
+	// Cloud is what the cloud-controller-manager gets. It is set only if there are no errors.
 	Cloud clouds.Result
 }
 
-// Count returns how many diagnostics have the severity.
+// Count returns the number of diagnostics of the severity.
 func (r *Report) Count(severity diagnostic.Severity) int {
 	count := 0
-	for _, f := range r.Diagnostics {
-		if f.Severity == severity {
+	for _, d := range r.Diagnostics {
+		if d.Severity == severity {
 			count++
 		}
 	}
 	return count
 }
 
-// Check makes the check that render and the operator make, where a likely typo is an error. It fails only where the files
-// cannot be used at all.
+// Check makes the same check as render and the operator, but a likely typo is an error. It returns an error only if the
+// files are unusable.
 func Check(request Request) (*Report, error) {
 	if request.Infrastructure == "" && len(request.Manifests) == 0 {
-		return nil, errors.New("--infra-config-file is required: the Infrastructure tells the platform")
+		return nil, errors.New("--infra-config-file is required: the Infrastructure determines the platform")
 	}
 	c, err := Read(Files{Manifests: request.Manifests, Infrastructure: request.Infrastructure})
 	if err != nil {
@@ -93,7 +94,7 @@ func Check(request Request) (*Report, error) {
 	if !known {
 		return nil, fmt.Errorf("platform %q is not in the registry", config.Platform)
 	}
-	k := &check{cluster: c, platform: p, config: config, given: given, places: places{otherwise: c.Infrastructure}}
+	k := &check{cluster: c, platform: p, config: config, given: given, places: places{fallback: c.Infrastructure}}
 	k.report = &Report{Platform: p.Name, Managed: p.Managed()}
 	if given != nil {
 		k.places.manifests = append(k.places.manifests, *given)
@@ -101,30 +102,30 @@ func Check(request Request) (*Report, error) {
 	k.places.manifests = append(k.places.manifests, c.objects...)
 	k.report.Diagnostics = append(k.report.Diagnostics, unknownFields...)
 	if c.UnknownPlatform != "" {
-		k.find(diagnostic.Error, []diagnostic.Diagnostic{{
+		k.add(diagnostic.Error, []diagnostic.Diagnostic{{
 			Object: c.Infrastructure.Source(), Key: "status.platformStatus.type", Message: c.UnknownPlatform,
 		}})
 		return k.report, nil
 	}
 	if !p.Managed() {
-		k.remark(nothingToCheck(c.PlatformName, platform.AbsenceOf(&config.Cluster.Status)))
+		k.addUnchecked(nothingToCheck(c.PlatformName, platform.AbsenceOf(&config.Cluster.Status)))
 		return k.report, nil
 	}
 	return k.report, k.run(request, observed)
 }
 
-// nothingToCheck says why there is nothing to check.
+// nothingToCheck returns the reason why nothing is checked.
 func nothingToCheck(platformName string, reason platform.Absence) string {
 	switch reason {
 	case platform.NotDeclared:
-		return "platform " + platformName + " has a cloud-controller-manager that the administrator runs: nothing is checked; to have this operator run it, " +
-			"give the manifest of cloudcontrollermanager/cluster with spec.custom"
+		return "platform " + platformName + " has a cloud-controller-manager that the administrator runs: " +
+			"nothing is checked; to have this operator run it, specify the manifest of cloudcontrollermanager/cluster with spec.custom"
 	default:
 		return "platform " + platformName + " has no cloud-controller-manager: nothing is checked"
 	}
 }
 
-// readGiven reads the one ConfigMap of a file; nil without a file.
+// readGiven returns the only ConfigMap of a file, nil without a file.
 func readGiven(file string) (*Manifest, error) {
 	if file == "" {
 		return nil, nil
@@ -132,18 +133,20 @@ func readGiven(file string) (*Manifest, error) {
 	objects, err := ReadObjects(file)
 	var noObject *noObjectError
 	if errors.As(err, &noObject) {
-		return nil, fmt.Errorf("%w; give the ConfigMap that holds the cloud configuration, not the text in it", err)
+		return nil, fmt.Errorf("%w; specify the ConfigMap that has the cloud configuration, not the configuration "+
+			"itself", err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if len(objects) != 1 || objects[0].GVK.Group != "" || objects[0].GVK.Kind != configMapKind {
-		return nil, fmt.Errorf("%s has to hold exactly one ConfigMap with the cloud configuration, but holds %s", file, held(objects))
+		return nil, fmt.Errorf("%s must have exactly one ConfigMap with the cloud configuration, but has %s", file,
+			held(objects))
 	}
 	return &objects[0], nil
 }
 
-// observed runs the observers.
+// observed returns the observed configuration.
 func (c *Cluster) observed(payloadVersion string) ([]byte, *operandconfig.Config, error) {
 	if payloadVersion == "" {
 		version, err := c.onlyVersion()
@@ -160,7 +163,7 @@ func (c *Cluster) observed(payloadVersion string) ([]byte, *operandconfig.Config
 	return observed, config, err
 }
 
-// onlyVersion is the version of the FeatureGate's entry where it has just one.
+// onlyVersion returns the version in the FeatureGate if it has exactly one entry.
 func (c *Cluster) onlyVersion() (string, error) {
 	found := c.objects.find(configv1.GroupName, "FeatureGate", "", operatorclient.Instance)
 	if found == nil {
@@ -173,7 +176,7 @@ func (c *Cluster) onlyVersion() (string, error) {
 	return gate.Status.FeatureGates[0].Version, nil
 }
 
-// check is one run.
+// check is the state of one Check.
 type check struct {
 	cluster  *Cluster
 	platform platform.Platform
@@ -188,8 +191,9 @@ func (k *check) run(request Request, observed []byte) error {
 		k.findUnobserved(err)
 		return nil
 	}
-	in := operand.Inputs{Phase: operand.OperatorPhase(), Platform: k.platform, Config: observed, Policy: diagnostic.Strict}
-	// Which images a release has is no matter of the cluster's configuration.
+	in := operand.Inputs{Phase: operand.OperatorPhase(), Platform: k.platform, Config: observed,
+		Policy: diagnostic.Strict}
+	// The cluster's configuration does not determine the images of the release.
 	in.Images = operand.Images{Operand: "in the release", NodeManager: "in the release", Operator: "in the release"}
 	if k.platform.Image == "" && len(request.Manifests) > 0 {
 		in.Images.Operand = ""
@@ -198,7 +202,8 @@ func (k *check) run(request Request, observed []byte) error {
 	if err != nil {
 		return err
 	}
-	in.CloudConfig, in.Credentials, in.Custom, in.Trust = gathered.CloudConfig, gathered.Credentials, gathered.Custom, gathered.Trust
+	in.CloudConfig, in.Credentials, in.Custom, in.Trust = gathered.CloudConfig, gathered.Credentials, gathered.Custom,
+		gathered.Trust
 	checked, err := operand.Check(in)
 	if err != nil {
 		return err
@@ -207,14 +212,14 @@ func (k *check) run(request Request, observed []byte) error {
 	return nil
 }
 
-// findUnobserved reports what the Infrastructure lacks.
+// findUnobserved adds an error for each missing field of the Infrastructure.
 func (k *check) findUnobserved(err error) {
 	missing := []error{err}
 	if aggregate, is := err.(utilerrors.Aggregate); is { //nolint:errorlint // Only the error itself is a list.
 		missing = aggregate.Errors()
 	}
 	for _, err := range missing {
-		k.report.Diagnostics = append(k.report.Diagnostics, k.places.finding(diagnostic.Error, diagnostic.Diagnostic{
+		k.report.Diagnostics = append(k.report.Diagnostics, k.places.locate(diagnostic.Error, diagnostic.Diagnostic{
 			Object: k.cluster.Infrastructure.Source() + ", status", Message: err.Error(),
 		}))
 	}
@@ -237,51 +242,53 @@ func (k *check) gather(request Request) (*inputs.Gathered, error) {
 	return gathered, err
 }
 
-// leaveOutUnknown is for Secrets of which nobody knows whether there are any: without manifests, and where the manifests
-// have none, because the cloud-credential-operator or the administrator may bring them later.
+// leaveOutUnknown excludes Secrets from the check if there are no manifests, or if the manifests do not have them: the
+// cloud-credential-operator or the administrator may create them later.
 func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
 	unknown := operand.Credentials{Source: "the credentials Secret", Unknown: true}
 	names := k.platform.Credentials
 	switch {
 	case len(request.Manifests) == 0:
 		if names.Secret != "" {
-			k.remark("no Secret was given: credentials are not checked; give the manifests of the Secrets with --rendered-manifest-files")
+			k.addUnchecked("no Secret was given: credentials are not checked; give the manifests of the Secrets with " +
+				"--rendered-manifest-files")
 		}
 		gathered.Custom, gathered.Credentials = customccm.Secrets{}, unknown
 	case names.Secret == "":
 		k.leaveOutMissing(&gathered.Custom)
 	case gathered.Credentials.Data == nil && !names.Optional:
-		k.remark(NoneOf(names) + " is among the manifests: credentials are not checked")
+		k.addUnchecked(NoneOf(names) + " is among the manifests: credentials are not checked")
 		gathered.Credentials = unknown
 	}
 }
 
-// leaveOutMissing makes remarks of the problems with Secrets that are not among the manifests: nobody keeps them in one
-// place with the rest.
+// leaveOutMissing removes the errors for Secrets that are not among the manifests and reports the Secrets as unchecked:
+// administrators rarely keep Secrets with the other manifests.
 func (k *check) leaveOutMissing(custom *customccm.Secrets) {
-	custom.Diagnostics = slices.DeleteFunc(custom.Diagnostics, func(p diagnostic.Diagnostic) bool {
-		return p.Key == "" && slices.Contains(custom.Missing, p.Object)
+	custom.Diagnostics = slices.DeleteFunc(custom.Diagnostics, func(d diagnostic.Diagnostic) bool {
+		return d.Key == "" && slices.Contains(custom.Missing, d.Object)
 	})
 	for _, missing := range custom.Missing {
-		k.remark("no " + missing + " is among the manifests: it is not checked")
+		k.addUnchecked("no " + missing + " is among the manifests: it is not checked")
 	}
 }
 
-func (k *check) remark(text string) { k.report.Unchecked = append(k.report.Unchecked, text) }
+func (k *check) addUnchecked(text string) { k.report.Unchecked = append(k.report.Unchecked, text) }
 
-// fill puts what was found at its places.
+// fill adds the results to the report.
 func (k *check) fill(in operand.Inputs, checked *operand.Checked) {
 	k.report.CloudConfig, k.report.Credentials = in.CloudConfig, in.Credentials
-	k.find(diagnostic.Error, checked.Diagnostics)
-	k.find(diagnostic.Warning, checked.Warnings)
-	if isWrittenAnew(in.CloudConfig.Data, checked.Cloud.Config) {
+	k.add(diagnostic.Error, checked.Diagnostics)
+	k.add(diagnostic.Warning, checked.Warnings)
+	if isReformatted(in.CloudConfig.Data, checked.Cloud.Config) {
 		checked.Changes = append(checked.Changes, diagnostic.Diagnostic{
 			Object: in.CloudConfig.Source, Key: in.CloudConfig.Key,
-			Message: "the text is written anew: its format, comments, blanks, the case of names and keys without a value are not kept",
+			Message: "the configuration is rewritten: format, comments, whitespace, the case of names and keys " +
+				"without a value are not kept",
 		})
 	}
-	for _, p := range checked.Changes {
-		k.report.Changes = append(k.report.Changes, k.places.finding(diagnostic.Change, p))
+	for _, d := range checked.Changes {
+		k.report.Changes = append(k.report.Changes, k.places.locate(diagnostic.Change, d))
 	}
 	k.sort(k.report.Diagnostics)
 	k.sort(k.report.Changes)
@@ -290,8 +297,8 @@ func (k *check) fill(in operand.Inputs, checked *operand.Checked) {
 	}
 }
 
-// isWrittenAnew tells whether lines differ in nothing that has a meaning, or the whole text does.
-func isWrittenAnew(before, after []byte) bool {
+// isReformatted reports whether single lines, or the whole configuration, differ only in formatting.
+func isReformatted(before, after []byte) bool {
 	const comments, meaningless = "#;", "\ufeff \t\r\"'"
 	bare := func(line string) string {
 		return strings.Map(func(r rune) rune {
@@ -316,7 +323,7 @@ func isWrittenAnew(before, after []byte) bool {
 	return !bytes.Equal(before, after) && slices.Equal(words(before), words(after))
 }
 
-// words are the names and values of a text in whichever format, in no order.
+// words returns the names and values in a configuration of any format, sorted.
 func words(text []byte) []string {
 	found := strings.FieldsFunc(strings.ToLower(string(text)), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_./@%+-", r)
@@ -326,21 +333,21 @@ func words(text []byte) []string {
 	return found
 }
 
-// find adds findings for problems.
-func (k *check) find(severity diagnostic.Severity, problems []diagnostic.Diagnostic) {
-	for _, p := range problems {
-		k.report.Diagnostics = append(k.report.Diagnostics, k.places.finding(severity, p))
+// add adds diagnostics to the report.
+func (k *check) add(severity diagnostic.Severity, diagnostics []diagnostic.Diagnostic) {
+	for _, d := range diagnostics {
+		k.report.Diagnostics = append(k.report.Diagnostics, k.places.locate(severity, d))
 	}
 }
 
-func (k *check) sort(findings []diagnostic.Diagnostic) {
-	later := func(f diagnostic.Diagnostic) int {
-		if k.given != nil && f.File == k.given.File {
+func (k *check) sort(diagnostics []diagnostic.Diagnostic) {
+	later := func(d diagnostic.Diagnostic) int {
+		if k.given != nil && d.File == k.given.File {
 			return 0
 		}
 		return 1
 	}
-	slices.SortStableFunc(findings, func(a, b diagnostic.Diagnostic) int {
+	slices.SortStableFunc(diagnostics, func(a, b diagnostic.Diagnostic) int {
 		return cmp.Or(
 			cmp.Compare(later(a), later(b)), strings.Compare(a.File, b.File),
 			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
@@ -348,8 +355,8 @@ func (k *check) sort(findings []diagnostic.Diagnostic) {
 	})
 }
 
-// NoneOf names the Secrets that may hold a platform's credentials, as the beginning of a sentence that says that none does;
-// it is empty where the platform has no Secret.
+// NoneOf returns the beginning of a message that all Secrets for a platform's credentials are missing. It is empty if
+// the platform has no Secret.
 func NoneOf(c platform.Credentials) string {
 	var names []string
 	for _, s := range []Manifest{{Namespace: operand.Namespace, Name: c.Secret}, {Namespace: inputs.RootSecretNamespace, Name: c.RootSecret}} {

@@ -1,6 +1,6 @@
-// Package offline reads a cluster's configuration from files: what the installer writes, or what was taken from a cluster. It
-// gathers from them what the operator gathers from the API, so that the commands that have no cluster check the same inputs
-// in the same way. A message names the file that has to be corrected.
+// Package offline reads a cluster's configuration from files of the installer or from a copy of a cluster's objects. It
+// gathers the same inputs as the operator does from the API, so that commands without a cluster make the same check.
+// Messages name the file to correct.
 package offline
 
 import (
@@ -19,34 +19,34 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// Files tells where the cluster's configuration stands.
+// Files are the files with the cluster's configuration.
 type Files struct {
-	// Manifests are files, and folders with all below them, with what will be created in the cluster.
+	// Manifests are files and directory trees with objects of the cluster.
 	Manifests []string
-	// Infrastructure is a file with the Infrastructure; without it one of Manifests has to be it.
+	// Infrastructure is the file with the Infrastructure. If it is empty, Manifests must have the object.
 	Infrastructure string
-	// ManagedCloudConfig is a file with the ConfigMap that cluster-config-operator made of the cloud configuration; empty
-	// where there is none.
+	// ManagedCloudConfig is the file with the ConfigMap that cluster-config-operator generates from the cloud
+	// configuration, empty if there is none.
 	ManagedCloudConfig string
-	// SystemTrust is a file with the CAs that are trusted besides the cluster's own; it may be missing.
+	// SystemTrust is the file with the system's CAs. It may not exist.
 	SystemTrust string
 }
 
-// Cluster is a cluster's configuration as it was read.
+// Cluster is the configuration of a cluster.
 type Cluster struct {
-	// Infrastructure is where the platform stands.
+	// Infrastructure is the manifest with the platform.
 	Infrastructure Manifest
-	// PlatformName is the platform as the Infrastructure has it.
+	// PlatformName is the platform type in Infrastructure.
 	PlatformName string
-	// UnknownPlatform says that the Infrastructure's platform type is none of its API; empty otherwise.
+	// UnknownPlatform is the message about a platform type that the API does not define, empty otherwise.
 	UnknownPlatform string
-	// SystemTrust is the system's bundle; empty where it has none.
+	// SystemTrust is the system's CA bundle, empty if it does not exist.
 	SystemTrust []operand.TrustSource
 
 	objects manifests
 }
 
-// Read reads every file, each of which has to be there and in order.
+// Read reads every file. A missing or invalid file is an error.
 func Read(files Files) (*Cluster, error) {
 	c := &Cluster{}
 	var err error
@@ -59,7 +59,8 @@ func Read(files Files) (*Cluster, error) {
 		}
 	}
 	if files.ManagedCloudConfig != "" {
-		err := c.addFile(files.ManagedCloudConfig, corev1.GroupName, configMapKind, operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig)
+		err := c.addFile(files.ManagedCloudConfig, corev1.GroupName, configMapKind,
+			operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +72,7 @@ func Read(files Files) (*Cluster, error) {
 	return c, err
 }
 
-// addFile adds the one object that the file has to hold.
+// addFile adds the only object of a file, which must have the given kind and name.
 func (c *Cluster) addFile(file, group, kind, namespace, name string) error {
 	objects, err := ReadObjects(file)
 	if err != nil {
@@ -81,13 +82,13 @@ func (c *Cluster) addFile(file, group, kind, namespace, name string) error {
 	if len(objects) != 1 || wanted == nil {
 		expected := Manifest{Namespace: namespace, Name: name}
 		expected.GVK.Group, expected.GVK.Kind = group, kind
-		return fmt.Errorf("%s has to hold exactly %s, but holds %s", file, expected, held(objects))
+		return fmt.Errorf("%s must have exactly %s, but has %s", file, expected, held(objects))
 	}
 	c.objects, err = c.objects.add(*wanted)
 	return err
 }
 
-// held names the objects of a file.
+// held returns the names of objects for a message.
 func held(objects []Manifest) string {
 	if len(objects) == 0 {
 		return "no object"
@@ -99,11 +100,11 @@ func held(objects []Manifest) string {
 	return strings.Join(names, " and ")
 }
 
-// checkInfrastructure makes sure that the platform is known: unknown is not None.
+// checkInfrastructure returns an error if the platform is not set, because unknown is not None.
 func (c *Cluster) checkInfrastructure() error {
 	found := c.objects.find(configv1.GroupName, "Infrastructure", "", operatorclient.Instance)
 	if found == nil {
-		return fmt.Errorf("infrastructure.%s/%s is not among the manifests: give its file with --infra-config-file",
+		return fmt.Errorf("infrastructure.%s/%s is not among the manifests: specify its file with --infra-config-file",
 			configv1.GroupName, operatorclient.Instance)
 	}
 	c.Infrastructure = *found
@@ -124,14 +125,17 @@ func (c *Cluster) checkInfrastructure() error {
 	return nil
 }
 
-// capability is what a cluster can do without.
+// capability is the cluster capability of this operator.
 const capability = configv1.ClusterVersionCapabilityCloudControllerManager
 
 // WithoutCapability returns the ClusterVersion that disables the capability CloudControllerManager, or nil. Without a
 // ClusterVersion, and without spec.capabilities in it, every capability is enabled.
 func (c *Cluster) WithoutCapability() (*Manifest, error) {
-	// The installer gives the cluster-scoped object a namespace.
-	i := slices.IndexFunc(c.objects, func(m Manifest) bool { return m.GVK.Group == configv1.GroupName && m.GVK.Kind == "ClusterVersion" })
+	// The installer writes a namespace into this cluster-scoped object.
+	i := slices.IndexFunc(c.objects, func(m Manifest) bool {
+		return m.GVK.Group == configv1.GroupName &&
+			m.GVK.Kind == "ClusterVersion"
+	})
 	if i < 0 {
 		return nil, nil
 	}
@@ -148,15 +152,17 @@ func (c *Cluster) WithoutCapability() (*Manifest, error) {
 	enabled, known := configv1.ClusterVersionCapabilitySets[baseline]
 	switch {
 	case !known:
-		return nil, fmt.Errorf("%s: spec.capabilities.baselineCapabilitySet is %q, which this release does not know; use %s or %s",
-			found.Source(), baseline, configv1.ClusterVersionCapabilitySetCurrent, configv1.ClusterVersionCapabilitySetNone)
+		return nil, fmt.Errorf("%s: spec.capabilities.baselineCapabilitySet is %q, which this release does not know; "+
+			"use %s or %s",
+			found.Source(), baseline, configv1.ClusterVersionCapabilitySetCurrent,
+			configv1.ClusterVersionCapabilitySetNone)
 	case slices.Contains(enabled, capability):
 		return nil, nil
 	}
 	return found, nil
 }
 
-// readSystemTrust reads the system's CAs. An image without them is no error: the cluster's own CAs may be enough.
+// readSystemTrust reads the system's CAs. A missing file is not an error, because the cluster's CAs may be sufficient.
 func readSystemTrust(file string) ([]operand.TrustSource, error) {
 	data, err := ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

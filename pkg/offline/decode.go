@@ -30,7 +30,7 @@ func (m Manifest) Decode(into any) error {
 	return fmt.Errorf("%s: %w", m.Source(), err)
 }
 
-// wrongType reports a value of another type than its field, with its place in the file.
+// wrongType returns an error with the place of a value that does not have its field's type.
 func (m Manifest) wrongType(wrong *json.UnmarshalTypeError) error {
 	path := pathAt(m.json, wrong.Offset)
 	place := m.place(parseDocument(m.document.data), path)
@@ -65,7 +65,7 @@ func (m Manifest) wrongType(wrong *json.UnmarshalTypeError) error {
 		m.File, place.line, place.column, strings.Join(path, "."), m, is, wants, action)
 }
 
-// pathAt is the path to the value that a JSON reader has begun or read when it stands at the offset.
+// pathAt returns the path of the JSON value at the offset.
 func pathAt(data []byte, offset int64) []string {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	var path []string
@@ -96,7 +96,7 @@ func pathAt(data []byte, offset int64) []string {
 	return path
 }
 
-// json converts the document. An error starts with its line in the file, and the column where it is known.
+// json converts the document to JSON. Errors start with the line in the file and, if known, the column.
 func (d yamlDocument) json() ([]byte, error) {
 	if trimmed := bytes.TrimSpace(d.data); trimmed[0] == '{' && json.Valid(trimmed) {
 		return trimmed, d.checkDuplicates(trimmed)
@@ -105,18 +105,19 @@ func (d yamlDocument) json() ([]byte, error) {
 	if err == nil {
 		return converted, nil
 	}
-	line, message := yamlProblem(err)
+	line, message := parseYAMLError(err)
 	if tabLine, column := d.tabNear(line); tabLine > 0 {
-		return nil, fmt.Errorf("%d:%d: this is not valid YAML: a tab in the indentation: indent with spaces", d.line-1+tabLine, column)
+		return nil, fmt.Errorf("%d:%d: invalid YAML: tab in the indentation: indent with spaces", d.line-1+tabLine,
+			column)
 	}
-	return nil, fmt.Errorf("%d: this is not valid YAML: %s", d.line-1+line, message)
+	return nil, fmt.Errorf("%d: invalid YAML: %s", d.line-1+line, message)
 }
 
-// yamlLine finds the place in an error of the YAML library.
+// yamlLine matches the line number in an error of the YAML library.
 var yamlLine = regexp.MustCompile(`(?s)^.*?line (\d+): (.*)$`)
 
-// yamlProblem is the line in an error of the YAML library, and what is wrong there.
-func yamlProblem(err error) (line int, message string) {
+// parseYAMLError returns the line and the message of an error of the YAML library.
+func parseYAMLError(err error) (line int, message string) {
 	found := yamlLine.FindStringSubmatch(err.Error())
 	if found == nil {
 		return 1, strings.TrimPrefix(err.Error(), "yaml: ")
@@ -125,7 +126,7 @@ func yamlProblem(err error) (line int, message string) {
 	return line, found[2]
 }
 
-// checkDuplicates reports a field that JSON has twice, of which a reader takes the last one. The YAML library does so for YAML.
+// checkDuplicates returns an error for duplicate keys in JSON. The YAML library does so for YAML.
 func (d yamlDocument) checkDuplicates(object []byte) error {
 	var ignored map[string]any
 	duplicates, err := kjson.UnmarshalStrict(object, &ignored, kjson.DisallowDuplicateFields)
@@ -135,27 +136,29 @@ func (d yamlDocument) checkDuplicates(object []byte) error {
 	return fmt.Errorf("%d: %w: keep one", d.line, errors.Join(duplicates...))
 }
 
-// atEnd reports a second document. The YAML library ignores whatever follows the first one.
+// atEnd returns an error if a second document follows, which the YAML library ignores.
 func (d yamlDocument) atEnd() error {
 	decoder := yaml.NewDecoder(bytes.NewReader(d.data))
 	var first, second yaml.Node
 	if err := decoder.Decode(&first); err != nil {
-		return nil //nolint:nilerr // The converter has read it, as YAML 1.1.
+		return nil //nolint:nilerr // The converter accepted it as YAML 1.1.
 	}
 	switch err := decoder.Decode(&second); {
 	case errors.Is(err, io.EOF):
 		return nil
 	case err != nil:
-		line, message := yamlProblem(err)
+		line, message := parseYAMLError(err)
 		if strings.Contains(message, "document start") {
 			line++ // this error of the library counts lines from 0
 		}
-		return fmt.Errorf("%d: there is more text after the end of the document: write --- on a line of its own before another document", d.line-1+line)
+		return fmt.Errorf("%d: content after the end of the document: write --- on a line of its own before another "+
+			"document", d.line-1+line)
 	}
-	return fmt.Errorf("%d: a second document starts here: write --- on a line of its own before it", d.line-1+second.Line)
+	return fmt.Errorf("%d: a second document starts here: write --- on a line of its own before it",
+		d.line-1+second.Line)
 }
 
-// CheckSingle reports a second document in a file that is to hold one.
+// CheckSingle returns an error if a file has a second document.
 func CheckSingle(file string, data []byte) error {
 	found := 0
 	for _, d := range splitDocuments(data) {
@@ -164,7 +167,7 @@ func CheckSingle(file string, data []byte) error {
 		}
 		found++
 		if found > 1 {
-			return fmt.Errorf("%s:%d: a second document starts here: give it as a file of its own", file, d.line)
+			return fmt.Errorf("%s:%d: a second document starts here: move it to a file of its own", file, d.line)
 		}
 		if err := d.atEnd(); err != nil {
 			return fmt.Errorf("%s:%w", file, err)
@@ -173,7 +176,7 @@ func CheckSingle(file string, data []byte) error {
 	return nil
 }
 
-// tabNear finds a line that a tab indents. The YAML library's line may be one off.
+// tabNear returns the position of a tab in the indentation. The YAML library's line may be off by one.
 func (d yamlDocument) tabNear(line int) (tabLine, column int) {
 	number := 0
 	for text := range bytes.Lines(d.data) {
@@ -189,7 +192,7 @@ func (d yamlDocument) tabNear(line int) (tabLine, column int) {
 	return 0, 0
 }
 
-// place is the place of a value in the file.
+// place returns the place of a value in the file.
 func (m Manifest) place(parsed *document, path []string) position {
 	return m.inFile(parsed.place(m.inDocument(path)...))
 }

@@ -11,7 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// header is what every object has.
+// header has the fields that every object has.
 type header struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -24,7 +24,7 @@ type header struct {
 // isList reports whether it is a list, such as the one that "oc get a b -o yaml" prints.
 func (h header) isList() bool { return strings.HasSuffix(h.Kind, "List") && h.Metadata.Name == "" }
 
-// readDocument reads the object of a document, or those of the list that it is.
+// readDocument returns the object of a document, or the items of a list.
 func readDocument(file string, d yamlDocument) ([]Manifest, error) {
 	asJSON, err := d.json()
 	if err != nil {
@@ -40,7 +40,7 @@ func readDocument(file string, d yamlDocument) ([]Manifest, error) {
 	return objects, nil
 }
 
-// objectsOf returns the object that m holds, or the items of the list. An item has its place in the list's document.
+// objectsOf returns the object in m, or the items of the list. The document of an item is the list's.
 func objectsOf(m Manifest) ([]Manifest, error) {
 	var h header
 	err := utiljson.Unmarshal(m.json, &h)
@@ -64,7 +64,8 @@ func itemsOf(m Manifest, h header) ([]Manifest, error) {
 		Items []json.RawMessage `json:"items"`
 	}
 	if err := utiljson.Unmarshal(m.json, &list); err != nil {
-		return nil, fmt.Errorf("%s:%d: the items of this %s are not a list: write each of them behind a dash", m.File, m.start().line, h.Kind)
+		return nil, fmt.Errorf("%s:%d: items of this %s must be a list: write each item after a dash", m.File,
+			m.start().line, h.Kind)
 	}
 	var objects []Manifest
 	var errs []error
@@ -79,14 +80,15 @@ func itemsOf(m Manifest, h header) ([]Manifest, error) {
 	return objects, errors.Join(errs...)
 }
 
-// withKind adds the kind that the items of a typed list, such as ConfigMapList, leave to the list.
+// withKind adds the kind to an item of a typed list, such as ConfigMapList.
 func withKind(item json.RawMessage, list header) []byte {
 	var own map[string]json.RawMessage
 	kind := strings.TrimSuffix(list.Kind, "List")
 	if err := json.Unmarshal(item, &own); err != nil || own == nil || kind == "" || own["kind"] != nil {
 		return item
 	}
-	own["apiVersion"], own["kind"] = json.RawMessage(strconv.Quote(list.APIVersion)), json.RawMessage(strconv.Quote(kind))
+	own["apiVersion"], own["kind"] = json.RawMessage(strconv.Quote(list.APIVersion)),
+		json.RawMessage(strconv.Quote(kind))
 	completed, err := json.Marshal(own)
 	if err != nil {
 		return item
@@ -94,7 +96,7 @@ func withKind(item json.RawMessage, list header) []byte {
 	return completed
 }
 
-// start is where the object starts in its file.
+// start returns the place where the object starts in its file.
 func (m Manifest) start() position {
 	if len(m.item) == 0 {
 		return position{m.document.line, 1}
@@ -102,7 +104,7 @@ func (m Manifest) start() position {
 	return m.place(parseDocument(m.document.data), nil)
 }
 
-// itemName is the object's field in the list; empty for one that is not in a list.
+// itemName returns the object's field in the list, empty if it is not in a list.
 func (m Manifest) itemName() string {
 	var name strings.Builder
 	for i := 0; i+1 < len(m.item); i += 2 {

@@ -24,11 +24,11 @@ type Manifest struct {
 
 	json     []byte
 	document yamlDocument
-	// item is the path of an item of a list in the document; empty for an object of its own.
+	// item is the path of a list item in the document, empty for other objects.
 	item []string
 }
 
-// String names the object as messages do, for example "configmap/cloud-provider-config in openshift-config".
+// String returns the object's name for messages, for example "configmap/cloud-provider-config in openshift-config".
 func (m Manifest) String() string {
 	name := strings.ToLower(m.GVK.Kind)
 	if m.GVK.Group != "" {
@@ -41,10 +41,10 @@ func (m Manifest) String() string {
 	return name
 }
 
-// Source is the object with the file that the user edits.
+// Source returns the object with its file.
 func (m Manifest) Source() string { return m.File + ": " + m.String() }
 
-// manifests are all objects that were read, each once.
+// manifests are objects without duplicates.
 type manifests []Manifest
 
 // find returns the object, or nil.
@@ -58,8 +58,8 @@ func (ms manifests) find(group, kind, namespace, name string) *Manifest {
 	return &ms[i]
 }
 
-// add appends objects. One that is there already has to be the same: which of two the cluster would get is a matter of
-// chance.
+// add appends objects. It returns an error if two objects of the same name differ, because the cluster could get
+// either.
 func (ms manifests) add(more ...Manifest) (manifests, error) {
 	var errs []error
 	for _, m := range more {
@@ -69,7 +69,8 @@ func (ms manifests) add(more ...Manifest) (manifests, error) {
 			continue
 		}
 		if same, err := sameObject(*known, m); err != nil || !same {
-			errs = append(errs, errors.Join(err, fmt.Errorf("%s and %s define %s differently: keep one of them", known.File, m.File, m)))
+			errs = append(errs, errors.Join(err, fmt.Errorf("%s and %s define %s differently: keep one of them",
+				known.File, m.File, m)))
 		}
 	}
 	return ms, errors.Join(errs...)
@@ -86,7 +87,7 @@ func sameObject(a, b Manifest) (bool, error) {
 	return reflect.DeepEqual(left, right), nil
 }
 
-// readManifests reads every manifest of the files and folders, which are read with all below them.
+// readManifests reads every manifest of the files and directory trees.
 func readManifests(paths []string) (manifests, error) {
 	var all manifests
 	var errs []error
@@ -105,7 +106,7 @@ func readManifests(paths []string) (manifests, error) {
 	return all, errors.Join(errs...)
 }
 
-// manifestFiles lists the files at path, sorted. In a folder only the names that cluster-bootstrap reads count.
+// manifestFiles returns the files at path, sorted. In a directory it returns the files that cluster-bootstrap reads.
 func manifestFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -127,7 +128,7 @@ func manifestFiles(path string) ([]string, error) {
 	return files, err
 }
 
-// ReadObjects reads every object of a file. All that is wrong with it is reported at once.
+// ReadObjects returns every object of a file. The error has all errors of the file.
 func ReadObjects(file string) ([]Manifest, error) {
 	data, err := ReadFile(file)
 	if err != nil {
@@ -142,7 +143,7 @@ func ReadObjects(file string) ([]Manifest, error) {
 		}
 		empty = false
 		if bytes.Contains(document.data, []byte("\nkind: CustomResourceDefinition\n")) {
-			// Most of what the installer renders is schemas, by size, and none of them is an input.
+			// CRDs are the largest part of the rendered manifests, and none of them is an input.
 			continue
 		}
 		found, err := readDocument(file, document)
@@ -150,12 +151,12 @@ func ReadObjects(file string) ([]Manifest, error) {
 		objects = append(objects, found...)
 	}
 	if empty {
-		errs = append(errs, fmt.Errorf("%s: there is no object in it: fill or remove it", file))
+		errs = append(errs, fmt.Errorf("%s: the file has no object: add one or remove the file", file))
 	}
 	return objects, errors.Join(errs...)
 }
 
-// noObjectError reports a document or an item of a list that is YAML but not an object.
+// noObjectError is the error for a document or a list item that is valid YAML, but not an object.
 type noObjectError struct {
 	file string
 	line int
@@ -167,20 +168,20 @@ func (e *noObjectError) Error() string {
 	if e.item != "" {
 		this = e.item
 	}
-	return fmt.Sprintf("%s:%d: %s is not a Kubernetes object: it needs apiVersion, kind and metadata.name", e.file, e.line, this)
+	return fmt.Sprintf("%s:%d: %s is not a Kubernetes object: it needs apiVersion, kind and metadata.name", e.file,
+		e.line, this)
 }
 
 // yamlDocument is one YAML document of a file.
 type yamlDocument struct {
 	// line is the document's first line in its file, 1-based.
 	line int
-	// column is how many characters stand before it in that line.
+	// column is the number of characters before it in that line.
 	column int
 	data   []byte
 }
 
-// splitDocuments cuts a file at its document separators. What follows a separator on its line belongs to the document,
-// so the line numbers stay right.
+// splitDocuments splits a file at its document separators. The rest of a separator's line belongs to the document.
 func splitDocuments(data []byte) []yamlDocument {
 	var documents []yamlDocument
 	current, start, offset, number := yamlDocument{line: 1}, 0, 0, 0
@@ -202,7 +203,7 @@ func isSeparator(line []byte) bool {
 	return found && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0)
 }
 
-// isBlank tells whether there is nothing but comments.
+// isBlank reports whether a document has only whitespace and comments.
 func isBlank(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
@@ -212,10 +213,10 @@ func isBlank(data []byte) bool {
 	return true
 }
 
-// maxFileBytes is more than any manifest has: the API server takes objects of a few megabytes.
+// maxFileBytes exceeds the size of any manifest: the API server accepts objects of a few megabytes.
 const maxFileBytes = 64 << 20
 
-// ReadFile reads a regular file, which has to exist.
+// ReadFile reads a regular file.
 func ReadFile(name string) ([]byte, error) {
 	data, err := regularfile.Read(name, maxFileBytes)
 	if err != nil {
@@ -224,12 +225,12 @@ func ReadFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadError says that a file cannot be read, and why.
+// ReadError returns the error for an unreadable file.
 func ReadError(file string, err error) error {
 	return fmt.Errorf("%s cannot be read: %w", file, Reason(err))
 }
 
-// Reason is the reason without the operation and the path, which the message names better.
+// Reason returns an error without its operation and path, which the caller's message has.
 func Reason(err error) error {
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {

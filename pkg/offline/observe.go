@@ -19,7 +19,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
-// Observe runs the operator's observers over what was read and returns the observed configuration as JSON.
+// Observe runs the operator's observers on the files and returns the observed configuration as JSON.
 func (c *Cluster) Observe(payloadVersion string) ([]byte, error) {
 	infrastructures, err := c.index("Infrastructure", &configv1.Infrastructure{})
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Cluster) Observe(payloadVersion string) ([]byte, error) {
 	return data, nil
 }
 
-// featureGates holds the FeatureGate, or nothing where it is not written or nobody knows which of its entries counts.
+// featureGates returns an index with the FeatureGate. It is empty without a FeatureGate and without a payload version.
 func (c *Cluster) featureGates(payloadVersion string) (cache.Indexer, error) {
 	found := c.objects.find(configv1.GroupName, "FeatureGate", "", operatorclient.Instance)
 	if found == nil || payloadVersion == "" {
@@ -73,7 +73,8 @@ func (c *Cluster) featureGates(payloadVersion string) (cache.Indexer, error) {
 		return nil, err
 	}
 	if !slices.ContainsFunc(gate.Status.FeatureGates, func(d configv1.FeatureGateDetails) bool { return d.Version == payloadVersion }) {
-		return nil, fmt.Errorf("%s: status.featureGates has no entry for --payload-version %s: render it for this release first", found.Source(), payloadVersion)
+		return nil, fmt.Errorf("%s: status.featureGates has no entry for --payload-version %s: render it for this "+
+			"release first", found.Source(), payloadVersion)
 	}
 	return c.index("FeatureGate", &configv1.FeatureGate{})
 }
@@ -82,7 +83,7 @@ func newIndex() cache.Indexer {
 	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 }
 
-// index holds the one object of the kind, read into object. One that the installer did not write is like an empty one.
+// index returns an index with the only object of the kind, decoded into object. A missing object is like an empty one.
 func (c *Cluster) index(kind string, object interface {
 	runtime.Object
 	metav1.Object

@@ -8,78 +8,78 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// places finds problems in the files that were read. Each document is parsed once.
+// places adds files and positions to diagnostics. It parses each document once.
 type places struct {
-	// manifests are those that problems may name.
+	// manifests are the objects that diagnostics may name.
 	manifests []Manifest
-	// otherwise is where a problem is reported whose object no file has.
-	otherwise Manifest
+	// fallback is the object for diagnostics about an object without a file.
+	fallback  Manifest
 	documents map[string]*document
 }
 
-// finding returns a problem with its place in the file. The problem's own line and column are positions in the value of
-// its key. If that value is not a literal block, the place is that of the key, and the message has line and column.
-func (p *places) finding(severity diagnostic.Severity, problem diagnostic.Diagnostic) diagnostic.Diagnostic {
-	m, path, found := p.locate(problem)
-	message := strings.ReplaceAll(strings.TrimSpace(problem.Message), "\n", "; ") + p.see(m, path, problem)
+// locate returns d with its file and position. The line and column of d are positions in the value of its key. If that
+// value is not a literal block, the position is the key's, and the message has line and column.
+func (p *places) locate(severity diagnostic.Severity, d diagnostic.Diagnostic) diagnostic.Diagnostic {
+	m, path, found := p.find(d)
+	message := strings.ReplaceAll(strings.TrimSpace(d.Message), "\n", "; ") + p.see(m, path, d)
 	if !found {
-		object := diagnostic.Diagnostic{Object: problem.Object, Key: problem.Key, Message: message}
+		object := diagnostic.Diagnostic{Object: d.Object, Key: d.Key, Message: message}
 		start := m.place(p.document(m), nil)
 		return diagnostic.Diagnostic{
 			File: m.File, Line: start.line, Column: start.column, Severity: severity,
-			Object: problem.Object, Key: problem.Key, Message: object.String(),
+			Object: d.Object, Key: d.Key, Message: object.String(),
 		}
 	}
-	place, exact := p.inBlock(m, path, problem.Line, problem.Column)
+	place, exact := p.inBlock(m, path, d.Line, d.Column)
 	if !exact {
 		place = m.place(p.document(m), path)
 	}
-	name := "key " + problem.Key
+	name := "key " + d.Key
 	if m.GVK.Group != "" {
-		name = problem.Key // the API has a field for it
+		name = d.Key // the API has a field for it
 	}
 	switch {
-	case problem.Key == "":
-	case problem.Line > 0 && !exact:
-		message = fmt.Sprintf("line %d:%d of the value of %s: %s", problem.Line, problem.Column, name, message)
+	case d.Key == "":
+	case d.Line > 0 && !exact:
+		message = fmt.Sprintf("line %d:%d of the value of %s: %s", d.Line, d.Column, name, message)
 	case m.GVK.Group != "" || !p.document(m).has(m.inDocument(path)...):
 		message = fmt.Sprintf("%s: %s", name, message) // no place shows which key is meant
 	}
 	return diagnostic.Diagnostic{
 		File: m.File, Line: place.line, Column: place.column, Severity: severity,
-		Object: m.String(), Key: problem.Key, Message: message,
+		Object: m.String(), Key: d.Key, Message: message,
 	}
 }
 
-// locate finds the object of a problem and the path to its key.
-func (p *places) locate(problem diagnostic.Diagnostic) (m Manifest, path []string, found bool) {
+// find returns the object of a diagnostic and the path of its key.
+func (p *places) find(d diagnostic.Diagnostic) (m Manifest, path []string, found bool) {
 	field := ""
 	i := slices.IndexFunc(p.manifests, func(m Manifest) bool {
 		var rest string
-		if rest, found = strings.CutPrefix(problem.Object, m.Source()); found {
+		if rest, found = strings.CutPrefix(d.Object, m.Source()); found {
 			field, found = strings.CutPrefix(rest, ", ")
 			found = found || rest == ""
 		}
-		return found || problem.Object == m.String()
+		return found || d.Object == m.String()
 	})
 	if i < 0 {
-		return p.otherwise, nil, false
+		return p.fallback, nil, false
 	}
 	m = p.manifests[i]
 	if m.GVK.Group != "" {
-		return m, fieldPath(field + "." + problem.Key), true
+		return m, fieldPath(field + "." + d.Key), true
 	}
-	// A Secret's stringData wins over its data.
+	// A Secret's stringData takes precedence over its data.
 	for _, field := range []string{"stringData", "data", "binaryData"} {
-		if p.document(m).has(m.inDocument([]string{field, problem.Key})...) {
-			return m, []string{field, problem.Key}, true
+		if p.document(m).has(m.inDocument([]string{field, d.Key})...) {
+			return m, []string{field, d.Key}, true
 		}
 	}
-	return m, []string{"data", problem.Key}, true
+	return m, []string{"data", d.Key}, true
 }
 
-// fieldPath is the path in the name of a field as messages have it, for example "spec.custom.secrets[acme].delivery". What
-// stands in brackets is one part with all its dots.
+// fieldPath returns the path of a field in a message, for example "spec.custom.secrets[acme].delivery". A part in
+// brackets may contain dots.
 func fieldPath(field string) []string {
 	var path []string
 	for field != "" {
@@ -108,23 +108,23 @@ func (p *places) inBlock(m Manifest, path []string, line, column int) (position,
 	return m.inFile(at), known
 }
 
-// see names the other line that explains a problem: the line of the file where it is known.
-func (p *places) see(m Manifest, path []string, problem diagnostic.Diagnostic) string {
-	if problem.SeeLine == 0 {
+// see returns the reference to the other line of a diagnostic, if possible as a line of the file.
+func (p *places) see(m Manifest, path []string, d diagnostic.Diagnostic) string {
+	if d.SeeLine == 0 {
 		return ""
 	}
-	if at, known := p.inBlock(m, path, problem.SeeLine, 1); known {
+	if at, known := p.inBlock(m, path, d.SeeLine, 1); known {
 		return fmt.Sprintf(" (see line %d)", at.line)
 	}
-	return fmt.Sprintf(" (see line %d of the value)", problem.SeeLine)
+	return fmt.Sprintf(" (see line %d of the value)", d.SeeLine)
 }
 
-// isBase64 reports whether a Kubernetes object has the value at the path in base64.
+// isBase64 reports whether the value at the path is in base64.
 func isBase64(m Manifest, path []string) bool {
 	return m.GVK.Group == "" && len(path) > 0 && (path[0] == "binaryData" || m.GVK.Kind == "Secret" && path[0] == "data")
 }
 
-// inDocument is a path of the object in its document.
+// inDocument returns the path in the document of a path in the object.
 func (m Manifest) inDocument(path []string) []string { return slices.Concat(m.item, path) }
 
 func (p *places) document(m Manifest) *document {

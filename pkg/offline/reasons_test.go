@@ -16,10 +16,11 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// paths are where a pod has its files; what exactly they are is no matter here.
-var paths = clouds.Paths{Config: "/config", Credentials: "/credentials", Tokens: "/tokens", CABundle: "/ca/ca-bundle.pem", Kubeconfig: "/kubeconfig"}
+// paths are the paths in a pod. Their values do not matter here.
+var paths = clouds.Paths{Config: "/config", Credentials: "/credentials", Tokens: "/tokens",
+	CABundle: "/ca/ca-bundle.pem", Kubeconfig: "/kubeconfig"}
 
-// reasons are the findings that tell why the configuration that was given is not the one that is delivered.
+// reasons returns the diagnostics that explain a difference between the given and the delivered configuration.
 func reasons(r clouds.Result) []string {
 	var found []string
 	for _, f := range r.Diagnostics {
@@ -30,7 +31,7 @@ func reasons(r clouds.Result) []string {
 	return found
 }
 
-// TestEveryChangeHasAReasonAndEveryReasonAChange takes the examples that the platforms' own tests have.
+// TestEveryChangeHasAReasonAndEveryReasonAChange uses the examples of the platforms' tests.
 func TestEveryChangeHasAReasonAndEveryReasonAChange(t *testing.T) {
 	converted := 0
 	for _, p := range platform.All() {
@@ -50,7 +51,8 @@ func TestEveryChangeHasAReasonAndEveryReasonAChange(t *testing.T) {
 				case bytes.Equal(source.Config, result.Config):
 					assert.Empty(t, why, config)
 				case len(why) == 0:
-					assert.True(t, isWrittenAnew(source.Config, result.Config), "%s has no reason for what becomes of it:\n%s", config, result.Config)
+					assert.True(t, isReformatted(source.Config, result.Config), "%s has no reason for its changes:\n%s",
+						config, result.Config)
 				}
 			}
 		}
@@ -58,7 +60,7 @@ func TestEveryChangeHasAReasonAndEveryReasonAChange(t *testing.T) {
 	require.Greater(t, converted, 50)
 }
 
-// sourceOf reads an example with what stands beside it.
+// sourceOf reads an example with its other files.
 func sourceOf(t *testing.T, config string) clouds.Source {
 	t.Helper()
 	beside := strings.TrimSuffix(config, ".conf")
@@ -76,7 +78,7 @@ func sourceOf(t *testing.T, config string) clouds.Source {
 	return source
 }
 
-// mustRead returns nil where there is no file.
+// mustRead returns nil if the file does not exist.
 func mustRead(t *testing.T, file string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -86,7 +88,7 @@ func mustRead(t *testing.T, file string) []byte {
 	return data
 }
 
-func TestWhatDiffersInNothingThatHasAMeaningIsWrittenAnew(t *testing.T) {
+func TestAConfigurationThatDiffersOnlyInFormattingIsReformatted(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after string
 		want          bool
@@ -107,12 +109,12 @@ func TestWhatDiffersInNothingThatHasAMeaningIsWrittenAnew(t *testing.T) {
 		"a comment with its line": {"a = b # c\n", "d = e\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, test.want, isWrittenAnew([]byte(test.before), []byte(test.after)))
+			require.Equal(t, test.want, isReformatted([]byte(test.before), []byte(test.after)))
 		})
 	}
 }
 
-func TestThePartsOfAFieldsName(t *testing.T) {
+func TestFieldPath(t *testing.T) {
 	for field, want := range map[string][]string{
 		"":                                 nil,
 		".spec.custom.image":               {"spec", "custom", "image"},

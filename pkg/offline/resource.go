@@ -60,7 +60,7 @@ func (c *Cluster) UnknownFields() ([]diagnostic.Diagnostic, error) {
 		// The error is: unknown field "spec.custom.secrets[0].nam".
 		_, field, _ := strings.Cut(err.Error(), `"`)
 		field = strings.TrimSuffix(field, `"`)
-		diagnostics = append(diagnostics, files.finding(diagnostic.Error, diagnostic.Diagnostic{
+		diagnostics = append(diagnostics, files.locate(diagnostic.Error, diagnostic.Diagnostic{
 			Object: found.Source(), Key: field, Message: "unknown field; correct its name or remove it",
 		}))
 	}

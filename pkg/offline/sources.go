@@ -22,7 +22,7 @@ const (
 	secretKind    = "Secret"
 )
 
-// Gather gathers the inputs from what was read.
+// Gather returns the inputs of a candidate.
 func (c *Cluster) Gather(observed *operandconfig.Config, p platform.Platform) (*inputs.Gathered, error) {
 	gathered, err := inputs.Gather(c, observed, p)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *Cluster) ConfigMap(namespace, name string) (*corev1.ConfigMap, error) {
 	return configMap, found.Decode(configMap)
 }
 
-// Secret implements inputs.Reader. Its Data has what stringData says, as the API server would store it.
+// Secret implements inputs.Reader. It moves stringData to Data, as the API server does.
 func (c *Cluster) Secret(namespace, name string) (*corev1.Secret, error) {
 	found := c.objects.find(corev1.GroupName, secretKind, namespace, name)
 	if found == nil {
@@ -58,7 +58,7 @@ func (c *Cluster) Secret(namespace, name string) (*corev1.Secret, error) {
 		data[key] = []byte(value)
 	}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
-		// Keys become file names, and no API has checked this one.
+		// Keys become file names, and the API server has not validated them.
 		if faults := validation.IsConfigMapKey(key); len(faults) > 0 {
 			return nil, fmt.Errorf("%s, key %q: %s", found.Source(), key, strings.Join(faults, ", "))
 		}
@@ -67,7 +67,7 @@ func (c *Cluster) Secret(namespace, name string) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// Name implements inputs.Reader: an object that was read is named with its file.
+// Name implements inputs.Reader. It adds the file to the object's name.
 func (c *Cluster) Name(object string) string {
 	if i := slices.IndexFunc(c.objects, func(m Manifest) bool { return m.String() == object }); i >= 0 {
 		return c.objects[i].Source()
@@ -75,15 +75,16 @@ func (c *Cluster) Name(object string) string {
 	return object
 }
 
-// GivenCloudConfig is a cloud configuration in a ConfigMap of any name. It is under the key that the operator would read: the one of
-// cluster-config-operator's ConfigMap, or the one that the configuration names.
+// GivenCloudConfig returns the cloud configuration of a ConfigMap of any name. The key is the operator's: the key of
+// cluster-config-operator's ConfigMap, or the key in Infrastructure.
 func (c *Cluster) GivenCloudConfig(given Manifest, observed *operandconfig.Config) (operand.CloudConfig, error) {
 	configMap := &corev1.ConfigMap{}
 	if err := given.Decode(configMap); err != nil {
 		return operand.CloudConfig{}, err
 	}
 	reference := observed.CloudConfig
-	isManaged := given.Namespace == operatorclient.ManagedConfigNamespace && given.Name == operatorclient.ManagedCloudConfig
+	isManaged := given.Namespace == operatorclient.ManagedConfigNamespace &&
+		given.Name == operatorclient.ManagedCloudConfig
 	key, alternative := cmp.Or(reference.Key, inputs.DefaultCloudConfigKey), ""
 	switch {
 	case isManaged:
@@ -104,7 +105,8 @@ func (c *Cluster) GivenCloudConfig(given Manifest, observed *operandconfig.Confi
 	return config, nil
 }
 
-// guessedKey is for a ConfigMap that no Infrastructure names yet: the installer's key, cluster-config-operator's, or the only one.
+// guessedKey returns the key in a ConfigMap that Infrastructure does not name: the installer's key,
+// cluster-config-operator's, or the only one.
 func guessedKey(configMap *corev1.ConfigMap) string {
 	keys := slices.Concat(slices.Collect(maps.Keys(configMap.Data)), slices.Collect(maps.Keys(configMap.BinaryData)))
 	for _, key := range []string{inputs.DefaultCloudConfigKey, operatorclient.ManagedCloudConfigKey} {

@@ -54,7 +54,8 @@ func TestAControlPlaneLooksLikeAnInstalledOpenStackCluster(t *testing.T) {
 	require.Equal(t, "dev-x7k2p", infrastructure.Status.InfrastructureName)
 	require.Equal(t, configv1.OpenStackPlatformType, infrastructure.Status.PlatformStatus.Type)
 	require.Equal(t, cluster.URL(), infrastructure.Status.APIServerInternalURL)
-	require.Equal(t, configv1.ConfigMapFileReference{Name: "cloud-provider-config", Key: "config"}, infrastructure.Spec.CloudConfig)
+	require.Equal(t, configv1.ConfigMapFileReference{Name: "cloud-provider-config", Key: "config"},
+		infrastructure.Spec.CloudConfig)
 
 	var gates configv1.FeatureGate
 	require.NoError(t, config.Get().Resource("featuregates").Name("cluster").Do(t.Context()).Into(&gates))
@@ -66,20 +67,24 @@ func TestAControlPlaneLooksLikeAnInstalledOpenStackCluster(t *testing.T) {
 	require.Equal(t, "4.99.0-dev", version.Status.Desired.Version)
 
 	var operator configv1.ClusterOperator
-	require.NoError(t, config.Get().Resource("clusteroperators").Name("cloud-controller-manager").Do(t.Context()).Into(&operator))
+	require.NoError(t,
+		config.Get().Resource("clusteroperators").Name("cloud-controller-manager").Do(t.Context()).Into(&operator))
 	require.Empty(t, operator.Status.Conditions)
 
-	cloudConfig, err := client.CoreV1().ConfigMaps("openshift-config").Get(t.Context(), "cloud-provider-config", metav1.GetOptions{})
+	cloudConfig, err := client.CoreV1().ConfigMaps("openshift-config").Get(t.Context(), "cloud-provider-config",
+		metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, string(cluster.Cloud().CABundle()), cloudConfig.Data["ca-bundle.pem"])
-	secret, err := client.CoreV1().Secrets("openshift-cloud-controller-manager").Get(t.Context(), "openstack-cloud-credentials", metav1.GetOptions{})
+	secret, err := client.CoreV1().Secrets("openshift-cloud-controller-manager").Get(t.Context(),
+		"openstack-cloud-credentials", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, cluster.Cloud().CloudsYAML(), secret.Data["clouds.yaml"])
 
 	deployment, err := client.AppsV1().Deployments("openshift-cloud-controller-manager-operator").
 		Get(t.Context(), "cluster-cloud-controller-manager-operator", metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Equal(t, "localhost/openshift/cluster-cloud-controller-manager-operator:4.99.0-dev", deployment.Spec.Template.Spec.Containers[0].Image)
+	require.Equal(t, "localhost/openshift/cluster-cloud-controller-manager-operator:4.99.0-dev",
+		deployment.Spec.Template.Spec.Containers[0].Image)
 
 	audit, err := os.ReadFile(cluster.AuditLog())
 	require.NoError(t, err)
@@ -90,7 +95,8 @@ func TestAPlatformWithoutACloudHasNoCloudConfig(t *testing.T) {
 	cluster := start(t, devcluster.Options{Platform: configv1.NonePlatformType, WithoutPayload: true})
 	client, err := kubernetes.NewForConfig(cluster.RESTConfig())
 	require.NoError(t, err)
-	_, err = client.CoreV1().ConfigMaps("openshift-config").Get(t.Context(), "cloud-provider-config", metav1.GetOptions{})
+	_, err = client.CoreV1().ConfigMaps("openshift-config").Get(t.Context(), "cloud-provider-config",
+		metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), err)
 	require.Nil(t, cluster.Cloud())
 }
@@ -99,7 +105,8 @@ func TestTheAPIKeepsItsObjectsWhenServersRestart(t *testing.T) {
 	cluster := start(t, devcluster.Options{Platform: configv1.NonePlatformType, WithoutPayload: true})
 	client, err := kubernetes.NewForConfig(cluster.RESTConfig())
 	require.NoError(t, err)
-	_, err = client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{})
+	_, err = client.CoreV1().ConfigMaps("default").Create(t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 
 	require.NoError(t, syscall.Kill(cluster.Processes()["etcd"], syscall.SIGKILL))
@@ -131,7 +138,8 @@ func TestNodesRegisterTaintedAndLeaveNothingBehind(t *testing.T) {
 	require.Nil(t, cluster.Node("unknown"))
 
 	infrastructure := &configv1.Infrastructure{}
-	require.NoError(t, configClient(t, cluster).Get().Resource("infrastructures").Name("cluster").Do(t.Context()).Into(infrastructure))
+	require.NoError(t,
+		configClient(t, cluster).Get().Resource("infrastructures").Name("cluster").Do(t.Context()).Into(infrastructure))
 	require.Regexp(t, `^https://10\.200\.[0-3]\.1:6443$`, infrastructure.Status.APIServerInternalURL)
 	inside, err := os.ReadFile(filepath.Join(cluster.Nodes()[0].Root(), "etc/kubernetes/apiserver-url.env"))
 	require.NoError(t, err)
@@ -166,9 +174,10 @@ func addresses(of []net.Addr) []string {
 	return texts
 }
 
-func TestASecondRunInTheSameFolderNamesTheFirst(t *testing.T) {
+func TestASecondRunInTheSameDirectoryNamesTheFirst(t *testing.T) {
 	cluster := start(t, devcluster.Options{Platform: configv1.NonePlatformType, WithoutPayload: true})
-	_, err := devcluster.Start(t.Context(), devcluster.Options{Dir: cluster.Dir(), Platform: configv1.NonePlatformType, WithoutPayload: true})
+	_, err := devcluster.Start(t.Context(), devcluster.Options{Dir: cluster.Dir(), Platform: configv1.NonePlatformType,
+		WithoutPayload: true})
 	require.ErrorContains(t, err, "a development cluster is running: "+cluster.Dir()+".lock is held by process ")
 	require.FileExists(t, cluster.Kubeconfig())
 }

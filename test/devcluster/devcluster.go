@@ -39,7 +39,7 @@ const (
 type Options struct {
 	// Name identifies a run; its directory is _output/run/<Name> in the repository. Default: "default".
 	Name string
-	// Dir overrides the run's directory. It must be absolute; what is in it is removed.
+	// Dir overrides the run's directory. It must be absolute, and its content is removed.
 	Dir string
 	// Repository is the directory of the operator's module. Default: found upwards from the working directory.
 	Repository string
@@ -84,7 +84,8 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	c := &Cluster{options: options, progress: newProgress(options.Progress)}
 	for _, step := range []func(context.Context) error{
-		c.claim, c.readExample, c.build, c.startNetwork, c.startCloud, c.startControlPlane, c.seed, c.applyPayload, c.startNodes,
+		c.claim, c.readExample, c.build, c.startNetwork, c.startCloud, c.startControlPlane, c.seed, c.applyPayload,
+		c.startNodes,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
@@ -191,7 +192,7 @@ func (c *Cluster) claim(ctx context.Context) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o755); err != nil {
-		return fmt.Errorf("run folder: %w", err)
+		return fmt.Errorf("run directory: %w", err)
 	}
 	c.atStop(func(context.Context) error { return clearRun(dir) })
 	c.layout = loopback()

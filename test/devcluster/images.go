@@ -28,12 +28,13 @@ const (
 // is up to date.
 func operator() build.Target {
 	return build.Target{
-		Name:      operatorTag,
-		Module:    ".",
-		Package:   "./cmd/" + operatorTag,
-		Tags:      []string{"grpcnotrace"},
-		Variables: []string{"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version.gitVersion=" + Version},
-		Usual:     "a minute",
+		Name:    operatorTag,
+		Module:  ".",
+		Package: "./cmd/" + operatorTag,
+		Tags:    []string{"grpcnotrace"},
+		Variables: []string{"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version.gitVersion=" +
+			Version},
+		Usual: "a minute",
 	}
 }
 
@@ -75,7 +76,7 @@ func (c *Cluster) writeImages() ([]string, error) {
 
 func (c *Cluster) imagesInto(dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("folder of images: %w", err)
+		return nil, fmt.Errorf("directory of images: %w", err)
 	}
 	product, err := dockerfile.Read(filepath.Join(c.options.Repository, dockerfile.Name))
 	if err != nil {

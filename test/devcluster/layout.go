@@ -20,7 +20,7 @@ const (
 	maxNodes = 9
 	// slots is the maximum number of clusters with nodes on one machine.
 	slots = 4
-	// lockDir is where locks on machine-wide names live; it is empty after a reboot, as those names are.
+	// lockDir has the locks on machine-wide names. It is empty after a reboot, like those names.
 	lockDir = "/run/lock"
 )
 
@@ -35,7 +35,8 @@ type layout struct {
 
 // loopback is the layout of a cluster without nodes. The ranges of Services and pods exist on paper only.
 func loopback() layout {
-	return layout{slot: -1, address: "127.0.0.1", serviceIP: "10.96.0.1", serviceCIDR: "10.96.0.0/24", podCIDR: "10.201.0.0/16"}
+	return layout{slot: -1, address: "127.0.0.1", serviceIP: "10.96.0.1", serviceCIDR: "10.96.0.0/24",
+		podCIDR: "10.201.0.0/16"}
 }
 
 // bridged is the layout of the cluster with nodes in a slot.
@@ -51,7 +52,8 @@ func bridged(slot int) layout {
 }
 
 func (l layout) networkOptions() node.NetworkOptions {
-	return node.NetworkOptions{Bridge: l.bridge, HostIP: l.address + "/24", ServiceIP: l.serviceIP + "/32", PodRange: l.podCIDR}
+	return node.NetworkOptions{Bridge: l.bridge, HostIP: l.address + "/24", ServiceIP: l.serviceIP + "/32",
+		PodRange: l.podCIDR}
 }
 
 // takeRun locks a run's directory. The lock is beside the directory, which is recreated.
@@ -75,7 +77,8 @@ func takeSlot() (int, *runlock.Lock, error) {
 		}
 		return slot, lock, err
 	}
-	return 0, nil, fmt.Errorf("%d clusters with nodes run on this machine already: %s", slots, strings.Join(holders, "; "))
+	return 0, nil, fmt.Errorf("%d clusters with nodes run on this machine already: %s", slots,
+		strings.Join(holders, "; "))
 }
 
 func slotLockPath(slot int) string {
@@ -89,7 +92,7 @@ func slotPath(dir string) string { return filepath.Join(dir, "slot") }
 // remember records the slot, so that a later run can clean up after a crash.
 func (l layout) remember(dir string) error {
 	if err := os.WriteFile(slotPath(dir), []byte(strconv.Itoa(l.slot)), 0o644); err != nil {
-		return fmt.Errorf("run folder: %w", err)
+		return fmt.Errorf("run directory: %w", err)
 	}
 	return nil
 }
@@ -110,10 +113,10 @@ func removeLeftovers(ctx context.Context, dir string, progress io.Writer) error 
 		}
 		fmt.Fprintln(progress, "removed the network of a crashed run")
 	} else if !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("run folder: %w", err)
+		return fmt.Errorf("run directory: %w", err)
 	}
 	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("run folder: %w", err)
+		return fmt.Errorf("run directory: %w", err)
 	}
 	return nil
 }
@@ -145,7 +148,7 @@ func removeNetwork(ctx context.Context, text string) error {
 func clearRun(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("run folder: %w", err)
+		return fmt.Errorf("run directory: %w", err)
 	}
 	var errs []error
 	for _, entry := range entries {
@@ -164,7 +167,9 @@ func FindRepository(dir string) (string, error) {
 	}
 	for dir = start; ; dir = filepath.Dir(dir) {
 		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && strings.Contains(string(content), "module github.com/openshift/cluster-cloud-controller-manager-operator\n") {
+		if err == nil &&
+			strings.Contains(string(content),
+				"module github.com/openshift/cluster-cloud-controller-manager-operator\n") {
 			return dir, nil
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {

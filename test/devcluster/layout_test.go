@@ -46,11 +46,13 @@ func TestFindRepositoryLooksUpwards(t *testing.T) {
 	root := t.TempDir()
 	below := filepath.Join(root, "test", "e2e")
 	require.NoError(t, os.MkdirAll(below, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(below, "go.mod"), []byte("module github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(below, "go.mod"),
+		[]byte("module github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e\n"), 0o644))
 	_, err := FindRepository(below)
 	require.EqualError(t, err, below+" is not inside a checkout of cluster-cloud-controller-manager-operator")
 
-	require.NoError(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module github.com/openshift/cluster-cloud-controller-manager-operator\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "go.mod"),
+		[]byte("module github.com/openshift/cluster-cloud-controller-manager-operator\n"), 0o644))
 	found, err := FindRepository(below)
 	require.NoError(t, err)
 	require.Equal(t, root, found)

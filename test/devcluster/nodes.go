@@ -126,7 +126,8 @@ func (c *Cluster) keepNodes(ctx context.Context) error {
 		return keeper.Prepared() == len(c.nodes), nil
 	})
 	if err != nil {
-		return fmt.Errorf("%d of %d nodes have registered: %w; see the kubelets' logs in %s/nodes", keeper.Prepared(), len(c.nodes), err, c.options.Dir)
+		return fmt.Errorf("%d of %d nodes have registered: %w; see the kubelets' logs in %s/nodes", keeper.Prepared(),
+			len(c.nodes), err, c.options.Dir)
 	}
 	return nil
 }

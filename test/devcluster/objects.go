@@ -77,7 +77,8 @@ func (c *Cluster) applyPayload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	manifests, err := payload.Read(filepath.Join(c.options.Repository, "manifests"), payload.Release{Version: Version, Image: ImageRef})
+	manifests, err := payload.Read(filepath.Join(c.options.Repository, "manifests"),
+		payload.Release{Version: Version, Image: ImageRef})
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// packages maps a file that nodes need to the Debian package that brings it.
+// packages maps a file that nodes need to the Debian package that has it.
 var packages = []struct{ file, name string }{
 	{"/usr/bin/containerd", "containerd"},
 	{"/usr/sbin/runc", "runc"},
@@ -30,7 +30,8 @@ func installPackages(ctx context.Context, progress io.Writer) error {
 		return nil
 	}
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return fmt.Errorf("nodes need %s, and there is no apt-get to install them: %w", strings.Join(missing, ", "), err)
+		return fmt.Errorf("nodes need %s, and there is no apt-get to install them: %w", strings.Join(missing, ", "),
+			err)
 	}
 	fmt.Fprintf(progress, "installing the Debian packages %s\n", strings.Join(missing, ", "))
 	for _, args := range [][]string{

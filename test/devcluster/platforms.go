@@ -90,7 +90,7 @@ func (c *Cluster) HasOperand() bool {
 
 // Overrides returns spec.unsupportedConfigOverrides for a platform, by its name in the registry, nil if none are
 // needed. Upstream's cloud-controller-managers are built here, and some of them reject settings of OpenShift's forks.
-// Another image is unsupported, and the operator says so in its status.
+// Another image is unsupported, which the operator reports in its status.
 func Overrides(platform string) map[string]any {
 	if platform != "azure" {
 		return nil
@@ -105,7 +105,8 @@ func (c *Cluster) override(ctx context.Context, client *objects.Client) error {
 	if overrides == nil || !c.HasOperand() {
 		return nil
 	}
-	return client.Merge(ctx, ccmv1.Kind, "cluster", map[string]any{"spec": map[string]any{"unsupportedConfigOverrides": overrides}})
+	return client.Merge(ctx, ccmv1.Kind, "cluster",
+		map[string]any{"spec": map[string]any{"unsupportedConfigOverrides": overrides}})
 }
 
 // deliverCredentials creates the Secrets that the payload's CredentialsRequest and spec.custom request.

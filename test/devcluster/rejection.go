@@ -59,11 +59,14 @@ func (c *Cluster) RejectUpdates(ctx context.Context, r UpdateRejection) (allow f
 	}, nil
 }
 
-func (r UpdateRejection) policy() (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
+func (r UpdateRejection) policy() (
+	*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding,
+) {
 	meta := metav1.ObjectMeta{Name: "reject-" + r.Resource + "-" + r.Name}
 	updates := admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{admissionv1.Update},
-		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{r.Resource}},
+		Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+			Resources: []string{r.Resource}},
 	}
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: meta,

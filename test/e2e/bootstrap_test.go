@@ -57,7 +57,8 @@ func (s *suite) testBootstrap(t *testing.T) {
 	}
 	_, err := s.kube.CoreV1().Nodes().Get(t.Context(), bootstrapName, metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "the bootstrap node is no Node of the cluster: %v", err)
-	require.Equal(t, []string{bootstrap.IP()}, s.taintRemovers(t, first.Name()), "the address from which the taint was removed")
+	require.Equal(t, []string{bootstrap.IP()}, s.taintRemovers(t, first.Name()),
+		"the address from which the taint was removed")
 
 	// After an installation the bootstrap node is deleted.
 	require.NoError(t, bootstrap.Stop(t.Context()))
@@ -96,11 +97,13 @@ func (s *suite) writeInstallerFiles(t *testing.T, dir string) {
 	require.NoError(t, err)
 	gates, err := s.config.ConfigV1().FeatureGates().Get(ctx, "cluster", metav1.GetOptions{})
 	require.NoError(t, err)
-	cloudConfig, err := s.kube.CoreV1().ConfigMaps(configNamespace).Get(ctx, "cloud-provider-config", metav1.GetOptions{})
+	cloudConfig, err := s.kube.CoreV1().ConfigMaps(configNamespace).Get(ctx, "cloud-provider-config",
+		metav1.GetOptions{})
 	require.NoError(t, err)
 	managed := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config-managed", Name: "kube-cloud-config"},
-		Data:       map[string]string{"cloud.conf": cloudConfig.Data["config"], "ca-bundle.pem": cloudConfig.Data["ca-bundle.pem"]},
+		Data: map[string]string{"cloud.conf": cloudConfig.Data["config"],
+			"ca-bundle.pem": cloudConfig.Data["ca-bundle.pem"]},
 	}
 	credentials := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "openstack-credentials"},
@@ -116,16 +119,18 @@ func (s *suite) writeInstallerFiles(t *testing.T, dir string) {
 	} {
 		writeManifest(t, filepath.Join(dir, path), object)
 	}
-	references := map[string]any{"kind": "ImageStream", "apiVersion": "image.openshift.io/v1", "metadata": map[string]any{"name": devcluster.Version}, "spec": map[string]any{"tags": []any{
-		imageTag("cluster-cloud-controller-manager-operator"), imageTag("openstack-cloud-controller-manager"),
-	}}}
+	references := map[string]any{"kind": "ImageStream", "apiVersion": "image.openshift.io/v1",
+		"metadata": map[string]any{"name": devcluster.Version}, "spec": map[string]any{"tags": []any{
+			imageTag("cluster-cloud-controller-manager-operator"), imageTag("openstack-cloud-controller-manager"),
+		}}}
 	content, err := json.Marshal(references)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "image-references"), content, 0o600))
 }
 
 func imageTag(name string) map[string]any {
-	return map[string]any{"name": name, "from": map[string]any{"kind": "DockerImage", "name": devcluster.ImageRef(name)}}
+	return map[string]any{"name": name, "from": map[string]any{"kind": "DockerImage",
+		"name": devcluster.ImageRef(name)}}
 }
 
 // writeManifest writes an object in the installer's format: with its kind and without the API server's fields.
@@ -190,7 +195,8 @@ func (s *suite) putInPlace(t *testing.T, dir string, bootstrap *node.Node) {
 	t.Helper()
 	// The cluster already has the installer's objects.
 	for _, name := range names(t, filepath.Join(dir, "cloud-controller-manager-bootstrap", "manifests")) {
-		command := exec.CommandContext(t.Context(), filepath.Join(s.BinDir(), "kubectl"), "--kubeconfig="+s.Kubeconfig(),
+		command := exec.CommandContext(t.Context(), filepath.Join(s.BinDir(), "kubectl"),
+			"--kubeconfig="+s.Kubeconfig(),
 			"create", "--filename="+filepath.Join(dir, "manifests", name))
 		output, err := command.CombinedOutput()
 		require.NoError(t, err, string(output))

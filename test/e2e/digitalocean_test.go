@@ -21,7 +21,8 @@ import (
 // TestDigitalOceansToken starts a single-node cluster with a fake of DigitalOcean's cloud-controller-manager. It
 // follows the token from its Secret to the environment of that process.
 func TestDigitalOceansToken(t *testing.T) {
-	s := startSuite(t, devcluster.Options{Name: "e2e-digitalocean", Platform: "DigitalOcean", Nodes: 1, Progress: os.Stderr},
+	s := startSuite(t, devcluster.Options{Name: "e2e-digitalocean", Platform: "DigitalOcean", Nodes: 1,
+		Progress: os.Stderr},
 		monitor.Rollout("the first revision"))
 	token, err := os.ReadFile(filepath.Join(s.Repository(), "pkg/operand/testdata/digitalocean/credentials/access-token"))
 	require.NoError(t, err)
@@ -41,10 +42,12 @@ func TestDigitalOceansToken(t *testing.T) {
 		return err
 	})
 
-	logs, err := s.kube.CoreV1().Pods(targetNamespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: operand}).DoRaw(t.Context())
+	logs, err := s.kube.CoreV1().Pods(targetNamespace).GetLogs(pod.Name,
+		&corev1.PodLogOptions{Container: operand}).DoRaw(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprintf("token sha256:%x region fra1\n", sha256.Sum256(token)), string(logs))
-	initLogs, err := s.kube.CoreV1().Pods(targetNamespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: "cloud-env"}).DoRaw(t.Context())
+	initLogs, err := s.kube.CoreV1().Pods(targetNamespace).GetLogs(pod.Name,
+		&corev1.PodLogOptions{Container: "cloud-env"}).DoRaw(t.Context())
 	require.NoError(t, err)
 	specification, err := yaml.Marshal(pod)
 	require.NoError(t, err)
@@ -62,6 +65,7 @@ func (s *suite) loadStandIn(t *testing.T, image string) {
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, string(output))
 	const place = "/bin/digitalocean-cloud-controller-manager"
-	require.NoError(t, node.WriteImage(archive, node.ImageSpec{Ref: image, Files: map[string]string{place: program}, Entrypoint: []string{place}}))
+	require.NoError(t, node.WriteImage(archive, node.ImageSpec{Ref: image, Files: map[string]string{place: program},
+		Entrypoint: []string{place}}))
 	require.NoError(t, s.Nodes()[0].LoadImages(t.Context(), archive))
 }

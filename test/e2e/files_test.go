@@ -39,7 +39,8 @@ func (s *suite) testFiles(t *testing.T) {
 	for _, pid := range operands {
 		require.FileExists(t, inProcess(pid, credentials))
 		require.FileExists(t, inProcess(pid, cloudCA))
-		require.NoFileExists(t, inProcess(pid, syncerToken), "the cloud-controller-manager can read the cert-syncer's token")
+		require.NoFileExists(t, inProcess(pid, syncerToken),
+			"the cloud-controller-manager can read the cert-syncer's token")
 	}
 	syncers := s.processes(t, operatorBinary, "cert-syncer")
 	require.Len(t, syncers, nodes)
@@ -71,5 +72,5 @@ func (s *suite) testFiles(t *testing.T) {
 		}
 		return nil
 	})
-	require.ElementsMatch(t, operands, s.processes(t, operandBinary, ""), "no process started anew")
+	require.ElementsMatch(t, operands, s.processes(t, operandBinary, ""), "no process was restarted")
 }

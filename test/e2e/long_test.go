@@ -131,7 +131,8 @@ func (s *suite) annotation(t *testing.T, secret, annotation string) string {
 func (s *suite) dropAnnotation(t *testing.T, secret, annotation string) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"metadata": {"annotations": {%q: null}}}`, annotation)
-	_, err := s.kube.CoreV1().Secrets(targetNamespace).Patch(t.Context(), secret, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := s.kube.CoreV1().Secrets(targetNamespace).Patch(t.Context(), secret, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	require.NoError(t, err)
 }
 
@@ -147,7 +148,8 @@ func (s *suite) awaitToken(t *testing.T, issued string, limit time.Duration) {
 			return fmt.Errorf("its record is %q", now)
 		}
 		for _, n := range s.Nodes() {
-			file, err := os.ReadFile(filepath.Join(n.Root(), "etc/kubernetes/static-pod-resources/cloud-controller-manager-certs/secrets/kube-token/token"))
+			file, err := os.ReadFile(filepath.Join(n.Root(),
+				"etc/kubernetes/static-pod-resources/cloud-controller-manager-certs/secrets/kube-token/token"))
 			if err != nil {
 				return err
 			}
@@ -206,9 +208,11 @@ func (s *suite) scale(t *testing.T, replicas int) {
 func (s *suite) testHalfWrittenCandidate(t *testing.T) {
 	revision := s.revision(t)
 	s.expectRollout("the rest of the candidate is allowed")
-	s.monitor.Expect(monitor.Degraded("the test rejects it", "the candidate's last part is rejected for longer than the inertia"))
+	s.monitor.Expect(monitor.Degraded("the test rejects it",
+		"the candidate's last part is rejected for longer than the inertia"))
 	allow, err := s.RejectUpdates(t.Context(), devcluster.UpdateRejection{
-		Resource: "configmaps", Namespace: targetNamespace, Name: "cloud-controller-manager-pod", Message: "the test rejects it",
+		Resource: "configmaps", Namespace: targetNamespace, Name: "cloud-controller-manager-pod",
+		Message: "the test rejects it",
 	})
 	require.NoError(t, err)
 	s.setCloudConfig(t, s.cloudConfig(t)+"internal-lb = true\n")
@@ -224,7 +228,8 @@ func (s *suite) testHalfWrittenCandidate(t *testing.T) {
 		for _, c := range resource.Status.Conditions {
 			if c.Type == "TargetConfigControllerDegraded" {
 				return errors.Join(contains(string(secret.Data["cloud.conf"]), "internal-lb = true"),
-					contains(c.Message, "configmap/cloud-controller-manager-pod in openshift-cloud-controller-manager", "the test rejects it"))
+					contains(c.Message, "configmap/cloud-controller-manager-pod in openshift-cloud-controller-manager",
+						"the test rejects it"))
 			}
 		}
 		return errors.New("it says nothing")
@@ -234,7 +239,8 @@ func (s *suite) testHalfWrittenCandidate(t *testing.T) {
 	s.await(t, "the operator to work again and to be rejected again", giveUpLimit, func(context.Context) error {
 		rejected := 0
 		s.eachRequest(t, "cloud-controller-manager-pod", func(e *auditEvent) {
-			if e.User.Username == ours[0] && e.ObjectRef.Name == "cloud-controller-manager-pod" && e.ResponseStatus.Code == http.StatusUnprocessableEntity &&
+			if e.User.Username == ours[0] && e.ObjectRef.Name == "cloud-controller-manager-pod" &&
+				e.ResponseStatus.Code == http.StatusUnprocessableEntity &&
 				e.StageTimestamp.After(killed) {
 				rejected++
 			}
@@ -247,7 +253,8 @@ func (s *suite) testHalfWrittenCandidate(t *testing.T) {
 	require.Equal(t, revision, s.revision(t), "it did not become a revision")
 	require.NoError(t, allow(t.Context()))
 	require.Equal(t, revision+1, s.awaitSettled(t, revision+1, rolloutLimit))
-	copied, err := s.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), fmt.Sprintf("cloud-config-%d", revision+1), metav1.GetOptions{})
+	copied, err := s.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), fmt.Sprintf("cloud-config-%d", revision+1),
+		metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Contains(t, string(copied.Data["cloud.conf"]), "internal-lb = true")
 }
@@ -285,7 +292,8 @@ func (s *suite) testTwoOperators(t *testing.T) {
 // operatorLease is the lease of the operators' leader election.
 func (s *suite) operatorLease(ctx context.Context, t *testing.T) *coordinationv1.Lease {
 	t.Helper()
-	lease, err := s.kube.CoordinationV1().Leases(operatorNamespace).Get(ctx, "cluster-cloud-controller-manager-operator-lock", metav1.GetOptions{})
+	lease, err := s.kube.CoordinationV1().Leases(operatorNamespace).Get(ctx,
+		"cluster-cloud-controller-manager-operator-lock", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.NotEmpty(t, lease.Spec.HolderIdentity)
 	return lease

@@ -20,7 +20,8 @@ import (
 // testMetrics reads the metrics of the operator and of a cloud-controller-manager with a token, like Prometheus. Both
 // authenticate and authorize the token through the API server.
 func (s *suite) testMetrics(t *testing.T) {
-	pods, err := s.kube.CoreV1().Pods(operatorNamespace).List(t.Context(), metav1.ListOptions{FieldSelector: "status.phase=Running"})
+	pods, err := s.kube.CoreV1().Pods(operatorNamespace).List(t.Context(),
+		metav1.ListOptions{FieldSelector: "status.phase=Running"})
 	require.NoError(t, err)
 	require.Len(t, pods.Items, 1)
 	urls := []string{
@@ -46,7 +47,8 @@ func (s *suite) testMetrics(t *testing.T) {
 func (s *suite) tokenClient(t *testing.T, name string) *http.Client {
 	t.Helper()
 	accounts := s.kube.CoreV1().ServiceAccounts(metav1.NamespaceDefault)
-	_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	token, err := accounts.CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -67,7 +69,8 @@ func (s *suite) allowMetrics(t *testing.T, account string) {
 	_, err = s.kube.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceDefault, Name: account}},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceDefault,
+			Name: account}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 }

@@ -18,7 +18,8 @@ import (
 // TestNone starts a single-node cluster on a platform that needs no cloud-controller-manager.
 func TestNone(t *testing.T) {
 	began := time.Now()
-	s := startSuite(t, devcluster.Options{Name: "e2e-none", Platform: configv1.NonePlatformType, Nodes: 1, Progress: os.Stderr})
+	s := startSuite(t, devcluster.Options{Name: "e2e-none", Platform: configv1.NonePlatformType, Nodes: 1,
+		Progress: os.Stderr})
 	s.await(t, "a clean ClusterOperator", rolloutLimit, s.clean)
 	s.figure("platform None, start of the cluster to Available: %s", rounded(began))
 

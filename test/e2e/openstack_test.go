@@ -46,7 +46,7 @@ func TestOpenStack(t *testing.T) {
 		Name: "e2e", Platform: configv1.OpenStackPlatformType, Nodes: nodes, WithoutPayload: true, Progress: os.Stderr,
 	})
 	steps := []step{
-		{"the bootstrap node's pod initialises a node", s.testBootstrap},
+		{"the bootstrap node's pod initializes a node", s.testBootstrap},
 		{"the operator brings up a cloud-controller-manager on every node", s.testStart},
 		{"a change rolls node by node, also when the operator is killed", s.testRollout},
 		{"a broken configuration is reported and changes nothing", s.testBrokenConfiguration},
@@ -85,12 +85,14 @@ func (s *suite) testStart(t *testing.T) {
 	s.figure("payload applied to Available on %d nodes at one revision: %s", nodes, rounded(began))
 
 	for _, n := range s.Nodes() {
-		s.await(t, n.Name()+" to be initialised", briefly, func(ctx context.Context) error { return s.initialized(ctx, n) })
+		s.await(t, n.Name()+" to be initialized", briefly,
+			func(ctx context.Context) error { return s.initialized(ctx, n) })
 	}
 	s.requireGone(t, leftovers)
 	s.requireOneLeader(t)
 	s.figure("resident memory of the operator: %d MiB, of a cloud-controller-manager: %d MiB, of a cert-syncer: %d MiB",
-		s.memory(t, operatorBinary, "operator"), s.memory(t, operandBinary, ""), s.memory(t, operatorBinary, "cert-syncer"))
+		s.memory(t, operatorBinary, "operator"), s.memory(t, operandBinary, ""),
+		s.memory(t, operatorBinary, "cert-syncer"))
 }
 
 // requireOneLeader checks that the controllers of exactly one cloud-controller-manager run, the lease's holder. Its
@@ -179,7 +181,8 @@ func (s *suite) testRollout(t *testing.T) {
 	s.killOperator(t)
 
 	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
-	s.figure("change of a cloud configuration key to %d nodes at the new revision, the operator killed once: %s", nodes, rounded(began))
+	s.figure("change of a cloud configuration key to %d nodes at the new revision, the operator killed once: %s", nodes,
+		rounded(began))
 	fewest, history := s.operands.fewest()
 	require.GreaterOrEqual(t, fewest, 2, history)
 	for _, n := range s.Nodes() {
@@ -274,8 +277,10 @@ func (s *suite) testBrokenConfiguration(t *testing.T) {
 		what, text string
 		message    []string
 	}{
-		{"a typo", strings.Replace(good, "max-shared-lb", "max-shared-ld", 1), []string{"configmap/cloud-provider-config in openshift-config", "max-shared-ld", "max-shared-lb"}},
-		{"an unclosed section", strings.Replace(good, "[LoadBalancer]", "[LoadBalancer", 1), []string{"configmap/cloud-provider-config in openshift-config"}},
+		{"a typo", strings.Replace(good, "max-shared-lb", "max-shared-ld", 1),
+			[]string{"configmap/cloud-provider-config in openshift-config", "max-shared-ld", "max-shared-lb"}},
+		{"an unclosed section", strings.Replace(good, "[LoadBalancer]", "[LoadBalancer", 1),
+			[]string{"configmap/cloud-provider-config in openshift-config"}},
 	} {
 		line := lineOfDifference(good, broken.text)
 		s.monitor.Expect(monitor.Degraded(fmt.Sprintf("line %d:", line), broken.what+" in the cloud configuration"))
@@ -323,11 +328,12 @@ func (s *suite) testCredentials(t *testing.T) {
 	// and a newly created node makes it do so.
 	leader := s.requireOneLeader(t)
 	calls := s.Cloud().Requests()[openstack.ComputeServers]
-	anew := s.follower(t, leader)
-	s.monitor.Expect(monitor.Uninitialized(anew.Name(), "its Node is deleted and registers anew"))
-	require.NoError(t, s.kube.CoreV1().Nodes().Delete(t.Context(), anew.Name(), metav1.DeleteOptions{}))
-	require.NoError(t, anew.RestartKubelet(t.Context()))
-	s.await(t, anew.Name()+" to be initialised with the new password", briefly, func(ctx context.Context) error { return s.initialized(ctx, anew) })
+	deleted := s.follower(t, leader)
+	s.monitor.Expect(monitor.Uninitialized(deleted.Name(), "its Node is deleted and registers again"))
+	require.NoError(t, s.kube.CoreV1().Nodes().Delete(t.Context(), deleted.Name(), metav1.DeleteOptions{}))
+	require.NoError(t, deleted.RestartKubelet(t.Context()))
+	s.await(t, deleted.Name()+" to be initialized with the new password", briefly,
+		func(ctx context.Context) error { return s.initialized(ctx, deleted) })
 	require.Greater(t, s.Cloud().Requests()[openstack.ComputeServers], calls, "the cloud was asked")
 	// For the operator it is another node, which it installs from scratch.
 	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
@@ -381,18 +387,21 @@ func (s *suite) testPruning(t *testing.T) {
 	require.NoError(t, err)
 	for _, n := range s.Nodes() {
 		s.await(t, n.Name()+" to have the latest revision only", briefly, func(context.Context) error {
-			directories, err := filepath.Glob(filepath.Join(n.Root(), "etc/kubernetes/static-pod-resources/cloud-controller-manager-pod-*"))
+			directories, err := filepath.Glob(filepath.Join(n.Root(),
+				"etc/kubernetes/static-pod-resources/cloud-controller-manager-pod-*"))
 			if err != nil {
 				return err
 			}
-			if len(directories) != 1 || filepath.Base(directories[0]) != fmt.Sprintf("cloud-controller-manager-pod-%d", revision) {
+			if len(directories) != 1 || filepath.Base(directories[0]) != fmt.Sprintf("cloud-controller-manager-pod-%d",
+				revision) {
 				return fmt.Errorf("it has %v", directories)
 			}
 			return nil
 		})
 	}
 	s.await(t, "the Secrets of the revision before to be gone", briefly, func(ctx context.Context) error {
-		_, err := s.kube.CoreV1().Secrets(targetNamespace).Get(ctx, fmt.Sprintf("cloud-credentials-%d", revision-1), metav1.GetOptions{})
+		_, err := s.kube.CoreV1().Secrets(targetNamespace).Get(ctx, fmt.Sprintf("cloud-credentials-%d", revision-1),
+			metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("got %w", err)
 		}

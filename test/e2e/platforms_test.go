@@ -42,7 +42,8 @@ func TestPlatforms(t *testing.T) {
 				s.figure("platform %s, start of the cluster to Available: %s", name, rounded(began))
 			} else {
 				s.await(t, "a report of the image that does not exist", rolloutLimit, s.reportsTheImage)
-				s.figure("platform %s, start of the cluster to the report of its missing image: %s", name, rounded(began))
+				s.figure("platform %s, start of the cluster to the report of its missing image: %s", name,
+					rounded(began))
 			}
 			require.Equal(t, int32(1), s.revision(t))
 			s.requireRights(t, name)
@@ -73,7 +74,8 @@ func (s *suite) reportsTheImage(ctx context.Context) error {
 		return err
 	}
 	return s.reported(ctx, configv1.OperatorAvailable, configv1.ConditionFalse,
-		"container cloud-controller-manager of pod/"+pod.Name+" with image "+pod.Spec.Containers[0].Image+" is in ", "ImagePull")
+		"container cloud-controller-manager of pod/"+pod.Name+" with image "+pod.Spec.Containers[0].Image+" is in ",
+		"ImagePull")
 }
 
 // staticPod returns the one mirror pod of the operand.
@@ -91,7 +93,9 @@ func (s *suite) staticPod(ctx context.Context) (*corev1.Pod, error) {
 }
 
 // reported returns nil when the ClusterOperator has the condition with the texts in its message.
-func (s *suite) reported(ctx context.Context, kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, texts ...string) error {
+func (s *suite) reported(
+	ctx context.Context, kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, texts ...string,
+) error {
 	found, err := s.config.ConfigV1().ClusterOperators().Get(ctx, clusterOperator, metav1.GetOptions{})
 	if err != nil {
 		return err

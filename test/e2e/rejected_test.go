@@ -20,17 +20,20 @@ import (
 // rotatedCA ends the CA bundle of the API server after its rotation.
 const rotatedCA = "# rotated\n"
 
-// testRejectedInput lets a typo stand while the image of the cloud-controller-manager and the CA of the API server change.
+// testRejectedInput lets a typo stand while the image of the cloud-controller-manager and the CA of the API server
+// change.
 func (s *suite) testRejectedInput(t *testing.T) {
 	const detectionLimit = 30 * time.Second
 	good, before := s.cloudConfig(t), s.revision(t)
 	broken := strings.Replace(good, "max-shared-lb", "max-shared-ld", 1)
-	message := []string{"max-shared-ld", fmt.Sprintf("line %d:", lineOfDifference(good, broken)), "until then, the version accepted at "}
+	message := []string{"max-shared-ld", fmt.Sprintf("line %d:", lineOfDifference(good, broken)),
+		"until then, the version accepted at "}
 	s.monitor.Expect(monitor.Degraded("max-shared-ld", "a typo in the cloud configuration"))
 	s.setCloudConfig(t, broken)
 	s.awaitDegraded(t, detectionLimit, message...)
 
-	// The operator restarts with another image of the operand while it sees another CA: that can be one revision or two.
+	// The operator restarts with another image of the operand while it sees another CA: that can be one revision or
+	// two.
 	image := devcluster.ImageRef("openstack-cloud-controller-manager") + "-next"
 	for _, n := range s.Nodes() {
 		require.NoError(t, n.TagImage(t.Context(), devcluster.ImageRef("openstack-cloud-controller-manager"), image))
@@ -41,12 +44,15 @@ func (s *suite) testRejectedInput(t *testing.T) {
 	began := time.Now()
 	s.rotateRootCA(t)
 	s.patchDeployment(t, types.StrategicMergePatchType, fmt.Sprintf(
-		`{"spec":{"template":{"spec":{"containers":[{"name":%q,"env":[{"name":"OPENSTACK_IMAGE","value":%q}]}]}}}}`, operatorName, image))
+		`{"spec":{"template":{"spec":{"containers":[{"name":%q,"env":[{"name":"OPENSTACK_IMAGE","value":%q}]}]}}}}`,
+		operatorName, image))
 	s.await(t, "every node to run the new image with the new CA", 2*rolloutLimit, func(ctx context.Context) error {
 		return errors.Join(s.runEverywhere(ctx, before, image), s.degradedWith(ctx, message...))
 	})
-	s.figure("another image and another CA beside a rejected cloud configuration, to %d nodes: %s", nodes, rounded(began))
-	delivered, err := s.kube.CoreV1().ConfigMaps(targetNamespace).Get(t.Context(), fmt.Sprintf("kubeconfigs-%d", s.revision(t)), metav1.GetOptions{})
+	s.figure("another image and another CA beside a rejected cloud configuration, to %d nodes: %s", nodes,
+		rounded(began))
+	delivered, err := s.kube.CoreV1().ConfigMaps(targetNamespace).Get(t.Context(),
+		fmt.Sprintf("kubeconfigs-%d", s.revision(t)), metav1.GetOptions{})
 	require.NoError(t, err)
 	require.True(t, strings.HasSuffix(delivered.Data["ca-bundle.crt"], rotatedCA))
 
@@ -55,7 +61,8 @@ func (s *suite) testRejectedInput(t *testing.T) {
 	s.requireOneLeader(t)
 }
 
-// runEverywhere returns nil if every node is at the latest revision, which came after the given one, and runs the image.
+// runEverywhere returns nil if every node is at the latest revision, which came after the given one, and runs the
+// image.
 func (s *suite) runEverywhere(ctx context.Context, before int32, image string) error {
 	resource, err := s.resource(ctx)
 	if err != nil {
@@ -69,7 +76,8 @@ func (s *suite) runEverywhere(ctx context.Context, before int32, image string) e
 		if status.CurrentRevision != latest || status.TargetRevision != 0 {
 			return fmt.Errorf("node %s is at revision %d, not at %d", status.NodeName, status.CurrentRevision, latest)
 		}
-		pod, err := s.kube.CoreV1().Pods(targetNamespace).Get(ctx, "cloud-controller-manager-"+status.NodeName, metav1.GetOptions{})
+		pod, err := s.kube.CoreV1().Pods(targetNamespace).Get(ctx, "cloud-controller-manager-"+status.NodeName,
+			metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -80,8 +88,8 @@ func (s *suite) runEverywhere(ctx context.Context, before int32, image string) e
 	return nil
 }
 
-// rotateRootCA appends a comment to the CA bundle that every pod gets. kube-controller-manager, which knows the old bundle,
-// cannot write it back until the test ends.
+// rotateRootCA appends a comment to the CA bundle that every pod gets. kube-controller-manager, which knows the old
+// bundle, cannot write it back until the test ends.
 func (s *suite) rotateRootCA(t *testing.T) {
 	t.Helper()
 	const name = "kube-root-ca.crt"

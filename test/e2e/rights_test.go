@@ -78,9 +78,11 @@ func (s *suite) denied(t *testing.T) []string {
 	t.Helper()
 	var denied []string
 	s.eachRequest(t, accounts, func(e *auditEvent) {
-		forbidden := e.ResponseStatus.Code == http.StatusForbidden || e.Annotations["authorization.k8s.io/decision"] == "forbid"
+		forbidden := e.ResponseStatus.Code == http.StatusForbidden ||
+			e.Annotations["authorization.k8s.io/decision"] == "forbid"
 		if strings.HasPrefix(e.User.Username, accounts) && forbidden {
-			denied = append(denied, fmt.Sprintf("%s: %s %s: %s", e.User.Username, e.Verb, e.RequestURI, e.ResponseStatus.Message))
+			denied = append(denied, fmt.Sprintf("%s: %s %s: %s", e.User.Username, e.Verb, e.RequestURI,
+				e.ResponseStatus.Message))
 		}
 	})
 	slices.Sort(denied)
@@ -117,7 +119,8 @@ func (s *suite) bindings(t *testing.T) []rights.Request {
 	s.eachRequest(t, accounts, func(e *auditEvent) {
 		role := roles[e.ObjectRef.Namespace+"/"+e.ObjectRef.Name]
 		binds := strings.HasSuffix(e.ObjectRef.Resource, "rolebindings") && (e.Verb == "create" || e.Verb == "update")
-		if strings.HasPrefix(e.User.Username, accounts) && binds && role != "" && e.ResponseStatus.Code < http.StatusMultipleChoices {
+		if strings.HasPrefix(e.User.Username, accounts) && binds && role != "" &&
+			e.ResponseStatus.Code < http.StatusMultipleChoices {
 			requests = append(requests, rights.Request{
 				Identity: e.User.Username, Verb: "bind", Group: rbacv1.GroupName, Resource: "clusterroles",
 				Namespace: e.ObjectRef.Namespace, Name: role,
@@ -158,8 +161,10 @@ func (s *suite) bound(t *testing.T) []rights.Right {
 	return bound
 }
 
-// eachBinding calls do for every binding, except for Kubernetes' own bindings of groups and users.
-func (s *suite) eachBinding(t *testing.T, do func(namespace, name string, role rbacv1.RoleRef, subjects []rbacv1.Subject)) {
+// eachBinding calls do for each binding, except for Kubernetes' own bindings of groups and users.
+func (s *suite) eachBinding(
+	t *testing.T, do func(namespace, name string, role rbacv1.RoleRef, subjects []rbacv1.Subject),
+) {
 	t.Helper()
 	everywhere, err := s.kube.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
@@ -221,7 +226,7 @@ func (e *auditEvent) request() rights.Request {
 	}
 }
 
-// eachRequest calls do for every line of the audit log that contains the text. It ignores an incomplete last line.
+// eachRequest calls do for each line of the audit log that contains the text. It ignores an incomplete last line.
 func (s *suite) eachRequest(t *testing.T, text string, do func(*auditEvent)) {
 	t.Helper()
 	content, err := os.ReadFile(s.AuditLog())

@@ -23,13 +23,15 @@ const managedByLabel = "app.kubernetes.io/managed-by"
 
 // assetResources are the resources of the static resources' kinds.
 var assetResources = map[string]schema.GroupVersionResource{
-	"ClusterRoleBinding":               {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
-	"RoleBinding":                      {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
-	"ValidatingAdmissionPolicyBinding": {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"},
-	"DaemonSet":                        {Group: "apps", Version: "v1", Resource: "daemonsets"},
-	"Service":                          {Version: "v1", Resource: "services"},
-	"ServiceAccount":                   {Version: "v1", Resource: "serviceaccounts"},
-	"Secret":                           {Version: "v1", Resource: "secrets"},
+	"ClusterRoleBinding": {Group: "rbac.authorization.k8s.io", Version: "v1",
+		Resource: "clusterrolebindings"},
+	"RoleBinding": {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
+	"ValidatingAdmissionPolicyBinding": {Group: "admissionregistration.k8s.io", Version: "v1",
+		Resource: "validatingadmissionpolicybindings"},
+	"DaemonSet":      {Group: "apps", Version: "v1", Resource: "daemonsets"},
+	"Service":        {Version: "v1", Resource: "services"},
+	"ServiceAccount": {Version: "v1", Resource: "serviceaccounts"},
+	"Secret":         {Version: "v1", Resource: "secrets"},
 }
 
 // assets decodes the operator's assets that match a pattern.
@@ -101,7 +103,8 @@ func (s *suite) testCorrection(t *testing.T) {
 			continue // Others fill these, so the operator only creates them.
 		}
 		patch := fmt.Sprintf(`{"metadata": {"labels": {%q: null}}}`, managedByLabel)
-		_, err := s.client(object).Patch(t.Context(), object.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		_, err := s.client(object).Patch(t.Context(), object.GetName(), types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{})
 		require.NoError(t, err)
 		s.awaitLabel(t, object)
 	}

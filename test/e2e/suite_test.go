@@ -139,7 +139,7 @@ func (s *suite) await(t *testing.T, what string, limit time.Duration, check func
 		return last == nil, nil
 	})
 	if err != nil {
-		require.Failf(t, "waited in vain", "for %s, %s long: %v\n%s", what, limit, last, s.describe())
+		require.Failf(t, "timed out", "waiting %[2]s for %[1]s: %[3]v\n%s", what, limit, last, s.describe())
 	}
 }
 
@@ -174,7 +174,8 @@ func (s *suite) describeStatus(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "latest revision %d\n", resource.Status.LatestAvailableRevision)
 	for _, n := range resource.Status.NodeStatuses {
-		fmt.Fprintf(out, "%s: current %d, target %d, last failed %d %s\n", n.NodeName, n.CurrentRevision, n.TargetRevision, n.LastFailedRevision, n.LastFailedReason)
+		fmt.Fprintf(out, "%s: current %d, target %d, last failed %d %s\n", n.NodeName, n.CurrentRevision,
+			n.TargetRevision, n.LastFailedRevision, n.LastFailedReason)
 	}
 	return nil
 }
@@ -221,7 +222,8 @@ func (s *suite) describeEvents(ctx context.Context, out io.Writer) error {
 		events := list.Items
 		slices.SortFunc(events, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
 		for _, e := range events[max(0, len(events)-last):] {
-			fmt.Fprintf(out, "event %s %s %s: %s\n", e.LastTimestamp.Format(time.TimeOnly), e.InvolvedObject.Name, e.Reason, e.Message)
+			fmt.Fprintf(out, "event %s %s %s: %s\n", e.LastTimestamp.Format(time.TimeOnly), e.InvolvedObject.Name,
+				e.Reason, e.Message)
 		}
 	}
 	return nil
@@ -303,7 +305,8 @@ func (s *suite) awaitSettled(t *testing.T, atLeast int32, limit time.Duration) i
 // awaitDegraded waits until the ClusterOperator is Degraded with the texts in its message.
 func (s *suite) awaitDegraded(t *testing.T, limit time.Duration, texts ...string) {
 	t.Helper()
-	s.await(t, fmt.Sprintf("Degraded=True with %q", texts), limit, func(ctx context.Context) error { return s.degradedWith(ctx, texts...) })
+	s.await(t, fmt.Sprintf("Degraded=True with %q", texts), limit,
+		func(ctx context.Context) error { return s.degradedWith(ctx, texts...) })
 }
 
 // degradedWith returns nil if the ClusterOperator is Degraded with the texts in its message.
@@ -345,7 +348,8 @@ func (s *suite) leader(ctx context.Context) (node string, lease *coordinationv1.
 // cloudConfig returns the user's cloud configuration.
 func (s *suite) cloudConfig(t *testing.T) string {
 	t.Helper()
-	configMap, err := s.kube.CoreV1().ConfigMaps(configNamespace).Get(t.Context(), "cloud-provider-config", metav1.GetOptions{})
+	configMap, err := s.kube.CoreV1().ConfigMaps(configNamespace).Get(t.Context(), "cloud-provider-config",
+		metav1.GetOptions{})
 	require.NoError(t, err)
 	require.NotEmpty(t, configMap.Data["config"])
 	return configMap.Data["config"]
@@ -370,6 +374,7 @@ func (s *suite) setCloudConfig(t *testing.T, text string) time.Time {
 // patchDeployment applies a patch to the operator's Deployment.
 func (s *suite) patchDeployment(t *testing.T, kind types.PatchType, patch string) {
 	t.Helper()
-	_, err := s.kube.AppsV1().Deployments(operatorNamespace).Patch(t.Context(), operatorName, kind, []byte(patch), metav1.PatchOptions{})
+	_, err := s.kube.AppsV1().Deployments(operatorNamespace).Patch(t.Context(), operatorName, kind, []byte(patch),
+		metav1.PatchOptions{})
 	require.NoError(t, err)
 }

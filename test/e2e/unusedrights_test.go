@@ -23,11 +23,13 @@ const (
 // unusedRights are the rights of docs/rights.md that TestOpenStack does not use.
 var unusedRights = slices.Concat(unusedByOperator, unusedByOperand, []rights.Exception{
 	{
-		Account: "installer-sa", Namespace: targetNamespace, Resources: []string{"securitycontextconstraints.security.openshift.io"},
-		Verbs: []string{"use"}, Reason: noSCC,
+		Account: "installer-sa", Namespace: targetNamespace,
+		Resources: []string{"securitycontextconstraints.security.openshift.io"},
+		Verbs:     []string{"use"}, Reason: noSCC,
 	},
 	{
-		Account: "cert-syncer", Namespace: targetNamespace, Resources: []string{"configmaps", "secrets"}, Verbs: []string{"list"},
+		Account: "cert-syncer", Namespace: targetNamespace, Resources: []string{"configmaps", "secrets"},
+		Verbs:  []string{"list"},
 		Reason: streamed, Sometimes: true,
 	},
 	{
@@ -47,26 +49,32 @@ var unusedByOperator = []rights.Exception{
 	{
 		Account: operatorAccount, Verbs: []string{"list"}, Reason: streamed, Sometimes: true,
 		Resources: []string{
-			"apiservers.config.openshift.io", "clusteroperators.config.openshift.io", "featuregates.config.openshift.io",
+			"apiservers.config.openshift.io", "clusteroperators.config.openshift.io",
+			"featuregates.config.openshift.io",
 			"infrastructures.config.openshift.io", "networks.config.openshift.io", "proxies.config.openshift.io",
 			"cloudcontrollermanagers.operator.openshift.io", "namespaces", "nodes",
 			"clusterrolebindings.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
 		},
 	},
 	{
-		Account: operatorAccount, Namespace: targetNamespace, Verbs: []string{"list"}, Reason: streamed, Sometimes: true,
-		Resources: []string{"configmaps", "secrets", "pods", "leases.coordination.k8s.io", "serviceaccounts", "services"},
+		Account: operatorAccount, Namespace: targetNamespace, Verbs: []string{"list"}, Reason: streamed,
+		Sometimes: true,
+		Resources: []string{"configmaps", "secrets", "pods", "leases.coordination.k8s.io", "serviceaccounts",
+			"services"},
 	},
 	{
-		Account: operatorAccount, Namespace: operatorNamespace, Verbs: []string{"list"}, Reason: streamed, Sometimes: true,
+		Account: operatorAccount, Namespace: operatorNamespace, Verbs: []string{"list"}, Reason: streamed,
+		Sometimes: true,
 		Resources: []string{"secrets"},
 	},
 	{
-		Account: operatorAccount, Namespace: configNamespace, Verbs: []string{"list"}, Reason: streamed, Sometimes: true,
+		Account: operatorAccount, Namespace: configNamespace, Verbs: []string{"list"}, Reason: streamed,
+		Sometimes: true,
 		Resources: []string{"configmaps"},
 	},
 	{
-		Account: operatorAccount, Namespace: "openshift-config-managed", Verbs: []string{"list"}, Reason: streamed, Sometimes: true,
+		Account: operatorAccount, Namespace: "openshift-config-managed", Verbs: []string{"list"}, Reason: streamed,
+		Sometimes: true,
 		Resources: []string{"configmaps"},
 	},
 	{
@@ -74,7 +82,8 @@ var unusedByOperator = []rights.Exception{
 		Resources: []string{"configmaps"},
 	},
 	{
-		Account: operatorAccount, Resources: []string{"clusteroperators.config.openshift.io"}, Verbs: []string{"create", "delete"},
+		Account: operatorAccount, Resources: []string{"clusteroperators.config.openshift.io"},
+		Verbs:  []string{"create", "delete"},
 		Reason: "The payload's ClusterOperator is there from the start, and the operator's resource stays to the end.",
 	},
 	{
@@ -83,15 +92,18 @@ var unusedByOperator = []rights.Exception{
 		Reason: "OpenStack has no admission policy; those that another platform left are read live and deleted.",
 	},
 	{
-		Account: operatorAccount, Namespace: operatorNamespace, Resources: []string{"securitycontextconstraints.security.openshift.io"},
-		Verbs: []string{"use"}, Reason: noSCC,
+		Account: operatorAccount, Namespace: operatorNamespace,
+		Resources: []string{"securitycontextconstraints.security.openshift.io"},
+		Verbs:     []string{"use"}, Reason: noSCC,
 	},
 	{
-		Account: operatorAccount, Namespace: operatorNamespace, Resources: []string{"secrets"}, Verbs: []string{"update"},
+		Account: operatorAccount, Namespace: operatorNamespace, Resources: []string{"secrets"},
+		Verbs:  []string{"update"},
 		Reason: "The signer is good for a year. The long steps shorten that.", Sometimes: true,
 	},
 	{
-		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"pods"}, Verbs: []string{"update", "delete"},
+		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"pods"},
+		Verbs:     []string{"update", "delete"},
 		Reason:    "An installer pod that failed is deleted for the next try; one that is there already is adapted.",
 		Sometimes: true,
 	},
@@ -114,22 +126,26 @@ var unusedByOperator = []rights.Exception{
 		Reason: "The operator writes the managed cloud configuration on vSphere only.",
 	},
 	{
-		Account: operatorAccount, Namespace: "kube-system", Resources: []string{"rolebindings.rbac.authorization.k8s.io"},
-		Verbs: []string{"create", "update"}, Reason: "Azure and GCP have a binding there; leftovers are deleted.",
+		Account: operatorAccount, Namespace: "kube-system",
+		Resources: []string{"rolebindings.rbac.authorization.k8s.io"},
+		Verbs:     []string{"create", "update"}, Reason: "Azure and GCP have a binding there; leftovers are deleted.",
 	},
 	{
-		Account: operatorAccount, Namespace: "kube-system", Resources: []string{"clusterroles.rbac.authorization.k8s.io"},
-		Verbs: []string{"bind"}, Reason: "Azure and GCP have a binding there.",
+		Account: operatorAccount, Namespace: "kube-system",
+		Resources: []string{"clusterroles.rbac.authorization.k8s.io"},
+		Verbs:     []string{"bind"}, Reason: "Azure and GCP have a binding there.",
 	},
 }
 
 var unusedByOperand = []rights.Exception{
 	{
-		Account: operandAccount, Resources: []string{"nodes", "services"}, Verbs: []string{"list"}, Reason: streamed, Sometimes: true,
+		Account: operandAccount, Resources: []string{"nodes", "services"}, Verbs: []string{"list"}, Reason: streamed,
+		Sometimes: true,
 	},
 	{
 		Account: operandAccount, Resources: []string{"nodes"}, Verbs: []string{"get", "patch", "delete"},
-		Reason: "Every instance runs: none is tainted for being shut down, and no Node is deleted because its instance is gone.",
+		Reason: "Every instance runs: none is tainted for being shut down, and no Node is deleted because its " +
+			"instance is gone.",
 	},
 	{
 		Account: operandAccount, Resources: []string{"nodes/status"}, Verbs: []string{"patch"},

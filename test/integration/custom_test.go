@@ -121,17 +121,22 @@ var badCustomCCMs = map[string]badInput{
 	"another lease": {
 		makeBad:   edited("--cloud-provider=acme", "--leader-elect-resource-namespace=kube-system"),
 		condition: "ConfigurationDegraded",
-		message:   customField + "args: --leader-elect-resource-namespace is kube-system, but the operator detects the leader by lease/cloud-controller-manager in openshift-cloud-controller-manager; remove the flag or use --leader-elect-resource-namespace=openshift-cloud-controller-manager",
+		message: customField + "args: --leader-elect-resource-namespace is kube-system, but the operator detects " +
+			"the leader by lease/cloud-controller-manager in openshift-cloud-controller-manager; remove the flag or " +
+			"use --leader-elect-resource-namespace=openshift-cloud-controller-manager",
 	},
 	"a file that is not delivered": {
 		makeBad:   edited("cloud-credentials/key", "cloud-credentials/kee"),
 		condition: "ConfigurationDegraded",
-		message:   customField + "args[1]: the file /etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee does not exist; its directory has key; correct the path",
+		message: customField + "args[1]: the file " +
+			"/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee does not exist; its directory has " +
+			"key; correct the path",
 	},
 	"a Secret of the operator's own": {
 		makeBad:   edited("{name: acme-key}", "{name: acme-key}, {name: kube-token}"),
 		condition: "ConfigurationDegraded",
-		message:   customField + "secrets[kube-token]: the operator uses this name; put the keys into a Secret with another name",
+		message: customField + "secrets[kube-token]: the operator uses this name; put the keys into a Secret with " +
+			"another name",
 	},
 	"a Secret that was never made": {
 		makeBad:   edited("{name: acme-key}", "{name: acme-key}, {name: acme-kee}"),
@@ -145,14 +150,16 @@ var badCustomCCMs = map[string]badInput{
 			return func() { c.createSecret(t, "acme-token", "token", "second") }
 		},
 		condition: "CredentialsDegraded",
-		message:   acmeToken + ": it does not exist, but spec.custom.secrets of cloudcontrollermanager/cluster names it; create it, or remove it from the list",
+		message: acmeToken + ": it does not exist, but spec.custom.secrets of cloudcontrollermanager/cluster names " +
+			"it; create it, or remove it from the list",
 	},
 	"a Secret that is reloaded and empty": {
 		makeBad: func(t *testing.T, c *cluster) func() {
 			return c.editSecret(t, "acme-token", func(s *corev1.Secret) { s.Data = nil })
 		},
 		condition: "CredentialsDegraded",
-		message:   acmeToken + ": it has no keys, so no file is delivered; add a key, or remove the Secret from spec.custom.secrets of cloudcontrollermanager/cluster",
+		message: acmeToken + ": it has no keys, so no file is delivered; add a key, or remove the Secret from " +
+			"spec.custom.secrets of cloudcontrollermanager/cluster",
 	},
 	"two Secrets with the same key": {
 		makeBad: func(t *testing.T, c *cluster) func() {
@@ -164,7 +171,8 @@ var badCustomCCMs = map[string]badInput{
 			}
 		},
 		condition: "CredentialsDegraded",
-		message:   "secret/acme-same in openshift-cloud-controller-manager, key key: " + acmeKey + " also has this key with the same delivery; rename the key in one of them",
+		message: "secret/acme-same in openshift-cloud-controller-manager, key key: " + acmeKey +
+			" also has this key with the same delivery; rename the key in one of them",
 	},
 	"a cloud configuration that is not there": {
 		makeBad:   edited("name: acme, key", "name: acne, key"),

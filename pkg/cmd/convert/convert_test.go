@@ -137,7 +137,8 @@ func TestALayoutThatIsNotKeptHasItsReason(t *testing.T) {
 	write := func(text string) {
 		require.NoError(t, os.WriteFile(config, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  config: |\n"+text), 0o600))
 	}
-	const reason = ":5:3: change: the text is written anew: its format, comments, blanks, the case of names and keys without a value are not kept\n"
+	const reason = ":5:3: change: the configuration is rewritten: format, comments, whitespace, the case of names " +
+		"and keys without a value are not kept\n"
 	for text, want := range map[string]bool{
 		"    [Global]\n    region = one\n":                 false,
 		"    # ours\n    [Global]\n    region = one\n":     true,
@@ -168,7 +169,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 	}{
 		"an unknown flag": {[]string{"--output=json"}, "unknown flag: --output"},
 		"an argument":     {[]string{"good.yaml"}, `unexpected argument "good.yaml": use flags for all inputs`},
-		"no file":         {nil, "--infra-config-file is required: the Infrastructure tells the platform"},
+		"no file":         {nil, "--infra-config-file is required: the Infrastructure determines the platform"},
 		"a missing file":  {[]string{"--infra-config-file=a.yaml"}, "a.yaml cannot be read: no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {

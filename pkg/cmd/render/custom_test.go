@@ -169,11 +169,13 @@ func TestRejectedSpecCustomOnTheBootstrapNode(t *testing.T) {
 		},
 		"a variable from elsewhere": {
 			prepare: replace("value: north", "valueFrom: {}"),
-			stderr:  resourceFile + ":12:31: spec.custom.env[0].valueFrom: unknown field; correct its name or remove it",
+			stderr: resourceFile +
+				":12:31: spec.custom.env[0].valueFrom: unknown field; correct its name or remove it",
 		},
 		"a value of another type": {
 			prepare: replace("port: 9999", "port: high"),
-			stderr: resourceFile + ":18:13: spec.custom.probe.port in cloudcontrollermanager.operator.openshift.io/cluster is a string, " +
+			stderr: resourceFile + ":18:13: spec.custom.probe.port in " +
+				"cloudcontrollermanager.operator.openshift.io/cluster is a string, " +
 				"but must be a number: correct it",
 		},
 		"another image than the flag's": {
@@ -183,11 +185,14 @@ func TestRejectedSpecCustomOnTheBootstrapNode(t *testing.T) {
 		},
 		"a file that is not delivered": {
 			prepare: replace("cloud-credentials/key", "cloud-credentials/kee"),
-			stderr:  ownResource + ", key spec.custom.args[2]: the file /etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee does not exist; its directory has key; correct the path",
+			stderr: ownResource + ", key spec.custom.args[2]: the file " +
+				"/etc/kubernetes/static-pod-resources/secrets/cloud-credentials/kee does not exist; its directory " +
+				"has key; correct the path",
 		},
 		"a file that only the cluster's nodes have": {
 			prepare: replace("--cloud-provider=acme", "--tls-cert-file=/etc/kubernetes/static-pod-certs/secrets/serving-cert/tls.crt"),
-			stderr: ownResource + ", key spec.custom.args[0]: the file /etc/kubernetes/static-pod-certs/secrets/serving-cert/tls.crt does not exist; correct the path, " +
+			stderr: ownResource + ", key spec.custom.args[0]: the file " +
+				"/etc/kubernetes/static-pod-certs/secrets/serving-cert/tls.crt does not exist; correct the path, " +
 				"or add the key to a Secret of spec.custom.secrets",
 		},
 		"two Secrets with the same key": {
@@ -196,7 +201,8 @@ func TestRejectedSpecCustomOnTheBootstrapNode(t *testing.T) {
 				n.edit(secretsFile, "token: YmF0", "key: YmF0")
 			},
 			stderr: secretsFile + ": secret/acme-token in openshift-cloud-controller-manager, key key: " + secretsFile + ": secret/acme-key in " +
-				"openshift-cloud-controller-manager also has this key with the same delivery; rename the key in one of them",
+				"openshift-cloud-controller-manager also has this key with the same delivery; rename the key in one " +
+				"of them",
 		},
 		"a key that is no file's name": {
 			prepare: func(n node) { n.edit(secretsFile, "stringData: {key:", "stringData: {../key:") },

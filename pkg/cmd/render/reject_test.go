@@ -77,20 +77,23 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		"an infrastructure file that is empty": {
 			prepare: func(n node) { n.write("infra.yaml", "# nothing\n") },
 			flags:   []string{"--infra-config-file=infra.yaml"},
-			message: "infra.yaml: there is no object in it: fill or remove it",
+			message: "infra.yaml: the file has no object: add one or remove the file",
 		},
 		"an infrastructure file that is a directory": {
 			flags:   []string{"--infra-config-file=manifests"},
 			message: "manifests cannot be read: is a directory",
 		},
 		"an infrastructure file with something else": {
-			flags:   []string{"--infra-config-file=" + cloudFile},
-			message: "manifests/cloud-provider-config.yaml has to hold exactly infrastructure.config.openshift.io/cluster, but holds configmap/cloud-provider-config in openshift-config",
+			flags: []string{"--infra-config-file=" + cloudFile},
+			message: "manifests/cloud-provider-config.yaml must have exactly " +
+				"infrastructure.config.openshift.io/cluster, but has configmap/cloud-provider-config in " +
+				"openshift-config",
 		},
 		"an infrastructure file with more than the infrastructure": {
 			prepare: func(n node) { n.write("infra.yaml", n.read(infraFile)+"---\n"+n.read(cloudFile)) },
 			flags:   []string{"--infra-config-file=infra.yaml"},
-			message: "infra.yaml has to hold exactly infrastructure.config.openshift.io/cluster, but holds infrastructure.config.openshift.io/cluster and configmap/cloud-provider-config in openshift-config",
+			message: "infra.yaml must have exactly infrastructure.config.openshift.io/cluster, but has " +
+				"infrastructure.config.openshift.io/cluster and configmap/cloud-provider-config in openshift-config",
 		},
 		"an infrastructure without status": {
 			prepare: func(n node) { n.edit(infraFile, "status:\n", "statut:\n") },
@@ -108,7 +111,8 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		"no infrastructure among the manifests": {
 			prepare: func(n node) { n.remove(infraFile) },
 			flags:   []string{"--infra-config-file="},
-			message: "infrastructure.config.openshift.io/cluster is not among the manifests: give its file with --infra-config-file",
+			message: "infrastructure.config.openshift.io/cluster is not among the manifests: specify its file with " +
+				"--infra-config-file",
 		},
 		"two infrastructures that differ": {
 			prepare: func(n node) { n.write("infra.yaml", strings.ReplaceAll(n.read(infraFile), "x7k2p", "x7k2q")) },
@@ -124,21 +128,21 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"a manifest that is empty": {
 			prepare: func(n node) { n.write("manifests/empty.yaml", "") },
-			message: "manifests/empty.yaml: there is no object in it: fill or remove it",
+			message: "manifests/empty.yaml: the file has no object: add one or remove the file",
 		},
 		"a manifest that is not YAML": {prepare: func(n node) {
 			n.write("manifests/broken.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n---\n# more\napiVersion: v1\nkind: ConfigMap: b\n")
-		}, message: "manifests/broken.yaml:8: this is not valid YAML: mapping values are not allowed in this context"},
+		}, message: "manifests/broken.yaml:8: invalid YAML: mapping values are not allowed in this context"},
 		"a manifest with a key twice": {prepare: func(n node) {
 			n.write("manifests/twice.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  name: b\n")
-		}, message: "manifests/twice.yaml:5: this is not valid YAML: key \"name\" already set in map"},
+		}, message: "manifests/twice.yaml:5: invalid YAML: key \"name\" already set in map"},
 		"a manifest that is no object": {
 			prepare: func(n node) { n.write("manifests/list.yaml", "\n- a\n- b\n") },
 			message: "manifests/list.yaml:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name",
 		},
 		"a manifest that is binary": {
 			prepare: func(n node) { n.write("manifests/binary.yaml", "\x00\x01\x02") },
-			message: "manifests/binary.yaml:1: this is not valid YAML: control characters are not allowed",
+			message: "manifests/binary.yaml:1: invalid YAML: control characters are not allowed",
 		},
 		"a manifest without kind": {
 			prepare: func(n node) { n.write("manifests/kindless.json", `{"apiVersion": "v1"}`) },
@@ -149,8 +153,9 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 			message: "manifests/link.yaml cannot be read: no such file or directory",
 		},
 		"a cloud config file with something else": {
-			flags:   []string{"--cloud-config-file=" + cloudFile},
-			message: "manifests/cloud-provider-config.yaml has to hold exactly configmap/kube-cloud-config in openshift-config-managed, but holds configmap/cloud-provider-config in openshift-config",
+			flags: []string{"--cloud-config-file=" + cloudFile},
+			message: "manifests/cloud-provider-config.yaml must have exactly configmap/kube-cloud-config in " +
+				"openshift-config-managed, but has configmap/cloud-provider-config in openshift-config",
 		},
 		"a cloud config file that is missing": {
 			flags:   []string{"--cloud-config-file=missing.yaml"},
@@ -248,12 +253,13 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		"an override with a second document": {
 			prepare: func(n node) { n.write("override.yaml", "{\"proxy\": {}}\n{\"platform\": \"none\"}\n") },
 			flags:   []string{"--config-override-files=override.yaml"},
-			message: "override.yaml:2: there is more text after the end of the document: write --- on a line of its own before another document",
+			message: "override.yaml:2: content after the end of the document: write --- on a line of its own before " +
+				"another document",
 		},
 		"an override with two documents": {
 			prepare: func(n node) { n.write("override.yaml", "proxy: {}\n---\nplatform: none\n") },
 			flags:   []string{"--config-override-files=override.yaml"},
-			message: "override.yaml:2: a second document starts here: give it as a file of its own",
+			message: "override.yaml:2: a second document starts here: move it to a file of its own",
 		},
 		"an override that is not in the schema": {
 			prepare: func(n node) { n.write("override.yaml", "extendedArgument: {}\n") },

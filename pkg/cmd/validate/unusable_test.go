@@ -10,7 +10,7 @@ import (
 )
 
 // wanted is the hint for a file without any object.
-const wanted = "; give the ConfigMap that holds the cloud configuration, not the text in it"
+const wanted = "; specify the ConfigMap that has the cloud configuration, not the configuration itself"
 
 func TestInputThatCannotBeUsed(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -20,7 +20,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 	}{
 		"no flag at all": {
 			flags:   []string{"--infra-config-file=", "--cloud-config-file="},
-			message: "--infra-config-file is required: the Infrastructure tells the platform",
+			message: "--infra-config-file is required: the Infrastructure determines the platform",
 		},
 		"no cloud configuration although one is named": {
 			flags: []string{"--cloud-config-file="},
@@ -36,15 +36,20 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		"a file without an end":         {flags: []string{"--cloud-config-file=/dev/zero"}, message: "/dev/zero cannot be read: it is a device; give a regular file"},
 		"an infrastructure's directory": {flags: []string{"--infra-config-file=."}, message: ". cannot be read: is a directory"},
 		"manifests that are missing":    {flags: []string{"--rendered-manifest-files=nowhere"}, message: "nowhere cannot be read: no such file or directory"},
-		"the two files interchanged":    {flags: []string{"--infra-config-file=cloud.yaml", "--cloud-config-file=infra.yaml"}, message: "cloud.yaml has to hold exactly infrastructure.config.openshift.io/cluster, but holds configmap/cloud-provider-config in openshift-config"},
-		"the infrastructure for both":   {flags: []string{"--cloud-config-file=infra.yaml"}, message: "infra.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds infrastructure.config.openshift.io/cluster"},
+		"the two files interchanged": {flags: []string{"--infra-config-file=cloud.yaml",
+			"--cloud-config-file=infra.yaml"}, message: "cloud.yaml must have exactly " +
+			"infrastructure.config.openshift.io/cluster, but has configmap/cloud-provider-config in " +
+			"openshift-config"},
+		"the infrastructure for both": {flags: []string{"--cloud-config-file=infra.yaml"},
+			message: "infra.yaml must have exactly one ConfigMap with the cloud configuration, but has " +
+				"infrastructure.config.openshift.io/cluster"},
 		"an empty file": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "") },
-			message: "cloud.yaml: there is no object in it: fill or remove it",
+			message: "cloud.yaml: the file has no object: add one or remove the file",
 		},
 		"a file with comments only": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "---\n# nothing\n") },
-			message: "cloud.yaml: there is no object in it: fill or remove it",
+			message: "cloud.yaml: the file has no object: add one or remove the file",
 		},
 		"the cloud configuration itself": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "[Global]\nregion = one\n") },
@@ -58,8 +63,9 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 			prepare: func(f workspace) {
 				f.write("cloud.yaml", configMap+"  a: b\n---\n"+strings.Replace(configMap, "name: cloud", "name: other", 1))
 			},
-			message: "cloud.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds " +
-				"configmap/cloud-provider-config in openshift-config and configmap/other-provider-config in openshift-config",
+			message: "cloud.yaml must have exactly one ConfigMap with the cloud configuration, but has " +
+				"configmap/cloud-provider-config in openshift-config and configmap/other-provider-config in " +
+				"openshift-config",
 		},
 		"a list of something else": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n") },
@@ -69,26 +75,29 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 			prepare: func(f workspace) {
 				f.write("cloud.yaml", list(configMap+"  a: b\n", strings.Replace(configMap, "name: cloud", "name: other", 1)+"  a: b\n"))
 			},
-			message: "cloud.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds " +
-				"configmap/cloud-provider-config in openshift-config and configmap/other-provider-config in openshift-config",
+			message: "cloud.yaml must have exactly one ConfigMap with the cloud configuration, but has " +
+				"configmap/cloud-provider-config in openshift-config and configmap/other-provider-config in " +
+				"openshift-config",
 		},
 		"an empty list": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "apiVersion: v1\nkind: List\nitems: []\n") },
-			message: "cloud.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds no object",
+			message: "cloud.yaml must have exactly one ConfigMap with the cloud configuration, but has no object",
 		},
 		"a list whose items are none": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "apiVersion: v1\nkind: List\nitems: {}\n") },
-			message: "cloud.yaml:1: the items of this List are not a list: write each of them behind a dash",
+			message: "cloud.yaml:1: items of this List must be a list: write each item after a dash",
 		},
 		"a Secret": {
 			prepare: func(f workspace) {
 				f.write("cloud.yaml", strings.Replace(configMap, "ConfigMap", "Secret", 1)+"  config: c2VjcmV0\n")
 			},
-			message: "cloud.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds secret/cloud-provider-config in openshift-config",
+			message: "cloud.yaml must have exactly one ConfigMap with the cloud configuration, but has " +
+				"secret/cloud-provider-config in openshift-config",
 		},
 		"another group's ConfigMap": {
 			prepare: func(f workspace) { f.write("cloud.yaml", strings.Replace(configMap, "v1", "example.com/v1", 1)) },
-			message: "cloud.yaml has to hold exactly one ConfigMap with the cloud configuration, but holds configmap.example.com/cloud-provider-config in openshift-config",
+			message: "cloud.yaml must have exactly one ConfigMap with the cloud configuration, but has " +
+				"configmap.example.com/cloud-provider-config in openshift-config",
 		},
 		"a value that is no text": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: {region: one}\n") },
@@ -115,25 +124,27 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"a tab in YAML": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"\tconfig: a\n") },
-			message: "cloud.yaml:7:1: this is not valid YAML: a tab in the indentation: indent with spaces",
+			message: "cloud.yaml:7:1: invalid YAML: tab in the indentation: indent with spaces",
 		},
 		"a tab behind blanks in YAML": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "---\n"+configMap+"  a: b\n  \tconfig: a\n") },
-			message: "cloud.yaml:9:3: this is not valid YAML: a tab in the indentation: indent with spaces",
+			message: "cloud.yaml:9:3: invalid YAML: tab in the indentation: indent with spaces",
 		},
 		"a second document in JSON": {
 			prepare: func(f workspace) {
 				f.write("cloud.yaml", "{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"a\"}}\n{\"kind\": \"Secret\"}\n")
 			},
-			message: "cloud.yaml:2: there is more text after the end of the document: write --- on a line of its own before another document",
+			message: "cloud.yaml:2: content after the end of the document: write --- on a line of its own before " +
+				"another document",
 		},
 		"a second document behind the end of the first": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: a\n...\nkind: Secret\n") },
-			message: "cloud.yaml:9: there is more text after the end of the document: write --- on a line of its own before another document",
+			message: "cloud.yaml:9: content after the end of the document: write --- on a line of its own before " +
+				"another document",
 		},
 		"a key twice": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: a\n  config: b\n") },
-			message: `cloud.yaml:8: this is not valid YAML: key "config" already set in map`,
+			message: `cloud.yaml:8: invalid YAML: key "config" already set in map`,
 		},
 		"a key twice in JSON": {
 			prepare: func(f workspace) {
@@ -143,19 +154,19 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"a NUL": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: a\x00b\n") },
-			message: "cloud.yaml:1: this is not valid YAML: control characters are not allowed",
+			message: "cloud.yaml:1: invalid YAML: control characters are not allowed",
 		},
 		"a binary file": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "\x7fELF\x02\x01\x01\x00\xff\xfe") },
-			message: "cloud.yaml:1: this is not valid YAML: control characters are not allowed",
+			message: "cloud.yaml:1: invalid YAML: control characters are not allowed",
 		},
 		"JSON that ends too early": {
 			prepare: func(f workspace) { f.write("cloud.yaml", `{"apiVersion": "v1", "kind": "ConfigMap"`) },
-			message: "cloud.yaml:1: this is not valid YAML: did not find expected ',' or '}'",
+			message: "cloud.yaml:1: invalid YAML: did not find expected ',' or '}'",
 		},
 		"an alias of itself": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: &a [*a]\n") },
-			message: "cloud.yaml:1: this is not valid YAML: anchor 'a' value contains itself",
+			message: "cloud.yaml:1: invalid YAML: anchor 'a' value contains itself",
 		},
 		"a file without read permission": {
 			prepare: func(f workspace) {
@@ -167,7 +178,8 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		"no Infrastructure among the manifests": {
 			prepare: func(f workspace) { f.write("manifests/a.yaml", configMap) },
 			flags:   []string{"--infra-config-file=", "--rendered-manifest-files=manifests"},
-			message: "infrastructure.config.openshift.io/cluster is not among the manifests: give its file with --infra-config-file",
+			message: "infrastructure.config.openshift.io/cluster is not among the manifests: specify its file with " +
+				"--infra-config-file",
 		},
 		"an Infrastructure without status": {
 			prepare: func(f workspace) { f.write("infra.yaml", strings.Split(infrastructure("OpenStack"), "status:")[0]) },

@@ -82,7 +82,7 @@ func TestOfATerminationMessageTheLineThatMattersIsLeft(t *testing.T) {
 	require.Equal(t, "back-off 5m0s", crashing.Status.ContainerStatuses[0].State.Waiting.Message, "the cache is not touched")
 }
 
-func TestPodsOnNodesAreFitForUninitialisedNodes(t *testing.T) {
+func TestPodsOnNodesAreFitForUninitializedNodes(t *testing.T) {
 	kube := fake.NewClientset()
 	limited := pod("installer-1-master-0", nil)
 	limited.Spec.Containers = []corev1.Container{{

@@ -19,7 +19,8 @@ import (
 const (
 	onExternal = `{"platform": "external", "infrastructureName": "ci-x7k2p", "apiServerInternalURI": "https://api-int.example.com:6443", `
 	rights     = "CloudConfigNotices: cloudcontrollermanager.operator.openshift.io/cluster, key spec.custom: the cloud-controller-manager runs as " +
-		"serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager, which has only the permissions that all cloud-controller-managers need; bind a role to it if it needs more"
+		"serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager, which has only the " +
+		"permissions that all cloud-controller-managers need; bind a role to it if it needs more"
 )
 
 // withoutCloud returns the inputs of a cluster without a cloud configuration and credentials, and the given ones.
@@ -83,7 +84,8 @@ func TestOptionalCredentialsAreWaitedForAndThenDoneWithout(t *testing.T) {
 
 func TestOverridesCannotReplaceThePayloadsImage(t *testing.T) {
 	const payload = "ConfigurationDegraded: cloudcontrollermanager.operator.openshift.io/cluster, key spec.unsupportedConfigOverrides.custom: " +
-		"platform openstack runs the cloud-controller-manager of the release payload, which cannot be replaced; remove the field"
+		"platform openstack runs the cloud-controller-manager of the release payload, which cannot be replaced; " +
+		"remove the field"
 	const own = "ConfigurationDegraded: cloudcontrollermanager.operator.openshift.io/cluster, key spec.unsupportedConfigOverrides.custom: " +
 		"spec.custom cannot be overridden; remove the field and change spec.custom instead"
 	const openstack = `{"platform": "openstack", "infrastructureName": "ci-x7k2p", "apiServerInternalURI": "https://api-int.example.com:6443"`
@@ -95,7 +97,8 @@ func TestOverridesCannotReplaceThePayloadsImage(t *testing.T) {
 		"an image under another case": {observed: openstack + "}", overrides: `{"CUSTOM": {"Image": "evil:1"}}`, want: payload, objects: goodInputs()},
 		"a command":                   {observed: openstack + "}", overrides: `{"custom": {"command": ["sh"]}}`, want: payload, objects: goodInputs()},
 		"an image that was observed otherwise": {observed: openstack + `, "custom": {"image": "evil:1"}}`, objects: goodInputs(),
-			want: "ConfigurationDegraded: cloudcontrollermanager.operator.openshift.io/cluster, key spec.custom.image: the operator sets this on platform openstack; remove the field"},
+			want: "ConfigurationDegraded: cloudcontrollermanager.operator.openshift.io/cluster, key " +
+				"spec.custom.image: the operator sets this on platform openstack; remove the field"},
 		"another image on External":     {observed: onExternal + `"custom": {"image": "registry/acme:1"}}`, overrides: `{"custom": {"image": "evil:1"}}`, want: own, objects: withoutCloud()},
 		"no image on External":          {observed: onExternal + `"custom": {"image": "registry/acme:1"}}`, overrides: `{"custom": null}`, want: own, objects: withoutCloud()},
 		"one more argument on External": {observed: onExternal + `"custom": {"image": "registry/acme:1"}}`, overrides: `{"custom": {"args": ["--x"]}}`, want: own, objects: withoutCloud()},

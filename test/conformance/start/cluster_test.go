@@ -149,7 +149,7 @@ func serverCA(t *testing.T) []byte {
 	return data
 }
 
-// register makes the node, as its kubelet does: nobody has initialised it.
+// register makes the node, as its kubelet does: nobody has initialized it.
 func register(t *testing.T) {
 	t.Helper()
 	node := &corev1.Node{
@@ -163,8 +163,8 @@ func register(t *testing.T) {
 	})
 }
 
-// initialised returns nil when the node has been initialised.
-func initialised(ctx context.Context) error {
+// initialized returns nil when the node has been initialized.
+func initialized(ctx context.Context) error {
 	node, err := kube.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 	if err != nil {
 		return err

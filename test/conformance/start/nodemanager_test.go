@@ -34,13 +34,13 @@ func nodeManager(t *testing.T, name string) (*appsv1.DaemonSet, objects) {
 	return resources.NodeManager, mounted
 }
 
-func TestAzuresNodeManagerInitialisesItsNode(t *testing.T) {
+func TestAzuresNodeManagerInitializesItsNode(t *testing.T) {
 	fresh(t)
 	register(t)
 	seen := auditOffset(t)
 	daemonSet, mounted := nodeManager(t, "azure")
 	p := newHost(t).newContainer(t, daemonSet.Spec.Template.Spec, mounted).start(t)
-	p.await(t, "initialised node", initialised)
+	p.await(t, "initialized node", initialized)
 	require.Empty(t, denied(t, seen, nodeManagerUser), "the node manager's rules do not allow what it does")
 	require.Contains(t, cloud.lines(), "GET "+metadataAddress+"/metadata/instance")
 }

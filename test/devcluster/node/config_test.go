@@ -12,22 +12,25 @@ import (
 
 func TestRenderedConfiguration(t *testing.T) {
 	cluster := Options{
-		Name: "master-1", BinDir: "/bin", KubeletKubeconfig: "/run/kubelet.kubeconfig", ClientCAFile: "/run/client-ca.crt",
-		Labels: map[string]string{"zone": "b", "a": "1"}, ExternalCloudProvider: true,
+		Name: "master-1", BinDir: "/bin", KubeletKubeconfig: "/run/kubelet.kubeconfig",
+		ClientCAFile: "/run/client-ca.crt",
+		Labels:       map[string]string{"zone": "b", "a": "1"}, ExternalCloudProvider: true,
 	}
 	standalone := Options{Name: "bootstrap", BinDir: "/bin", Standalone: true}
 	network := Network{
-		bridge: "devcluster", host: netip.MustParsePrefix("10.200.0.1/24"), podRange: netip.MustParsePrefix("10.201.0.0/16"),
+		bridge: "devcluster", host: netip.MustParsePrefix("10.200.0.1/24"),
+		podRange: netip.MustParsePrefix("10.201.0.0/16"),
 	}
 	tests := map[string]string{
 		"containerd.toml":         containerdConfig,
 		"kubelet-cluster.yaml":    kubeletYAML(cluster),
 		"kubelet-cluster.args":    strings.Join(kubeletCommand(cluster, "10.200.0.11", "/config/kubelet.yaml"), "\n"),
 		"kubelet-standalone.yaml": kubeletYAML(standalone),
-		"kubelet-standalone.args": strings.Join(kubeletCommand(standalone, "10.200.0.12", "/config/kubelet.yaml"), "\n"),
-		"cni.conflist":            cniConfig(network.pods(1).String()),
-		"network-inside.ip":       strings.Join(network.inside(1), "\n"),
-		"network-outside.ip":      strings.Join(network.outside(1, 4711), "\n"),
+		"kubelet-standalone.args": strings.Join(kubeletCommand(standalone, "10.200.0.12", "/config/kubelet.yaml"),
+			"\n"),
+		"cni.conflist":       cniConfig(network.pods(1).String()),
+		"network-inside.ip":  strings.Join(network.inside(1), "\n"),
+		"network-outside.ip": strings.Join(network.outside(1, 4711), "\n"),
 	}
 	for name, got := range tests {
 		t.Run(name, func(t *testing.T) {

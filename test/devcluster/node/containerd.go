@@ -33,9 +33,11 @@ func (n *Node) LoadImages(ctx context.Context, tars ...string) error {
 
 // TagImage gives an image of the node's containerd one more name.
 func (n *Node) TagImage(ctx context.Context, ref, tag string) error {
-	cmd := exec.CommandContext(ctx, "ctr", "--address", n.socket(), "--namespace", "k8s.io", "images", "tag", "--force", ref, tag)
+	cmd := exec.CommandContext(ctx, "ctr", "--address", n.socket(), "--namespace", "k8s.io", "images", "tag", "--force",
+		ref, tag)
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("node %s: tagging %s as %s: %w: %s", n.options.Name, ref, tag, err, strings.TrimSpace(string(output)))
+		return fmt.Errorf("node %s: tagging %s as %s: %w: %s", n.options.Name, ref, tag, err,
+			strings.TrimSpace(string(output)))
 	}
 	return nil
 }

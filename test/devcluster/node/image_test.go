@@ -66,8 +66,9 @@ func TestWriteImage(t *testing.T) {
 	require.Equal(t, []string{"localhost/devcluster/image:dev"}, manifest[0].RepoTags)
 	require.Len(t, manifest[0].Layers, 1)
 	digest := filepath.Dir(manifest[0].Layers[0])
-	require.Equal(t, `{"architecture":"`+runtime.GOARCH+`","os":"linux","config":{"Entrypoint":["/usr/bin/program","run"],`+
-		`"Env":["A=B"],"WorkingDir":"/tmp"},"rootfs":{"type":"layers","diff_ids":["sha256:`+digest+`"]}}`,
+	require.Equal(t,
+		`{"architecture":"`+runtime.GOARCH+`","os":"linux","config":{"Entrypoint":["/usr/bin/program","run"],`+
+			`"Env":["A=B"],"WorkingDir":"/tmp"},"rootfs":{"type":"layers","diff_ids":["sha256:`+digest+`"]}}`,
 		string(files[manifest[0].Config]))
 
 	inside, entries := readTar(t, files[manifest[0].Layers[0]])
@@ -100,7 +101,7 @@ func TestWriteImageRejects(t *testing.T) {
 			node.ImageSpec{Ref: "localhost/image:dev", Files: map[string]string{"/program": "/does/not/exist"}},
 			"image localhost/image:dev: open /does/not/exist: no such file or directory",
 		},
-		"a folder in place of a file": {
+		"a directory in place of a file": {
 			node.ImageSpec{Ref: "localhost/image:dev", Files: map[string]string{"/program": "/etc"}},
 			"image localhost/image:dev: /etc is not a file",
 		},

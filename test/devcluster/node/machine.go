@@ -203,7 +203,8 @@ func holdBridge(bridge string) (*os.File, error) {
 		if readErr != nil {
 			return nil, errors.Join(err, readErr)
 		}
-		return nil, fmt.Errorf("process %s runs a cluster on it: stop that one first", strings.TrimSpace(string(holder)))
+		return nil, fmt.Errorf("process %s runs a cluster on it: stop that one first",
+			strings.TrimSpace(string(holder)))
 	}
 	if err != nil {
 		return nil, err

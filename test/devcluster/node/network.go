@@ -82,7 +82,7 @@ func NewNetwork(ctx context.Context, options NetworkOptions) (*Network, error) {
 
 func parseNetwork(options NetworkOptions) (n *Network, service netip.Prefix, err error) {
 	if options.Bridge == "" || len(options.Bridge) > 12 || strings.ContainsAny(options.Bridge, "/ ") {
-		return nil, service, errors.New("the bridge's name must have 1 to 12 characters, no blank and no slash")
+		return nil, service, errors.New("the bridge's name must have 1 to 12 characters, no space and no slash")
 	}
 	if options.PodRange == "" {
 		options.PodRange = "10.201.0.0/16"

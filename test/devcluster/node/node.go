@@ -43,7 +43,8 @@ func Start(ctx context.Context, options Options) (*Node, error) {
 		return nil, fmt.Errorf("node %s: %w", options.Name, err)
 	}
 	if err := n.boot(ctx); err != nil {
-		err = errors.Join(fmt.Errorf("node %s: %w%s", options.Name, err, n.quoteLogs()), n.Stop(context.WithoutCancel(ctx)))
+		err = errors.Join(fmt.Errorf("node %s: %w%s", options.Name, err, n.quoteLogs()),
+			n.Stop(context.WithoutCancel(ctx)))
 		return nil, err
 	}
 	return n, nil
@@ -66,7 +67,8 @@ func prepare(ctx context.Context, options Options) (n *Node, err error) {
 	if err := errors.Join(n.removeFiles(), n.makeFolders()); err != nil {
 		return nil, err
 	}
-	pause := ImageSpec{Ref: pauseImage, Files: map[string]string{"/pause": n.agent}, Entrypoint: []string{"/pause", "pause"}}
+	pause := ImageSpec{Ref: pauseImage, Files: map[string]string{"/pause": n.agent},
+		Entrypoint: []string{"/pause", "pause"}}
 	if err := WriteImage(n.config("pause.tar"), pause); err != nil {
 		return nil, err
 	}
@@ -212,7 +214,7 @@ func (n *Node) Kill() error {
 	return nil
 }
 
-// Restart boots the node after Kill: its disk is as it was, what is kept in memory is gone. It returns when the
+// Restart boots the node after Kill with an unchanged disk and empty memory file systems. It returns when the
 // kubelet is healthy.
 func (n *Node) Restart(ctx context.Context) error {
 	if n.PID() != 0 {

@@ -240,7 +240,10 @@ func testLifecycle(t *testing.T) {
 	require.Equal(t, pods, podProcesses(t))
 
 	kubelet := func() []string {
-		return processes(t, func(command string) bool { return strings.Contains(command, "--hostname-override=node-a ") })
+		return processes(t, func(command string) bool {
+			return strings.Contains(command,
+				"--hostname-override=node-a ")
+		})
 	}
 	crashed := kubelet()
 	require.Len(t, crashed, 1)
@@ -292,7 +295,7 @@ func TestNetworkRejectsOptions(t *testing.T) {
 	}{
 		"a bridge whose links would have too long names": {
 			func(o *node.NetworkOptions) { o.Bridge = "thirteen-char" },
-			`network "thirteen-char": the bridge's name must have 1 to 12 characters, no blank and no slash`,
+			`network "thirteen-char": the bridge's name must have 1 to 12 characters, no space and no slash`,
 		},
 		"an address without the length of its prefix": {
 			func(o *node.NetworkOptions) { o.HostIP = "10.210.0.1" },
@@ -335,9 +338,9 @@ func TestStartRejectsOptions(t *testing.T) {
 			func(o *node.Options) { o.Index = 32 },
 			"node node-a: index 32 is not between 0 and 31",
 		},
-		"a relative folder": {
+		"a relative directory": {
 			func(o *node.Options) { o.BinDir = "bin" },
-			`node node-a: the folders "/nodes/node-a" and "bin" must be absolute paths`,
+			`node node-a: the directories "/nodes/node-a" and "bin" must be absolute paths`,
 		},
 		"a node of a cluster without a kubeconfig": {
 			func(o *node.Options) { o.Standalone = false },
@@ -347,7 +350,7 @@ func TestStartRejectsOptions(t *testing.T) {
 			func(o *node.Options) { o.Labels = map[string]string{"a": "b"} },
 			"node node-a: a standalone node has no kubeconfig, client CA, labels and cloud provider",
 		},
-		"a folder without a kubelet": {
+		"a directory without a kubelet": {
 			func(o *node.Options) { o.BinDir = "/nodes" },
 			"node node-a: the kubelet is not built: stat /nodes/kubelet: no such file or directory",
 		},

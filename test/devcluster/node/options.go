@@ -48,11 +48,11 @@ func (o *Options) validate() error {
 	case o.Network == nil || o.Network.hold == nil:
 		return errors.New("the network is missing or closed")
 	case o.Name == "" || strings.ContainsAny(o.Name, "/ "):
-		return errors.New("a node needs a name without a blank and a slash")
+		return errors.New("a node needs a name without spaces and slashes")
 	case o.Index < 0 || o.Index >= maxNodes:
 		return fmt.Errorf("index %d is not between 0 and %d", o.Index, maxNodes-1)
 	case !filepath.IsAbs(o.Dir) || !filepath.IsAbs(o.BinDir):
-		return fmt.Errorf("the folders %q and %q must be absolute paths", o.Dir, o.BinDir)
+		return fmt.Errorf("the directories %q and %q must be absolute paths", o.Dir, o.BinDir)
 	}
 	return nil
 }
@@ -75,7 +75,8 @@ func (o *Options) validateRole() error {
 func (o *Options) findPrograms() error {
 	for _, program := range []string{"containerd", "ctr", "runc", "ip"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%w: install the packages containerd, runc, iproute2 and containernetworking-plugins", err)
+			return fmt.Errorf("%w: install the packages containerd, runc, iproute2 and containernetworking-plugins",
+				err)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(o.BinDir, "kubelet")); err != nil {

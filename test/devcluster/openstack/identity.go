@@ -176,7 +176,8 @@ func (r tokenRequest) provesApplicationCredential() bool {
 // createToken handles a login.
 func (s *Server) createToken(w http.ResponseWriter, r *http.Request) {
 	var request tokenRequest
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&request); err != nil || request.Auth == nil {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&request); err != nil ||
+		request.Auth == nil {
 		writeError(w, http.StatusBadRequest, malformed)
 		return
 	}
@@ -214,7 +215,8 @@ func (s *Server) catalog() []object {
 		var endpoints []object
 		for _, kindOfURL := range []string{"public", "internal", "admin"} {
 			endpoints = append(endpoints, object{
-				"id": name + "-" + kindOfURL, "interface": kindOfURL, "region": region, "region_id": region, "url": s.base + path,
+				"id": name + "-" + kindOfURL, "interface": kindOfURL, "region": region, "region_id": region,
+				"url": s.base + path,
 			})
 		}
 		return object{"id": name, "type": kind, "name": name, "endpoints": endpoints}

@@ -15,8 +15,10 @@ const (
 
 var (
 	extensions = []object{
-		{"alias": "security-group", "name": "security-group", "description": "", "updated": "2012-10-05T10:00:00-00:00", "links": []object{}},
-		{"alias": "router", "name": "Neutron L3 Router", "description": "", "updated": "2012-07-20T10:00:00-00:00", "links": []object{}},
+		{"alias": "security-group", "name": "security-group", "description": "", "updated": "2012-10-05T10:00:00-00:00",
+			"links": []object{}},
+		{"alias": "router", "name": "Neutron L3 Router", "description": "", "updated": "2012-07-20T10:00:00-00:00",
+			"links": []object{}},
 	}
 	networks = []object{{
 		"id": networkID, "name": networkName, "status": "ACTIVE", "admin_state_up": true, "shared": false,
@@ -51,7 +53,10 @@ func (s *Server) version(path, id, status string) object {
 func (s *Server) listPorts(w http.ResponseWriter, r *http.Request) {
 	devices := r.URL.Query()["device_id"]
 	ports := []object{}
-	for _, instance := range s.servers(func(i Instance) bool { return len(devices) == 0 || slices.Contains(devices, i.ID) }) {
+	for _, instance := range s.servers(func(i Instance) bool {
+		return len(devices) == 0 ||
+			slices.Contains(devices, i.ID)
+	}) {
 		for n, ip := range instance.Addresses {
 			ports = append(ports, object{
 				"id": InstanceID(fmt.Sprintf("port %d of %s", n, instance.ID)), "name": "", "status": "ACTIVE",

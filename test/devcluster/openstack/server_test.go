@@ -95,7 +95,8 @@ func items(t *testing.T, value any, keys ...string) []any {
 
 func passwordLogin(user, domain, password, project string) string {
 	return fmt.Sprintf(`{"auth":{"identity":{"methods":["password"],"password":{"user":{"name":%q,"domain":{"name":%q},`+
-		`"password":%q}}},"scope":{"project":{"name":%q,"domain":{"name":"Default"}}}}}`, user, domain, password, project)
+		`"password":%q}}},"scope":{"project":{"name":%q,"domain":{"name":"Default"}}}}}`, user, domain, password,
+		project)
 }
 
 // login returns a token for the current password.
@@ -112,27 +113,37 @@ func TestLogin(t *testing.T) {
 	require.NoError(t, c.SetPassword("right"))
 	good := passwordLogin("cloud-controller-manager", "Default", "right", "openshift")
 	credential := func(secret, rest string) string {
-		return `{"auth":{"identity":{"methods":["application_credential"],"application_credential":{"secret":"` + secret +
+		return `{"auth":{"identity":{"methods":["application_credential"],"application_credential":{"secret":"` +
+			secret +
 			`",` + rest
 	}
 	for name, test := range map[string]struct {
 		body   string
 		status int
 	}{
-		"the password opens":                         {good, 201},
-		"ids instead of names open":                  {`{"auth":{"identity":{"methods":["password"],"password":{"user":{"id":"5f1d8e2c9b0a4d7e8c6b3a2f1e0d9c8b","password":"right"}}},"scope":{"project":{"id":"0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f"}}}}`, 201},
-		"another password does not":                  {passwordLogin("cloud-controller-manager", "Default", "wrong", "openshift"), 401},
-		"an empty password does not":                 {passwordLogin("cloud-controller-manager", "Default", "", "openshift"), 401},
-		"another user does not":                      {passwordLogin("admin", "Default", "right", "openshift"), 401},
-		"a user of another domain does not":          {passwordLogin("cloud-controller-manager", "other", "right", "openshift"), 401},
-		"another project does not":                   {passwordLogin("cloud-controller-manager", "Default", "right", "admin"), 401},
-		"a login without a scope does not":           {`{"auth":{"identity":{"methods":["password"],"password":{"user":{"id":"5f1d8e2c9b0a4d7e8c6b3a2f1e0d9c8b","password":"right"}}}}}`, 401},
-		"an unknown method does not":                 {strings.Replace(good, `["password"]`, `["totp"]`, 1), 401},
-		"an application credential opens":            {credential(applicationCredentialSecret, `"id":"7d4c1f6b2a9e4e0d8b5a3c2f1d0e9f8a"}}}}`), 201},
-		"its name and user open":                     {credential(applicationCredentialSecret, `"name":"openshift","user":{"id":"5f1d8e2c9b0a4d7e8c6b3a2f1e0d9c8b"}}}}}`), 201},
-		"its name alone does not":                    {credential(applicationCredentialSecret, `"name":"openshift"}}}}`), 401},
-		"a wrong secret of one does not":             {credential("wrong", `"id":"7d4c1f6b2a9e4e0d8b5a3c2f1d0e9f8a"}}}}`), 401},
-		"an application credential has its scope":    {credential(applicationCredentialSecret, `"id":"7d4c1f6b2a9e4e0d8b5a3c2f1d0e9f8a"}},"scope":{"project":{"id":"x"}}}}`), 401},
+		"the password opens":        {good, 201},
+		"ids instead of names open": {`{"auth":{"identity":{"methods":["password"],"password":{"user":{"id":"5f1d8e2c9b0a4d7e8c6b3a2f1e0d9c8b","password":"right"}}},"scope":{"project":{"id":"0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f"}}}}`, 201},
+		"another password does not": {passwordLogin("cloud-controller-manager", "Default", "wrong",
+			"openshift"), 401},
+		"an empty password does not": {passwordLogin("cloud-controller-manager", "Default", "",
+			"openshift"), 401},
+		"another user does not": {passwordLogin("admin", "Default", "right", "openshift"), 401},
+		"a user of another domain does not": {passwordLogin("cloud-controller-manager", "other", "right",
+			"openshift"), 401},
+		"another project does not": {passwordLogin("cloud-controller-manager", "Default", "right",
+			"admin"), 401},
+		"a login without a scope does not": {`{"auth":{"identity":{"methods":["password"],"password":{"user":{"id":"5f1d8e2c9b0a4d7e8c6b3a2f1e0d9c8b","password":"right"}}}}}`, 401},
+		"an unknown method does not":       {strings.Replace(good, `["password"]`, `["totp"]`, 1), 401},
+		"an application credential opens": {credential(applicationCredentialSecret,
+			`"id":"7d4c1f6b2a9e4e0d8b5a3c2f1d0e9f8a"}}}}`), 201},
+		"its name and user open": {credential(applicationCredentialSecret,
+			`"name":"openshift","user":{"id":"5f1d8e2c9b0a4d7e8c6b3a2f1e0d9c8b"}}}}}`), 201},
+		"its name alone does not": {credential(applicationCredentialSecret,
+			`"name":"openshift"}}}}`), 401},
+		"a wrong secret of one does not": {credential("wrong",
+			`"id":"7d4c1f6b2a9e4e0d8b5a3c2f1d0e9f8a"}}}}`), 401},
+		"an application credential has its scope": {credential(applicationCredentialSecret,
+			`"id":"7d4c1f6b2a9e4e0d8b5a3c2f1d0e9f8a"}},"scope":{"project":{"id":"x"}}}}`), 401},
 		"a body that is not JSON is a bad request":   {"auth: {}", 400},
 		"a body without auth is a bad request":       {"{}", 400},
 		"a body of a wrong shape is a bad request":   {`{"auth":{"identity":{"methods":"password"}}}`, 400},
@@ -180,7 +191,8 @@ func TestTheCatalogueNamesEveryServiceInEveryInterface(t *testing.T) {
 	}
 	want := map[string][]string{}
 	for kind, path := range map[string]string{
-		"identity": "/identity", "compute": "/compute/v2.1", "network": "/networking", "load-balancer": "/load-balancer",
+		"identity": "/identity", "compute": "/compute/v2.1", "network": "/networking",
+		"load-balancer": "/load-balancer",
 	} {
 		for _, face := range []string{"public", "internal", "admin"} {
 			want[kind] = append(want[kind], face+" RegionOne "+c.base+path)
@@ -226,7 +238,8 @@ func TestServicesRejectRequestsWithoutAValidToken(t *testing.T) {
 	c := startDefault(t)
 	for _, path := range []string{
 		"/compute/v2.1/servers/detail", "/compute/v2.1/servers/x", "/compute/v2.1/flavors/x",
-		"/networking/v2.0/extensions", "/networking/v2.0/ports", "/networking/v2.0/networks", "/networking/v2.0/networks/x",
+		"/networking/v2.0/extensions", "/networking/v2.0/ports", "/networking/v2.0/networks",
+		"/networking/v2.0/networks/x",
 		"/networking/v2.0/subnets", "/networking/v2.0/subnets/x", "/networking/v2.0/security-groups",
 		"/networking/v2.0/floatingips", "/load-balancer/v2.0/lbaas/loadbalancers",
 	} {
@@ -315,7 +328,8 @@ func TestServers(t *testing.T) {
 	c := startDefault(t)
 	c.SetServers([]Instance{
 		{Name: "master-0", Addresses: []string{"10.200.0.10", "fd00::10"}, FloatingAddresses: []string{"203.0.113.10"}},
-		{Name: "master-1", ID: "11111111-2222-3333-4444-555555555555", Flavor: "c1.small", Zone: "az-2", Status: "SHUTOFF"},
+		{Name: "master-1", ID: "11111111-2222-3333-4444-555555555555", Flavor: "c1.small", Zone: "az-2",
+			Status: "SHUTOFF"},
 		{Name: "master-10"},
 	})
 	token := c.login()
@@ -361,12 +375,16 @@ func TestWhatIsNotThere(t *testing.T) {
 	c := startDefault(t)
 	token := c.login()
 	for path, want := range map[string]map[string]any{
-		"/compute/v2.1/servers/x":     {"itemNotFound": map[string]any{"code": 404.0, "message": "Instance x could not be found."}},
-		"/compute/v2.1/flavors/x":     {"itemNotFound": map[string]any{"code": 404.0, "message": "Flavor x could not be found."}},
-		"/networking/v2.0/networks/x": {"NeutronError": map[string]any{"type": "NetworkNotFound", "message": "Network x could not be found.", "detail": ""}},
-		"/networking/v2.0/subnets/x":  {"NeutronError": map[string]any{"type": "SubnetNotFound", "message": "Subnet x could not be found.", "detail": ""}},
-		"/compute/v2.1/os-keypairs":   nil,
-		"/volume/v3":                  nil,
+		"/compute/v2.1/servers/x": {"itemNotFound": map[string]any{"code": 404.0,
+			"message": "Instance x could not be found."}},
+		"/compute/v2.1/flavors/x": {"itemNotFound": map[string]any{"code": 404.0,
+			"message": "Flavor x could not be found."}},
+		"/networking/v2.0/networks/x": {"NeutronError": map[string]any{"type": "NetworkNotFound",
+			"message": "Network x could not be found.", "detail": ""}},
+		"/networking/v2.0/subnets/x": {"NeutronError": map[string]any{"type": "SubnetNotFound",
+			"message": "Subnet x could not be found.", "detail": ""}},
+		"/compute/v2.1/os-keypairs": nil,
+		"/volume/v3":                nil,
 	} {
 		t.Run(path, func(t *testing.T) {
 			c := c.in(t)
@@ -380,7 +398,8 @@ func TestWhatIsNotThere(t *testing.T) {
 
 func TestPorts(t *testing.T) {
 	c := startDefault(t)
-	c.SetServers([]Instance{{Name: "a", Addresses: []string{"10.200.0.10", "10.200.0.11"}}, {Name: "b", Addresses: []string{"10.200.0.12"}}})
+	c.SetServers([]Instance{{Name: "a", Addresses: []string{"10.200.0.10", "10.200.0.11"}},
+		{Name: "b", Addresses: []string{"10.200.0.12"}}})
 	token := c.login()
 	ips := func(query string) []string {
 		t.Helper()
@@ -433,7 +452,8 @@ func TestSetServersKeepsNothingOfTheCallers(t *testing.T) {
 	c.SetServers([]Instance{{Name: "a", Addresses: ips}})
 	ips[0] = "changed"
 	require.Equal(t, []Instance{{
-		Name: "a", ID: InstanceID("a"), Addresses: []string{"10.200.0.10"}, Flavor: "m1.large", Zone: "nova", Status: "ACTIVE",
+		Name: "a", ID: InstanceID("a"), Addresses: []string{"10.200.0.10"}, Flavor: "m1.large", Zone: "nova",
+		Status: "ACTIVE",
 	}}, c.servers(func(Instance) bool { return true }))
 	c.SetServers(nil)
 	require.Empty(t, c.servers(func(Instance) bool { return true }))
@@ -498,11 +518,15 @@ func TestStartRejectsUnusableOptions(t *testing.T) {
 		options Options
 		err     string
 	}{
-		"no port":              {Options{Listen: "127.0.0.1"}, `openstack stand-in: listen address "127.0.0.1": address 127.0.0.1: missing port in address`},
-		"every address":        {Options{Listen: "0.0.0.0:0"}, `openstack stand-in: listen address "0.0.0.0:0": must be an IP that clients can reach`},
-		"a name":               {Options{Listen: "localhost:0"}, `openstack stand-in: listen address "localhost:0": must be an IP that clients can reach`},
-		"a port that is taken": {Options{Listen: taken}, "openstack stand-in: listen on " + taken + ": listen tcp " + taken + ": bind: address already in use"},
-		"a folder that is a file": {Options{Listen: "127.0.0.1:0", Dir: file},
+		"no port": {Options{Listen: "127.0.0.1"},
+			`openstack stand-in: listen address "127.0.0.1": address 127.0.0.1: missing port in address`},
+		"every address": {Options{Listen: "0.0.0.0:0"},
+			`openstack stand-in: listen address "0.0.0.0:0": must be an IP that clients can reach`},
+		"a name": {Options{Listen: "localhost:0"},
+			`openstack stand-in: listen address "localhost:0": must be an IP that clients can reach`},
+		"a port that is taken": {Options{Listen: taken}, "openstack stand-in: listen on " + taken + ": listen tcp " +
+			taken + ": bind: address already in use"},
+		"a directory that is a file": {Options{Listen: "127.0.0.1:0", Dir: file},
 			"openstack stand-in: mkdir " + file + ": not a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {

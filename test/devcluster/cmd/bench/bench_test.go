@@ -14,8 +14,10 @@ import (
 
 // auditLine returns an audit log entry of the operator, or of the given user.
 func auditLine(user, stage, verb, object, second, code string) string {
-	return `{"kind":"Event","stage":"` + stage + `","requestURI":"/livez?verbose","verb":"` + verb + `","user":{"username":"` + user + `"},` + object +
-		`"responseStatus":{"code":` + code + `},"requestReceivedTimestamp":"2026-03-01T12:00:` + second + `Z","stageTimestamp":"2026-03-01T12:00:` + second + `Z"}` + "\n"
+	return `{"kind":"Event","stage":"` + stage + `","requestURI":"/livez?verbose","verb":"` + verb +
+		`","user":{"username":"` + user + `"},` + object +
+		`"responseStatus":{"code":` + code + `},"requestReceivedTimestamp":"2026-03-01T12:00:` + second +
+		`Z","stageTimestamp":"2026-03-01T12:00:` + second + `Z"}` + "\n"
 }
 
 const (
@@ -43,7 +45,8 @@ func TestTheAuditLogTellsTheOperatorsRequests(t *testing.T) {
 	requests, err := readAudit(path, at(5), at(20))
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"2 × create configmaps", "1 × create events", "1 × get /livez", "1 × patch cloudcontrollermanagers/status", "1 × watch configmaps",
+		"2 × create configmaps", "1 × create events", "1 × get /livez", "1 × patch cloudcontrollermanagers/status",
+		"1 × watch configmaps",
 	}, countKinds(requests))
 
 	first, found := firstWrite(requests, func(request) bool { return true })

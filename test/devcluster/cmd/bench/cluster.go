@@ -32,7 +32,8 @@ const (
 	timeout = 20 * time.Minute
 )
 
-var operatorResource = schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "cloudcontrollermanagers"}
+var operatorResource = schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1",
+	Resource: "cloudcontrollermanagers"}
 
 // cluster is a development cluster with three nodes and the operator in it.
 type cluster struct {
@@ -44,7 +45,8 @@ type cluster struct {
 }
 
 func measureCluster(ctx context.Context, o options) (err error) {
-	started, err := devcluster.Start(ctx, devcluster.Options{Name: "bench", Platform: configv1.OpenStackPlatformType, Nodes: realNodes, Progress: o.progress})
+	started, err := devcluster.Start(ctx, devcluster.Options{Name: "bench", Platform: configv1.OpenStackPlatformType,
+		Nodes: realNodes, Progress: o.progress})
 	if err != nil {
 		return err
 	}
@@ -100,7 +102,7 @@ func (c *cluster) missing(ctx context.Context, revision int32) error {
 	if err != nil {
 		return err
 	}
-	if missing := append(state.Missing(liveview.Initialised), state.Waiting...); len(missing) > 0 {
+	if missing := append(state.Missing(liveview.Initialized), state.Waiting...); len(missing) > 0 {
 		return errors.New(strings.Join(missing, "; "))
 	}
 	if state.Latest < revision {
@@ -152,7 +154,8 @@ func (c *cluster) idle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.options.row(fmt.Sprintf("API requests in %s of nothing", c.options.idle), "%d: %s", len(requests), strings.Join(countKinds(requests), ", "))
+	c.options.row(fmt.Sprintf("API requests in %s of nothing", c.options.idle), "%d: %s", len(requests),
+		strings.Join(countKinds(requests), ", "))
 	c.options.row(fmt.Sprintf("CPU seconds in %s of nothing", c.options.idle), "%.1f", after.cpu-before.cpu)
 	c.options.row("operator's memory after that", "%s", after)
 	return nil
@@ -203,7 +206,8 @@ func (c *cluster) scale(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.options.row(fmt.Sprintf("operator's memory with %d Node objects and %d foreign ConfigMaps more", c.options.nodes, c.options.configMaps),
+	c.options.row(fmt.Sprintf("operator's memory with %d Node objects and %d foreign ConfigMaps more", c.options.nodes,
+		c.options.configMaps),
 		"%s; %+.1f %%", after, 100*(after.resident/before.resident-1))
 	return nil
 }

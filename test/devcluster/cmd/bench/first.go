@@ -54,13 +54,16 @@ func measureFirst(ctx context.Context, o options) (err error) {
 	}
 	slices.Sort(objects)
 	slices.Sort(candidates)
-	o.row("start to the first applied object of the operand, median (min–max) of 5", "%.2f s (%.2f–%.2f)", objects[2], objects[0], objects[4])
-	o.row("start to the first complete candidate, median (min–max) of 5", "%.2f s (%.2f–%.2f)", candidates[2], candidates[0], candidates[4])
+	o.row("start to the first applied object of the operand, median (min–max) of 5", "%.2f s (%.2f–%.2f)", objects[2],
+		objects[0], objects[4])
+	o.row("start to the first complete candidate, median (min–max) of 5", "%.2f s (%.2f–%.2f)", candidates[2],
+		candidates[0], candidates[4])
 	return nil
 }
 
 func firstOf(ctx context.Context, o options, binary string) (object, complete time.Duration, err error) {
-	started, err := devcluster.Start(ctx, devcluster.Options{Name: "bench-first", Platform: configv1.OpenStackPlatformType, Progress: o.progress})
+	started, err := devcluster.Start(ctx, devcluster.Options{Name: "bench-first",
+		Platform: configv1.OpenStackPlatformType, Progress: o.progress})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -86,7 +89,9 @@ func firstOf(ctx context.Context, o options, binary string) (object, complete ti
 		}
 		first, _ = firstWrite(requests, func(request) bool { return true })
 		var found bool
-		last, found = firstWrite(requests, func(r request) bool { return r.Object.Resource == "configmaps" && r.Object.Name == candidate })
+		last, found = firstWrite(requests, func(r request) bool {
+			return r.Object.Resource == "configmaps" && r.Object.Name == candidate
+		})
 		return found, nil
 	})
 	if err != nil {
@@ -102,7 +107,8 @@ func (s *starter) start() (stop func() error, err error) {
 		return nil, err
 	}
 	config := filepath.Join(s.Dir(), "operator.yaml")
-	content := fmt.Sprintf("apiVersion: operator.openshift.io/v1alpha1\nkind: GenericOperatorConfig\nservingInfo:\n  bindAddress: %s\n", listener.Addr())
+	content := fmt.Sprintf("apiVersion: operator.openshift.io/v1alpha1\nkind: GenericOperatorConfig\nservingInfo:\n  "+
+		"bindAddress: %s\n", listener.Addr())
 	if err := errors.Join(listener.Close(), os.WriteFile(config, []byte(content), 0o600)); err != nil {
 		return nil, err
 	}
@@ -111,7 +117,8 @@ func (s *starter) start() (stop func() error, err error) {
 		return nil, err
 	}
 	defer log.Close()
-	command := exec.Command(s.binary, "operator", "--config="+config, "--kubeconfig="+s.kubeconfig, "--namespace="+operatorNamespace)
+	command := exec.Command(s.binary, "operator", "--config="+config, "--kubeconfig="+s.kubeconfig,
+		"--namespace="+operatorNamespace)
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Env = append(os.Environ(),
@@ -139,14 +146,16 @@ func (s *starter) start() (stop func() error, err error) {
 // writeKubeconfig writes a kubeconfig for the operator's ServiceAccount.
 func (s *starter) writeKubeconfig(ctx context.Context) error {
 	ask := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(3600))}}
-	token, err := s.kube.CoreV1().ServiceAccounts(operatorNamespace).CreateToken(ctx, operatorAccount, ask, metav1.CreateOptions{})
+	token, err := s.kube.CoreV1().ServiceAccounts(operatorNamespace).CreateToken(ctx, operatorAccount, ask,
+		metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("token of the operator: %w", err)
 	}
 	return clientcmd.WriteToFile(api.Config{
-		Clusters:       map[string]*api.Cluster{"bench": {Server: s.URL(), CertificateAuthority: s.ServerCAFile()}},
-		AuthInfos:      map[string]*api.AuthInfo{"operator": {Token: token.Status.Token}},
-		Contexts:       map[string]*api.Context{"bench": {Cluster: "bench", AuthInfo: "operator", Namespace: operatorNamespace}},
+		Clusters:  map[string]*api.Cluster{"bench": {Server: s.URL(), CertificateAuthority: s.ServerCAFile()}},
+		AuthInfos: map[string]*api.AuthInfo{"operator": {Token: token.Status.Token}},
+		Contexts: map[string]*api.Context{"bench": {Cluster: "bench", AuthInfo: "operator",
+			Namespace: operatorNamespace}},
 		CurrentContext: "bench",
 	}, s.kubeconfig)
 }

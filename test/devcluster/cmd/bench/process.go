@@ -79,7 +79,8 @@ func findOperator() (int, error) {
 	found := 0
 	for _, path := range commands {
 		command, err := os.ReadFile(path)
-		if err != nil || !strings.HasPrefix(string(command), "/usr/bin/cluster-cloud-controller-manager-operator\x00operator\x00") {
+		if err != nil || !strings.HasPrefix(string(command),
+			"/usr/bin/cluster-cloud-controller-manager-operator\x00operator\x00") {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))

@@ -13,7 +13,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once; the servers die with it
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process immediately, and with it the servers
 	err := newCommand().ExecuteContext(ctx)
 	stop()
 	if err != nil {

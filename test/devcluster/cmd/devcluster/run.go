@@ -37,7 +37,8 @@ func newRunCommand() *cobra.Command {
 	}
 	clusterFlags(command.Flags(), &options)
 	command.Flags().IntVar(&options.Nodes, "nodes", 3, "number of control-plane nodes, at least 1")
-	command.Flags().BoolVar(&exitWhenReady, "exit-when-ready", false, "stop the cluster once the operator's main job is done")
+	command.Flags().BoolVar(&exitWhenReady, "exit-when-ready", false,
+		"stop the cluster once the operator's main job is done")
 	return command
 }
 
@@ -82,7 +83,7 @@ func goal(cluster *devcluster.Cluster) liveview.Goal {
 	case cluster.Cloud() == nil:
 		return liveview.Running
 	}
-	return liveview.Initialised
+	return liveview.Initialized
 }
 
 // newScreen returns a screen that redraws the view only on a terminal.
@@ -106,7 +107,9 @@ type stateReader interface {
 }
 
 // showUntilReady shows the state until nothing is missing. After limit it returns an error with the missing parts.
-func showUntilReady(ctx context.Context, limit time.Duration, reader stateReader, screen *liveview.Screen, goal liveview.Goal) error {
+func showUntilReady(
+	ctx context.Context, limit time.Duration, reader stateReader, screen *liveview.Screen, goal liveview.Goal,
+) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var last liveview.State
@@ -151,8 +154,8 @@ func show(ctx context.Context, reader stateReader, screen *liveview.Screen, done
 // reached describes a cluster that has reached its goal.
 var reached = map[liveview.Goal]string{
 	liveview.Unmanaged:    "ready",
-	liveview.Initialised:  "ready",
-	liveview.Running:      "ready, but without a cloud, so nodes stay uninitialised,",
+	liveview.Initialized:  "ready",
+	liveview.Running:      "ready, but without a cloud, so nodes stay uninitialized,",
 	liveview.ImageMissing: "as far as it goes without the platform's image, which cannot be built from public modules,",
 }
 

@@ -31,10 +31,11 @@ func noAnswer() (liveview.State, error) {
 func state(available configv1.ConditionStatus, revision int32) func() (liveview.State, error) {
 	return func() (liveview.State, error) {
 		return liveview.State{
-			Latest:     1,
-			Nodes:      []liveview.Node{{Name: "master-0", Ready: true, Current: revision}},
-			Conditions: []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorAvailable, Status: available}},
-			Waiting:    []string{"ns/installer: container installer: ErrImagePull"},
+			Latest: 1,
+			Nodes:  []liveview.Node{{Name: "master-0", Ready: true, Current: revision}},
+			Conditions: []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorAvailable,
+				Status: available}},
+			Waiting: []string{"ns/installer: container installer: ErrImagePull"},
 		}, nil
 	}
 }
@@ -42,14 +43,15 @@ func state(available configv1.ConditionStatus, revision int32) func() (liveview.
 func TestTheViewOutlivesAnAPIThatDoesNotAnswerAndEndsWhenNothingIsMissing(t *testing.T) {
 	var out bytes.Buffer
 	reader := &sequence{noAnswer, state(configv1.ConditionTrue, 1)}
-	require.NoError(t, showUntilReady(t.Context(), time.Minute, reader, liveview.NewScreen(&out, nil), liveview.Initialised))
+	require.NoError(t, showUntilReady(t.Context(), time.Minute, reader, liveview.NewScreen(&out, nil),
+		liveview.Initialized))
 	require.Equal(t, "nodes: connection refused\nrevision 1, master-0 at 1, Available=True\n", out.String())
 }
 
 func TestAClusterThatIsNotReadyInTimeTellsWhatIsMissing(t *testing.T) {
 	var out bytes.Buffer
 	reader := &sequence{state(configv1.ConditionFalse, 0)}
-	err := showUntilReady(t.Context(), 10*time.Millisecond, reader, liveview.NewScreen(&out, nil), liveview.Initialised)
+	err := showUntilReady(t.Context(), 10*time.Millisecond, reader, liveview.NewScreen(&out, nil), liveview.Initialized)
 	require.EqualError(t, err, `not ready after 10ms:
   ClusterOperator cloud-controller-manager is not Available:`+" "+`
   node master-0 is at revision 0, not 1

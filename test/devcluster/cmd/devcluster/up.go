@@ -13,8 +13,9 @@ import (
 
 // clusterFlags are the flags of all commands that start a cluster.
 func clusterFlags(flags *pflag.FlagSet, options *devcluster.Options) {
-	flags.StringVar(&options.Name, "name", "default", "name of the run; its folder is _output/run/<name>")
-	flags.StringVar((*string)(&options.Platform), "platform", string(configv1.OpenStackPlatformType), "platform of the cluster: a type such as AWS or None, or AzureStack or DigitalOcean")
+	flags.StringVar(&options.Name, "name", "default", "name of the run; its directory is _output/run/<name>")
+	flags.StringVar((*string)(&options.Platform), "platform", string(configv1.OpenStackPlatformType),
+		"platform of the cluster: a type such as AWS or None, or AzureStack or DigitalOcean")
 }
 
 func newUpCommand() *cobra.Command {

@@ -18,7 +18,7 @@ import (
 
 func main() {
 	binary := flag.String("binary", "", "the operator's binary, stripped")
-	inputs := flag.String("inputs", "", "folder with the installer's files for render")
+	inputs := flag.String("inputs", "", "directory with the installer's files for render")
 	runs := flag.Int("runs", 20, "how often each command runs")
 	flag.Parse()
 	if err := bench(*binary, *inputs, *runs); err != nil {
@@ -48,9 +48,12 @@ func bench(binary, inputs string, runs int) error {
 			return fmt.Errorf("%s: %w", command.name, err)
 		}
 		of := fmt.Sprintf("median (min–max) of %d", runs)
-		row(command.name+", wall: "+of, spread(samples, "ms", func(s sample) float64 { return s.wall.Seconds() * 1000 }))
-		row(command.name+", CPU time: "+of, spread(samples, "ms", func(s sample) float64 { return s.cpu.Seconds() * 1000 }))
-		row(command.name+", peak memory: "+of, spread(samples, "MiB", func(s sample) float64 { return float64(s.peak) / (1 << 20) }))
+		row(command.name+", wall: "+of, spread(samples, "ms",
+			func(s sample) float64 { return s.wall.Seconds() * 1000 }))
+		row(command.name+", CPU time: "+of, spread(samples, "ms",
+			func(s sample) float64 { return s.cpu.Seconds() * 1000 }))
+		row(command.name+", peak memory: "+of, spread(samples, "MiB",
+			func(s sample) float64 { return float64(s.peak) / (1 << 20) }))
 	}
 	return nil
 }

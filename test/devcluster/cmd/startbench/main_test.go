@@ -29,10 +29,11 @@ func TestASpreadTellsMedianAndExtremes(t *testing.T) {
 	}
 }
 
-func TestARunIsMeasuredInItsFolder(t *testing.T) {
+func TestARunIsMeasuredInItsDirectory(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "script")
-	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\necho $1 >>runs\n[ \"$1\" = fine ] || { echo broken; exit 3; }\n"), 0o700))
+	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\necho $1 >>runs\n[ \"$1\" = fine ] || { echo broken; "+
+		"exit 3; }\n"), 0o700))
 	samples, err := measure(script, dir, 2, func(string) []string { return []string{"fine"} })
 	require.NoError(t, err)
 	require.Len(t, samples, 2)

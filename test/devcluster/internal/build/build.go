@@ -42,7 +42,7 @@ type Target struct {
 	Tags []string
 	// Variables are the string variables that the linker sets, as package.name=value.
 	Variables []string
-	// Path is where the program is in the product's image of the same name; empty for what is in no image.
+	// Path is the program's path in the product's image of the same name, empty if no image has it.
 	Path string
 	// Usual is the usual duration of a build with cold caches, for the progress line.
 	Usual string
@@ -120,7 +120,8 @@ func kubernetes(name, usual string) Target {
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
 		variables = append(variables, pkg+".gitVersion="+KubernetesVersion, pkg+".gitMajor=1", pkg+".gitMinor=36")
 	}
-	return Target{Name: name, Module: kubernetesModule, Package: "k8s.io/kubernetes/cmd/" + name, Variables: variables, Usual: usual}
+	return Target{Name: name, Module: kubernetesModule, Package: "k8s.io/kubernetes/cmd/" + name, Variables: variables,
+		Usual: usual}
 }
 
 // Builder builds targets of one repository.
@@ -154,7 +155,8 @@ func (b Builder) Pinned(ctx context.Context, targets ...Target) error {
 		return err
 	}
 	for i, target := range stale {
-		fmt.Fprintf(b.Progress, "building %s (%d/%d), usually %s with cold caches\n", target.Name, i+1, len(stale), target.Usual)
+		fmt.Fprintf(b.Progress, "building %s (%d/%d), usually %s with cold caches\n", target.Name, i+1, len(stale),
+			target.Usual)
 		if err := b.build(ctx, target); err != nil {
 			return err
 		}
@@ -183,7 +185,7 @@ func (b Builder) Local(ctx context.Context, target Target) error {
 
 func (b Builder) lock(ctx context.Context) (*runlock.Lock, error) {
 	if err := os.MkdirAll(b.BinDir, 0o755); err != nil {
-		return nil, fmt.Errorf("folder of binaries: %w", err)
+		return nil, fmt.Errorf("directory of binaries: %w", err)
 	}
 	return runlock.Wait(ctx, filepath.Join(b.BinDir, ".lock"), b.Progress)
 }
@@ -193,7 +195,8 @@ func (b Builder) build(ctx context.Context, target Target) error {
 	started := time.Now()
 	temporary := filepath.Join(b.BinDir, "."+target.Name+".new")
 	stop := b.reportTime(target.Name, started)
-	_, err := b.output(ctx, filepath.Join(b.Repository, target.Module), append([]string{"build", "-o", temporary}, buildArgs(target)...)...)
+	_, err := b.output(ctx, filepath.Join(b.Repository, target.Module),
+		append([]string{"build", "-o", temporary}, buildArgs(target)...)...)
 	stop()
 	if err != nil {
 		return fmt.Errorf("build %s: %w", target.Name, err)

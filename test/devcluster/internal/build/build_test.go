@@ -29,14 +29,16 @@ func repository(t *testing.T) (build.Builder, build.Target, *bytes.Buffer) {
 	}
 	progress := &bytes.Buffer{}
 	builder := build.Builder{Repository: dir, BinDir: filepath.Join(dir, "bin"), Progress: progress}
-	target := build.Target{Name: "hello", Module: "module", Package: ".", Variables: []string{"main.version=v7"}, Usual: "1 second"}
+	target := build.Target{Name: "hello", Module: "module", Package: ".", Variables: []string{"main.version=v7"},
+		Usual: "1 second"}
 	return builder, target, progress
 }
 
 func TestPinnedStampsTheVersionAndSkipsWhatIsUpToDate(t *testing.T) {
 	builder, target, progress := repository(t)
 	require.NoError(t, builder.Pinned(t.Context(), target))
-	require.True(t, strings.HasPrefix(progress.String(), "building hello (1/1), usually 1 second with cold caches\n"), progress.String())
+	require.True(t, strings.HasPrefix(progress.String(), "building hello (1/1), usually 1 second with cold caches\n"),
+		progress.String())
 	out, err := exec.Command(filepath.Join(builder.BinDir, "hello")).CombinedOutput()
 	require.NoError(t, err)
 	require.Equal(t, "v7\n", string(out))
@@ -73,9 +75,11 @@ func TestPinnedBuildsAgain(t *testing.T) {
 
 func TestAFailedBuildShowsTheCompilerAndLeavesNoStamp(t *testing.T) {
 	builder, target, _ := repository(t)
-	require.NoError(t, os.WriteFile(filepath.Join(builder.Repository, "module", "main.go"), []byte("package main\n\nfunc main() { nonsense }\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(builder.Repository, "module", "main.go"),
+		[]byte("package main\n\nfunc main() { nonsense }\n"), 0o644))
 	err := builder.Pinned(t.Context(), target)
-	require.ErrorContains(t, err, "build hello: go build in "+filepath.Join(builder.Repository, "module")+": exit status 1\n")
+	require.ErrorContains(t, err, "build hello: go build in "+filepath.Join(builder.Repository,
+		"module")+": exit status 1\n")
 	require.ErrorContains(t, err, "main.go:3:15: undefined: nonsense")
 	require.NoFileExists(t, filepath.Join(builder.BinDir, ".hello.stamp"))
 }

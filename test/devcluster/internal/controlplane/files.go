@@ -60,7 +60,7 @@ func writeFiles(options Options, url string) (files, error) {
 		auditLog:           filepath.Join(options.Dir, "logs", "audit.log"),
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return files{}, fmt.Errorf("control plane folder: %w", err)
+		return files{}, fmt.Errorf("control plane directory: %w", err)
 	}
 	if err := f.writeAuthorities(server, header); err != nil {
 		return files{}, err
@@ -104,7 +104,8 @@ func (f *files) writeServing(server *pki.Authority, options Options) error {
 func (f *files) writeKubeconfigs(url string) error {
 	var errs [3]error
 	f.adminKubeconfig, errs[0] = f.writeKubeconfig("admin", url, "system:admin", "system:masters")
-	f.controllerKubeconfig, errs[1] = f.writeKubeconfig("kube-controller-manager", url, "system:kube-controller-manager")
+	f.controllerKubeconfig, errs[1] = f.writeKubeconfig("kube-controller-manager", url,
+		"system:kube-controller-manager")
 	f.schedulerKubecfg, errs[2] = f.writeKubeconfig("kube-scheduler", url, "system:kube-scheduler")
 	return errors.Join(errs[:]...)
 }

@@ -41,7 +41,7 @@ func TestTheServiceProxyPassesBothWaysAndEndsWithItsOwner(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 }
 
-func TestTheServiceProxyClosesConnectionsThatNobodyServes(t *testing.T) {
+func TestTheServiceProxyClosesConnectionsWithoutAServer(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	target := server.Addr().String()

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Screen writes progress lines and, below them, a block that is drawn anew when it changes. Where the output is not a
+// Screen writes progress lines and, below them, a block that is redrawn when it changes. If the output is not a
 // terminal the block is not drawn; a summary line is written whenever it changes.
 type Screen struct {
 	out io.Writer

@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/liveview"
 )
 
-func TestOnATerminalTheBlockIsDrawnAnewBelowTheProgressLines(t *testing.T) {
+func TestOnATerminalTheBlockIsRedrawnBelowTheProgressLines(t *testing.T) {
 	var out bytes.Buffer
 	screen := liveview.NewScreen(&out, func() (int, int) { return 80, 24 })
 	require.NoError(t, screen.Show([]string{"one", "two"}, "summary"))

@@ -30,8 +30,10 @@ const (
 )
 
 var (
-	operatorResource = schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "cloudcontrollermanagers"}
-	statusResource   = schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "clusteroperators"}
+	operatorResource = schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1",
+		Resource: "cloudcontrollermanagers"}
+	statusResource = schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1",
+		Resource: "clusteroperators"}
 )
 
 // Node is the view of a node.
@@ -168,11 +170,13 @@ func whyWaiting(pod *corev1.Pod) string {
 			return strings.TrimSpace(fmt.Sprintf("container %s: %s %s", status.Name, state.Reason, state.Message))
 		}
 		if state := status.State.Terminated; state != nil && state.ExitCode != 0 {
-			return strings.TrimSpace(fmt.Sprintf("container %s: exit code %d %s", status.Name, state.ExitCode, state.Message))
+			return strings.TrimSpace(fmt.Sprintf("container %s: exit code %d %s", status.Name, state.ExitCode,
+				state.Message))
 		}
 	}
 	for _, condition := range pod.Status.Conditions {
-		if condition.Status == corev1.ConditionTrue || (condition.Type != corev1.PodScheduled && condition.Type != corev1.PodReady) {
+		if condition.Status == corev1.ConditionTrue || (condition.Type != corev1.PodScheduled &&
+			condition.Type != corev1.PodReady) {
 			continue
 		}
 		return strings.TrimSpace(fmt.Sprintf("not %s: %s %s", condition.Type, condition.Reason, condition.Message))
@@ -191,8 +195,8 @@ const (
 	Unmanaged Goal = iota
 	// Running is the goal without a cloud: every node runs the latest revision but stays uninitialized.
 	Running
-	// Initialised is the goal with a cloud: every node is also initialized.
-	Initialised
+	// Initialized is the goal with a cloud: every node is also initialized.
+	Initialized
 	// ImageMissing is the goal without an image: a static pod waits for it, and the ClusterOperator reports that.
 	ImageMissing
 )
@@ -214,10 +218,12 @@ func (s State) Missing(goal Goal) []string {
 	}
 	for _, node := range s.Nodes {
 		if node.Current != s.Latest {
-			missing = append(missing, fmt.Sprintf("node %s is at revision %d, not %d", node.Name, node.Current, s.Latest))
+			missing = append(missing, fmt.Sprintf("node %s is at revision %d, not %d", node.Name, node.Current,
+				s.Latest))
 		}
-		if node.Uninitialized && goal == Initialised {
-			missing = append(missing, fmt.Sprintf("node %s carries the taint %s", node.Name, nodekeeper.UninitializedTaint))
+		if node.Uninitialized && goal == Initialized {
+			missing = append(missing, fmt.Sprintf("node %s carries the taint %s", node.Name,
+				nodekeeper.UninitializedTaint))
 		}
 	}
 	return missing
@@ -233,8 +239,10 @@ func (s State) missingToReportAnImage() []string {
 	}) {
 		missing = append(missing, "no static pod waits for its image")
 	}
-	if condition := s.condition(configv1.OperatorAvailable); condition.Status != configv1.ConditionFalse || !imagePull.MatchString(condition.Message) {
-		missing = append(missing, "ClusterOperator "+clusterOperator+" does not report the image: "+describeCondition(condition))
+	if condition := s.condition(configv1.OperatorAvailable); condition.Status != configv1.ConditionFalse ||
+		!imagePull.MatchString(condition.Message) {
+		missing = append(missing,
+			"ClusterOperator "+clusterOperator+" does not report the image: "+describeCondition(condition))
 	}
 	return missing
 }
@@ -258,14 +266,15 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 func (s State) Lines() []string {
 	lines := []string{
 		fmt.Sprintf("revision %s, operator %s", orNone(s.Latest), orDash(s.Version)),
-		fmt.Sprintf("%-22s %-9s %-9s %-14s %s", "NODE", "READY", "REVISION", "INITIALISED", "PROVIDER ID"),
+		fmt.Sprintf("%-22s %-9s %-9s %-14s %s", "NODE", "READY", "REVISION", "INITIALIZED", "PROVIDER ID"),
 	}
 	for _, node := range s.Nodes {
 		lines = append(lines, fmt.Sprintf("%-22s %-9s %-9s %-14s %s", node.Name,
 			yesNo(node.Ready), node.revision(), yesNo(!node.Uninitialized), orDash(node.ProviderID)))
 	}
 	for _, condition := range s.Conditions {
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%-22s %-9s %s", condition.Type, condition.Status, describeCondition(condition))))
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%-22s %-9s %s", condition.Type, condition.Status,
+			describeCondition(condition))))
 	}
 	for _, pod := range s.Waiting {
 		lines = append(lines, "waiting: "+oneLine(pod))
@@ -282,7 +291,7 @@ func (s State) Summary() string {
 			part += " not ready"
 		}
 		if node.Uninitialized {
-			part += " uninitialised"
+			part += " uninitialized"
 		}
 		parts = append(parts, part)
 	}

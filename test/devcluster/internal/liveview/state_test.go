@@ -16,7 +16,8 @@ import (
 )
 
 func reader(objects []runtime.Object, others ...runtime.Object) *Reader {
-	kinds := map[schema.GroupVersionResource]string{operatorResource: "CloudControllerManagerList", statusResource: "ClusterOperatorList"}
+	kinds := map[schema.GroupVersionResource]string{operatorResource: "CloudControllerManagerList",
+		statusResource: "ClusterOperatorList"}
 	return &Reader{
 		client:  fake.NewClientset(objects...),
 		dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, others...),
@@ -41,7 +42,9 @@ func TestReadFindsRevisionsTaintsConditionsAndWaitingPods(t *testing.T) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-controller-manager", Name: "installer-3-b"},
 		Status: corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
-			Name: "installer", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such image"}},
+			Name: "installer",
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull",
+				Message: "no such image"}},
 		}}},
 	}
 	done := &corev1.Pod{
@@ -50,7 +53,8 @@ func TestReadFindsRevisionsTaintsConditionsAndWaitingPods(t *testing.T) {
 	}
 	r := reader(
 		[]runtime.Object{
-			node("b", corev1.ConditionFalse, corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Effect: "NoSchedule"}),
+			node("b", corev1.ConditionFalse, corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized",
+				Effect: "NoSchedule"}),
 			node("a", corev1.ConditionTrue), pod, done,
 		},
 		object("operator.openshift.io/v1", "CloudControllerManager", "cluster", map[string]any{
@@ -63,7 +67,8 @@ func TestReadFindsRevisionsTaintsConditionsAndWaitingPods(t *testing.T) {
 		object("config.openshift.io/v1", "ClusterOperator", "cloud-controller-manager", map[string]any{
 			"versions": []any{map[string]any{"name": "operator", "version": "4.99.0-dev"}},
 			"conditions": []any{
-				map[string]any{"type": "Progressing", "status": "True", "reason": "NodeInstaller", "message": "1 node is\nat revision 2"},
+				map[string]any{"type": "Progressing", "status": "True", "reason": "NodeInstaller",
+					"message": "1 node is\nat revision 2"},
 				map[string]any{"type": "Available", "status": "True", "reason": "AsExpected"},
 			},
 		}),
@@ -72,18 +77,19 @@ func TestReadFindsRevisionsTaintsConditionsAndWaitingPods(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, strings.TrimPrefix(`
 revision 3, operator 4.99.0-dev
-NODE                   READY     REVISION  INITIALISED    PROVIDER ID
+NODE                   READY     REVISION  INITIALIZED    PROVIDER ID
 a                      yes       3         yes            openstack:///a
 b                      no        2>3       no             openstack:///b
 Available              True      AsExpected
 Progressing            True      NodeInstaller 1 node is at revision 2
 waiting: openshift-cloud-controller-manager/installer-3-b: container installer: ErrImagePull no such image`, "\n"),
 		strings.Join(state.Lines(), "\n"))
-	require.Equal(t, "revision 3, a at 3, b at 2>3 not ready uninitialised, Available=True, Progressing=True (NodeInstaller)", state.Summary())
+	require.Equal(t, "revision 3, a at 3, b at 2>3 not ready uninitialized, Available=True, Progressing=True "+
+		"(NodeInstaller)", state.Summary())
 	require.Equal(t, []string{
 		"node b is at revision 2, not 3",
 		"node b carries the taint node.cloudprovider.kubernetes.io/uninitialized",
-	}, state.Missing(Initialised))
+	}, state.Missing(Initialized))
 	require.Empty(t, state.Missing(Unmanaged))
 }
 
@@ -93,36 +99,44 @@ func TestAnEmptyClusterLacksEverything(t *testing.T) {
 	require.Equal(t, []string{
 		"ClusterOperator cloud-controller-manager is not Available: not reported yet",
 		"there is no revision",
-	}, state.Missing(Initialised))
+	}, state.Missing(Initialized))
 }
 
 func TestAnUnavailableOperatorIsNamedWithItsReason(t *testing.T) {
 	state := State{Conditions: []configv1.ClusterOperatorStatusCondition{{
-		Type: configv1.OperatorAvailable, Status: configv1.ConditionFalse, Reason: "NoPods", Message: "0 of 3\npods are ready",
+		Type: configv1.OperatorAvailable, Status: configv1.ConditionFalse, Reason: "NoPods",
+		Message: "0 of 3\npods are ready",
 	}}}
-	require.Equal(t, []string{"ClusterOperator cloud-controller-manager is not Available: NoPods 0 of 3 pods are ready"}, state.Missing(Unmanaged))
+	require.Equal(t,
+		[]string{"ClusterOperator cloud-controller-manager is not Available: NoPods 0 of 3 pods are ready"},
+		state.Missing(Unmanaged))
 }
 
-func TestWithoutACloudNodesStayUninitialised(t *testing.T) {
+func TestWithoutACloudNodesStayUninitialized(t *testing.T) {
 	state := State{
-		Latest:     2,
-		Nodes:      []Node{{Name: "a", Current: 2, Uninitialized: true}},
-		Conditions: []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue}},
+		Latest: 2,
+		Nodes:  []Node{{Name: "a", Current: 2, Uninitialized: true}},
+		Conditions: []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorAvailable,
+			Status: configv1.ConditionTrue}},
 	}
 	require.Empty(t, state.Missing(Running))
-	require.Equal(t, []string{"node a carries the taint node.cloudprovider.kubernetes.io/uninitialized"}, state.Missing(Initialised))
+	require.Equal(t, []string{"node a carries the taint node.cloudprovider.kubernetes.io/uninitialized"},
+		state.Missing(Initialized))
 }
 
 func TestAMissingImageIsReportedByTheClusterOperator(t *testing.T) {
-	state := State{Waiting: []string{"openshift-cloud-controller-manager/installer-2-a: container installer: ErrImagePull"}}
+	state := State{Waiting: []string{"openshift-cloud-controller-manager/installer-2-a: container installer: " +
+		"ErrImagePull"}}
 	require.Equal(t, []string{
 		"no static pod waits for its image",
 		"ClusterOperator cloud-controller-manager does not report the image: not reported yet",
 	}, state.Missing(ImageMissing))
-	state.Waiting = append(state.Waiting, "openshift-cloud-controller-manager/cloud-controller-manager-a: container cloud-controller-manager: ImagePullBackOff")
+	state.Waiting = append(state.Waiting, "openshift-cloud-controller-manager/cloud-controller-manager-a: container "+
+		"cloud-controller-manager: ImagePullBackOff")
 	state.Conditions = []configv1.ClusterOperatorStatusCondition{{
 		Type: configv1.OperatorAvailable, Status: configv1.ConditionFalse,
-		Message: "None of the 1 pods is Ready: container cloud-controller-manager of pod/cloud-controller-manager-a with image i is in ImagePullBackOff",
+		Message: "None of the 1 pods is Ready: container cloud-controller-manager of pod/cloud-controller-manager-a " +
+			"with image i is in ImagePullBackOff",
 	}}
 	require.Empty(t, state.Missing(ImageMissing))
 }
@@ -136,18 +150,25 @@ func TestWhyWaiting(t *testing.T) {
 		want   string
 	}{
 		"a completed pod does not wait": {
-			status: corev1.PodStatus{Phase: corev1.PodSucceeded, Conditions: []corev1.PodCondition{condition(corev1.PodReady, corev1.ConditionFalse, "PodCompleted", "")}},
+			status: corev1.PodStatus{Phase: corev1.PodSucceeded,
+				Conditions: []corev1.PodCondition{condition(corev1.PodReady, corev1.ConditionFalse, "PodCompleted",
+					"")}},
 		},
 		"a ready pod does not wait": {
-			status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{condition(corev1.PodReady, corev1.ConditionTrue, "", "")}},
+			status: corev1.PodStatus{Phase: corev1.PodRunning,
+				Conditions: []corev1.PodCondition{condition(corev1.PodReady, corev1.ConditionTrue, "", "")}},
 		},
 		"an unschedulable pod tells the scheduler's reason": {
-			status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", "0/3 nodes are available")}},
-			want:   "not PodScheduled: Unschedulable 0/3 nodes are available",
+			status: corev1.PodStatus{Phase: corev1.PodPending,
+				Conditions: []corev1.PodCondition{condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable",
+					"0/3 nodes are available")}},
+			want: "not PodScheduled: Unschedulable 0/3 nodes are available",
 		},
 		"a failed container tells its exit code": {
 			status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{
-				Name: "installer", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Message: "no kubeconfig"}},
+				Name: "installer",
+				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2,
+					Message: "no kubeconfig"}},
 			}}},
 			want: "container installer: exit code 2 no kubeconfig",
 		},

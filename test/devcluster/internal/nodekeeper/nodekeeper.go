@@ -115,7 +115,7 @@ func (k *Keeper) keep(ctx context.Context, node *corev1.Node) error {
 		return fmt.Errorf("pod network: %w", err)
 	}
 	k.networks[node.Name] = nil
-	fmt.Fprintf(k.progress, "node %s is initialised and gets its pod network\n", node.Name)
+	fmt.Fprintf(k.progress, "node %s is initialized and gets its pod network\n", node.Name)
 	return nil
 }
 
@@ -126,14 +126,15 @@ func (k *Keeper) markPrepared(name string) {
 }
 
 func isUninitialized(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == UninitializedTaint })
+	return slices.ContainsFunc(node.Spec.Taints,
+		func(taint corev1.Taint) bool { return taint.Key == UninitializedTaint })
 }
 
 func isMaster(taint corev1.Taint) bool { return taint.Key == masterRole }
 
 func needsRole(node *corev1.Node) bool {
-	_, labelled := node.Labels[masterRole]
-	return !labelled || !slices.ContainsFunc(node.Spec.Taints, isMaster)
+	_, labeled := node.Labels[masterRole]
+	return !labeled || !slices.ContainsFunc(node.Spec.Taints, isMaster)
 }
 
 // makeControlPlane sets the role's labels and the taint, which a kubelet may not set on its own Node.
@@ -148,7 +149,8 @@ func (k *Keeper) makeControlPlane(ctx context.Context, name string) error {
 		}
 		node.Labels[masterRole], node.Labels[controlPlaneRole] = "", ""
 		if !slices.ContainsFunc(node.Spec.Taints, isMaster) {
-			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: masterRole, Effect: corev1.TaintEffectNoSchedule})
+			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: masterRole,
+				Effect: corev1.TaintEffectNoSchedule})
 		}
 		_, err = k.client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
 		return err

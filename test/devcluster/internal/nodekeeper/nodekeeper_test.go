@@ -26,7 +26,7 @@ func uninitialized(name string) *corev1.Node {
 	}
 }
 
-func TestANodeGetsItsRoleAtOnceAndItsNetworkOnceInitialised(t *testing.T) {
+func TestANodeGetsItsRoleAtOnceAndItsNetworkOnceInitialized(t *testing.T) {
 	client := fake.NewClientset(uninitialized("master-0"), uninitialized("stranger"))
 	var calls atomic.Int32
 	enable := func() error {
@@ -42,17 +42,19 @@ func TestANodeGetsItsRoleAtOnceAndItsNetworkOnceInitialised(t *testing.T) {
 	require.Eventually(t, func() bool { return keeper.Prepared() == 1 }, limit, 10*time.Millisecond)
 	node, err := nodes.Get(t.Context(), "master-0", metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"node-role.kubernetes.io/master": "", "node-role.kubernetes.io/control-plane": ""}, node.Labels)
+	require.Equal(t, map[string]string{"node-role.kubernetes.io/master": "",
+		"node-role.kubernetes.io/control-plane": ""}, node.Labels)
 	require.Equal(t, []corev1.Taint{
 		{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule},
 		{Key: "node-role.kubernetes.io/master", Effect: corev1.TaintEffectNoSchedule},
 	}, node.Spec.Taints)
-	require.Zero(t, calls.Load(), "the network came before the node was initialised")
+	require.Zero(t, calls.Load(), "the network came before the node was initialized")
 
 	node.Spec.Taints = node.Spec.Taints[1:]
 	_, err = nodes.Update(t.Context(), node, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return calls.Load() == 2 }, limit, 10*time.Millisecond, "a failure is tried again")
+	require.Eventually(t, func() bool { return calls.Load() == 2 }, limit, 10*time.Millisecond,
+		"a failure is tried again")
 
 	require.NoError(t, nodes.Delete(t.Context(), "master-0", metav1.DeleteOptions{}))
 	_, err = nodes.Create(t.Context(), uninitialized("master-0"), metav1.CreateOptions{})

@@ -25,7 +25,8 @@ import (
 // serveLimit is how long a CustomResourceDefinition may take to be served.
 const serveLimit = 30 * time.Second
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // Client writes objects whose kinds it learns from the cluster.
 type Client struct {
@@ -45,7 +46,8 @@ func NewClient(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("discovery client: %w", err)
 	}
-	return &Client{dynamic: dynamicClient, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoveryClient))}, nil
+	return &Client{dynamic: dynamicClient,
+		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoveryClient))}, nil
 }
 
 // Resource returns the interface to the object's resource, in its namespace if it has one. A kind that the cluster does
@@ -123,7 +125,8 @@ func (c *Client) Merge(ctx context.Context, kind schema.GroupVersionKind, name s
 	if err != nil {
 		return fmt.Errorf("patch of %s %s: %w", kind.Kind, name, err)
 	}
-	_, err = resource.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict})
+	_, err = resource.Patch(ctx, name, types.MergePatchType, patch,
+		metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {
 		return fmt.Errorf("patch %s %s: %w", kind.Kind, name, err)
 	}

@@ -57,6 +57,7 @@ func awaitDefinition(ctx context.Context, client *objects.Client, object *unstru
 }
 
 func update(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {
-	_, err := resource.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: "cluster-version-operator", Force: true})
+	_, err := resource.Apply(ctx, object.GetName(), object,
+		metav1.ApplyOptions{FieldManager: "cluster-version-operator", Force: true})
 	return err
 }

@@ -103,7 +103,8 @@ func newReplacer(path string, release Release) (*strings.Replacer, error) {
 	slices.SortStableFunc(tags, func(a, b imagev1.TagReference) int { return tagLength(b) - tagLength(a) })
 	for _, tag := range tags {
 		if tag.From == nil || tag.From.Kind != "DockerImage" || tag.From.Name == "" {
-			return nil, fmt.Errorf("payload: %s: tag %s: from must be a DockerImage with a name", imageReferences, tag.Name)
+			return nil, fmt.Errorf("payload: %s: tag %s: from must be a DockerImage with a name", imageReferences,
+				tag.Name)
 		}
 		pairs = append(pairs, tag.From.Name, release.Image(tag.Name))
 	}

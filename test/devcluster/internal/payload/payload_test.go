@@ -21,7 +21,8 @@ const profile = `    include.release.openshift.io/self-managed-high-availability
 `
 
 func configMap(name, annotations, data string) string {
-	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n  namespace: ns\n  annotations:\n" + annotations + "data:\n  key: " + data + "\n"
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n  namespace: ns\n  annotations:\n" +
+		annotations + "data:\n  key: " + data + "\n"
 }
 
 func folder(t *testing.T, files map[string]string) string {
@@ -43,10 +44,11 @@ func names(manifests []payload.Manifest) []string {
 
 func TestReadKeepsTheOrderOfFilesAndOfTheirDocuments(t *testing.T) {
 	manifests, err := payload.Read(folder(t, map[string]string{
-		"0000_26_x_10_last.yaml":  configMap("last", profile, "a"),
-		"0000_26_x_02_first.yaml": "---\n# a comment alone\n---\n" + configMap("z", profile, "a") + "---\n" + configMap("a", profile, "a"),
-		"0000_26_x_03_next.json":  `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n","annotations":{"include.release.openshift.io/self-managed-high-availability":"true"}}}`,
-		"README.md":               "not a manifest",
+		"0000_26_x_10_last.yaml": configMap("last", profile, "a"),
+		"0000_26_x_02_first.yaml": "---\n# a comment alone\n---\n" + configMap("z", profile, "a") + "---\n" +
+			configMap("a", profile, "a"),
+		"0000_26_x_03_next.json": `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n","annotations":{"include.release.openshift.io/self-managed-high-availability":"true"}}}`,
+		"README.md":              "not a manifest",
 	}), release)
 	require.NoError(t, err)
 	require.Equal(t, []string{
@@ -62,16 +64,21 @@ func TestReadLeavesOutWhatTheClusterDoesNotInclude(t *testing.T) {
 		annotations string
 		included    bool
 	}{
-		"a manifest of the profile is included":        {profile, true},
-		"a manifest of no profile is left out":         {"    a: b\n", false},
-		"a manifest of another profile is left out":    {"    include.release.openshift.io/single-node-developer: \"true\"\n", false},
-		"a manifest for tech preview only is left out": {profile + "    release.openshift.io/feature-set: TechPreviewNoUpgrade\n", false},
-		"a manifest for the default set is included":   {profile + "    release.openshift.io/feature-set: TechPreviewNoUpgrade,Default\n", true},
-		"a manifest that deletes is left out":          {profile + "    release.openshift.io/delete: \"true\"\n", false},
+		"a manifest of the profile is included": {profile, true},
+		"a manifest of no profile is left out":  {"    a: b\n", false},
+		"a manifest of another profile is left out": {"    include.release.openshift.io/single-node-developer: " +
+			"\"true\"\n", false},
+		"a manifest for tech preview only is left out": {profile +
+			"    release.openshift.io/feature-set: TechPreviewNoUpgrade\n", false},
+		"a manifest for the default set is included": {profile +
+			"    release.openshift.io/feature-set: TechPreviewNoUpgrade,Default\n", true},
+		"a manifest that deletes is left out": {profile + "    release.openshift.io/delete: \"true\"\n",
+			false},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			manifests, err := payload.Read(folder(t, map[string]string{"a.yaml": configMap("a", test.annotations, "a")}), release)
+			manifests, err := payload.Read(folder(t, map[string]string{"a.yaml": configMap("a", test.annotations,
+				"a")}), release)
 			require.NoError(t, err)
 			require.Equal(t, test.included, len(manifests) == 1)
 		})
@@ -94,11 +101,14 @@ spec:
 
 func TestReadReplacesImagesAndVersion(t *testing.T) {
 	cases := map[string]struct{ value, want string }{
-		"an image":                     {"quay.io/openshift/origin-operator:latest", "localhost/openshift/operator:4.99.0-dev"},
-		"an image whose name goes on":  {"quay.io/openshift/origin-operator:latest-longer", "localhost/openshift/operator-longer:4.99.0-dev"},
+		"an image": {"quay.io/openshift/origin-operator:latest",
+			"localhost/openshift/operator:4.99.0-dev"},
+		"an image whose name goes on": {"quay.io/openshift/origin-operator:latest-longer",
+			"localhost/openshift/operator-longer:4.99.0-dev"},
 		"the version":                  {"0.0.1-snapshot", "4.99.0-dev"},
 		"the version inside of a text": {"v0.0.1-snapshot+x", "v4.99.0-dev+x"},
-		"an unlisted image is kept":    {"quay.io/openshift/origin-other:latest", "quay.io/openshift/origin-other:latest"},
+		"an unlisted image is kept": {"quay.io/openshift/origin-other:latest",
+			"quay.io/openshift/origin-other:latest"},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -125,17 +135,19 @@ func TestReadRejectsWhatAReleaseBuildRejects(t *testing.T) {
 		},
 		"a key given twice": {
 			map[string]string{"a.yaml": "kind: A\nkind: B\n"},
-			"payload: a.yaml: error converting YAML to JSON: yaml: unmarshal errors:\n  line 2: key \"kind\" already set in map",
+			"payload: a.yaml: error converting YAML to JSON: yaml: unmarshal errors:\n  line 2: key \"kind\" already " +
+				"set in map",
 		},
 		"an object without a name": {
 			map[string]string{"a.yaml": "apiVersion: v1\nkind: ConfigMap\n"},
 			"payload: a.yaml: an object lacks apiVersion, kind or metadata.name",
 		},
 		"a tag without an image": {
-			map[string]string{"image-references": "kind: ImageStream\napiVersion: image.openshift.io/v1\nspec:\n  tags:\n  - name: operator\n"},
+			map[string]string{"image-references": "kind: ImageStream\napiVersion: image.openshift.io/v1\nspec:\n  " +
+				"tags:\n  - name: operator\n"},
 			"payload: image-references: tag operator: from must be a DockerImage with a name",
 		},
-		"a misspelt field of image-references": {
+		"a misspelled field of image-references": {
 			map[string]string{"image-references": "spec:\n  tag: []\n"},
 			"payload: image-references: error unmarshaling JSON: while decoding JSON: json: unknown field \"tag\"",
 		},
@@ -157,7 +169,8 @@ func TestTheOperatorsOwnManifestsCanBeRead(t *testing.T) {
 	for _, manifest := range manifests {
 		content, err := manifest.Object.MarshalJSON()
 		require.NoError(t, err)
-		require.False(t, bytes.Contains(content, []byte("quay.io/")), "%s: an image is not in image-references", manifest)
+		require.False(t, bytes.Contains(content, []byte("quay.io/")), "%s: an image is not in image-references",
+			manifest)
 		require.False(t, bytes.Contains(content, []byte("0.0.1-snapshot")), manifest)
 	}
 }

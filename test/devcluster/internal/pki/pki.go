@@ -100,7 +100,9 @@ func (a *Authority) issue(template *x509.Certificate) (Pair, error) {
 }
 
 // sign makes a key and a certificate for it; without a parent it is self-signed.
-func sign(template, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (Pair, *x509.Certificate, *ecdsa.PrivateKey, error) {
+func sign(
+	template, parent *x509.Certificate, parentKey *ecdsa.PrivateKey,
+) (Pair, *x509.Certificate, *ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Pair{}, nil, nil, err
@@ -159,7 +161,8 @@ func (k Kubeconfig) Write(path string) error {
 	const name = "devcluster"
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name] = &clientcmdapi.Cluster{Server: k.Server, CertificateAuthorityData: k.ServerCA}
-	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: k.User.Certificate, ClientKeyData: k.User.Key}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: k.User.Certificate,
+		ClientKeyData: k.User.Key}
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name
 	if err := clientcmd.WriteToFile(*config, path); err != nil {

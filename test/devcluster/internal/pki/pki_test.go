@@ -56,9 +56,11 @@ func TestAClientCertificateNamesUserAndGroupsAndCannotServe(t *testing.T) {
 	certificate := parse(t, pair)
 	require.Equal(t, "system:node:master-0", certificate.Subject.CommonName)
 	require.Equal(t, []string{"system:nodes"}, certificate.Subject.Organization)
-	_, err = certificate.Verify(x509.VerifyOptions{Roots: roots(authority), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	_, err = certificate.Verify(x509.VerifyOptions{Roots: roots(authority),
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	require.NoError(t, err)
-	_, err = certificate.Verify(x509.VerifyOptions{Roots: roots(authority), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	_, err = certificate.Verify(x509.VerifyOptions{Roots: roots(authority),
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 	require.EqualError(t, err, "x509: certificate specifies an incompatible key usage")
 }
 
@@ -87,7 +89,8 @@ func TestAKubeconfigIsSelfContainedAndPrivate(t *testing.T) {
 	user, err := authority.Client("admin", "system:masters")
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, pki.Kubeconfig{Server: "https://127.0.0.1:6443", ServerCA: authority.Certificate, User: user}.Write(path))
+	require.NoError(t, pki.Kubeconfig{Server: "https://127.0.0.1:6443", ServerCA: authority.Certificate,
+		User: user}.Write(path))
 
 	info, err := os.Stat(path)
 	require.NoError(t, err)

@@ -51,7 +51,7 @@ type Process struct {
 // Start starts the process. It gets SIGKILL when this process dies, however that happens.
 func Start(spec Spec) (*Process, error) {
 	if err := os.MkdirAll(spec.LogDir, 0o755); err != nil {
-		return nil, fmt.Errorf("log folder of %s: %w", spec.Name, err)
+		return nil, fmt.Errorf("log directory of %s: %w", spec.Name, err)
 	}
 	p := &Process{spec: spec, done: make(chan struct{})}
 	log, err := os.OpenFile(p.LogPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

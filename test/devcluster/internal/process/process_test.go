@@ -34,7 +34,8 @@ func TestMain(m *testing.M) {
 }
 
 func TestStopEndsTheProcessAndIsIdempotent(t *testing.T) {
-	p, err := process.Start(process.Spec{Name: "sleeper", Path: "/bin/sleep", Args: []string{"300"}, LogDir: t.TempDir()})
+	p, err := process.Start(process.Spec{Name: "sleeper", Path: "/bin/sleep", Args: []string{"300"},
+		LogDir: t.TempDir()})
 	require.NoError(t, err)
 	require.NoError(t, p.Stop(t.Context()))
 	require.ErrorIs(t, syscall.Kill(p.PID(), 0), syscall.ESRCH)
@@ -44,17 +45,20 @@ func TestStopEndsTheProcessAndIsIdempotent(t *testing.T) {
 
 func TestWaitReadyQuotesTheLogOfAProcessThatEnded(t *testing.T) {
 	dir := t.TempDir()
-	p, err := process.Start(process.Spec{Name: "failing", Path: "/bin/ls", Args: []string{"/does-not-exist"}, LogDir: dir})
+	p, err := process.Start(process.Spec{Name: "failing", Path: "/bin/ls", Args: []string{"/does-not-exist"},
+		LogDir: dir})
 	require.NoError(t, err)
 	err = p.WaitReady(t.Context(), func(context.Context) error { return errors.New("no answer") })
-	require.ErrorContains(t, err, "failing ended before it was ready: exit status 2\nlog: "+filepath.Join(dir, "failing.log")+", its last lines:\n  ")
+	require.ErrorContains(t, err, "failing ended before it was ready: exit status 2\nlog: "+filepath.Join(dir,
+		"failing.log")+", its last lines:\n  ")
 	require.ErrorContains(t, err, "No such file or directory")
 }
 
-func TestADeathThatNobodyWantedIsTold(t *testing.T) {
+func TestAnUnexpectedExitIsReported(t *testing.T) {
 	dir := t.TempDir()
 	messages := make(chan string, 2)
-	spec := process.Spec{Name: "etcd", Path: "/bin/sleep", Args: []string{"300"}, LogDir: dir, Died: func(message string) { messages <- message }}
+	spec := process.Spec{Name: "etcd", Path: "/bin/sleep", Args: []string{"300"}, LogDir: dir,
+		Died: func(message string) { messages <- message }}
 	stopped, err := process.Start(spec)
 	require.NoError(t, err)
 	require.NoError(t, stopped.Stop(t.Context()))
@@ -93,7 +97,8 @@ func TestAProcessDiesWithItsParent(t *testing.T) {
 func TestEndRecordedKillsOnlyTheProcessThatWasRecorded(t *testing.T) {
 	dir := t.TempDir()
 	record := &process.Record{Path: filepath.Join(dir, "processes")}
-	left, err := process.Start(process.Spec{Name: "left", Path: "/bin/sleep", Args: []string{"300"}, LogDir: dir, Record: record})
+	left, err := process.Start(process.Spec{Name: "left", Path: "/bin/sleep", Args: []string{"300"}, LogDir: dir,
+		Record: record})
 	require.NoError(t, err)
 	other, err := process.Start(process.Spec{Name: "other", Path: "/bin/sleep", Args: []string{"300"}, LogDir: dir})
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is held by %s: stop that one first", e.Path, e.Holder)
 }
 
-// Take takes the lock at path, or fails with a HeldError at once.
+// Take takes the lock at path, or fails immediately with a HeldError.
 func Take(path string) (*Lock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
@@ -52,7 +52,8 @@ func Take(path string) (*Lock, error) {
 		_ = file.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	holder := fmt.Sprintf("process %d (%s) since %s\n", os.Getpid(), filepath.Base(os.Args[0]), time.Now().UTC().Format(time.RFC3339))
+	holder := fmt.Sprintf("process %d (%s) since %s\n", os.Getpid(), filepath.Base(os.Args[0]),
+		time.Now().UTC().Format(time.RFC3339))
 	if err := errors.Join(file.Truncate(0), write(file, holder)); err != nil {
 		_ = file.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)

@@ -89,7 +89,8 @@ func (e *Example) cloudConfigMap() *corev1.ConfigMap {
 	if e.Custom == nil || e.Custom.CloudConfig == nil {
 		return cloudConfigMap(e.CloudConfig)
 	}
-	named := cloudConfigMap(map[string]string{cmp.Or(e.Custom.CloudConfig.Key, CloudConfigKey): e.CloudConfig[CloudConfigKey]})
+	named := cloudConfigMap(map[string]string{cmp.Or(e.Custom.CloudConfig.Key,
+		CloudConfigKey): e.CloudConfig[CloudConfigKey]})
 	named.Name = e.Custom.CloudConfig.Name
 	return named
 }

@@ -91,7 +91,8 @@ func (c Cluster) Objects() ([]runtime.Object, error) {
 	}
 	switch {
 	case c.Platform == configv1.OpenStackPlatformType:
-		seeded = append(seeded, cloudConfigMap(map[string]string{CloudConfigKey: cloudConfig, CABundleKey: string(c.CloudCA)}))
+		seeded = append(seeded, cloudConfigMap(map[string]string{CloudConfigKey: cloudConfig,
+			CABundleKey: string(c.CloudCA)}))
 	case c.Example != nil && c.Example.CloudConfig != nil:
 		seeded = append(seeded, c.Example.cloudConfigMap())
 	}
@@ -139,9 +140,11 @@ func (c Cluster) infrastructure() *configv1.Infrastructure {
 	if c.Example != nil {
 		infrastructure.Spec.PlatformSpec = c.Example.Spec
 		infrastructure.Status.PlatformStatus = &c.Example.Status
-		infrastructure.Status.Platform = c.Example.Status.Type //nolint:staticcheck // deprecated, but every cluster still has it
+		// deprecated, but every cluster still has it
+		infrastructure.Status.Platform = c.Example.Status.Type //nolint:staticcheck
 	}
-	if c.Platform == configv1.OpenStackPlatformType || c.Example != nil && c.Example.CloudConfig != nil && c.Example.Custom == nil {
+	if c.Platform == configv1.OpenStackPlatformType || c.Example != nil && c.Example.CloudConfig != nil &&
+		c.Example.Custom == nil {
 		infrastructure.Spec.CloudConfig = configv1.ConfigMapFileReference{Name: CloudConfigName, Key: CloudConfigKey}
 	}
 	if c.Platform == configv1.OpenStackPlatformType {

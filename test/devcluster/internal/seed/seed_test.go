@@ -87,9 +87,11 @@ func TestAnExampleIsWhatTheOperatorsRenderingIsTestedWith(t *testing.T) {
 		named     string
 		secret    string
 	}{
-		"azurestack": {configv1.AzurePlatformType, "cloud-provider-config", []string{"config", "endpoints"}, "cloud-provider-config", "azure_client_secret"},
-		"external":   {configv1.ExternalPlatformType, "example-cloud", []string{"example.conf"}, "", "key"},
-		"gcp":        {configv1.GCPPlatformType, "cloud-provider-config", []string{"config"}, "cloud-provider-config", "service_account.json"},
+		"azurestack": {configv1.AzurePlatformType, "cloud-provider-config", []string{"config", "endpoints"},
+			"cloud-provider-config", "azure_client_secret"},
+		"external": {configv1.ExternalPlatformType, "example-cloud", []string{"example.conf"}, "", "key"},
+		"gcp": {configv1.GCPPlatformType, "cloud-provider-config", []string{"config"}, "cloud-provider-config",
+			"service_account.json"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			example, err := seed.ReadExample("../../../../pkg/operand/testdata/" + name)
@@ -116,7 +118,8 @@ func TestASingleNodeIsASingleReplica(t *testing.T) {
 	single.SingleNode = true
 	objects, err := single.Objects()
 	require.NoError(t, err)
-	require.Equal(t, configv1.SingleReplicaTopologyMode, find[*configv1.Infrastructure](t, objects).Status.ControlPlaneTopology)
+	require.Equal(t, configv1.SingleReplicaTopologyMode, find[*configv1.Infrastructure](t,
+		objects).Status.ControlPlaneTopology)
 }
 
 func TestFeatureGatesAreTheRealOnesInOrder(t *testing.T) {

@@ -177,7 +177,7 @@ func TestATransitionIsAViolationUnlessItWasAnnounced(t *testing.T) {
 			want: unannounced(uninitialized,
 				`node/a taints none -> uninitialized:NoSchedule`),
 		},
-		"a node that registers anew, announced": {
+		"a node that registers again, announced": {
 			series: func(m *Monitor) {
 				m.Node(node(), false)
 				m.Node(node(uninitializedTaint), true)

@@ -60,7 +60,8 @@ func (m *Monitor) ClusterOperator(operator *configv1.ClusterOperator) {
 		}
 	}
 	for _, name := range []configv1.ClusterStatusConditionType{
-		configv1.OperatorAvailable, configv1.OperatorProgressing, configv1.OperatorDegraded, configv1.OperatorUpgradeable,
+		configv1.OperatorAvailable, configv1.OperatorProgressing, configv1.OperatorDegraded,
+		configv1.OperatorUpgradeable,
 	} {
 		m.condition(m.state.conditions[name], seen[name], name)
 	}

@@ -111,7 +111,7 @@ func TestAWatchThatLostEventsIsAViolation(t *testing.T) {
 	}, m.Violations())
 }
 
-func TestANodeThatWentWhileNobodyWatchedIsDeleted(t *testing.T) {
+func TestANodeDeletedBetweenWatchesIsReported(t *testing.T) {
 	s := serve("5", node())
 	m, w := start(t, s)
 	lost := <-s.watches
