@@ -44,22 +44,28 @@ func (d *Document) onePerName(path string, entries []*Entry, fields []Field,
 		last[first] = e
 	}
 	for i, e := range last {
-		field, known := d.find(fields, e)
-		winner := &Entry{Name: e.Name, Value: e.Value, Line: e.Line, Column: e.Column}
-		if known {
-			winner.Name = field.Name
-		}
-		if d.Format != INI && field.Is != Any && !(isNull(e) && isNull(kept[i])) {
-			if v := valueOf(winner.Name)(); v.IsValid() {
-				winner.Value = nodeOf(v, e.Value)
-			}
-		}
-		kept[i] = winner
+		kept[i] = d.winner(kept[i], e, fields, valueOf)
 	}
 	return slices.DeleteFunc(kept, func(e *Entry) bool {
 		_, known := d.find(fields, e)
 		return known && isNull(e)
 	})
+}
+
+// winner returns the entry of a name whose first and last entries these are, with the value that the provider uses.
+func (d *Document) winner(first, last *Entry, fields []Field, valueOf func(name string) decoded) *Entry {
+	field, known := d.find(fields, last)
+	winner := &Entry{Name: last.Name, Value: last.Value, Line: last.Line, Column: last.Column}
+	if known {
+		winner.Name = field.Name
+	}
+	if d.Format == INI || field.Is == Any || isNull(first) && isNull(last) {
+		return winner
+	}
+	if v := valueOf(winner.Name)(); v.IsValid() {
+		winner.Value = nodeOf(v, last.Value)
+	}
+	return winner
 }
 
 // checkOverwritten reports a value of an INI file that a later one replaces, if the provider's library cannot set it: it
@@ -76,7 +82,7 @@ func (d *Document) checkDecodable() {
 	if d.Format == INI || !d.Findings.Has(diagnostic.Ambiguous) || d.Findings.Has(diagnostic.Invalid) {
 		return
 	}
-	if err := d.Format.decode(d.text, reflect.New(d.field().goType()).Interface()); err != nil {
+	if err := d.Format.decode(d.text, d.newTyped().Interface()); err != nil {
 		// The error may quote a secret.
 		d.Report(0, 0, diagnostic.Invalid, "one value of a duplicate key is of the wrong type: keep the other one")
 	}
@@ -89,14 +95,20 @@ type decoded func() reflect.Value
 
 // decodeTyped decodes the text with the provider's library into types that are built from the fields.
 func (d *Document) decodeTyped() reflect.Value {
-	target := reflect.New(d.field().goType())
+	target := d.newTyped()
 	// Values of the wrong type are reported elsewhere, with their position. The libraries decode the rest.
 	_ = d.Format.decode(d.text, target.Interface())
 	return target.Elem()
 }
 
+// newTyped returns a pointer to a new value of the type that is built from the fields.
+func (d *Document) newTyped() reflect.Value {
+	field := d.field()
+	return reflect.New(field.goType())
+}
+
 // goType returns a Go type that can hold the field, as the provider's own type does.
-func (f Field) goType() reflect.Type {
+func (f *Field) goType() reflect.Type {
 	t := reflect.TypeFor[any]()
 	switch f.Is {
 	case Bool:

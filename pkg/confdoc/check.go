@@ -150,21 +150,31 @@ func (d *Document) knownPlaces(fields []Field, path, name string) []string {
 
 // checkRequired reports missing and empty required names. In INI a section with required keys is itself required.
 func (d *Document) checkRequired(fields []Field, path string, n *Node) {
-	for _, f := range fields {
+	if d.incomplete {
+		return
+	}
+	for i := range fields {
+		f := &fields[i]
 		e := n.Entry(f.Name)
 		switch {
-		case d.incomplete:
 		case e == nil && f.Is == Object && !f.Named && d.isSection(path):
 			d.checkRequired(f.Fields, f.Name, nil)
 		case f.Required == "":
-		case e == nil && path == "":
-			d.Report(0, 0, diagnostic.Invalid, fmt.Sprintf("there is no %s: %s", f.Name, f.Required))
 		case e == nil:
-			d.ReportAt(n, diagnostic.Invalid, fmt.Sprintf("%s has no %s: %s", d.owner(path), f.Name, f.Required))
+			d.missing(f, path, n)
 		case e.Value.Kind == TextNode && !e.Value.Blank && strings.TrimSpace(e.Value.Text) == "":
 			d.ReportAt(e.Value, diagnostic.Invalid, fmt.Sprintf("%s is empty: %s", d.inside(path, f.Name), f.Required))
 		}
 	}
+}
+
+// missing reports that a mapping does not have a required name.
+func (d *Document) missing(f *Field, path string, n *Node) {
+	if path == "" {
+		d.Report(0, 0, diagnostic.Invalid, fmt.Sprintf("there is no %s: %s", f.Name, f.Required))
+		return
+	}
+	d.ReportAt(n, diagnostic.Invalid, fmt.Sprintf("%s has no %s: %s", d.owner(path), f.Name, f.Required))
 }
 
 // checkValue checks a value and returns the value that the provider's library reads.
@@ -176,12 +186,7 @@ func (d *Document) checkValue(field Field, path string, n *Node, v decoded) *Nod
 		d.checkMap(field, path, n, v)
 	case field.Is == Any:
 	default:
-		typed, wanted := n, ""
-		if d.Format == INI {
-			typed, wanted = typedINI(field, n)
-		} else {
-			typed, wanted = d.typed(field, path, n)
-		}
+		typed, wanted := d.typed(field, path, n)
 		if wanted != "" {
 			d.wrongType(field, path, n, wanted)
 			return n
@@ -194,9 +199,6 @@ func (d *Document) checkValue(field Field, path string, n *Node, v decoded) *Nod
 
 // checkMeaning checks the schema's restrictions on a value that has the right type.
 func (d *Document) checkMeaning(field Field, path string, n *Node) {
-	allowed := func(value string) bool {
-		return value == n.Text || field.FoldValues && strings.EqualFold(value, strings.TrimSpace(n.Text))
-	}
 	port, _ := strconv.Atoi(n.Text)
 	switch {
 	case n.Text == "":
@@ -205,7 +207,7 @@ func (d *Document) checkMeaning(field Field, path string, n *Node) {
 			field.Schemes[0]))
 	case field.Port && (port < 1 || port > 65535):
 		d.wrongType(field, path, n, "a port from 1 to 65535")
-	case field.Values == nil || slices.ContainsFunc(field.Values, allowed):
+	case field.allows(n.Text):
 	case field.Fallback != "":
 		d.ReportAt(n, diagnostic.Typo,
 			fmt.Sprintf("%s is %s, and the cloud-controller-manager uses %s instead: write %s",

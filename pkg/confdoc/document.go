@@ -47,46 +47,57 @@ type Document struct {
 // errors: its root is always a mapping.
 func (r Reader) Read(text []byte, list *diagnostic.List) *Document {
 	d := &Document{Reader: r, Root: NewMap(), Findings: list, text: text}
-	root, errs := &Node{}, []syntaxError(nil)
-	switch {
-	case len(bytes.TrimSpace(text)) == 0:
-	case r.Format == INI:
-		root, errs = d.parseINI(text)
-	default:
-		if root, errs = r.Format.parse(text); len(errs) > 0 {
-			root = nil
-		}
-	}
-	if len(errs) > 0 && d.otherFormat(text) != "" {
-		root, errs = nil, []syntaxError{{errs[0].line, errs[0].column, d.otherFormat(text)}}
-	}
+	root, errs := d.parse()
 	for _, p := range errs {
 		d.Report(p.line, p.column, diagnostic.Invalid, p.message)
 	}
 	d.incomplete = len(errs) > 0
+	d.check(root)
+	d.checkDecodable()
+	return d
+}
+
+// parse returns the root of the text, nil if no part of it can be read. An empty text has a null root.
+func (d *Document) parse() (*Node, []syntaxError) {
+	root, errs := &Node{}, []syntaxError(nil)
+	switch {
+	case len(bytes.TrimSpace(d.text)) == 0:
+	case d.Format == INI:
+		root, errs = d.parseINI(d.text)
+	default:
+		if root, errs = d.Format.parse(d.text); len(errs) > 0 {
+			root = nil
+		}
+	}
+	if len(errs) > 0 && d.otherFormat(d.text) != "" {
+		return nil, []syntaxError{{errs[0].line, errs[0].column, d.otherFormat(d.text)}}
+	}
+	return root, errs
+}
+
+// check checks the parsed text against the schema and makes it the document's root.
+func (d *Document) check(root *Node) {
 	switch {
 	case root == nil || root.Kind == NullNode && d.incomplete:
 	case root.Kind == NullNode:
 		state := "empty"
-		if text == nil {
+		if d.text == nil {
 			state = "missing"
 		}
-		d.Report(0, 0, diagnostic.Invalid, "it is "+state+": "+r.Empty)
+		d.Report(0, 0, diagnostic.Invalid, "it is "+state+": "+d.Empty)
 	case d.List && root.Kind == ListNode:
 		d.Root.Set("", root)
 		d.Readable = true
 		d.checkList(d.field(), "", root, sync.OnceValue(d.decodeTyped))
 	case d.List || root.Kind != MapNode:
-		d.ReportAt(root, diagnostic.Invalid, cmp.Or(d.otherFormat(text), "this has no keys with values: "+r.Empty))
+		d.ReportAt(root, diagnostic.Invalid, cmp.Or(d.otherFormat(d.text), "this has no keys with values: "+d.Empty))
 	default:
 		d.Root, d.Readable = root, true
-		if r.Format != INI {
-			d.reportRest(text)
+		if d.Format != INI {
+			d.reportRest(d.text)
 		}
 		d.checkObject(d.field(), "", root, sync.OnceValue(d.decodeTyped))
 	}
-	d.checkDecodable()
-	return d
 }
 
 // field returns the field that describes the whole document.

@@ -8,6 +8,7 @@ import (
 // NodeKind is the type of a value.
 type NodeKind int
 
+// The types of values.
 const (
 	NullNode NodeKind = iota
 	TextNode

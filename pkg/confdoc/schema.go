@@ -1,6 +1,9 @@
 package confdoc
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Format is the file format together with the library that a cloud provider reads it with.
 type Format int
@@ -21,6 +24,7 @@ const (
 // Type is the type of a field's value.
 type Type int
 
+// The types of fields.
 const (
 	Text     Type = iota // a string
 	Bool                 // true or false
@@ -97,6 +101,13 @@ func (f Format) Find(fields []Field, name string) (Field, bool) {
 		}
 	}
 	return Field{}, false
+}
+
+// allows reports whether the text is one of Values.
+func (f *Field) allows(text string) bool {
+	return f.Values == nil || slices.ContainsFunc(f.Values, func(value string) bool {
+		return value == text || f.FoldValues && strings.EqualFold(value, strings.TrimSpace(text))
+	})
 }
 
 // isRead reports whether the cloud-controller-manager reads the field.

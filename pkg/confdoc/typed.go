@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,36 +15,48 @@ import (
 
 // typed returns a scalar as the provider reads it, or a description of the type that the provider expects.
 func (d *Document) typed(field Field, path string, n *Node) (typed *Node, wanted string) {
-	isNumber := n.Kind == IntNode || n.Kind == FloatNode
+	if d.Format == INI {
+		return typedINI(field, n)
+	}
 	switch field.Is {
 	case Bool:
 		if n.Kind != BoolNode {
 			return nil, "true or false"
 		}
 	case Int:
-		text := n.Text
-		if n.Kind == FloatNode && d.Format != JSON {
-			text = wholeNumber(text)
-		}
-		if number, ok := whole(field, text); ok && isNumber {
-			return n.as(IntNode, number), ""
-		}
-		return nil, wholeWanted(field)
+		return d.typedInt(field, n)
 	case Float:
-		if !isNumber {
+		if !n.isNumber() {
 			return nil, "a number"
 		}
 	default:
-		if n.Kind == TextNode {
-			return n, ""
-		}
-		if d.Format == JSON || n.Kind != BoolNode && !isNumber {
-			return nil, "a string"
-		}
-		return d.textOf(field, path, n), ""
+		return d.typedText(field, path, n)
 	}
 	return n, ""
 }
+
+func (d *Document) typedInt(field Field, n *Node) (typed *Node, wanted string) {
+	text := n.Text
+	if n.Kind == FloatNode && d.Format != JSON {
+		text = wholeNumber(text)
+	}
+	if number, ok := whole(field, text); ok && n.isNumber() {
+		return n.as(IntNode, number), ""
+	}
+	return nil, wholeWanted(field)
+}
+
+func (d *Document) typedText(field Field, path string, n *Node) (typed *Node, wanted string) {
+	switch {
+	case n.Kind == TextNode:
+		return n, ""
+	case d.Format == JSON || n.Kind != BoolNode && !n.isNumber():
+		return nil, "a string"
+	}
+	return d.textOf(field, path, n), ""
+}
+
+func (n *Node) isNumber() bool { return n.Kind == IntNode || n.Kind == FloatNode }
 
 func (n *Node) as(kind NodeKind, text string) *Node {
 	return &Node{Kind: kind, Text: text, written: n.written, Line: n.Line, Column: n.Column}
@@ -73,40 +84,54 @@ func (d *Document) textOf(field Field, path string, n *Node) *Node {
 // expects.
 func typedINI(field Field, n *Node) (typed *Node, wanted string) {
 	n.written = n.Text
-	text := strings.TrimSpace(n.Text)
-	switch {
-	case field.Is == Refused:
+	if field.Is == Refused {
 		return nil, "nothing"
-	case n.Blank && field.Is == Bool:
-		return &Node{Kind: BoolNode, Text: "true", Blank: true, Line: n.Line, Column: n.Column}, ""
-	case n.Blank && field.Is == List:
-	case n.Blank:
-		return nil, "a value"
-	case field.Is == Bool:
-		lower := strings.ToLower(n.Text)
-		if slices.Contains([]string{"true", "yes", "on", "1"}, lower) {
-			return n.as(BoolNode, "true"), ""
-		}
-		if !slices.Contains([]string{"false", "no", "off", "0"}, lower) {
-			return nil, "true or false"
-		}
-		return n.as(BoolNode, "false"), ""
-	case field.Is == Int:
-		if number, ok := scannedWhole(field, text); ok {
+	}
+	if n.Blank {
+		return typedBlank(field, n)
+	}
+	switch field.Is {
+	case Bool:
+		return typedINIBool(n)
+	case Int:
+		if number, ok := scannedWhole(field, strings.TrimSpace(n.Text)); ok {
 			return n.as(IntNode, number), ""
 		}
 		return nil, wholeWanted(field)
-	case field.Is == Word:
+	case Word:
 		if one, ok := scanned[word](n.Text, 'v'); ok {
 			return n.as(TextNode, one), ""
 		}
 		return nil, "one word"
-	case field.Is == Duration:
+	case Duration:
 		if _, err := time.ParseDuration(n.Text); err != nil {
 			return nil, "a duration with a unit, such as 5s or 1m30s"
 		}
+	default:
 	}
 	return n, ""
+}
+
+// typedBlank returns the value of a key without "=".
+func typedBlank(field Field, n *Node) (typed *Node, wanted string) {
+	switch field.Is {
+	case Bool:
+		return &Node{Kind: BoolNode, Text: "true", Blank: true, Line: n.Line, Column: n.Column}, ""
+	case List:
+		return n, "" // it empties the list
+	default:
+		return nil, "a value"
+	}
+}
+
+func typedINIBool(n *Node) (typed *Node, wanted string) {
+	switch strings.ToLower(n.Text) {
+	case "true", "yes", "on", "1":
+		return n.as(BoolNode, "true"), ""
+	case "false", "no", "off", "0":
+		return n.as(BoolNode, "false"), ""
+	}
+	return nil, "true or false"
 }
 
 // word is a named string type. gcfg scans into such a type, whereas it assigns a plain string.

@@ -22,6 +22,7 @@ const (
 // Severity reports whether a diagnostic rejects the input.
 type Severity string
 
+// The severities.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"

@@ -22,7 +22,7 @@ type crashing struct {
 	full bool
 }
 
-func (c *crashing) step(do func() error, part func() error) error {
+func (c *crashing) step(do, part func() error) error {
 	c.left--
 	switch {
 	case c.left > 0:

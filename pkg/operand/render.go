@@ -76,8 +76,8 @@ func Check(in Inputs) (*Checked, error) {
 	return checked, nil
 }
 
-// prepare merges the configuration and checks every input. It sets the operand's image in in from spec.custom. The
-// configuration is nil if it is rejected.
+// prepare merges the configuration and checks every input. It takes the operand's image from spec.custom if that has
+// one. The configuration is nil if it is rejected.
 func prepare(in *Inputs, base *corev1.Pod) (*config, *checkedInputs) {
 	config, err := mergeConfig(*in)
 	if err == nil && config.Custom != nil && config.Custom.Image != "" && in.Platform.Image == "" {

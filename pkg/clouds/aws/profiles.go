@@ -28,7 +28,7 @@ func readProfiles(text string) []*profile {
 	for i, line := range strings.Split(text, "\n") {
 		trimmed := strings.TrimLeft(line, " \t")
 		here := &confdoc.Node{Kind: confdoc.TextNode, Line: i + 1, Column: len(line) - len(trimmed) + 1}
-		if strings.TrimSpace(line) == "" || isComment(trimmed) {
+		if isBlankOrComment(trimmed) {
 			continue
 		}
 		if name, ok := profileName(line); ok {
@@ -56,8 +56,8 @@ func readProfiles(text string) []*profile {
 	return profiles
 }
 
-func isComment(trimmed string) bool {
-	return strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";")
+func isBlankOrComment(trimmed string) bool {
+	return strings.TrimSpace(trimmed) == "" || strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";")
 }
 
 // profileName returns the name in a header; false where the line is not a header.
@@ -88,7 +88,7 @@ func withoutComment(text string) string {
 // isLoneQuote reports whether the value of a line is one quote and nothing else. The SDK panics on such a line
 // anywhere in the file.
 func isLoneQuote(line string) bool {
-	if trimmed := strings.TrimSpace(line); isComment(trimmed) {
+	if trimmed := strings.TrimSpace(line); isBlankOrComment(trimmed) {
 		return false
 	}
 	if !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "\t") {

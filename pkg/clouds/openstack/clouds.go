@@ -85,6 +85,12 @@ func readClouds(src clouds.Source, list *diagnostic.List) cloudsFile {
 				"which the cloud-controller-manager does not have: write its values here instead")
 		}
 	}
+	c.checkAuth()
+	return c
+}
+
+// checkAuth reports a missing login and a missing address of Keystone.
+func (c cloudsFile) checkAuth() {
 	if c.entry.Get("auth") == nil {
 		c.ReportAt(c.entry, diagnostic.Invalid,
 			"the cloud openstack has no auth: write a mapping with auth_url and an application credential or a "+
@@ -93,5 +99,4 @@ func readClouds(src clouds.Source, list *diagnostic.List) cloudsFile {
 		c.ReportAt(c.entry.Get("auth"), diagnostic.Invalid,
 			"auth has no auth_url: write the address of Keystone, such as https://keystone.example.com:5000/v3")
 	}
-	return c
 }

@@ -95,7 +95,7 @@ func (o *rewriter) checkKeystone() {
 	if named == "" || clouds.HostOf(secret) == "" {
 		return
 	}
-	difference := ""
+	var difference string
 	switch {
 	case clouds.HostOf(named) != clouds.HostOf(secret):
 		difference = "names another host"

@@ -101,7 +101,8 @@ func (v *rewriter) useNodeNetwork(n nodeNetwork) {
 		change = "is dropped"
 	}
 	v.Reportf(user, kind, "%s %s: %s", v.Shown(path...), change, v.networkReason(n, was))
-	if v.Drop(path...); text != "" {
+	v.Drop(path...)
+	if text != "" {
 		v.Set(confdoc.NewText(text), path...)
 	}
 }

@@ -139,14 +139,19 @@ func prune(fields []confdoc.Field, n *confdoc.Node) (settings int) {
 			value.Items = slices.DeleteFunc(value.Items, isEmpty)
 		default:
 		}
-		isZero := value.Text == "0" && f.Is == confdoc.Int
-		if isZero || value.Text == "" && len(value.Items)+len(value.Entries) == 0 {
+		if isNone(f, value) {
 			n.Drop(f.Name)
 		} else if !strings.HasPrefix(f.Name, "secret") {
 			settings += inside
 		}
 	}
 	return settings
+}
+
+// isNone reports whether the value has the same meaning to the provider as none.
+func isNone(f confdoc.Field, value *confdoc.Node) bool {
+	isZero := value.Text == "0" && f.Is == confdoc.Int
+	return isZero || value.Text == "" && len(value.Items)+len(value.Entries) == 0
 }
 
 // ofOtherCloud returns the first of several unknown settings where none is close to one of vSphere's; nil otherwise.

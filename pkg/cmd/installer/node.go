@@ -24,6 +24,9 @@ import (
 )
 
 const (
+	// directoryMode is library-go's, whose operators use the same directory.
+	directoryMode fs.FileMode = 0o755
+
 	// lockPeriod is how often a process tries to get the lock that another installer on the node has.
 	lockPeriod = 200 * time.Millisecond
 
@@ -37,7 +40,7 @@ const (
 
 // lock waits until no other installer works on the node. The kernel releases the lock of a process that ended.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), directoryMode); err != nil {
 		return nil, err
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -71,7 +74,7 @@ func (o *options) checkLatest(ctx context.Context) error {
 		rest, isInstaller := strings.CutPrefix(pod.Name, "installer-")
 		number, _, _ := strings.Cut(rest, "-")
 		revision, err := strconv.ParseInt(number, 10, 32)
-		if isInstaller && err == nil && pod.Spec.NodeName == o.node && int32(revision) > o.revision {
+		if isInstaller && err == nil && pod.Spec.NodeName == o.node && revision > int64(o.revision) {
 			return fmt.Errorf("pod/%s installs a later revision on this node", pod.Name)
 		}
 	}

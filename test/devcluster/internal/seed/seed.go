@@ -140,8 +140,7 @@ func (c Cluster) infrastructure() *configv1.Infrastructure {
 	if c.Example != nil {
 		infrastructure.Spec.PlatformSpec = c.Example.Spec
 		infrastructure.Status.PlatformStatus = &c.Example.Status
-		// deprecated, but every cluster still has it
-		infrastructure.Status.Platform = c.Example.Status.Type //nolint:staticcheck
+		infrastructure.Status.Platform = c.Example.Status.Type //nolint:staticcheck // Every cluster still has it.
 	}
 	if c.Platform == configv1.OpenStackPlatformType || c.Example != nil && c.Example.CloudConfig != nil &&
 		c.Example.Custom == nil {
