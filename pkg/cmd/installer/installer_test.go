@@ -194,6 +194,14 @@ func TestAFailedInstallationLeavesTheFormerManifest(t *testing.T) {
 			},
 			want: "pod/installer-12-retry-1-master-0 installs a later revision on this node",
 		},
+		"another installer works on the node": {
+			change: func(t *testing.T, n *testNode) {
+				unlock, err := lock(t.Context(), filepath.Join(n.resourceDir, ".cloud-controller-manager-pod.lock"))
+				require.NoError(t, err)
+				t.Cleanup(unlock)
+			},
+			want: "waiting for another installer on this node",
+		},
 		"the directory of the revisions cannot be written": {
 			change: func(t *testing.T, n *testNode) {
 				require.NoError(t, os.MkdirAll(n.resourceDir, 0o755))

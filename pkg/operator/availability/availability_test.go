@@ -21,8 +21,21 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
+// caches are what a controller reads and writes.
+type caches struct {
+	informers informers.SharedInformerFactory
+	client    *fake.Clientset
+	operator  v1helpers.StaticPodOperatorClient
+}
+
 // controller returns a controller whose caches contain the cluster.
 func (c *cluster) controller(t *testing.T, platform string, clock clock.PassiveClock) (factory.Controller, v1helpers.StaticPodOperatorClient) {
+	t.Helper()
+	controller, caches := c.controllerAndCaches(t, platform, clock)
+	return controller, caches.operator
+}
+
+func (c *cluster) controllerAndCaches(t *testing.T, platform string, clock clock.PassiveClock) (factory.Controller, caches) {
 	t.Helper()
 	client := fake.NewClientset()
 	kube := informers.NewSharedInformerFactory(client, 0)
@@ -47,7 +60,7 @@ func (c *cluster) controller(t *testing.T, platform string, clock clock.PassiveC
 	return New(Options{
 		Operator: operator, Pods: kube.Core().V1().Pods(), Leases: kube.Coordination().V1().Leases(), LeaseClient: client.CoordinationV1(), Nodes: kube.Core().V1().Nodes(),
 		Infrastructures: config.Config().V1().Infrastructures(), Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
-	}), operator
+	}), caches{informers: kube, client: client, operator: operator}
 }
 
 // sync runs a controller once and returns the conditions that it wrote.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -207,4 +208,24 @@ func TestAStartInTheSecondOfTheAcquisitionProvesNothing(t *testing.T) {
 	require.False(t, hasEnded(c.lease, *c.container("m0")))
 	c.start("m0", 1)
 	require.True(t, hasEnded(c.lease, *c.container("m0")))
+}
+
+func TestASyncReleasesTheLease(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(at(1))
+	cluster := threeMasters()
+	cluster.acquire("m0", "a", -60)
+	cluster.renew(0)
+	controller, caches := cluster.controllerAndCaches(t, "openstack", clock)
+	require.NoError(t, caches.client.Tracker().Add(cluster.lease))
+	syncCtx := factory.NewSyncContext("test", events.NewInMemoryRecorder("test", clock))
+	require.NoError(t, controller.Sync(t.Context(), syncCtx))
+
+	cluster.install("m0", 5)
+	require.NoError(t, caches.informers.Core().V1().Pods().Informer().GetIndexer().Update(cluster.pods["m0"]))
+	clock.SetTime(at(10))
+	require.NoError(t, controller.Sync(t.Context(), syncCtx))
+	lease, err := caches.client.CoordinationV1().Leases("openshift-cloud-controller-manager").
+		Get(t.Context(), "cloud-controller-manager", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Empty(t, *lease.Spec.HolderIdentity)
 }
