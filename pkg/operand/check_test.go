@@ -22,7 +22,7 @@ func TestCheckFindsWhatRenderFinds(t *testing.T) {
 		"nothing at all":           func(*operand.Inputs) {},
 		"a section not closed":     func(in *operand.Inputs) { in.CloudConfig.Data = []byte("[Global\n") },
 		"no image":                 func(in *operand.Inputs) { in.Images.Operand = "" },
-		"a rejected configuration": func(in *operand.Inputs) { in.Config = []byte("platform: openstack\ncolour: red\n") },
+		"a rejected configuration": func(in *operand.Inputs) { in.Config = []byte("platform: openstack\ncolor: red\n") },
 		"a likely typo": func(in *operand.Inputs) {
 			in.CloudConfig.Data, in.Policy = []byte("[Global]\nregoin = a\n"), diagnostic.Strict
 		},

@@ -173,7 +173,7 @@ func rewritten(config openstack.Config, src clouds.Source) openstack.Config {
 	return config
 }
 
-// inImage tells whether a file belongs to the trust store of the provider's image, of which nothing is known here.
+// inImage reports whether a file belongs to the trust store of the provider's image, of which nothing is known here.
 func inImage(file string) bool {
 	return strings.HasPrefix(file, "/etc/pki/") || strings.HasPrefix(file, "/etc/ssl/")
 }
@@ -324,7 +324,7 @@ func TestTheProviderReadsTheRewriteOfWhatInstallersWrite(t *testing.T) {
 }
 
 // ownRules are the reasons for which we refuse what the provider would accept: it has the files of its container and none
-// other, and the values that are dropped have to be the ones that were honoured anyway.
+// other, and the values that are dropped have to be the ones that are used anyway.
 var ownRules = []string{
 	"will not exist for the cloud-controller-manager",
 	"is not a URL of the form",

@@ -37,7 +37,7 @@ func observePlatform(genericListers configobserver.Listers, recorder events.Reco
 		"changing the platform of a running cluster is not supported, restore the former value", previousName, current.Name)}
 }
 
-// refused tells whether what runs keeps the platform from becoming the current one. custom reports whether it is for
+// refused reports whether what runs keeps the platform from becoming the current one. custom reports whether it is for
 // spec.custom to say what runs.
 func refused(previousName string, current platform.Platform, dependsOnCustom bool) bool {
 	formerly, _ := platform.ByName(previousName)

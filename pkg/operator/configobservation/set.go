@@ -44,7 +44,7 @@ func setList(recorder events.Recorder, existing map[string]any, value string, pa
 	return set(recorder, existing, []any{value}, path)
 }
 
-// isArgument tells whether path is a flag of the operand; flags have lists of values.
+// isArgument reports whether path is a flag of the operand; flags have lists of values.
 func isArgument(path []string) bool { return path[0] == operandconfig.ClusterNamePath[0] }
 
 // setObject is set for a pointer to a struct; an empty one is no value. Numbers are those of encoding/json, as in
@@ -64,7 +64,7 @@ func setObject(recorder events.Recorder, existing map[string]any, object any, pa
 	return set(recorder, existing, value, path)
 }
 
-// isObject tells whether one of the values is too much for the text of an event.
+// isObject reports whether one of the values is too much for the text of an event.
 func isObject(values ...any) bool {
 	return slices.ContainsFunc(values, func(value any) bool {
 		_, is := value.(map[string]any)

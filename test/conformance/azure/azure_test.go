@@ -196,7 +196,7 @@ func TestWeKnowTheKeysOfTheProviderAndNoOthers(t *testing.T) {
 // bareForText is what encoding/json says of a number or a truth value where a text is wanted.
 var bareForText = regexp.MustCompile(`json: cannot unmarshal (number|bool) into Go struct field [A-Za-z.]+ of type string$`)
 
-// barely tells whether the provider refuses a text for a bare value only. Its library makes a text of one in some fields, but not
+// barely reports whether the provider refuses a text for a bare value only. Its library makes a text of one in some fields, but not
 // in those of embedded structs; we write a text for all of them.
 func barely(text []byte) bool {
 	_, err := config.ParseConfig(bytes.NewReader(text))

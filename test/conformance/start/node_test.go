@@ -312,7 +312,7 @@ func (p *process) healthy(roots *x509.CertPool) func(context.Context) error {
 	}
 }
 
-// leads tells whether somebody holds the lease, which nobody else can take here.
+// leads reports whether somebody holds the lease, which nobody else can take here.
 func leads(ctx context.Context) error {
 	found, err := lease(ctx)
 	switch {

@@ -40,7 +40,7 @@ const azureTenant = "11111111-2222-3333-4444-555555555555"
 // providers are the platforms whose cloud-controller-manager is built here, and what each does in front of a cloud that
 // refuses everything. With any of it, it has read its flags and its configuration.
 var providers = map[string]struct {
-	// serves tells whether it serves its health and goes on. The others end after they were refused.
+	// serves reports whether it serves its health and goes on. The others end after they were refused.
 	serves bool
 	// asks is a request that it makes of its cloud, and with a part of its body; empty where it starts without.
 	asks, with string

@@ -29,7 +29,7 @@ type CloudControllerManager struct {
 	// metadata is the standard object's metadata.
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the desired behaviour of the cloud-controller-manager and of its operator.
+	// spec is the desired behavior of the cloud-controller-manager and of its operator.
 	// +required
 	Spec CloudControllerManagerSpec `json:"spec"`
 

@@ -2,7 +2,7 @@ package v1
 
 // CustomCloudControllerManager describes a cloud-controller-manager that no release ships. The operator runs it where
 // Infrastructure's status is External for both the platform and its cloud-controller-manager, and on a platform type
-// for which no release ships an image. Whoever may write it decides what runs as root on the control plane.
+// for which no release ships an image. Its writer decides what runs as root on the control plane.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.platform) || (!has(self.command) && !has(self.args) && !has(self.argsPolicy) && !has(self.env) && !has(self.secrets) && !has(self.probe))",message="with platform, only image and cloudConfig can be set: the rest is built in"
 // +kubebuilder:validation:XValidation:rule="has(self.platform) || has(self.image)",message="image is required"
