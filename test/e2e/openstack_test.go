@@ -52,6 +52,7 @@ func TestOpenStack(t *testing.T) {
 		{"a broken configuration is reported and changes nothing", s.testBrokenConfiguration},
 		{"a rejected cloud configuration holds up neither an image nor a CA", s.testRejectedInput},
 		{"rotated credentials reach every node", s.testCredentials},
+		{"a frozen leader keeps its lease, and a killed one is replaced", s.testLeaderEnds},
 		{"each process sees its own files, also when they are swapped", s.testFiles},
 		{"a restarted kubelet changes nothing", s.testKubelet},
 		{"static resources that others change are corrected", s.testCorrection},
