@@ -212,6 +212,8 @@ func (d *Document) checkMeaning(field Field, path string, n *Node) {
 		d.ReportAt(n, diagnostic.Typo,
 			fmt.Sprintf("%s is %s, and the cloud-controller-manager uses %s instead: write %s",
 				path, shown(field, n), field.Fallback, OneOf(field.Values)))
+	case field.Hint != "":
+		d.wrongType(field, path, n, OneOf(field.Values)+": "+field.Hint)
 	default:
 		d.wrongType(field, path, n, OneOf(field.Values))
 	}

@@ -59,6 +59,8 @@ type Field struct {
 	// Values is nil, any string is allowed.
 	Values     []string
 	FoldValues bool
+	// Hint ends the message about a value that is not in Values; empty where that message says enough.
+	Hint string
 	// Fallback is the value that the provider uses instead of a value that is not in Values. It is empty if the
 	// provider rejects such a value.
 	Fallback string

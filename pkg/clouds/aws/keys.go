@@ -17,7 +17,7 @@ var schema = []confdoc.Field{
 			{Name: "ClusterServiceLoadBalancerHealthProbeMode", Values: []string{"Shared", "ServiceNodePort"}},
 			{Name: "NLBSecurityGroupMode", Values: []string{"Managed"}},
 			{Name: "DisableSecurityGroupIngress", Is: confdoc.Bool},
-			{Name: "NodeIPFamilies", Is: confdoc.List, Values: []string{"ipv4", "ipv6"}},
+			{Name: "NodeIPFamilies", Is: confdoc.List, Values: []string{"ipv4", "ipv6"}, Hint: "for both, write two lines"},
 			{Name: "ClusterServiceSharedLoadBalancerHealthProbePort", Is: confdoc.Int, Bits: 32, Port: true},
 			{Name: "DisableStrictZoneCheck", Legacy: "the cloud-controller-manager takes every region"},
 		},
