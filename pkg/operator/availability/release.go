@@ -60,12 +60,13 @@ func (c *controller) releaseLease(ctx context.Context, s snapshot) error {
 	return nil
 }
 
-// couldOnlyBeOurs reports whether no pod on the node but those of this operator could hold the lease.
+// couldOnlyBeOurs reports whether no pod but the operand's on this node could hold the lease. The identity has the host
+// name, so a pod on another node with the same short name could.
 func (c *controller) couldOnlyBeOurs(node string) bool {
 	pods, err := c.pods.Pods(operand.Namespace).List(labels.Everything())
 	return err == nil && !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
 		isOurs := operandPods.Matches(labels.Set(pod.Labels)) || slices.Contains(helperApps, pod.Labels["app"])
-		return !isOurs && short(pod.Spec.NodeName) == short(node)
+		return (!isOurs || pod.Spec.NodeName != node) && short(pod.Spec.NodeName) == short(node)
 	})
 }
 

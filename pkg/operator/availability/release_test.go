@@ -94,6 +94,10 @@ func TestTheLeaseOfAProcessThatHasEndedIsReleased(t *testing.T) {
 			others: []*corev1.Pod{other("predecessor", "m0.example.com")},
 			change: func(c *cluster) { c.install("m0", 5) },
 		},
+		"another node has the same short name": {
+			others: []*corev1.Pod{other("cloud-controller-manager", "m0.example.com")},
+			change: func(c *cluster) { c.install("m0", 5) },
+		},
 		"nobody saw the process lead": {
 			unseen: true,
 			change: func(c *cluster) { c.install("m0", 5) },
