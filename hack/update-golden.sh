@@ -10,7 +10,7 @@ golden_tests() {
 	while read -r folder; do
 		tests="$(grep -il golden "$folder"/*_test.go | xargs sed -n -E 's/^func (Test[A-Za-z0-9_]+)\(.*/\1/p' | paste -sd '|')"
 		(cd "$folder" && go test -count=1 -run "^($tests)\$" .) || status=1
-	done < <(git grep --untracked -l UPDATE_GOLDEN -- '*_test.go' | xargs -n1 dirname | sort -u)
+	done < <(git grep --untracked -lE 'UPDATE_GOLDEN|cloudtest\.Require(Golden|Text)' -- '*_test.go' | xargs -n1 dirname | sort -u)
 	return "$status"
 }
 

@@ -82,8 +82,8 @@ func RequireGolden(t *testing.T, file string, got []byte) {
 		return
 	}
 	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(got))
+	require.NoError(t, err, "UPDATE_GOLDEN=1 writes it")
+	require.Equal(t, string(want), string(got), "read the difference; UPDATE_GOLDEN=1 rewrites %s", file)
 }
 
 // Texts returns the diagnostics, formatted by Shown.
