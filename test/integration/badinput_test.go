@@ -113,8 +113,8 @@ var badInputs = map[string]badInput{
 	"a CA bundle of the cloud that is not PEM": {
 		makeBad:   cloudConfigMap(func(m *corev1.ConfigMap) { m.Data["ca-bundle.pem"] = "no certificate" }),
 		condition: "CloudConfigDegraded",
-		message: cloudConfig + ", key ca-bundle.pem: there is no PEM certificate in it, and the cloud-controller-manager would exit: " +
-			"write the CA certificates in PEM form",
+		message: cloudConfig + ", key ca-bundle.pem: it contains no PEM certificate, so the cloud-controller-manager would exit: " +
+			"write the CA certificates in PEM format",
 	},
 	"a credentials Secret that is gone": {
 		makeBad: func(t *testing.T, c *cluster) func() {
@@ -139,7 +139,7 @@ var badInputs = map[string]badInput{
 	"a clouds.yaml that is no YAML": {
 		makeBad:   credentialsSecret(func(s *corev1.Secret) { s.Data["clouds.yaml"] = []byte("clouds:\n\topenstack: {}\n") }),
 		condition: "CredentialsDegraded",
-		message:   credentials + ", key clouds.yaml, line 2:2: this is not YAML: a tab is in front of the text; use blanks",
+		message:   credentials + ", key clouds.yaml, line 2:2: this is not YAML: a tab in the indentation: indent with spaces",
 	},
 	"a clouds.yaml with another cloud": {
 		makeBad: credentialsSecret(func(s *corev1.Secret) {

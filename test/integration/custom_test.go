@@ -51,8 +51,8 @@ func TestAnAdministratorBringsACloudControllerManager(t *testing.T) {
 	require.NoError(t, c.setCustom(t, customCCM))
 	require.Equal(t, int32(1), c.awaitRevision(t, 1))
 	c.awaitCondition(t, "CloudConfigNotices", operatorv1.ConditionTrue, "cloudcontrollermanager.operator.openshift.io/cluster, key spec.custom: "+
-		"the cloud-controller-manager runs as serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager with the rights that all of "+
-		"them need; what it needs besides has to be bound to it")
+		"the cloud-controller-manager runs as serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager, which has only the "+
+		"permissions that all cloud-controller-managers need; bind a role to it if it needs more")
 	c.requireCustomCCM(t)
 	c.requireNothingSaid(t, "that the administrator runs")
 	good := c.delivered(t)

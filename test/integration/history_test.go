@@ -32,9 +32,11 @@ type history struct {
 	nodes []operatorv1.NodeStatus
 }
 
-// recordHistory records from now on until the test ends.
+// recordHistory records from now on until the test ends. library-go's installer controller degrades before the first
+// revision; its report of that may be late.
 func (c *cluster) recordHistory(t *testing.T) *history {
 	t.Helper()
+	c.awaitCondition(t, "InstallerControllerDegraded", operatorv1.ConditionFalse, "")
 	client := c.dynamic.Resource(ccmv1.Resource)
 	list, err := client.List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
