@@ -37,7 +37,7 @@ type Kind string
 const (
 	// Invalid is a value that the cloud-controller-manager rejects.
 	Invalid Kind = "Invalid"
-	// Ambiguous is a key that has several values, of which the cloud-controller-manager uses one.
+	// Ambiguous means that a key has several values. The cloud-controller-manager uses one of them.
 	Ambiguous Kind = "Ambiguous"
 	// Typo is an unknown name close to a known one.
 	Typo Kind = "Typo"

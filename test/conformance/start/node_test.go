@@ -312,7 +312,7 @@ func (p *process) healthy(roots *x509.CertPool) func(context.Context) error {
 	}
 }
 
-// leads reports whether somebody holds the lease, which nobody else can take here.
+// leads returns an error unless the lease has a holder. Only the tested process can take it.
 func leads(ctx context.Context) error {
 	found, err := lease(ctx)
 	switch {
