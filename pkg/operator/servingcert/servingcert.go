@@ -9,6 +9,7 @@ package servingcert
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -200,6 +201,9 @@ func (c *controller) ensureBundle(ctx context.Context, recorder events.Recorder,
 	}
 	desired := &corev1.ConfigMap{ObjectMeta: bundleMeta(), Data: map[string]string{bundleKey: string(text)}}
 	if current == nil {
+		if err := c.confirmSigner(ctx, signer); err != nil {
+			return nil, err
+		}
 		_, err := c.client.ConfigMaps(operand.Namespace).Create(ctx, desired, metav1.CreateOptions{})
 		if !isStale(err) {
 			resourcehelper.ReportCreateEvent(recorder, desired, err)
@@ -215,6 +219,21 @@ func (c *controller) ensureBundle(ctx context.Context, recorder events.Recorder,
 		resourcehelper.ReportUpdateEvent(recorder, desired, err)
 	}
 	return bundle, err
+}
+
+// confirmSigner returns a conflict unless the API server has this signer. The caches of the signer and of the bundle come
+// from two watches: after both were deleted, the cache may still have the signer but not the bundle, and a new bundle
+// would trust the deleted signer until it expires.
+func (c *controller) confirmSigner(ctx context.Context, signer *crypto.CA) error {
+	current, err := c.client.Secrets(operatorclient.OperatorNamespace).Get(ctx, SignerSecret, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading secret/%s in %s: %w", SignerSecret, operatorclient.OperatorNamespace, err)
+	}
+	pair, reason := readPair(current, c.clock.Now())
+	if err == nil && reason == "" && pair.Certs[0].Equal(signer.Config.Certs[0]) {
+		return nil
+	}
+	return apierrors.NewConflict(corev1.Resource("secrets"), SignerSecret, errors.New("it is not the one in the cache"))
 }
 
 func (c *controller) ensureLeaf(ctx context.Context, recorder events.Recorder, signer *crypto.CA, bundle []*x509.Certificate) (time.Time, error) {
