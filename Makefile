@@ -48,7 +48,7 @@ bench: ## measure render, start, size, memory, idle requests and rollout
 build: ## build the operator into _output
 	@mkdir -p _output
 	@echo "==> building _output/$(BINARY) $(VERSION)"
-	@go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o _output/$(BINARY) ./cmd/$(BINARY)
+	@go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o _output/ ./cmd/...
 
 .PHONY: images
 images: ## build local images into _output/images (Dockerfile.rhel is the product's build)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/openshift/library-go/pkg/operator/staticpod/certsyncpod"
 	"github.com/openshift/library-go/pkg/operator/staticpod/prune"
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
@@ -19,8 +18,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/render"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/validate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/logging"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version"
 )
 
@@ -35,8 +32,6 @@ func newCommand(ctx context.Context) *cobra.Command {
 		Short: "Run the cluster's cloud-controller-managers as static pods",
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	certSyncer := certsyncpod.NewCertSyncControllerCommand(staticpod.Synced(operand.ConfigMap), staticpod.Synced(operand.Secret))
-	certSyncer.Short = "Keep the reloaded files of a static pod up to date"
 	root.AddCommand(
 		operatorcmd.NewCommand(ctx),
 		render.NewCommand(),
@@ -44,7 +39,6 @@ func newCommand(ctx context.Context) *cobra.Command {
 		convert.NewCommand(),
 		installer.NewCommand(),
 		prune.NewPrune(),
-		certSyncer,
 		envfile.NewCommand(),
 		newVersionCommand(),
 	)

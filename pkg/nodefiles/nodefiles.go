@@ -25,8 +25,9 @@ type Files map[string][]byte
 
 // ReplaceDirectory makes the directory hold these files and nothing else. It writes them under another name beside the
 // directory first, flushes them to the disk, and then exchanges the names. A mount of the former directory keeps the
-// former files, so a container has to mount the parent. A directory that holds the files already is left alone.
-func ReplaceDirectory(directory string, files Files) error {
+// former files, so a container has to mount the parent. A directory that holds the files already is left alone, and
+// replaced is false.
+func ReplaceDirectory(directory string, files Files) (replaced bool, err error) {
 	return replaceDirectory(disk{}, directory, files)
 }
 
@@ -66,28 +67,28 @@ type operations interface {
 	removeAll(path string) error
 }
 
-func replaceDirectory(on operations, directory string, files Files) error {
+func replaceDirectory(on operations, directory string, files Files) (replaced bool, err error) {
 	staging := stagingName(directory)
 	// An interrupted writer may have left something.
 	if err := on.removeAll(staging); err != nil {
-		return fmt.Errorf("removing %s: %w", staging, err)
+		return false, fmt.Errorf("removing %s: %w", staging, err)
 	}
-	if holds(directory, files) {
-		return nil
+	if DirectoryHolds(directory, files) {
+		return false, nil
 	}
 	if err := stage(on, staging, files); err != nil {
 		// The cause is the error that counts. The next call removes what is left now.
 		_ = on.removeAll(staging)
-		return err
+		return false, err
 	}
 	if err := moveInto(on, staging, directory); err != nil {
-		return err
+		return false, err
 	}
 	// After an exchange, the former directory has the other name.
 	if err := on.removeAll(staging); err != nil {
-		return fmt.Errorf("removing the former %s: %w", directory, err)
+		return true, fmt.Errorf("removing the former %s: %w", directory, err)
 	}
-	return nil
+	return true, nil
 }
 
 // stage writes the files into a new directory.
@@ -175,8 +176,8 @@ func stagingName(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
 }
 
-// holds reports whether the directory holds exactly these files.
-func holds(directory string, files Files) bool {
+// DirectoryHolds reports whether the directory holds exactly these files, with the mode that this package gives.
+func DirectoryHolds(directory string, files Files) bool {
 	found := 0
 	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

@@ -1,6 +1,7 @@
 package nodefiles
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -65,6 +67,11 @@ func (c *crashing) removeAll(path string) error {
 	return c.step(func() error { return c.disk.removeAll(path) }, nil)
 }
 
+func replace(directory string, files Files) error {
+	_, err := ReplaceDirectory(directory, files)
+	return err
+}
+
 // contents returns the content of every file below a directory.
 func contents(t *testing.T, directory string) Files {
 	t.Helper()
@@ -98,9 +105,9 @@ func TestADirectoryIsTheFormerOrTheWantedOneWheneverTheWriterEnds(t *testing.T) 
 				parent := t.TempDir()
 				directory := filepath.Join(parent, "resources", "pod-7")
 				if start != nil {
-					require.NoError(t, ReplaceDirectory(directory, start))
+					require.NoError(t, replace(directory, start))
 				}
-				err := replaceDirectory(on, directory, wanted)
+				_, err := replaceDirectory(on, directory, wanted)
 				if on.left > 0 {
 					require.NoError(t, err)
 					break
@@ -111,7 +118,7 @@ func TestADirectoryIsTheFormerOrTheWantedOneWheneverTheWriterEnds(t *testing.T) 
 				if found := readIfExists(t, directory); found != nil || start != nil {
 					require.Contains(t, []Files{start, wanted}, found, what)
 				}
-				require.NoError(t, ReplaceDirectory(directory, wanted), what)
+				require.NoError(t, replace(directory, wanted), what)
 				require.Equal(t, wanted, contents(t, directory), what)
 				entries, err := os.ReadDir(filepath.Dir(directory))
 				require.NoError(t, err)
@@ -184,12 +191,12 @@ func TestOnlyADirectoryThatDiffersIsReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			directory := filepath.Join(t.TempDir(), "pod-7")
-			require.NoError(t, ReplaceDirectory(directory, former))
+			require.NoError(t, replace(directory, former))
 			tc.change(t, directory)
 			before, err := os.Stat(directory)
 			require.NoError(t, err)
 
-			require.NoError(t, ReplaceDirectory(directory, former))
+			require.NoError(t, replace(directory, former))
 			after, err := os.Stat(directory)
 			require.NoError(t, err)
 			require.Equal(t, former, contents(t, directory))
@@ -209,11 +216,11 @@ func overwrite(name, data string) func(*testing.T, string) {
 
 func TestAMountOfTheParentSeesTheNewFiles(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "token")
-	require.NoError(t, ReplaceDirectory(directory, Files{"token": []byte("former")}))
+	require.NoError(t, replace(directory, Files{"token": []byte("former")}))
 	parent, err := os.OpenRoot(filepath.Dir(directory))
 	require.NoError(t, err)
 	defer parent.Close()
-	require.NoError(t, ReplaceDirectory(directory, Files{"token": []byte("wanted")}))
+	require.NoError(t, replace(directory, Files{"token": []byte("wanted")}))
 	data, err := parent.ReadFile("token/token")
 	require.NoError(t, err)
 	require.Equal(t, "wanted", string(data))
@@ -223,10 +230,29 @@ func TestAnErrorNamesTheFileAndTheCause(t *testing.T) {
 	parent := t.TempDir()
 	occupied := filepath.Join(parent, "occupied")
 	require.NoError(t, os.WriteFile(occupied, nil, 0o600))
-	require.EqualError(t, ReplaceDirectory(filepath.Join(occupied, "pod-7"), former),
+	require.EqualError(t, replace(filepath.Join(occupied, "pod-7"), former),
 		"removing "+occupied+"/.pod-7.new: unlinkat "+occupied+"/.pod-7.new: not a directory")
 	require.EqualError(t, ReplaceFile(filepath.Join(occupied, "pod.yaml"), nil), "creating "+occupied+": mkdir "+occupied+": not a directory")
 
 	on := &crashing{left: 7, full: true}
-	require.EqualError(t, replaceDirectory(on, filepath.Join(parent, "pod-7"), former), "writing configmaps/ca/ca.crt: no space left on device")
+	_, err := replaceDirectory(on, filepath.Join(parent, "pod-7"), former)
+	require.EqualError(t, err, "writing configmaps/ca/ca.crt: no space left on device")
+}
+
+func TestOnlyOneProcessHasTheLock(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "new")
+	unlock, err := LockDirectory(t.Context(), directory)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = LockDirectory(ctx, directory)
+	require.EqualError(t, err, "waiting for the lock "+directory+"/.lock: context deadline exceeded")
+
+	second := make(chan error)
+	go func() {
+		_, err := LockDirectory(t.Context(), directory)
+		second <- err
+	}()
+	unlock()
+	require.NoError(t, <-second)
 }

@@ -22,7 +22,7 @@ const (
 )
 
 // planted returns the platform's inputs with a canary in each of them: the credentials, a comment of the cloud
-// configuration, a comment of each CA bundle, and the cert-syncer's token.
+// configuration, a comment of each CA bundle, and the file-syncer's token.
 func planted(t *testing.T, p platform.Platform, phase operand.Phase) operand.Inputs {
 	t.Helper()
 	in := inputs(t, p, phase)
@@ -44,7 +44,7 @@ func planted(t *testing.T, p platform.Platform, phase operand.Phase) operand.Inp
 		in.Trust[i].Data = append(beside, in.Trust[i].Data...)
 	}
 	if in.Identity != nil {
-		in.Identity.CertSyncerToken = []byte(canary + "-token")
+		in.Identity.FileSyncerToken = []byte(canary + "-token")
 	}
 	return in
 }

@@ -57,7 +57,7 @@ func (c *checkedInputs) checkCustom(in Inputs, base *corev1.Pod, config *config)
 func (c *checkedInputs) paths(in Inputs) customccm.Paths {
 	paths := customccm.Paths{Roots: []string{resourceDir, certDir}}
 	for _, o := range Delivered() {
-		if o.Name != CertSyncerTokenSecret {
+		if o.Name != FileSyncerTokenSecret {
 			dir := path.Dir(deliveredFile{kind: o.Kind, object: o.Name, key: "key"}.path())
 			paths.Directories = append(paths.Directories, dir)
 		}
@@ -77,7 +77,7 @@ func (c *checkedInputs) filesOnNode(in Inputs) []string {
 		return nil
 	}
 	for _, f := range delivered {
-		if !f.forCertSyncer() {
+		if !f.forFileSyncer() {
 			files = append(files, f.path())
 		}
 	}
@@ -85,7 +85,7 @@ func (c *checkedInputs) filesOnNode(in Inputs) []string {
 		files = append(files, deliveredFile{kind: Secret, object: CloudTokensSecret, key: key}.path())
 	}
 	if in.Phase.Files == nil {
-		// The cert-syncer writes these.
+		// The file-syncer writes these.
 		for _, f := range []deliveredFile{
 			{kind: ConfigMap, object: ClientCAConfigMap, key: "ca-bundle.crt"},
 			{kind: ConfigMap, object: RequestHeaderClientCAConfigMap, key: "ca-bundle.crt"},

@@ -22,7 +22,7 @@ const (
 	// health checks.
 	Revisioned Delivery = "Revisioned"
 
-	// Synced is for files that are reloaded. The cert-syncer updates them in place.
+	// Synced is for files that are reloaded. The file-syncer updates them in place.
 	Synced Delivery = "Synced"
 )
 
@@ -35,7 +35,7 @@ const (
 	CloudCredentialsSecret         = "cloud-credentials"
 	TrustedCAConfigMap             = "trusted-ca"
 	KubeconfigsConfigMap           = "kubeconfigs"
-	CertSyncerTokenSecret          = "cert-syncer-token"
+	FileSyncerTokenSecret          = "file-syncer-token"
 	KubeTokenSecret                = "kube-token"
 	CloudTokensSecret              = "cloud-tokens"
 	ServingCertSecret              = "serving-cert"
@@ -55,7 +55,7 @@ type Object struct {
 	Why string
 }
 
-// Delivered returns every delivered object. The revision controller, the installer and the cert-syncer use this list.
+// Delivered returns every delivered object. The revision controller, the installer and the file-syncer use this list.
 // The pod's ConfigMap comes first, which library-go's static-pod controllers require.
 func Delivered() []Object {
 	return []Object{
@@ -66,7 +66,7 @@ func Delivered() []Object {
 		{Secret, CloudConfigSecret, Revisioned, "the cloud configuration is read when the provider is built; on some " +
 			"clouds it holds secrets"},
 		{Secret, CloudCredentialsSecret, Revisioned, "static keys are read when the provider is built"},
-		{Secret, CertSyncerTokenSecret, Revisioned, "the cert-syncer must not depend on a file that it updates"},
+		{Secret, FileSyncerTokenSecret, Revisioned, "the file-syncer must not depend on a file that it updates"},
 		{ConfigMap, ClientCAConfigMap, Synced, "the serving code reloads client CAs"},
 		{ConfigMap, RequestHeaderClientCAConfigMap, Synced, "the serving code reloads client CAs"},
 		{Secret, KubeTokenSecret, Synced, "client-go re-reads a token file about once a minute"},
@@ -92,7 +92,7 @@ var revisionSuffix = regexp.MustCompile(`-\d+$`)
 // IsOwnSecret reports whether the operator, or one of its pods, uses a Secret of this name in Namespace.
 func IsOwnSecret(name string) bool {
 	// An earlier version of the operator created raw-cloud-credentials.
-	if slices.Contains([]string{AcceptedInputsSecret, "cert-syncer-identity", "raw-cloud-credentials"}, name) {
+	if slices.Contains([]string{AcceptedInputsSecret, "file-syncer-identity", "raw-cloud-credentials"}, name) {
 		return true
 	}
 	base := revisionSuffix.ReplaceAllString(name, "")

@@ -25,7 +25,7 @@ const (
 	trustKey       = "ca-bundle.crt"
 	cloudCAFile    = resourceDir + "/configmaps/" + CloudConfigConfigMap + "/" + cloudCAKey
 	kubeTokenFile  = certDir + "/secrets/" + KubeTokenSecret + "/token"
-	syncTokenFile  = resourceDir + "/secrets/" + CertSyncerTokenSecret + "/token"
+	syncTokenFile  = resourceDir + "/secrets/" + FileSyncerTokenSecret + "/token"
 	apiCAFile      = resourceDir + "/configmaps/" + KubeconfigsConfigMap + "/ca-bundle.crt"
 )
 
@@ -47,13 +47,13 @@ func (f deliveredFile) path() string {
 	return fmt.Sprintf("%s/%s/%s/%s", dir, resource, f.object, f.key)
 }
 
-// forCertSyncer reports whether only the cert-syncer can read the file, not the operand.
-func (f deliveredFile) forCertSyncer() bool {
-	return f.kind == Secret && f.object == CertSyncerTokenSecret
+// forFileSyncer reports whether only the file-syncer can read the file, not the operand.
+func (f deliveredFile) forFileSyncer() bool {
+	return f.kind == Secret && f.object == FileSyncerTokenSecret
 }
 
 // deliver returns every file of a candidate except for the pod, sorted within each object: the revisioned files and, in
-// a phase without cert-syncer, the synced ones.
+// a phase without file-syncer, the synced ones.
 func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error) {
 	files := []deliveredFile{
 		{ConfigMap, TrustedCAConfigMap, trustKey, c.trust},
@@ -85,9 +85,9 @@ func deliver(in Inputs, server string, c *checkedInputs) ([]deliveredFile, error
 func (i Identity) files(server string) ([]deliveredFile, error) {
 	files := []deliveredFile{
 		{ConfigMap, KubeconfigsConfigMap, "ca-bundle.crt", i.CABundle},
-		{Secret, CertSyncerTokenSecret, "token", i.CertSyncerToken},
+		{Secret, FileSyncerTokenSecret, "token", i.FileSyncerToken},
 	}
-	for user, tokenFile := range map[string]string{Name: kubeTokenFile, "cert-syncer": syncTokenFile} {
+	for user, tokenFile := range map[string]string{Name: kubeTokenFile, "file-syncer": syncTokenFile} {
 		data, err := kubeconfig(server, user, tokenFile)
 		if err != nil {
 			return nil, err

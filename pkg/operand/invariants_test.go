@@ -119,7 +119,7 @@ func TestOnlyAnOptionalSecretMayBeMissing(t *testing.T) {
 
 func TestAnInitContainerNeedsTheOperatorsImage(t *testing.T) {
 	digitalocean, _ := platform.ByName("digitalocean")
-	for phase, container := range map[string]string{"operator": "cloud-env, cert-syncer", "bootstrap": "cloud-env"} {
+	for phase, container := range map[string]string{"operator": "cloud-env, file-syncer", "bootstrap": "cloud-env"} {
 		t.Run("in phase "+phase, func(t *testing.T) {
 			all := phases()
 			in := inputs(t, digitalocean, all[slices.IndexFunc(all,
@@ -202,7 +202,8 @@ func requireNoAPIReferences(t *testing.T, r rendering) {
 				require.True(t, inMemory[e.ValueFrom.FileKeyRef.VolumeName], "variable %s", e.Name)
 			default:
 				require.NotNil(t, e.ValueFrom.FieldRef, "variable %s", e.Name)
-				require.True(t, strings.HasPrefix(e.ValueFrom.FieldRef.FieldPath, "metadata."),
+				field := e.ValueFrom.FieldRef.FieldPath
+				require.True(t, strings.HasPrefix(field, "metadata.") || field == "spec.nodeName",
 					"variable %s: a node without addresses has no status fields", e.Name)
 			}
 		}
@@ -301,8 +302,8 @@ func requireTrust(t *testing.T, r rendering) {
 // secretMark is in every secret of the fixtures, and nowhere else.
 const secretMark = "correct-horse"
 
-// syncerToken is the cert-syncer's token.
-const syncerToken = "the token of the cert-syncer"
+// syncerToken is the file-syncer's token.
+const syncerToken = "the token of the file-syncer"
 
 func requireNoSecrets(t *testing.T, r rendering) {
 	pod, err := r.PodYAML()
@@ -426,19 +427,23 @@ func requireNarrowMounts(t *testing.T, r rendering) {
 			optional := !r.installed() && (c.Name == "cloud-env" || strings.Contains(named, "/cloud-tokens/"))
 			require.True(t, sees(c, named) || optional, "container %s names %s and does not see it", c.Name, named)
 		}
-		require.Equal(t, c.Name == "cert-syncer", sees(c, resourceDir+"/secrets/cert-syncer-token/token"),
+		require.Equal(t, c.Name == "file-syncer", sees(c, resourceDir+"/secrets/file-syncer-token/token"),
 			"container %s", c.Name)
-		if c.Name == "cert-syncer" {
+		if c.Name == "file-syncer" {
 			require.True(t, sees(c, kubeconfigs+"/ca-bundle.crt"))
 			require.False(t, sees(c, resourceDir+"/secrets/cloud-credentials/key"))
 			require.False(t, sees(c, resourceDir+"/secrets/cloud-config/cloud.conf"))
+			require.Subset(t, c.Args, []string{
+				"--configmaps=" + strings.Join(operand.DeliveredBy(operand.ConfigMap, operand.Synced), ","),
+				"--secrets=" + strings.Join(operand.DeliveredBy(operand.Secret, operand.Synced), ","),
+			})
 		}
 		for _, m := range c.VolumeMounts {
-			writes := m.Name == "cert-dir" && c.Name == "cert-syncer" || m.Name == "cloud-env"
+			writes := m.Name == "cert-dir" && c.Name == "file-syncer" || m.Name == "cloud-env"
 			require.Equal(t, !writes, m.ReadOnly, "container %s, mount %s", c.Name, m.MountPath)
 			if strings.HasPrefix(m.MountPath, certs) {
 				require.Equal(t, certs, m.MountPath,
-					"container %s: the cert-syncer swaps the directories inside, which a mount of one does not follow",
+					"container %s: the file-syncer swaps the directories inside, which a mount of one does not follow",
 					c.Name)
 			}
 		}
@@ -461,7 +466,7 @@ func sees(c corev1.Container, file string) bool {
 	})
 }
 
-// synced reports whether a path is a file that the cert-syncer updates.
+// synced reports whether a path is a file that the file-syncer updates.
 func (r rendering) synced(named string) bool {
 	object, isSynced := strings.CutPrefix(named, certs+"/")
 	if !isSynced {
@@ -488,10 +493,10 @@ var mayDiffer = []*regexp.Regexp{
 	regexp.MustCompile(`^spec\.containers\[cloud-controller-manager\]\.args\[--(authentication-kubeconfig|authorization-kubeconfig|client-ca-file|requestheader-client-ca-file)\]$`),
 	regexp.MustCompile(`^spec\.containers\[cloud-controller-manager\]\.args\[--(tls-cert-file|tls-private-key-file|authentication-skip-lookup|controllers)\]$`),
 	regexp.MustCompile(`^spec\.containers\[cloud-controller-manager\]\.args\[--leader-elect(-resource-name|-resource-namespace|-lease-duration|-renew-deadline|-retry-period)?\]$`),
-	regexp.MustCompile(`^spec\.containers\[cert-syncer\]`),
+	regexp.MustCompile(`^spec\.containers\[file-syncer\]`),
 	// The operator's pod mounts directories of a revision, the bootstrap pod mounts single files.
 	regexp.MustCompile(`^spec\.(initContainers|containers)\[[a-z-]+\]\.volumeMounts\[/etc/kubernetes/static-pod-`),
-	regexp.MustCompile(`^spec\.volumes\[(config|kubeconfigs|cloud-config|cloud-credentials|cert-syncer-token|cert-dir|kubeconfig|file-\d+)\]`),
+	regexp.MustCompile(`^spec\.volumes\[(config|kubeconfigs|cloud-config|cloud-credentials|file-syncer-token|cert-dir|kubeconfig|file-\d+)\]`),
 }
 
 // TestParity checks that the pods of the two phases differ only in the listed fields.
@@ -576,7 +581,7 @@ func TestBothPhasesDeliverTheSame(t *testing.T) {
 				files := rendering{p, phase, in, resources}.delivered()
 				maps.DeleteFunc(files, func(name, _ string) bool {
 					return slices.ContainsFunc([]string{"/configmaps/kubeconfigs/",
-						"/configmaps/cloud-controller-manager-pod/", "/secrets/cert-syncer-token/"},
+						"/configmaps/cloud-controller-manager-pod/", "/secrets/file-syncer-token/"},
 						func(ours string) bool { return strings.Contains(name, ours) })
 				})
 				contents = append(contents, files)

@@ -100,7 +100,7 @@ func TestEveryRevisionedObjectIsRendered(t *testing.T) {
 	require.Equal(t, []string{"cloud-config", "trusted-ca", "kubeconfigs", "cloud-controller-manager-pod"},
 		configMapNames,
 		"the pod comes last, so that an incomplete candidate does not match its digest")
-	require.Equal(t, []string{"cloud-config", "cloud-credentials", "cert-syncer-token"}, secretNames)
+	require.Equal(t, []string{"cloud-config", "cloud-credentials", "file-syncer-token"}, secretNames)
 }
 
 func TestOnlyARevisionedChangeMakesARevision(t *testing.T) {
@@ -116,7 +116,7 @@ func TestOnlyARevisionedChangeMakesARevision(t *testing.T) {
 		},
 		"another trusted CA":               func(in *operand.Inputs) { in.Trust = in.Trust[1:] },
 		"another CA of the API":            func(in *operand.Inputs) { in.Identity.CABundle = read(t, "proxy-ca.pem") },
-		"another token of the cert-syncer": func(in *operand.Inputs) { in.Identity.CertSyncerToken = []byte("other") },
+		"another token of the file-syncer": func(in *operand.Inputs) { in.Identity.FileSyncerToken = []byte("other") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := inputs(t, openstack, operand.OperatorPhase())

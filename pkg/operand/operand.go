@@ -113,7 +113,7 @@ type Images struct {
 	Operand string
 	// NodeManager is the platform's cloud-node-manager, empty if the platform has none.
 	NodeManager string
-	// Operator is this operator's image, which also runs the cert-syncer.
+	// Operator is this operator's image, which also runs the file-syncer.
 	Operator string
 	// Source is the object or flag that should name the images, for example
 	// "deployment/cluster-cloud-controller-manager-operator in openshift-cloud-controller-manager-operator".
@@ -168,8 +168,8 @@ type TrustSource struct {
 type Identity struct {
 	// CABundle is the API server's CA in PEM.
 	CABundle []byte
-	// CertSyncerToken is the bearer token of the cert-syncer's ServiceAccount.
-	CertSyncerToken []byte
+	// FileSyncerToken is the bearer token of the file-syncer's ServiceAccount.
+	FileSyncerToken []byte
 }
 
 // Resources is a complete candidate. Either all of it is applied, or nothing.

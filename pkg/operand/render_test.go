@@ -73,7 +73,7 @@ func inputs(t testing.TB, p platform.Platform, phase operand.Phase) operand.Inpu
 		in.CloudConfig.Keys = map[string][]byte{"endpoints": endpoints}
 	}
 	if phase.Files == nil {
-		in.Identity = &operand.Identity{CABundle: read(t, "system-ca.pem"), CertSyncerToken: []byte(syncerToken)}
+		in.Identity = &operand.Identity{CABundle: read(t, "system-ca.pem"), FileSyncerToken: []byte(syncerToken)}
 	}
 	return in
 }
@@ -218,7 +218,7 @@ func TestRejectedInputs(t *testing.T) {
 		"a missing operator image is found too": {
 			change: func(in *operand.Inputs) { in.Images.Operator = "" },
 			want: "the release payload, key cluster-cloud-controller-manager-operator: there is no image of the " +
-				"operator for container cert-syncer; the release must name it",
+				"operator for container file-syncer; the release must name it",
 		},
 		"an unknown field among the overrides is named": {
 			change: func(in *operand.Inputs) { in.Overrides = []byte(`{"extendedArgument": {}}`) },

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,6 +53,8 @@ var layers = []layer{
 	{dir: "pkg/regularfile"},
 	{dir: "pkg/printable", pure: true},
 	{dir: "pkg/nodefiles"},
+	{dir: "pkg/filesyncer", ours: []string{"pkg/nodefiles"}},
+	{dir: "cmd/file-syncer", ours: []string{"pkg/filesyncer"}},
 	{dir: "pkg/cmd/installer", ours: []string{"pkg/nodefiles", "pkg/operand", "pkg/printable"}},
 	{dir: "pkg/cmd/envfile", ours: []string{"pkg/regularfile", "pkg/printable"}},
 	// The shared code of the offline commands.
@@ -63,7 +66,7 @@ var layers = []layer{
 	{dir: "pkg/cmd/validate", ours: []string{"pkg/cmd/diagnostics", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
 	{dir: "pkg/cmd/convert", ours: []string{"pkg/cmd/diagnostics", "pkg/offline", "pkg/confdoc/gcfg", "pkg/diagnostic", "pkg/printable"}},
 	{dir: "pkg/cmd/render", ours: []string{"pkg/offline", "pkg/inputs", "pkg/printable", "pkg/operandconfig", "pkg/operand", "pkg/platform", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/apis", "bootstrap"}},
-	{dir: "cmd", ours: []string{"pkg/cmd", "pkg/operator/staticpod", "pkg/operand", "pkg/logging", "pkg/version"}},
+	{dir: "cmd", ours: []string{"pkg/cmd", "pkg/logging", "pkg/version"}},
 	{dir: "test/dockerfile"},
 	{dir: "test/rights", ours: []string{"pkg/platform"}},
 	{dir: "test/architecture", ours: []string{"pkg", "bindata", "bootstrap"}},
@@ -103,6 +106,21 @@ func TestImportsFollowTheDirectionOfTheData(t *testing.T) {
 			if reason := found.rejects(path); reason != "" {
 				t.Errorf("%s imports %s: %s", p.relative(), path, reason)
 			}
+		}
+	}
+}
+
+// Each of these would take several MiB of memory on every control-plane node.
+func TestTheFileSyncerDependsOnNothingLarge(t *testing.T) {
+	command := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/file-syncer")
+	command.Dir = root
+	output, err := command.Output()
+	require.NoError(t, err)
+	dependencies := strings.Fields(string(output))
+	require.Contains(t, dependencies, "k8s.io/client-go/dynamic")
+	for _, path := range dependencies {
+		for _, large := range []string{"k8s.io/api", "k8s.io/client-go/kubernetes", "k8s.io/apiserver", "github.com/openshift/library-go", "github.com/spf13/cobra"} {
+			require.False(t, path == large || strings.HasPrefix(path, large+"/"), path)
 		}
 	}
 }

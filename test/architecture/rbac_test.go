@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 // allDirs have the objects that reach a cluster.
@@ -126,6 +128,19 @@ func allows(rules []rbacv1.PolicyRule, verb, resource, name string) bool {
 	return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
 		return slices.Contains(r.Verbs, verb) && slices.Contains(r.Resources, resource) && (len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, name))
 	})
+}
+
+// The token of the file-syncer does not expire.
+func TestTheFileSyncerMayReadExactlyTheSyncedObjects(t *testing.T) {
+	all := roles(t)
+	i := slices.IndexFunc(all, func(r role) bool { return r.role == "system:openshift:cloud-controller-manager:file-syncer" })
+	require.GreaterOrEqual(t, i, 0)
+	read := []string{"get", "list", "watch"}
+	require.Equal(t, []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: read, ResourceNames: operand.DeliveredBy(operand.ConfigMap, operand.Synced)},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: read, ResourceNames: operand.DeliveredBy(operand.Secret, operand.Synced)},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
+	}, all[i].rules)
 }
 
 func TestSecurityContextConstraintsAreNamed(t *testing.T) {

@@ -16,6 +16,8 @@ import (
 
 const (
 	operatorTag = "cluster-cloud-controller-manager-operator"
+	// fileSyncer is the other program of the operator's image.
+	fileSyncer = "file-syncer"
 )
 
 // systemBundles are the paths of the system's CA bundle in Debian and in the product's image.
@@ -24,18 +26,22 @@ const (
 	imageBundle = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"
 )
 
-// operator is the target of the operator's own binary, with the tags of the Makefile; the Go command knows whether it
-// is up to date.
-func operator() build.Target {
-	return build.Target{
-		Name:    operatorTag,
-		Module:  ".",
-		Package: "./cmd/" + operatorTag,
-		Tags:    []string{"grpcnotrace"},
-		Variables: []string{"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version.gitVersion=" +
-			Version},
-		Usual: "a minute",
+// operator returns the targets of the operator's image, with the tags of the Makefile; the Go command knows whether
+// they are up to date.
+func operator() []build.Target {
+	var targets []build.Target
+	for _, name := range []string{operatorTag, fileSyncer} {
+		targets = append(targets, build.Target{
+			Name:    name,
+			Module:  ".",
+			Package: "./cmd/" + name,
+			Tags:    []string{"grpcnotrace"},
+			Variables: []string{"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version.gitVersion=" +
+				Version},
+			Usual: "a minute",
+		})
 	}
+	return targets
 }
 
 // BuildOperator builds the operator as its image has it and returns the binary's path.
@@ -45,7 +51,7 @@ func BuildOperator(ctx context.Context, options Options) (string, error) {
 		return "", err
 	}
 	c := &Cluster{options: options, progress: newProgress(options.Progress)}
-	return filepath.Join(c.BinDir(), operatorTag), c.builder().Local(ctx, operator())
+	return filepath.Join(c.BinDir(), operatorTag), c.builder().Local(ctx, operator()...)
 }
 
 // Images builds the operator and what runs on the platform, as far as it can be built here, and writes one
@@ -60,7 +66,7 @@ func Images(ctx context.Context, options Options, dir string) ([]string, error) 
 	if err := builder.Pinned(ctx, c.operandTargets()...); err != nil {
 		return nil, err
 	}
-	if err := builder.Local(ctx, operator()); err != nil {
+	if err := builder.Local(ctx, operator()...); err != nil {
 		return nil, err
 	}
 	return c.imagesInto(dir)
@@ -92,6 +98,9 @@ func (c *Cluster) imagesInto(dir string) ([]string, error) {
 	for _, tag := range slices.Sorted(maps.Keys(programs)) {
 		program := programs[tag]
 		files := map[string]string{program: filepath.Join(c.BinDir(), tag)}
+		if tag == operatorTag {
+			files["/usr/bin/"+fileSyncer] = filepath.Join(c.BinDir(), fileSyncer)
+		}
 		if _, err := os.Stat(hostBundle); err == nil {
 			files[imageBundle] = hostBundle
 		} else if !errors.Is(err, os.ErrNotExist) {

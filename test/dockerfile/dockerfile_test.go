@@ -14,6 +14,7 @@ func TestTheProductsImage(t *testing.T) {
 	image, err := Read(filepath.Join("..", "..", Name))
 	require.NoError(t, err)
 	require.Contains(t, image.Files, program)
+	require.Contains(t, image.Files, "/usr/bin/file-syncer")
 	// bootkube.sh and our pods pass the program's path; with an ENTRYPOINT it would become an argument.
 	require.Equal(t, []string{program, "render"}, image.Command(program, "render"))
 }

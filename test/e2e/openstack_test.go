@@ -91,9 +91,9 @@ func (s *suite) testStart(t *testing.T) {
 	}
 	s.requireGone(t, leftovers)
 	s.requireOneLeader(t)
-	s.figure("resident memory of the operator: %d MiB, of a cloud-controller-manager: %d MiB, of a cert-syncer: %d MiB",
+	s.figure("resident memory of the operator: %d MiB, of a cloud-controller-manager: %d MiB, of a file-syncer: %d MiB",
 		s.memory(t, operatorBinary, "operator"), s.memory(t, operandBinary, ""),
-		s.memory(t, operatorBinary, "cert-syncer"))
+		s.memory(t, syncerBinary, ""))
 }
 
 // requireOneLeader checks that the controllers of exactly one cloud-controller-manager run, the lease's holder. Its

@@ -28,12 +28,12 @@ const accounts = "system:serviceaccount:" + targetNamespace
 // bindings. The matching binding depends on the order of a cache.
 var everybody = regexp.MustCompile(`^RBAC: allowed by ClusterRoleBinding "system:(public-info-viewer|discovery)"`)
 
-// ours are the users of the operator, the operand, the installer with the pruner, and the cert-syncer.
+// ours are the users of the operator, the operand, the installer with the pruner, and the file-syncer.
 var ours = []string{
 	"system:serviceaccount:" + operatorNamespace + ":cluster-cloud-controller-manager",
 	"system:serviceaccount:" + targetNamespace + ":cloud-controller-manager",
 	"system:serviceaccount:" + targetNamespace + ":installer-sa",
-	"system:serviceaccount:" + targetNamespace + ":cert-syncer",
+	"system:serviceaccount:" + targetNamespace + ":file-syncer",
 }
 
 // testRights compares the audit log of the whole run with the rights in both directions.

@@ -35,6 +35,7 @@ const (
 	operatorNamespace = "openshift-cloud-controller-manager-operator"
 	operatorName      = "cluster-cloud-controller-manager-operator"
 	operatorBinary    = "/usr/bin/cluster-cloud-controller-manager-operator"
+	syncerBinary      = "/usr/bin/file-syncer"
 	targetNamespace   = "openshift-cloud-controller-manager"
 	configNamespace   = "openshift-config"
 	clusterOperator   = "cloud-controller-manager"

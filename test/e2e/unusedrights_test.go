@@ -28,13 +28,9 @@ var unusedRights = slices.Concat(unusedByOperator, unusedByOperand, []rights.Exc
 		Verbs:     []string{"use"}, Reason: noSCC,
 	},
 	{
-		Account: "cert-syncer", Namespace: targetNamespace, Resources: []string{"configmaps", "secrets"},
+		Account: "file-syncer", Namespace: targetNamespace, Resources: []string{"configmaps", "secrets"},
 		Verbs:  []string{"list"},
 		Reason: streamed, Sometimes: true,
-	},
-	{
-		Account: "cert-syncer", Namespace: targetNamespace, Resources: []string{"configmaps"}, Verbs: []string{"get"},
-		Reason: "It reads a ConfigMap only when it differs from the node's files; the client CAs do not change here.",
 	},
 })
 

@@ -184,7 +184,7 @@ func (c *cluster) delivered(t *testing.T) map[string]any {
 		require.NoError(t, err)
 		all["configmap/"+name] = object.Data
 	}
-	for _, name := range []string{"cloud-config", "cloud-credentials", "cert-syncer-token"} {
+	for _, name := range []string{"cloud-config", "cloud-credentials", "file-syncer-token"} {
 		object, err := c.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), name, metav1.GetOptions{})
 		require.NoError(t, err)
 		all["secret/"+name] = object.Data

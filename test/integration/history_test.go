@@ -104,8 +104,8 @@ func TestNothingFlashesThatAnotherControllerIsAboutToRepair(t *testing.T) {
 			c.patchConfig(t, "infrastructures", `{"spec":{"cloudConfig":{"name":"other-config","key":"other"}}}`)
 		},
 		"credentials that are deleted and created again": func(t *testing.T) { c.replaceCredentials(t) },
-		"the token of the cert-syncer": func(t *testing.T) {
-			require.NoError(t, c.kube.CoreV1().Secrets(targetNamespace).Delete(t.Context(), "cert-syncer-identity", metav1.DeleteOptions{}))
+		"the token of the file-syncer": func(t *testing.T) {
+			require.NoError(t, c.kube.CoreV1().Secrets(targetNamespace).Delete(t.Context(), "file-syncer-identity", metav1.DeleteOptions{}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,13 +27,13 @@ func TestADeletedCredentialIsRevokedAndReplaced(t *testing.T) {
 		c.awaitReplaced(t, "kube-token", old)
 		require.Equal(t, revision, c.awaitRevision(t, revision), "a token that is reloaded makes no revision")
 	})
-	t.Run("the cert-syncer's token with its Secret", func(t *testing.T) {
-		old := c.token(t, "cert-syncer-identity")
-		require.NoError(t, secrets.Delete(t.Context(), "cert-syncer-identity", metav1.DeleteOptions{}))
+	t.Run("the file-syncer's token with its Secret", func(t *testing.T) {
+		old := c.token(t, "file-syncer-identity")
+		require.NoError(t, secrets.Delete(t.Context(), "file-syncer-identity", metav1.DeleteOptions{}))
 		c.awaitRevoked(t, old)
-		c.awaitReplaced(t, "cert-syncer-identity", old)
+		c.awaitReplaced(t, "file-syncer-identity", old)
 		revision = c.awaitRevision(t, revision+1)
-		c.awaitReplaced(t, fmt.Sprintf("cert-syncer-token-%d", revision), old)
+		c.awaitReplaced(t, fmt.Sprintf("file-syncer-token-%d", revision), old)
 	})
 	t.Run("the serving certificate with its signer", func(t *testing.T) {
 		bundle, err := configMaps.Get(t.Context(), "serving-ca", metav1.GetOptions{})

@@ -101,8 +101,8 @@ func TestWhatSurroundsTheStaticPodsIsMadeAndMadeAgain(t *testing.T) {
 	})
 	require.Equal(t, int32(1), c.awaitRevision(t, 1), "none of this is read only once")
 
-	require.NoError(t, secrets.Delete(t.Context(), "cert-syncer-identity", metav1.DeleteOptions{}))
-	require.Equal(t, int32(2), c.awaitRevision(t, 2), "the cert-syncer's token is")
+	require.NoError(t, secrets.Delete(t.Context(), "file-syncer-identity", metav1.DeleteOptions{}))
+	require.Equal(t, int32(2), c.awaitRevision(t, 2), "the file-syncer's token is")
 	c.noRequestDenied(t)
 }
 

@@ -133,9 +133,9 @@ func (o *options) run(ctx context.Context) error {
 
 // install does everything that can fail while the former static pod runs. It replaces the manifest last.
 func (o *options) install(ctx context.Context) error {
-	unlock, err := lock(ctx, filepath.Join(o.resourceDir, "."+o.podConfigMap+".lock"))
+	unlock, err := nodefiles.Lock(ctx, filepath.Join(o.resourceDir, "."+o.podConfigMap+".lock"))
 	if err != nil {
-		return err
+		return fmt.Errorf("another installer may be at work on this node: %w", err)
 	}
 	defer unlock()
 	if err := o.checkLatest(ctx); err != nil {
@@ -151,14 +151,28 @@ func (o *options) install(ctx context.Context) error {
 	}
 	directory := filepath.Join(o.resourceDir, o.named(o.podConfigMap))
 	klog.InfoS("Writing the revision", "directory", directory, "files", len(revision.files))
-	if err := nodefiles.ReplaceDirectory(directory, revision.files); err != nil {
+	replaced, err := nodefiles.ReplaceDirectory(directory, revision.files)
+	if err != nil {
 		return err
 	}
-	// Each object has a directory that is replaced, as the cert-syncer does it: its container mounts their parent.
+	if err := o.writeCerts(ctx, certs); err != nil {
+		return err
+	}
+	return o.replaceManifest(ctx, revision.manifest, replaced)
+}
+
+// writeCerts writes the files of each object into a directory of its own, as the file-syncer does: the containers mount
+// the parent.
+func (o *options) writeCerts(ctx context.Context, certs map[string]nodefiles.Files) error {
+	unlock, err := nodefiles.LockDirectory(ctx, o.certDir)
+	if err != nil {
+		return fmt.Errorf("the file-syncer of this node may be at work: %w", err)
+	}
+	defer unlock()
 	for name, files := range certs {
-		if err := nodefiles.ReplaceDirectory(filepath.Join(o.certDir, name), files); err != nil {
+		if _, err := nodefiles.ReplaceDirectory(filepath.Join(o.certDir, name), files); err != nil {
 			return err
 		}
 	}
-	return o.replaceManifest(ctx, revision.manifest)
+	return nil
 }

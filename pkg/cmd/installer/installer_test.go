@@ -22,6 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -46,7 +47,7 @@ func revision7(t *testing.T) []runtime.Object {
 		},
 		Credentials: operand.Credentials{Data: map[string][]byte{"clouds.yaml": []byte(`clouds: {openstack: {auth: {auth_url: "https://keystone/v3",
   application_credential_id: id, application_credential_secret: hidden}}}`)}},
-		Identity: &operand.Identity{CABundle: []byte("ca"), CertSyncerToken: []byte("token")},
+		Identity: &operand.Identity{CABundle: []byte("ca"), FileSyncerToken: []byte("token")},
 	})
 	require.NoError(t, err)
 	var objects []runtime.Object
@@ -132,7 +133,7 @@ func TestARevisionIsWritten(t *testing.T) {
 
 	const revision = "static-pod-resources/cloud-controller-manager-pod-7/"
 	require.Contains(t, n.read(t, revision+"secrets/cloud-config/cloud.conf"), "[Global]")
-	require.Equal(t, "token", n.read(t, revision+"secrets/cert-syncer-token/token"))
+	require.Equal(t, "token", n.read(t, revision+"secrets/file-syncer-token/token"))
 	require.Contains(t, n.read(t, revision+"configmaps/kubeconfigs/cloud-controller-manager.kubeconfig"), "api-int")
 	require.Equal(t, "of kube-token", n.read(t, "static-pod-resources/cloud-controller-manager-certs/secrets/kube-token/token"))
 
@@ -196,11 +197,19 @@ func TestAFailedInstallationLeavesTheFormerManifest(t *testing.T) {
 		},
 		"another installer works on the node": {
 			change: func(t *testing.T, n *testNode) {
-				unlock, err := lock(t.Context(), filepath.Join(n.resourceDir, ".cloud-controller-manager-pod.lock"))
+				unlock, err := nodefiles.Lock(t.Context(), filepath.Join(n.resourceDir, ".cloud-controller-manager-pod.lock"))
 				require.NoError(t, err)
 				t.Cleanup(unlock)
 			},
-			want: "waiting for another installer on this node",
+			want: "another installer may be at work on this node: waiting for the lock /",
+		},
+		"the file-syncer holds the directory": {
+			change: func(t *testing.T, n *testNode) {
+				unlock, err := nodefiles.LockDirectory(t.Context(), n.certDir)
+				require.NoError(t, err)
+				t.Cleanup(unlock)
+			},
+			want: "the file-syncer of this node may be at work: waiting for the lock /",
 		},
 		"the directory of the revisions cannot be written": {
 			change: func(t *testing.T, n *testNode) {
@@ -303,35 +312,35 @@ func TestTheNewManifestIsWrittenWhenTheFormerStaticPodHasEnded(t *testing.T) {
 	}
 }
 
-func TestASecondInstallationOfARevisionRestartsNothing(t *testing.T) {
-	mirror := &corev1.Pod{ObjectMeta: meta("cloud-controller-manager-master-0")}
-	n := newNode(t, revision7(t)...)
-	require.NoError(t, n.run(t.Context()))
-	before, err := os.Stat(n.manifestFile())
-	require.NoError(t, err)
-	require.NoError(t, n.kube.Tracker().Add(mirror))
-	require.NoError(t, n.run(t.Context()))
-	after, err := os.Stat(n.manifestFile())
-	require.NoError(t, err)
-	require.True(t, os.SameFile(before, after), "the kubelet would restart the static pod")
-}
-
-func TestOnlyOneInstallerWorksOnANode(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "new", ".lock")
-	unlock, err := lock(t.Context(), path)
-	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	_, err = lock(ctx, path)
-	require.EqualError(t, err, "waiting for another installer on this node, which holds "+path+": context deadline exceeded")
-
-	second := make(chan error)
-	go func() {
-		_, err := lock(t.Context(), path)
-		second <- err
-	}()
-	unlock()
-	require.NoError(t, <-second)
+func TestASecondInstallationOfARevisionRestartsThePodIfItsDirectoryWasDamaged(t *testing.T) {
+	for name, tc := range map[string]struct {
+		damaged   string
+		restarted bool
+	}{
+		"nothing was damaged":                     {},
+		"a file of the revision was":              {"cloud-controller-manager-pod-7/secrets/cloud-config/cloud.conf", true},
+		"a synced file was, which readers reload": {"cloud-controller-manager-certs/secrets/kube-token/token", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, revision7(t)...)
+			require.NoError(t, n.run(t.Context()))
+			before, err := os.Stat(n.manifestFile())
+			require.NoError(t, err)
+			if tc.damaged != "" {
+				damaged := filepath.Join(n.resourceDir, tc.damaged)
+				require.FileExists(t, damaged)
+				require.NoError(t, os.WriteFile(damaged, []byte("damaged"), 0o600))
+			}
+			// There is no mirror pod: the kubelet has deleted it.
+			require.NoError(t, n.run(t.Context()))
+			after, err := os.Stat(n.manifestFile())
+			require.NoError(t, err)
+			require.Equal(t, tc.restarted, !os.SameFile(before, after))
+			if tc.damaged != "" {
+				require.NotEqual(t, "damaged", n.read(t, filepath.Join("static-pod-resources", tc.damaged)))
+			}
+		})
+	}
 }
 
 // The arguments are those of library-go's installer controller.

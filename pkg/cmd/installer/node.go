@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,12 +23,6 @@ import (
 )
 
 const (
-	// directoryMode is library-go's, whose operators use the same directory.
-	directoryMode fs.FileMode = 0o755
-
-	// lockPeriod is how often a process tries to get the lock that another installer on the node has.
-	lockPeriod = 200 * time.Millisecond
-
 	// mirrorPodPeriod is how often the mirror pod is read until the kubelet has deleted it.
 	mirrorPodPeriod = 500 * time.Millisecond
 
@@ -37,29 +30,6 @@ const (
 	// looks for such mirror pods every 2 seconds (housekeepingPeriod in k8s.io/kubernetes/pkg/kubelet).
 	afterGracePeriod = 10 * time.Second
 )
-
-// lock waits until no other installer works on the node. The kernel releases the lock of a process that ended.
-func lock(ctx context.Context, path string) (unlock func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(path), directoryMode); err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	err = wait.PollUntilContextCancel(ctx, lockPeriod, true, func(context.Context) (bool, error) {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			klog.V(2).InfoS("Another installer works on this node", "lock", path)
-			return false, nil
-		}
-		return true, err
-	})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("waiting for another installer on this node, which holds %s: %w", path, err), file.Close())
-	}
-	return func() { _ = file.Close() }, nil
-}
 
 // checkLatest returns an error if the node has an installer pod of a later revision. Only that one may install.
 func (o *options) checkLatest(ctx context.Context) error {
@@ -84,9 +54,12 @@ func (o *options) checkLatest(ctx context.Context) error {
 // replaceManifest replaces the manifest after everything else is in place. It first removes the former one and waits
 // until its pod has ended. A kubelet that finds the new pod while the former one is still terminating tries again only
 // after 10 to 15 seconds (backOffPeriod in k8s.io/kubernetes/pkg/kubelet/pod_workers.go).
-func (o *options) replaceManifest(ctx context.Context, manifest []byte) error {
+//
+// A manifest that is in place stays, unless the revision's directory was replaced: the running containers mount the
+// former one.
+func (o *options) replaceManifest(ctx context.Context, manifest []byte, replacedDirectory bool) error {
 	file := filepath.Join(o.podManifestDir, o.podConfigMap+".yaml")
-	if nodefiles.Holds(file, manifest) {
+	if !replacedDirectory && nodefiles.Holds(file, manifest) {
 		klog.InfoS("The manifest is in place already", "file", file)
 		return nil
 	}

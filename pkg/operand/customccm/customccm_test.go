@@ -60,7 +60,7 @@ func customInputs(
 	}
 	if phase.Files == nil {
 		in.Identity = &operand.Identity{
-			CABundle: []byte("the API server's CA"), CertSyncerToken: []byte("cert-syncer-token"),
+			CABundle: []byte("the API server's CA"), FileSyncerToken: []byte("file-syncer-token"),
 		}
 	}
 	return in
@@ -332,16 +332,16 @@ func TestRejectedSpecCustom(t *testing.T) {
 					"key to a Secret of spec.custom.secrets",
 			},
 		},
-		"a file that only the cert-syncer can read": {
-			custom: `{image: registry/ccm:1, args: [--token=/etc/kubernetes/static-pod-resources/secrets/cert-syncer-token/token]}`,
+		"a file that only the file-syncer can read": {
+			custom: `{image: registry/ccm:1, args: [--token=/etc/kubernetes/static-pod-resources/secrets/file-syncer-token/token]}`,
 			want: []string{at + "args[0]: the file " +
-				"/etc/kubernetes/static-pod-resources/secrets/cert-syncer-token/token does not exist; " +
+				"/etc/kubernetes/static-pod-resources/secrets/file-syncer-token/token does not exist; " +
 				"correct the path, or add the key to a Secret of spec.custom.secrets"},
 		},
 		"Secrets of the operator": {
 			custom: `{image: registry/ccm:1, secrets: [{name: cloud-config},
 				{name: cloud-credentials-12, delivery: Reloaded}, {name: kube-token}, {name: raw-cloud-credentials},
-				{name: cert-syncer-identity}]}`,
+				{name: file-syncer-identity}]}`,
 			want: []string{
 				at + "secrets[cloud-config]: the operator uses this name; put the keys into a Secret with another name",
 				at + "secrets[cloud-credentials-12]: the operator uses this name; put the keys into a Secret with " +
@@ -349,7 +349,7 @@ func TestRejectedSpecCustom(t *testing.T) {
 				at + "secrets[kube-token]: the operator uses this name; put the keys into a Secret with another name",
 				at + "secrets[raw-cloud-credentials]: the operator uses this name; put the keys into a Secret with " +
 					"another name",
-				at + "secrets[cert-syncer-identity]: the operator uses this name; put the keys into a Secret with " +
+				at + "secrets[file-syncer-identity]: the operator uses this name; put the keys into a Secret with " +
 					"another name",
 			},
 		},

@@ -74,7 +74,7 @@ func (c *cluster) install(node string, second int) {
 		},
 		Spec: corev1.PodSpec{NodeName: node},
 		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
-			{Name: "cert-syncer", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: stamp(at(second))}}},
+			{Name: "file-syncer", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: stamp(at(second))}}},
 			{Name: "cloud-controller-manager", Image: "registry/ccm:1"},
 		}},
 	}

@@ -35,8 +35,8 @@ import (
 )
 
 const (
-	// SignerSecret is the Secret with the signer's key. It is in the operator's namespace, because the cert-syncer
-	// reads every Secret of the operand's namespace.
+	// SignerSecret is the Secret with the signer's key. It is in the operator's namespace, because the operand may read
+	// every Secret of its own namespace on Nutanix.
 	SignerSecret = "cloud-controller-manager-serving-signer"
 
 	// CAConfigMap is the ConfigMap in the operand's namespace with the signers' certificates for clients, in

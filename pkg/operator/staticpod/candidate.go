@@ -44,7 +44,7 @@ func incomplete(configMaps corelisters.ConfigMapNamespaceLister, secrets corelis
 }
 
 // missingTokens holds a revision back while the Secret cloud-tokens lacks keys that the candidate reads. The
-// cert-syncer delivers that Secret. A pod without its tokens could not log in, and the rollout would fail because of
+// file-syncer delivers that Secret. A pod without its tokens could not log in, and the rollout would fail because of
 // a good revision.
 func missingTokens(configMaps corelisters.ConfigMapNamespaceLister, secrets corelisters.SecretNamespaceLister) reason {
 	return func() (string, error) {

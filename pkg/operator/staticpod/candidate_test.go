@@ -33,7 +33,7 @@ func candidate(t *testing.T, suffix string) ([]*corev1.ConfigMap, []*corev1.Secr
 		},
 		Credentials: operand.Credentials{Data: map[string][]byte{"clouds.yaml": []byte(`clouds: {openstack: {auth: {auth_url: "https://keystone/v3",
   application_credential_id: id, application_credential_secret: hidden}}}`)}},
-		Identity: &operand.Identity{CABundle: []byte("ca"), CertSyncerToken: []byte("token")},
+		Identity: &operand.Identity{CABundle: []byte("ca"), FileSyncerToken: []byte("token")},
 	})
 	require.NoError(t, err)
 	for _, object := range resources.ConfigMaps {
@@ -192,7 +192,7 @@ func TestThePodIsTheFirstOfTheRevisionedObjects(t *testing.T) {
 		for _, object := range revisioned(kind) {
 			require.False(t, object.Optional, object.Name)
 		}
-		for _, object := range Synced(kind) {
+		for _, object := range synced(kind) {
 			require.False(t, object.Optional, object.Name)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// Synced returns the objects of one kind that the installer writes into operand.CertDir and the cert-syncer keeps up
+// synced returns the objects of one kind that the installer writes into operand.CertDir and the file-syncer keeps up
 // to date there.
-func Synced(kind operand.Kind) []installer.UnrevisionedResource {
+func synced(kind operand.Kind) []installer.UnrevisionedResource {
 	var resources []installer.UnrevisionedResource
 	for _, name := range operand.DeliveredBy(kind, operand.Synced) {
 		resources = append(resources, installer.UnrevisionedResource{Name: name})

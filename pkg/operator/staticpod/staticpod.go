@@ -163,7 +163,7 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 		o.Secrets,
 		pods,
 		o.Recorder,
-	).WithCerts(operand.CertDir, Synced(operand.ConfigMap), Synced(operand.Secret))
+	).WithCerts(operand.CertDir, synced(operand.ConfigMap), synced(operand.Secret))
 }
 
 // apiServer returns a function that reads the control plane's URL of the API server from observedConfig.

@@ -23,11 +23,11 @@ func TestRightsAreNamedWithTheRolesThatTheyBind(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []configv1.ObjectReference{
 		{Group: group, Resource: "clusterrolebindings", Name: prefix + "operand"},
-		{Group: group, Resource: "clusterroles", Name: prefix + "cert-syncer"},
+		{Group: group, Resource: "clusterroles", Name: prefix + "file-syncer"},
 		{Group: group, Resource: "clusterroles", Name: prefix + "installer"},
 		{Group: group, Resource: "clusterroles", Name: prefix + "operand"},
 		{Group: group, Resource: "clusterroles", Name: prefix + "operand-lease"},
-		{Group: group, Resource: "rolebindings", Namespace: namespace, Name: prefix + "cert-syncer"},
+		{Group: group, Resource: "rolebindings", Namespace: namespace, Name: prefix + "file-syncer"},
 		{Group: group, Resource: "rolebindings", Namespace: namespace, Name: prefix + "installer"},
 		{Group: group, Resource: "rolebindings", Namespace: namespace, Name: prefix + "operand-lease"},
 	}, rights)

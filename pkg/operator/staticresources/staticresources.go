@@ -1,5 +1,5 @@
 // Package staticresources applies the objects that depend only on the platform: ServiceAccounts, their permissions
-// and restrictions, the cert-syncer's identity, and the metrics Service. It deletes those of other platforms.
+// and restrictions, the file-syncer's identity, and the metrics Service. It deletes those of other platforms.
 package staticresources
 
 import (

@@ -103,12 +103,12 @@ func TestEverythingIsMadeOnceAndThenCostsNothing(t *testing.T) {
 	w := newWorld(`{"platform":"openstack"}`)
 	writes, _ := w.syncOnce(t)
 	require.Equal(t, []string{
-		"create serviceaccounts cert-syncer",
 		"create serviceaccounts cloud-controller-manager",
+		"create serviceaccounts file-syncer",
 		"create serviceaccounts installer-sa",
-		"create secrets cert-syncer-identity",
 		"create secrets cloud-tokens",
-		"create rolebindings system:openshift:cloud-controller-manager:cert-syncer",
+		"create secrets file-syncer-identity",
+		"create rolebindings system:openshift:cloud-controller-manager:file-syncer",
 		"create rolebindings system:openshift:cloud-controller-manager:installer",
 		"create rolebindings system:openshift:cloud-controller-manager:operand-lease",
 		"create clusterrolebindings system:openshift:cloud-controller-manager:operand",
@@ -162,12 +162,12 @@ func TestABindingThatLostItsLabelIsFoundLive(t *testing.T) {
 func TestWhatOthersFillIsLeftToThem(t *testing.T) {
 	w := newWorld(`{"platform":"openstack"}`)
 	w.syncOnce(t)
-	for _, name := range []string{"cloud-tokens", "cert-syncer-identity"} {
+	for _, name := range []string{"cloud-tokens", "file-syncer-identity"} {
 		secret, err := w.client.CoreV1().Secrets(namespace).Get(t.Context(), name, metav1.GetOptions{})
 		require.NoError(t, err)
 		secret = secret.DeepCopy()
 		secret.Data = map[string][]byte{"token": []byte("filled")}
-		secret.Annotations = map[string]string{"kubernetes.io/service-account.name": "cert-syncer", "kubernetes.io/service-account.uid": "1"}
+		secret.Annotations = map[string]string{"kubernetes.io/service-account.name": "file-syncer", "kubernetes.io/service-account.uid": "1"}
 		require.NoError(t, w.indexers["secrets"].Update(secret))
 	}
 	writes, reads := w.syncOnce(t)
@@ -412,13 +412,13 @@ func TestNoBindingReachesFurtherThanThePayload(t *testing.T) {
 	}
 }
 
-func TestTheCertSyncersIdentityIsFilledByTheControlPlane(t *testing.T) {
+func TestTheFileSyncersIdentityIsFilledByTheControlPlane(t *testing.T) {
 	openstack, _ := platform.ByName("openstack")
 	all, err := newWorld("{}").resources(openstack)
 	require.NoError(t, err)
-	i := slices.IndexFunc(all, func(r resource) bool { return r.object.GetName() == "cert-syncer-identity" })
+	i := slices.IndexFunc(all, func(r resource) bool { return r.object.GetName() == "file-syncer-identity" })
 	identity, ok := all[i].object.(*corev1.Secret)
 	require.True(t, ok)
 	require.Equal(t, corev1.SecretTypeServiceAccountToken, identity.Type)
-	require.Equal(t, map[string]string{"kubernetes.io/service-account.name": "cert-syncer"}, identity.Annotations)
+	require.Equal(t, map[string]string{"kubernetes.io/service-account.name": "file-syncer"}, identity.Annotations)
 }

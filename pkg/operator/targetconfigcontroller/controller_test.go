@@ -199,7 +199,7 @@ func goodInputs(replaced ...metav1.Object) []runtime.Object {
 		userConfigMap("cloud-provider-config", map[string]string{"config": goodConfig}),
 		secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds)}),
 		configMap("kube-root-ca.crt", map[string]string{"ca.crt": "the API's CA"}),
-		secret("cert-syncer-identity", map[string][]byte{"token": []byte("a token")}),
+		secret("file-syncer-identity", map[string][]byte{"token": []byte("a token")}),
 	} {
 		same := func(o metav1.Object) bool {
 			return o.GetName() == object.GetName() && fmt.Sprintf("%T", o) == fmt.Sprintf("%T", object)
@@ -226,7 +226,7 @@ var firstWrites = []string{
 	"create secrets/accepted-inputs",
 	"create secrets/cloud-config",
 	"create secrets/cloud-credentials",
-	"create secrets/cert-syncer-token",
+	"create secrets/file-syncer-token",
 	"create configmaps/cloud-config",
 	"create configmaps/trusted-ca",
 	"create configmaps/kubeconfigs",
@@ -306,9 +306,9 @@ func TestARejectedChangeLeavesEverything(t *testing.T) {
 			want: []string{"ConfigurationDegraded: configmap/kube-root-ca.crt in openshift-cloud-controller-manager, key ca.crt: the CA of the API server " +
 				"is missing; check that kube-controller-manager, which writes it, is running"},
 		},
-		"no token of the cert-syncer": {
-			changed: secret("cert-syncer-identity", nil),
-			want: []string{"ConfigurationDegraded: secret/cert-syncer-identity in openshift-cloud-controller-manager, key token: the token of the cert-syncer " +
+		"no token of the file-syncer": {
+			changed: secret("file-syncer-identity", nil),
+			want: []string{"ConfigurationDegraded: secret/file-syncer-identity in openshift-cloud-controller-manager, key token: the token of the file-syncer " +
 				"is missing; check that kube-controller-manager, which writes it, is running"},
 		},
 	} {
@@ -380,7 +380,7 @@ func TestANewClusterIsGivenTime(t *testing.T) {
 	for name, absent := range map[string]metav1.Object{
 		"for the credentials":              without(secret("openstack-cloud-credentials", nil)),
 		"for the CA of the API":            without(configMap("kube-root-ca.crt", nil)),
-		"for the token of the cert-syncer": secret("cert-syncer-identity", nil),
+		"for the token of the file-syncer": secret("file-syncer-identity", nil),
 		"for the cloud configuration":      without(userConfigMap("cloud-provider-config", nil)),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -505,9 +505,9 @@ func TestWhatAnotherComponentIsAboutToRepairIsNotReportedYet(t *testing.T) {
 			change:   deleteSecret("openstack-cloud-credentials"),
 			patience: time.Minute,
 		},
-		"the token of the cert-syncer": {
+		"the token of the file-syncer": {
 			observed: observed,
-			change:   deleteSecret("cert-syncer-identity"),
+			change:   deleteSecret("file-syncer-identity"),
 			patience: time.Minute,
 		},
 	} {
@@ -586,7 +586,7 @@ func TestWithoutItsNamespaceNoInputIsBlamed(t *testing.T) {
 			require.NoError(t, f.run(t))
 			warning := f.trueConditions(t)
 			require.Len(t, warning, 1)
-			for _, name := range []string{"openstack-cloud-credentials", "cert-syncer-identity"} {
+			for _, name := range []string{"openstack-cloud-credentials", "file-syncer-identity"} {
 				deleteSecret(name)(f, t)
 			}
 			namespaces := f.target.Core().V1().Namespaces().Informer().GetStore()

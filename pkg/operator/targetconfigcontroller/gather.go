@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// rootCA is the ConfigMap that kube-controller-manager creates in every namespace. certSyncerIdentity is the
-	// Secret that it fills with a token of the cert-syncer's ServiceAccount.
+	// rootCA is the ConfigMap that kube-controller-manager creates in every namespace. fileSyncerIdentity is the
+	// Secret that it fills with a token of the file-syncer's ServiceAccount.
 	rootCA             = "kube-root-ca.crt"
 	rootCAKey          = "ca.crt"
-	certSyncerIdentity = "cert-syncer-identity"
+	fileSyncerIdentity = "file-syncer-identity"
 )
 
 // gathered are the current inputs.
@@ -133,17 +133,17 @@ func (c *controller) identity(g *gathered) (*operand.Identity, error) {
 	} else if !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("configmap/%s in %s: %w", rootCA, operatorclient.TargetNamespace, err)
 	}
-	token, err := c.secrets.Get(certSyncerIdentity)
+	token, err := c.secrets.Get(fileSyncerIdentity)
 	if err == nil {
-		identity.CertSyncerToken = token.Data[corev1.ServiceAccountTokenKey]
+		identity.FileSyncerToken = token.Data[corev1.ServiceAccountTokenKey]
 	} else if !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("secret/%s in %s: %w", certSyncerIdentity, operatorclient.TargetNamespace, err)
+		return nil, fmt.Errorf("secret/%s in %s: %w", fileSyncerIdentity, operatorclient.TargetNamespace, err)
 	}
 	if len(identity.CABundle) == 0 {
 		g.reportMissingIdentity(c.GracePeriod, "configmap/"+rootCA, rootCAKey, "the CA of the API server")
 	}
-	if len(identity.CertSyncerToken) == 0 {
-		g.reportMissingIdentity(c.GracePeriod, "secret/"+certSyncerIdentity, corev1.ServiceAccountTokenKey, "the token of the cert-syncer")
+	if len(identity.FileSyncerToken) == 0 {
+		g.reportMissingIdentity(c.GracePeriod, "secret/"+fileSyncerIdentity, corev1.ServiceAccountTokenKey, "the token of the file-syncer")
 	}
 	return identity, nil
 }

@@ -1,5 +1,5 @@
 // Package tokens maintains the Secrets that the operand reloads from files: kube-token for the API server, and
-// cloud-tokens for the cloud. The cert-syncer delivers both to every node. No other package writes them.
+// cloud-tokens for the cloud. The file-syncer delivers both to every node. No other package writes them.
 package tokens
 
 import (

@@ -48,7 +48,7 @@ func (h host) makeDir(t *testing.T, path string) {
 	require.NoError(t, os.MkdirAll(filepath.Join(h.dir, path), 0o755))
 }
 
-// install writes what the installer and the cert-syncer write for a candidate.
+// install writes what the installer and the file-syncer write for a candidate.
 func (h host) install(t *testing.T, r *operand.Resources, synced map[string]map[string][]byte) {
 	t.Helper()
 	revisioned := "/etc/kubernetes/static-pod-resources/" + operand.PodConfigMap + "-" + revision

@@ -82,7 +82,7 @@ func inputs(t *testing.T, name string, phase operand.Phase) operand.Inputs {
 		in.CloudConfig.Keys = map[string][]byte{"endpoints": endpoints}
 	}
 	if phase.Files == nil {
-		in.Identity = &operand.Identity{CABundle: serverCA(t), CertSyncerToken: []byte("not used here")}
+		in.Identity = &operand.Identity{CABundle: serverCA(t), FileSyncerToken: []byte("not used here")}
 	}
 	return in
 }
@@ -159,7 +159,7 @@ func install(t *testing.T, in operand.Inputs) (host, *operand.Resources) {
 	return h, resources
 }
 
-// synced are the files that the cert-syncer keeps, by folder.
+// synced are the files that the file-syncer keeps, by folder.
 func synced(t *testing.T, r *operand.Resources) map[string]map[string][]byte {
 	t.Helper()
 	serving, err := cloud.authority.files("127.0.0.1")

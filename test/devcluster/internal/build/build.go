@@ -171,16 +171,21 @@ func (b Builder) Pinned(ctx context.Context, targets ...Target) error {
 	return nil
 }
 
-// Local builds a target whose sources are in the repository; the Go command's own cache makes that quick when nothing
+// Local builds targets whose sources are in the repository; the Go command's own cache makes that quick when nothing
 // has changed. Only one process builds at a time in a BinDir.
-func (b Builder) Local(ctx context.Context, target Target) error {
+func (b Builder) Local(ctx context.Context, targets ...Target) error {
 	lock, err := b.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	fmt.Fprintf(b.Progress, "building %s, usually %s with cold caches\n", target.Name, target.Usual)
-	return b.build(ctx, target)
+	for _, target := range targets {
+		fmt.Fprintf(b.Progress, "building %s, usually %s with cold caches\n", target.Name, target.Usual)
+		if err := b.build(ctx, target); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (b Builder) lock(ctx context.Context) (*runlock.Lock, error) {

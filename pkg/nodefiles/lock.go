@@ -1,0 +1,46 @@
+package nodefiles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+)
+
+// lockPeriod is how often a process tries to get the lock that another one has.
+const lockPeriod = 200 * time.Millisecond
+
+// LockDirectory waits until no other process has the lock of this directory, which it creates.
+func LockDirectory(ctx context.Context, directory string) (unlock func(), err error) {
+	return Lock(ctx, filepath.Join(directory, ".lock"))
+}
+
+// Lock waits until no other process has the lock of this file, which it creates. The kernel releases the lock of a
+// process that ended.
+func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), directoryMode); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, fileMode)
+	if err != nil {
+		return nil, err
+	}
+	err = wait.PollUntilContextCancel(ctx, lockPeriod, true, func(context.Context) (bool, error) {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			klog.V(2).InfoS("Another process on this node has the lock", "lock", path)
+			return false, nil
+		}
+		return true, err
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("waiting for the lock %s: %w", path, err), file.Close())
+	}
+	return func() { _ = file.Close() }, nil
+}
