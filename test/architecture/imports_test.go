@@ -76,7 +76,7 @@ var layers = []layer{
 // imports another one.
 var controllerMayImport = []string{
 	"pkg/operator/operatorclient", "pkg/operator/observedplatform", "pkg/operator/ondemand", "pkg/operator/terminationmessage",
-	"pkg/operator/configmaps", "pkg/operator/writeconflict",
+	"pkg/operator/configmaps", "pkg/operator/writeconflict", "pkg/operator/leaseholder",
 	"pkg/inputs", "pkg/operand", "pkg/operandconfig", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/platform", "pkg/apis", "bindata",
 }
 

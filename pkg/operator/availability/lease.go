@@ -1,7 +1,6 @@
 package availability
 
 import (
-	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -9,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leaseholder"
 )
 
 // settleTime is how long a new holder must keep the lease before it counts as working. A CCM that cannot reach its
@@ -64,9 +64,9 @@ func leadershipOf(lease *coordinationv1.Lease, pods []*corev1.Pod, vanished []st
 		l.tenure = expired
 		return l
 	}
-	if l.node = nodeOf(l.identity, nodes); l.node == "" {
+	if l.node = leaseholder.NodeOf(l.identity, nodes); l.node == "" {
 		l.tenure = foreign
-		if l.node = nodeOf(l.identity, vanished); l.node != "" {
+		if l.node = leaseholder.NodeOf(l.identity, vanished); l.node != "" {
 			l.tenure = cutOff
 		}
 		return l
@@ -122,27 +122,6 @@ func remaining(lease *coordinationv1.Lease, now time.Time) time.Duration {
 
 func duration(lease *coordinationv1.Lease) time.Duration {
 	return time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
-}
-
-// nodeOf returns the node with the identity "<hostname>_<UUID>", or "". Node name and host name may differ in form:
-// one may be the full name and the other the short one.
-func nodeOf(identity string, nodes []string) string {
-	host, _, _ := strings.Cut(identity, "_")
-	byShortName := ""
-	for _, node := range nodes {
-		if node == host {
-			return node
-		}
-		if short(node) == short(host) && (byShortName == "" || node < byShortName) {
-			byShortName = node
-		}
-	}
-	return byShortName
-}
-
-func short(host string) string {
-	name, _, _ := strings.Cut(host, ".")
-	return name
 }
 
 // containerStatus returns the status of the named container, empty if the kubelet has not reported one.

@@ -91,12 +91,6 @@ func TestTheProcessBehindALease(t *testing.T) {
 	}
 }
 
-func TestAShortHostNameMeansTheFirstOfTheNodesThatShareIt(t *testing.T) {
-	for _, nodes := range [][]string{{"m.a", "m.b", "n.a"}, {"n.a", "m.b", "m.a"}} {
-		require.Equal(t, "m.a", nodeOf("m_uuid", nodes))
-	}
-}
-
 // The predecessor's pod uses the same host name. It leads until the administrator stops it.
 func TestAForeignLeaderOfTheSameHostIsNotOurs(t *testing.T) {
 	start := func() *cluster {

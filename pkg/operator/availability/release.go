@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leaseholder"
 )
 
 // helperApps are the apps of the pods of this operator that run beside the operand and never take its lease.
@@ -66,7 +67,7 @@ func (c *controller) couldOnlyBeOurs(node string) bool {
 	pods, err := c.pods.Pods(operand.Namespace).List(labels.Everything())
 	return err == nil && !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
 		isOurs := operandPods.Matches(labels.Set(pod.Labels)) || slices.Contains(helperApps, pod.Labels["app"])
-		return (!isOurs || pod.Spec.NodeName != node) && short(pod.Spec.NodeName) == short(node)
+		return (!isOurs || pod.Spec.NodeName != node) && leaseholder.Short(pod.Spec.NodeName) == leaseholder.Short(node)
 	})
 }
 

@@ -3,32 +3,77 @@ package staticpod
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/condition"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leaseholder"
 )
 
-// installerClient is the operator client of the installer controller. It corrects two reports of library-go's
-// controller. That controller never clears a failed revision, not even after the node has reached that revision or a
-// newer one. It also reports the objects of revision 0 as missing while the revision controller creates revision 1.
+// installerClient is the operator client of the installer controller. It makes the leader's node the last one of a
+// rollout, and corrects two reports of library-go's controller. That controller never clears a failed revision, not
+// even after the node has reached that revision or a newer one. It also reports the objects of revision 0 as missing
+// while the revision controller creates revision 1.
 type installerClient struct {
 	v1helpers.StaticPodOperatorClient
+	leases coordinationlisters.LeaseLister
 }
 
-// ApplyStaticPodOperatorStatus omits failures that are over, and missing objects of revision 0.
+// GetStaticPodOperatorState returns the nodes with the leader's node last. The installer controller takes the first of
+// the nodes that are equally old, so a rollout moves the leadership once, to a node that has the new revision. A node
+// that becomes the leader meanwhile is last too.
+func (c installerClient) GetStaticPodOperatorState() (*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error) {
+	spec, status, resourceVersion, err := c.StaticPodOperatorClient.GetStaticPodOperatorState()
+	if err != nil {
+		return nil, nil, "", err
+	}
+	lease, err := c.leases.Leases(operand.Namespace).Get(operand.Name)
+	if apierrors.IsNotFound(err) {
+		return spec, status, resourceVersion, nil
+	}
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("lease/%s in %s: %w", operand.Name, operand.Namespace, err)
+	}
+	leader := leaseholder.NodeOf(ptr.Deref(lease.Spec.HolderIdentity, ""), nodeNames(status))
+	status = status.DeepCopy()
+	if i := slices.Index(nodeNames(status), leader); i >= 0 {
+		node := status.NodeStatuses[i]
+		status.NodeStatuses = append(slices.Delete(status.NodeStatuses, i, i+1), node)
+	}
+	return spec, status, resourceVersion, nil
+}
+
+func nodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
+	var names []string
+	for _, node := range status.NodeStatuses {
+		names = append(names, node.NodeName)
+	}
+	return names
+}
+
+// ApplyStaticPodOperatorStatus omits failures that are over, and missing objects of revision 0. It keeps the order of
+// the nodes, which is otherwise a change of its own.
 func (c installerClient) ApplyStaticPodOperatorStatus(ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration) error {
 	if status != nil {
 		for i := range status.NodeStatuses {
 			clearPastFailure(&status.NodeStatuses[i])
 		}
-		_, current, _, err := c.GetStaticPodOperatorState()
+		_, current, _, err := c.StaticPodOperatorClient.GetStaticPodOperatorState()
 		if err != nil {
 			return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 		}
+		order := nodeNames(current)
+		slices.SortStableFunc(status.NodeStatuses, func(a, b applyoperatorv1.NodeStatusApplyConfiguration) int {
+			return slices.Index(order, ptr.Deref(a.NodeName, "")) - slices.Index(order, ptr.Deref(b.NodeName, ""))
+		})
 		if current.LatestAvailableRevision == 0 {
 			clearMissingRevision(status.Conditions)
 		}

@@ -8,7 +8,11 @@ import (
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 )
 
 func TestAFailureThatIsOverIsForgotten(t *testing.T) {
@@ -28,7 +32,7 @@ func TestAFailureThatIsOverIsForgotten(t *testing.T) {
 			node := applyoperatorv1.NodeStatus().WithNodeName("master-0").WithCurrentRevision(tc.current).WithTargetRevision(tc.target).
 				WithLastFailedRevision(3).WithLastFailedReason("OperandFailed").WithLastFailedCount(2).WithLastFallbackCount(1).
 				WithLastFailedTime(failedAt).WithLastFailedRevisionErrors("no route to host")
-			require.NoError(t, installerClient{operator}.ApplyStaticPodOperatorStatus(t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(node)))
+			require.NoError(t, installerClient{StaticPodOperatorClient: operator}.ApplyStaticPodOperatorStatus(t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(node)))
 
 			_, status, _, err := operator.GetStaticPodOperatorState()
 			require.NoError(t, err)
@@ -38,6 +42,50 @@ func TestAFailureThatIsOverIsForgotten(t *testing.T) {
 				want.LastFailedTime, want.LastFailedRevisionErrors = &failedAt, []string{"no route to host"}
 			}
 			require.Equal(t, []operatorv1.NodeStatus{want}, status.NodeStatuses)
+		})
+	}
+}
+
+func TestTheLeadersNodeIsLast(t *testing.T) {
+	for name, tc := range map[string]struct {
+		holder *string
+		want   []string
+	}{
+		"no lease":                     {nil, []string{"m0", "m1", "m2"}},
+		"nobody holds it":              {ptr.To(""), []string{"m0", "m1", "m2"}},
+		"the first node's process":     {ptr.To("m0_uuid"), []string{"m1", "m2", "m0"}},
+		"the second node's process":    {ptr.To("m1.example.com_uuid"), []string{"m0", "m2", "m1"}},
+		"the last node's process":      {ptr.To("m2_uuid"), []string{"m0", "m1", "m2"}},
+		"a process of no node of ours": {ptr.To("worker_uuid"), []string{"m0", "m1", "m2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored := &operatorv1.StaticPodOperatorStatus{}
+			for _, node := range []string{"m0", "m1", "m2"} {
+				stored.NodeStatuses = append(stored.NodeStatuses, operatorv1.NodeStatus{NodeName: node, CurrentRevision: 1})
+			}
+			operator := v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{}, stored, nil, nil)
+			indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+			if tc.holder != nil {
+				require.NoError(t, indexer.Add(&coordinationv1.Lease{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-controller-manager", Name: "cloud-controller-manager"},
+					Spec:       coordinationv1.LeaseSpec{HolderIdentity: tc.holder},
+				}))
+			}
+			client := installerClient{operator, coordinationlisters.NewLeaseLister(indexer)}
+			_, status, _, err := client.GetStaticPodOperatorState()
+			require.NoError(t, err)
+			require.Equal(t, tc.want, nodeNames(status))
+
+			// What the controller writes has the order of what is stored.
+			written := applyoperatorv1.StaticPodOperatorStatus()
+			for _, node := range status.NodeStatuses {
+				written.WithNodeStatuses(applyoperatorv1.NodeStatus().WithNodeName(node.NodeName).WithCurrentRevision(2))
+			}
+			require.NoError(t, client.ApplyStaticPodOperatorStatus(t.Context(), "installer", written))
+			_, status, _, err = operator.GetStaticPodOperatorState()
+			require.NoError(t, err)
+			require.Equal(t, []string{"m0", "m1", "m2"}, nodeNames(status))
+			require.EqualValues(t, 2, status.NodeStatuses[0].CurrentRevision)
 		})
 	}
 }
@@ -59,7 +107,7 @@ func TestTheObjectsOfRevisionZeroAreNotMissing(t *testing.T) {
 				&operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: tc.latest}}, nil, nil)
 			condition := applyoperatorv1.OperatorCondition().WithType("InstallerControllerDegraded").WithStatus(operatorv1.ConditionTrue).
 				WithReason("Error").WithMessage(tc.message)
-			require.NoError(t, installerClient{operator}.ApplyStaticPodOperatorStatus(t.Context(), "installer",
+			require.NoError(t, installerClient{StaticPodOperatorClient: operator}.ApplyStaticPodOperatorStatus(t.Context(), "installer",
 				applyoperatorv1.StaticPodOperatorStatus().WithConditions(condition)))
 			_, status, _, err := operator.GetStaticPodOperatorState()
 			require.NoError(t, err)

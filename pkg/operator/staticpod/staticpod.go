@@ -158,7 +158,7 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 		revisioned(operand.Secret),
 		[]string{binary, "installer"},
 		o.Target,
-		installerClient{o.Operator},
+		installerClient{o.Operator, o.Target.Coordination().V1().Leases().Lister()},
 		o.ConfigMaps,
 		o.Secrets,
 		pods,
