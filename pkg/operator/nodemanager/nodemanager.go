@@ -15,7 +15,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -99,12 +98,10 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	daemonSet, err := c.DaemonSets.Lister().DaemonSets(operand.Namespace).Get(operand.NodeManager)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("%s: %w", object, err)
-	}
+	daemonSets := c.DaemonSets.Lister().DaemonSets(operand.Namespace)
+	daemonSet, err := operatorclient.Find(daemonSets, "daemonset", operand.Namespace, operand.NodeManager)
 	if err != nil {
-		daemonSet = nil
+		return err
 	}
 	next, err := c.update(ctx, daemonSet)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 // CloudTokenLifetime is the requested lifetime; the returned expiry applies. Clouds reject tokens that are valid for
@@ -47,13 +47,11 @@ type wanted struct {
 }
 
 func (c *cloudTokens) sync(ctx context.Context, syncCtx factory.SyncContext, account *corev1.ServiceAccount) error {
-	current, err := c.Secrets.Lister().Secrets(operand.Namespace).Get(operand.CloudTokensSecret)
-	if apierrors.IsNotFound(err) {
+	secrets := c.Secrets.Lister().Secrets(operand.Namespace)
+	current, err := operatorclient.Find(secrets, "secret", operand.Namespace, operand.CloudTokensSecret)
+	if err != nil || current == nil {
 		// staticresources creates the Secret and reports errors; the Secret's event requeues.
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("secret/%s in %s: %w", operand.CloudTokensSecret, operand.Namespace, err)
+		return err
 	}
 	wanted, err := c.wanted(current)
 	if err != nil || wanted == nil || account == nil && len(wanted.audiences) > 0 {

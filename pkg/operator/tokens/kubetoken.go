@@ -2,15 +2,14 @@ package tokens
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 // DefaultKubeTokenLifetime is the requested lifetime. It must outlast a period without refreshes: a stopped operator,
@@ -29,9 +28,10 @@ func (k *kubeToken) sync(ctx context.Context, syncCtx factory.SyncContext, accou
 	if account == nil {
 		return nil
 	}
-	current, err := k.Secrets.Lister().Secrets(operand.Namespace).Get(operand.KubeTokenSecret)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("secret/%s in %s: %w", operand.KubeTokenSecret, operand.Namespace, err)
+	secrets := k.Secrets.Lister().Secrets(operand.Namespace)
+	current, err := operatorclient.Find(secrets, "secret", operand.Namespace, operand.KubeTokenSecret)
+	if err != nil {
+		return err
 	}
 	wait, reason := time.Duration(0), "there was none"
 	if current != nil {

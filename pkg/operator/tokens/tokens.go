@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
@@ -112,12 +110,10 @@ func (c *controller) withAccount(
 		if err != nil || !known || !managed {
 			return err
 		}
-		account, err := c.ServiceAccounts.Lister().ServiceAccounts(operand.Namespace).Get(ServiceAccount)
-		if apierrors.IsNotFound(err) {
-			account, err = nil, nil
-		}
+		accounts := c.ServiceAccounts.Lister().ServiceAccounts(operand.Namespace)
+		account, err := operatorclient.Find(accounts, "serviceaccount", operand.Namespace, ServiceAccount)
 		if err != nil {
-			return fmt.Errorf("serviceaccount/%s in %s: %w", ServiceAccount, operand.Namespace, err)
+			return err
 		}
 		return sync(ctx, syncCtx, account)
 	}

@@ -17,17 +17,17 @@ import (
 	"github.com/openshift/library-go/pkg/operator/status"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -119,13 +119,14 @@ func (c *controller) reached(observed platform.Platform) error {
 	if err := c.nodesReached(); err != nil || observed.NodeManagerImage == "" {
 		return err
 	}
-	daemonSet, err := c.DaemonSets.Lister().DaemonSets(operand.Namespace).Get(operand.NodeManager)
-	if apierrors.IsNotFound(err) {
+	daemonSets := c.DaemonSets.Lister().DaemonSets(operand.Namespace)
+	daemonSet, err := operatorclient.Find(daemonSets, "daemonset", operand.Namespace, operand.NodeManager)
+	if err != nil {
+		return err
+	}
+	if daemonSet == nil {
 		// The DaemonSet may exist while its informer has not started; an event follows.
 		return pendingf("daemonset/%s in %s is not in the cache", operand.NodeManager, operand.Namespace)
-	}
-	if err != nil {
-		return fmt.Errorf("daemonset/%s in %s: %w", operand.NodeManager, operand.Namespace, err)
 	}
 	return c.rolloutReached(daemonSet)
 }
@@ -136,9 +137,13 @@ func (c *controller) nodesReached() error {
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	candidate, err := c.configMap(operand.PodConfigMap, "there is no candidate")
+	configMaps := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace)
+	candidate, err := operatorclient.Find(configMaps, "configmap", operand.Namespace, operand.PodConfigMap)
 	if err != nil {
 		return err
+	}
+	if candidate == nil {
+		return pendingf("there is no candidate")
 	}
 	if by := candidate.Annotations[operand.RenderedByAnnotation]; by != c.rendered {
 		return pendingf("configmap/%s was rendered by %q", candidate.Name, by)
@@ -147,38 +152,29 @@ func (c *controller) nodesReached() error {
 		return pendingf("no control-plane node is known")
 	}
 	for _, node := range operatorStatus.NodeStatuses {
-		if err := c.nodeReached(node, operand.DigestOf(candidate)); err != nil {
+		if err := nodeReached(configMaps, node, operand.DigestOf(candidate)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *controller) nodeReached(node operatorv1.NodeStatus, digest string) error {
+func nodeReached(configMaps corelisters.ConfigMapNamespaceLister, node operatorv1.NodeStatus, digest string) error {
 	if node.CurrentRevision == 0 {
 		return pendingf("node/%s has no revision", node.NodeName)
 	}
 	name := fmt.Sprintf("%s-%d", operand.PodConfigMap, node.CurrentRevision)
-	copied, err := c.configMap(name, fmt.Sprintf("configmap/%s of node/%s does not exist", name, node.NodeName))
+	copied, err := operatorclient.Find(configMaps, "configmap", operand.Namespace, name)
 	if err != nil {
 		return err
+	}
+	if copied == nil {
+		return pendingf("configmap/%s of node/%s does not exist", name, node.NodeName)
 	}
 	if operand.DigestOf(copied) != digest {
 		return pendingf("node/%s is at revision %d, which is not the live candidate", node.NodeName, node.CurrentRevision)
 	}
 	return nil
-}
-
-// configMap returns a ConfigMap of the operand's namespace, or what is pending if it does not exist.
-func (c *controller) configMap(name, pending string) (*corev1.ConfigMap, error) {
-	configMap, err := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace).Get(name)
-	if apierrors.IsNotFound(err) {
-		return nil, pendingError(pending)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("configmap/%s in %s: %w", name, operand.Namespace, err)
-	}
-	return configMap, nil
 }
 
 // rolloutReached tolerates as many nodes without an updated and available pod as the DaemonSet's maxUnavailable, but
