@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -189,8 +190,28 @@ func (c *controller) ensureBundle(
 	if !modified && maps.Equal(existing.Data, data) {
 		return bundle, nil
 	}
+	if current == nil {
+		if err := c.confirmSigner(ctx, signer); err != nil {
+			return nil, err
+		}
+	}
 	desired.Data, desired.BinaryData = data, nil
 	return bundle, write(ctx, recorder, c.Client.ConfigMaps(operand.Namespace), desired, current == nil)
+}
+
+// confirmSigner returns a conflict unless the API server has this signer. The caches of the signer and of the bundle
+// come from two watches: after both were deleted, the cache may still have the signer but not the bundle, and a new
+// bundle would trust the deleted signer until it expires.
+func (c *controller) confirmSigner(ctx context.Context, signer *crypto.CA) error {
+	current, err := c.Client.Secrets(operatorclient.OperatorNamespace).Get(ctx, SignerSecret, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading secret/%s in %s: %w", SignerSecret, operatorclient.OperatorNamespace, err)
+	}
+	pair, reason := readPair(current, c.Clock.Now())
+	if err == nil && reason == "" && pair.Certs[0].Equal(signer.Config.Certs[0]) {
+		return nil
+	}
+	return apierrors.NewConflict(corev1.Resource("secrets"), SignerSecret, errors.New("it is not the one in the cache"))
 }
 
 func (c *controller) ensureLeaf(

@@ -95,6 +95,8 @@ func (w *world) syncBehind(t *testing.T) []string {
 	for _, action := range w.client.Actions() {
 		name := ""
 		switch a := action.(type) {
+		case clienttesting.GetActionImpl:
+			name = a.GetName()
 		case clienttesting.CreateActionImpl:
 			object := a.GetObject().(metav1.Object)
 			name = object.GetName()
@@ -161,6 +163,7 @@ func TestACertificateIsMadeOnceAndThenCostsNothing(t *testing.T) {
 	w := newWorld(t, `{"platform":"openstack"}`, Validity{})
 	require.Equal(t, []string{
 		"create " + operatorNamespace + "/cloud-controller-manager-serving-signer",
+		"get " + operatorNamespace + "/" + SignerSecret,
 		"create " + targetNamespace + "/serving-ca",
 		"create " + targetNamespace + "/serving-cert",
 	}, w.syncOnce(t))
@@ -351,6 +354,28 @@ func TestCachesThatAreBehindReplaceNothing(t *testing.T) {
 	for _, event := range w.recorder.Events() {
 		require.Equal(t, corev1.EventTypeNormal, event.Type, event.Message)
 	}
+}
+
+func TestADeletedSignerIsNotTrustedAgain(t *testing.T) {
+	w := newWorld(t, `{"platform":"openstack"}`, Validity{})
+	w.syncOnce(t)
+	old := w.trusted(t)
+
+	require.NoError(t, w.client.CoreV1().Secrets(operatorNamespace).Delete(t.Context(), SignerSecret, metav1.DeleteOptions{}))
+	bundle, err := w.client.CoreV1().ConfigMaps(targetNamespace).Get(t.Context(), CAConfigMap, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, w.client.CoreV1().ConfigMaps(targetNamespace).Delete(t.Context(), CAConfigMap, metav1.DeleteOptions{}))
+	// The deletion of the bundle reaches the cache before that of the signer.
+	require.NoError(t, w.kube.Core().V1().ConfigMaps().Informer().GetIndexer().Delete(bundle))
+	require.Equal(t, []string{"get " + operatorNamespace + "/" + SignerSecret}, w.syncOnce(t))
+
+	signer := w.secret(t, operatorNamespace, SignerSecret)
+	require.NoError(t, w.kube.Core().V1().Secrets().Informer().GetIndexer().Delete(signer))
+	// Signers are named by the second of their creation.
+	w.clock.SetTime(start.Add(time.Second))
+	w.syncOnce(t)
+	require.Len(t, w.trusted(t).Subjects(), 1) //nolint:staticcheck // the pool has no system roots
+	require.False(t, old.Equal(w.trusted(t)))
 }
 
 func TestAnErrorNamesTheObject(t *testing.T) {
