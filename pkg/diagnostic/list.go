@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // CABundleKey is the key of the CA bundle in the ConfigMap that contains the cloud configuration.
@@ -56,6 +57,18 @@ func byPlace(a, b Diagnostic) int {
 		cmp.Compare(a.Message, b.Message),
 		cmp.Compare(a.SeeLine, b.SeeLine),
 	)
+}
+
+// maxJoined limits the items of JoinFew, so that several lists fit in a condition.
+const maxJoined = 5
+
+// JoinFew joins the first items and the number of the others. more is the format of that number.
+func JoinFew(items []string, separator, more string) string {
+	joined := strings.Join(items[:min(len(items), maxJoined)], separator)
+	if rest := len(items) - maxJoined; rest > 0 {
+		joined += fmt.Sprintf(more, rest)
+	}
+	return joined
 }
 
 // input returns the position of the diagnostic's input in the order configuration, credentials, CA bundle.

@@ -1,10 +1,7 @@
 package inputs
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -27,8 +24,7 @@ func (l Listers) ConfigMap(namespace, name string) (*corev1.ConfigMap, error) {
 	if namespace == operatorclient.ManagedConfigNamespace {
 		lister = l.ManagedConfig
 	}
-	found, err := lister.ConfigMaps(namespace).Get(name)
-	return found, readError("configmap", namespace, name, err)
+	return operatorclient.Find(lister.ConfigMaps(namespace), "configmap", namespace, name)
 }
 
 // Secret implements Reader.
@@ -36,17 +32,8 @@ func (l Listers) Secret(namespace, name string) (*corev1.Secret, error) {
 	if l.Secrets == nil || namespace != operand.Namespace {
 		return nil, nil
 	}
-	found, err := l.Secrets.Secrets(namespace).Get(name)
-	return found, readError("secret", namespace, name, err)
+	return operatorclient.Find(l.Secrets.Secrets(namespace), "secret", namespace, name)
 }
 
 // Name implements Reader.
 func (l Listers) Name(object string) string { return object }
-
-// readError adds the object's name to an error. It returns nil for an object that does not exist.
-func readError(kind, namespace, name string, err error) error {
-	if err == nil || apierrors.IsNotFound(err) {
-		return nil
-	}
-	return fmt.Errorf("%s/%s in %s: %w", kind, name, namespace, err)
-}

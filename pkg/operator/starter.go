@@ -127,8 +127,7 @@ func unthrottled(config *rest.Config) *rest.Config {
 
 func (w *wiring) controllers() []factory.Controller {
 	return []factory.Controller{
-		configobservation.New(w.client, w.observed(), w.informers.config.Config().V1(),
-			w.informers.kubeSystem.Core().V1().ConfigMaps(), w.EventRecorder),
+		configobservation.New(w.client, w.observed(), w.EventRecorder),
 		w.managedCloudConfig(),
 		w.targetConfig(),
 		w.staticPods(),

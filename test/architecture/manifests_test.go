@@ -47,12 +47,20 @@ type credentialsRequest struct {
 // DeepCopyObject is enough for a scheme that only decodes.
 func (c *credentialsRequest) DeepCopyObject() runtime.Object { return c }
 
+// cloudControllerManager makes the type a runtime.Object; the operator's own clients are dynamic.
+type cloudControllerManager struct {
+	operatorv1.CloudControllerManager `json:",inline"`
+}
+
+// DeepCopyObject is enough for a scheme that only decodes.
+func (c *cloudControllerManager) DeepCopyObject() runtime.Object { return c }
+
 var knownTypes = func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(openshiftapi.Install(scheme))
 	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
-	utilruntime.Must(operatorv1.Install(scheme))
+	scheme.AddKnownTypeWithName(operatorv1.Kind, &cloudControllerManager{})
 	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "cloudcredential.openshift.io", Version: "v1", Kind: "CredentialsRequest"}, &credentialsRequest{})
 	return scheme
 }()

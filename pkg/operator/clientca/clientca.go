@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	corev1listers "k8s.io/client-go/listers/core/v1"
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -46,38 +45,35 @@ type Options struct {
 	Recorder events.Recorder
 }
 
-type controller struct {
-	operator v1helpers.OperatorClient
-	source   corev1listers.ConfigMapLister
-	target   corev1listers.ConfigMapLister
-	client   corev1client.ConfigMapsGetter
-}
+type controller struct{ Options }
 
 // New returns the controller that copies the client CAs from kube-system's extension-apiserver-authentication, where
 // the API server publishes them, into the ConfigMaps client-ca and requestheader-client-ca. It reports a missing or
 // invalid source as ClientCADegraded and keeps the last valid copy.
 func New(o Options) factory.Controller {
-	c := &controller{operator: o.Operator, source: o.Source.Lister(), target: o.Target.Lister(), client: o.Client}
+	c := &controller{o}
 	return factory.New().
 		WithInformers(o.Operator.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.APIServerAuthentication), o.Source.Informer()).
-		WithFilteredEventsInformers(factory.NamesFilter(operand.ClientCAConfigMap, operand.RequestHeaderClientCAConfigMap), o.Target.Informer()).
+		WithFilteredEventsInformers(
+			factory.NamesFilter(operand.ClientCAConfigMap, operand.RequestHeaderClientCAConfigMap), o.Target.Informer()).
 		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController("ClientCA", o.Recorder)
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	managed, known, err := observedplatform.Managed(c.operator)
+	managed, known, err := observedplatform.Managed(c.Operator)
 	if err != nil || !known || !managed {
 		return err
 	}
-	source, err := c.source.ConfigMaps(operatorclient.KubeSystemNamespace).Get(operatorclient.APIServerAuthentication)
+	const object = "configmap/" + operatorclient.APIServerAuthentication + " in " + operatorclient.KubeSystemNamespace
+	source, err := c.Source.Lister().ConfigMaps(operatorclient.KubeSystemNamespace).Get(operatorclient.APIServerAuthentication)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("configmap/%s in %s does not exist; kube-apiserver writes it: check its health", operatorclient.APIServerAuthentication, operatorclient.KubeSystemNamespace)
+		return fmt.Errorf("%s does not exist; kube-apiserver writes it: check its health", object)
 	}
 	if err != nil {
-		return fmt.Errorf("configmap/%s in %s: %w", operatorclient.APIServerAuthentication, operatorclient.KubeSystemNamespace, err)
+		return fmt.Errorf("%s: %w", object, err)
 	}
 	var errs []error
 	for _, bundle := range bundles {
@@ -86,21 +82,24 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return errors.Join(errs...)
 }
 
-func (c *controller) copy(ctx context.Context, recorder events.Recorder, source *corev1.ConfigMap, key, target string) error {
+func (c *controller) copy(
+	ctx context.Context, recorder events.Recorder, source *corev1.ConfigMap, key, target string,
+) error {
 	pem := source.Data[key]
 	if _, err := certutil.ParseCertsPEM([]byte(pem)); err != nil {
-		return fmt.Errorf("configmap/%s in %s, key %s: no usable certificate (%w); correct the file of kube-apiserver's flag --%s",
+		return fmt.Errorf("configmap/%s in %s, key %s: no usable certificate (%w); "+
+			"correct the file of kube-apiserver's flag --%s",
 			operatorclient.APIServerAuthentication, operatorclient.KubeSystemNamespace, key, err, key)
 	}
 	required := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: target},
 		Data:       map[string]string{targetKey: pem},
 	}
-	existing, err := c.target.ConfigMaps(operand.Namespace).Get(target)
+	existing, err := c.Target.Lister().ConfigMaps(operand.Namespace).Get(target)
 	if err == nil && maps.Equal(existing.Data, required.Data) {
 		return nil
 	}
-	if err := configmaps.Apply(ctx, c.client, recorder, required); err != nil {
+	if err := configmaps.Apply(ctx, c.Client, recorder, required); err != nil {
 		return fmt.Errorf("configmap/%s in %s: %w", target, operand.Namespace, err)
 	}
 	return nil

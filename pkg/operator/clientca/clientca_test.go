@@ -116,13 +116,13 @@ func TestSync(t *testing.T) {
 				require.NoError(t, indexer.Add(target))
 				require.NoError(t, client.Tracker().Add(target))
 			}
-			c := &controller{
-				operator: v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}},
+			c := &controller{Options{
+				Operator: v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}},
 					&operatorv1.OperatorStatus{}, nil),
-				source: kube.Core().V1().ConfigMaps().Lister(),
-				target: kube.Core().V1().ConfigMaps().Lister(),
-				client: client.CoreV1(),
-			}
+				Source: kube.Core().V1().ConfigMaps(),
+				Target: kube.Core().V1().ConfigMaps(),
+				Client: client.CoreV1(),
+			}}
 			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			err := c.sync(t.Context(), factory.NewSyncContext("test", recorder))
 			if tc.wantErr == "" {

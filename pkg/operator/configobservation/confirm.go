@@ -15,12 +15,12 @@ import (
 
 // Confirm returns a function that reports whether spec.observedConfig is what the observers make of the cluster now. It
 // is not while the observers have something to correct: after a change of the cluster's configuration, or when
-// another client wrote to the field. Nor is it while the observers refuse the platform, because they cannot tell which of
-// the two was changed; they report it.
+// another client wrote to the field. Nor is it while the observers refuse the platform, because they cannot tell which
+// of the two was changed; they report it.
 func Confirm(listers Listers) func(*operatorv1.OperatorSpec) (bool, error) {
 	return func(spec *operatorv1.OperatorSpec) (bool, error) {
-		for _, synced := range listers.Synced {
-			if !synced() {
+		for _, informer := range listers.Informers {
+			if !informer.HasSynced() {
 				return false, nil
 			}
 		}
@@ -38,12 +38,9 @@ func Confirm(listers Listers) func(*operatorv1.OperatorSpec) (bool, error) {
 }
 
 func platformRefused(listers Listers, existing map[string]any) bool {
-	current, dependsOnCustom, err := getPlatform(listers)
-	if err != nil {
-		return false
-	}
-	previous, _, err := unstructured.NestedString(existing, operandconfig.PlatformPath...)
-	return err == nil && refused(previous, current, dependsOnCustom)
+	d, err := decide(listers)
+	previous, _, previousErr := unstructured.NestedString(existing, operandconfig.PlatformPath...)
+	return err == nil && previousErr == nil && d.isRefused(previous)
 }
 
 // silent records nothing: what the observers tell of a change is told once, by the controller that writes it.

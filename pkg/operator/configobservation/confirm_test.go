@@ -8,10 +8,10 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
@@ -78,7 +78,7 @@ func TestWhetherTheObserversConfirm(t *testing.T) {
 				now = *tc.now
 			}
 			listers := now.listers(t)
-			listers.Synced = []cache.InformerSynced{func() bool { return !tc.unsynced }}
+			listers.Informers = []factory.Informer{informer{synced: !tc.unsynced}}
 			confirmed, err := configobservation.Confirm(listers)(&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: raw}})
 			require.NoError(t, err)
 			require.Equal(t, tc.want, confirmed)
@@ -94,3 +94,11 @@ func TestWhatIsNoConfigurationIsNotConfirmed(t *testing.T) {
 func replaced(from, to string) func(string) string {
 	return func(s string) string { return strings.Replace(s, from, to, 1) }
 }
+
+// informer is an informer without events.
+type informer struct {
+	factory.Informer
+	synced bool
+}
+
+func (i informer) HasSynced() bool { return i.synced }

@@ -13,49 +13,37 @@ import (
 )
 
 // New returns the controller that keeps spec.observedConfig up to date. What it cannot observe it reports as
-// ConfigObservationDegraded, and keeps the previous value. listers comes from NewListers, with the same informers.
-func New(
-	operatorClient v1helpers.OperatorClient, listers Listers, config configinformers.Interface,
-	authentication corev1informers.ConfigMapInformer, recorder events.Recorder,
-) factory.Controller {
-	return configobserver.NewConfigObserver("cloud-controller-manager", operatorClient, redactingRecorder{recorder}, listers,
-		informersOf(operatorClient, config, authentication), Observers()...)
+// ConfigObservationDegraded, and keeps the previous value. listers comes from NewListers.
+func New(operatorClient v1helpers.OperatorClient, listers Listers, recorder events.Recorder) factory.Controller {
+	return configobserver.NewConfigObserver("cloud-controller-manager", operatorClient, redactingRecorder{recorder},
+		listers, listers.Informers, Observers()...)
 }
 
 // NewListers returns what the observers read in a cluster. custom reads spec.custom, version is the payload's version.
 // authentication watches ConfigMaps in kube-system, at least extension-apiserver-authentication.
 func NewListers(
-	operatorClient v1helpers.OperatorClient, custom func() (*apisv1.CustomCloudControllerManager, error), config configinformers.Interface,
-	authentication corev1informers.ConfigMapInformer, version string,
+	operatorClient v1helpers.OperatorClient, custom func() (*apisv1.CustomCloudControllerManager, error),
+	config configinformers.Interface, authentication corev1informers.ConfigMapInformer, version string,
 ) Listers {
-	listers := Listers{
+	return Listers{
 		Infrastructures: config.Infrastructures().Lister(),
 		Proxies:         config.Proxies().Lister(),
 		APIServers:      config.APIServers().Lister(),
 		FeatureGates:    config.FeatureGates().Lister(),
 		Networks:        config.Networks().Lister(),
 		Authentication:  authentication.Lister(),
-		LogLevel:        logLevel(operatorClient),
 		Custom:          custom,
 		Version:         version,
-	}
-	for _, informer := range informersOf(operatorClient, config, authentication) {
-		listers.Synced = append(listers.Synced, informer.HasSynced)
-	}
-	return listers
-}
-
-func informersOf(
-	operatorClient v1helpers.OperatorClient, config configinformers.Interface, authentication corev1informers.ConfigMapInformer,
-) []factory.Informer {
-	return []factory.Informer{
-		operatorClient.Informer(),
-		config.Infrastructures().Informer(),
-		config.Proxies().Informer(),
-		config.APIServers().Informer(),
-		config.FeatureGates().Informer(),
-		config.Networks().Informer(),
-		authentication.Informer(),
+		LogLevel:        logLevel(operatorClient),
+		Informers: []factory.Informer{
+			operatorClient.Informer(),
+			config.Infrastructures().Informer(),
+			config.Proxies().Informer(),
+			config.APIServers().Informer(),
+			config.FeatureGates().Informer(),
+			config.Networks().Informer(),
+			authentication.Informer(),
+		},
 	}
 }
 

@@ -1,14 +1,13 @@
 package configobservation
 
 import (
+	"errors"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"github.com/openshift/library-go/pkg/operator/configobserver"
-	"github.com/openshift/library-go/pkg/operator/events"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	apisv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
@@ -20,89 +19,74 @@ const (
 	singleNodeRetryPeriod   = "60s"
 )
 
-// fromInfrastructure observes the string that field finds. An Infrastructure that is missing leaves the previous value;
+// fromInfrastructure reads a field of Infrastructure. The value is unknown without an Infrastructure;
 // observePlatform reports it, once.
-func fromInfrastructure(field func(*configv1.Infrastructure) string, path []string) configobserver.ObserveConfigFunc {
-	return func(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
-		infrastructure, err := getInfrastructure(genericListers)
+func fromInfrastructure(field func(*configv1.Infrastructure) any) reader {
+	return func(listers Listers, _ map[string]any) (any, error) {
+		infrastructure, err := getInfrastructure(listers)
 		if err != nil || infrastructure.Status.PlatformStatus == nil {
-			return configobserver.Pruned(existing, path), nil
+			return nil, errUnknown
 		}
-		if isArgument(path) {
-			return setList(recorder, existing, field(infrastructure), path)
-		}
-		return set(recorder, existing, field(infrastructure), path)
+		return field(infrastructure), nil
 	}
 }
 
-func infrastructureName(i *configv1.Infrastructure) string { return i.Status.InfrastructureName }
+func infrastructureName(i *configv1.Infrastructure) any { return i.Status.InfrastructureName }
 
-func apiServerInternalURI(i *configv1.Infrastructure) string { return i.Status.APIServerInternalURL }
+func apiServerInternalURI(i *configv1.Infrastructure) any { return i.Status.APIServerInternalURL }
 
-func onSingleNode(value string) func(*configv1.Infrastructure) string {
-	return func(i *configv1.Infrastructure) string {
+func platformSpec(i *configv1.Infrastructure) any { return i.Spec.PlatformSpec }
+
+func platformStatus(i *configv1.Infrastructure) any { return i.Status.PlatformStatus }
+
+func onSingleNode(value string) func(*configv1.Infrastructure) any {
+	return func(i *configv1.Infrastructure) any {
 		if i.Status.ControlPlaneTopology != configv1.SingleReplicaTopologyMode {
-			return ""
+			return nil
 		}
 		return value
 	}
 }
 
-func getInfrastructure(genericListers configobserver.Listers) (*configv1.Infrastructure, error) {
-	infrastructure, err := genericListers.(Listers).Infrastructures.Get(operatorclient.Instance)
-	if apierrors.IsNotFound(err) {
+func getInfrastructure(listers Listers) (*configv1.Infrastructure, error) {
+	infrastructure, err := get(listers.Infrastructures, "infrastructure")
+	if errors.Is(err, errUnknown) {
 		return nil, fmt.Errorf("infrastructure.config.openshift.io/%s does not exist: the installer writes it, "+
 			"restore it from the cluster's installation or a backup", operatorclient.Instance)
 	}
+	return infrastructure, err
+}
+
+// get returns a singleton of config.openshift.io, or errUnknown if it does not exist.
+func get[T any](lister interface{ Get(name string) (T, error) }, resource string) (T, error) {
+	object, err := lister.Get(operatorclient.Instance)
+	if apierrors.IsNotFound(err) {
+		return object, errUnknown
+	}
 	if err != nil {
-		return nil, fmt.Errorf("infrastructure.config.openshift.io/%s: %w", operatorclient.Instance, err)
+		return object, fmt.Errorf("%s.config.openshift.io/%s: %w", resource, operatorclient.Instance, err)
 	}
-	return infrastructure, nil
+	return object, nil
 }
 
-// objectFromInfrastructure is fromInfrastructure for a part that is an object.
-func objectFromInfrastructure(field func(*configv1.Infrastructure) any, path []string) configobserver.ObserveConfigFunc {
-	return func(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
-		infrastructure, err := getInfrastructure(genericListers)
-		if err != nil || infrastructure.Status.PlatformStatus == nil {
-			return configobserver.Pruned(existing, path), nil
-		}
-		return setObject(recorder, existing, field(infrastructure), path)
+// cloudConfig observes which ConfigMap holds the cloud configuration. spec.custom comes first, where it counts.
+func cloudConfig(listers Listers, existing map[string]any) (operandconfig.CloudConfigReference, error) {
+	d, err := decideAccepted(listers, existing)
+	if err != nil {
+		return operandconfig.CloudConfigReference{}, err
 	}
+	if d.custom != nil && d.custom.CloudConfig != nil && d.Image == "" {
+		return operandconfig.CloudConfigReference(*d.custom.CloudConfig), nil
+	}
+	return operandconfig.CloudConfigReference(d.infrastructure.Spec.CloudConfig), nil
 }
 
-func platformSpec(i *configv1.Infrastructure) any { return &i.Spec.PlatformSpec }
-
-func platformStatus(i *configv1.Infrastructure) any { return i.Status.PlatformStatus }
-
-func cloudConfigName(i *configv1.Infrastructure, e *apisv1.CustomCloudControllerManager) string {
-	if e != nil && e.CloudConfig != nil {
-		return e.CloudConfig.Name
-	}
-	return i.Spec.CloudConfig.Name
+func cloudConfigName(listers Listers, existing map[string]any) (any, error) {
+	reference, err := cloudConfig(listers, existing)
+	return reference.Name, err
 }
 
-func cloudConfigKey(i *configv1.Infrastructure, e *apisv1.CustomCloudControllerManager) string {
-	if e != nil && e.CloudConfig != nil {
-		return e.CloudConfig.Key
-	}
-	return i.Spec.CloudConfig.Key
-}
-
-// observeCloudConfig observes which ConfigMap holds the cloud configuration. spec.custom comes first, where it counts.
-func observeCloudConfig(field func(*configv1.Infrastructure, *apisv1.CustomCloudControllerManager) string, path []string) configobserver.ObserveConfigFunc {
-	return func(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
-		current, accepted := acceptedPlatform(genericListers, existing)
-		if !accepted {
-			return configobserver.Pruned(existing, path), nil
-		}
-		custom, err := genericListers.(Listers).Custom()
-		if err != nil {
-			return configobserver.Pruned(existing, path), nil
-		}
-		if current.Image != "" {
-			custom = nil
-		}
-		return fromInfrastructure(func(i *configv1.Infrastructure) string { return field(i, custom) }, path)(genericListers, recorder, existing)
-	}
+func cloudConfigKey(listers Listers, existing map[string]any) (any, error) {
+	reference, err := cloudConfig(listers, existing)
+	return reference.Key, err
 }

@@ -1,6 +1,7 @@
 package configobservation
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -9,35 +10,33 @@ import (
 	"github.com/openshift/library-go/pkg/operator/configobserver/proxy"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/loglevel"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 // Observers returns every observer. They are given Listers, write disjoint paths and may run in any order.
 func Observers() []configobserver.ObserveConfigFunc {
 	return []configobserver.ObserveConfigFunc{
-		observePlatform,
-		observeCustom,
-		objectFromInfrastructure(platformSpec, operandconfig.PlatformSpecPath),
-		objectFromInfrastructure(platformStatus, operandconfig.PlatformStatusPath),
-		observeServiceNetworks,
-		fromInfrastructure(infrastructureName, operandconfig.InfrastructureNamePath),
-		fromInfrastructure(infrastructureName, operandconfig.ClusterNamePath),
-		fromInfrastructure(apiServerInternalURI, operandconfig.APIServerInternalURIPath),
-		observeCloudConfig(cloudConfigName, operandconfig.CloudConfigNamePath),
-		observeCloudConfig(cloudConfigKey, operandconfig.CloudConfigKeyPath),
-		fromInfrastructure(onSingleNode(singleNodeLeaseDuration), operandconfig.LeaseDurationPath),
-		fromInfrastructure(onSingleNode(singleNodeRenewDeadline), operandconfig.LeaseRenewDeadlinePath),
-		fromInfrastructure(onSingleNode(singleNodeRetryPeriod), operandconfig.LeaseRetryPeriodPath),
-		observeTrustedCA,
+		observe(operandconfig.PlatformPath, observePlatform),
+		observe(operandconfig.CustomPath, observeCustom),
+		observe(operandconfig.PlatformSpecPath, fromInfrastructure(platformSpec)),
+		observe(operandconfig.PlatformStatusPath, fromInfrastructure(platformStatus)),
+		observe(operandconfig.ServiceNetworksPath, observeServiceNetworks),
+		observe(operandconfig.InfrastructureNamePath, fromInfrastructure(infrastructureName)),
+		observe(operandconfig.ClusterNamePath, fromInfrastructure(infrastructureName)),
+		observe(operandconfig.APIServerInternalURIPath, fromInfrastructure(apiServerInternalURI)),
+		observe(operandconfig.CloudConfigNamePath, cloudConfigName),
+		observe(operandconfig.CloudConfigKeyPath, cloudConfigKey),
+		observe(operandconfig.LeaseDurationPath, fromInfrastructure(onSingleNode(singleNodeLeaseDuration))),
+		observe(operandconfig.LeaseRenewDeadlinePath, fromInfrastructure(onSingleNode(singleNodeRenewDeadline))),
+		observe(operandconfig.LeaseRetryPeriodPath, fromInfrastructure(onSingleNode(singleNodeRetryPeriod))),
+		observe(operandconfig.TrustedCAPath, observeTrustedCA),
 		proxy.NewProxyObserveFunc(operandconfig.ProxyPath),
 		observeTLSProfile,
-		observeFeatureGates,
-		observeVerbosity,
-		observeRequestHeaderAllowedNames,
+		observe(operandconfig.FeatureGatesPath, observeFeatureGates),
+		observe(operandconfig.VerbosityPath, observeVerbosity),
+		observe(operandconfig.RequestHeaderAllowedNamesPath, observeRequestHeaderAllowedNames),
 	}
 }
 
@@ -68,52 +67,40 @@ func mergeMaps(into, from map[string]any) {
 }
 
 // observeServiceNetworks reads what the installer asked for until the network operator says what there is.
-func observeServiceNetworks(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
-	path := operandconfig.ServiceNetworksPath
-	network, err := genericListers.(Listers).Networks.Get(operatorclient.Instance)
-	if apierrors.IsNotFound(err) {
-		return configobserver.Pruned(existing, path), nil
-	}
+func observeServiceNetworks(listers Listers, _ map[string]any) (any, error) {
+	network, err := get(listers.Networks, "network")
 	if err != nil {
-		return configobserver.Pruned(existing, path), []error{fmt.Errorf("network.config.openshift.io/%s: %w", operatorclient.Instance, err)}
+		return nil, err
 	}
-	cidrs := network.Status.ServiceNetwork
-	if len(cidrs) == 0 {
-		cidrs = network.Spec.ServiceNetwork
+	if len(network.Status.ServiceNetwork) > 0 {
+		return network.Status.ServiceNetwork, nil
 	}
-	var values []any
-	for _, cidr := range cidrs {
-		values = append(values, cidr)
-	}
-	if len(values) == 0 {
-		return set(recorder, existing, nil, path)
-	}
-	return set(recorder, existing, values, path)
+	return network.Spec.ServiceNetwork, nil
 }
 
 // observeTrustedCA names the ConfigMap with the CAs that the administrator adds. Without a Proxy there is none.
-func observeTrustedCA(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
-	path := operandconfig.TrustedCAPath
-	current, err := genericListers.(Listers).Proxies.Get(operatorclient.Instance)
-	switch {
-	case apierrors.IsNotFound(err):
-		return set(recorder, existing, "", path)
-	case err != nil:
-		return configobserver.Pruned(existing, path), []error{fmt.Errorf("proxy.config.openshift.io/%s: %w", operatorclient.Instance, err)}
+func observeTrustedCA(listers Listers, _ map[string]any) (any, error) {
+	current, err := get(listers.Proxies, "proxy")
+	if errors.Is(err, errUnknown) {
+		return nil, nil
 	}
-	return set(recorder, existing, current.Spec.TrustedCA.Name, path)
+	if err != nil {
+		return nil, err
+	}
+	return current.Spec.TrustedCA.Name, nil
 }
 
-func observeTLSProfile(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
+func observeTLSProfile(
+	genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any,
+) (map[string]any, []error) {
 	return apiserver.ObserveTLSSecurityProfileWithPaths(genericListers, recorder, existing,
 		operandconfig.MinTLSVersionPath, operandconfig.CipherSuitesPath)
 }
 
-func observeVerbosity(genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any) (map[string]any, []error) {
-	path := operandconfig.VerbosityPath
-	level, err := genericListers.(Listers).LogLevel()
+func observeVerbosity(listers Listers, _ map[string]any) (any, error) {
+	level, err := listers.LogLevel()
 	if err != nil {
-		return configobserver.Pruned(existing, path), []error{fmt.Errorf("reading the operand's log level: %w", err)}
+		return nil, fmt.Errorf("reading the operand's log level: %w", err)
 	}
-	return setList(recorder, existing, strconv.Itoa(loglevel.LogLevelToVerbosity(level)), path)
+	return strconv.Itoa(loglevel.LogLevelToVerbosity(level)), nil
 }

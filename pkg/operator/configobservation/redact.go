@@ -8,15 +8,15 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 )
 
-// userinfo is everything between the scheme of a URL and the last @ in its string. It may take more than a user name and
-// a password, never less: what stands between the two need not be valid. Strings in these events are quoted, by %q or as
-// JSON, so one ends at a quote without a backslash, or with its line.
+// userinfo is everything between the scheme of a URL and the last @ in its string. It may take more than a user name
+// and a password, never less: what stands between the two need not be valid. Strings in these events are quoted, by %q
+// or as JSON, so one ends at a quote without a backslash, or with its line.
 var userinfo = regexp.MustCompile(`://(?:[^"\\\n]|\\.)*@`)
 
 func redact(message string) string { return userinfo.ReplaceAllString(message, "://REDACTED@") }
 
-// redactingRecorder keeps the passwords of proxies out of events and so out of the log, which has every event. library-go
-// puts the difference between two observed configurations into one, its proxy observer the URLs.
+// redactingRecorder keeps the passwords of proxies out of events and so out of the log, which has every event.
+// library-go puts the difference between two observed configurations into one, its proxy observer the URLs.
 type redactingRecorder struct{ events.Recorder }
 
 func (r redactingRecorder) Event(reason, message string) { r.Recorder.Event(reason, redact(message)) }

@@ -42,7 +42,7 @@ func TestPasswordsOfProxiesAreInNoEvent(t *testing.T) {
 	kube := kubeinformers.NewSharedInformerFactory(kubefake.NewClientset(), 0)
 	config, authentication := informers.Config().V1(), kube.Core().V1().ConfigMaps()
 	listers := NewListers(operator, func() (*apisv1.CustomCloudControllerManager, error) { return nil, nil }, config, authentication, "4.23.0")
-	controller := New(operator, listers, config, authentication, recorder)
+	controller := New(operator, listers, recorder)
 	ctx, stop := context.WithCancel(t.Context())
 	informers.Start(ctx.Done())
 	kube.Start(ctx.Done())

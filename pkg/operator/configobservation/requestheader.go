@@ -6,50 +6,45 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/openshift/library-go/pkg/operator/configobserver"
-	"github.com/openshift/library-go/pkg/operator/events"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 // allowedNamesKey is the key of the API server's flag --requestheader-allowed-names, as a list in JSON.
 const allowedNamesKey = "requestheader-allowed-names"
 
-// observeRequestHeaderAllowedNames observes which client certificates may name a user in request headers. Those of the CA alone
-// would do otherwise, whatever else that CA signs. An empty list allows every name, and the flag is then omitted. While the
-// ConfigMap does not exist, which the controller of the client CAs reports, the previous value stays.
-func observeRequestHeaderAllowedNames(
-	genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any,
-) (map[string]any, []error) {
-	path := operandconfig.RequestHeaderAllowedNamesPath
-	previous := configobserver.Pruned(existing, path)
+// observeRequestHeaderAllowedNames observes which client certificates may name a user in request headers. Those of the
+// CA alone would do otherwise, whatever else that CA signs. An empty list allows every name, and the flag is then
+// omitted. While the ConfigMap does not exist, which the controller of the client CAs reports, the previous value
+// stays.
+func observeRequestHeaderAllowedNames(listers Listers, _ map[string]any) (any, error) {
 	const namespace, name = operatorclient.KubeSystemNamespace, operatorclient.APIServerAuthentication
-	source, err := genericListers.(Listers).Authentication.ConfigMaps(namespace).Get(name)
+	source, err := listers.Authentication.ConfigMaps(namespace).Get(name)
 	if apierrors.IsNotFound(err) {
-		return previous, nil
+		return nil, errUnknown
 	}
 	if err != nil {
-		return previous, []error{fmt.Errorf("configmap/%s in %s: %w", name, namespace, err)}
+		return nil, fmt.Errorf("configmap/%s in %s: %w", name, namespace, err)
 	}
 	written, exists := source.Data[allowedNamesKey]
 	if !exists {
-		return setList(recorder, existing, "", path)
+		return nil, nil
 	}
 	var names []string
 	if err := json.Unmarshal([]byte(written), &names); err != nil {
-		return previous, []error{fmt.Errorf("configmap/%s in %s, key %s: expected a list of strings in JSON (%w); "+
-			"kube-apiserver writes it from its flag --%s", name, namespace, allowedNamesKey, err, allowedNamesKey)}
+		return nil, fmt.Errorf("configmap/%s in %s, key %s: expected a list of strings in JSON (%w); "+
+			"kube-apiserver writes it from its flag --%s", name, namespace, allowedNamesKey, err, allowedNamesKey)
 	}
 	value, err := asFlag(names)
 	if err != nil {
-		return previous, []error{fmt.Errorf("configmap/%s in %s, key %s: %w", name, namespace, allowedNamesKey, err)}
+		return nil, fmt.Errorf("configmap/%s in %s, key %s: %w", name, namespace, allowedNamesKey, err)
 	}
-	return setList(recorder, existing, value, path)
+	return value, nil
 }
 
-// asFlag is the value of a flag that github.com/spf13/pflag reads as a slice of strings: one line of comma-separated values.
+// asFlag is the value of a flag that github.com/spf13/pflag reads as a slice of strings: one line of comma-separated
+// values.
 func asFlag(values []string) (string, error) {
 	if len(values) == 0 {
 		return "", nil

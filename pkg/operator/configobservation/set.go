@@ -2,6 +2,7 @@ package configobservation
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -14,54 +15,67 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
-// set returns a configuration with value at path, or an empty one if there is no value, and tells of a change by an
-// event.
-func set(recorder events.Recorder, existing map[string]any, value any, path []string) (map[string]any, []error) {
-	observed := map[string]any{}
-	if value == "" {
-		value = nil
-	}
-	if value != nil {
-		if err := unstructured.SetNestedField(observed, value, path...); err != nil {
-			return configobserver.Pruned(existing, path), []error{fmt.Errorf("setting %s: %w", strings.Join(path, "."), err)}
+// reader returns the current value of a field, which is empty if there is none. existing is the previous configuration.
+type reader func(listers Listers, existing map[string]any) (value any, err error)
+
+// errUnknown is a reader's error that keeps the previous value and is not reported.
+var errUnknown = errors.New("the value is not known")
+
+// observe returns the observer of a field. If read returns an error, the previous value stays.
+func observe(path []string, read reader) configobserver.ObserveConfigFunc {
+	return func(
+		genericListers configobserver.Listers, recorder events.Recorder, existing map[string]any,
+	) (map[string]any, []error) {
+		value, err := read(genericListers.(Listers), existing)
+		if err == nil {
+			value, err = normalized(value, path)
 		}
+		observed := map[string]any{}
+		if err == nil && value != nil {
+			err = unstructured.SetNestedField(observed, value, path...)
+		}
+		switch {
+		case errors.Is(err, errUnknown):
+			return configobserver.Pruned(existing, path), nil
+		case err != nil:
+			return configobserver.Pruned(existing, path), []error{err}
+		}
+		recordChange(recorder, existing, value, path)
+		return observed, nil
 	}
+}
+
+// normalized returns a value as encoding/json decodes it, as in the previous configuration. An empty value is nil. The
+// value of a flag of the operand becomes a list.
+func normalized(value any, path []string) (any, error) {
+	var decoded any
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(data, &decoded)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("setting %s: %w", strings.Join(path, "."), err)
+	}
+	isDecoded := func(empty any) bool { return reflect.DeepEqual(decoded, empty) }
+	if slices.ContainsFunc([]any{nil, "", []any{}, map[string]any{}}, isDecoded) {
+		return nil, nil
+	}
+	if path[0] == operandconfig.ClusterNamePath[0] {
+		return []any{decoded}, nil
+	}
+	return decoded, nil
+}
+
+// recordChange records an event if the value differs from the previous one.
+func recordChange(recorder events.Recorder, existing map[string]any, value any, path []string) {
 	previous, _, err := unstructured.NestedFieldNoCopy(existing, path...)
 	switch changed := err != nil || !reflect.DeepEqual(previous, value); {
 	case changed && isObject(previous, value):
 		recorder.Eventf("ObservedConfigurationChanged", "%s changed", strings.Join(path, "."))
 	case changed:
-		recorder.Eventf("ObservedConfigurationChanged", "%s changed from %q to %q", strings.Join(path, "."), text(previous), text(value))
+		recorder.Eventf("ObservedConfigurationChanged", "%s changed from %q to %q",
+			strings.Join(path, "."), text(previous), text(value))
 	}
-	return observed, nil
-}
-
-// setList is set for a flag with one value.
-func setList(recorder events.Recorder, existing map[string]any, value string, path []string) (map[string]any, []error) {
-	if value == "" {
-		return set(recorder, existing, nil, path)
-	}
-	return set(recorder, existing, []any{value}, path)
-}
-
-// isArgument reports whether path is a flag of the operand; flags have lists of values.
-func isArgument(path []string) bool { return path[0] == operandconfig.ClusterNamePath[0] }
-
-// setObject is set for a pointer to a struct; an empty one is no value. Numbers are those of encoding/json, as in
-// existing.
-func setObject(recorder events.Recorder, existing map[string]any, object any, path []string) (map[string]any, []error) {
-	value := map[string]any{}
-	data, err := json.Marshal(object)
-	if err == nil {
-		err = json.Unmarshal(data, &value)
-	}
-	if err != nil {
-		return configobserver.Pruned(existing, path), []error{fmt.Errorf("setting %s: %w", strings.Join(path, "."), err)}
-	}
-	if len(value) == 0 {
-		return set(recorder, existing, nil, path)
-	}
-	return set(recorder, existing, value, path)
 }
 
 // isObject reports whether one of the values is too much for the text of an event.

@@ -3,20 +3,18 @@
 package managedcloudconfig
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -37,9 +35,6 @@ const (
 	// acceptedAnnotation has the digest of the user's configuration that the ConfigMap was rendered from. A
 	// configuration that was accepted once is not rejected later for a likely mistake.
 	acceptedAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
-
-	// maxDiagnostics limits the diagnostics in the condition.
-	maxDiagnostics = 5
 )
 
 // Options are the dependencies of New; all are required.
@@ -55,9 +50,8 @@ type Options struct {
 }
 
 type controller struct {
-	operator v1helpers.OperatorClient
-	reader   inputs.Reader
-	client   corev1client.ConfigMapsGetter
+	Options
+	reader inputs.Reader
 }
 
 // New returns the controller that renders configmap/kube-cloud-config in openshift-config-managed from the user's
@@ -66,27 +60,26 @@ type controller struct {
 // ConfigMap stays unchanged. A cluster without a user's configuration is rendered from Infrastructure alone. Errors
 // become ManagedCloudConfigDegraded.
 func New(o Options) factory.Controller {
-	return newController(o).factory(o).ToController("ManagedCloudConfig", o.Recorder.WithComponentSuffix("managed-cloud-config"))
+	return newController(o).factory().
+		ToController("ManagedCloudConfig", o.Recorder.WithComponentSuffix("managed-cloud-config"))
 }
 
 func newController(o Options) *controller {
 	return &controller{
-		operator: o.Operator,
-		reader:   inputs.Listers{UserConfig: o.UserConfig.Lister(), ManagedConfig: o.ManagedConfig.Lister()},
-		client:   o.Client,
+		Options: o, reader: inputs.Listers{UserConfig: o.UserConfig.Lister(), ManagedConfig: o.ManagedConfig.Lister()},
 	}
 }
 
-func (c *controller) factory(o Options) *factory.Factory {
+func (c *controller) factory() *factory.Factory {
 	return factory.New().
-		WithInformers(o.Operator.Informer(), o.UserConfig.Informer()).
-		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.ManagedCloudConfig), o.ManagedConfig.Informer()).
+		WithInformers(c.Operator.Informer(), c.UserConfig.Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.ManagedCloudConfig), c.ManagedConfig.Informer()).
 		WithSync(writeconflict.Retried(c.sync)).
-		WithSyncDegradedOnError(o.Operator)
+		WithSyncDegradedOnError(c.Operator)
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	spec, _, _, err := c.operator.GetOperatorState()
+	spec, _, _, err := c.Operator.GetOperatorState()
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -126,9 +119,9 @@ func observe(spec *operatorv1.OperatorSpec) (*operandconfig.Config, platform.Man
 	if err != nil || !known || !current.WritesManagedConfig() {
 		return nil, platform.ManagedConfig{}, err
 	}
-	observed, err := operandconfig.Decode(spec.ObservedConfig.Raw)
+	observed, err := observedplatform.Config(spec)
 	if err != nil {
-		return nil, platform.ManagedConfig{}, fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+		return nil, platform.ManagedConfig{}, err
 	}
 	if !slices.Contains(observed.Cluster.FeatureGates, current.ManagedConfig.FeatureGate) {
 		return nil, platform.ManagedConfig{}, nil
@@ -138,7 +131,9 @@ func observe(spec *operatorv1.OperatorSpec) (*operandconfig.Config, platform.Man
 }
 
 // render returns the ConfigMap, or an error with the diagnostics that reject the source.
-func render(rewrite clouds.Rewrite, observed *operandconfig.Config, s inputs.UserConfig, current *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+func render(
+	rewrite clouds.Rewrite, observed *operandconfig.Config, s inputs.UserConfig, current *corev1.ConfigMap,
+) (*corev1.ConfigMap, error) {
 	result := rewrite(clouds.Source{
 		Config:             s.Data,
 		CredentialsUnknown: true, // each component has its own
@@ -146,7 +141,7 @@ func render(rewrite clouds.Rewrite, observed *operandconfig.Config, s inputs.Use
 	})
 	accepted := digest(s.Data)
 	policy := diagnostic.Lenient
-	if current != nil && current.Annotations[acceptedAnnotation] != "" && current.Annotations[acceptedAnnotation] != accepted {
+	if current != nil && !slices.Contains([]string{"", accepted}, current.Annotations[acceptedAnnotation]) {
 		policy = diagnostic.Strict
 	}
 	var diagnostics []diagnostic.Diagnostic
@@ -180,29 +175,23 @@ func render(rewrite clouds.Rewrite, observed *operandconfig.Config, s inputs.Use
 // notUpdated returns the error for a ConfigMap that stays unchanged.
 func notUpdated(diagnostics ...diagnostic.Diagnostic) error {
 	var lines []string
-	for i, d := range diagnostics {
-		if i == maxDiagnostics {
-			lines = append(lines, fmt.Sprintf("and %d more", len(diagnostics)-i))
-			break
-		}
+	for _, d := range diagnostics {
 		lines = append(lines, d.String())
 	}
 	return fmt.Errorf("configmap/%s in %s is not updated: %s",
-		operatorclient.ManagedCloudConfig, operatorclient.ManagedConfigNamespace, strings.Join(lines, "\n"))
+		operatorclient.ManagedCloudConfig, operatorclient.ManagedConfigNamespace, diagnostic.JoinFew(lines, "\n", "\nand %d more"))
 }
 
-func digest(config []byte) string {
-	sum := sha256.Sum256(config)
-	return hex.EncodeToString(sum[:])
-}
+func digest(config []byte) string { return fmt.Sprintf("%x", sha256.Sum256(config)) }
 
 // apply writes the ConfigMap if it differs. Otherwise it sends no request.
 func (c *controller) apply(ctx context.Context, recorder events.Recorder, current, wanted *corev1.ConfigMap) error {
-	if current != nil && equality.Semantic.DeepEqual(current.Data, wanted.Data) && equality.Semantic.DeepEqual(current.BinaryData, wanted.BinaryData) &&
+	if current != nil && maps.Equal(current.Data, wanted.Data) &&
+		maps.EqualFunc(current.BinaryData, wanted.BinaryData, bytes.Equal) &&
 		current.Annotations[acceptedAnnotation] == wanted.Annotations[acceptedAnnotation] {
 		return nil
 	}
-	if err := configmaps.Apply(ctx, c.client, recorder, wanted); err != nil {
+	if err := configmaps.Apply(ctx, c.Client, recorder, wanted); err != nil {
 		return fmt.Errorf("configmap/%s in %s: %w", wanted.Name, wanted.Namespace, err)
 	}
 	return nil

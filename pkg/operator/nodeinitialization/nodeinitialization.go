@@ -11,15 +11,16 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -31,9 +32,6 @@ const (
 	DefaultThreshold = 5 * time.Minute
 
 	name = "NodeInitializationController"
-
-	// maxNames limits the nodes in the message.
-	maxNames = 5
 )
 
 // Options are the dependencies of New; all but Threshold are required.
@@ -49,11 +47,8 @@ type Options struct {
 
 type controller struct {
 	factory.Controller
-	operator  v1helpers.OperatorClient
-	nodes     corev1client.NodeInterface
-	store     *store
-	clock     clock.PassiveClock
-	threshold time.Duration
+	Options
+	store *store
 }
 
 // New returns the controller that sets NodeInitializationDegraded while a node has had the uninitialized taint for
@@ -62,20 +57,12 @@ type controller struct {
 // of Nodes and stores only the uninitialized ones.
 func New(o Options) factory.Controller {
 	syncCtx := factory.NewSyncContext(name, o.Recorder)
-	c := &controller{
-		operator:  o.Operator,
-		nodes:     o.Nodes,
-		clock:     o.Clock,
-		threshold: o.Threshold,
-		store: &store{
-			clock:   o.Clock,
-			waiting: map[string]time.Time{},
-			changed: func() { syncCtx.Queue().Add(factory.DefaultQueueKey) },
-		},
-	}
-	if c.threshold == 0 {
-		c.threshold = DefaultThreshold
-	}
+	o.Threshold = cmp.Or(o.Threshold, DefaultThreshold)
+	c := &controller{Options: o, store: &store{
+		clock:   o.Clock,
+		waiting: map[string]time.Time{},
+		changed: func() { syncCtx.Queue().Add(factory.DefaultQueueKey) },
+	}}
 	c.Controller = factory.New().
 		WithInformers(o.Operator.Informer()).
 		WithSyncContext(syncCtx).
@@ -87,12 +74,12 @@ func New(o Options) factory.Controller {
 
 // Run watches Nodes and runs the controller until ctx ends.
 func (c *controller) Run(ctx context.Context, workers int) {
-	go newReflector(c.nodes, c.store).RunWithContext(ctx)
+	go newReflector(c.Nodes, c.store).RunWithContext(ctx)
 	c.Controller.Run(ctx, workers)
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	observed, known, err := observedplatform.Get(c.operator)
+	observed, known, err := observedplatform.Get(c.Operator)
 	if err != nil || !known || !observed.Managed() {
 		return err
 	}
@@ -104,19 +91,16 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
-	status := applyoperatorv1.OperatorStatus().WithConditions(condition(observed, overdue, waiting))
-	if err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "condition"), status); err != nil {
-		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
-	}
-	return nil
+	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"),
+		condition(observed, overdue, waiting))
 }
 
 // judge returns the overdue nodes, the longest waiting first, and the time until the next node becomes overdue, 0 if
 // none is waiting.
 func (c *controller) judge(waiting map[string]time.Time) (overdue []string, next time.Duration) {
-	now := c.clock.Now()
+	now := c.Clock.Now()
 	for node, since := range waiting {
-		left := c.threshold - now.Sub(since)
+		left := c.Threshold - now.Sub(since)
 		if left <= 0 {
 			overdue = append(overdue, node)
 		} else {
@@ -124,32 +108,25 @@ func (c *controller) judge(waiting map[string]time.Time) (overdue []string, next
 		}
 	}
 	slices.SortFunc(overdue, func(a, b string) int {
-		if order := waiting[a].Compare(waiting[b]); order != 0 {
-			return order
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(waiting[a].Compare(waiting[b]), strings.Compare(a, b))
 	})
 	return overdue, next
 }
 
-func condition(p platform.Platform, overdue []string, since map[string]time.Time) *applyoperatorv1.OperatorConditionApplyConfiguration {
-	c := applyoperatorv1.OperatorCondition().WithType(ConditionType)
+func condition(p platform.Platform, overdue []string, since map[string]time.Time) *operatorclient.Condition {
 	if len(overdue) == 0 {
-		return c.WithStatus(operatorv1.ConditionFalse).WithReason("AsExpected")
+		return operatorclient.AsExpected(ConditionType)
 	}
 	var named []string
-	for _, node := range overdue[:min(len(overdue), maxNames)] {
+	for _, node := range overdue {
 		// The message has the time instead of the duration, which would change with every sync.
 		named = append(named, fmt.Sprintf("node/%s (since %s)", node, since[node].UTC().Format(time.RFC3339)))
 	}
-	more := ""
-	if rest := len(overdue) - len(named); rest > 0 {
-		more = fmt.Sprintf(" and %d more", rest)
-	}
-	return c.WithStatus(operatorv1.ConditionTrue).WithReason("NodesUninitialized").WithMessage(fmt.Sprintf(
-		"not initialized by the %s: %s%s; read the log of %s, and check that the cloud has an instance with the node's name, "+
+	by := initializerOf(p)
+	return operatorclient.NewCondition(ConditionType, operatorv1.ConditionTrue, "NodesUninitialized", fmt.Sprintf(
+		"not initialized by the %s: %s; read the log of %s, and check that the cloud has an instance with the node's name, "+
 			"that its API is reachable from %s, and that the credentials may read instances and their networks",
-		initializerOf(p).name, strings.Join(named, ", "), more, initializerOf(p).log, initializerOf(p).place))
+		by.name, diagnostic.JoinFew(named, ", ", " and %d more"), by.log, by.place))
 }
 
 // initializer describes the component that initializes nodes: its name, its log, and from where it calls the cloud's
@@ -159,7 +136,9 @@ type initializer struct{ name, log, place string }
 // initializerOf returns the cloud-node-manager if the platform has one, otherwise the cloud-controller-manager.
 func initializerOf(p platform.Platform) initializer {
 	if p.NodeManagerImage != "" {
-		return initializer{operand.NodeManagerContainer, fmt.Sprintf("the pod of daemonset/%s in %s on that node", operand.NodeManager, operand.Namespace), "the node"}
+		log := fmt.Sprintf("the pod of daemonset/%s in %s on that node", operand.NodeManager, operand.Namespace)
+		return initializer{operand.NodeManagerContainer, log, "the node"}
 	}
-	return initializer{operand.Name, fmt.Sprintf("the pod in %s that holds the lease %s", operand.Namespace, operand.Lease), "the control plane"}
+	log := fmt.Sprintf("the pod in %s that holds the lease %s", operand.Namespace, operand.Lease)
+	return initializer{operand.Name, log, "the control plane"}
 }

@@ -278,7 +278,7 @@ func TestSync(t *testing.T) {
 			operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
 				ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)},
 			}, &operatorv1.OperatorStatus{}, nil)
-			c := &controller{operator: operator, store: s, clock: clock, threshold: DefaultThreshold}
+			c := &controller{Options: Options{Operator: operator, Clock: clock, Threshold: DefaultThreshold}, store: s}
 			require.NoError(t, c.sync(t.Context(), factory.NewSyncContext("test", events.NewInMemoryRecorder("test", clock))))
 			_, status, _, err := operator.GetOperatorState()
 			require.NoError(t, err)
@@ -288,7 +288,7 @@ func TestSync(t *testing.T) {
 }
 
 func TestTheTimerIsSetForTheNextNode(t *testing.T) {
-	c := &controller{clock: clocktesting.NewFakePassiveClock(now), threshold: DefaultThreshold}
+	c := &controller{Options: Options{Clock: clocktesting.NewFakePassiveClock(now), Threshold: DefaultThreshold}}
 	overdue, next := c.judge(map[string]time.Time{"a": now.Add(-time.Hour), "b": now.Add(-4 * time.Minute), "c": now.Add(-time.Minute)})
 	require.Equal(t, []string{"a"}, overdue)
 	require.Equal(t, time.Minute, next)

@@ -2,6 +2,8 @@ package nodeinitialization
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -104,12 +106,7 @@ func stripped(node *corev1.Node) *corev1.Node {
 }
 
 func uninitialized(node *corev1.Node) bool {
-	for _, taint := range node.Spec.Taints {
-		if taint.Key == uninitializedTaint {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint })
 }
 
 // Add implements cache.ReflectorStore.
@@ -186,9 +183,5 @@ func (s *store) Resync() error { return nil }
 func (s *store) snapshot() (waiting map[string]time.Time, synced bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	waiting = make(map[string]time.Time, len(s.waiting))
-	for name, since := range s.waiting {
-		waiting[name] = since
-	}
-	return waiting, s.synced
+	return maps.Clone(s.waiting), s.synced
 }

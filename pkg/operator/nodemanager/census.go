@@ -74,7 +74,7 @@ func (c *controller) update(ctx context.Context, daemonSet *appsv1.DaemonSet) (t
 		c.last, c.waits = census{at: c.last.at, status: daemonSet.Status}, nil
 		return 0, nil
 	}
-	if left := c.last.at.Add(c.interval(daemonSet)).Sub(c.clock.Now()); left > 0 {
+	if left := c.last.at.Add(c.interval(daemonSet)).Sub(c.Clock.Now()); left > 0 {
 		return left, nil
 	}
 	if err := c.list(ctx, daemonSet); err != nil {
@@ -99,11 +99,11 @@ func (c *controller) interval(daemonSet *appsv1.DaemonSet) time.Duration {
 
 // list lists the pods and stores the new census.
 func (c *controller) list(ctx context.Context, daemonSet *appsv1.DaemonSet) error {
-	now := c.clock.Now()
+	now := c.Clock.Now()
 	found := census{at: now, status: daemonSet.Status}
 	waits := map[types.UID]time.Time{}
 	lists := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
-		return c.pods.List(ctx, options)
+		return c.Pods.Pods(operand.Namespace).List(ctx, options)
 	}))
 	lists.PageSize, lists.PageBufferSize = page, 0
 	err := lists.EachListItem(ctx, metav1.ListOptions{LabelSelector: podLabels.String()}, func(obj runtime.Object) error {
@@ -124,7 +124,7 @@ func (c *controller) list(ctx context.Context, daemonSet *appsv1.DaemonSet) erro
 		return c.confirm(ctx, failing, now, &found)
 	})
 	if err != nil {
-		return fmt.Errorf("pods of daemonset/%s in %s: %w", operand.NodeManager, operand.Namespace, err)
+		return fmt.Errorf("pods of %s: %w", object, err)
 	}
 	slices.SortFunc(found.failures, func(a, b failure) int { return strings.Compare(a.text, b.text) })
 	c.last, c.waits = found, waits
@@ -180,7 +180,7 @@ func (c *controller) nodeHealth(ctx context.Context, name string) (healthy bool,
 	if name == "" {
 		return true, time.Time{}, nil
 	}
-	list, err := c.nodes.List(ctx, metav1.ListOptions{
+	list, err := c.Nodes.Nodes().List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(), ResourceVersion: "0",
 	})
 	if err != nil {

@@ -8,11 +8,15 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 const (
@@ -28,9 +32,6 @@ const (
 	// of all. A tenth is the DaemonSet's maxUnavailable, at which a bad rollout stops.
 	minNodes     = 2
 	degradeShare = 10
-
-	// maxNames limits the nodes in a message.
-	maxNames = 5
 )
 
 // possibleFailure is a pod that does not seem to run.
@@ -58,9 +59,8 @@ const (
 )
 
 // health returns the conditions Degraded and Notices for failing and missing pods. At most one of them is True.
-func health(daemonSet *appsv1.DaemonSet, found census, missing int) (degraded, notices *applyoperatorv1.OperatorConditionApplyConfiguration) {
-	degraded = condition(DegradedCondition, operatorv1.ConditionFalse, "AsExpected", "")
-	notices = condition(NoticesCondition, operatorv1.ConditionFalse, "AsExpected", "")
+func health(daemonSet *appsv1.DaemonSet, found census, missing int) (degraded, notices *operatorclient.Condition) {
+	degraded, notices = operatorclient.AsExpected(DegradedCondition), operatorclient.AsExpected(NoticesCondition)
 	affected := len(found.failures) + missing
 	if affected == 0 {
 		return degraded, notices
@@ -73,12 +73,12 @@ func health(daemonSet *appsv1.DaemonSet, found census, missing int) (degraded, n
 	if missing > 0 {
 		parts = append(parts, fmt.Sprintf("%d nodes have no pod: read the events of the DaemonSet", missing))
 	}
-	message := fmt.Sprintf("daemonset/%s in %s fails on %d of %d nodes, which stay uninitialized if they join now; %s",
-		operand.NodeManager, operand.Namespace, affected, all, strings.Join(parts, "; "))
+	message := fmt.Sprintf("%s fails on %d of %d nodes, which stay uninitialized if they join now; %s",
+		object, affected, all, strings.Join(parts, "; "))
 	if affected >= all || affected >= minNodes && affected*degradeShare >= all {
-		return condition(DegradedCondition, operatorv1.ConditionTrue, "NotRunning", message), notices
+		return operatorclient.NewCondition(DegradedCondition, operatorv1.ConditionTrue, "NotRunning", message), notices
 	}
-	return degraded, condition(NoticesCondition, operatorv1.ConditionTrue, "NotRunning", message)
+	return degraded, operatorclient.NewCondition(NoticesCondition, operatorv1.ConditionTrue, "NotRunning", message)
 }
 
 // missing returns the number of nodes that have had no pod for longer than the grace period, or the time until then.
@@ -91,7 +91,7 @@ func (c *controller) missing(daemonSet *appsv1.DaemonSet) (nodes int, in time.Du
 		c.shortSince = time.Time{}
 		return 0, 0
 	}
-	now := c.clock.Now()
+	now := c.Clock.Now()
 	if c.shortSince.IsZero() {
 		c.shortSince = now
 	}
@@ -122,13 +122,12 @@ func inspect(pod *corev1.Pod, now time.Time) *possibleFailure {
 	switch pod.Status.Phase {
 	case corev1.PodFailed:
 		s.failure = failure{fmt.Sprintf("%s (%s)", where, cmp.Or(pod.Status.Reason, "Failed")), readEvents}
-		return s
 	case corev1.PodPending:
 		s.failure = failure{where + " (Pending)", readEvents}
-		return s
-	case corev1.PodRunning, corev1.PodSucceeded, corev1.PodUnknown:
+	default:
+		return nil
 	}
-	return nil
+	return s
 }
 
 // crashLoops reports whether a container crashed repeatedly, and recently soon after a start. A container that a
@@ -182,12 +181,15 @@ func nodeOf(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName
 	}
-	if affinity := pod.Spec.Affinity; affinity != nil && affinity.NodeAffinity != nil && affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-			for _, field := range term.MatchFields {
-				if field.Key == "metadata.name" && len(field.Values) == 1 {
-					return field.Values[0]
-				}
+	affinity := pod.Spec.Affinity
+	if affinity == nil || affinity.NodeAffinity == nil {
+		return ""
+	}
+	required := ptr.Deref(affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution, corev1.NodeSelector{})
+	for _, term := range required.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Key == metav1.ObjectNameField && len(field.Values) == 1 {
+				return field.Values[0]
 			}
 		}
 	}
@@ -196,27 +198,20 @@ func nodeOf(pod *corev1.Pod) string {
 
 // joinNames lists the first nodes and the number of the others.
 func joinNames(all []failure) string {
-	var named []string
-	for _, t := range all[:min(len(all), maxNames)] {
-		named = append(named, t.text)
+	var names []string
+	for _, f := range all {
+		names = append(names, f.text)
 	}
-	text := strings.Join(named, ", ")
-	if rest := len(all) - len(named); rest > 0 {
-		text += fmt.Sprintf(" and %d more", rest)
-	}
-	return text
+	return diagnostic.JoinFew(names, ", ", " and %d more")
 }
 
 // joinAdvice lists the recommended actions without duplicates.
 func joinAdvice(all []failure) string {
-	var advice []string
-	for _, t := range all {
-		if !slices.Contains(advice, t.advice) {
-			advice = append(advice, t.advice)
-		}
+	advice := sets.New[string]()
+	for _, f := range all {
+		advice.Insert(f.advice)
 	}
-	slices.Sort(advice)
-	return strings.Join(advice, ", ")
+	return strings.Join(sets.List(advice), ", ")
 }
 
 // minPositive returns the smaller of two durations, where 0 means never.

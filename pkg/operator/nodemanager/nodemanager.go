@@ -11,21 +11,19 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	appsv1listers "k8s.io/client-go/listers/apps/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 // The conditions that this package writes. Notices reports failures on too few nodes to degrade the operator.
@@ -37,6 +35,9 @@ const (
 
 const (
 	name = "NodeManager"
+
+	// object is the cloud-node-manager in messages.
+	object = "daemonset/" + operand.NodeManager + " in " + operand.Namespace
 
 	// untilSynced is the delay before the cache of a newly started informer is checked again.
 	untilSynced = 5 * time.Second
@@ -55,12 +56,8 @@ type Options struct {
 }
 
 type controller struct {
-	operator   v1helpers.OperatorClient
-	daemonSets appsv1listers.DaemonSetLister
-	synced     func() bool
-	pods       corev1client.PodInterface
-	nodes      corev1client.NodeInterface
-	clock      clock.PassiveClock
+	Options
+	synced func() bool
 
 	// shortSince is when this process first saw nodes without a pod, zero while every node has one.
 	shortSince time.Time
@@ -74,29 +71,22 @@ type controller struct {
 // cloud-node-manager. Elsewhere it does nothing. Sync must not run concurrently with itself; the single queue key
 // ensures this.
 func New(o Options) factory.Controller {
-	return newController(o).factory(o).ToController(name+"Controller", o.Recorder)
+	return newController(o).factory().ToController(name+"Controller", o.Recorder)
 }
 
 func newController(o Options) *controller {
-	return &controller{
-		operator:   o.Operator,
-		daemonSets: o.DaemonSets.Lister(),
-		synced:     o.DaemonSets.Informer().HasSynced,
-		pods:       o.Pods.Pods(operand.Namespace),
-		nodes:      o.Nodes.Nodes(),
-		clock:      o.Clock,
-	}
+	return &controller{Options: o, synced: o.DaemonSets.Informer().HasSynced}
 }
 
-func (c *controller) factory(o Options) *factory.Factory {
+func (c *controller) factory() *factory.Factory {
 	return factory.New().
-		WithInformers(o.Operator.Informer(), ondemand.Informer{SharedIndexInformer: o.DaemonSets.Informer()}).
+		WithInformers(c.Operator.Informer(), ondemand.Informer{SharedIndexInformer: c.DaemonSets.Informer()}).
 		WithSync(c.sync).
-		WithSyncDegradedOnError(o.Operator)
+		WithSyncDegradedOnError(c.Operator)
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	observed, known, err := observedplatform.Get(c.operator)
+	observed, known, err := observedplatform.Get(c.Operator)
 	if err != nil || !known || observed.NodeManagerImage == "" {
 		return err
 	}
@@ -104,16 +94,14 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, untilSynced)
 		return nil
 	}
-	_, status, _, err := c.operator.GetOperatorState()
+	_, status, _, err := c.Operator.GetOperatorState()
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	daemonSet, err := c.daemonSets.DaemonSets(operand.Namespace).Get(operand.NodeManager)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("daemonset/%s in %s: %w", operand.NodeManager, operand.Namespace, err)
-	}
+	daemonSets := c.DaemonSets.Lister().DaemonSets(operand.Namespace)
+	daemonSet, err := operatorclient.Find(daemonSets, "daemonset", operand.Namespace, operand.NodeManager)
 	if err != nil {
-		daemonSet = nil
+		return err
 	}
 	next, err := c.update(ctx, daemonSet)
 	if err != nil {
@@ -124,20 +112,17 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
 	degraded, notices := health(daemonSet, c.last, missing)
-	apply := applyoperatorv1.OperatorStatus().WithConditions(
-		c.rollout(daemonSet, v1helpers.IsOperatorConditionTrue(status.Conditions, ProgressingCondition)), degraded, notices)
-	if err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "conditions"), apply); err != nil {
-		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
-	}
-	return nil
+	already := v1helpers.IsOperatorConditionTrue(status.Conditions, ProgressingCondition)
+	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "conditions"),
+		c.rollout(daemonSet, already), degraded, notices)
 }
 
 // rollout reports a new or changed DaemonSet as progressing. Nodes that come and go are not progress of the operator.
 // The rollout is complete when every pod has the new template and has started.
-func (c *controller) rollout(daemonSet *appsv1.DaemonSet, already bool) *applyoperatorv1.OperatorConditionApplyConfiguration {
+func (c *controller) rollout(daemonSet *appsv1.DaemonSet, already bool) *operatorclient.Condition {
 	if daemonSet == nil {
-		return condition(ProgressingCondition, operatorv1.ConditionTrue, "Missing", fmt.Sprintf(
-			"daemonset/%s in %s does not exist yet; check the Degraded conditions for the cause", operand.NodeManager, operand.Namespace))
+		return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "Missing", object+
+			" does not exist yet; check the Degraded conditions for the cause")
 	}
 	status := daemonSet.Status
 	outdated := outdatedNodes(daemonSet) > 0
@@ -148,26 +133,16 @@ func (c *controller) rollout(daemonSet *appsv1.DaemonSet, already bool) *applyop
 	rolling := status.ObservedGeneration < daemonSet.Generation || outdated ||
 		already && (starting || status.CurrentNumberScheduled < status.DesiredNumberScheduled)
 	if !rolling {
-		return condition(ProgressingCondition, operatorv1.ConditionFalse, "AsExpected", "")
+		return operatorclient.AsExpected(ProgressingCondition)
 	}
-	message := fmt.Sprintf("daemonset/%s in %s is being rolled out to the Linux nodes", operand.NodeManager, operand.Namespace)
+	message := object + " is being rolled out to the Linux nodes"
 	if len(c.last.failures) > 0 {
 		message += "; it may be waiting for " + joinNames(c.last.failures)
 	}
-	return condition(ProgressingCondition, operatorv1.ConditionTrue, "RollingOut", message)
+	return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "RollingOut", message)
 }
 
 // outdatedNodes returns the number of nodes with only a pod of an earlier template.
 func outdatedNodes(daemonSet *appsv1.DaemonSet) int32 {
 	return daemonSet.Status.CurrentNumberScheduled - daemonSet.Status.UpdatedNumberScheduled
-}
-
-// condition omits an empty message. The API server drops it, so an applied empty message would differ from the stored
-// condition in every sync.
-func condition(conditionType string, status operatorv1.ConditionStatus, reason, message string) *applyoperatorv1.OperatorConditionApplyConfiguration {
-	c := applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(status).WithReason(reason)
-	if message != "" {
-		c = c.WithMessage(message)
-	}
-	return c
 }

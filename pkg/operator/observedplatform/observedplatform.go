@@ -26,8 +26,8 @@ func Of(spec *operatorv1.OperatorSpec) (observed platform.Platform, known bool, 
 	observed, known = platform.ByName(name)
 	if !known {
 		return platform.Platform{}, false, fmt.Errorf(
-			"spec.observedConfig of cloudcontrollermanager/cluster names the platform %q, which this operator version does not support; "+
-				"remove the field to observe the platform again", name)
+			"spec.observedConfig of cloudcontrollermanager/cluster names the platform %q, which this operator version "+
+				"does not support; remove the field to observe the platform again", name)
 	}
 	return observed, true, nil
 }
@@ -42,6 +42,15 @@ func Get(client v1helpers.OperatorClient) (observed platform.Platform, known boo
 		return platform.Platform{}, false, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
 	return Of(spec)
+}
+
+// Config decodes spec.observedConfig.
+func Config(spec *operatorv1.OperatorSpec) (*operandconfig.Config, error) {
+	config, err := operandconfig.Decode(spec.ObservedConfig.Raw)
+	if err != nil {
+		return nil, fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+	}
+	return config, nil
 }
 
 // Managed reports whether a cloud-controller-manager runs on the observed platform, and whether that is known.

@@ -19,15 +19,11 @@ import (
 
 // New returns the client of the singleton CloudControllerManager and the informer factory for it. The caller starts
 // the factory. config must use JSON: the client is dynamic.
-func New(clock clock.PassiveClock, config *rest.Config) (v1helpers.StaticPodOperatorClient, dynamicinformer.DynamicSharedInformerFactory, error) {
+func New(
+	clock clock.PassiveClock, config *rest.Config,
+) (v1helpers.StaticPodOperatorClient, dynamicinformer.DynamicSharedInformerFactory, error) {
 	client, informers, err := genericoperatorclient.NewStaticPodOperatorClient(
-		clock,
-		config,
-		ccmv1.Resource,
-		ccmv1.Kind,
-		appliedSpec,
-		appliedStatus,
-	)
+		clock, config, ccmv1.Resource, ccmv1.Kind, appliedSpec, appliedStatus)
 	if err != nil {
 		return nil, nil, fmt.Errorf("building the client of cloudcontrollermanager/cluster: %w", err)
 	}
@@ -46,7 +42,8 @@ func Custom(informers dynamicinformer.DynamicSharedInformerFactory) func() (*ccm
 			return nil, err
 		}
 		resource := &ccmv1.CloudControllerManager{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.(*unstructured.Unstructured).Object, resource); err != nil {
+		content := object.(*unstructured.Unstructured).Object
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, resource); err != nil {
 			return nil, fmt.Errorf("reading cloudcontrollermanager/%s: %w", Instance, err)
 		}
 		return resource.Spec.Custom, nil
@@ -54,45 +51,44 @@ func Custom(informers dynamicinformer.DynamicSharedInformerFactory) func() (*ccm
 }
 
 // appliedSpec returns the part of the spec that fieldManager applied, nil if none.
-//
-// Our resource has the fields of KubeScheduler, so KubeScheduler's generated schema can extract a field manager's
-// fields. Without the list-map keys of such a schema, each manager would seem to own all conditions, and every sync
-// would send a patch.
-func appliedSpec(obj *unstructured.Unstructured, fieldManager string) (*applyoperatorv1.StaticPodOperatorSpecApplyConfiguration, error) {
-	scheduler, err := asKubeScheduler(obj)
-	if err != nil {
+func appliedSpec(
+	obj *unstructured.Unstructured, fieldManager string,
+) (*applyoperatorv1.StaticPodOperatorSpecApplyConfiguration, error) {
+	applied, err := extract(obj, fieldManager, "spec", applyoperatorv1.ExtractKubeScheduler)
+	if err != nil || applied.Spec == nil {
 		return nil, err
-	}
-	applied, err := applyoperatorv1.ExtractKubeScheduler(scheduler, fieldManager)
-	if err != nil {
-		return nil, fmt.Errorf("extracting what %s applied to the spec of cloudcontrollermanager/%s: %w", fieldManager, obj.GetName(), err)
-	}
-	if applied.Spec == nil {
-		return nil, nil
 	}
 	return &applied.Spec.StaticPodOperatorSpecApplyConfiguration, nil
 }
 
 // appliedStatus returns the part of the status that fieldManager applied, nil if none.
-func appliedStatus(obj *unstructured.Unstructured, fieldManager string) (*applyoperatorv1.StaticPodOperatorStatusApplyConfiguration, error) {
-	scheduler, err := asKubeScheduler(obj)
-	if err != nil {
+func appliedStatus(
+	obj *unstructured.Unstructured, fieldManager string,
+) (*applyoperatorv1.StaticPodOperatorStatusApplyConfiguration, error) {
+	applied, err := extract(obj, fieldManager, "status", applyoperatorv1.ExtractKubeSchedulerStatus)
+	if err != nil || applied.Status == nil {
 		return nil, err
-	}
-	applied, err := applyoperatorv1.ExtractKubeSchedulerStatus(scheduler, fieldManager)
-	if err != nil {
-		return nil, fmt.Errorf("extracting what %s applied to the status of cloudcontrollermanager/%s: %w", fieldManager, obj.GetName(), err)
-	}
-	if applied.Status == nil {
-		return nil, nil
 	}
 	return &applied.Status.StaticPodOperatorStatusApplyConfiguration, nil
 }
 
-func asKubeScheduler(obj *unstructured.Unstructured) (*operatorv1.KubeScheduler, error) {
+// extract returns what fieldManager applied to the spec or the status.
+//
+// Our resource has the fields of KubeScheduler, so KubeScheduler's generated schema can extract a field manager's
+// fields. Without the list-map keys of such a schema, each manager would seem to own all conditions, and every sync
+// would send a patch.
+func extract(
+	obj *unstructured.Unstructured, fieldManager, part string,
+	by func(*operatorv1.KubeScheduler, string) (*applyoperatorv1.KubeSchedulerApplyConfiguration, error),
+) (*applyoperatorv1.KubeSchedulerApplyConfiguration, error) {
 	scheduler := &operatorv1.KubeScheduler{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.UnstructuredContent(), scheduler); err != nil {
 		return nil, fmt.Errorf("reading cloudcontrollermanager/%s: %w", obj.GetName(), err)
 	}
-	return scheduler, nil
+	applied, err := by(scheduler, fieldManager)
+	if err != nil {
+		return nil, fmt.Errorf("extracting what %s applied to the %s of cloudcontrollermanager/%s: %w",
+			fieldManager, part, obj.GetName(), err)
+	}
+	return applied, nil
 }

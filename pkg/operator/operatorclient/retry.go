@@ -32,7 +32,9 @@ type retryingClient struct {
 
 // UpdateOperatorSpec returns a conflict only if another client changed the spec, or if the conflicts last for
 // catchUp.
-func (c retryingClient) UpdateOperatorSpec(ctx context.Context, version string, spec *operatorv1.OperatorSpec) (*operatorv1.OperatorSpec, string, error) {
+func (c retryingClient) UpdateOperatorSpec(
+	ctx context.Context, version string, spec *operatorv1.OperatorSpec,
+) (*operatorv1.OperatorSpec, string, error) {
 	seen, _, cached, err := c.GetOperatorState()
 	if err != nil {
 		return nil, "", err
@@ -72,7 +74,9 @@ var notFoundMessage = apierrors.NewNotFound(ccmv1.Resource.GroupResource(), Inst
 
 // ApplyOperatorStatus drops a status with the message that the resource does not exist. The resource has been
 // recreated since, and its event makes every controller sync.
-func (c retryingClient) ApplyOperatorStatus(ctx context.Context, fieldManager string, status *applyoperatorv1.OperatorStatusApplyConfiguration) error {
+func (c retryingClient) ApplyOperatorStatus(
+	ctx context.Context, fieldManager string, status *applyoperatorv1.OperatorStatusApplyConfiguration,
+) error {
 	if status != nil && reportsNotFound(status.Conditions) {
 		return nil
 	}
@@ -80,15 +84,18 @@ func (c retryingClient) ApplyOperatorStatus(ctx context.Context, fieldManager st
 }
 
 // ApplyStaticPodOperatorStatus drops the same status as ApplyOperatorStatus.
-func (c retryingClient) ApplyStaticPodOperatorStatus(ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration) error {
+func (c retryingClient) ApplyStaticPodOperatorStatus(
+	ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration,
+) error {
 	if status != nil && reportsNotFound(status.Conditions) {
 		return nil
 	}
 	return c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(ctx, fieldManager, status)
 }
 
-func reportsNotFound(conditions []applyoperatorv1.OperatorConditionApplyConfiguration) bool {
-	return slices.ContainsFunc(conditions, func(c applyoperatorv1.OperatorConditionApplyConfiguration) bool {
-		return ptr.Deref(c.Status, "") == operatorv1.ConditionTrue && strings.Contains(ptr.Deref(c.Message, ""), notFoundMessage)
+func reportsNotFound(conditions []Condition) bool {
+	return slices.ContainsFunc(conditions, func(c Condition) bool {
+		return ptr.Deref(c.Status, "") == operatorv1.ConditionTrue &&
+			strings.Contains(ptr.Deref(c.Message, ""), notFoundMessage)
 	})
 }

@@ -57,8 +57,7 @@ func readPair(secret *corev1.Secret, now time.Time) (pair *crypto.TLSCertificate
 
 // rejection returns why clients would reject a certificate that has not expired.
 func rejection(leaf *x509.Certificate, bundle []*x509.Certificate) (reason string) {
-	trusted := slices.ContainsFunc(bundle, func(ca *x509.Certificate) bool { return leaf.CheckSignatureFrom(ca) == nil })
-	if !trusted {
+	if !slices.ContainsFunc(bundle, func(ca *x509.Certificate) bool { return leaf.CheckSignatureFrom(ca) == nil }) {
 		return "no signer in the CA bundle issued the previous one"
 	}
 	if !names(leaf).Equal(hostnames()) {
@@ -132,23 +131,6 @@ func withSigner(bundle string, signer *x509.Certificate, now time.Time) []*x509.
 	return slices.CompactFunc(certificates, (*x509.Certificate).Equal)
 }
 
-func signerMeta(signer *x509.Certificate, validity time.Duration) metav1.ObjectMeta {
-	meta := objectMeta(operatorclient.OperatorNamespace, SignerSecret, "signer", "Signs the serving certificate of the cloud-controller-manager.")
-	annotate(meta, signer, validity)
-	return meta
-}
-
-func bundleMeta() metav1.ObjectMeta {
-	return objectMeta(operand.Namespace, CAConfigMap, "ca-bundle", "Verifies the serving certificate of the cloud-controller-manager.")
-}
-
-func leafMeta(leaf *x509.Certificate, validity time.Duration) metav1.ObjectMeta {
-	meta := objectMeta(operand.Namespace, operand.ServingCertSecret, "target", "Serves health and metrics of the cloud-controller-manager on port 10258.")
-	annotate(meta, leaf, validity)
-	meta.Annotations[hostnamesAnnotation] = strings.Join(sets.List(names(leaf)), ",")
-	return meta
-}
-
 func objectMeta(namespace, name, kind, description string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: namespace,
@@ -166,4 +148,7 @@ func annotate(meta metav1.ObjectMeta, certificate *x509.Certificate, validity ti
 	meta.Annotations[notBeforeAnnotation] = certificate.NotBefore.Format(time.RFC3339)
 	meta.Annotations[notAfterAnnotation] = certificate.NotAfter.Format(time.RFC3339)
 	meta.Annotations[refreshAnnotation] = (validity / 2).String()
+	if !certificate.IsCA {
+		meta.Annotations[hostnamesAnnotation] = strings.Join(sets.List(names(certificate)), ",")
+	}
 }

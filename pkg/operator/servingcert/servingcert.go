@@ -7,6 +7,8 @@
 package servingcert
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -18,15 +20,16 @@ import (
 	"github.com/openshift/library-go/pkg/crypto"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/resource/resourcehelper"
+	"github.com/openshift/library-go/pkg/operator/resource/resourcemerge"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
@@ -77,15 +80,7 @@ type Options struct {
 	Validity Validity
 }
 
-type controller struct {
-	operator      v1helpers.OperatorClient
-	signerSecrets corev1listers.SecretLister
-	secrets       corev1listers.SecretLister
-	configMaps    corev1listers.ConfigMapLister
-	client        Client
-	clock         clock.PassiveClock
-	validity      Validity
-}
+type controller struct{ Options }
 
 // New returns the controller that maintains a signer, its CA bundle and the Secret serving-cert with the operand's
 // certificate. It reads from listers and sends no request while no rotation is due. It checks a certificate's
@@ -102,26 +97,13 @@ func New(o Options) factory.Controller {
 }
 
 func newController(o Options) *controller {
-	c := &controller{
-		operator:      o.Operator,
-		signerSecrets: o.SignerSecrets.Lister(),
-		secrets:       o.Secrets.Lister(),
-		configMaps:    o.ConfigMaps.Lister(),
-		client:        o.Client,
-		clock:         o.Clock,
-		validity:      o.Validity,
-	}
-	if c.validity.Signer == 0 {
-		c.validity.Signer = DefaultValidity.Signer
-	}
-	if c.validity.Leaf == 0 {
-		c.validity.Leaf = DefaultValidity.Leaf
-	}
-	return c
+	o.Validity.Signer = cmp.Or(o.Validity.Signer, DefaultValidity.Signer)
+	o.Validity.Leaf = cmp.Or(o.Validity.Leaf, DefaultValidity.Leaf)
+	return &controller{o}
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	managed, known, err := observedplatform.Managed(c.operator)
+	managed, known, err := observedplatform.Managed(c.Operator)
 	if err != nil || !known || !managed {
 		return err
 	}
@@ -133,7 +115,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return err
 	}
-	syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next.Sub(c.clock.Now()))
+	syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next.Sub(c.Clock.Now()))
 	return nil
 }
 
@@ -156,24 +138,26 @@ func (c *controller) rotate(ctx context.Context, recorder events.Recorder) (next
 }
 
 func (c *controller) ensureSigner(ctx context.Context, recorder events.Recorder) (*crypto.CA, time.Time, error) {
-	current, err := c.signerSecrets.Secrets(operatorclient.OperatorNamespace).Get(SignerSecret)
+	current, err := c.SignerSecrets.Lister().Secrets(operatorclient.OperatorNamespace).Get(SignerSecret)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, time.Time{}, err
 	}
-	now := c.clock.Now()
+	now := c.Clock.Now()
 	pair, reason := readPair(current, now)
 	if reason == "" && !pair.Certs[0].IsCA {
 		reason = "the previous one is not a CA certificate"
 	}
-	if reason == "" && !now.Before(signerDue(pair.Certs[0], c.validity.Signer)) {
+	if reason == "" && !now.Before(signerDue(pair.Certs[0], c.Validity.Signer)) {
 		reason = "half of the previous one's validity has passed"
 	}
 	if reason != "" {
-		if pair, err = makeSigner(c.clock.Now, c.validity.Signer); err != nil {
+		if pair, err = makeSigner(c.Clock.Now, c.Validity.Signer); err != nil {
 			return nil, time.Time{}, fmt.Errorf("making a signer: %w", err)
 		}
 	}
-	if err := c.writePair(ctx, recorder, current, pair, signerMeta(pair.Certs[0], c.validity.Signer)); err != nil {
+	meta := objectMeta(operatorclient.OperatorNamespace, SignerSecret, "signer",
+		"Signs the serving certificate of the cloud-controller-manager.")
+	if err := c.writePair(ctx, recorder, current, pair, meta, c.Validity.Signer); err != nil {
 		return nil, time.Time{}, err
 	}
 	if reason != "" {
@@ -181,148 +165,130 @@ func (c *controller) ensureSigner(ctx context.Context, recorder events.Recorder)
 			SignerSecret, operatorclient.OperatorNamespace, reason)
 	}
 	signer := &crypto.CA{Config: pair, SerialGenerator: &crypto.RandomSerialGenerator{}}
-	return signer, signerDue(pair.Certs[0], c.validity.Signer), nil
+	return signer, signerDue(pair.Certs[0], c.Validity.Signer), nil
 }
 
 // ensureBundle adds the signer to the CA bundle and removes expired signers.
-func (c *controller) ensureBundle(ctx context.Context, recorder events.Recorder, signer *crypto.CA) ([]*x509.Certificate, error) {
-	current, err := c.configMaps.ConfigMaps(operand.Namespace).Get(CAConfigMap)
+func (c *controller) ensureBundle(
+	ctx context.Context, recorder events.Recorder, signer *crypto.CA,
+) ([]*x509.Certificate, error) {
+	current, err := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace).Get(CAConfigMap)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
-	var trusted string
-	if current != nil {
-		trusted = current.Data[bundleKey]
-	}
-	bundle := withSigner(trusted, signer.Config.Certs[0], c.clock.Now())
+	existing := ptr.Deref(current, corev1.ConfigMap{})
+	bundle := withSigner(existing.Data[bundleKey], signer.Config.Certs[0], c.Clock.Now())
 	text, err := crypto.EncodeCertificates(bundle...)
 	if err != nil {
 		return nil, fmt.Errorf("encoding certificates: %w", err)
 	}
-	desired := &corev1.ConfigMap{ObjectMeta: bundleMeta(), Data: map[string]string{bundleKey: string(text)}}
+	meta := objectMeta(operand.Namespace, CAConfigMap, "ca-bundle",
+		"Verifies the serving certificate of the cloud-controller-manager.")
+	data := map[string]string{bundleKey: string(text)}
+	desired, modified := existing.DeepCopy(), false
+	resourcemerge.EnsureObjectMeta(&modified, &desired.ObjectMeta, meta)
+	if !modified && maps.Equal(existing.Data, data) {
+		return bundle, nil
+	}
 	if current == nil {
 		if err := c.confirmSigner(ctx, signer); err != nil {
 			return nil, err
 		}
-		_, err := c.client.ConfigMaps(operand.Namespace).Create(ctx, desired, metav1.CreateOptions{})
-		if !isStale(err) {
-			resourcehelper.ReportCreateEvent(recorder, desired, err)
-		}
-		return bundle, err
 	}
-	if hasMetadata(current.ObjectMeta, desired.ObjectMeta) && equality.Semantic.DeepEqual(current.Data, desired.Data) {
-		return bundle, nil
-	}
-	desired.ObjectMeta = merged(current.ObjectMeta, desired.ObjectMeta)
-	_, err = c.client.ConfigMaps(operand.Namespace).Update(ctx, desired, metav1.UpdateOptions{})
-	if !isStale(err) {
-		resourcehelper.ReportUpdateEvent(recorder, desired, err)
-	}
-	return bundle, err
+	desired.Data, desired.BinaryData = data, nil
+	return bundle, write(ctx, recorder, c.Client.ConfigMaps(operand.Namespace), desired, current == nil)
 }
 
-// confirmSigner returns a conflict unless the API server has this signer. The caches of the signer and of the bundle come
-// from two watches: after both were deleted, the cache may still have the signer but not the bundle, and a new bundle
-// would trust the deleted signer until it expires.
+// confirmSigner returns a conflict unless the API server has this signer. The caches of the signer and of the bundle
+// come from two watches: after both were deleted, the cache may still have the signer but not the bundle, and a new
+// bundle would trust the deleted signer until it expires.
 func (c *controller) confirmSigner(ctx context.Context, signer *crypto.CA) error {
-	current, err := c.client.Secrets(operatorclient.OperatorNamespace).Get(ctx, SignerSecret, metav1.GetOptions{})
+	current, err := c.Client.Secrets(operatorclient.OperatorNamespace).Get(ctx, SignerSecret, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading secret/%s in %s: %w", SignerSecret, operatorclient.OperatorNamespace, err)
 	}
-	pair, reason := readPair(current, c.clock.Now())
+	pair, reason := readPair(current, c.Clock.Now())
 	if err == nil && reason == "" && pair.Certs[0].Equal(signer.Config.Certs[0]) {
 		return nil
 	}
 	return apierrors.NewConflict(corev1.Resource("secrets"), SignerSecret, errors.New("it is not the one in the cache"))
 }
 
-func (c *controller) ensureLeaf(ctx context.Context, recorder events.Recorder, signer *crypto.CA, bundle []*x509.Certificate) (time.Time, error) {
-	current, err := c.secrets.Secrets(operand.Namespace).Get(operand.ServingCertSecret)
+func (c *controller) ensureLeaf(
+	ctx context.Context, recorder events.Recorder, signer *crypto.CA, bundle []*x509.Certificate,
+) (time.Time, error) {
+	current, err := c.Secrets.Lister().Secrets(operand.Namespace).Get(operand.ServingCertSecret)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return time.Time{}, err
 	}
-	now := c.clock.Now()
+	now := c.Clock.Now()
 	pair, reason := readPair(current, now)
 	if reason == "" {
 		reason = rejection(pair.Certs[0], bundle)
 	}
-	if reason == "" && !now.Before(leafDue(pair.Certs[0], signer.Config.Certs[0], c.validity.Leaf)) {
+	if reason == "" && !now.Before(leafDue(pair.Certs[0], signer.Config.Certs[0], c.Validity.Leaf)) {
 		reason = "half of the previous one's validity has passed"
 	}
 	if reason != "" {
-		if pair, err = makeLeaf(signer, now, c.validity.Leaf); err != nil {
+		if pair, err = makeLeaf(signer, now, c.Validity.Leaf); err != nil {
 			return time.Time{}, fmt.Errorf("making a certificate: %w", err)
 		}
 	}
-	if err := c.writePair(ctx, recorder, current, pair, leafMeta(pair.Certs[0], c.validity.Leaf)); err != nil {
+	meta := objectMeta(operand.Namespace, operand.ServingCertSecret, "target",
+		"Serves health and metrics of the cloud-controller-manager on port 10258.")
+	if err := c.writePair(ctx, recorder, current, pair, meta, c.Validity.Leaf); err != nil {
 		return time.Time{}, err
 	}
 	if reason != "" {
 		recorder.Eventf("ServingCertificateIssued", "secret/%s in %s has a new certificate, because %s",
 			operand.ServingCertSecret, operand.Namespace, reason)
 	}
-	return leafDue(pair.Certs[0], signer.Config.Certs[0], c.validity.Leaf), nil
+	return leafDue(pair.Certs[0], signer.Config.Certs[0], c.Validity.Leaf), nil
 }
 
-// writePair writes the Secret if it differs from pair and meta. It replaces only the state that was checked; a
-// concurrent write causes a conflict.
-func (c *controller) writePair(ctx context.Context, recorder events.Recorder, current *corev1.Secret, pair *crypto.TLSCertificateConfig, meta metav1.ObjectMeta) error {
+// writePair writes the Secret if it differs from pair and meta.
+func (c *controller) writePair(
+	ctx context.Context, recorder events.Recorder, current *corev1.Secret,
+	pair *crypto.TLSCertificateConfig, meta metav1.ObjectMeta, validity time.Duration,
+) error {
 	certificate, key, err := pair.GetPEMBytes()
 	if err != nil {
 		return fmt.Errorf("encoding a certificate: %w", err)
 	}
-	desired := &corev1.Secret{
-		ObjectMeta: meta,
-		Type:       corev1.SecretTypeTLS,
-		Data:       map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key},
+	data := map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key}
+	annotate(meta, pair.Certs[0], validity)
+	existing := ptr.Deref(current, corev1.Secret{})
+	desired, modified := existing.DeepCopy(), false
+	resourcemerge.EnsureObjectMeta(&modified, &desired.ObjectMeta, meta)
+	if !modified && maps.EqualFunc(existing.Data, data, bytes.Equal) {
+		return nil
 	}
-	if current == nil {
-		_, err := c.client.Secrets(meta.Namespace).Create(ctx, desired, metav1.CreateOptions{})
+	desired.Type, desired.Data = corev1.SecretTypeTLS, data
+	return write(ctx, recorder, c.Client.Secrets(meta.Namespace), desired, current == nil)
+}
+
+// writer is the client of Secrets or ConfigMaps.
+type writer[T any] interface {
+	Create(ctx context.Context, object T, options metav1.CreateOptions) (T, error)
+	Update(ctx context.Context, object T, options metav1.UpdateOptions) (T, error)
+}
+
+// write creates or updates an object. It replaces only the state that was checked; a concurrent write causes a
+// conflict, which is not reported.
+func write[T runtime.Object](ctx context.Context, recorder events.Recorder, client writer[T], object T, isNew bool) error {
+	if isNew {
+		_, err := client.Create(ctx, object, metav1.CreateOptions{})
 		if !isStale(err) {
-			resourcehelper.ReportCreateEvent(recorder, desired, err)
+			resourcehelper.ReportCreateEvent(recorder, object, err)
 		}
 		return err
 	}
-	if hasMetadata(current.ObjectMeta, meta) && equality.Semantic.DeepEqual(current.Data, desired.Data) {
-		return nil
-	}
-	desired.ObjectMeta = merged(current.ObjectMeta, meta)
-	_, err = c.client.Secrets(meta.Namespace).Update(ctx, desired, metav1.UpdateOptions{})
+	_, err := client.Update(ctx, object, metav1.UpdateOptions{})
 	if !isStale(err) {
-		resourcehelper.ReportUpdateEvent(recorder, desired, err)
+		resourcehelper.ReportUpdateEvent(recorder, object, err)
 	}
 	return err
 }
 
 // isStale reports whether a write failed only because the caches are behind the API server.
 func isStale(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
-
-// hasMetadata reports whether current has the labels and annotations of desired.
-func hasMetadata(current, desired metav1.ObjectMeta) bool {
-	return contains(current.Labels, desired.Labels) && contains(current.Annotations, desired.Annotations)
-}
-
-func contains(all, some map[string]string) bool {
-	for key, value := range some {
-		if have, found := all[key]; !found || have != value {
-			return false
-		}
-	}
-	return true
-}
-
-// merged adds the desired labels and annotations to an object's metadata.
-func merged(current, desired metav1.ObjectMeta) metav1.ObjectMeta {
-	result := *current.DeepCopy()
-	result.Labels, result.Annotations = union(result.Labels, desired.Labels), union(result.Annotations, desired.Annotations)
-	return result
-}
-
-func union(all, some map[string]string) map[string]string {
-	result := maps.Clone(all)
-	if result == nil {
-		result = map[string]string{}
-	}
-	maps.Copy(result, some)
-	return result
-}

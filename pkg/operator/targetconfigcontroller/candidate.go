@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
@@ -46,9 +46,10 @@ var replaceable = []diagnostic.Cause{diagnostic.CloudConfig, diagnostic.Credenti
 
 // accepted returns the last accepted inputs of the platform.
 func (c *controller) accepted(p platform.Platform) (inputs.Accepted, error) {
-	secret, err := c.secrets.Get(operand.AcceptedInputsSecret)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return inputs.Accepted{}, fmt.Errorf("secret/%s in %s: %w", operand.AcceptedInputsSecret, operatorclient.TargetNamespace, err)
+	secret, err := operatorclient.Find(
+		c.secrets, "secret", operatorclient.TargetNamespace, operand.AcceptedInputsSecret)
+	if err != nil {
+		return inputs.Accepted{}, err
 	}
 	return inputs.ReadAccepted(secret, p.Name), nil
 }
@@ -83,7 +84,9 @@ func (c *controller) choose(in *gathered, latestRevision int32) (*candidate, err
 			return c.chosen(in, a, resources, rejected.Diagnostics), nil
 		}
 	}
-	return &candidate{errors: rejected.Diagnostics, warnings: rejected.Warnings, standIns: in.acceptedStandIns(current)}, nil
+	return &candidate{
+		errors: rejected.Diagnostics, warnings: rejected.Warnings, standIns: in.acceptedStandIns(current),
+	}, nil
 }
 
 // current returns the current inputs. Render omits a trusted CA that contains no usable certificate, so the accepted
@@ -120,7 +123,9 @@ func (c *controller) acceptedTrust(in *gathered, latestRevision int32) (*operand
 
 // replacements returns the attempts to make if the current inputs are rejected, the closest to the current inputs
 // first.
-func (c *controller) replacements(in *gathered, current *attempt, diagnostics []diagnostic.Diagnostic, latestRevision int32) ([]*attempt, error) {
+func (c *controller) replacements(
+	in *gathered, current *attempt, diagnostics []diagnostic.Diagnostic, latestRevision int32,
+) ([]*attempt, error) {
 	rejected := slices.DeleteFunc(slices.Clone(replaceable), func(cause diagnostic.Cause) bool {
 		return !slices.ContainsFunc(diagnostics, func(d diagnostic.Diagnostic) bool { return d.Cause == cause })
 	})
@@ -128,7 +133,7 @@ func (c *controller) replacements(in *gathered, current *attempt, diagnostics []
 		return nil, nil
 	}
 	// A new cloud configuration may need new credentials, and vice versa.
-	withCloud := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(rejected), diagnostic.CloudConfig, diagnostic.Credentials))))
+	withCloud := sets.List(sets.New(rejected...).Insert(diagnostic.CloudConfig, diagnostic.Credentials))
 	var attempts []*attempt
 	for _, causes := range [][]diagnostic.Cause{rejected, withCloud} {
 		if a := c.withAccepted(in, current, causes); a != nil {
@@ -145,7 +150,9 @@ func (c *controller) replacements(in *gathered, current *attempt, diagnostics []
 
 // withAccepted replaces inputs with their accepted versions. It returns nil if one of them is not stored.
 func (c *controller) withAccepted(in *gathered, current *attempt, causes []diagnostic.Cause) *attempt {
-	a := &attempt{Inputs: current.Inputs, proxy: current.proxy, replaced: causes, standIns: in.acceptedStandIns(current)}
+	a := &attempt{
+		Inputs: current.Inputs, proxy: current.proxy, replaced: causes, standIns: in.acceptedStandIns(current),
+	}
 	for _, cause := range causes {
 		switch cause {
 		case diagnostic.CloudConfig:
@@ -190,7 +197,9 @@ func (g *gathered) acceptedStandIns(current *attempt) map[diagnostic.Cause]strin
 
 // nameHeldBack adds to a rejected input's description that it also holds back a valid input.
 func (a *attempt) nameHeldBack(rejected []diagnostic.Cause) {
-	for cause, name := range map[diagnostic.Cause]string{diagnostic.CloudConfig: "cloud configuration", diagnostic.Credentials: "credentials"} {
+	for cause, name := range map[diagnostic.Cause]string{
+		diagnostic.CloudConfig: "cloud configuration", diagnostic.Credentials: "credentials",
+	} {
 		if !slices.Contains(a.replaced, cause) || slices.Contains(rejected, cause) {
 			continue
 		}
@@ -202,10 +211,15 @@ func (a *attempt) nameHeldBack(rejected []diagnostic.Cause) {
 }
 
 // withRevision replaces the inputs with the contents of a revision.
-func (c *controller) withRevision(current *attempt, causes []diagnostic.Cause, revision *operand.Revision) *attempt {
-	a := &attempt{Inputs: revision.WithCloud(current.Inputs), proxy: current.proxy, replaced: causes, standIns: maps.Clone(current.standIns)}
+func (c *controller) withRevision(
+	current *attempt, causes []diagnostic.Cause, revision *operand.Revision,
+) *attempt {
+	a := &attempt{
+		Inputs: revision.WithCloud(current.Inputs), proxy: current.proxy, replaced: causes,
+		standIns: maps.Clone(current.standIns),
+	}
 	for _, cause := range causes {
-		a.standIns[cause] = revisionStandIn(revision)
+		a.standIns[cause] = fmt.Sprintf("until then, the content of revision %d stays in use", revision.Number)
 	}
 	if slices.Contains(causes, diagnostic.TrustedCA) {
 		trust := revision.Trust()
@@ -216,7 +230,9 @@ func (c *controller) withRevision(current *attempt, causes []diagnostic.Cause, r
 }
 
 // chosen returns the candidate of a successful attempt.
-func (c *controller) chosen(in *gathered, a *attempt, resources *operand.Resources, errors []diagnostic.Diagnostic) *candidate {
+func (c *controller) chosen(
+	in *gathered, a *attempt, resources *operand.Resources, errors []diagnostic.Diagnostic,
+) *candidate {
 	next, now := in.accepted, c.Clock.Now()
 	if !slices.Contains(a.replaced, diagnostic.CloudConfig) {
 		next.CloudConfig = inputs.AcceptCloudConfig(next.CloudConfig, a.CloudConfig, now)
@@ -263,7 +279,8 @@ func (c *controller) revision(number int32) (*operand.Revision, error) {
 	}
 	revision, err := operand.RevisionOf(configMaps, secrets, number)
 	if err != nil {
-		klog.InfoS("Cannot use the latest revision instead of a rejected input", "revision", number, "reason", err.Error())
+		klog.InfoS("Cannot use the latest revision instead of a rejected input",
+			"revision", number, "reason", err.Error())
 		return nil, nil
 	}
 	return revision, nil
@@ -280,8 +297,4 @@ func trustStandIn(kept *inputs.Version[operand.TrustSource]) string {
 		return fmt.Sprintf("until then, the content of %s stays in use", kept.Source)
 	}
 	return standIn(kept.Since)
-}
-
-func revisionStandIn(revision *operand.Revision) string {
-	return fmt.Sprintf("until then, the content of revision %d stays in use", revision.Number)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 const (
@@ -36,34 +37,25 @@ var causes = []diagnostic.Cause{
 }
 
 // report writes one condition for each cause and one for the warnings. It records an event for each new message.
-func (c *controller) report(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate) error {
-	var conditions []*applyoperatorv1.OperatorConditionApplyConfiguration
-	add := func(conditionType, reason string, texts []string, standIn string) {
-		message := joinBounded(texts)
-		if message != "" && standIn != "" {
-			message += "\n" + standIn
-		}
-		condition := applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(operatorv1.ConditionFalse).WithReason("AsExpected")
-		if message != "" {
-			condition = condition.WithStatus(operatorv1.ConditionTrue).WithReason(reason).WithMessage(message)
-		}
-		conditions = append(conditions, condition)
-		previous := v1helpers.FindOperatorCondition(status.Conditions, conditionType)
-		if message != "" && (previous == nil || previous.Message != message) {
-			recorder.Warning(strings.TrimSuffix(conditionType, "Degraded")+reason, message)
-		}
-	}
+func (c *controller) report(
+	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate,
+) error {
+	var conditions []*operatorclient.Condition
 	for _, cause := range causes {
+		texts, reason := textsOf(chosen.errors, cause), "Refused"
 		if omitted := textsOf(chosen.warnings, cause); cause == diagnostic.TrustedCA && len(omitted) > 0 {
 			// The candidate does not contain the certificate, but the administrator wants it trusted.
-			add(string(cause)+"Degraded", "LeftOut", omitted, chosen.standIns[cause])
-			continue
+			texts, reason = omitted, "LeftOut"
 		}
-		add(string(cause)+"Degraded", "Refused", textsOf(chosen.errors, cause), chosen.standIns[cause])
+		message := joinBounded(texts)
+		if standIn := chosen.standIns[cause]; message != "" && standIn != "" {
+			message += "\n" + standIn
+		}
+		conditions = append(conditions, condition(recorder, status, string(cause)+"Degraded", reason, message))
 	}
 	if chosen.resources != nil {
 		warnings := textsOf(chosen.warnings, diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.Configuration)
-		add(noticesCondition, "Accepted", warnings, "")
+		conditions = append(conditions, condition(recorder, status, noticesCondition, "Accepted", joinBounded(warnings)))
 	} else {
 		// The existing warnings are about the last accepted inputs.
 		conditions = append(conditions, kept(status, noticesCondition)...)
@@ -73,40 +65,52 @@ func (c *controller) report(ctx context.Context, recorder events.Recorder, statu
 
 // reportOnly writes the condition of a diagnostic that keeps the inputs from being checked. The other conditions
 // stay.
-func (c *controller) reportOnly(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, d *diagnostic.Diagnostic) error {
+func (c *controller) reportOnly(
+	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, d *diagnostic.Diagnostic,
+) error {
 	if d == nil {
 		return nil
 	}
-	var conditions []*applyoperatorv1.OperatorConditionApplyConfiguration
+	var conditions []*operatorclient.Condition
 	for _, cause := range causes {
 		conditionType := string(cause) + "Degraded"
-		if cause != d.Cause {
+		if cause == d.Cause {
+			conditions = append(conditions, condition(recorder, status, conditionType, "Unjudged", d.String()))
+		} else {
 			conditions = append(conditions, kept(status, conditionType)...)
-			continue
-		}
-		message := d.String()
-		conditions = append(conditions, applyoperatorv1.OperatorCondition().
-			WithType(conditionType).WithStatus(operatorv1.ConditionTrue).WithReason("Unjudged").WithMessage(message))
-		if previous := v1helpers.FindOperatorCondition(status.Conditions, conditionType); previous == nil || previous.Message != message {
-			recorder.Warning(string(cause)+"Unjudged", message)
 		}
 	}
 	return c.applyConditions(ctx, append(conditions, kept(status, noticesCondition)...))
 }
 
+// condition returns a condition that is True if there is a message, and records an event for a new message.
+func condition(
+	recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, conditionType, reason, message string,
+) *operatorclient.Condition {
+	if message == "" {
+		return operatorclient.AsExpected(conditionType)
+	}
+	previous := v1helpers.FindOperatorCondition(status.Conditions, conditionType)
+	if previous == nil || previous.Message != message {
+		recorder.Warning(strings.TrimSuffix(conditionType, "Degraded")+reason, message)
+	}
+	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason, message)
+}
+
 // kept returns the existing condition of a type, if any.
-func kept(status *operatorv1.StaticPodOperatorStatus, conditionType string) []*applyoperatorv1.OperatorConditionApplyConfiguration {
+func kept(status *operatorv1.StaticPodOperatorStatus, conditionType string) []*operatorclient.Condition {
 	previous := v1helpers.FindOperatorCondition(status.Conditions, conditionType)
 	if previous == nil {
 		return nil
 	}
-	return []*applyoperatorv1.OperatorConditionApplyConfiguration{applyoperatorv1.OperatorCondition().
-		WithType(conditionType).WithStatus(previous.Status).WithReason(previous.Reason).WithMessage(previous.Message)}
+	return []*operatorclient.Condition{
+		operatorclient.NewCondition(conditionType, previous.Status, previous.Reason, previous.Message),
+	}
 }
 
-func (c *controller) applyConditions(ctx context.Context, conditions []*applyoperatorv1.OperatorConditionApplyConfiguration) error {
-	err := c.Operator.ApplyStaticPodOperatorStatus(ctx, fieldManager, applyoperatorv1.StaticPodOperatorStatus().WithConditions(conditions...))
-	if err != nil {
+func (c *controller) applyConditions(ctx context.Context, conditions []*operatorclient.Condition) error {
+	status := applyoperatorv1.StaticPodOperatorStatus().WithConditions(conditions...)
+	if err := c.Operator.ApplyStaticPodOperatorStatus(ctx, fieldManager, status); err != nil {
 		return fmt.Errorf("writing the conditions of cloudcontrollermanager/cluster: %w", err)
 	}
 	return nil

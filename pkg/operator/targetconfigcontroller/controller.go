@@ -7,6 +7,7 @@
 package targetconfigcontroller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
@@ -109,13 +109,12 @@ type controller struct {
 // New returns the controller. It does nothing while the platform is unknown or unmanaged. API errors become
 // TargetConfigControllerDegraded.
 func New(o Options) factory.Controller {
-	return newController(o).factory().ToController("TargetConfigController", o.Recorder.WithComponentSuffix("target-config-controller"))
+	return newController(o).factory().
+		ToController("TargetConfigController", o.Recorder.WithComponentSuffix("target-config-controller"))
 }
 
 func newController(o Options) *controller {
-	if o.GracePeriod == 0 {
-		o.GracePeriod = componentGracePeriod
-	}
+	o.GracePeriod = cmp.Or(o.GracePeriod, componentGracePeriod)
 	return &controller{
 		Options:    o,
 		namespaces: o.Namespaces.Lister(),
@@ -163,7 +162,9 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncContext,
 	spec *operatorv1.StaticPodOperatorSpec, status *operatorv1.StaticPodOperatorStatus, observed platform.Platform,
 ) error {
-	live, err := c.liveCandidate()
+	// Until a candidate has been accepted, there is no pod.
+	live, err := operatorclient.Find(
+		c.configMaps, "configmap", operatorclient.TargetNamespace, operand.PodConfigMap)
 	if err != nil {
 		return err
 	}
@@ -175,7 +176,9 @@ func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncCont
 	if err != nil {
 		return err
 	}
-	if c.shouldWait(syncCtx, in, live) {
+	if wait := c.remainingGracePeriod(in.absent, live); wait > 0 {
+		// Inputs are still pending; an event or the timer requeues.
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 		return nil
 	}
 	chosen, err := c.choose(in, status.LatestAvailableRevision)
@@ -192,7 +195,9 @@ func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncCont
 
 // applyChosen stores the accepted inputs before it applies the candidate. If the operator stopped in between and an
 // input became invalid, the next process would otherwise use older inputs than the candidate.
-func (c *controller) applyChosen(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate) error {
+func (c *controller) applyChosen(
+	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate,
+) error {
 	if err := c.keep(ctx, recorder, chosen); err != nil {
 		return err
 	}
@@ -203,15 +208,6 @@ func (c *controller) applyChosen(ctx context.Context, recorder events.Recorder, 
 		return err
 	}
 	return c.deleteCopies(ctx, recorder)
-}
-
-// shouldWait reports whether inputs are still pending; an event or a timer requeues.
-func (c *controller) shouldWait(syncCtx factory.SyncContext, in *gathered, live *corev1.ConfigMap) bool {
-	wait := c.remainingGracePeriod(in.absent, live)
-	if wait > 0 {
-		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
-	}
-	return wait > 0
 }
 
 // remainingGracePeriod returns how long the absent inputs may still be absent, 0 if the grace period of one of them
@@ -252,18 +248,6 @@ func render(in operand.Inputs, diagnostics []diagnostic.Diagnostic) (*operand.Re
 	return resources, nil, nil
 }
 
-// liveCandidate returns the pod's ConfigMap, nil until a candidate has been accepted.
-func (c *controller) liveCandidate() (*corev1.ConfigMap, error) {
-	live, err := c.configMaps.Get(operand.PodConfigMap)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("configmap/%s in %s: %w", operand.PodConfigMap, operatorclient.TargetNamespace, err)
-	}
-	return live, nil
-}
-
 func (c *controller) images(p platform.Platform) operand.Images {
 	return operand.Images{
 		Operand:     c.OperandImages[p.Image],
@@ -277,14 +261,21 @@ func (c *controller) images(p platform.Platform) operand.Images {
 // then the objects do not match the digest, so the revision controller waits.
 func (c *controller) apply(ctx context.Context, recorder events.Recorder, resources *operand.Resources) error {
 	for _, secret := range resources.Secrets {
-		if _, _, err := resourceapply.ApplySecret(ctx, c.Secrets, recorder, secret); err != nil {
-			return fmt.Errorf("secret/%s in %s: %w", secret.Name, secret.Namespace, err)
+		if err := c.applySecret(ctx, recorder, secret); err != nil {
+			return err
 		}
 	}
 	for _, configMap := range resources.ConfigMaps {
 		if err := configmaps.Apply(ctx, c.ConfigMaps, recorder, configMap); err != nil {
 			return fmt.Errorf("configmap/%s in %s: %w", configMap.Name, configMap.Namespace, err)
 		}
+	}
+	return nil
+}
+
+func (c *controller) applySecret(ctx context.Context, recorder events.Recorder, secret *corev1.Secret) error {
+	if _, _, err := resourceapply.ApplySecret(ctx, c.Secrets, recorder, secret); err != nil {
+		return fmt.Errorf("secret/%s in %s: %w", secret.Name, secret.Namespace, err)
 	}
 	return nil
 }

@@ -1,18 +1,17 @@
 package targetconfigcontroller
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -47,9 +46,9 @@ type gathered struct {
 func (c *controller) gather(
 	spec *operatorv1.StaticPodOperatorSpec, p platform.Platform, live *corev1.ConfigMap, accepted inputs.Accepted,
 ) (*gathered, error) {
-	observed, err := operandconfig.Decode(spec.ObservedConfig.Raw)
+	observed, err := observedplatform.Config(&spec.OperatorSpec)
 	if err != nil {
-		return nil, fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+		return nil, err
 	}
 	now, err := inputs.Gather(c.reader, observed, p)
 	if err != nil {
@@ -127,23 +126,26 @@ func (g *gathered) reportDeletedCredentials(wanted platform.Credentials) {
 // identity returns the objects that kube-controller-manager provides.
 func (c *controller) identity(g *gathered) (*operand.Identity, error) {
 	identity := &operand.Identity{}
-	root, err := c.configMaps.Get(rootCA)
-	if err == nil {
-		identity.CABundle = []byte(root.Data[rootCAKey])
-	} else if !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("configmap/%s in %s: %w", rootCA, operatorclient.TargetNamespace, err)
+	root, err := operatorclient.Find(c.configMaps, "configmap", operatorclient.TargetNamespace, rootCA)
+	if err != nil {
+		return nil, err
 	}
-	token, err := c.secrets.Get(fileSyncerIdentity)
-	if err == nil {
+	if root != nil {
+		identity.CABundle = []byte(root.Data[rootCAKey])
+	}
+	token, err := operatorclient.Find(c.secrets, "secret", operatorclient.TargetNamespace, fileSyncerIdentity)
+	if err != nil {
+		return nil, err
+	}
+	if token != nil {
 		identity.FileSyncerToken = token.Data[corev1.ServiceAccountTokenKey]
-	} else if !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("secret/%s in %s: %w", fileSyncerIdentity, operatorclient.TargetNamespace, err)
 	}
 	if len(identity.CABundle) == 0 {
 		g.reportMissingIdentity(c.GracePeriod, "configmap/"+rootCA, rootCAKey, "the CA of the API server")
 	}
 	if len(identity.FileSyncerToken) == 0 {
-		g.reportMissingIdentity(c.GracePeriod, "secret/"+fileSyncerIdentity, corev1.ServiceAccountTokenKey, "the token of the file-syncer")
+		g.reportMissingIdentity(c.GracePeriod, "secret/"+fileSyncerIdentity, corev1.ServiceAccountTokenKey,
+			"the token of the file-syncer")
 	}
 	return identity, nil
 }

@@ -25,14 +25,17 @@ const generationManager = "TargetConfigController-NodeManager"
 
 // applyNodeManager writes the cloud-node-manager's configuration. It then writes the DaemonSet if its specification
 // differs from the rendered one, or if its generation shows that another client changed it.
-func (c *controller) applyNodeManager(ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, resources *operand.Resources) error {
+func (c *controller) applyNodeManager(
+	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus,
+	resources *operand.Resources,
+) error {
 	required := resources.NodeManager
 	if required == nil {
 		return nil
 	}
 	if secret := resources.NodeManagerConfig; secret != nil {
-		if _, _, err := resourceapply.ApplySecret(ctx, c.Secrets, recorder, secret); err != nil {
-			return fmt.Errorf("secret/%s in %s: %w", secret.Name, secret.Namespace, err)
+		if err := c.applySecret(ctx, recorder, secret); err != nil {
+			return err
 		}
 	}
 	expected := resourcemerge.ExpectedDaemonSetGeneration(required, status.Generations)
@@ -49,9 +52,10 @@ func (c *controller) applyNodeManager(ctx context.Context, recorder events.Recor
 	if err != nil {
 		return fmt.Errorf("daemonset/%s in %s: %w", required.Name, required.Namespace, err)
 	}
-	err = c.Operator.ApplyStaticPodOperatorStatus(ctx, generationManager, applyoperatorv1.StaticPodOperatorStatus().WithGenerations(
-		applyoperatorv1.GenerationStatus().WithGroup(appsv1.GroupName).WithResource("daemonsets").
-			WithNamespace(actual.Namespace).WithName(actual.Name).WithLastGeneration(actual.Generation)))
+	generation := applyoperatorv1.GenerationStatus().WithGroup(appsv1.GroupName).WithResource("daemonsets").
+		WithNamespace(actual.Namespace).WithName(actual.Name).WithLastGeneration(actual.Generation)
+	err = c.Operator.ApplyStaticPodOperatorStatus(
+		ctx, generationManager, applyoperatorv1.StaticPodOperatorStatus().WithGenerations(generation))
 	if err != nil {
 		return fmt.Errorf("writing the generation of daemonset/%s to cloudcontrollermanager/cluster: %w", actual.Name, err)
 	}
@@ -83,8 +87,10 @@ func (c *controller) deleteForeignSelector(
 		return false, fmt.Errorf("deleting daemonset/%s in %s, whose selector is %s: %w",
 			required.Name, required.Namespace, metav1.FormatLabelSelector(existing.Spec.Selector), err)
 	}
-	recorder.Eventf("NodeManagerRecreated", "deleted daemonset/%s in %s to create it again: its selector %s is immutable and must be %s",
-		required.Name, required.Namespace, metav1.FormatLabelSelector(existing.Spec.Selector), metav1.FormatLabelSelector(required.Spec.Selector))
+	recorder.Eventf("NodeManagerRecreated",
+		"deleted daemonset/%s in %s to create it again: its selector %s is immutable and must be %s",
+		required.Name, required.Namespace,
+		metav1.FormatLabelSelector(existing.Spec.Selector), metav1.FormatLabelSelector(required.Spec.Selector))
 	return true, nil
 }
 
@@ -106,7 +112,9 @@ type namespacedDaemonSets struct {
 }
 
 // Get reads from the cache first.
-func (d namespacedDaemonSets) Get(ctx context.Context, name string, options metav1.GetOptions) (*appsv1.DaemonSet, error) {
+func (d namespacedDaemonSets) Get(
+	ctx context.Context, name string, options metav1.GetOptions,
+) (*appsv1.DaemonSet, error) {
 	if cached, err := d.lister.Get(name); err == nil {
 		return cached, nil
 	}

@@ -9,20 +9,17 @@ import (
 	"slices"
 	"time"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	corev1listers "k8s.io/client-go/listers/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 // CloudTokenLifetime is the requested lifetime; the returned expiry applies. Clouds reject tokens that are valid for
@@ -35,11 +32,8 @@ const CloudTokenLifetime = 12 * time.Hour
 // keys of spec.custom's Secrets. It keeps keys of revisions that are installed or may be rolled back to. It removes
 // keys that neither the candidate nor a revision uses.
 type cloudTokens struct {
-	operator   v1helpers.StaticPodOperatorClient
-	configMaps corev1listers.ConfigMapLister
-	secrets    corev1listers.SecretLister
-	client     Client
-	issuer     Issuer
+	Options
+	issuer Issuer
 }
 
 // wanted is the required content of the Secret.
@@ -53,13 +47,11 @@ type wanted struct {
 }
 
 func (c *cloudTokens) sync(ctx context.Context, syncCtx factory.SyncContext, account *corev1.ServiceAccount) error {
-	current, err := c.secrets.Secrets(operand.Namespace).Get(operand.CloudTokensSecret)
-	if apierrors.IsNotFound(err) {
+	secrets := c.Secrets.Lister().Secrets(operand.Namespace)
+	current, err := operatorclient.Find(secrets, "secret", operand.Namespace, operand.CloudTokensSecret)
+	if err != nil || current == nil {
 		// staticresources creates the Secret and reports errors; the Secret's event requeues.
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("secret/%s in %s: %w", operand.CloudTokensSecret, operand.Namespace, err)
+		return err
 	}
 	wanted, err := c.wanted(current)
 	if err != nil || wanted == nil || account == nil && len(wanted.audiences) > 0 {
@@ -74,15 +66,15 @@ func (c *cloudTokens) sync(ctx context.Context, syncCtx factory.SyncContext, acc
 
 // wanted returns the required content, nil if nothing must change.
 func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
-	spec, status, _, err := c.operator.GetStaticPodOperatorState()
+	spec, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
 		return nil, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	delivered, complete, err := c.delivered(spec.ObservedConfig.Raw)
+	delivered, complete, err := c.delivered(&spec.OperatorSpec)
 	if err != nil || !complete {
 		return nil, err
 	}
-	all, err := c.configMaps.ConfigMaps(operand.Namespace).List(labels.Everything())
+	all, err := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace).List(labels.Everything())
 	if err != nil {
 		return nil, fmt.Errorf("configmaps in %s: %w", operand.Namespace, err)
 	}
@@ -104,12 +96,12 @@ func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 // delivered returns the keys from spec.custom's Secrets. complete is false if any of these Secrets has an error.
 // The previous files then stay, because a stale file is better than a missing one; targetconfigcontroller reports the
 // error.
-func (c *cloudTokens) delivered(observedConfig []byte) (delivered map[string][]byte, complete bool, err error) {
-	observed, err := operandconfig.Decode(observedConfig)
+func (c *cloudTokens) delivered(spec *operatorv1.OperatorSpec) (delivered map[string][]byte, complete bool, err error) {
+	observed, err := observedplatform.Config(spec)
 	if err != nil {
-		return nil, false, fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+		return nil, false, err
 	}
-	custom, err := inputs.CustomSecrets(inputs.Listers{Secrets: c.secrets}, observed)
+	custom, err := inputs.CustomSecrets(inputs.Listers{Secrets: c.Secrets.Lister()}, observed)
 	if err != nil {
 		return nil, false, err
 	}
@@ -165,15 +157,15 @@ func (c *cloudTokens) update(
 			}
 			data[key], records[key] = token, record
 			wait, _ = c.issuer.Judge(record, token, account, audience)
-			issued = append(issued, fmt.Sprintf("key %s of secret/%s in %s has a new token for the audience %q, valid until %s, because %s",
-				key, current.Name, current.Namespace, audience, record.ExpiresAt, reason))
+			issued = append(issued, fmt.Sprintf("key %s of secret/%s in %s has a new token for the audience %q, "+
+				"valid until %s, because %s", key, current.Name, current.Namespace, audience, record.ExpiresAt, reason))
 		}
 		if next == 0 || wait < next {
 			next = wait
 		}
 	}
 	if !maps.EqualFunc(data, current.Data, bytes.Equal) {
-		if err := c.write(ctx, recorder, data, records); err != nil {
+		if err := apply(ctx, c.Client, recorder, operand.CloudTokensSecret, data, records); err != nil {
 			return 0, errors.Join(append(errs, err)...)
 		}
 		for _, message := range issued {
@@ -193,20 +185,4 @@ func (w *wanted) otherKeys(current *corev1.Secret) map[string][]byte {
 	}
 	maps.Copy(data, w.delivered)
 	return data
-}
-
-func (c *cloudTokens) write(ctx context.Context, recorder events.Recorder, data map[string][]byte, records Records) error {
-	annotations, err := records.Annotations()
-	if err != nil {
-		return err
-	}
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: operand.CloudTokensSecret, Annotations: annotations},
-		Type:       corev1.SecretTypeOpaque,
-		Data:       data,
-	}
-	if _, _, err := resourceapply.ApplySecret(ctx, c.client, recorder, secret); err != nil {
-		return fmt.Errorf("secret/%s in %s: %w", secret.Name, secret.Namespace, err)
-	}
-	return nil
 }

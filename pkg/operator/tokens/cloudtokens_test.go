@@ -450,7 +450,7 @@ func TestEachSecretHasItsCondition(t *testing.T) {
 			"openshift-cloud-controller-manager: unexpected end of JSON input"
 	)
 	require.EqualError(t, w.sync(t.Context(), syncContext{factory.NewSyncContext("test", recorder), w}), kube+"\n"+cloud)
-	_, status, _, err := w.operator.GetStaticPodOperatorState()
+	_, status, _, err := w.Operator.GetStaticPodOperatorState()
 	require.NoError(t, err)
 	got := map[string]string{}
 	for _, c := range status.Conditions {

@@ -3,7 +3,6 @@ package tokens
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -36,7 +35,9 @@ type Record struct {
 }
 
 // refreshAt returns when to refresh a token, or the reason to replace it now.
-func (r Record) refreshAt(token []byte, account *corev1.ServiceAccount, audience string) (refreshAt time.Time, reason string) {
+func (r Record) refreshAt(
+	token []byte, account *corev1.ServiceAccount, audience string,
+) (refreshAt time.Time, reason string) {
 	if r.Owner != string(account.UID) {
 		return time.Time{}, "the previous one belongs to another serviceaccount"
 	}
@@ -77,11 +78,13 @@ func (i Issuer) Issue(ctx context.Context, account *corev1.ServiceAccount, audie
 	now := i.Clock.Now()
 	answer, err := i.Client.ServiceAccounts(account.Namespace).CreateToken(ctx, account.Name, request, metav1.CreateOptions{})
 	if err != nil {
-		return nil, Record{}, fmt.Errorf("requesting a token of serviceaccount/%s in %s: %w", account.Name, account.Namespace, err)
+		return nil, Record{}, fmt.Errorf("requesting a token of serviceaccount/%s in %s: %w",
+			account.Name, account.Namespace, err)
 	}
 	expires := answer.Status.ExpirationTimestamp.Time
 	if !expires.After(now) {
-		return nil, Record{}, fmt.Errorf("the new token of serviceaccount/%s in %s expires at %s, but the operator's clock shows %s; synchronize the clocks of the control plane",
+		return nil, Record{}, fmt.Errorf("the new token of serviceaccount/%s in %s expires at %s, but the operator's "+
+			"clock shows %s; synchronize the clocks of the control plane",
 			account.Name, account.Namespace, expires.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
 	token := []byte(answer.Status.Token)
@@ -95,7 +98,9 @@ func (i Issuer) Issue(ctx context.Context, account *corev1.ServiceAccount, audie
 }
 
 // Judge returns the time until a token must be replaced, or the reason to replace it now.
-func (i Issuer) Judge(record Record, token []byte, account *corev1.ServiceAccount, audience string) (wait time.Duration, reason string) {
+func (i Issuer) Judge(
+	record Record, token []byte, account *corev1.ServiceAccount, audience string,
+) (wait time.Duration, reason string) {
 	refreshAt, reason := record.refreshAt(token, account, audience)
 	if reason != "" {
 		return 0, reason
@@ -108,6 +113,5 @@ func (i Issuer) Judge(record Record, token []byte, account *corev1.ServiceAccoun
 
 // digest identifies a token without disclosing it: its signature alone has too many bits for a brute-force search.
 func digest(token []byte) string {
-	sum := sha256.Sum256(token)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(token))
 }

@@ -1,10 +1,17 @@
 package tokens
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 // recordsAnnotation is the annotation of a Secret with its tokens' Records by key, as JSON.
@@ -22,11 +29,24 @@ func RecordsOf(secret *corev1.Secret) Records {
 	return records
 }
 
-// Annotations returns the annotations of a Secret with these records.
-func (r Records) Annotations() (map[string]string, error) {
-	text, err := json.Marshal(r)
+// apply writes a Secret with tokens, other data and the tokens' records.
+func apply(
+	ctx context.Context, client corev1client.SecretsGetter, recorder events.Recorder,
+	name string, data map[string][]byte, records Records,
+) error {
+	text, err := json.Marshal(records)
 	if err != nil {
-		return nil, fmt.Errorf("writing the annotation %s: %w", recordsAnnotation, err)
+		return fmt.Errorf("writing the annotation %s: %w", recordsAnnotation, err)
 	}
-	return map[string]string{recordsAnnotation: string(text)}, nil
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: operand.Namespace, Name: name, Annotations: map[string]string{recordsAnnotation: string(text)},
+		},
+		Type: corev1.SecretTypeOpaque,
+		Data: data,
+	}
+	if _, _, err := resourceapply.ApplySecret(ctx, client, recorder, secret); err != nil {
+		return fmt.Errorf("secret/%s in %s: %w", name, operand.Namespace, err)
+	}
+	return nil
 }

@@ -6,24 +6,21 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
 )
 
@@ -58,11 +55,8 @@ type Options struct {
 }
 
 type controller struct {
-	operator        v1helpers.StaticPodOperatorClient
-	kube, cloud     factory.SyncFunc
-	kubeToken       *kubeToken
-	cloudTokens     *cloudTokens
-	serviceAccounts corev1listers.ServiceAccountLister
+	Options
+	kube, cloud factory.SyncFunc
 }
 
 // New returns the controller that maintains both Secrets. It replaces a token when a third of its lifetime has
@@ -70,66 +64,56 @@ type controller struct {
 // their Secret: deleting the Secret must not invalidate the token of running operands. Errors become
 // KubeTokenDegraded and CloudTokensDegraded.
 func New(o Options) factory.Controller {
-	c := newController(o)
 	return factory.New().
 		WithInformers(o.Operator.Informer(), o.Secrets.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(ServiceAccount), o.ServiceAccounts.Informer()).
 		WithFilteredEventsInformers(isPodConfigMap, o.ConfigMaps.Informer()).
-		WithSync(c.sync).
+		WithSync(newController(o).sync).
 		ToController(name, o.Recorder)
 }
 
 func newController(o Options) *controller {
-	c := &controller{
-		operator: o.Operator,
-		kubeToken: &kubeToken{
-			secrets: o.Secrets.Lister(), client: o.Client,
-			issuer: Issuer{Client: o.Client, Clock: o.Clock, Lifetime: cmp.Or(o.KubeTokenLifetime, DefaultKubeTokenLifetime)},
-		},
-		cloudTokens: &cloudTokens{
-			operator: o.Operator, configMaps: o.ConfigMaps.Lister(), secrets: o.Secrets.Lister(), client: o.Client,
-			issuer: Issuer{Client: o.Client, Clock: o.Clock, Lifetime: CloudTokenLifetime},
-		},
-		serviceAccounts: o.ServiceAccounts.Lister(),
-	}
+	c := &controller{Options: o}
+	kube := &kubeToken{Options: o, issuer: c.issuer(cmp.Or(o.KubeTokenLifetime, DefaultKubeTokenLifetime))}
+	cloud := &cloudTokens{Options: o, issuer: c.issuer(CloudTokenLifetime)}
 	// Each sync retries its own conflicts, independently of the other.
-	c.kube = writeconflict.Retried(c.withAccount(c.kubeToken.sync))
-	c.cloud = writeconflict.Retried(c.withAccount(c.cloudTokens.sync))
+	c.kube = writeconflict.Retried(c.withAccount(kube.sync))
+	c.cloud = writeconflict.Retried(c.withAccount(cloud.sync))
 	return c
+}
+
+func (c *controller) issuer(lifetime time.Duration) Issuer {
+	return Issuer{Client: c.Client, Clock: c.Clock, Lifetime: lifetime}
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
 	kube, cloud := c.kube(ctx, syncCtx), c.cloud(ctx, syncCtx)
-	status := applyoperatorv1.OperatorStatus().WithConditions(condition(kubeTokenDegraded, kube), condition(cloudTokensDegraded, cloud))
-	err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "conditions"), status)
-	if err != nil {
-		err = fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
-	}
+	err := operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "conditions"),
+		condition(kubeTokenDegraded, kube), condition(cloudTokensDegraded, cloud))
 	return errors.Join(kube, cloud, err)
 }
 
-func condition(conditionType string, err error) *applyoperatorv1.OperatorConditionApplyConfiguration {
-	c := applyoperatorv1.OperatorCondition().WithType(conditionType)
+func condition(conditionType string, err error) *operatorclient.Condition {
 	if err == nil {
-		return c.WithStatus(operatorv1.ConditionFalse).WithReason("AsExpected")
+		return operatorclient.AsExpected(conditionType)
 	}
-	return c.WithStatus(operatorv1.ConditionTrue).WithReason("SyncError").WithMessage(err.Error())
+	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, "SyncError", err.Error())
 }
 
 // withAccount calls sync on a managed platform with the operand's ServiceAccount, nil if it does not exist.
 // staticresources creates it and reports errors; its event requeues.
-func (c *controller) withAccount(sync func(context.Context, factory.SyncContext, *corev1.ServiceAccount) error) factory.SyncFunc {
+func (c *controller) withAccount(
+	sync func(context.Context, factory.SyncContext, *corev1.ServiceAccount) error,
+) factory.SyncFunc {
 	return func(ctx context.Context, syncCtx factory.SyncContext) error {
-		managed, known, err := observedplatform.Managed(c.operator)
+		managed, known, err := observedplatform.Managed(c.Operator)
 		if err != nil || !known || !managed {
 			return err
 		}
-		account, err := c.serviceAccounts.ServiceAccounts(operand.Namespace).Get(ServiceAccount)
-		if apierrors.IsNotFound(err) {
-			account, err = nil, nil
-		}
+		accounts := c.ServiceAccounts.Lister().ServiceAccounts(operand.Namespace)
+		account, err := operatorclient.Find(accounts, "serviceaccount", operand.Namespace, ServiceAccount)
 		if err != nil {
-			return fmt.Errorf("serviceaccount/%s in %s: %w", ServiceAccount, operand.Namespace, err)
+			return err
 		}
 		return sync(ctx, syncCtx, account)
 	}

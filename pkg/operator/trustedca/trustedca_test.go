@@ -121,7 +121,7 @@ func TestSync(t *testing.T) {
 				&operatorv1.OperatorStatus{Conditions: tc.previous}, nil)
 			clock := clocktesting.NewFakePassiveClock(now)
 			recorder := events.NewInMemoryRecorder("test", clock)
-			c := &controller{operator: operator, reader: readerOf(kube), clock: clock}
+			c := &controller{Options: Options{Operator: operator, Clock: clock}, reader: readerOf(kube)}
 			require.NoError(t, c.sync(t.Context(), factory.NewSyncContext("test", recorder)))
 
 			_, status, _, err := operator.GetOperatorState()
@@ -147,7 +147,7 @@ func TestTheTimerIsSetForTheNextChange(t *testing.T) {
 		"not for one that has expired":           {ca(t, "old", -day), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &controller{clock: clocktesting.NewFakePassiveClock(now)}
+			c := &controller{Options: Options{Clock: clocktesting.NewFakePassiveClock(now)}}
 			_, next := c.inspect(operand.TrustSource{Source: "x", Key: "ca-bundle.crt", Data: []byte(tc.bundle)})
 			require.Equal(t, tc.want, next)
 		})
@@ -164,7 +164,7 @@ func TestItComesBackByItselfWhenACertificateAges(t *testing.T) {
 		Raw: []byte(`{"platform":"openstack","trustedCA":"user-ca-bundle"}`),
 	}}, &operatorv1.OperatorStatus{}, nil)
 	clock := clocktesting.NewFakePassiveClock(now)
-	c := &controller{operator: operator, reader: readerOf(kube), clock: clock}
+	c := &controller{Options: Options{Operator: operator, Clock: clock}, reader: readerOf(kube)}
 	recorder := events.NewInMemoryRecorder("test", clock)
 
 	calls, err := controllertest.NewTimer(clock, recorder).Run(t.Context(), c.sync, 200*day)

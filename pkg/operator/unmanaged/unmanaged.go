@@ -7,13 +7,12 @@ import (
 	"fmt"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -31,8 +30,8 @@ var messages = map[platform.Absence]string{
 		"needs no cloud-controller-manager from this operator",
 	platform.NotAsked: "the platform is External, and status.platformStatus.external.cloudControllerManager.state of " +
 		"infrastructure.config.openshift.io/cluster is not External: the nodes do not wait for a cloud-controller-manager",
-	platform.NotDeclared: "the platform is External and its nodes wait for a cloud-controller-manager that the administrator runs; " +
-		"to let this operator run it, set spec.custom of cloudcontrollermanager/cluster",
+	platform.NotDeclared: "the platform is External and its nodes wait for a cloud-controller-manager that the " +
+		"administrator runs; to let this operator run it, set spec.custom of cloudcontrollermanager/cluster",
 }
 
 // Options are the dependencies of New; all are required.
@@ -41,15 +40,13 @@ type Options struct {
 	Recorder events.Recorder
 }
 
-type controller struct {
-	operator v1helpers.OperatorClient
-}
+type controller struct{ Options }
 
 // New returns the controller that reports Available on platforms without a cloud-controller-manager. No static pod
 // will run there, and an upgrade waits until a controller reports Available. The controller does nothing on managed
 // platforms and while the platform is unknown.
 func New(o Options) factory.Controller {
-	c := &controller{operator: o.Operator}
+	c := &controller{o}
 	return factory.New().
 		WithInformers(o.Operator.Informer()).
 		WithSync(c.sync).
@@ -58,7 +55,7 @@ func New(o Options) factory.Controller {
 }
 
 func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
-	managed, known, err := observedplatform.Managed(c.operator)
+	managed, known, err := observedplatform.Managed(c.Operator)
 	if err != nil || !known {
 		return err
 	}
@@ -69,23 +66,19 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	if err != nil {
 		return err
 	}
-	conditions := applyoperatorv1.OperatorStatus().WithConditions(
+	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager,
 		condition("CloudControllerManagerAvailable", operatorv1.ConditionTrue, reason),
 		condition("CloudControllerManagerProgressing", operatorv1.ConditionFalse, reason),
 		condition("CloudControllerManagerDegraded", operatorv1.ConditionFalse, reason),
 		// On managed platforms, library-go's controllers write this condition.
 		condition(upgradeable, operatorv1.ConditionTrue, reason),
 	)
-	if err := c.operator.ApplyOperatorStatus(ctx, fieldManager, conditions); err != nil {
-		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
-	}
-	return nil
 }
 
 // release drops our conditions so that stale messages do not linger: the controllers of a managed platform may write
 // fewer conditions.
 func (c *controller) release(ctx context.Context) error {
-	_, status, _, err := c.operator.GetOperatorState()
+	_, status, _, err := c.Operator.GetOperatorState()
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
@@ -93,25 +86,24 @@ func (c *controller) release(ctx context.Context) error {
 	if previous == nil || messages[platform.Absence(previous.Reason)] == "" {
 		return nil
 	}
-	if err := c.operator.ApplyOperatorStatus(ctx, fieldManager, applyoperatorv1.OperatorStatus()); err != nil {
-		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
-	}
-	return nil
+	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager)
 }
 
 // reason returns why nothing runs, from the observed configuration.
 func (c *controller) reason() (platform.Absence, error) {
-	spec, _, _, err := c.operator.GetOperatorState()
+	spec, _, _, err := c.Operator.GetOperatorState()
 	if err != nil {
 		return "", fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	observed, err := operandconfig.Decode(spec.ObservedConfig.Raw)
+	observed, err := observedplatform.Config(spec)
 	if err != nil {
-		return "", fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+		return "", err
 	}
 	return platform.AbsenceOf(&observed.Cluster.Status), nil
 }
 
-func condition(conditionType string, value operatorv1.ConditionStatus, reason platform.Absence) *applyoperatorv1.OperatorConditionApplyConfiguration {
-	return applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(value).WithReason(string(reason)).WithMessage(messages[reason])
+func condition(
+	conditionType string, value operatorv1.ConditionStatus, reason platform.Absence,
+) *operatorclient.Condition {
+	return operatorclient.NewCondition(conditionType, value, string(reason), messages[reason])
 }

@@ -8,6 +8,7 @@ package versions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -16,11 +17,9 @@ import (
 	"github.com/openshift/library-go/pkg/operator/status"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	appslisters "k8s.io/client-go/listers/apps/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -28,6 +27,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -54,12 +54,9 @@ type Options struct {
 }
 
 type controller struct {
-	operator   v1helpers.StaticPodOperatorClient
-	configMaps corelisters.ConfigMapNamespaceLister
-	daemonSets appslisters.DaemonSetNamespaceLister
-	versions   status.VersionGetter
-	rendered   string
-	publish    map[string]string
+	Options
+	rendered string
+	publish  map[string]string
 }
 
 // New returns the controller that publishes all versions at once. On an unmanaged platform it publishes them as soon
@@ -68,145 +65,145 @@ type controller struct {
 // ClusterOperator keeps the previous one.
 func New(o Options) factory.Controller {
 	c := &controller{
-		operator:   o.Operator,
-		configMaps: o.ConfigMaps.Lister().ConfigMaps(operand.Namespace),
-		daemonSets: o.DaemonSets.Lister().DaemonSets(operand.Namespace),
-		versions:   o.Versions,
-		rendered:   operand.RenderedBy(o.OperatorVersion, o.OperatorImage),
+		Options:  o,
+		rendered: operand.RenderedBy(o.OperatorVersion, o.OperatorImage),
 		publish: map[string]string{
 			operatorVersion: o.OperatorVersion, operatorImage: o.OperatorImage, operand.Name: o.OperandVersion,
 		},
 	}
 	return factory.New().
-		WithInformers(o.Operator.Informer(), o.ConfigMaps.Informer(), ondemand.Informer{SharedIndexInformer: o.DaemonSets.Informer()}).
+		WithInformers(o.Operator.Informer(), o.ConfigMaps.Informer(),
+			ondemand.Informer{SharedIndexInformer: o.DaemonSets.Informer()}).
 		WithSync(c.sync).
 		WithSyncDegradedOnError(o.Operator).
 		ToController("Versions", o.Recorder)
 }
 
 func (c *controller) sync(_ context.Context, _ factory.SyncContext) error {
-	observed, known, err := observedplatform.Get(c.operator)
+	observed, known, err := observedplatform.Get(c.Operator)
 	if err != nil || !known {
 		return err
 	}
-	pending, err := c.pending(observed)
-	if err != nil {
-		return err
-	}
-	if pending != "" {
+	err = c.reached(observed)
+	var pending pendingError
+	if errors.As(err, &pending) {
 		klog.V(4).InfoS("Not reporting the versions yet", "reason", pending)
 		return nil
 	}
-	current := c.versions.GetVersions()
+	if err != nil {
+		return err
+	}
+	current := c.Versions.GetVersions()
 	for of, version := range c.publish {
 		// Every call wakes the status controller, even without a change.
 		if current[of] != version {
 			klog.V(2).InfoS("Reporting a version", "of", of, "version", version)
-			c.versions.SetVersion(of, version)
+			c.Versions.SetVersion(of, version)
 		}
 	}
 	return nil
 }
 
-// pending returns what has not reached the payload's version, empty if nothing is pending.
-func (c *controller) pending(observed platform.Platform) (string, error) {
+// pendingError is what has not reached the payload's version.
+type pendingError string
+
+func (e pendingError) Error() string { return string(e) }
+
+func pendingf(format string, args ...any) error { return pendingError(fmt.Sprintf(format, args...)) }
+
+// reached returns nil if everything has reached the payload's version, otherwise a pendingError.
+func (c *controller) reached(observed platform.Platform) error {
 	if !observed.Managed() {
-		return "", nil
+		return nil
 	}
-	if pending, err := c.nodesPending(); err != nil || pending != "" {
-		return pending, err
+	if err := c.nodesReached(); err != nil || observed.NodeManagerImage == "" {
+		return err
 	}
-	if observed.NodeManagerImage == "" {
-		return "", nil
+	daemonSets := c.DaemonSets.Lister().DaemonSets(operand.Namespace)
+	daemonSet, err := operatorclient.Find(daemonSets, "daemonset", operand.Namespace, operand.NodeManager)
+	if err != nil {
+		return err
 	}
-	daemonSet, err := c.daemonSets.Get(operand.NodeManager)
-	switch {
-	case apierrors.IsNotFound(err):
+	if daemonSet == nil {
 		// The DaemonSet may exist while its informer has not started; an event follows.
-		return fmt.Sprintf("daemonset/%s in %s is not in the cache", operand.NodeManager, operand.Namespace), nil
-	case err != nil:
-		return "", fmt.Errorf("daemonset/%s in %s: %w", operand.NodeManager, operand.Namespace, err)
+		return pendingf("daemonset/%s in %s is not in the cache", operand.NodeManager, operand.Namespace)
 	}
-	return c.rolloutPending(daemonSet)
+	return c.rolloutReached(daemonSet)
 }
 
-// nodesPending compares each control-plane node's current revision with the live candidate.
-func (c *controller) nodesPending() (string, error) {
-	_, operatorStatus, _, err := c.operator.GetStaticPodOperatorState()
+// nodesReached compares each control-plane node's current revision with the live candidate.
+func (c *controller) nodesReached() error {
+	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return "", fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	candidate, pending, err := c.digest(operand.PodConfigMap)
-	if err != nil || pending != "" {
-		return pending, err
+	configMaps := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace)
+	candidate, err := operatorclient.Find(configMaps, "configmap", operand.Namespace, operand.PodConfigMap)
+	if err != nil {
+		return err
+	}
+	if candidate == nil {
+		return pendingf("there is no candidate")
+	}
+	if by := candidate.Annotations[operand.RenderedByAnnotation]; by != c.rendered {
+		return pendingf("configmap/%s was rendered by %q", candidate.Name, by)
 	}
 	if len(operatorStatus.NodeStatuses) == 0 {
-		return "no control-plane node is known", nil
+		return pendingf("no control-plane node is known")
 	}
 	for _, node := range operatorStatus.NodeStatuses {
-		if pending, err := c.nodePending(node, candidate); err != nil || pending != "" {
-			return pending, err
+		if err := nodeReached(configMaps, node, operand.DigestOf(candidate)); err != nil {
+			return err
 		}
 	}
-	return "", nil
+	return nil
 }
 
-func (c *controller) nodePending(node operatorv1.NodeStatus, candidate string) (string, error) {
+func nodeReached(configMaps corelisters.ConfigMapNamespaceLister, node operatorv1.NodeStatus, digest string) error {
 	if node.CurrentRevision == 0 {
-		return fmt.Sprintf("node/%s has no revision", node.NodeName), nil
+		return pendingf("node/%s has no revision", node.NodeName)
 	}
 	name := fmt.Sprintf("%s-%d", operand.PodConfigMap, node.CurrentRevision)
-	copied, err := c.configMaps.Get(name)
-	switch {
-	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("configmap/%s of node/%s does not exist", name, node.NodeName), nil
-	case err != nil:
-		return "", fmt.Errorf("configmap/%s in %s: %w", name, operand.Namespace, err)
-	case operand.DigestOf(copied) != candidate:
-		return fmt.Sprintf("node/%s is at revision %d, which is not the live candidate", node.NodeName, node.CurrentRevision), nil
+	copied, err := operatorclient.Find(configMaps, "configmap", operand.Namespace, name)
+	if err != nil {
+		return err
 	}
-	return "", nil
+	if copied == nil {
+		return pendingf("configmap/%s of node/%s does not exist", name, node.NodeName)
+	}
+	if operand.DigestOf(copied) != digest {
+		return pendingf("node/%s is at revision %d, which is not the live candidate", node.NodeName, node.CurrentRevision)
+	}
+	return nil
 }
 
-// digest returns the live candidate's digest if this operator version rendered it.
-func (c *controller) digest(name string) (digest, pending string, err error) {
-	candidate, err := c.configMaps.Get(name)
-	switch {
-	case apierrors.IsNotFound(err):
-		return "", "there is no candidate", nil
-	case err != nil:
-		return "", "", fmt.Errorf("configmap/%s in %s: %w", name, operand.Namespace, err)
-	case candidate.Annotations[operand.RenderedByAnnotation] != c.rendered:
-		return "", fmt.Sprintf("configmap/%s was rendered by %q", name, candidate.Annotations[operand.RenderedByAnnotation]), nil
-	}
-	return operand.DigestOf(candidate), "", nil
-}
-
-// rolloutPending tolerates as many nodes without an updated and available pod as the DaemonSet's maxUnavailable, but
+// rolloutReached tolerates as many nodes without an updated and available pod as the DaemonSet's maxUnavailable, but
 // never all: one broken worker must not block an upgrade. A pod that is neither updated nor available counts twice,
 // so the check is stricter than maxUnavailable.
-func (c *controller) rolloutPending(daemonSet *appsv1.DaemonSet) (string, error) {
+func (c *controller) rolloutReached(daemonSet *appsv1.DaemonSet) error {
 	if by := daemonSet.Annotations[operand.RenderedByAnnotation]; by != c.rendered {
-		return fmt.Sprintf("daemonset/%s was rendered by %q", daemonSet.Name, by), nil
+		return pendingf("daemonset/%s was rendered by %q", daemonSet.Name, by)
 	}
 	if daemonSet.Status.ObservedGeneration < daemonSet.Generation {
-		return fmt.Sprintf("daemonset/%s has changed", daemonSet.Name), nil
+		return pendingf("daemonset/%s has changed", daemonSet.Name)
 	}
 	desired := int(daemonSet.Status.DesiredNumberScheduled)
 	allowed := 0
 	if rolling := daemonSet.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
 		var err error
 		// Rounded up, as the DaemonSet controller does.
-		allowed, err = intstr.GetScaledValueFromIntOrPercent(ptr.To(ptr.Deref(rolling.MaxUnavailable, intstr.FromInt32(1))), desired, true)
+		maxUnavailable := ptr.Deref(rolling.MaxUnavailable, intstr.FromInt32(1))
+		allowed, err = intstr.GetScaledValueFromIntOrPercent(&maxUnavailable, desired, true)
 		if err != nil {
-			return "", fmt.Errorf("maxUnavailable of daemonset/%s in %s: %w", daemonSet.Name, daemonSet.Namespace, err)
+			return fmt.Errorf("maxUnavailable of daemonset/%s in %s: %w", daemonSet.Name, daemonSet.Namespace, err)
 		}
 	}
 	allowed = max(0, min(allowed, desired-1))
 	outdated := desired - int(daemonSet.Status.UpdatedNumberScheduled)
 	unavailable := desired - int(daemonSet.Status.NumberAvailable)
 	if outdated+unavailable > allowed {
-		return fmt.Sprintf("daemonset/%s: of %d pods %d are not updated and %d are not available", daemonSet.Name, desired, outdated, unavailable), nil
+		return pendingf("daemonset/%s: of %d pods %d are not updated and %d are not available",
+			daemonSet.Name, desired, outdated, unavailable)
 	}
-	return "", nil
+	return nil
 }

@@ -13,12 +13,9 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
-
-	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 )
 
 const crdFile = "../../../../manifests/0000_26_cloud-controller-manager-operator_01_cloudcontrollermanagers.crd.yaml"
@@ -92,13 +89,6 @@ func TestTheAPIServerAcceptsOnlyWhatTheOperatorCanServe(t *testing.T) {
 			require.Equal(t, tc.wantErrors, validate(t, tc.object, tc.old))
 		})
 	}
-}
-
-func TestInstallRegistersBothKinds(t *testing.T) {
-	scheme := runtime.NewScheme()
-	require.NoError(t, operatorv1.Install(scheme))
-	require.True(t, scheme.Recognizes(operatorv1.Kind))
-	require.True(t, scheme.Recognizes(operatorv1.GroupVersion.WithKind("CloudControllerManagerList")))
 }
 
 // validate returns what the API server would say of an object, or of its change from an older one.

@@ -4,6 +4,7 @@
 // library-go's controllers own and apply those fields, and a field that they do not know would be dropped when
 // the object is read as one of theirs.
 //
-// +kubebuilder:object:generate=true
+// Clients of the resource are dynamic. The types therefore need neither a scheme nor deep copies.
+//
 // +groupName=operator.openshift.io
 package v1

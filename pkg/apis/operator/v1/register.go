@@ -1,10 +1,6 @@
 package v1
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-)
+import "k8s.io/apimachinery/pkg/runtime/schema"
 
 // InstanceName is the name of the only CloudControllerManager that the API server accepts.
 const InstanceName = "cluster"
@@ -18,17 +14,4 @@ var (
 
 	// Resource is the resource under which the API server serves Kind.
 	Resource = GroupVersion.WithResource("cloudcontrollermanagers")
-
-	schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes, func(scheme *runtime.Scheme) error {
-		metav1.AddToGroupVersion(scheme, GroupVersion)
-		return nil
-	})
-
-	// Install adds the types of this package to a scheme.
-	Install = schemeBuilder.AddToScheme
 )
-
-func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &CloudControllerManager{}, &CloudControllerManagerList{})
-	return nil
-}

@@ -9,7 +9,6 @@ import (
 // and reports how far it got. There is exactly one, named cluster. Who may write it decides what runs as root on
 // the control plane.
 //
-// +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=cloudcontrollermanagers,scope=Cluster,categories=coreoperators
 // +kubebuilder:validation:XValidation:rule="self.metadata.name == 'cluster'",message="cloudcontrollermanager is a singleton: metadata.name must be 'cluster'"
@@ -54,17 +53,4 @@ type CloudControllerManagerSpec struct {
 // CloudControllerManagerStatus is the status that all static-pod operators share.
 type CloudControllerManagerStatus struct {
 	operatorv1.StaticPodOperatorStatus `json:",inline"`
-}
-
-// CloudControllerManagerList is a list of CloudControllerManager; the API server keeps it at one item at most.
-//
-// +kubebuilder:object:root=true
-type CloudControllerManagerList struct {
-	metav1.TypeMeta `json:",inline"`
-
-	// metadata is the standard list's metadata.
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	// items contains the one CloudControllerManager, or nothing.
-	Items []CloudControllerManager `json:"items"`
 }
