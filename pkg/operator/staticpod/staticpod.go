@@ -150,7 +150,8 @@ func heldBack(o Options) reason {
 }
 
 func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Controller {
-	return installer.NewInstallerController(
+	settled := newSettledPods(pods, o.Clock)
+	return installerController(o, installer.NewInstallerController(
 		operand.Name,
 		operand.Namespace,
 		operand.Name,
@@ -161,9 +162,9 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 		installerClient{o.Operator, o.Target.Coordination().V1().Leases().Lister()},
 		o.ConfigMaps,
 		o.Secrets,
-		pods,
+		settled,
 		o.Recorder,
-	).WithCerts(operand.CertDir, synced(operand.ConfigMap), synced(operand.Secret))
+	).WithCerts(operand.CertDir, synced(operand.ConfigMap), synced(operand.Secret)), settled)
 }
 
 // apiServer returns a function that reads the control plane's URL of the API server from observedConfig.

@@ -1,0 +1,111 @@
+package staticpod
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installer"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// settleTime is how long the operand's container must have been Ready before a rollout goes on with the next node. A
+// cloud-controller-manager that cannot work with its new configuration often becomes Ready, fails and exits.
+const settleTime = 5 * time.Second
+
+// settledPods is the pod client of the installer controller. It reports a static pod as Ready only after its container
+// has been Ready for settleTime, so a container that ends before that stops the rollout on its node. The time is the
+// operator's own, because the clocks of the nodes may differ from it: library-go's minReadyDuration compares them.
+type settledPods struct {
+	corev1client.PodsGetter
+	clock clock.PassiveClock
+
+	mutex sync.Mutex
+	// ready has, by pod name, the Ready containers and since when they were seen Ready.
+	ready map[string]readyContainer
+}
+
+type readyContainer struct {
+	id    string
+	since time.Time
+}
+
+func newSettledPods(pods corev1client.PodsGetter, clock clock.PassiveClock) *settledPods {
+	return &settledPods{PodsGetter: pods, clock: clock, ready: map[string]readyContainer{}}
+}
+
+// Pods implements corev1client.PodsGetter.
+func (s *settledPods) Pods(namespace string) corev1client.PodInterface {
+	return namespacedSettledPods{PodInterface: s.PodsGetter.Pods(namespace), settledPods: s}
+}
+
+// remaining returns the time until another pod counts as Ready, 0 if there is none.
+func (s *settledPods) remaining() time.Duration {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	least := time.Duration(0)
+	for _, container := range s.ready {
+		left := settleTime - s.clock.Since(container.since)
+		if left > 0 && (least == 0 || left < least) {
+			least = left
+		}
+	}
+	return least
+}
+
+// settled records the operand's container of a pod and reports whether it has been Ready for settleTime.
+func (s *settledPods) settled(pod *corev1.Pod) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	i := slices.IndexFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name == operand.Name })
+	if i < 0 || !pod.Status.ContainerStatuses[i].Ready {
+		delete(s.ready, pod.Name)
+		return false
+	}
+	id := pod.Status.ContainerStatuses[i].ContainerID
+	if s.ready[pod.Name].id != id {
+		s.ready[pod.Name] = readyContainer{id: id, since: s.clock.Now()}
+	}
+	return s.clock.Since(s.ready[pod.Name].since) >= settleTime
+}
+
+type namespacedSettledPods struct {
+	corev1client.PodInterface
+	*settledPods
+}
+
+func (p namespacedSettledPods) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error) {
+	pod, err := p.PodInterface.Get(ctx, name, options)
+	if err != nil || pod.Labels["app"] != operand.Name || p.settled(pod) {
+		return pod, err
+	}
+	pod = pod.DeepCopy()
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			c.Status, c.Reason = corev1.ConditionFalse, "NotSettled"
+		}
+	}
+	return pod, nil
+}
+
+// installerController is library-go's, synced again when a static pod may have settled.
+func installerController(o Options, inner *installer.InstallerController, pods *settledPods) factory.Controller {
+	core := o.Target.Core().V1()
+	return factory.New().
+		WithInformers(o.Operator.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(), core.Secrets().Informer()).
+		WithSync(func(ctx context.Context, syncCtx factory.SyncContext) error {
+			err := inner.Sync(ctx, syncCtx)
+			if left := pods.remaining(); left > 0 {
+				syncCtx.Queue().AddAfter(syncCtx.QueueKey(), left)
+			}
+			return err
+		}).
+		ToController(inner.Name(), o.Recorder)
+}

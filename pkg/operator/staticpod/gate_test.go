@@ -1,0 +1,131 @@
+package staticpod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
+)
+
+// staticPod is a mirror pod with the operand's container of this ID.
+func staticPod(id string, ready bool) *corev1.Pod {
+	p := pod("cloud-controller-manager-master-0", map[string]string{"app": "cloud-controller-manager", "revision": "1"})
+	status := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionFalse}[ready]
+	p.Status = corev1.PodStatus{
+		Phase:             corev1.PodRunning,
+		Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: status}},
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "file-syncer", Ready: true}, {Name: "cloud-controller-manager", ContainerID: id, Ready: ready}},
+	}
+	return p
+}
+
+func TestAStaticPodIsReadyAfterItHasStayedReady(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// seen are the pod's states, one per second.
+		seen []*corev1.Pod
+		want []bool
+		left time.Duration
+	}{
+		"it stays Ready": {
+			seen: repeated(staticPod("1", true), 6), want: []bool{false, false, false, false, false, true},
+		},
+		"it has just become Ready": {
+			seen: repeated(staticPod("1", true), 2), want: []bool{false, false}, left: 4 * time.Second,
+		},
+		"its container is another one after two seconds": {
+			seen: append(repeated(staticPod("1", true), 2), repeated(staticPod("2", true), 6)...),
+			want: []bool{false, false, false, false, false, false, false, true},
+		},
+		"it is not Ready for a second": {
+			seen: append(append(repeated(staticPod("1", true), 6), staticPod("1", false)), staticPod("1", true)),
+			want: []bool{false, false, false, false, false, true, false, false}, left: 5 * time.Second,
+		},
+		"it is not Ready":           {seen: repeated(staticPod("1", false), 7), want: make([]bool, 7)},
+		"the kubelet says nothing":  {seen: []*corev1.Pod{pod("cloud-controller-manager-master-0", map[string]string{"app": "cloud-controller-manager"})}, want: []bool{false}},
+		"it is the installer's pod": {seen: []*corev1.Pod{withApp(staticPod("1", true), "installer")}, want: []bool{true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
+			kube := fake.NewClientset()
+			pods := newSettledPods(kube.CoreV1(), clock)
+			for second, seen := range tc.seen {
+				if second > 0 {
+					clock.SetTime(clock.Now().Add(time.Second))
+				}
+				_ = kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), target, seen.Name)
+				require.NoError(t, kube.Tracker().Add(seen.DeepCopy()))
+				got, err := pods.Pods(target).Get(t.Context(), seen.Name, metav1.GetOptions{})
+				require.NoError(t, err)
+				ready := len(got.Status.Conditions) == 1 && got.Status.Conditions[0].Status == corev1.ConditionTrue
+				require.Equal(t, tc.want[second], ready, "second %d", second)
+			}
+			require.Equal(t, tc.left, pods.remaining())
+		})
+	}
+}
+
+func repeated(p *corev1.Pod, times int) []*corev1.Pod {
+	var all []*corev1.Pod
+	for range times {
+		all = append(all, p)
+	}
+	return all
+}
+
+func withApp(p *corev1.Pod, app string) *corev1.Pod {
+	p.Labels["app"] = app
+	return p
+}
+
+// Without the wrapped pods or the timer, the node would be at the revision at once or only after an unrelated event.
+func TestARolloutGoesOnWhenTheStaticPodHasStayedReady(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
+	kube := fake.NewClientset()
+	target := informers.NewSharedInformerFactory(kube, 0)
+	for _, name := range operand.DeliveredBy(operand.ConfigMap, operand.Revisioned) {
+		require.NoError(t, kube.Tracker().Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: fmt.Sprintf("%s-1", name)}}))
+	}
+	for _, name := range operand.DeliveredBy(operand.Secret, operand.Revisioned) {
+		require.NoError(t, kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: fmt.Sprintf("%s-1", name)}}))
+	}
+	require.NoError(t, kube.Tracker().Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: "revision-status-1"}}))
+	installed := pod("installer-1-master-0", map[string]string{"app": "installer"})
+	installed.Status.Phase = corev1.PodSucceeded
+	require.NoError(t, kube.Tracker().Add(installed))
+	require.NoError(t, target.Core().V1().Pods().Informer().GetStore().Add(staticPod("1", true)))
+	operator := v1helpers.NewFakeStaticPodOperatorClient(
+		&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}},
+		&operatorv1.StaticPodOperatorStatus{
+			OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 1},
+			NodeStatuses:   []operatorv1.NodeStatus{{NodeName: "master-0", TargetRevision: 1}},
+		}, nil, nil)
+	recorder := events.NewInMemoryRecorder("test", clock)
+	controller := newInstallerController(Options{
+		Operator: operator, Kube: kube, Target: target, ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(), Clock: clock, Recorder: recorder,
+	}, nodePods{PodsGetter: kube.CoreV1(), lister: target.Core().V1().Pods().Lister()})
+	var currentAt []int32
+	calls, err := controllertest.NewTimer(clock, recorder).Run(t.Context(), func(ctx context.Context, syncCtx factory.SyncContext) error {
+		err := controller.Sync(ctx, syncCtx)
+		_, status, _, statusErr := operator.GetStaticPodOperatorState()
+		currentAt = append(currentAt, status.NodeStatuses[0].CurrentRevision)
+		return errors.Join(err, statusErr)
+	}, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{0, settleTime}, calls)
+	require.Equal(t, []int32{0, 1}, currentAt)
+}
