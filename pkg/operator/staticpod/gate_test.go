@@ -12,11 +12,14 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
@@ -92,34 +95,47 @@ func withApp(p *corev1.Pod, app string) *corev1.Pod {
 	return p
 }
 
+// newInstaller returns the installer controller of a cluster with this status, whose latest revision's objects exist.
+func newInstaller(t *testing.T, clock *clocktesting.FakePassiveClock, status *operatorv1.StaticPodOperatorStatus, objects ...runtime.Object) (factory.Controller, v1helpers.StaticPodOperatorClient) {
+	t.Helper()
+	kube := fake.NewClientset(objects...)
+	copyOf := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: operand.Namespace, Name: fmt.Sprintf("%s-%d", name, status.LatestAvailableRevision)}
+	}
+	for _, name := range append(operand.DeliveredBy(operand.ConfigMap, operand.Revisioned), "revision-status") {
+		require.NoError(t, kube.Tracker().Add(&corev1.ConfigMap{ObjectMeta: copyOf(name)}))
+	}
+	for _, name := range operand.DeliveredBy(operand.Secret, operand.Revisioned) {
+		require.NoError(t, kube.Tracker().Add(&corev1.Secret{ObjectMeta: copyOf(name)}))
+	}
+	caches := informers.NewSharedInformerFactory(kube, 0)
+	for _, object := range objects {
+		switch o := object.(type) {
+		case *corev1.Pod:
+			require.NoError(t, caches.Core().V1().Pods().Informer().GetStore().Add(o))
+		case *coordinationv1.Lease:
+			require.NoError(t, caches.Coordination().V1().Leases().Informer().GetStore().Add(o))
+		}
+	}
+	operator := v1helpers.NewFakeStaticPodOperatorClient(
+		&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}}, status, nil, nil)
+	return newInstallerController(Options{
+		Operator: operator, Kube: kube, Target: caches, ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(), Clock: clock,
+		Recorder: events.NewInMemoryRecorder("test", clock),
+	}, nodePods{PodsGetter: kube.CoreV1(), lister: caches.Core().V1().Pods().Lister()}), operator
+}
+
 // Without the wrapped pods or the timer, the node would be at the revision at once or only after an unrelated event.
 func TestARolloutGoesOnWhenTheStaticPodHasStayedReady(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
-	kube := fake.NewClientset()
-	target := informers.NewSharedInformerFactory(kube, 0)
-	for _, name := range operand.DeliveredBy(operand.ConfigMap, operand.Revisioned) {
-		require.NoError(t, kube.Tracker().Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: fmt.Sprintf("%s-1", name)}}))
-	}
-	for _, name := range operand.DeliveredBy(operand.Secret, operand.Revisioned) {
-		require.NoError(t, kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: fmt.Sprintf("%s-1", name)}}))
-	}
-	require.NoError(t, kube.Tracker().Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: "revision-status-1"}}))
 	installed := pod("installer-1-master-0", map[string]string{"app": "installer"})
 	installed.Status.Phase = corev1.PodSucceeded
-	require.NoError(t, kube.Tracker().Add(installed))
-	require.NoError(t, target.Core().V1().Pods().Informer().GetStore().Add(staticPod("1", true)))
-	operator := v1helpers.NewFakeStaticPodOperatorClient(
-		&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}},
-		&operatorv1.StaticPodOperatorStatus{
-			OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 1},
-			NodeStatuses:   []operatorv1.NodeStatus{{NodeName: "master-0", TargetRevision: 1}},
-		}, nil, nil)
-	recorder := events.NewInMemoryRecorder("test", clock)
-	controller := newInstallerController(Options{
-		Operator: operator, Kube: kube, Target: target, ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(), Clock: clock, Recorder: recorder,
-	}, nodePods{PodsGetter: kube.CoreV1(), lister: target.Core().V1().Pods().Lister()})
+	controller, operator := newInstaller(t, clock, &operatorv1.StaticPodOperatorStatus{
+		OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 1},
+		NodeStatuses:   []operatorv1.NodeStatus{{NodeName: "master-0", TargetRevision: 1}},
+	}, installed, staticPod("1", true))
 	var currentAt []int32
-	calls, err := controllertest.NewTimer(clock, recorder).Run(t.Context(), func(ctx context.Context, syncCtx factory.SyncContext) error {
+	calls, err := controllertest.NewTimer(clock, events.NewInMemoryRecorder("test", clock)).Run(t.Context(), func(ctx context.Context, syncCtx factory.SyncContext) error {
 		err := controller.Sync(ctx, syncCtx)
 		_, status, _, statusErr := operator.GetStaticPodOperatorState()
 		currentAt = append(currentAt, status.NodeStatuses[0].CurrentRevision)
@@ -128,4 +144,28 @@ func TestARolloutGoesOnWhenTheStaticPodHasStayedReady(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []time.Duration{0, settleTime}, calls)
 	require.Equal(t, []int32{0, 1}, currentAt)
+}
+
+func TestARolloutBeginsOnANodeThatDoesNotLead(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
+	status := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 2}}
+	objects := []runtime.Object{&coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "cloud-controller-manager"},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To("master-0_uuid")},
+	}}
+	for _, node := range []string{"master-0", "master-1", "master-2"} {
+		status.NodeStatuses = append(status.NodeStatuses, operatorv1.NodeStatus{NodeName: node, CurrentRevision: 1})
+		running := staticPod(node, true)
+		running.Name = "cloud-controller-manager-" + node
+		objects = append(objects, running)
+	}
+	controller, operator := newInstaller(t, clock, status, objects...)
+	require.NoError(t, controller.Sync(t.Context(), controllertest.NewTimer(clock, events.NewInMemoryRecorder("test", clock))))
+	_, status, _, err := operator.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	var targets []string
+	for _, node := range status.NodeStatuses {
+		targets = append(targets, fmt.Sprintf("%s: %d", node.NodeName, node.TargetRevision))
+	}
+	require.Equal(t, []string{"master-0: 0", "master-1: 2", "master-2: 0"}, targets)
 }
