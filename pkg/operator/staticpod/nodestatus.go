@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
@@ -25,22 +26,25 @@ import (
 type installerClient struct {
 	v1helpers.StaticPodOperatorClient
 	leases coordinationlisters.LeaseLister
+	// read is the latest revision of the status that the controller read. The stored status may be newer than its report.
+	read atomic.Int32
 }
 
 // GetStaticPodOperatorState returns the nodes with the leader's node last. The installer controller takes the first of
 // the nodes that are equally old, so a rollout moves the leadership once, to a node that has the new revision. A node
 // that becomes the leader meanwhile is last too.
-func (c installerClient) GetStaticPodOperatorState() (*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error) {
+func (c *installerClient) GetStaticPodOperatorState() (*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error) {
 	spec, status, resourceVersion, err := c.StaticPodOperatorClient.GetStaticPodOperatorState()
 	if err != nil {
 		return nil, nil, "", err
 	}
-	lease, err := c.leases.Leases(operand.Namespace).Get(operand.Name)
+	c.read.Store(status.LatestAvailableRevision)
+	lease, err := c.leases.Leases(operand.Namespace).Get(operand.Lease)
 	if apierrors.IsNotFound(err) {
 		return spec, status, resourceVersion, nil
 	}
 	if err != nil {
-		return nil, nil, "", fmt.Errorf("lease/%s in %s: %w", operand.Name, operand.Namespace, err)
+		return nil, nil, "", fmt.Errorf("lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
 	}
 	leader := leaseholder.NodeOf(ptr.Deref(lease.Spec.HolderIdentity, ""), nodeNames(status))
 	status = status.DeepCopy()
@@ -61,7 +65,7 @@ func nodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
 
 // ApplyStaticPodOperatorStatus omits failures that are over, and missing objects of revision 0. It keeps the order of
 // the nodes, which is otherwise a change of its own.
-func (c installerClient) ApplyStaticPodOperatorStatus(ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration) error {
+func (c *installerClient) ApplyStaticPodOperatorStatus(ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration) error {
 	if status != nil {
 		for i := range status.NodeStatuses {
 			clearPastFailure(&status.NodeStatuses[i])
@@ -74,7 +78,7 @@ func (c installerClient) ApplyStaticPodOperatorStatus(ctx context.Context, field
 		slices.SortStableFunc(status.NodeStatuses, func(a, b applyoperatorv1.NodeStatusApplyConfiguration) int {
 			return slices.Index(order, ptr.Deref(a.NodeName, "")) - slices.Index(order, ptr.Deref(b.NodeName, ""))
 		})
-		if current.LatestAvailableRevision == 0 {
+		if c.read.Load() == 0 {
 			clearMissingRevision(status.Conditions)
 		}
 	}

@@ -32,7 +32,7 @@ func TestAFailureThatIsOverIsForgotten(t *testing.T) {
 			node := applyoperatorv1.NodeStatus().WithNodeName("master-0").WithCurrentRevision(tc.current).WithTargetRevision(tc.target).
 				WithLastFailedRevision(3).WithLastFailedReason("OperandFailed").WithLastFailedCount(2).WithLastFallbackCount(1).
 				WithLastFailedTime(failedAt).WithLastFailedRevisionErrors("no route to host")
-			require.NoError(t, installerClient{StaticPodOperatorClient: operator}.ApplyStaticPodOperatorStatus(t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(node)))
+			require.NoError(t, (&installerClient{StaticPodOperatorClient: operator}).ApplyStaticPodOperatorStatus(t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(node)))
 
 			_, status, _, err := operator.GetStaticPodOperatorState()
 			require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestTheLeadersNodeIsLast(t *testing.T) {
 					Spec:       coordinationv1.LeaseSpec{HolderIdentity: tc.holder},
 				}))
 			}
-			client := installerClient{operator, coordinationlisters.NewLeaseLister(indexer)}
+			client := &installerClient{StaticPodOperatorClient: operator, leases: coordinationlisters.NewLeaseLister(indexer)}
 			_, status, _, err := client.GetStaticPodOperatorState()
 			require.NoError(t, err)
 			require.Equal(t, tc.want, nodeNames(status))
@@ -93,23 +93,31 @@ func TestTheLeadersNodeIsLast(t *testing.T) {
 func TestTheObjectsOfRevisionZeroAreNotMissing(t *testing.T) {
 	const missing = "missing required resources: configmaps: cloud-config-%d"
 	for name, tc := range map[string]struct {
-		latest      int32
+		// read is the latest revision that the controller read, made how many were made before it reported.
+		read, made  int32
 		message     string
 		wantStatus  operatorv1.ConditionStatus
 		wantMessage string
 	}{
 		"before the first revision":           {message: missing, wantStatus: operatorv1.ConditionFalse, wantMessage: "no revision exists yet"},
 		"another error before the first one":  {message: "no quota", wantStatus: operatorv1.ConditionTrue, wantMessage: "no quota"},
-		"objects of a revision that was made": {latest: 1, message: missing, wantStatus: operatorv1.ConditionTrue, wantMessage: missing},
+		"the first one was made meanwhile":    {made: 1, message: missing, wantStatus: operatorv1.ConditionFalse, wantMessage: "no revision exists yet"},
+		"objects of a revision that was made": {read: 1, message: missing, wantStatus: operatorv1.ConditionTrue, wantMessage: missing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			operator := v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{},
-				&operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: tc.latest}}, nil, nil)
+				&operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: tc.read}}, nil, nil)
+			client := &installerClient{StaticPodOperatorClient: operator, leases: coordinationlisters.NewLeaseLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))}
+			_, status, version, err := client.GetStaticPodOperatorState()
+			require.NoError(t, err)
+			status.LatestAvailableRevision += tc.made
+			_, err = operator.UpdateStaticPodOperatorStatus(t.Context(), version, status)
+			require.NoError(t, err)
 			condition := applyoperatorv1.OperatorCondition().WithType("InstallerControllerDegraded").WithStatus(operatorv1.ConditionTrue).
 				WithReason("Error").WithMessage(tc.message)
-			require.NoError(t, installerClient{StaticPodOperatorClient: operator}.ApplyStaticPodOperatorStatus(t.Context(), "installer",
+			require.NoError(t, client.ApplyStaticPodOperatorStatus(t.Context(), "installer",
 				applyoperatorv1.StaticPodOperatorStatus().WithConditions(condition)))
-			_, status, _, err := operator.GetStaticPodOperatorState()
+			_, status, _, err = operator.GetStaticPodOperatorState()
 			require.NoError(t, err)
 			require.Len(t, status.Conditions, 1)
 			require.Equal(t, tc.wantStatus, status.Conditions[0].Status)

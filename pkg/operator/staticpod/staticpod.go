@@ -159,7 +159,7 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 		revisioned(operand.Secret),
 		[]string{binary, "installer"},
 		o.Target,
-		installerClient{o.Operator, o.Target.Coordination().V1().Leases().Lister()},
+		&installerClient{StaticPodOperatorClient: o.Operator, leases: o.Target.Coordination().V1().Leases().Lister()},
 		o.ConfigMaps,
 		o.Secrets,
 		settled,
