@@ -3,7 +3,6 @@ package inputs
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -135,7 +134,8 @@ func ReadAccepted(secret *corev1.Secret, platform string) Accepted {
 		accepted.Credentials = version(r.Credentials, readCredentials(r.Credentials, credentials))
 	}
 	if trust := files[trustedCAFile]; r.TrustedCA.matches(trust) {
-		accepted.TrustedCA = version(r.TrustedCA, operand.TrustSource{Source: r.TrustedCA.Source, Key: r.TrustedCA.Key, Data: trust[trustedCAFile]})
+		accepted.TrustedCA = version(r.TrustedCA,
+			operand.TrustSource{Source: r.TrustedCA.Source, Key: r.TrustedCA.Key, Data: trust[trustedCAFile]})
 	}
 	return accepted
 }
@@ -160,7 +160,9 @@ func readCloudConfig(r *record, files map[string][]byte) operand.CloudConfig {
 }
 
 func readCredentials(r *record, files map[string][]byte) Credentials {
-	credentials := Credentials{Credentials: operand.Credentials{Source: r.Source, Sources: r.Sources}, Reloaded: r.Reloaded}
+	credentials := Credentials{
+		Credentials: operand.Credentials{Source: r.Source, Sources: r.Sources}, Reloaded: r.Reloaded,
+	}
 	if r.Missing {
 		return credentials
 	}
@@ -192,15 +194,18 @@ func (a Accepted) Secret(platform string) (secret *corev1.Secret, omitted []stri
 		maps.Copy(secret.Data, files)
 	}
 	if v := a.CloudConfig; v != nil {
-		add("the cloud configuration", &r.CloudConfig, &record{Source: v.Source, Key: v.Input.Key, Since: v.Since}, cloudConfigFiles(v.Input))
+		add("the cloud configuration", &r.CloudConfig,
+			&record{Source: v.Source, Key: v.Input.Key, Since: v.Since}, cloudConfigFiles(v.Input))
 	}
 	if v := a.Credentials; v != nil {
 		add("the credentials", &r.Credentials, &record{
-			Source: v.Source, Since: v.Since, Sources: v.Input.Sources, Reloaded: v.Input.Reloaded, Missing: v.Input.Data == nil,
+			Source: v.Source, Since: v.Since, Missing: v.Input.Data == nil,
+			Sources: v.Input.Sources, Reloaded: v.Input.Reloaded,
 		}, credentialFiles(v.Input.Credentials))
 	}
 	if v := a.TrustedCA; v != nil {
-		add(trustedCAName, &r.TrustedCA, &record{Source: v.Source, Key: v.Input.Key, Since: v.Since}, trustFiles(v.Input))
+		add(trustedCAName, &r.TrustedCA,
+			&record{Source: v.Source, Key: v.Input.Key, Since: v.Since}, trustFiles(v.Input))
 	}
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -255,7 +260,7 @@ func digest(files map[string][]byte) string {
 		_, _ = fmt.Fprintf(hash, "%s %d\n", key, len(files[key]))
 		_, _ = io.Copy(hash, bytes.NewReader(files[key]))
 	}
-	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
+	return fmt.Sprintf("sha256:%x", hash.Sum(nil))
 }
 
 // Custom returns these credentials in the form of spec.custom's Secrets, with the other diagnostics of the

@@ -30,7 +30,8 @@ func (g *Gathered) cloudConfig(r Reader, observed *operandconfig.Config, p platf
 	}
 	g.CloudConfig = user.CloudConfig
 	if !isCustom(observed) && !p.WritesManagedConfig() {
-		managed, name, err := read(r.ConfigMap, r, "configmap", operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig)
+		managed, name, err := read(
+			r.ConfigMap, r, "configmap", operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig)
 		if err != nil {
 			return err
 		}
@@ -77,7 +78,8 @@ func UserCloudConfig(r Reader, observed *operandconfig.Config) (UserConfig, erro
 	if reference.Name == "" {
 		return UserConfig{CloudConfig: operand.CloudConfig{Source: r.Name(infrastructure) + ", spec.cloudConfig"}}, nil
 	}
-	key, alternative := cmp.Or(reference.Key, DefaultCloudConfigKey), "correct spec.cloudConfig of "+r.Name(infrastructure)
+	key := cmp.Or(reference.Key, DefaultCloudConfigKey)
+	alternative := "correct spec.cloudConfig of " + r.Name(infrastructure)
 	if isCustom(observed) {
 		alternative = "correct spec.custom.cloudConfig of " + r.Name(ownResource)
 	}

@@ -70,7 +70,9 @@ type Gathered struct {
 // part of the result. An error means that an object could not be read.
 func Gather(r Reader, observed *operandconfig.Config, p platform.Platform) (*Gathered, error) {
 	g := &Gathered{Absent: map[string]Writer{}}
-	for _, gather := range []func(Reader, *operandconfig.Config, platform.Platform) error{g.cloudConfig, g.secrets, g.trust} {
+	for _, gather := range []func(Reader, *operandconfig.Config, platform.Platform) error{
+		g.cloudConfig, g.secrets, g.trust,
+	} {
 		if err := gather(r, observed, p); err != nil {
 			return nil, err
 		}
@@ -111,7 +113,9 @@ func CustomSecrets(r Reader, observed *operandconfig.Config) (customccm.Secrets,
 // credentials prefers the operand's Secret to the root Secret. The operand's Secret does not exist before
 // cloud-credential-operator has run. Render reports missing credentials.
 func (g *Gathered) credentials(r Reader, names platform.Credentials) error {
-	for _, ref := range []struct{ namespace, name string }{{operand.Namespace, names.Secret}, {RootSecretNamespace, names.RootSecret}} {
+	for _, ref := range []struct{ namespace, name string }{
+		{operand.Namespace, names.Secret}, {RootSecretNamespace, names.RootSecret},
+	} {
 		if ref.name == "" {
 			continue
 		}
@@ -162,7 +166,9 @@ func (g *Gathered) recordMissingKey(exists bool, source, key string) {
 }
 
 // read returns an object, nil if it does not exist, and its name in messages.
-func read[T any](get func(namespace, name string) (T, error), r Reader, kind, namespace, name string) (T, string, error) {
+func read[T any](
+	get func(namespace, name string) (T, error), r Reader, kind, namespace, name string,
+) (T, string, error) {
 	object := fmt.Sprintf("%s/%s in %s", kind, name, namespace)
 	found, err := get(namespace, name)
 	if err != nil {

@@ -2,6 +2,7 @@ package offline
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -21,37 +22,30 @@ import (
 
 // Observe runs the operator's observers on the files and returns the observed configuration as JSON.
 func (c *Cluster) Observe(payloadVersion string) ([]byte, error) {
-	infrastructures, err := c.index("Infrastructure", &configv1.Infrastructure{})
-	if err != nil {
-		return nil, err
-	}
-	proxies, err := c.index("Proxy", &configv1.Proxy{})
-	if err != nil {
-		return nil, err
-	}
-	apiServers, err := c.index("APIServer", &configv1.APIServer{})
-	if err != nil {
-		return nil, err
-	}
-	networks, err := c.index("Network", &configv1.Network{})
-	if err != nil {
-		return nil, err
+	var errs []error
+	index := func(kind string, object object) cache.Indexer {
+		found, err := c.index(kind, object)
+		errs = append(errs, err)
+		return found
 	}
 	featureGates, err := c.featureGates(payloadVersion)
-	if err != nil {
-		return nil, err
-	}
-	observed, err := configobservation.Observe(configobservation.Listers{
-		Infrastructures: configlistersv1.NewInfrastructureLister(infrastructures),
-		Proxies:         configlistersv1.NewProxyLister(proxies),
-		APIServers:      configlistersv1.NewAPIServerLister(apiServers),
+	errs = append(errs, err)
+	listers := configobservation.Listers{
+		Infrastructures: configlistersv1.NewInfrastructureLister(index("Infrastructure", &configv1.Infrastructure{})),
+		Proxies:         configlistersv1.NewProxyLister(index("Proxy", &configv1.Proxy{})),
+		APIServers:      configlistersv1.NewAPIServerLister(index("APIServer", &configv1.APIServer{})),
 		FeatureGates:    configlistersv1.NewFeatureGateLister(featureGates),
-		Networks:        configlistersv1.NewNetworkLister(networks),
+		Networks:        configlistersv1.NewNetworkLister(index("Network", &configv1.Network{})),
 		Authentication:  corev1listers.NewConfigMapLister(newIndex()),
 		Custom:          c.custom,
 		LogLevel:        func() (operatorv1.LogLevel, error) { return operatorv1.Normal, nil },
 		Version:         payloadVersion,
-	}, events.NewInMemoryRecorder("render", clock.RealClock{}), map[string]any{})
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	recorder := events.NewInMemoryRecorder("render", clock.RealClock{})
+	observed, err := configobservation.Observe(listers, recorder, map[string]any{})
 	if err != nil {
 		return nil, fmt.Errorf("observing the manifests: %w", err)
 	}
@@ -72,7 +66,8 @@ func (c *Cluster) featureGates(payloadVersion string) (cache.Indexer, error) {
 	if err := found.Decode(gate); err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(gate.Status.FeatureGates, func(d configv1.FeatureGateDetails) bool { return d.Version == payloadVersion }) {
+	isOfPayload := func(d configv1.FeatureGateDetails) bool { return d.Version == payloadVersion }
+	if !slices.ContainsFunc(gate.Status.FeatureGates, isOfPayload) {
 		return nil, fmt.Errorf("%s: status.featureGates has no entry for --payload-version %s: render it for this "+
 			"release first", found.Source(), payloadVersion)
 	}
@@ -83,12 +78,14 @@ func newIndex() cache.Indexer {
 	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 }
 
-// index returns an index with the only object of the kind, decoded into object. A missing object is like an empty one.
-func (c *Cluster) index(kind string, object interface {
+// object is an object of config.openshift.io.
+type object interface {
 	runtime.Object
 	metav1.Object
-},
-) (cache.Indexer, error) {
+}
+
+// index returns an index with the only object of the kind, decoded into object. A missing object is like an empty one.
+func (c *Cluster) index(kind string, object object) (cache.Indexer, error) {
 	if found := c.objects.find(configv1.GroupName, kind, "", operatorclient.Instance); found != nil {
 		if err := found.Decode(object); err != nil {
 			return nil, err

@@ -150,7 +150,8 @@ func Required(c *Config) error {
 		{"apiServerInternalURI", c.APIServerInternalURI, "status.apiServerInternalURI"},
 	} {
 		if field.value == "" {
-			missing = append(missing, fmt.Errorf("%s is not observed yet: infrastructure.config.openshift.io/cluster has no %s", field.name, field.source))
+			missing = append(missing, fmt.Errorf("%s is not observed yet: "+
+				"infrastructure.config.openshift.io/cluster has no %s", field.name, field.source))
 		}
 	}
 	return utilerrors.NewAggregate(missing)

@@ -57,11 +57,14 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 	return informerSet{
 		target: targetInformers(kube),
 		namespace: informers.NewSharedInformerFactoryWithOptions(kube, resync,
-			informers.WithTweakListOptions(named(operatorclient.TargetNamespace)), informers.WithTransform(stripManagedFields)),
-		operator:      namespaced(kube, operatorclient.OperatorNamespace, named(servingcert.SignerSecret)),
-		userConfig:    namespaced(kube, operatorclient.UserConfigNamespace, longWatch),
-		managedConfig: namespaced(kube, operatorclient.ManagedConfigNamespace, named(operatorclient.ManagedCloudConfig)),
-		kubeSystem:    namespaced(kube, operatorclient.KubeSystemNamespace, named(operatorclient.APIServerAuthentication)),
+			informers.WithTweakListOptions(named(operatorclient.TargetNamespace)),
+			informers.WithTransform(stripManagedFields)),
+		operator:   namespaced(kube, operatorclient.OperatorNamespace, named(servingcert.SignerSecret)),
+		userConfig: namespaced(kube, operatorclient.UserConfigNamespace, longWatch),
+		managedConfig: namespaced(
+			kube, operatorclient.ManagedConfigNamespace, named(operatorclient.ManagedCloudConfig)),
+		kubeSystem: namespaced(
+			kube, operatorclient.KubeSystemNamespace, named(operatorclient.APIServerAuthentication)),
 		nodes: informers.NewSharedInformerFactoryWithOptions(kube, resync,
 			informers.WithTweakListOptions(labelled(masterLabel)), informers.WithTransform(stripNode)),
 		bindings:    staticresources.NewInformers(kube, longWatch),
@@ -70,7 +73,8 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 		config: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
 			configinformers.WithTweakListOptions(longWatch), configinformers.WithTransform(stripManagedFields)),
 		clusterOperator: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
-			configinformers.WithTweakListOptions(named(operatorclient.ClusterOperator)), configinformers.WithTransform(stripManagedFields)),
+			configinformers.WithTweakListOptions(named(operatorclient.ClusterOperator)),
+			configinformers.WithTransform(stripManagedFields)),
 	}
 }
 
@@ -82,12 +86,15 @@ func targetInformers(kube kubernetes.Interface) informers.SharedInformerFactory 
 	// The factory keeps its first informer of a type; Core().V1().Pods() returns this one from now on.
 	target.InformerFor(&corev1.Pod{}, func(kube kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return corev1informers.NewFilteredPodInformer(kube, operatorclient.TargetNamespace, resync,
-			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, labelled("k8s-app!="+operand.NodeManager))
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+			labelled("k8s-app!="+operand.NodeManager))
 	})
 	return target
 }
 
-func namespaced(kube kubernetes.Interface, namespace string, tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
+func namespaced(
+	kube kubernetes.Interface, namespace string, tweak func(*metav1.ListOptions),
+) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(kube, resync, informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(tweak), informers.WithTransform(stripManagedFields))
 }
@@ -103,7 +110,8 @@ func (i informerSet) byNamespace() v1helpers.KubeInformersForNamespaces {
 // start starts every informer that a controller has requested.
 func (i informerSet) start(stop <-chan struct{}) {
 	for _, factory := range []interface{ Start(<-chan struct{}) }{
-		i.target, i.namespace, i.operator, i.userConfig, i.managedConfig, i.kubeSystem, i.nodes, i.bindings, i.config, i.clusterOperator,
+		i.target, i.namespace, i.operator, i.userConfig, i.managedConfig, i.kubeSystem, i.nodes, i.bindings, i.config,
+		i.clusterOperator,
 	} {
 		factory.Start(stop)
 	}

@@ -4,6 +4,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
@@ -126,25 +127,7 @@ func unthrottled(config *rest.Config) *rest.Config {
 }
 
 func (w *wiring) controllers() []factory.Controller {
-	return []factory.Controller{
-		configobservation.New(w.client, w.observed(), w.EventRecorder),
-		w.managedCloudConfig(),
-		w.targetConfig(),
-		w.staticPods(),
-		w.staticResources(),
-		w.platformInformers(),
-		w.clientCA(),
-		w.tokens(),
-		w.servingCertificate(),
-		w.trustedCA(),
-		w.nodeManager(),
-		w.nodeInitialization(),
-		w.availability(),
-		w.unmanaged(),
-		w.payloadVersions(),
-		w.clusterOperatorStatus(),
-		loglevel.NewClusterOperatorLoggingController(w.client, w.EventRecorder),
-	}
+	return slices.Concat(w.configuration(), w.delivery(), w.reporting())
 }
 
 // observed returns the listers that the observers read.
@@ -153,177 +136,156 @@ func (w *wiring) observed() configobservation.Listers {
 		w.informers.kubeSystem.Core().V1().ConfigMaps(), w.OperatorVersion)
 }
 
-func (w *wiring) managedCloudConfig() factory.Controller {
-	return managedcloudconfig.New(managedcloudconfig.Options{
-		Operator:      w.client,
-		UserConfig:    w.informers.userConfig.Core().V1().ConfigMaps(),
-		ManagedConfig: w.informers.managedConfig.Core().V1().ConfigMaps(),
-		Client:        w.kube.CoreV1(),
-		Recorder:      w.EventRecorder,
-	})
+// configuration returns the controllers that observe the cluster's configuration and render it.
+func (w *wiring) configuration() []factory.Controller {
+	userConfig := w.informers.userConfig.Core().V1().ConfigMaps()
+	managedConfig := w.informers.managedConfig.Core().V1().ConfigMaps()
+	return []factory.Controller{
+		configobservation.New(w.client, w.observed(), w.EventRecorder),
+		managedcloudconfig.New(managedcloudconfig.Options{
+			Operator:      w.client,
+			UserConfig:    userConfig,
+			ManagedConfig: managedConfig,
+			Client:        w.kube.CoreV1(),
+			Recorder:      w.EventRecorder,
+		}),
+		targetconfigcontroller.New(targetconfigcontroller.Options{
+			Operator:         w.client,
+			Confirm:          configobservation.Confirm(w.observed()),
+			Namespaces:       w.informers.namespace.Core().V1().Namespaces(),
+			UserConfig:       userConfig,
+			ManagedConfig:    managedConfig,
+			TargetConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
+			TargetSecrets:    w.informers.target.Core().V1().Secrets(),
+			ConfigMaps:       v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+			Secrets:          v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+			TargetDaemonSets: w.informers.nodeManager.Apps().V1().DaemonSets(),
+			DaemonSets:       w.kube.AppsV1(),
+			Version:          w.OperatorVersion,
+			OperandImages:    w.OperandImages,
+			OperatorImage:    w.OperatorImage,
+			SystemTrust:      w.SystemTrust,
+			Clock:            w.Clock,
+			Recorder:         w.EventRecorder,
+		}),
+		trustedca.New(trustedca.Options{
+			Operator:      w.client,
+			UserConfig:    userConfig,
+			ManagedConfig: managedConfig,
+			Clock:         w.Clock,
+			Recorder:      w.EventRecorder,
+		}),
+	}
 }
 
-func (w *wiring) targetConfig() factory.Controller {
-	return targetconfigcontroller.New(targetconfigcontroller.Options{
-		Operator:         w.client,
-		Confirm:          configobservation.Confirm(w.observed()),
-		Namespaces:       w.informers.namespace.Core().V1().Namespaces(),
-		UserConfig:       w.informers.userConfig.Core().V1().ConfigMaps(),
-		ManagedConfig:    w.informers.managedConfig.Core().V1().ConfigMaps(),
-		TargetConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
-		TargetSecrets:    w.informers.target.Core().V1().Secrets(),
-		ConfigMaps:       v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-		Secrets:          v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-		TargetDaemonSets: w.informers.nodeManager.Apps().V1().DaemonSets(),
-		DaemonSets:       w.kube.AppsV1(),
-		Version:          w.OperatorVersion,
-		OperandImages:    w.OperandImages,
-		OperatorImage:    w.OperatorImage,
-		SystemTrust:      w.SystemTrust,
-		Clock:            w.Clock,
-		Recorder:         w.EventRecorder,
-	})
+// delivery returns the controllers that roll out static pods and write the objects that they read.
+func (w *wiring) delivery() []factory.Controller {
+	target := w.informers.target.Core().V1()
+	return []factory.Controller{
+		staticpod.New(staticpod.Options{
+			Operator:        w.client,
+			Kube:            w.kube,
+			Target:          w.informers.target,
+			Nodes:           w.informers.nodes,
+			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+			ConfigMaps:      v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+			Secrets:         v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+			OperatorImage:   w.OperatorImage,
+			Clock:           w.Clock,
+			Recorder:        w.EventRecorder,
+		}),
+		staticresources.New(staticresources.Options{
+			Operator:       w.client,
+			Target:         w.informers.target,
+			Bindings:       w.informers.bindings,
+			PolicyBindings: w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
+			Kube:           w.kube,
+			Recorder:       w.EventRecorder,
+		}),
+		ondemand.New(w.client, w.EventRecorder,
+			ondemand.Demand{Informers: w.informers.policies, Needed: staticresources.NeedsPolicies},
+			ondemand.Demand{Informers: w.informers.nodeManager, Needed: hasNodeManager}),
+		clientca.New(clientca.Options{
+			Operator: w.client,
+			Source:   w.informers.kubeSystem.Core().V1().ConfigMaps(),
+			Target:   target.ConfigMaps(),
+			Client:   w.kube.CoreV1(),
+			Recorder: w.EventRecorder,
+		}),
+		tokens.New(tokens.Options{
+			Operator:          w.client,
+			ServiceAccounts:   target.ServiceAccounts(),
+			ConfigMaps:        target.ConfigMaps(),
+			Secrets:           target.Secrets(),
+			Client:            w.kube.CoreV1(),
+			Clock:             w.Clock,
+			Recorder:          w.EventRecorder,
+			KubeTokenLifetime: w.TokenLifetime,
+		}),
+		servingcert.New(servingcert.Options{
+			Operator:      w.client,
+			SignerSecrets: w.informers.operator.Core().V1().Secrets(),
+			Secrets:       target.Secrets(),
+			ConfigMaps:    target.ConfigMaps(),
+			Client:        w.kube.CoreV1(),
+			Clock:         w.Clock,
+			Recorder:      w.EventRecorder,
+			Validity:      w.Validity,
+		}),
+	}
 }
 
-func (w *wiring) staticPods() factory.Controller {
-	return staticpod.New(staticpod.Options{
-		Operator:        w.client,
-		Kube:            w.kube,
-		Target:          w.informers.target,
-		Nodes:           w.informers.nodes,
-		Infrastructures: w.informers.config.Config().V1().Infrastructures(),
-		ConfigMaps:      v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-		Secrets:         v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
-		OperatorImage:   w.OperatorImage,
-		Clock:           w.Clock,
-		Recorder:        w.EventRecorder,
-	})
-}
+func hasNodeManager(p platform.Platform) bool { return p.NodeManagerImage != "" }
 
-func (w *wiring) staticResources() factory.Controller {
-	return staticresources.New(staticresources.Options{
-		Operator:       w.client,
-		Target:         w.informers.target,
-		Bindings:       w.informers.bindings,
-		PolicyBindings: w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
-		Kube:           w.kube,
-		Recorder:       w.EventRecorder,
-	})
-}
-
-// platformInformers starts the informers that only some platforms need.
-func (w *wiring) platformInformers() factory.Controller {
-	return ondemand.New(w.client, w.EventRecorder,
-		ondemand.Demand{Informers: w.informers.policies, Needed: staticresources.NeedsPolicies},
-		ondemand.Demand{Informers: w.informers.nodeManager, Needed: func(p platform.Platform) bool { return p.NodeManagerImage != "" }},
-	)
-}
-
-func (w *wiring) clientCA() factory.Controller {
-	return clientca.New(clientca.Options{
-		Operator: w.client,
-		Source:   w.informers.kubeSystem.Core().V1().ConfigMaps(),
-		Target:   w.informers.target.Core().V1().ConfigMaps(),
-		Client:   w.kube.CoreV1(),
-		Recorder: w.EventRecorder,
-	})
-}
-
-func (w *wiring) tokens() factory.Controller {
-	return tokens.New(tokens.Options{
-		Operator:          w.client,
-		ServiceAccounts:   w.informers.target.Core().V1().ServiceAccounts(),
-		ConfigMaps:        w.informers.target.Core().V1().ConfigMaps(),
-		Secrets:           w.informers.target.Core().V1().Secrets(),
-		Client:            w.kube.CoreV1(),
-		Clock:             w.Clock,
-		Recorder:          w.EventRecorder,
-		KubeTokenLifetime: w.TokenLifetime,
-	})
-}
-
-func (w *wiring) servingCertificate() factory.Controller {
-	return servingcert.New(servingcert.Options{
-		Operator:      w.client,
-		SignerSecrets: w.informers.operator.Core().V1().Secrets(),
-		Secrets:       w.informers.target.Core().V1().Secrets(),
-		ConfigMaps:    w.informers.target.Core().V1().ConfigMaps(),
-		Client:        w.kube.CoreV1(),
-		Clock:         w.Clock,
-		Recorder:      w.EventRecorder,
-		Validity:      w.Validity,
-	})
-}
-
-func (w *wiring) trustedCA() factory.Controller {
-	return trustedca.New(trustedca.Options{
-		Operator:      w.client,
-		UserConfig:    w.informers.userConfig.Core().V1().ConfigMaps(),
-		ManagedConfig: w.informers.managedConfig.Core().V1().ConfigMaps(),
-		Clock:         w.Clock,
-		Recorder:      w.EventRecorder,
-	})
-}
-
-func (w *wiring) nodeManager() factory.Controller {
-	return nodemanager.New(nodemanager.Options{
-		Operator:   w.client,
-		DaemonSets: w.informers.nodeManager.Apps().V1().DaemonSets(),
-		Pods:       w.kube.CoreV1(),
-		Nodes:      w.kube.CoreV1(),
-		Clock:      w.Clock,
-		Recorder:   w.EventRecorder,
-	})
-}
-
-func (w *wiring) nodeInitialization() factory.Controller {
-	return nodeinitialization.New(nodeinitialization.Options{
-		Operator:  w.client,
-		Nodes:     w.kube.CoreV1().Nodes(),
-		Clock:     w.Clock,
-		Recorder:  w.EventRecorder,
-		Threshold: w.UninitializedThreshold,
-	})
-}
-
-func (w *wiring) availability() factory.Controller {
-	return availability.New(availability.Options{
-		Operator:        w.client,
-		Pods:            w.informers.target.Core().V1().Pods(),
-		Leases:          w.informers.target.Coordination().V1().Leases(),
-		LeaseClient:     w.kube.CoordinationV1(),
-		Nodes:           w.informers.nodes.Core().V1().Nodes(),
-		Infrastructures: w.informers.config.Config().V1().Infrastructures(),
-		Clock:           w.Clock,
-		Recorder:        w.EventRecorder,
-	})
-}
-
-func (w *wiring) unmanaged() factory.Controller {
-	return unmanaged.New(unmanaged.Options{Operator: w.client, Recorder: w.EventRecorder})
-}
-
-func (w *wiring) payloadVersions() factory.Controller {
-	return versions.New(versions.Options{
-		Operator:        w.client,
-		ConfigMaps:      w.informers.target.Core().V1().ConfigMaps(),
-		DaemonSets:      w.informers.nodeManager.Apps().V1().DaemonSets(),
-		Versions:        w.versions,
-		OperatorVersion: w.OperatorVersion,
-		OperandVersion:  w.OperandVersion,
-		OperatorImage:   w.OperatorImage,
-		Recorder:        w.EventRecorder,
-	})
-}
-
-func (w *wiring) clusterOperatorStatus() factory.Controller {
-	return clusteroperatorstatus.New(clusteroperatorstatus.Options{
-		Operator:         w.client,
-		ClusterOperators: w.config.ConfigV1(),
-		Informer:         w.informers.clusterOperator.Config().V1().ClusterOperators(),
-		Versions:         w.versions,
-		Rights:           staticresources.Rights,
-		Clock:            w.Clock,
-		Recorder:         w.EventRecorder,
-	})
+// reporting returns the controllers that judge the operand and report its status.
+func (w *wiring) reporting() []factory.Controller {
+	daemonSets := w.informers.nodeManager.Apps().V1().DaemonSets()
+	return []factory.Controller{
+		nodemanager.New(nodemanager.Options{
+			Operator:   w.client,
+			DaemonSets: daemonSets,
+			Pods:       w.kube.CoreV1(),
+			Nodes:      w.kube.CoreV1(),
+			Clock:      w.Clock,
+			Recorder:   w.EventRecorder,
+		}),
+		nodeinitialization.New(nodeinitialization.Options{
+			Operator:  w.client,
+			Nodes:     w.kube.CoreV1().Nodes(),
+			Clock:     w.Clock,
+			Recorder:  w.EventRecorder,
+			Threshold: w.UninitializedThreshold,
+		}),
+		availability.New(availability.Options{
+			Operator:        w.client,
+			Pods:            w.informers.target.Core().V1().Pods(),
+			Leases:          w.informers.target.Coordination().V1().Leases(),
+			LeaseClient:     w.kube.CoordinationV1(),
+			Nodes:           w.informers.nodes.Core().V1().Nodes(),
+			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+			Clock:           w.Clock,
+			Recorder:        w.EventRecorder,
+		}),
+		unmanaged.New(unmanaged.Options{Operator: w.client, Recorder: w.EventRecorder}),
+		versions.New(versions.Options{
+			Operator:        w.client,
+			ConfigMaps:      w.informers.target.Core().V1().ConfigMaps(),
+			DaemonSets:      daemonSets,
+			Versions:        w.versions,
+			OperatorVersion: w.OperatorVersion,
+			OperandVersion:  w.OperandVersion,
+			OperatorImage:   w.OperatorImage,
+			Recorder:        w.EventRecorder,
+		}),
+		clusteroperatorstatus.New(clusteroperatorstatus.Options{
+			Operator:         w.client,
+			ClusterOperators: w.config.ConfigV1(),
+			Informer:         w.informers.clusterOperator.Config().V1().ClusterOperators(),
+			Versions:         w.versions,
+			Rights:           staticresources.Rights,
+			Clock:            w.Clock,
+			Recorder:         w.EventRecorder,
+		}),
+		loglevel.NewClusterOperatorLoggingController(w.client, w.EventRecorder),
+	}
 }

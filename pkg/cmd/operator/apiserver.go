@@ -27,7 +27,8 @@ func useAPIServerURL(file string) error {
 	for _, name := range []string{"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
 		value := variables[name]
 		if value == "" {
-			return fmt.Errorf("%s does not set %s; check the machine-config-operator, which writes the file", file, name)
+			return fmt.Errorf("%s does not set %s; check the machine-config-operator, which writes the file",
+				file, name)
 		}
 		if err := os.Setenv(name, value); err != nil {
 			return fmt.Errorf("setting %s: %w", name, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/openshift/library-go/pkg/controller/controllercmd"
 	"github.com/spf13/cobra"
@@ -34,18 +35,24 @@ func NewCommand(ctx context.Context) *cobra.Command {
 		return operator.Run(ctx, options, cc)
 	}
 
-	cmd := controllercmd.NewControllerCommandConfig("cluster-cloud-controller-manager-operator", version.Get(), start, clock.RealClock{}).
+	const component = "cluster-cloud-controller-manager-operator"
+	cmd := controllercmd.NewControllerCommandConfig(component, version.Get(), start, clock.RealClock{}).
 		NewCommandWithContext(ctx)
 	cmd.Use = "operator"
 	cmd.Short = "Run the operator in the cluster"
 	cmd.Args = cobra.NoArgs
-	cmd.Flags().DurationVar(&options.TokenLifetime, "token-lifetime", 0, "requested lifetime of the operand's token, for tests")
-	cmd.Flags().DurationVar(&options.Validity.Signer, "signer-validity", 0, "validity of the signer of the operand's serving certificate, for tests")
-	cmd.Flags().DurationVar(&options.Validity.Leaf, "serving-cert-validity", 0, "validity of the operand's serving certificate, for tests")
-	cmd.Flags().DurationVar(&options.UninitializedThreshold, "uninitialized-threshold", 0, "how long a node may stay uninitialized, for tests")
-	for _, name := range []string{"token-lifetime", "signer-validity", "serving-cert-validity", "uninitialized-threshold"} {
+	for _, flag := range []struct {
+		value       *time.Duration
+		name, usage string
+	}{
+		{&options.TokenLifetime, "token-lifetime", "requested lifetime of the operand's token"},
+		{&options.Validity.Signer, "signer-validity", "validity of the signer of the operand's serving certificate"},
+		{&options.Validity.Leaf, "serving-cert-validity", "validity of the operand's serving certificate"},
+		{&options.UninitializedThreshold, "uninitialized-threshold", "how long a node may stay uninitialized"},
+	} {
+		cmd.Flags().DurationVar(flag.value, flag.name, 0, flag.usage+", for tests")
 		// The flag exists, so there is no error.
-		_ = cmd.Flags().MarkHidden(name)
+		_ = cmd.Flags().MarkHidden(flag.name)
 	}
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if err := useAPIServerURL(apiServerURLFile); err != nil {
@@ -66,7 +73,8 @@ func complete(o *operator.Options) error {
 		{"OPERAND_IMAGE_VERSION", o.OperandVersion},
 	} {
 		if required.value == "" {
-			return fmt.Errorf("environment variable %s is not set: set it to the release version in the operator's Deployment", required.name)
+			return fmt.Errorf("environment variable %s is not set: set it to the release version in the operator's "+
+				"Deployment", required.name)
 		}
 	}
 	o.OperandImages = map[string]string{}

@@ -8,6 +8,7 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // ReloadedAnnotation on the pod ConfigMap holds the keys of Secrets.Reloaded, separated by commas. The pod may still
@@ -29,29 +30,20 @@ func ReloadedBy(podConfigMap *corev1.ConfigMap) []string {
 // no longer names is removed from the nodes even if nothing else changed.
 //
 // configMaps are the ConfigMaps of the operand's namespace. The one named candidate and its copies are read.
-func ReloadedByPods(
-	candidate string, configMaps []*corev1.ConfigMap, nodes []operatorv1.NodeStatus,
-) []string {
+func ReloadedByPods(candidate string, configMaps []*corev1.ConfigMap, nodes []operatorv1.NodeStatus) []string {
 	byName := map[string]*corev1.ConfigMap{}
 	for _, configMap := range configMaps {
 		byName[configMap.Name] = configMap
 	}
-	current := byName[candidate]
-	keys := map[string]bool{}
-	add := func(podConfigMap *corev1.ConfigMap) {
-		if podConfigMap == nil {
-			return
-		}
-		for _, key := range ReloadedBy(podConfigMap) {
-			keys[key] = true
-		}
+	current, keys := byName[candidate], sets.New[string]()
+	if current != nil {
+		keys.Insert(ReloadedBy(current)...)
 	}
-	add(current)
 	for _, node := range nodes {
 		for _, revision := range []int32{node.CurrentRevision, node.TargetRevision} {
 			copied := byName[fmt.Sprintf("%s-%d", candidate, revision)]
-			if current == nil || copied == nil || !maps.Equal(copied.Data, current.Data) {
-				add(copied)
+			if copied != nil && (current == nil || !maps.Equal(copied.Data, current.Data)) {
+				keys.Insert(ReloadedBy(copied)...)
 			}
 		}
 	}

@@ -56,7 +56,8 @@ func New(o Options) factory.Controller {
 		WithInformers(o.Operator.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.APIServerAuthentication), o.Source.Informer()).
 		WithFilteredEventsInformers(
-			factory.NamesFilter(operand.ClientCAConfigMap, operand.RequestHeaderClientCAConfigMap), o.Target.Informer()).
+			factory.NamesFilter(operand.ClientCAConfigMap, operand.RequestHeaderClientCAConfigMap),
+			o.Target.Informer()).
 		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController("ClientCA", o.Recorder)
@@ -68,7 +69,8 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	const object = "configmap/" + operatorclient.APIServerAuthentication + " in " + operatorclient.KubeSystemNamespace
-	source, err := c.Source.Lister().ConfigMaps(operatorclient.KubeSystemNamespace).Get(operatorclient.APIServerAuthentication)
+	sources := c.Source.Lister().ConfigMaps(operatorclient.KubeSystemNamespace)
+	source, err := sources.Get(operatorclient.APIServerAuthentication)
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s does not exist; kube-apiserver writes it: check its health", object)
 	}

@@ -75,10 +75,12 @@ func inertia() *status.InertiaConfig {
 	)
 	return status.MustNewInertia(byDefault,
 		status.InertiaCondition{
-			ConditionTypeMatcher: regexp.MustCompile(`^(CloudConfig|Credentials|TrustedCA|Image|Configuration|ConfigObservation)Degraded$`),
+			ConditionTypeMatcher: regexp.MustCompile(
+				`^(CloudConfig|Credentials|TrustedCA|Image|Configuration|ConfigObservation)Degraded$`),
 		},
 		status.InertiaCondition{
-			ConditionTypeMatcher: regexp.MustCompile(`^(CloudControllerManager|CrashLoop|NodeInitialization|NodeManager|RevisionHeldBack)Degraded$`),
+			ConditionTypeMatcher: regexp.MustCompile(
+				`^(CloudControllerManager|CrashLoop|NodeInitialization|NodeManager|RevisionHeldBack)Degraded$`),
 		},
 		status.InertiaCondition{
 			ConditionTypeMatcher: regexp.MustCompile(`^(NodeController|StaticPods)Degraded$`),
@@ -108,11 +110,14 @@ func RelatedObjects() []configv1.ObjectReference {
 		{metav1.NamespaceSystem, operatorAccount},
 	} {
 		for _, resource := range []string{"roles", "rolebindings"} {
-			objects = append(objects, configv1.ObjectReference{Group: rbacv1.GroupName, Resource: resource, Namespace: in.namespace, Name: in.name})
+			objects = append(objects, configv1.ObjectReference{
+				Group: rbacv1.GroupName, Resource: resource, Namespace: in.namespace, Name: in.name,
+			})
 		}
 	}
 	return append(objects, configv1.ObjectReference{
-		Group: rbacv1.GroupName, Resource: "rolebindings", Namespace: metav1.NamespaceSystem, Name: operatorAccount + ":apiserver-authentication-reader",
+		Group: rbacv1.GroupName, Resource: "rolebindings", Namespace: metav1.NamespaceSystem,
+		Name: operatorAccount + ":apiserver-authentication-reader",
 	})
 }
 
@@ -123,7 +128,9 @@ const (
 
 // PlatformObjects returns what must-gather collects additionally on a platform: the rights that the operator grants
 // there, and the CredentialsRequest. It returns none for an unmanaged platform.
-func PlatformObjects(p platform.Platform, rights func(platform.Platform) ([]configv1.ObjectReference, error)) ([]configv1.ObjectReference, error) {
+func PlatformObjects(
+	p platform.Platform, rights func(platform.Platform) ([]configv1.ObjectReference, error),
+) ([]configv1.ObjectReference, error) {
 	if !p.Managed() {
 		return nil, nil
 	}

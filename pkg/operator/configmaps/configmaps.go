@@ -20,7 +20,9 @@ import (
 
 // Apply creates the ConfigMap, or updates an existing one to the required data. It merges labels, annotations and
 // owners as library-go does. The event of a change names the changed keys.
-func Apply(ctx context.Context, client corev1client.ConfigMapsGetter, recorder events.Recorder, required *corev1.ConfigMap) error {
+func Apply(
+	ctx context.Context, client corev1client.ConfigMapsGetter, recorder events.Recorder, required *corev1.ConfigMap,
+) error {
 	objects := client.ConfigMaps(required.Namespace)
 	existing, err := objects.Get(ctx, required.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -179,7 +179,8 @@ func notUpdated(diagnostics ...diagnostic.Diagnostic) error {
 		lines = append(lines, d.String())
 	}
 	return fmt.Errorf("configmap/%s in %s is not updated: %s",
-		operatorclient.ManagedCloudConfig, operatorclient.ManagedConfigNamespace, diagnostic.JoinFew(lines, "\n", "\nand %d more"))
+		operatorclient.ManagedCloudConfig, operatorclient.ManagedConfigNamespace,
+		diagnostic.JoinFew(lines, "\n", "\nand %d more"))
 }
 
 func digest(config []byte) string { return fmt.Sprintf("%x", sha256.Sum256(config)) }

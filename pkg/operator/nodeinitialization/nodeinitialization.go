@@ -124,8 +124,8 @@ func condition(p platform.Platform, overdue []string, since map[string]time.Time
 	}
 	by := initializerOf(p)
 	return operatorclient.NewCondition(ConditionType, operatorv1.ConditionTrue, "NodesUninitialized", fmt.Sprintf(
-		"not initialized by the %s: %s; read the log of %s, and check that the cloud has an instance with the node's name, "+
-			"that its API is reachable from %s, and that the credentials may read instances and their networks",
+		"not initialized by the %s: %s; read the log of %s, and check that the cloud has an instance with the node's "+
+			"name, that its API is reachable from %s, and that the credentials may read instances and their networks",
 		by.name, diagnostic.JoinFew(named, ", ", " and %d more"), by.log, by.place))
 }
 

@@ -63,7 +63,8 @@ func newReflector(nodes corev1client.NodeInterface, s *store) *cache.Reflector {
 			return watch.Filter(events, dropInitialized), nil
 		},
 	}
-	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, nodes), &corev1.Node{}, s,
+	listWatcher := cache.ToListWatcherWithWatchListSemantics(source, nodes)
+	reflector := cache.NewReflectorWithOptions(listWatcher, &corev1.Node{}, s,
 		cache.ReflectorOptions{Name: "uninitialized-nodes", MinWatchTimeout: watchTimeout})
 	reflector.WatchListPageSize = listPage
 	return reflector

@@ -102,16 +102,18 @@ func (c *controller) list(ctx context.Context, daemonSet *appsv1.DaemonSet) erro
 	now := c.Clock.Now()
 	found := census{at: now, status: daemonSet.Status}
 	waits := map[types.UID]time.Time{}
+	digest := daemonSet.Spec.Template.Annotations[operand.NodeManagerDigestAnnotation]
 	lists := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
 		return c.Pods.Pods(operand.Namespace).List(ctx, options)
 	}))
 	lists.PageSize, lists.PageBufferSize = page, 0
-	err := lists.EachListItem(ctx, metav1.ListOptions{LabelSelector: podLabels.String()}, func(obj runtime.Object) error {
+	ofDaemonSet := metav1.ListOptions{LabelSelector: podLabels.String()}
+	err := lists.EachListItem(ctx, ofDaemonSet, func(obj runtime.Object) error {
 		pod, ok := obj.(*corev1.Pod)
 		if !ok || pod.DeletionTimestamp != nil {
 			return nil
 		}
-		if pod.Annotations[operand.NodeManagerDigestAnnotation] != daemonSet.Spec.Template.Annotations[operand.NodeManagerDigestAnnotation] {
+		if pod.Annotations[operand.NodeManagerDigestAnnotation] != digest {
 			found.outdated++
 		}
 		if pod.Status.Phase == corev1.PodPending {
@@ -190,7 +192,8 @@ func (c *controller) nodeHealth(ctx context.Context, name string) (healthy bool,
 		node := &list.Items[i]
 		for _, condition := range node.Status.Conditions {
 			if node.Name == name && condition.Type == corev1.NodeReady {
-				healthy = condition.Status == corev1.ConditionTrue || condition.Status == corev1.ConditionFalse && uninitialized(node)
+				healthy = condition.Status == corev1.ConditionTrue ||
+					condition.Status == corev1.ConditionFalse && uninitialized(node)
 				return healthy, condition.LastTransitionTime.Time, nil
 			}
 		}
@@ -199,5 +202,5 @@ func (c *controller) nodeHealth(ctx context.Context, name string) (healthy bool,
 }
 
 func uninitialized(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == uninitializedTaint })
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint })
 }

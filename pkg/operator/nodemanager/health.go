@@ -68,7 +68,8 @@ func health(daemonSet *appsv1.DaemonSet, found census, missing int) (degraded, n
 	all := int(daemonSet.Status.DesiredNumberScheduled)
 	var parts []string
 	if len(found.failures) > 0 {
-		parts = append(parts, fmt.Sprintf("it does not run on %s: %s", joinNames(found.failures), joinAdvice(found.failures)))
+		parts = append(parts, fmt.Sprintf("it does not run on %s: %s",
+			joinNames(found.failures), joinAdvice(found.failures)))
 	}
 	if missing > 0 {
 		parts = append(parts, fmt.Sprintf("%d nodes have no pod: read the events of the DaemonSet", missing))

@@ -35,7 +35,9 @@ type SpecInformer struct {
 func (SpecInformer) HasSynced() bool { return true }
 
 // AddEventHandler implements factory.Informer.
-func (i SpecInformer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+func (i SpecInformer) AddEventHandler(
+	handler cache.ResourceEventHandler,
+) (cache.ResourceEventHandlerRegistration, error) {
 	return i.SharedIndexInformer.AddEventHandler(specHandler{handler})
 }
 
@@ -49,7 +51,8 @@ func (h specHandler) OnUpdate(oldObj, newObj any) {
 	after, errAfter := meta.Accessor(newObj)
 	if errBefore == nil && errAfter == nil && before.GetResourceVersion() != after.GetResourceVersion() &&
 		before.GetUID() == after.GetUID() && before.GetGeneration() == after.GetGeneration() &&
-		maps.Equal(before.GetLabels(), after.GetLabels()) && maps.Equal(before.GetAnnotations(), after.GetAnnotations()) &&
+		maps.Equal(before.GetLabels(), after.GetLabels()) &&
+		maps.Equal(before.GetAnnotations(), after.GetAnnotations()) &&
 		before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) {
 		return
 	}

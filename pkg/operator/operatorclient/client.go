@@ -31,7 +31,9 @@ func New(
 }
 
 // Custom returns the reader of spec.custom in the informer's cache. A missing resource has no spec.custom.
-func Custom(informers dynamicinformer.DynamicSharedInformerFactory) func() (*ccmv1.CustomCloudControllerManager, error) {
+func Custom(
+	informers dynamicinformer.DynamicSharedInformerFactory,
+) func() (*ccmv1.CustomCloudControllerManager, error) {
 	lister := informers.ForResource(ccmv1.Resource).Lister()
 	return func() (*ccmv1.CustomCloudControllerManager, error) {
 		object, err := lister.Get(Instance)

@@ -45,7 +45,8 @@ func readPair(secret *corev1.Secret, now time.Time) (pair *crypto.TLSCertificate
 	if secret == nil {
 		return nil, "there was none"
 	}
-	pair, err := crypto.GetTLSCertificateConfigFromBytes(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	certificate, key := secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]
+	pair, err := crypto.GetTLSCertificateConfigFromBytes(certificate, key)
 	if err != nil {
 		return nil, fmt.Sprintf("the previous one is invalid: %v", err)
 	}

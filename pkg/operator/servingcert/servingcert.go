@@ -275,7 +275,9 @@ type writer[T any] interface {
 
 // write creates or updates an object. It replaces only the state that was checked; a concurrent write causes a
 // conflict, which is not reported.
-func write[T runtime.Object](ctx context.Context, recorder events.Recorder, client writer[T], object T, isNew bool) error {
+func write[T runtime.Object](
+	ctx context.Context, recorder events.Recorder, client writer[T], object T, isNew bool,
+) error {
 	if isNew {
 		_, err := client.Create(ctx, object, metav1.CreateOptions{})
 		if !isStale(err) {

@@ -204,8 +204,8 @@ func (a *attempt) nameHeldBack(rejected []diagnostic.Cause) {
 			continue
 		}
 		for _, other := range rejected {
-			a.standIns[other] += fmt.Sprintf("; the current %s cannot be used with the accepted version: for the %s too, %s",
-				name, name, a.standIns[cause])
+			a.standIns[other] += fmt.Sprintf("; the current %s cannot be used with the accepted version: "+
+				"for the %s too, %s", name, name, a.standIns[cause])
 		}
 	}
 }

@@ -54,8 +54,9 @@ func (c *controller) report(
 		conditions = append(conditions, condition(recorder, status, string(cause)+"Degraded", reason, message))
 	}
 	if chosen.resources != nil {
-		warnings := textsOf(chosen.warnings, diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.Configuration)
-		conditions = append(conditions, condition(recorder, status, noticesCondition, "Accepted", joinBounded(warnings)))
+		warnings := joinBounded(
+			textsOf(chosen.warnings, diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.Configuration))
+		conditions = append(conditions, condition(recorder, status, noticesCondition, "Accepted", warnings))
 	} else {
 		// The existing warnings are about the last accepted inputs.
 		conditions = append(conditions, kept(status, noticesCondition)...)

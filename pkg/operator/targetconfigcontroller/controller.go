@@ -131,8 +131,8 @@ func newController(o Options) *controller {
 
 func (c *controller) factory() *factory.Factory {
 	return factory.New().
-		WithInformers(c.Operator.Informer(), c.Namespaces.Informer(), c.UserConfig.Informer(), c.ManagedConfig.Informer(),
-			c.TargetConfigMaps.Informer(), c.TargetSecrets.Informer(),
+		WithInformers(c.Operator.Informer(), c.Namespaces.Informer(), c.UserConfig.Informer(),
+			c.ManagedConfig.Informer(), c.TargetConfigMaps.Informer(), c.TargetSecrets.Informer(),
 			ondemand.SpecInformer{SharedIndexInformer: c.TargetDaemonSets.Informer()}).
 		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(c.Operator)

@@ -57,7 +57,8 @@ func (c *controller) applyNodeManager(
 	err = c.Operator.ApplyStaticPodOperatorStatus(
 		ctx, generationManager, applyoperatorv1.StaticPodOperatorStatus().WithGenerations(generation))
 	if err != nil {
-		return fmt.Errorf("writing the generation of daemonset/%s to cloudcontrollermanager/cluster: %w", actual.Name, err)
+		return fmt.Errorf("writing the generation of daemonset/%s to cloudcontrollermanager/cluster: %w",
+			actual.Name, err)
 	}
 	return nil
 }

@@ -152,7 +152,8 @@ func (c *cloudTokens) update(
 		if reason != "" {
 			token, record, err := c.issuer.Issue(ctx, account, audience)
 			if err != nil {
-				errs = append(errs, fmt.Errorf("key %s of secret/%s in %s: %w", key, current.Name, current.Namespace, err))
+				errs = append(errs, fmt.Errorf("key %s of secret/%s in %s: %w",
+					key, current.Name, current.Namespace, err))
 				continue
 			}
 			data[key], records[key] = token, record

@@ -76,7 +76,8 @@ func (i Issuer) Issue(ctx context.Context, account *corev1.ServiceAccount, audie
 		request.Spec.Audiences = []string{audience}
 	}
 	now := i.Clock.Now()
-	answer, err := i.Client.ServiceAccounts(account.Namespace).CreateToken(ctx, account.Name, request, metav1.CreateOptions{})
+	accounts := i.Client.ServiceAccounts(account.Namespace)
+	answer, err := accounts.CreateToken(ctx, account.Name, request, metav1.CreateOptions{})
 	if err != nil {
 		return nil, Record{}, fmt.Errorf("requesting a token of serviceaccount/%s in %s: %w",
 			account.Name, account.Namespace, err)

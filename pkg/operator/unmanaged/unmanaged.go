@@ -29,7 +29,8 @@ var messages = map[platform.Absence]string{
 	platform.NotNeeded: "the platform in status.platformStatus.type of infrastructure.config.openshift.io/cluster " +
 		"needs no cloud-controller-manager from this operator",
 	platform.NotAsked: "the platform is External, and status.platformStatus.external.cloudControllerManager.state of " +
-		"infrastructure.config.openshift.io/cluster is not External: the nodes do not wait for a cloud-controller-manager",
+		"infrastructure.config.openshift.io/cluster is not External: " +
+		"the nodes do not wait for a cloud-controller-manager",
 	platform.NotDeclared: "the platform is External and its nodes wait for a cloud-controller-manager that the " +
 		"administrator runs; to let this operator run it, set spec.custom of cloudcontrollermanager/cluster",
 }

@@ -172,7 +172,8 @@ func nodeReached(configMaps corelisters.ConfigMapNamespaceLister, node operatorv
 		return pendingf("configmap/%s of node/%s does not exist", name, node.NodeName)
 	}
 	if operand.DigestOf(copied) != digest {
-		return pendingf("node/%s is at revision %d, which is not the live candidate", node.NodeName, node.CurrentRevision)
+		return pendingf("node/%s is at revision %d, which is not the live candidate",
+			node.NodeName, node.CurrentRevision)
 	}
 	return nil
 }
