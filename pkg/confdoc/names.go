@@ -1,7 +1,6 @@
 package confdoc
 
 import (
-	"bytes"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -102,11 +101,4 @@ func JoinFew(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
 	return strings.Join(names, ", ")
-}
-
-// Position converts a byte offset to a 1-based line and column. The column counts characters.
-func Position(data []byte, offset int) (line, column int) {
-	before := data[:offset]
-	line = bytes.Count(before, []byte("\n")) + 1
-	return line, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
 }

@@ -3,6 +3,8 @@ package confdoc
 import (
 	"fmt"
 	"slices"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc/gcfg"
 )
 
 // NodeKind is the type of a value.
@@ -30,17 +32,23 @@ type Node struct {
 	Blank   bool
 	Items   []*Node
 	Entries []*Entry
-	// Line and Column are 1-based and count characters. Both are 0 for a value that does not come from the document.
-	Line, Column int
+	// Position is zero for a value that does not come from the document.
+	Position
 }
+
+// Position is a 1-based line and column in a document. The column counts characters.
+type Position = gcfg.Position
+
+// PositionAt returns the position of a byte offset.
+func PositionAt(text []byte, offset int) Position { return gcfg.At(text, offset) }
 
 // Entry is a name with its value.
 type Entry struct {
 	Name string
 	// Sub is the quoted second part of an INI section's header.
-	Sub          string
-	Value        *Node
-	Line, Column int
+	Sub   string
+	Value *Node
+	Position
 	// Written is the entry as messages name it, empty if its path says enough.
 	Written string
 	// merged means that the entry comes from a YAML merge key.
@@ -95,6 +103,14 @@ func (n *Node) String(path ...string) string {
 	return ""
 }
 
+// item returns an item of a list, or nil if there is none.
+func (n *Node) item(i int) *Node {
+	if n == nil || i >= len(n.Items) {
+		return nil
+	}
+	return n.Items[i]
+}
+
 // Set sets the value of a name. It replaces the value of an existing entry or appends an entry.
 func (n *Node) Set(name string, value *Node) {
 	if e := n.Entry(name); e != nil {
@@ -116,9 +132,6 @@ func (n *Node) Drop(name string) []*Entry {
 	})
 	return dropped
 }
-
-// At returns an empty node at the place of the entry.
-func (e *Entry) At() *Node { return &Node{Line: e.Line, Column: e.Column} }
 
 func isCollection(n *Node) bool { return n.Kind == ListNode || n.Kind == MapNode }
 

@@ -59,7 +59,10 @@ type Field struct {
 	// Values is nil, any string is allowed.
 	Values     []string
 	FoldValues bool
-	// Hint ends the message about a value that is not in Values; empty where that message says enough.
+	// Valid reports whether a string is allowed. If it is nil, any string is allowed.
+	Valid func(text string) bool
+	// Hint describes the strings that Valid allows. Without Valid it ends the message about a value that is not in
+	// Values; empty where that message says enough.
 	Hint string
 	// Fallback is the value that the provider uses instead of a value that is not in Values. It is empty if the
 	// provider rejects such a value.
@@ -83,6 +86,24 @@ func FieldsOf(is Type, names ...string) []Field {
 	fields := make([]Field, len(names))
 	for i, name := range names {
 		fields[i] = Field{Name: name, Is: is}
+	}
+	return fields
+}
+
+// Secrets returns a string field with a secret value for each name.
+func Secrets(names ...string) []Field {
+	fields := FieldsOf(Text, names...)
+	for i := range fields {
+		fields[i].Secret = true
+	}
+	return fields
+}
+
+// Dropped returns a legacy field for each name, with one reason.
+func Dropped(reason string, names ...string) []Field {
+	fields := FieldsOf(Any, names...)
+	for i := range fields {
+		fields[i].Legacy = reason
 	}
 	return fields
 }

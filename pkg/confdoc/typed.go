@@ -59,7 +59,7 @@ func (d *Document) typedText(field Field, path string, n *Node) (typed *Node, wa
 func (n *Node) isNumber() bool { return n.Kind == IntNode || n.Kind == FloatNode }
 
 func (n *Node) as(kind NodeKind, text string) *Node {
-	return &Node{Kind: kind, Text: text, written: n.written, Line: n.Line, Column: n.Column}
+	return &Node{Kind: kind, Text: text, written: n.written, Position: n.Position}
 }
 
 // textOf returns the string to which a YAML library converts a number or boolean.
@@ -73,11 +73,10 @@ func (d *Document) textOf(field Field, path string, n *Node) *Node {
 		if field.Secret {
 			read = "another string"
 		}
-		d.ReportAt(n, diagnostic.Typo,
-			fmt.Sprintf("%s has no quotes, so the cloud-controller-manager reads it as %s: put it in quotes", path,
-				read))
+		d.Reportf(n, diagnostic.Typo,
+			"%s has no quotes, so the cloud-controller-manager reads it as %s: put it in quotes", path, read)
 	}
-	return &Node{Kind: TextNode, Text: as, Line: n.Line, Column: n.Column}
+	return &Node{Kind: TextNode, Text: as, Position: n.Position}
 }
 
 // typedINI returns the value of a line as gopkg.in/gcfg.v1 reads it, or a description of the type that the library
@@ -116,7 +115,7 @@ func typedINI(field Field, n *Node) (typed *Node, wanted string) {
 func typedBlank(field Field, n *Node) (typed *Node, wanted string) {
 	switch field.Is {
 	case Bool:
-		return &Node{Kind: BoolNode, Text: "true", Blank: true, Line: n.Line, Column: n.Column}, ""
+		return &Node{Kind: BoolNode, Text: "true", Blank: true, Position: n.Position}, ""
 	case List:
 		return n, "" // it empties the list
 	default:

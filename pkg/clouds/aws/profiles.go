@@ -15,6 +15,9 @@ type profile struct {
 
 func (p *profile) has(key string) bool { return p.settings[key] != nil }
 
+// shown returns the header as messages show it.
+func (p *profile) shown() string { return "[" + confdoc.Cut(p.name) + "]" }
+
 func (p *profile) value(key string) string { return p.settings[key].String() }
 
 // readProfiles reads a shared credentials file line by line and without errors, as github.com/aws/aws-sdk-go-v2 does
@@ -27,7 +30,8 @@ func readProfiles(text string) []*profile {
 	byName := map[string]*profile{}
 	for i, line := range strings.Split(text, "\n") {
 		trimmed := strings.TrimLeft(line, " \t")
-		here := &confdoc.Node{Kind: confdoc.TextNode, Line: i + 1, Column: len(line) - len(trimmed) + 1}
+		here := &confdoc.Node{Kind: confdoc.TextNode,
+			Position: confdoc.Position{Line: i + 1, Column: len(line) - len(trimmed) + 1}}
 		if isBlankOrComment(trimmed) {
 			continue
 		}

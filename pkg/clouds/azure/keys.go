@@ -90,7 +90,7 @@ var azureFields = slices.Concat(
 		"loadBalancerBackendPoolUpdateIntervalInSeconds", "nodeInstanceNotFoundGracePeriodInSeconds"),
 	confdoc.FieldsOf(confdoc.Float, "cloudProviderBackoffExponent", "cloudProviderBackoffJitter"),
 	limits,
-	azureLegacy(legacyLimit, "routeRateLimit", "subnetsRateLimit", "interfaceRateLimit", "routeTableRateLimit",
+	confdoc.Dropped(legacyLimit, "routeRateLimit", "subnetsRateLimit", "interfaceRateLimit", "routeTableRateLimit",
 		"loadBalancerRateLimit", "publicIPAddressRateLimit", "securityGroupRateLimit", "virtualMachineRateLimit",
 		"storageAccountRateLimit", "diskRateLimit", "snapshotRateLimit", "virtualMachineScaleSetRateLimit",
 		"virtualMachineSizesRateLimit", "availabilitySetRateLimit", "attachDetachDiskRateLimit",
@@ -116,14 +116,6 @@ var nodeManagerFields = []string{
 	"availabilitySetsCacheTTLInSeconds", "nonVmssUniformNodesCacheTTLInSeconds", "publicIPCacheTTLInSeconds",
 	"vmCacheTTLInSeconds", "vmssCacheTTLInSeconds", "vmssVirtualMachinesCacheTTLInSeconds", "vmssFlexCacheTTLInSeconds",
 	"vmssFlexVMCacheTTLInSeconds",
-}
-
-func azureLegacy(why string, names ...string) []confdoc.Field {
-	fields := confdoc.FieldsOf(confdoc.Any, names...)
-	for i := range fields {
-		fields[i].Legacy = why
-	}
-	return fields
 }
 
 // endpointsFields are the fields of Environment in pkg/azclient v0.21.0, which encoding/json reads from the file that

@@ -11,9 +11,10 @@ import (
 // external-instance-groups-prefix and firewall-rules-management. None of them is only for the in-tree provider.
 var schema = []confdoc.Field{{Name: "global", Is: confdoc.Object, Fields: slices.Concat(
 	confdoc.FieldsOf(confdoc.Text, "token-url", "token-body", "project-id", "network-project-id", "network-name",
-		"subnetwork-name", "secondary-range-name", "node-instance-prefix", "local-zone",
-		"external-instance-groups-prefix"),
+		"subnetwork-name", "secondary-range-name", "node-instance-prefix"),
 	[]confdoc.Field{
+		{Name: "local-zone", Valid: func(zone string) bool { return region(zone) != "" }, Hint: "a zone, such as us-central1-a"},
+		{Name: "external-instance-groups-prefix"},
 		{Name: "stack-type", Values: []string{"IPV4", "IPV6", "IPV4_IPV6"}, Fallback: "IPV4"},
 		{Name: "firewall-rules-management", Values: []string{"Enabled", "Disabled"}, Fallback: "Enabled"},
 		{Name: "api-endpoint", Schemes: []string{"https", "http"}},

@@ -1,7 +1,6 @@
 package openstack
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -18,7 +17,7 @@ var cloudsReader = confdoc.Reader{
 	Fields: []confdoc.Field{{Name: "clouds", Is: confdoc.Map,
 		Of: &confdoc.Field{Is: confdoc.Object, Fields: slices.Concat(
 			confdoc.FieldsOf(confdoc.Text, "cacert", "cert", "key"),
-			secrets("cloud", "profile", "auth_type", "region_name", "volume_api_version"),
+			confdoc.Secrets("cloud", "profile", "auth_type", "region_name", "volume_api_version"),
 			[]confdoc.Field{
 				{Name: "endpoint_type", Values: endpointTypes, Secret: true},
 				{Name: "interface", Values: endpointTypes, Secret: true},
@@ -33,20 +32,12 @@ var cloudsReader = confdoc.Reader{
 		), Secret: true}, Secret: true}},
 }
 
-var authFields = secrets("token", "username", "user_id", "password", "application_credential_id",
+var authFields = confdoc.Secrets("token", "username", "user_id", "password", "application_credential_id",
 	"application_credential_name", "application_credential_secret", "system_scope", "project_name", "project_id",
 	"user_domain_name", "user_domain_id", "project_domain_name", "project_domain_id", "domain_name", "domain_id",
 	"default_domain")
 
 var endpointTypes = []string{"public", "internal", "admin"}
-
-func secrets(names ...string) []confdoc.Field {
-	fields := confdoc.FieldsOf(confdoc.Text, names...)
-	for i := range fields {
-		fields[i].Secret = true
-	}
-	return fields
-}
 
 // cloudsFile is a clouds.yaml with the entry that the provider uses. The entry is nil if no entry can be used.
 type cloudsFile struct {
@@ -56,33 +47,34 @@ type cloudsFile struct {
 
 // readClouds reads the clouds.yaml of the credentials Secret and reports every mistake that keeps the provider from
 // logging in. Messages contain no values of the file, except file paths.
-func readClouds(src clouds.Source, list *diagnostic.List) cloudsFile {
-	text, ok := clouds.SecretKey(src, cloudsKey, list)
-	if !ok {
+func readClouds(run clouds.Run) cloudsFile {
+	text := run.SecretKey(cloudsKey)
+	if text == nil {
 		return cloudsFile{}
 	}
-	before := len(*list)
-	c := cloudsFile{Document: cloudsReader.Read(text, list)}
-	if all := c.Value("clouds"); len(*list) > before || !c.Readable {
-		return cloudsFile{}
-	} else if all == nil || len(all.Entries) == 0 {
-		c.ReportAt(all, diagnostic.Invalid, "it has no clouds: write the key clouds with the entry openstack")
+	before := len(*run.Findings)
+	c := cloudsFile{Document: cloudsReader.Read(text, run.Findings)}
+	if !c.Readable || len(*run.Findings) > before {
 		return cloudsFile{}
 	}
-	if c.entry = c.Value("clouds", openStackCloud); c.entry == nil {
+	all := c.Value("clouds")
+	if all == nil || len(all.Entries) == 0 {
+		c.Rejectf(all, "it has no clouds: write the key clouds with the entry openstack")
+		return cloudsFile{}
+	}
+	if c.entry = all.Get(openStackCloud); c.entry == nil {
 		var names []string
-		for _, e := range c.Value("clouds").Entries {
-			names = append(names, e.Name)
+		for _, e := range all.Entries {
+			names = append(names, confdoc.Quoted(e.Name))
 		}
-		c.ReportAt(c.Value("clouds"), diagnostic.Invalid,
-			fmt.Sprintf("there is no cloud named openstack, only %s: rename the entry to openstack",
-				strings.Join(confdoc.QuotedAll(names), ", ")))
+		c.Rejectf(all, "there is no cloud named openstack, only %s: rename the entry to openstack",
+			strings.Join(names, ", "))
 		return cloudsFile{}
 	}
 	for _, key := range []string{"profile", "cloud"} {
-		if name := c.entry.Get(key); name != nil && name.Text != "" {
-			c.ReportAt(name, diagnostic.Invalid, key+" names an entry of a clouds-public.yaml, "+
-				"which the cloud-controller-manager does not have: write its values here instead")
+		if c.entry.String(key) != "" {
+			c.Rejectf(c.entry.Get(key), "%s names an entry of a clouds-public.yaml, which the cloud-controller-manager "+
+				"does not have: write its values here instead", key)
 		}
 	}
 	c.checkAuth()
@@ -92,11 +84,10 @@ func readClouds(src clouds.Source, list *diagnostic.List) cloudsFile {
 // checkAuth reports a missing login and a missing address of Keystone.
 func (c cloudsFile) checkAuth() {
 	if c.entry.Get("auth") == nil {
-		c.ReportAt(c.entry, diagnostic.Invalid,
-			"the cloud openstack has no auth: write a mapping with auth_url and an application credential or a "+
-				"user and password")
+		c.Rejectf(c.entry, "the cloud openstack has no auth: "+
+			"write a mapping with auth_url and an application credential or a user and password")
 	} else if c.entry.String("auth", "auth_url") == "" {
-		c.ReportAt(c.entry.Get("auth"), diagnostic.Invalid,
+		c.Rejectf(c.entry.Get("auth"),
 			"auth has no auth_url: write the address of Keystone, such as https://keystone.example.com:5000/v3")
 	}
 }

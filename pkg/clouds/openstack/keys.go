@@ -2,6 +2,7 @@ package openstack
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
@@ -60,10 +61,21 @@ var schema = []confdoc.Field{
 		confdoc.FieldsOf(confdoc.List, "public-network-name", "internal-network-name"),
 		confdoc.FieldsOf(confdoc.Text, "address-sort-order"),
 	)},
-	{Name: "Metadata", Is: confdoc.Object, Fields: slices.Concat(confdoc.FieldsOf(confdoc.Text, "search-order"),
-		confdoc.FieldsOf(confdoc.Duration, "request-timeout"))},
+	{Name: "Metadata", Is: confdoc.Object, Fields: []confdoc.Field{
+		{Name: "search-order", Valid: isSearchOrder,
+			Hint: "configDrive, metadataService or both, separated by a comma"},
+		{Name: "request-timeout", Is: confdoc.Duration},
+	}},
 	{Name: "Route", Is: confdoc.Object, Fields: confdoc.FieldsOf(confdoc.Text, "router-id")},
 	{Name: "BlockStorage", Legacy: "the Cinder CSI driver manages volumes and has its own configuration"},
 }
 
 const legacyCredentials = "the cloud-controller-manager reads its credentials from a file"
+
+func isSearchOrder(order string) bool {
+	elements := strings.Split(order, ",")
+	isUnknown := func(element string) bool {
+		return !slices.Contains([]string{"configDrive", "metadataService"}, strings.TrimSpace(element))
+	}
+	return len(elements) <= 2 && !slices.ContainsFunc(elements, isUnknown)
+}

@@ -13,7 +13,7 @@ import (
 
 // useLabels sets the tag categories that mark regions and zones in OpenShift where there are several failure domains.
 func (v *rewriter) useLabels() {
-	spec := v.src.Cluster.Spec.VSphere
+	spec := v.Cluster.Spec.VSphere
 	if spec == nil || len(spec.FailureDomains) < 2 {
 		return
 	}
@@ -35,7 +35,7 @@ const serviceNetwork = "spec.serviceNetwork of network.config.openshift.io/clust
 // ipFamilies returns the IP families of the service networks, the primary one first; nil where they are unknown.
 func (v *rewriter) ipFamilies() []string {
 	var families []string
-	for _, network := range v.src.Cluster.ServiceNetworks {
+	for _, network := range v.Cluster.ServiceNetworks {
 		prefix, err := netip.ParsePrefix(network)
 		if err != nil {
 			return nil
@@ -81,7 +81,7 @@ func (v *rewriter) checkIPFamilies(list *confdoc.Node, path []string) bool {
 		family := strings.ToLower(strings.TrimSpace(item.Text))
 		switch {
 		case family != ipv4 && family != ipv6:
-			v.Reportf(item, diagnostic.Invalid, "%s is %s, but must be ipv4, ipv6 or both",
+			v.Rejectf(item, "%s is %s, but must be ipv4, ipv6 or both",
 				v.Shown(path...), confdoc.Quoted(item.Text))
 			isKnown = false
 		case family != item.Text:

@@ -33,7 +33,7 @@ type nodeNetwork struct {
 func (v *rewriter) useNodeNetworks() {
 	var internal, external configv1.VSpherePlatformNodeNetworkingSpec
 	if v.infrastructureDecides() {
-		networking := v.src.Cluster.Spec.VSphere.NodeNetworking
+		networking := v.Cluster.Spec.VSphere.NodeNetworking
 		internal, external = networking.Internal, networking.External
 	}
 	foreign := v.foreignAddresses()
@@ -55,7 +55,7 @@ func (v *rewriter) useNodeNetworks() {
 }
 
 // infrastructureDecides reports whether Infrastructure decides the node networks, even where its fields are empty.
-func (v *rewriter) infrastructureDecides() bool { return v.src.Cluster.Spec.VSphere != nil }
+func (v *rewriter) infrastructureDecides() bool { return v.Cluster.Spec.VSphere != nil }
 
 // foreignAddresses returns the addresses of the API, of ingress and of OVN-Kubernetes in a cluster with IPv6.
 func (v *rewriter) foreignAddresses() []string {
@@ -63,7 +63,7 @@ func (v *rewriter) foreignAddresses() []string {
 		return nil
 	}
 	var foreign []string
-	if status := v.src.Cluster.Status.VSphere; status != nil {
+	if status := v.Cluster.Status.VSphere; status != nil {
 		for _, text := range slices.Concat(status.APIServerInternalIPs, status.IngressIPs) {
 			if address, err := netip.ParseAddr(text); err == nil {
 				foreign = append(foreign, netip.PrefixFrom(address, address.BitLen()).String())
@@ -114,15 +114,14 @@ func (v *rewriter) checkNetworks(n nodeNetwork, wanted []string) bool {
 	if v.infrastructureDecides() {
 		at, owner = nil, n.source()
 	}
-	good := true
+	before := len(*v.Findings)
 	for _, network := range wanted {
 		if _, err := netip.ParsePrefix(network); err != nil {
-			v.Reportf(at, diagnostic.Invalid, "%s has %s, but must have networks such as 192.0.2.0/24",
+			v.Rejectf(at, "%s has %s, but must have networks such as 192.0.2.0/24",
 				owner, confdoc.Quoted(network))
-			good = false
 		}
 	}
-	return good
+	return len(*v.Findings) == before
 }
 
 // source returns the field of Infrastructure as messages name it.

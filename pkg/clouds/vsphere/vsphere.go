@@ -5,21 +5,17 @@ import (
 	"cmp"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// rewriter is one run of Rewrite or RewriteManaged.
 type rewriter struct {
-	*confdoc.Document // in the YAML form, also where the source is INI
-	src               clouds.Source
-	isINI             bool
-	unread            bool // a part of the source could not be read, so a missing setting may be there
-	unknownVCenters   bool // the names of the vCenters are wrong or missing, so credentials cannot be checked
-	findings          diagnostic.List
+	clouds.Run      // its document is in the YAML form, also where the source is INI
+	isINI           bool
+	unread          bool // a part of the source could not be read, so a missing setting may be there
+	unknownVCenters bool // the names of the vCenters are wrong or missing, so credentials cannot be checked
 }
 
 // Rewrite checks and rewrites a vSphere configuration, in YAML or in the legacy INI form, and checks the credentials
@@ -39,7 +35,8 @@ func Rewrite(src clouds.Source) clouds.Result {
 		map[string]string{secretsDirectory: src.Paths.Credentials})
 	v.useCABundle()
 	v.useCluster()
-	return clouds.Finish(v.findings, clouds.Result{Config: v.Encode(), Credentials: v.credentials()})
+	credentials := v.credentials()
+	return v.Finish(clouds.Result{Config: v.Encode(), Credentials: credentials})
 }
 
 // RewriteManaged returns the configuration that the other components of a cluster read in
@@ -51,12 +48,12 @@ func RewriteManaged(src clouds.Source) clouds.Result {
 	v.useLogin("the cluster's components read their credentials from secret/"+defaultSecret[secretName]+
 		" in "+defaultSecret[secretNamespace], defaultSecret)
 	v.useCluster()
-	return clouds.Finish(v.findings, clouds.Result{Config: v.Encode()})
+	return v.Finish(clouds.Result{Config: v.Encode()})
 }
 
 func newRewriter(src clouds.Source) *rewriter {
-	v := &rewriter{src: src}
-	v.Document = v.read()
+	v := &rewriter{Run: clouds.Run{Source: src, Document: empty(&diagnostic.List{})}}
+	v.read()
 	return v
 }
 
@@ -106,7 +103,7 @@ func (v *rewriter) everywhere(name string) [][]string {
 // drop removes a setting and reports the reason.
 func (v *rewriter) drop(kind diagnostic.Kind, reason string, path ...string) {
 	if n := v.Value(path...); n != nil {
-		v.ReportAt(n, kind, v.Shown(path...)+" is dropped: "+reason)
+		v.Reportf(n, kind, "%s is dropped: %s", v.Shown(path...), reason)
 		v.Drop(path...)
 	}
 }
@@ -145,24 +142,22 @@ func (v *rewriter) useLogin(reason string, login map[string]string) {
 // useCABundle makes every caFile name a file that will exist. Without a caFile the provider uses the trust store, which
 // includes the CA bundle beside the configuration.
 func (v *rewriter) useCABundle() {
-	hasBundle, usesBundle := strings.TrimSpace(string(v.src.CABundle)) != "", false
+	usesBundle := false
 	for _, setting := range v.everywhere("caFile") {
 		file := v.Text(setting...)
-		switch clean := path.Clean(file); {
-		case strings.HasPrefix(clean, "/etc/pki/") || strings.HasPrefix(clean, "/etc/ssl/"):
-			// A file of the image, which cannot be checked here.
-		case !hasBundle:
-			v.Reportf(v.Value(setting...), diagnostic.Invalid,
-				"%s is %s, which will not exist for the cloud-controller-manager: put the CA certificates "+
-					"under the key ca-bundle.pem beside the cloud configuration, or remove the line",
+		switch {
+		case clouds.IsInTrustStore(path.Clean(file)):
+		case !v.HasCABundle():
+			v.Rejectf(v.Value(setting...), "%s is %s, which will not exist for the cloud-controller-manager: put the CA certificates "+
+				"under the key ca-bundle.pem beside the cloud configuration, or remove the line",
 				v.Shown(setting...), confdoc.Quoted(file))
 		default:
-			v.Put(confdoc.NewText(v.src.Paths.CABundle), diagnostic.Rewritten,
+			v.Put(confdoc.NewText(v.Paths.CABundle), diagnostic.Rewritten,
 				"the ca-bundle.pem of the cloud configuration is delivered there", setting...)
 			usesBundle = true
 		}
 	}
 	if usesBundle {
-		clouds.CheckCABundle(v.src.CABundle, &v.findings)
+		v.CheckCABundle()
 	}
 }

@@ -6,11 +6,24 @@
 // positions, and reports all errors at once. It does not know sections, keys or types; its callers do.
 package gcfg
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
 
 // Position is a position in a text. Line and column are 1-based; the column counts characters.
 type Position struct {
 	Line, Column int
+}
+
+// At returns the position of a byte offset.
+func At(text []byte, offset int) Position {
+	before := text[:offset]
+	return Position{
+		Line:   1 + bytes.Count(before, []byte("\n")),
+		Column: 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]),
+	}
 }
 
 // Entry is one line of a section: a key with a value, or a key alone.

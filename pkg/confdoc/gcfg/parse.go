@@ -52,11 +52,7 @@ func checkText(src []byte) *Error {
 		}
 		msg = "the text is not UTF-8 from here on: save it as UTF-8"
 	}
-	before := src[:at]
-	return &Error{Message: msg, Pos: Position{
-		Line:   1 + bytes.Count(before, []byte("\n")),
-		Column: 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]),
-	}}
+	return &Error{Message: msg, Pos: At(src, at)}
 }
 
 type parser struct {
