@@ -47,7 +47,7 @@ func (d *Document) onePerName(path string, entries []*Entry, fields []Field, dec
 	}
 	return slices.DeleteFunc(kept, func(e *Entry) bool {
 		_, known := d.find(fields, e)
-		return known && isNull(e)
+		return known && e.Value.Kind == NullNode
 	})
 }
 
@@ -83,8 +83,6 @@ func (d *Document) checkDecodable() {
 		d.Rejectf(nil, "one value of a duplicate key is of the wrong type: keep the other one")
 	}
 }
-
-func isNull(e *Entry) bool { return e.Value.Kind == NullNode }
 
 // decoded returns the text as the provider's library decodes it. It lacks unset values and values of the type Any. It is
 // nil for an INI file.

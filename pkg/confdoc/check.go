@@ -122,25 +122,21 @@ func (d *Document) unknownName(fields []Field, path string, e *Entry) {
 // knownPlaces returns the places where the name is known, as messages show them.
 func (d *Document) knownPlaces(fields []Field, path, name string) []string {
 	var found []string
-	for i := range fields {
-		f := &fields[i]
+	for _, f := range fields {
 		if !f.isRead() {
 			continue
 		}
-		if f.Name == name || d.Format == INI && strings.EqualFold(f.Name, name) {
-			place := "at the top level"
-			if path != "" {
-				place = "in " + d.owner(path)
-			}
-			found = append(found, place)
+		switch isSame := f.Name == name || d.Format == INI && strings.EqualFold(f.Name, name); {
+		case isSame && path == "":
+			found = append(found, "at the top level")
+		case isSame:
+			found = append(found, "in "+d.owner(path))
 		}
 		inner := f
 		for inner.Of != nil {
-			inner = inner.Of
+			inner = *inner.Of
 		}
-		if len(inner.Fields) > 0 {
-			found = append(found, d.knownPlaces(inner.Fields, Inside(path, f.Name), name)...)
-		}
+		found = append(found, d.knownPlaces(inner.Fields, Inside(path, f.Name), name)...)
 	}
 	return found
 }

@@ -115,10 +115,7 @@ func (d *Document) otherFormat(text []byte) string {
 	first = bytes.TrimSpace(first)
 	isJSON := bytes.HasPrefix(first, []byte("{"))
 	isYAML := bytes.HasSuffix(first, []byte(":")) || bytes.Equal(first, []byte("---"))
-	wanted := map[Format]string{INI: "INI", JSON: "JSON", YAMLAsJSON: "JSON or YAML"}[d.Format]
-	if wanted == "" {
-		wanted = "YAML"
-	}
+	wanted := cmp.Or(map[Format]string{INI: "INI", JSON: "JSON", YAMLAsJSON: "JSON or YAML"}[d.Format], "YAML")
 	switch {
 	case d.Format != INI && LooksLikeINI(text):
 		return "this looks like INI, but must be " + wanted
@@ -155,13 +152,11 @@ func (d *Document) parseINI(text []byte) (*Node, []syntaxError) {
 	}
 	root, found := NewMap(), map[[2]string]*Node{}
 	for _, s := range sections {
-		name := s.Name
-		if name == "" {
+		if s.Name == "" {
 			continue // reported
 		}
-		if known, ok := d.Format.Find(d.Fields, name); ok {
-			name = known.Name
-		}
+		known, _ := d.Format.Find(d.Fields, s.Name)
+		name := cmp.Or(known.Name, s.Name)
 		id := [2]string{name, s.Subsection}
 		section := found[id]
 		if section == nil {
@@ -253,16 +248,11 @@ func (d *Document) Section(name string) *Node {
 	return d.Value(name)
 }
 
-// Drop removes a path and returns its former value, or nil if it was not set.
-func (d *Document) Drop(path ...string) *Node {
-	n := d.Value(path[:len(path)-1]...)
-	if n == nil {
-		return nil
+// Drop removes the value at a path.
+func (d *Document) Drop(path ...string) {
+	if n := d.Value(path[:len(path)-1]...); n != nil {
+		n.Drop(path[len(path)-1])
 	}
-	if dropped := n.Drop(path[len(path)-1]); len(dropped) > 0 {
-		return dropped[len(dropped)-1].Value
-	}
-	return nil
 }
 
 // known returns the schema's field at a path.
@@ -315,11 +305,11 @@ func (d *Document) Shown(path ...string) string {
 	return Cut(strings.Join(path, "."))
 }
 
-// Contradicts adds a diagnostic if a value differs from a fact of Infrastructure, and reports whether it differs. The
-// field is the fact's path in Infrastructure. An empty fact is unknown and never differs.
-func (d *Document) Contradicts(name string, value *Node, field, fact string) bool {
-	if value == nil || value.Text == "" || fact == "" || value.Text == fact {
-		return false
+// Contradicts adds a diagnostic if a value differs from a fact of Infrastructure. The field is the fact's path in
+// Infrastructure. An empty fact is unknown and never differs.
+func (d *Document) Contradicts(name string, value *Node, field, fact string) {
+	if value.String() == "" || fact == "" || value.Text == fact {
+		return
 	}
 	action := "correct one of them"
 	if strings.HasPrefix(field, "status.") { // only the installer writes it
@@ -327,5 +317,4 @@ func (d *Document) Contradicts(name string, value *Node, field, fact string) boo
 	}
 	d.Rejectf(value, "%s is %s, but %s of infrastructure.config.openshift.io/cluster is %s: %s",
 		name, Quoted(value.Text), field, Quoted(fact), action)
-	return true
 }

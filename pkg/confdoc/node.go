@@ -64,18 +64,20 @@ func NewBool(value bool) *Node { return &Node{Kind: BoolNode, Text: fmt.Sprint(v
 // NewInt returns an integer node.
 func NewInt(value int) *Node { return &Node{Kind: IntNode, Text: fmt.Sprint(value)} }
 
-// NewList returns a list node.
-func NewList(items ...*Node) *Node { return &Node{Kind: ListNode, Items: items} }
-
 // NewMap returns an empty mapping node.
 func NewMap() *Node { return &Node{Kind: MapNode} }
 
-// Entry returns the first entry with the name and without an INI subsection, or nil if there is none.
-func (n *Node) Entry(name string) *Entry {
+// Members returns the entries of a mapping. It is nil if the mapping is nil.
+func (n *Node) Members() []*Entry {
 	if n == nil {
 		return nil
 	}
-	for _, e := range n.Entries {
+	return n.Entries
+}
+
+// Entry returns the first entry with the name and without an INI subsection, or nil if there is none.
+func (n *Node) Entry(name string) *Entry {
+	for _, e := range n.Members() {
 		if e.Name == name && e.Sub == "" {
 			return e
 		}
@@ -120,17 +122,9 @@ func (n *Node) Set(name string, value *Node) {
 	n.Entries = append(n.Entries, &Entry{Name: name, Value: value})
 }
 
-// Drop removes all entries with the name and returns them.
-func (n *Node) Drop(name string) []*Entry {
-	var dropped []*Entry
-	n.Entries = slices.DeleteFunc(n.Entries, func(e *Entry) bool {
-		found := e.Name == name && e.Sub == ""
-		if found {
-			dropped = append(dropped, e)
-		}
-		return found
-	})
-	return dropped
+// Drop removes all entries with the name.
+func (n *Node) Drop(name string) {
+	n.Entries = slices.DeleteFunc(n.Entries, func(e *Entry) bool { return e.Name == name && e.Sub == "" })
 }
 
 func isCollection(n *Node) bool { return n.Kind == ListNode || n.Kind == MapNode }
@@ -149,7 +143,7 @@ func (n *Node) Texts() []string {
 
 // NewTexts returns a list of strings.
 func NewTexts(texts []string) *Node {
-	list := NewList()
+	list := &Node{Kind: ListNode}
 	for _, text := range texts {
 		list.Items = append(list.Items, NewText(text))
 	}

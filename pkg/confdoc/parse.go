@@ -229,7 +229,7 @@ func (p *parser) scalar(n *yaml.Node, out *Node) {
 func (p *parser) entry(key, value *yaml.Node) *Entry {
 	name := p.node(key)
 	e := &Entry{Name: name.Text, Position: name.Position}
-	if isWord := name.Kind == BoolNode || name.Kind == IntNode || name.Kind == FloatNode; isWord {
+	if name.Kind == BoolNode || name.isNumber() {
 		e.Name = name.written
 		if made := convertedText(name); p.format == YAMLAsJSON && made != e.Name {
 			p.fail(key, "this key is read as "+Quoted(made)+": put it in quotes")

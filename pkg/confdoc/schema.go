@@ -110,20 +110,14 @@ func Dropped(reason string, names ...string) []Field {
 
 // Find returns the field to which the provider's library assigns a name.
 func (f Format) Find(fields []Field, name string) (Field, bool) {
-	for i := range fields {
-		if fields[i].Name == name {
-			return fields[i], true
-		}
+	i := slices.IndexFunc(fields, func(field Field) bool { return field.Name == name })
+	if i < 0 && f != YAML && f != YAML3 {
+		i = slices.IndexFunc(fields, func(field Field) bool { return strings.EqualFold(field.Name, name) })
 	}
-	if f == YAML || f == YAML3 {
+	if i < 0 {
 		return Field{}, false
 	}
-	for i := range fields {
-		if strings.EqualFold(fields[i].Name, name) {
-			return fields[i], true
-		}
-	}
-	return Field{}, false
+	return fields[i], true
 }
 
 // allows reports whether the text is one of Values.

@@ -15,24 +15,21 @@ import (
 
 // typed returns a scalar as the provider reads it, or a description of the type that the provider expects.
 func (d *Document) typed(field Field, path string, n *Node) (typed *Node, wanted string) {
-	if d.Format == INI {
+	switch {
+	case d.Format == INI:
 		return typedINI(field, n)
-	}
-	switch field.Is {
-	case Bool:
-		if n.Kind != BoolNode {
-			return nil, "true or false"
-		}
-	case Int:
+	case field.Is == Int:
 		return d.typedInt(field, n)
-	case Float:
-		if !n.isNumber() {
-			return nil, "a number"
-		}
-	default:
-		return d.typedText(field, path, n)
+	case field.Is == Bool && n.Kind != BoolNode:
+		return nil, "true or false"
+	case field.Is == Float && !n.isNumber():
+		return nil, "a number"
+	case field.Is == Bool || field.Is == Float || n.Kind == TextNode:
+		return n, ""
+	case d.Format == JSON || n.Kind != BoolNode && !n.isNumber():
+		return nil, "a string"
 	}
-	return n, ""
+	return d.textOf(field, path, n), ""
 }
 
 func (d *Document) typedInt(field Field, n *Node) (typed *Node, wanted string) {
@@ -44,16 +41,6 @@ func (d *Document) typedInt(field Field, n *Node) (typed *Node, wanted string) {
 		return n.as(IntNode, number), ""
 	}
 	return nil, wholeWanted(field)
-}
-
-func (d *Document) typedText(field Field, path string, n *Node) (typed *Node, wanted string) {
-	switch {
-	case n.Kind == TextNode:
-		return n, ""
-	case d.Format == JSON || n.Kind != BoolNode && !n.isNumber():
-		return nil, "a string"
-	}
-	return d.textOf(field, path, n), ""
 }
 
 func (n *Node) isNumber() bool { return n.Kind == IntNode || n.Kind == FloatNode }
@@ -76,22 +63,32 @@ func (d *Document) textOf(field Field, path string, n *Node) *Node {
 		d.Reportf(n, diagnostic.Typo,
 			"%s has no quotes, so the cloud-controller-manager reads it as %s: put it in quotes", path, read)
 	}
-	return &Node{Kind: TextNode, Text: as, Position: n.Position}
+	return n.as(TextNode, as)
+}
+
+// iniBools are the words for booleans in an INI file, in lower case.
+var iniBools = map[string]string{
+	"true": "true", "yes": "true", "on": "true", "1": "true", "false": "false", "no": "false", "off": "false", "0": "false",
 }
 
 // typedINI returns the value of a line as gopkg.in/gcfg.v1 reads it, or a description of the type that the library
-// expects.
+// expects. Without "=", a boolean is true, and a list becomes empty.
 func typedINI(field Field, n *Node) (typed *Node, wanted string) {
 	n.written = n.Text
-	if field.Is == Refused {
+	switch {
+	case field.Is == Refused:
 		return nil, "nothing"
-	}
-	if n.Blank {
-		return typedBlank(field, n)
+	case n.Blank && field.Is == Bool:
+		return &Node{Kind: BoolNode, Text: "true", Blank: true, Position: n.Position}, ""
+	case n.Blank && field.Is != List:
+		return nil, "a value"
 	}
 	switch field.Is {
 	case Bool:
-		return typedINIBool(n)
+		if value, ok := iniBools[strings.ToLower(n.Text)]; ok {
+			return n.as(BoolNode, value), ""
+		}
+		return nil, "true or false"
 	case Int:
 		if number, ok := scannedWhole(field, strings.TrimSpace(n.Text)); ok {
 			return n.as(IntNode, number), ""
@@ -109,28 +106,6 @@ func typedINI(field Field, n *Node) (typed *Node, wanted string) {
 	default:
 	}
 	return n, ""
-}
-
-// typedBlank returns the value of a key without "=".
-func typedBlank(field Field, n *Node) (typed *Node, wanted string) {
-	switch field.Is {
-	case Bool:
-		return &Node{Kind: BoolNode, Text: "true", Blank: true, Position: n.Position}, ""
-	case List:
-		return n, "" // it empties the list
-	default:
-		return nil, "a value"
-	}
-}
-
-func typedINIBool(n *Node) (typed *Node, wanted string) {
-	switch strings.ToLower(n.Text) {
-	case "true", "yes", "on", "1":
-		return n.as(BoolNode, "true"), ""
-	case "false", "no", "off", "0":
-		return n.as(BoolNode, "false"), ""
-	}
-	return nil, "true or false"
 }
 
 // word is a named string type. gcfg scans into such a type, whereas it assigns a plain string.

@@ -58,7 +58,7 @@ func readClouds(run clouds.Run) cloudsFile {
 		return cloudsFile{}
 	}
 	all := c.Value("clouds")
-	if all == nil || len(all.Entries) == 0 {
+	if len(all.Members()) == 0 {
 		c.Rejectf(all, "it has no clouds: write the key clouds with the entry openstack")
 		return cloudsFile{}
 	}

@@ -13,10 +13,8 @@ type auth map[string]string
 
 func (c cloudsFile) auth() auth {
 	a := auth{}
-	if node := c.entry.Get("auth"); node != nil {
-		for _, e := range node.Entries {
-			a[e.Name] = e.Value.Text
-		}
+	for _, e := range c.entry.Get("auth").Members() {
+		a[e.Name] = e.Value.Text
 	}
 	return a
 }

@@ -90,12 +90,13 @@ func (v *rewriter) moveGlobalServer() {
 	if server == nil {
 		return
 	}
-	shown, entries := v.Shown("global", "server"), v.Value("global").Drop("server")
+	shown, entry := v.Shown("global", "server"), v.Value("global").Entry("server")
+	v.Drop("global", "server")
 	if slices.ContainsFunc(v.vCenters(), isServer(server.Text)) {
 		return
 	}
 	vcenters := v.Section("vcenter")
-	vcenters.Set(server.Text, &confdoc.Node{Kind: confdoc.MapNode, Entries: entries})
+	vcenters.Set(server.Text, &confdoc.Node{Kind: confdoc.MapNode, Entries: []*confdoc.Entry{entry}})
 	vcenters.Entry(server.Text).Position = server.Position
 	v.Reportf(server, diagnostic.Adapted, "%s becomes an entry of vcenter: it is the form that knows several", shown)
 }

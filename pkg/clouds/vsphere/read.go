@@ -53,8 +53,8 @@ func (v *rewriter) read() {
 		return
 	}
 	d := read(v.Config, v.Findings)
-	if vcenters := d.Value("vcenter"); vcenters != nil && len(vcenters.Entries) > maxVCenters {
-		v.ReportAt(vcenters.Entries[maxVCenters].Position, diagnostic.Invalid,
+	if vcenters := d.Value("vcenter").Members(); len(vcenters) > maxVCenters {
+		v.ReportAt(vcenters[maxVCenters].Position, diagnostic.Invalid,
 			"there are more than %d vCenters: remove what is not used", maxVCenters)
 		v.unread = true
 		return
@@ -108,8 +108,7 @@ func readINI(text []byte, findings *diagnostic.List) *confdoc.Document {
 
 // split returns the items of a string with commas as a list.
 func split(n *confdoc.Node) *confdoc.Node {
-	list := confdoc.NewList()
-	list.Position = n.Position
+	list := &confdoc.Node{Kind: confdoc.ListNode, Position: n.Position}
 	for item := range strings.SplitSeq(n.Text, ",") {
 		item := &confdoc.Node{Kind: confdoc.TextNode, Text: strings.TrimSpace(item), Position: n.Position}
 		list.Items = append(list.Items, item)

@@ -42,14 +42,13 @@ type Entry struct {
 
 // Section is a header with the entries that follow it.
 type Section struct {
-	// Name is the section's name as it is written. Names are compared case-insensitively.
+	// Name is the section's name as it is written. Names are compared case-insensitively. If the header has an error, Name
+	// and Subsection are as far as they could be read.
 	Name string
 	// Subsection is the quoted second part of the header with its escapes resolved. It is empty if there is none.
 	Subsection string
 	// Pos is where the header starts.
 	Pos Position
-	// Broken means that the header has an error. Name and Subsection are then as far as they could be read.
-	Broken bool
 	// Entries are in the order of the text.
 	Entries []Entry
 }
