@@ -30,11 +30,8 @@ func (d *Document) inside(path, name string) string {
 
 // owner returns the object at a path, as messages show it.
 func (d *Document) owner(path string) string {
-	switch {
-	case d.Format == INI:
+	if d.Format == INI {
 		return "[" + path + "]"
-	case path == "":
-		return "the document"
 	}
 	return path
 }
@@ -269,8 +266,6 @@ func (d *Document) wrongType(field Field, path string, n *Node, wanted string) {
 // shown returns a value as messages show it.
 func shown(field Field, n *Node) string {
 	switch {
-	case n.Kind == NullNode:
-		return "null"
 	case n.Kind == ListNode:
 		return "a list"
 	case n.Kind == MapNode:

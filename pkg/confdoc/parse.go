@@ -310,9 +310,7 @@ func convertedText(n *Node) string {
 	var made struct {
 		V string `json:"v"`
 	}
-	if err := sigsyaml.Unmarshal([]byte("v: "+n.written), &made); err != nil {
-		return n.Text
-	}
+	_ = sigsyaml.Unmarshal([]byte("v: "+n.written), &made) // a boolean or number can be a string
 	return made.V
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -104,7 +103,7 @@ func (a *rewriter) sharedFile(text string) (map[string][]byte, []clouds.Token) {
 		}
 	}
 	var tokens []clouds.Token
-	minted := path.Join(a.Paths.Tokens, clouds.MintedToken)
+	minted := a.TokenFile()
 	for _, p := range profiles {
 		token := p.settings[tokenFile]
 		if token == nil {

@@ -210,6 +210,5 @@ func (a *rewriter) addEndpoint(service string, endpoint configv1.AWSServiceEndpo
 	settings.Set("URL", confdoc.NewText(endpoint.URL))
 	settings.Set("SigningRegion", confdoc.NewText(a.status.Region))
 	e := a.insert(len(a.Root.Entries), name, settings)
-	a.Reportf(nil, diagnostic.Adapted, "%s is added for %q: %s has this endpoint",
-		a.Header(e), service, endpointsField)
+	a.Reportf(nil, diagnostic.Adapted, "%s is added for %q: %s has this endpoint", a.Header(e), service, endpointsField)
 }

@@ -8,6 +8,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
@@ -28,6 +29,8 @@ const (
 type rewriter struct {
 	clouds.Run
 	stack bool
+	// status is what Infrastructure says; empty where it says nothing.
+	status configv1.AzurePlatformStatus
 	// tokens and kept become those of the Result.
 	tokens []clouds.Token
 	kept   map[string]string
@@ -102,7 +105,7 @@ func readAzure(src clouds.Source, stack bool) *rewriter {
 	a := &rewriter{stack: stack, Run: clouds.NewRun(src, confdoc.Reader{
 		Format: confdoc.YAMLAsJSON, Fields: azureFields,
 		Empty: "write the JSON object that the installer makes, with at least subscriptionId and resourceGroup",
-	})}
+	}), status: ptr.Deref(src.Cluster.Status.Azure, configv1.AzurePlatformStatus{})}
 	a.useCredentials()
 	if !a.Readable {
 		return a
@@ -124,17 +127,14 @@ func (a *rewriter) finish(r clouds.Result) clouds.Result {
 
 // useCloud sets cloud, or checks that it matches Infrastructure.
 func (a *rewriter) useCloud() {
-	status := a.Cluster.Status.Azure
-	if status == nil && !a.stack {
+	if a.Cluster.Status.Azure == nil && !a.stack {
 		return
 	}
-	fact := publicCloud
-	if status != nil && status.CloudName != "" {
-		fact = string(status.CloudName)
-	} else if a.stack {
-		fact = stackCloud
+	fact := cmp.Or(string(a.status.CloudName), publicCloud)
+	if a.stack {
+		fact = cmp.Or(string(a.status.CloudName), stackCloud)
 	}
-	if named := a.Value("cloud"); named == nil || strings.TrimSpace(named.Text) == "" {
+	if named := a.Value("cloud"); strings.TrimSpace(named.String()) == "" {
 		a.Put(confdoc.NewText(fact), diagnostic.Adapted, "Infrastructure names this cloud", "cloud")
 	} else if cloud(named.Text) != cloud(fact) {
 		a.Contradicts("cloud", named, statusField+"cloudName", fact)
@@ -143,26 +143,20 @@ func (a *rewriter) useCloud() {
 
 // cloud returns the normalized name of a cloud: the provider ignores case and knows aliases.
 func cloud(name string) string {
-	switch name = strings.ToLower(strings.TrimSpace(name)); name {
-	case "azurecloud":
-		return strings.ToLower(publicCloud)
-	case "azureusgovernment":
-		return strings.ToLower(string(configv1.AzureUSGovernmentCloud))
+	name = strings.ToLower(strings.TrimSpace(name))
+	aliases := map[string]configv1.AzureCloudEnvironment{
+		"azurecloud": configv1.AzurePublicCloud, "azureusgovernment": configv1.AzureUSGovernmentCloud,
 	}
-	return name
+	return cmp.Or(strings.ToLower(string(aliases[name])), name)
 }
 
 // checkInfrastructure reports contradictions to Infrastructure. Azure's names are case-insensitive.
 func (a *rewriter) checkInfrastructure() {
-	status := a.Cluster.Status.Azure
-	if status == nil {
-		return
-	}
 	for _, fact := range []struct{ key, field, value string }{
-		{"resourceGroup", "resourceGroupName", status.ResourceGroupName},
+		{"resourceGroup", "resourceGroupName", a.status.ResourceGroupName},
 		{"vnetResourceGroup", "networkResourceGroupName",
-			cmp.Or(status.NetworkResourceGroupName, status.ResourceGroupName)},
-		{"resourceManagerEndpoint", "armEndpoint", status.ARMEndpoint},
+			cmp.Or(a.status.NetworkResourceGroupName, a.status.ResourceGroupName)},
+		{"resourceManagerEndpoint", "armEndpoint", a.status.ARMEndpoint},
 	} {
 		named := strings.TrimSuffix(a.Text(fact.key), "/")
 		if !strings.EqualFold(named, strings.TrimSuffix(fact.value, "/")) {
@@ -275,8 +269,8 @@ var (
 // the resource manager where to log in, and sends the secret there. A resource manager that differs from
 // Infrastructure's is already reported.
 func (a *rewriter) checkResourceManager() {
-	named, status := a.Value("resourceManagerEndpoint"), a.Cluster.Status.Azure
-	if a.stack || status == nil || status.ARMEndpoint != "" || clouds.HostOf(named.String()) == "" ||
+	named := a.Value("resourceManagerEndpoint")
+	if a.stack || a.Cluster.Status.Azure == nil || a.status.ARMEndpoint != "" || clouds.HostOf(named.String()) == "" ||
 		clouds.IsSecureUnder(named.Text, resourceManagers...) {
 		return
 	}
@@ -288,11 +282,10 @@ func (a *rewriter) checkResourceManager() {
 // checkStack compares the endpoints of an Azure Stack Hub with the resource manager that Infrastructure names. An
 // endpoint that is not Microsoft's must be in the same domain.
 func (a *rewriter) checkStack(endpoints *confdoc.Document) {
-	status := a.Cluster.Status.Azure
-	if status == nil || clouds.HostOf(status.ARMEndpoint) == "" {
+	fact := clouds.HostOf(a.status.ARMEndpoint)
+	if fact == "" {
 		return
 	}
-	fact := clouds.HostOf(status.ARMEndpoint)
 	_, domain, _ := strings.Cut(fact, ".")
 	for key, domains := range map[string][]string{
 		"resourceManagerEndpoint": {fact},
@@ -305,6 +298,6 @@ func (a *rewriter) checkStack(endpoints *confdoc.Document) {
 		endpoints.Reportf(endpoints.Value(key), diagnostic.Redirected,
 			"%s is %s, which does not belong to %sarmEndpoint of %s, %s: "+
 				"the cloud-controller-manager would send its credentials there; correct it",
-			key, confdoc.Quoted(named), statusField, clouds.Infrastructure, confdoc.Quoted(status.ARMEndpoint))
+			key, confdoc.Quoted(named), statusField, clouds.Infrastructure, confdoc.Quoted(a.status.ARMEndpoint))
 	}
 }

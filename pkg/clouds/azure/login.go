@@ -1,7 +1,6 @@
 package azure
 
 import (
-	"path"
 	"regexp"
 	"strings"
 
@@ -132,8 +131,7 @@ func (a *rewriter) unset(key string, kind diagnostic.Kind, reason string) {
 
 // useToken makes the provider log in with a token of its ServiceAccount.
 func (a *rewriter) useToken() {
-	file := path.Join(a.Paths.Tokens, clouds.MintedToken)
-	a.Put(confdoc.NewText(file), diagnostic.Rewritten,
+	a.Put(confdoc.NewText(a.TokenFile()), diagnostic.Rewritten,
 		"the operator keeps a fresh token of the cloud-controller-manager's ServiceAccount there", "aadFederatedTokenFile")
 	a.Put(confdoc.NewBool(true), diagnostic.Rewritten,
 		"the credentials Secret has a federated token instead of a client secret", "useFederatedWorkloadIdentityExtension")

@@ -5,7 +5,6 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
-	"path"
 	"slices"
 	"strings"
 
@@ -112,7 +111,7 @@ func (g *rewriter) useToken(a account, text []byte) []byte {
 	if format := a.Value("credential_source", "format", "type"); format.String() != "" && format.Text != "text" {
 		a.Rejectf(format, "credential_source.format.type must be text: the file contains only the token")
 	}
-	minted := path.Join(g.Paths.Tokens, clouds.MintedToken)
+	minted := g.TokenFile()
 	switch file := a.Value("credential_source", "file"); {
 	case file.String() == "":
 		a.Rejectf(a.Value("credential_source"),

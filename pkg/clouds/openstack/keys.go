@@ -56,11 +56,10 @@ var schema = []confdoc.Field{
 		),
 	},
 	{Name: "LoadBalancerClass", Named: true, Is: confdoc.Object, Fields: loadBalancerClassKeys},
-	{Name: "Networking", Is: confdoc.Object, Fields: slices.Concat(
-		confdoc.FieldsOf(confdoc.Bool, "ipv6-support-disabled"),
-		confdoc.FieldsOf(confdoc.List, "public-network-name", "internal-network-name"),
-		confdoc.FieldsOf(confdoc.Text, "address-sort-order"),
-	)},
+	{Name: "Networking", Is: confdoc.Object, Fields: []confdoc.Field{
+		{Name: "ipv6-support-disabled", Is: confdoc.Bool}, {Name: "public-network-name", Is: confdoc.List},
+		{Name: "internal-network-name", Is: confdoc.List}, {Name: "address-sort-order"},
+	}},
 	{Name: "Metadata", Is: confdoc.Object, Fields: []confdoc.Field{
 		{Name: "search-order", Valid: isSearchOrder,
 			Hint: "configDrive, metadataService or both, separated by a comma"},

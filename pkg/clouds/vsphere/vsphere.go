@@ -115,7 +115,7 @@ var defaultSecret = map[string]string{secretName: "vsphere-creds", secretNamespa
 // useLogin writes the global settings of a login, and drops all other ways to log in: the provider exits if it finds
 // two.
 func (v *rewriter) useLogin(reason string, login map[string]string) {
-	for _, name := range []string{secretName, secretNamespace, "user", "password"} {
+	for _, name := range []string{secretName, secretNamespace, secretsDirectory, "user", "password"} {
 		for _, path := range v.everywhere(name) {
 			kind := diagnostic.Rewritten
 			if usual := defaultSecret[name]; usual != "" && v.Text(path...) == usual {
@@ -125,9 +125,6 @@ func (v *rewriter) useLogin(reason string, login map[string]string) {
 				v.drop(kind, reason, path...)
 			}
 		}
-	}
-	if login[secretsDirectory] == "" {
-		v.drop(diagnostic.Rewritten, reason, "global", secretsDirectory)
 	}
 	for name, value := range login {
 		v.Put(confdoc.NewText(value), diagnostic.Rewritten, reason, "global", name)
