@@ -55,7 +55,7 @@ func readClouds(run clouds.Run) cloudsFile {
 	}
 	before := len(*run.Findings)
 	c := cloudsFile{Document: cloudsReader.Read(text, run.Findings)}
-	if !c.Readable || len(*run.Findings) > before {
+	if mistakes := (*run.Findings)[before:]; !c.Readable || mistakes.Has(diagnostic.Invalid) {
 		return cloudsFile{}
 	}
 	all := c.Value("clouds")
