@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
@@ -44,7 +45,7 @@ func readProfiles(text string) []*profile {
 			above = nil
 			continue
 		}
-		content := withoutComment(trimmed)
+		content := lineComment.ReplaceAllString(trimmed, "")
 		at := strings.IndexAny(content, "=:")
 		continues := here.Column > 1 && above != nil
 		switch {
@@ -82,12 +83,8 @@ func withoutQuotes(text string) string {
 	return text
 }
 
-func withoutComment(text string) string {
-	for _, comment := range []string{" #", " ;", "\t#", "\t;"} {
-		text, _, _ = strings.Cut(text, comment)
-	}
-	return text
-}
+// lineComment is a comment after a value.
+var lineComment = regexp.MustCompile(`[ \t][#;].*`)
 
 // isLoneQuote reports whether the value of a line is one quote and nothing else. The SDK panics on such a line
 // anywhere in the file.
@@ -96,7 +93,7 @@ func isLoneQuote(line string) bool {
 		return false
 	}
 	if !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "\t") {
-		line = withoutComment(line)
+		line = lineComment.ReplaceAllString(line, "")
 	}
 	at := strings.IndexAny(line, "=:")
 	value := strings.TrimSpace(line[at+1:])

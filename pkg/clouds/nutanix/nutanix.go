@@ -196,18 +196,17 @@ func (n rewriter) checkIgnoredIPs() {
 
 // isIPs reports whether the provider interprets a text as an address, a network or a range.
 func isIPs(text string) bool {
-	if first, last, found := strings.Cut(text, "-"); found {
-		from, errFrom := netip.ParseAddr(first)
-		to, errTo := netip.ParseAddr(last)
-		return errFrom == nil && errTo == nil && from.Zone() == "" && to.Zone() == "" && from.BitLen() == to.BitLen() &&
-			!to.Less(from)
+	if _, err := netip.ParsePrefix(text); err == nil {
+		return true
 	}
-	if strings.Contains(text, "/") {
-		_, err := netip.ParsePrefix(text)
-		return err == nil
+	first, last, isRange := strings.Cut(text, "-")
+	if !isRange {
+		last = first
 	}
-	address, err := netip.ParseAddr(text)
-	return err == nil && address.Zone() == ""
+	from, errFrom := netip.ParseAddr(first)
+	to, errTo := netip.ParseAddr(last)
+	return errFrom == nil && errTo == nil && from.Zone() == "" && to.Zone() == "" && from.BitLen() == to.BitLen() &&
+		!to.Less(from)
 }
 
 // checkSecret reports credentials with which the provider could not log in. The provider uses only the first entry.

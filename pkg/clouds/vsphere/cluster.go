@@ -95,9 +95,8 @@ func (v *rewriter) moveGlobalServer() {
 	if slices.ContainsFunc(v.vCenters(), isServer(server.Text)) {
 		return
 	}
-	vcenters := v.Section("vcenter")
-	vcenters.Set(server.Text, &confdoc.Node{Kind: confdoc.MapNode, Entries: []*confdoc.Entry{entry}})
-	vcenters.Entry(server.Text).Position = server.Position
+	v.Set(&confdoc.Node{Kind: confdoc.MapNode, Entries: []*confdoc.Entry{entry}}, "vcenter", server.Text)
+	v.Value("vcenter").Entry(server.Text).Position = server.Position
 	v.Reportf(server, diagnostic.Adapted, "%s becomes an entry of vcenter: it is the form that knows several", shown)
 }
 

@@ -69,16 +69,17 @@ func (v *rewriter) useCluster() {
 // sortEntries orders the entries of an object as its fields, so that the same settings are the same bytes. Unknown
 // entries come last.
 func sortEntries(n *confdoc.Node, object confdoc.Field) {
-	index := func(e *confdoc.Entry) int {
-		i := slices.IndexFunc(object.Fields, func(f confdoc.Field) bool { return f.Name == e.Name })
-		return cmp.Or(i+1, len(object.Fields)+1)
+	order := map[string]int{} // negative, as that of an unknown entry is 0
+	for i, f := range object.Fields {
+		order[f.Name] = i - len(object.Fields)
+		if value := n.Get(f.Name); value != nil {
+			sortEntries(value, f)
+		}
 	}
-	slices.SortStableFunc(n.Entries, func(a, b *confdoc.Entry) int { return cmp.Compare(index(a), index(b)) })
-	for _, e := range n.Entries {
-		if i := index(e); object.Of != nil {
+	slices.SortStableFunc(n.Entries, func(a, b *confdoc.Entry) int { return cmp.Compare(order[a.Name], order[b.Name]) })
+	if object.Of != nil {
+		for _, e := range n.Entries {
 			sortEntries(e.Value, *object.Of)
-		} else if i <= len(object.Fields) {
-			sortEntries(e.Value, object.Fields[i-1])
 		}
 	}
 }

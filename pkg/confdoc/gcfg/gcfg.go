@@ -63,11 +63,6 @@ type Error struct {
 	Name string
 }
 
-// bare reports whether the value can be written without quotes.
-func bare(value string) bool {
-	return value != "" && !strings.ContainsAny(value, "\"\\;#\n\t\r") && strings.Trim(value, " ") == value
-}
-
 var (
 	valueEscapes      = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`)
 	subsectionEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
@@ -76,7 +71,7 @@ var (
 // Quote returns the value as it can follow an equals sign, quoted if needed. This format cannot represent a carriage
 // return or NUL; Parse never returns a value that contains one.
 func Quote(value string) string {
-	if bare(value) {
+	if value != "" && !strings.ContainsAny(value, "\"\\;#\n\t\r") && strings.Trim(value, " ") == value {
 		return value
 	}
 	return `"` + valueEscapes.Replace(value) + `"`
