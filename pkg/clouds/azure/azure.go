@@ -24,6 +24,11 @@ const (
 	statusField  = "status.platformStatus.azure."
 	// nodeManagerConfigKey is the name of the cloud-node-manager's cloud.conf.
 	nodeManagerConfigKey = "cloud.conf"
+
+	// Keys of the configuration that several checks name.
+	multiple  = "multipleStandardLoadBalancerConfigurations"
+	poolType  = "loadBalancerBackendPoolConfigurationType"
+	probeMode = "clusterServiceLoadBalancerHealthProbeMode"
 )
 
 type rewriter struct {
@@ -62,17 +67,17 @@ func Rewrite(src clouds.Source) clouds.Result {
 // value that existed when this operator took over has no effect until the user changes it, so that an upgrade does not
 // change the probes.
 func (a *rewriter) useProbes() {
-	const key, shared = "clusterServiceLoadBalancerHealthProbeMode", "shared"
-	a.Default(confdoc.NewText(shared), "in OpenShift all Services with externalTrafficPolicy Cluster share one health probe", key)
-	named := a.Text(key)
-	if strings.EqualFold(named, shared) || !a.First && a.Kept[key] != named {
+	const shared = "shared"
+	a.Default(confdoc.NewText(shared),
+		"in OpenShift all Services with externalTrafficPolicy Cluster share one health probe", probeMode)
+	named := a.Text(probeMode)
+	if strings.EqualFold(named, shared) || !a.First && a.Kept[probeMode] != named {
 		return
 	}
-	a.kept = map[string]string{key: named}
+	a.kept = map[string]string{probeMode: named}
 	a.Put(confdoc.NewText(shared), diagnostic.Rewritten,
 		"the value was ignored before this operator took over, and an upgrade does not change health probes; "+
-			"to apply it, remove the line, wait until that is rolled out, and add it again",
-		key)
+			"to apply it, remove the line, wait until that is rolled out, and add it again", probeMode)
 }
 
 // RewriteStack checks and rewrites a cloud.conf for an Azure Stack Hub, merges the credentials into it and checks the
@@ -164,11 +169,6 @@ func (a *rewriter) checkInfrastructure() {
 		}
 	}
 }
-
-const (
-	multiple = "multipleStandardLoadBalancerConfigurations"
-	poolType = "loadBalancerBackendPoolConfigurationType"
-)
 
 // loadBalancers returns the items of multipleStandardLoadBalancerConfigurations.
 func (a *rewriter) loadBalancers() []*confdoc.Node {

@@ -17,20 +17,17 @@ var (
 		{Name: "port", Is: confdoc.Int, Unsigned: true},
 		{Name: "datacenters", Is: confdoc.List, Of: &confdoc.Field{}},
 		{Name: "insecureFlag", Is: confdoc.Bool},
-		{Name: "caFile"},
-		{Name: "thumbprint"},
+		{Name: "caFile"}, {Name: "thumbprint"},
 		{Name: "soapRoundtripCount", Is: confdoc.Int, Unsigned: true},
 		{Name: "ipFamily", Is: confdoc.List, Of: &confdoc.Field{}},
-		{Name: "user", Secret: true},
-		{Name: "password", Secret: true},
-		{Name: "secretName"},
-		{Name: "secretNamespace"},
+		{Name: "user", Secret: true}, {Name: "password", Secret: true},
+		{Name: "secretName"}, {Name: "secretNamespace"},
 	}
 	globalFields = slices.Concat(connectionFields, confdoc.FieldsOf(confdoc.Text, "secretsDirectory"))
 	labelFields  = confdoc.FieldsOf(confdoc.Text, "region", "zone")
 	nodeFields   = confdoc.FieldsOf(confdoc.Text, "internalNetworkSubnetCidr", "externalNetworkSubnetCidr",
-		"internalVmNetworkName", "externalVmNetworkName",
-		"excludeInternalNetworkSubnetCidr", "excludeExternalNetworkSubnetCidr")
+		"internalVmNetworkName", "externalVmNetworkName", "excludeInternalNetworkSubnetCidr",
+		"excludeExternalNetworkSubnetCidr")
 )
 
 // virtualCenter is the section of a vCenter in the INI form.
