@@ -64,8 +64,8 @@ func (d *Document) winner(last *Entry, fields []Field, decoded *Node) *Entry {
 	return &winner
 }
 
-// checkOverwritten reports a value of an INI file that a later one replaces, if the provider's library cannot set it: it
-// sets each in turn and fails at the first that it cannot.
+// checkOverwritten reports a value of an INI file that a later one replaces, if the provider's library cannot set it:
+// it sets each in turn and fails at the first that it cannot.
 func (d *Document) checkOverwritten(field Field, path string, n *Node) {
 	if _, wanted := typedINI(field, n); wanted != "" {
 		d.wrongType(field, d.inside(path, field.Name), n, wanted)
@@ -84,7 +84,7 @@ func (d *Document) checkDecodable() {
 	}
 }
 
-// decoded returns the text as the provider's library decodes it. It lacks unset values and values of the type Any. It is
+// decoded returns the text as the provider's library decodes it, without unset values and values of the type Any. It is
 // nil for an INI file.
 func (d *Document) decoded() *Node {
 	if d.Format == INI {

@@ -150,14 +150,21 @@ func (d *Document) checkRequired(fields []Field, path string, n *Node) {
 		case e == nil && f.Is == Object && !f.Named && d.isSection(path):
 			d.checkRequired(f.Fields, f.Name, nil)
 		case f.Required == "":
-		case e == nil && path == "":
-			d.Rejectf(nil, "there is no %s: %s", f.Name, f.Required)
 		case e == nil:
-			d.Rejectf(n, "%s has no %s: %s", d.owner(path), f.Name, f.Required)
+			d.missing(f, path, n)
 		case e.Value.Kind == TextNode && !e.Value.Blank && strings.TrimSpace(e.Value.Text) == "":
 			d.Rejectf(e.Value, "%s is empty: %s", d.inside(path, f.Name), f.Required)
 		}
 	}
+}
+
+// missing reports that a mapping does not have a required name.
+func (d *Document) missing(f *Field, path string, n *Node) {
+	if path == "" {
+		d.Rejectf(nil, "there is no %s: %s", f.Name, f.Required)
+		return
+	}
+	d.Rejectf(n, "%s has no %s: %s", d.owner(path), f.Name, f.Required)
 }
 
 // checkValue checks a value and returns the value that the provider's library reads.

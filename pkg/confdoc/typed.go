@@ -24,9 +24,9 @@ func (d *Document) typed(field Field, path string, n *Node) (typed *Node, wanted
 		return nil, "true or false"
 	case field.Is == Float && !n.isNumber():
 		return nil, "a number"
-	case field.Is == Bool || field.Is == Float || n.Kind == TextNode:
+	case field.Is == Bool, field.Is == Float, n.Kind == TextNode:
 		return n, ""
-	case d.Format == JSON || n.Kind != BoolNode && !n.isNumber():
+	case d.Format == JSON, n.Kind != BoolNode && !n.isNumber():
 		return nil, "a string"
 	}
 	return d.textOf(field, path, n), ""
@@ -37,16 +37,22 @@ func (d *Document) typedInt(field Field, n *Node) (typed *Node, wanted string) {
 	if n.Kind == FloatNode && d.Format != JSON {
 		text = wholeNumber(text)
 	}
-	if number, ok := whole(field, text); ok && n.isNumber() {
-		return n.as(IntNode, number), ""
-	}
-	return nil, wholeWanted(field)
+	number, ok := whole(field, text)
+	return n.typedAs(IntNode, number, ok && n.isNumber(), wholeWanted(field))
 }
 
 func (n *Node) isNumber() bool { return n.Kind == IntNode || n.Kind == FloatNode }
 
 func (n *Node) as(kind NodeKind, text string) *Node {
 	return &Node{Kind: kind, Text: text, written: n.written, Position: n.Position}
+}
+
+// typedAs returns the node with another type and text, or what is wanted if that is not ok.
+func (n *Node) typedAs(kind NodeKind, text string, ok bool, wanted string) (*Node, string) {
+	if !ok {
+		return nil, wanted
+	}
+	return n.as(kind, text), ""
 }
 
 // textOf returns the string to which a YAML library converts a number or boolean.
@@ -68,7 +74,8 @@ func (d *Document) textOf(field Field, path string, n *Node) *Node {
 
 // iniBools are the words for booleans in an INI file, in lower case.
 var iniBools = map[string]string{
-	"true": "true", "yes": "true", "on": "true", "1": "true", "false": "false", "no": "false", "off": "false", "0": "false",
+	"true": "true", "yes": "true", "on": "true", "1": "true",
+	"false": "false", "no": "false", "off": "false", "0": "false",
 }
 
 // typedINI returns the value of a line as gopkg.in/gcfg.v1 reads it, or a description of the type that the library
@@ -85,27 +92,20 @@ func typedINI(field Field, n *Node) (typed *Node, wanted string) {
 	}
 	switch field.Is {
 	case Bool:
-		if value, ok := iniBools[strings.ToLower(n.Text)]; ok {
-			return n.as(BoolNode, value), ""
-		}
-		return nil, "true or false"
+		value, ok := iniBools[strings.ToLower(n.Text)]
+		return n.typedAs(BoolNode, value, ok, "true or false")
 	case Int:
-		if number, ok := scannedWhole(field, strings.TrimSpace(n.Text)); ok {
-			return n.as(IntNode, number), ""
-		}
-		return nil, wholeWanted(field)
+		number, ok := scannedWhole(field, strings.TrimSpace(n.Text))
+		return n.typedAs(IntNode, number, ok, wholeWanted(field))
 	case Word:
-		if one, ok := scanned[word](n.Text, 'v'); ok {
-			return n.as(TextNode, one), ""
-		}
-		return nil, "one word"
+		one, ok := scanned[word](n.Text, 'v')
+		return n.typedAs(TextNode, one, ok, "one word")
 	case Duration:
-		if _, err := time.ParseDuration(n.Text); err != nil {
-			return nil, "a duration with a unit, such as 5s or 1m30s"
-		}
+		_, err := time.ParseDuration(n.Text)
+		return n.typedAs(TextNode, n.Text, err == nil, "a duration with a unit, such as 5s or 1m30s")
 	default:
+		return n, ""
 	}
-	return n, ""
 }
 
 // word is a named string type. gcfg scans into such a type, whereas it assigns a plain string.

@@ -198,6 +198,11 @@ func (a *rewriter) checkLoadBalancers() {
 		a.Rejectf(a.Value(multiple), "%s cannot be combined with %s nodeIPConfiguration, which is the default: "+
 			"write nodeIP there", multiple, poolType)
 	}
+	a.checkNames(several)
+}
+
+// checkNames reports load balancers without a set of virtual machines, or with the name or set of another one.
+func (a *rewriter) checkNames(several []*confdoc.Node) {
 	used := sets.New[string]()
 	for _, item := range several {
 		for _, key := range []string{"name", "primaryVMSet"} {

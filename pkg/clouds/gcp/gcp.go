@@ -50,6 +50,8 @@ func Rewrite(src clouds.Source) clouds.Result {
 // region returns the region of a zone, as the provider derives it. It is empty if the text cannot be a zone.
 func region(zone string) string { return zone[:max(0, strings.LastIndex(zone, "-"))] }
 
+func isZone(text string) bool { return region(text) != "" }
+
 // checkCluster reports contradictions to Infrastructure. A project that is given by its number cannot be compared.
 func (g *rewriter) checkCluster() {
 	status := g.Cluster.Status.GCP
@@ -106,7 +108,7 @@ var schema = []confdoc.Field{{Name: "global", Is: confdoc.Object, Fields: slices
 	confdoc.FieldsOf(confdoc.Text, "token-url", "token-body", "project-id", "network-project-id", "network-name",
 		"subnetwork-name", "secondary-range-name", "node-instance-prefix"),
 	[]confdoc.Field{
-		{Name: "local-zone", Valid: func(zone string) bool { return region(zone) != "" }, Hint: "a zone, such as us-central1-a"},
+		{Name: "local-zone", Valid: isZone, Hint: "a zone, such as us-central1-a"},
 		{Name: "external-instance-groups-prefix"},
 		{Name: "stack-type", Values: []string{"IPV4", "IPV6", "IPV4_IPV6"}, Fallback: "IPV4"},
 		{Name: "firewall-rules-management", Values: []string{"Enabled", "Disabled"}, Fallback: "Enabled"},

@@ -48,8 +48,8 @@ var nutanixFields = []confdoc.Field{
 	{Name: "ignoredNodeIPs", Is: confdoc.List, Of: &confdoc.Field{}},
 }
 
-// nutanixLogin reads the key credentials as ParseCredentials in environment/credentials/parsecreds.go of prism-go-client
-// does. The provider does not use the Prism Elements.
+// nutanixLogin reads the key credentials as ParseCredentials in environment/credentials/parsecreds.go of
+// prism-go-client does. The provider does not use the Prism Elements.
 var nutanixLogin = confdoc.Reader{
 	Format: confdoc.JSON, List: true, Input: diagnostic.Credentials, DataKey: secretKey,
 	Empty: "write a JSON list with the type basic_auth and the user and password of Prism Central",

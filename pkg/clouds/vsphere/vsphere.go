@@ -141,8 +141,8 @@ func (v *rewriter) useCABundle() {
 		switch {
 		case clouds.IsInTrustStore(path.Clean(file)):
 		case !v.HasCABundle():
-			v.Rejectf(v.Value(setting...), "%s is %s, which will not exist for the cloud-controller-manager: put the CA certificates "+
-				"under the key ca-bundle.pem beside the cloud configuration, or remove the line",
+			v.Rejectf(v.Value(setting...), "%s is %s, which will not exist for the cloud-controller-manager: "+
+				"put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line",
 				v.Shown(setting...), confdoc.Quoted(file))
 		default:
 			v.Put(confdoc.NewText(v.Paths.CABundle), diagnostic.Rewritten,
