@@ -71,8 +71,8 @@ type parser struct {
 	sections   []Section
 	errors     []Error
 	spans      []Span
-	headerAt   int  // the byte offset of the last section's header
-	orphan     bool // whether a key before the first section was reported
+	above      *Span // the previous entry of the section
+	orphan     bool  // whether a key before the first section was reported
 }
 
 func (p *parser) fail(pos Position, name, message string) {
@@ -143,7 +143,7 @@ func (p *parser) line() {
 
 func (p *parser) header() {
 	s := Section{Pos: p.pos()}
-	p.headerAt = p.offset
+	p.above = nil
 	p.next()
 	message := p.headerName(&s)
 	if message == "" {
