@@ -105,32 +105,28 @@ func (n rewriter) checkPrismCentral() {
 
 // checkReference reports a reference to a Secret that the provider may not read.
 func (n rewriter) checkReference() {
-	path := []string{"prismCentral", "credentialRef"}
-	prism, reference := n.Value("prismCentral"), n.Value(path...)
+	prism := n.Value("prismCentral")
 	if prism == nil || prism.Kind != confdoc.MapNode {
 		return // reported
 	}
-	isNew := reference == nil
-	if isNew {
-		reference = confdoc.NewMap()
-	}
-	for _, wanted := range []struct {
-		key, value string
-		optional   bool
-	}{{"kind", "Secret", true}, {"name", nutanixSecret, false}, {"namespace", operandNamespace, true}} {
-		named := reference.String(wanted.key)
-		switch {
-		case isNew:
-			reference.Set(wanted.key, confdoc.NewText(wanted.value))
-		case named != wanted.value && !(named == "" && wanted.optional):
-			n.Rejectf(cmp.Or(reference.Get(wanted.key), reference), "prismCentral.credentialRef.%s is %s, "+
-				"but the cloud-controller-manager may read only Secret %s in %s: write %q",
-				wanted.key, confdoc.Quoted(named), nutanixSecret, operandNamespace, wanted.value)
+	readable := [][2]string{{"kind", "Secret"}, {"name", nutanixSecret}, {"namespace", operandNamespace}}
+	reference := prism.Get("credentialRef")
+	if reference == nil {
+		for _, wanted := range readable {
+			n.Set(confdoc.NewText(wanted[1]), "prismCentral", "credentialRef", wanted[0])
 		}
+		n.Reportf(nil, diagnostic.Adapted, "prismCentral.credentialRef is set: "+
+			"the cloud-controller-manager reads its credentials from Secret %s in %s", nutanixSecret, operandNamespace)
+		return
 	}
-	if isNew {
-		n.Put(reference, diagnostic.Adapted, "the cloud-controller-manager reads its credentials from Secret "+
-			nutanixSecret+" in "+operandNamespace, path...)
+	for _, wanted := range readable {
+		key, named := wanted[0], reference.String(wanted[0])
+		if named == wanted[1] || named == "" && key != "name" {
+			continue
+		}
+		n.Rejectf(cmp.Or(reference.Get(key), reference), "prismCentral.credentialRef.%s is %s, "+
+			"but the cloud-controller-manager may read only Secret %s in %s: write %q",
+			key, confdoc.Quoted(named), nutanixSecret, operandNamespace, wanted[1])
 	}
 }
 

@@ -30,18 +30,15 @@ type rewriter struct {
 // points ca-file to the delivered CA bundle. An empty configuration consists of the defaults alone. Unknown keys are
 // kept because a newer provider may know them. Comments are dropped.
 func Rewrite(src clouds.Source) clouds.Result {
-	state := ""
-	switch {
-	case src.Config == nil:
+	isMissing, state := len(bytes.TrimSpace(src.Config)) == 0, "empty"
+	if src.Config == nil {
 		state = "missing"
-	case len(bytes.TrimSpace(src.Config)) == 0:
-		state = "empty"
 	}
-	if state != "" {
+	if isMissing {
 		src.Config = []byte("[Global]\n")
 	}
 	o := rewriter{Run: clouds.NewRun(src, confdoc.Reader{Format: confdoc.INI, Fields: schema})}
-	if state != "" {
+	if isMissing {
 		// A cluster that was installed without a configuration has clouds.yaml, which is sufficient. In a running cluster
 		// a configuration that becomes empty is more likely a mistake.
 		o.Reportf(nil, diagnostic.Typo, "there is no cloud configuration: it is %s; write at least the line [Global] "+
