@@ -113,13 +113,3 @@ func (r Result) of(severity diagnostic.Severity, p diagnostic.Policy) []diagnost
 	}
 	return out
 }
-
-// Finish returns the Result of a run. If any diagnostic is Invalid, the Result contains only diagnostics.
-func Finish(all diagnostic.List, r Result) Result {
-	sorted := all.Sorted()
-	if sorted.Has(diagnostic.Invalid) {
-		return Result{Diagnostics: sorted}
-	}
-	r.Diagnostics = sorted
-	return r
-}

@@ -22,10 +22,7 @@ func HostOf(address string) string {
 }
 
 // IsTLS reports whether the address uses TLS.
-func IsTLS(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && u.Scheme == "https"
-}
+func IsTLS(address string) bool { return confdoc.IsURL(address, "https") }
 
 // IsUnder reports whether the host is one of the domains or a subdomain of one of them.
 func IsUnder(host string, domains ...string) bool {
@@ -34,21 +31,16 @@ func IsUnder(host string, domains ...string) bool {
 	})
 }
 
-// DomainOf returns the part of a host after its first label.
-func DomainOf(host string) string {
-	_, domain, _ := strings.Cut(host, ".")
-	return domain
+// IsSecureUnder reports whether the address uses TLS and its host is under one of the domains.
+func IsSecureUnder(address string, domains ...string) bool {
+	return IsTLS(address) && IsUnder(HostOf(address), domains...)
 }
 
 // IsEndpoint reports whether the address is an HTTP or HTTPS URL with a host.
-func IsEndpoint(address string) bool {
-	return confdoc.IsURL(address, "http", "https")
-}
+func IsEndpoint(address string) bool { return confdoc.IsURL(address, "http", "https") }
 
 // SameEndpoint reports whether two addresses are equal except for trailing slashes.
-func SameEndpoint(a, b string) bool {
-	return strings.TrimRight(a, "/") == strings.TrimRight(b, "/")
-}
+func SameEndpoint(a, b string) bool { return strings.TrimRight(a, "/") == strings.TrimRight(b, "/") }
 
 // Infrastructure is the name of the cluster's Infrastructure in messages.
 const Infrastructure = "infrastructure.config.openshift.io/cluster"

@@ -16,8 +16,7 @@ import (
 
 // onePerName reports ambiguous names and keeps one entry for each name. A null value of a known name means that the
 // name is not set.
-func (d *Document) onePerName(path string, entries []*Entry, fields []Field,
-	valueOf func(name string) decoded) []*Entry {
+func (d *Document) onePerName(path string, entries []*Entry, fields []Field, decoded *Node) []*Entry {
 	var kept []*Entry
 	at, last := map[[2]string]int{}, map[int]*Entry{}
 	for _, e := range entries {
@@ -36,40 +35,37 @@ func (d *Document) onePerName(path string, entries []*Entry, fields []Field,
 		if path != "" {
 			where = " in " + d.owner(path)
 		}
-		d.ReportPair(e, kept[first].Line, diagnostic.Ambiguous, fmt.Sprintf("duplicate key %s%s: keep one",
-			Quoted(id[0]), where))
+		d.ReportPair(e.Position, kept[first].Line, diagnostic.Ambiguous,
+			fmt.Sprintf("duplicate key %s%s: keep one", Quoted(id[0]), where))
 		if d.Format == INI {
 			d.checkOverwritten(field, path, cmp.Or(last[first], kept[first]).Value)
 		}
 		last[first] = e
 	}
 	for i, e := range last {
-		kept[i] = d.winner(kept[i], e, fields, valueOf)
+		kept[i] = d.winner(e, fields, decoded)
 	}
 	return slices.DeleteFunc(kept, func(e *Entry) bool {
 		_, known := d.find(fields, e)
-		return known && isNull(e)
+		return known && e.Value.Kind == NullNode
 	})
 }
 
-// winner returns the entry of a name whose first and last entries these are, with the value that the provider uses.
-func (d *Document) winner(first, last *Entry, fields []Field, valueOf func(name string) decoded) *Entry {
-	field, known := d.find(fields, last)
-	winner := &Entry{Name: last.Name, Value: last.Value, Line: last.Line, Column: last.Column}
-	if known {
+// winner returns the last entry of a name with the value that the provider uses.
+func (d *Document) winner(last *Entry, fields []Field, decoded *Node) *Entry {
+	winner := *last
+	if field, known := d.find(fields, last); known {
 		winner.Name = field.Name
 	}
-	if d.Format == INI || field.Is == Any || isNull(first) && isNull(last) {
-		return winner
+	if used := decoded.Get(winner.Name); used != nil {
+		used.moveTo(last.Value.Position)
+		winner.Value = used
 	}
-	if v := valueOf(winner.Name)(); v.IsValid() {
-		winner.Value = nodeOf(v, last.Value)
-	}
-	return winner
+	return &winner
 }
 
-// checkOverwritten reports a value of an INI file that a later one replaces, if the provider's library cannot set it: it
-// sets each in turn and fails at the first that it cannot.
+// checkOverwritten reports a value of an INI file that a later one replaces, if the provider's library cannot set it:
+// it sets each in turn and fails at the first that it cannot.
 func (d *Document) checkOverwritten(field Field, path string, n *Node) {
 	if _, wanted := typedINI(field, n); wanted != "" {
 		d.wrongType(field, d.inside(path, field.Name), n, wanted)
@@ -82,29 +78,33 @@ func (d *Document) checkDecodable() {
 	if d.Format == INI || !d.Findings.Has(diagnostic.Ambiguous) || d.Findings.Has(diagnostic.Invalid) {
 		return
 	}
-	if err := d.Format.decode(d.text, d.newTyped().Interface()); err != nil {
+	if err := d.Format.decode(d.text, d.newTyped()); err != nil {
 		// The error may quote a secret.
-		d.Report(0, 0, diagnostic.Invalid, "one value of a duplicate key is of the wrong type: keep the other one")
+		d.Rejectf(nil, "one value of a duplicate key is of the wrong type: keep the other one")
 	}
 }
 
-func isNull(e *Entry) bool { return e.Value.Kind == NullNode }
-
-// decoded returns a value that the provider's library has decoded. The text is decoded only when a value is needed.
-type decoded func() reflect.Value
-
-// decodeTyped decodes the text with the provider's library into types that are built from the fields.
-func (d *Document) decodeTyped() reflect.Value {
-	target := d.newTyped()
+// decoded returns the text as the provider's library decodes it, without unset values and values of the type Any. It is
+// nil for an INI file.
+func (d *Document) decoded() *Node {
+	if d.Format == INI {
+		return nil
+	}
+	typed := d.newTyped()
 	// Values of the wrong type are reported elsewhere, with their position. The libraries decode the rest.
-	_ = d.Format.decode(d.text, target.Interface())
-	return target.Elem()
+	_ = d.Format.decode(d.text, typed)
+	text, err := json.Marshal(typed)
+	if err != nil {
+		return nil
+	}
+	root, _ := JSON.parse(text)
+	return root
 }
 
 // newTyped returns a pointer to a new value of the type that is built from the fields.
-func (d *Document) newTyped() reflect.Value {
+func (d *Document) newTyped() any {
 	field := d.field()
-	return reflect.New(field.goType())
+	return reflect.New(field.goType()).Interface()
 }
 
 // goType returns a Go type that can hold the field, as the provider's own type does.
@@ -124,6 +124,9 @@ func (f *Field) goType() reflect.Type {
 	case Object:
 		var fields []reflect.StructField
 		for i, inner := range f.Fields {
+			if inner.Is == Any {
+				continue
+			}
 			tag := fmt.Sprintf(`json:"%s,omitzero" yaml:"%s"`, inner.Name, inner.Name)
 			fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: inner.goType(),
 				Tag: reflect.StructTag(tag)})
@@ -139,58 +142,13 @@ func (f *Field) goType() reflect.Type {
 	return t
 }
 
-// member returns the value of a known field.
-func (v decoded) member(fields []Field, name string) decoded {
-	return func() reflect.Value {
-		i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
-		if value := reflect.Indirect(v()); i >= 0 && value.Kind() == reflect.Struct {
-			return value.Field(i)
-		}
-		return reflect.Value{}
-	}
-}
-
-// key returns the value of a name that the user chose.
-func (v decoded) key(name string) decoded {
-	return func() reflect.Value {
-		if value := v(); value.Kind() == reflect.Map {
-			return value.MapIndex(reflect.ValueOf(name))
-		}
-		return reflect.Value{}
-	}
-}
-
-// item returns an item of a list.
-func (v decoded) item(i int) decoded {
-	return func() reflect.Value {
-		if value := v(); value.Kind() == reflect.Slice && i < value.Len() {
-			return value.Index(i)
-		}
-		return reflect.Value{}
-	}
-}
-
-// nodeOf converts a decoded value to nodes at the position of another node.
-func nodeOf(v reflect.Value, at *Node) *Node {
-	text, err := json.Marshal(v.Interface())
-	if err != nil {
-		return at
-	}
-	n, errs := JSON.parse(text)
-	if len(errs) > 0 {
-		return at
-	}
-	n.moveTo(at)
-	return n
-}
-
-func (n *Node) moveTo(at *Node) {
-	n.Line, n.Column = at.Line, at.Column
+func (n *Node) moveTo(at Position) {
+	n.Position = at
 	for _, item := range n.Items {
 		item.moveTo(at)
 	}
 	for _, e := range n.Entries {
-		e.Line, e.Column = at.Line, at.Column
+		e.Position = at
 		e.Value.moveTo(at)
 	}
 }

@@ -30,11 +30,8 @@ func (d *Document) inside(path, name string) string {
 
 // owner returns the object at a path, as messages show it.
 func (d *Document) owner(path string) string {
-	switch {
-	case d.Format == INI:
+	if d.Format == INI {
 		return "[" + path + "]"
-	case path == "":
-		return "the document"
 	}
 	return path
 }
@@ -57,7 +54,7 @@ func (d *Document) find(fields []Field, e *Entry) (Field, bool) {
 }
 
 // checkObject checks a mapping with the names of known.Fields and normalizes it as Document promises.
-func (d *Document) checkObject(known Field, path string, n *Node, v decoded) {
+func (d *Document) checkObject(known Field, path string, n, decoded *Node) {
 	n.Entries = slices.DeleteFunc(n.Entries, func(e *Entry) bool {
 		field, ok := d.find(known.Fields, e)
 		if !ok && !d.IgnoresUnknown {
@@ -65,8 +62,7 @@ func (d *Document) checkObject(known Field, path string, n *Node, v decoded) {
 		}
 		return ok && field.Legacy != "" && d.isDropped(field, path, e)
 	})
-	n.Entries = d.onePerName(path, n.Entries, known.Fields,
-		func(name string) decoded { return v.member(known.Fields, name) })
+	n.Entries = d.onePerName(path, n.Entries, known.Fields, decoded)
 	for _, e := range n.Entries {
 		if field, ok := d.find(known.Fields, e); ok {
 			e.Name = field.Name
@@ -74,7 +70,7 @@ func (d *Document) checkObject(known Field, path string, n *Node, v decoded) {
 			if e.Sub != "" {
 				inner += " " + Quoted(e.Sub)
 			}
-			e.Value = d.checkValue(field, inner, e.Value, v.member(known.Fields, field.Name))
+			e.Value = d.checkValue(field, inner, e.Value, decoded.Get(field.Name))
 		}
 	}
 	d.checkRequired(known.Fields, path, n)
@@ -83,9 +79,8 @@ func (d *Document) checkObject(known Field, path string, n *Node, v decoded) {
 // isDropped adds a diagnostic about a legacy name and reports whether the name can be dropped.
 func (d *Document) isDropped(field Field, path string, e *Entry) bool {
 	if field.Only != nil && e.Value.Text != *field.Only {
-		d.ReportAt(e.Value, diagnostic.Invalid,
-			fmt.Sprintf("%s is %s, but only its default %q can be used (%s): remove the line",
-				d.inside(path, field.Name), shown(field, e.Value), *field.Only, field.Legacy))
+		d.Rejectf(e.Value, "%s is %s, but only its default %q can be used (%s): remove the line",
+			d.inside(path, field.Name), shown(field, e.Value), *field.Only, field.Legacy)
 		return false
 	}
 	name := d.inside(path, field.Name)
@@ -94,7 +89,7 @@ func (d *Document) isDropped(field Field, path string, e *Entry) bool {
 	} else if d.Format == INI {
 		name += " in " + d.owner(path)
 	}
-	d.Report(e.Line, e.Column, diagnostic.Legacy, fmt.Sprintf("%s is dropped: %s", name, field.Legacy))
+	d.ReportAt(e.Position, diagnostic.Legacy, "%s is dropped: %s", name, field.Legacy)
 	return true
 }
 
@@ -110,40 +105,35 @@ func (d *Document) unknownName(fields []Field, path string, e *Entry) {
 		what = "unknown key without a value" // hide the name: it may be the second half of a wrapped secret
 	}
 	if meant := Nearest(e.Name, readNames(fields)); meant != "" {
-		d.Report(e.Line, e.Column, diagnostic.Typo, fmt.Sprintf("%s%s; did you mean %s?", what, where, quoted(meant)))
+		d.ReportAt(e.Position, diagnostic.Typo, "%s%s; did you mean %s?", what, where, quoted(meant))
 		return
 	}
 	if places := d.knownPlaces(d.Fields, "", e.Name); len(places) > 0 && !d.isSection(path) {
-		d.Report(e.Line, e.Column, diagnostic.Typo, fmt.Sprintf("%s%s; it belongs %s", what, where,
-			strings.Join(places, " or ")))
+		d.ReportAt(e.Position, diagnostic.Typo, "%s%s; it belongs %s", what, where, strings.Join(places, " or "))
 		return
 	}
-	d.Report(e.Line, e.Column, diagnostic.Unknown,
-		what+where+": the cloud-controller-manager ignores it; remove it or correct its name")
+	d.ReportAt(e.Position, diagnostic.Unknown,
+		"%s%s: the cloud-controller-manager ignores it; remove it or correct its name", what, where)
 }
 
 // knownPlaces returns the places where the name is known, as messages show them.
 func (d *Document) knownPlaces(fields []Field, path, name string) []string {
 	var found []string
-	for i := range fields {
-		f := &fields[i]
+	for _, f := range fields {
 		if !f.isRead() {
 			continue
 		}
-		if f.Name == name || d.Format == INI && strings.EqualFold(f.Name, name) {
-			place := "at the top level"
-			if path != "" {
-				place = "in " + d.owner(path)
-			}
-			found = append(found, place)
+		switch isSame := f.Name == name || d.Format == INI && strings.EqualFold(f.Name, name); {
+		case isSame && path == "":
+			found = append(found, "at the top level")
+		case isSame:
+			found = append(found, "in "+d.owner(path))
 		}
 		inner := f
 		for inner.Of != nil {
-			inner = inner.Of
+			inner = *inner.Of
 		}
-		if len(inner.Fields) > 0 {
-			found = append(found, d.knownPlaces(inner.Fields, Inside(path, f.Name), name)...)
-		}
+		found = append(found, d.knownPlaces(inner.Fields, Inside(path, f.Name), name)...)
 	}
 	return found
 }
@@ -163,7 +153,7 @@ func (d *Document) checkRequired(fields []Field, path string, n *Node) {
 		case e == nil:
 			d.missing(f, path, n)
 		case e.Value.Kind == TextNode && !e.Value.Blank && strings.TrimSpace(e.Value.Text) == "":
-			d.ReportAt(e.Value, diagnostic.Invalid, fmt.Sprintf("%s is empty: %s", d.inside(path, f.Name), f.Required))
+			d.Rejectf(e.Value, "%s is empty: %s", d.inside(path, f.Name), f.Required)
 		}
 	}
 }
@@ -171,19 +161,19 @@ func (d *Document) checkRequired(fields []Field, path string, n *Node) {
 // missing reports that a mapping does not have a required name.
 func (d *Document) missing(f *Field, path string, n *Node) {
 	if path == "" {
-		d.Report(0, 0, diagnostic.Invalid, fmt.Sprintf("there is no %s: %s", f.Name, f.Required))
+		d.Rejectf(nil, "there is no %s: %s", f.Name, f.Required)
 		return
 	}
-	d.ReportAt(n, diagnostic.Invalid, fmt.Sprintf("%s has no %s: %s", d.owner(path), f.Name, f.Required))
+	d.Rejectf(n, "%s has no %s: %s", d.owner(path), f.Name, f.Required)
 }
 
 // checkValue checks a value and returns the value that the provider's library reads.
-func (d *Document) checkValue(field Field, path string, n *Node, v decoded) *Node {
+func (d *Document) checkValue(field Field, path string, n, decoded *Node) *Node {
 	switch {
 	case field.Is == List && d.Format != INI:
-		d.checkList(field, path, n, v)
+		d.checkList(field, path, n, decoded)
 	case field.Is == Map || field.Is == Object:
-		d.checkMap(field, path, n, v)
+		d.checkMap(field, path, n, decoded)
 	case field.Is == Any:
 	default:
 		typed, wanted := d.typed(field, path, n)
@@ -203,19 +193,19 @@ func (d *Document) checkMeaning(field Field, path string, n *Node) {
 	switch {
 	case n.Text == "":
 	case field.Schemes != nil && !IsURL(n.Text, field.Schemes...):
-		d.ReportAt(n, diagnostic.Invalid, fmt.Sprintf("%s is not a URL of the form %s://host/path", path,
-			field.Schemes[0]))
+		d.Rejectf(n, "%s is not a URL of the form %s://host/path", path, field.Schemes[0])
 	case field.Port && (port < 1 || port > 65535):
 		d.wrongType(field, path, n, "a port from 1 to 65535")
+	case field.Valid != nil && !field.Valid(n.Text):
+		d.wrongType(field, path, n, field.Hint)
 	case field.allows(n.Text):
 	case field.Fallback != "":
-		d.ReportAt(n, diagnostic.Typo,
-			fmt.Sprintf("%s is %s, and the cloud-controller-manager uses %s instead: write %s",
-				path, shown(field, n), field.Fallback, OneOf(field.Values)))
+		d.Reportf(n, diagnostic.Typo, "%s is %s, and the cloud-controller-manager uses %s instead: write %s",
+			path, shown(field, n), field.Fallback, oneOf(field.Values))
 	case field.Hint != "":
-		d.wrongType(field, path, n, OneOf(field.Values)+": "+field.Hint)
+		d.wrongType(field, path, n, oneOf(field.Values)+": "+field.Hint)
 	default:
-		d.wrongType(field, path, n, OneOf(field.Values))
+		d.wrongType(field, path, n, oneOf(field.Values))
 	}
 }
 
@@ -225,37 +215,37 @@ func IsURL(address string, schemes ...string) bool {
 	return err == nil && slices.Contains(schemes, u.Scheme) && u.Host != ""
 }
 
-// OneOf joins the values that are allowed, such as "a, b or c".
-func OneOf(values []string) string {
+// oneOf joins the values that are allowed, such as "a, b or c".
+func oneOf(values []string) string {
 	if len(values) == 1 {
 		return values[0]
 	}
 	return strings.Join(values[:len(values)-1], ", ") + " or " + values[len(values)-1]
 }
 
-func (d *Document) checkList(field Field, path string, n *Node, v decoded) {
+func (d *Document) checkList(field Field, path string, n, decoded *Node) {
 	if n.Kind != ListNode {
 		d.wrongType(field, path, n, "a list")
 		return
 	}
 	for i, item := range n.Items {
 		if item.Kind != NullNode {
-			n.Items[i] = d.checkValue(*field.Of, fmt.Sprintf("%s[%d]", path, i), item, v.item(i))
+			n.Items[i] = d.checkValue(*field.Of, fmt.Sprintf("%s[%d]", path, i), item, decoded.item(i))
 		}
 	}
 }
 
-func (d *Document) checkMap(field Field, path string, n *Node, v decoded) {
+func (d *Document) checkMap(field Field, path string, n, decoded *Node) {
 	switch {
 	case n.Kind != MapNode:
 		d.wrongType(field, path, n, "a mapping of keys to values")
 	case field.Is == Object:
-		d.checkObject(field, path, n, v)
+		d.checkObject(field, path, n, decoded)
 	default:
-		n.Entries = d.onePerName(path, n.Entries, nil, v.key)
+		n.Entries = d.onePerName(path, n.Entries, nil, decoded)
 		for _, e := range n.Entries {
 			if e.Value.Kind != NullNode {
-				e.Value = d.checkValue(*field.Of, Inside(path, Cut(e.Name)), e.Value, v.key(e.Name))
+				e.Value = d.checkValue(*field.Of, Inside(path, Cut(e.Name)), e.Value, decoded.Get(e.Name))
 			}
 		}
 	}
@@ -277,14 +267,12 @@ func (d *Document) wrongType(field Field, path string, n *Node, wanted string) {
 	if isQuoted && (field.Is == Bool && kind == BoolNode || (field.Is == Int || field.Is == Float) && kind == IntNode) {
 		message += ": remove the quotes"
 	}
-	d.ReportAt(n, diagnostic.Invalid, message)
+	d.Rejectf(n, "%s", message)
 }
 
 // shown returns a value as messages show it.
 func shown(field Field, n *Node) string {
 	switch {
-	case n.Kind == NullNode:
-		return "null"
 	case n.Kind == ListNode:
 		return "a list"
 	case n.Kind == MapNode:

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc/gcfg"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
@@ -49,7 +48,7 @@ func (r Reader) Read(text []byte, list *diagnostic.List) *Document {
 	d := &Document{Reader: r, Root: NewMap(), Findings: list, text: text}
 	root, errs := d.parse()
 	for _, p := range errs {
-		d.Report(p.line, p.column, diagnostic.Invalid, p.message)
+		d.ReportAt(p.Position, diagnostic.Invalid, "%s", p.message)
 	}
 	d.incomplete = len(errs) > 0
 	d.check(root)
@@ -70,7 +69,7 @@ func (d *Document) parse() (*Node, []syntaxError) {
 		}
 	}
 	if len(errs) > 0 && d.otherFormat(d.text) != "" {
-		return nil, []syntaxError{{errs[0].line, errs[0].column, d.otherFormat(d.text)}}
+		return nil, []syntaxError{{errs[0].Position, d.otherFormat(d.text)}}
 	}
 	return root, errs
 }
@@ -84,19 +83,19 @@ func (d *Document) check(root *Node) {
 		if d.text == nil {
 			state = "missing"
 		}
-		d.Report(0, 0, diagnostic.Invalid, "it is "+state+": "+d.Empty)
+		d.Rejectf(nil, "it is %s: %s", state, d.Empty)
 	case d.List && root.Kind == ListNode:
 		d.Root.Set("", root)
 		d.Readable = true
-		d.checkList(d.field(), "", root, sync.OnceValue(d.decodeTyped))
+		d.checkList(d.field(), "", root, d.decoded())
 	case d.List || root.Kind != MapNode:
-		d.ReportAt(root, diagnostic.Invalid, cmp.Or(d.otherFormat(d.text), "this has no keys with values: "+d.Empty))
+		d.Rejectf(root, "%s", cmp.Or(d.otherFormat(d.text), "this has no keys with values: "+d.Empty))
 	default:
 		d.Root, d.Readable = root, true
 		if d.Format != INI {
 			d.reportRest(d.text)
 		}
-		d.checkObject(d.field(), "", root, sync.OnceValue(d.decodeTyped))
+		d.checkObject(d.field(), "", root, d.decoded())
 	}
 }
 
@@ -116,10 +115,7 @@ func (d *Document) otherFormat(text []byte) string {
 	first = bytes.TrimSpace(first)
 	isJSON := bytes.HasPrefix(first, []byte("{"))
 	isYAML := bytes.HasSuffix(first, []byte(":")) || bytes.Equal(first, []byte("---"))
-	wanted := map[Format]string{INI: "INI", JSON: "JSON", YAMLAsJSON: "JSON or YAML"}[d.Format]
-	if wanted == "" {
-		wanted = "YAML"
-	}
+	wanted := cmp.Or(map[Format]string{INI: "INI", JSON: "JSON", YAMLAsJSON: "JSON or YAML"}[d.Format], "YAML")
 	switch {
 	case d.Format != INI && LooksLikeINI(text):
 		return "this looks like INI, but must be " + wanted
@@ -152,30 +148,26 @@ func (d *Document) parseINI(text []byte) (*Node, []syntaxError) {
 	sections, parseErrs := gcfg.Parse(text)
 	var errs []syntaxError
 	for _, e := range parseErrs {
-		errs = append(errs, syntaxError{e.Pos.Line, e.Pos.Column, e.Message + d.suggestion(e.Name)})
+		errs = append(errs, syntaxError{e.Pos, e.Message + d.suggestion(e.Name)})
 	}
 	root, found := NewMap(), map[[2]string]*Node{}
 	for _, s := range sections {
-		name := s.Name
-		if name == "" {
+		if s.Name == "" {
 			continue // reported
 		}
-		if known, ok := d.Format.Find(d.Fields, name); ok {
-			name = known.Name
-		}
+		known, _ := d.Format.Find(d.Fields, s.Name)
+		name := cmp.Or(known.Name, s.Name)
 		id := [2]string{name, s.Subsection}
 		section := found[id]
 		if section == nil {
-			section = &Node{Kind: MapNode, Line: s.Pos.Line, Column: s.Pos.Column}
+			section = &Node{Kind: MapNode, Position: s.Pos}
 			found[id] = section
-			e := &Entry{Name: name, Sub: s.Subsection, Value: section, Line: s.Pos.Line, Column: s.Pos.Column}
-			root.Entries = append(root.Entries, e)
+			root.Entries = append(root.Entries,
+				&Entry{Name: name, Sub: s.Subsection, Value: section, Position: s.Pos})
 		}
 		for _, e := range s.Entries {
-			value := &Node{Kind: TextNode, Text: e.Value, Blank: e.Blank, Line: e.ValuePos.Line,
-				Column: e.ValuePos.Column}
-			section.Entries = append(section.Entries, &Entry{Name: e.Name, Value: value, Line: e.Pos.Line,
-				Column: e.Pos.Column})
+			value := &Node{Kind: TextNode, Text: e.Value, Blank: e.Blank, Position: e.ValuePos}
+			section.Entries = append(section.Entries, &Entry{Name: e.Name, Value: value, Position: e.Pos})
 		}
 	}
 	return root, errs
@@ -192,31 +184,28 @@ func (d *Document) suggestion(text string) string {
 	return ""
 }
 
-// Report adds a diagnostic at a position.
-func (d *Document) Report(line, column int, kind diagnostic.Kind, message string) {
-	d.Findings.Add(diagnostic.Diagnostic{Cause: d.Input, Key: d.DataKey, Line: line, Column: column, Kind: kind,
-		Message: message})
+// ReportPair adds a diagnostic that refers to another line, such as the one of the first of two duplicate keys.
+func (d *Document) ReportPair(at Position, seeLine int, kind diagnostic.Kind, message string) {
+	d.Findings.Add(diagnostic.Diagnostic{Cause: d.Input, Key: d.DataKey, Line: at.Line, Column: at.Column,
+		SeeLine: seeLine, Kind: kind, Message: message})
 }
 
-// ReportPair adds a diagnostic about an entry that refers to another line, such as the first of two duplicate keys.
-func (d *Document) ReportPair(at *Entry, seeLine int, kind diagnostic.Kind, message string) {
-	d.Findings.Add(diagnostic.Diagnostic{
-		Cause: d.Input, Key: d.DataKey, Line: at.Line, Column: at.Column, Kind: kind, Message: message,
-		SeeLine: seeLine,
-	})
+// ReportAt adds a diagnostic at a position.
+func (d *Document) ReportAt(at Position, kind diagnostic.Kind, format string, args ...any) {
+	d.ReportPair(at, 0, kind, fmt.Sprintf(format, args...))
 }
 
-// ReportAt adds a diagnostic about a value, or about the whole input if the value is nil.
-func (d *Document) ReportAt(n *Node, kind diagnostic.Kind, message string) {
+// Reportf adds a diagnostic about a value, or about the whole input if the value is nil.
+func (d *Document) Reportf(n *Node, kind diagnostic.Kind, format string, args ...any) {
 	if n == nil {
 		n = &Node{}
 	}
-	d.Report(n.Line, n.Column, kind, message)
+	d.ReportAt(n.Position, kind, format, args...)
 }
 
-// Reportf is ReportAt with a formatted message.
-func (d *Document) Reportf(n *Node, kind diagnostic.Kind, format string, args ...any) {
-	d.ReportAt(n, kind, fmt.Sprintf(format, args...))
+// Rejectf is Reportf for a value that the provider rejects.
+func (d *Document) Rejectf(n *Node, format string, args ...any) {
+	d.Reportf(n, diagnostic.Invalid, format, args...)
 }
 
 // Value returns the value at a path, or nil if it is not set.
@@ -243,8 +232,8 @@ func (d *Document) Set(value *Node, path ...string) {
 	n.Set(path[len(path)-1], value)
 }
 
-// First returns the section with the name. It inserts a missing section before all others.
-func (d *Document) First(section string) *Node {
+// FirstSection returns the section with the name. It inserts a missing section before all others.
+func (d *Document) FirstSection(section string) *Node {
 	if d.Value(section) == nil {
 		d.Root.Entries = slices.Insert(d.Root.Entries, 0, &Entry{Name: section, Value: NewMap()})
 	}
@@ -259,16 +248,11 @@ func (d *Document) Section(name string) *Node {
 	return d.Value(name)
 }
 
-// Drop removes a path and returns its former value, or nil if it was not set.
-func (d *Document) Drop(path ...string) *Node {
-	n := d.Value(path[:len(path)-1]...)
-	if n == nil {
-		return nil
+// Drop removes the value at a path.
+func (d *Document) Drop(path ...string) {
+	if n := d.Value(path[:len(path)-1]...); n != nil {
+		n.Drop(path[len(path)-1])
 	}
-	if dropped := n.Drop(path[len(path)-1]); len(dropped) > 0 {
-		return dropped[len(dropped)-1].Value
-	}
-	return nil
 }
 
 // known returns the schema's field at a path.
@@ -298,14 +282,14 @@ func (d *Document) Put(value *Node, kind diagnostic.Kind, reason string, path ..
 	if !d.known(path...).Secret && !isCollection(value) {
 		set += " to " + shown(Field{}, value)
 	}
-	d.ReportAt(was, kind, set+": "+reason)
+	d.Reportf(was, kind, "%s: %s", set, reason)
 	d.Set(value, path...)
 }
 
 // Default sets the value at a path if it is unset or empty.
-func (d *Document) Default(value, reason string, path ...string) {
+func (d *Document) Default(value *Node, reason string, path ...string) {
 	if was := d.Value(path...); was == nil || was.Text == "" && !isCollection(was) {
-		d.Put(NewText(value), diagnostic.Adapted, reason, path...)
+		d.Put(value, diagnostic.Adapted, reason, path...)
 	}
 }
 
@@ -321,18 +305,16 @@ func (d *Document) Shown(path ...string) string {
 	return Cut(strings.Join(path, "."))
 }
 
-// Contradicts adds a diagnostic if a value differs from a fact of Infrastructure, and reports whether it differs. The
-// field is the fact's path in Infrastructure. An empty fact is unknown and never differs.
-func (d *Document) Contradicts(name string, value *Node, field, fact string) bool {
-	if value == nil || value.Text == "" || fact == "" || value.Text == fact {
-		return false
+// Contradicts adds a diagnostic if a value differs from a fact of Infrastructure. The field is the fact's path in
+// Infrastructure. An empty fact is unknown and never differs.
+func (d *Document) Contradicts(name string, value *Node, field, fact string) {
+	if value.String() == "" || fact == "" || value.Text == fact {
+		return
 	}
 	action := "correct one of them"
 	if strings.HasPrefix(field, "status.") { // only the installer writes it
 		action = "correct it here"
 	}
-	d.ReportAt(value, diagnostic.Invalid,
-		fmt.Sprintf("%s is %s, but %s of infrastructure.config.openshift.io/cluster is %s: %s",
-			name, Quoted(value.Text), field, Quoted(fact), action))
-	return true
+	d.Rejectf(value, "%s is %s, but %s of infrastructure.config.openshift.io/cluster is %s: %s",
+		name, Quoted(value.Text), field, Quoted(fact), action)
 }

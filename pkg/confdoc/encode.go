@@ -2,8 +2,10 @@ package confdoc
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -12,52 +14,42 @@ import (
 
 // EncodeJSON returns the value as JSON.
 func EncodeJSON(n *Node) []byte {
-	var compact, out bytes.Buffer
-	writeJSON(&compact, n)
-	// writeJSON writes valid JSON, so Indent cannot fail.
-	_ = json.Indent(&out, compact.Bytes(), "", "  ")
+	var out bytes.Buffer
+	_ = json.Indent(&out, []byte(compactJSON(n)), "", "  ") // compactJSON returns valid JSON, so Indent cannot fail
 	out.WriteByte('\n')
 	return out.Bytes()
 }
 
-func writeJSON(b *bytes.Buffer, n *Node) {
-	separate := func(i int) {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-	}
+func compactJSON(n *Node) string {
 	switch n.Kind {
 	case NullNode:
-		b.WriteString("null")
+		return "null"
 	case TextNode:
-		b.Write(quote(n.Text))
+		return quote(n.Text)
 	case ListNode:
-		b.WriteByte('[')
+		items := make([]string, len(n.Items))
 		for i, item := range n.Items {
-			separate(i)
-			writeJSON(b, item)
+			items[i] = compactJSON(item)
 		}
-		b.WriteByte(']')
+		return "[" + strings.Join(items, ",") + "]"
 	case MapNode:
-		b.WriteByte('{')
+		members := make([]string, len(n.Entries))
 		for i, e := range n.Entries {
-			separate(i)
-			b.Write(append(quote(e.Name), ':'))
-			writeJSON(b, e.Value)
+			members[i] = quote(e.Name) + ":" + compactJSON(e.Value)
 		}
-		b.WriteByte('}')
+		return "{" + strings.Join(members, ",") + "}"
 	default:
-		b.WriteString(n.Text)
+		return n.Text
 	}
 }
 
 // quote returns the string as JSON without escaping <, > and &.
-func quote(text string) []byte {
+func quote(text string) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(text) // encoding a string cannot fail
-	return bytes.TrimSpace(b.Bytes())
+	return strings.TrimSpace(b.String())
 }
 
 // EncodeYAML returns the value as YAML that YAML 1.1 and YAML 1.2 readers interpret in the same way.
@@ -110,12 +102,9 @@ func EncodeINI(root *Node) []byte {
 	for i, e := range root.Entries {
 		sections[i] = gcfg.Section{Name: e.Name, Subsection: e.Sub}
 		for _, key := range e.Value.Entries {
-			value := key.Value.Text
-			if key.Value.written != "" {
-				value = key.Value.written
-			}
-			sections[i].Entries = append(sections[i].Entries, gcfg.Entry{Name: key.Name, Value: value,
-				Blank: key.Value.Blank})
+			value := cmp.Or(key.Value.written, key.Value.Text)
+			sections[i].Entries = append(sections[i].Entries,
+				gcfg.Entry{Name: key.Name, Value: value, Blank: key.Value.Blank})
 		}
 	}
 	return gcfg.Format(sections)

@@ -1,7 +1,6 @@
 package confdoc
 
 import (
-	"bytes"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -36,7 +35,7 @@ func Cut(text string) string {
 // two characters, but no more than a third of the name, may be wrong, missing, extra or swapped. Of equally close names
 // it returns the first one.
 func Nearest(name string, known []string) string {
-	unknown := []rune(name)
+	unknown := folded(name)
 	best, bestDistance := "", 3
 	for _, k := range known {
 		length := utf8.RuneCountInString(k)
@@ -44,16 +43,18 @@ func Nearest(name string, known []string) string {
 		if d := len(unknown) - length; d > limit || -d > limit {
 			continue
 		}
-		if d := editDistance(unknown, []rune(k)); d <= limit {
+		if d := editDistance(unknown, folded(k)); d <= limit {
 			best, bestDistance = k, d
 		}
 	}
 	return best
 }
 
+// folded returns a name so that upper and lower case are equal, as well as "_" and "-".
+func folded(name string) []rune { return []rune(strings.ToLower(strings.ReplaceAll(name, "_", "-"))) }
+
 // editDistance returns the number of insertions, deletions, substitutions and swaps of neighbors that turn a into b,
-// where no part is changed twice ("optimal string alignment"). ASCII upper and lower case count as equal, as do "_" and
-// "-".
+// where no part is changed twice ("optimal string alignment").
 func editDistance(a, b []rune) int {
 	older, previous, current := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range previous {
@@ -63,27 +64,17 @@ func editDistance(a, b []rune) int {
 		current[0] = i
 		for j := 1; j <= len(b); j++ {
 			cost := 1
-			if fold(a[i-1]) == fold(b[j-1]) {
+			if a[i-1] == b[j-1] {
 				cost = 0
 			}
 			current[j] = min(previous[j]+1, current[j-1]+1, previous[j-1]+cost)
-			if i > 1 && j > 1 && fold(a[i-1]) == fold(b[j-2]) && fold(a[i-2]) == fold(b[j-1]) {
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
 				current[j] = min(current[j], older[j-2]+1)
 			}
 		}
 		older, previous, current = previous, current, older
 	}
 	return previous[len(b)]
-}
-
-func fold(r rune) rune {
-	switch {
-	case 'A' <= r && r <= 'Z':
-		return r + 'a' - 'A'
-	case r == '_':
-		return '-'
-	}
-	return r
 }
 
 // QuotedAll returns each name as Quoted does.
@@ -102,11 +93,4 @@ func JoinFew(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
 	return strings.Join(names, ", ")
-}
-
-// Position converts a byte offset to a 1-based line and column. The column counts characters.
-func Position(data []byte, offset int) (line, column int) {
-	before := data[:offset]
-	line = bytes.Count(before, []byte("\n")) + 1
-	return line, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
 }

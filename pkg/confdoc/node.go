@@ -3,6 +3,8 @@ package confdoc
 import (
 	"fmt"
 	"slices"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc/gcfg"
 )
 
 // NodeKind is the type of a value.
@@ -30,17 +32,23 @@ type Node struct {
 	Blank   bool
 	Items   []*Node
 	Entries []*Entry
-	// Line and Column are 1-based and count characters. Both are 0 for a value that does not come from the document.
-	Line, Column int
+	// Position is zero for a value that does not come from the document.
+	Position
 }
+
+// Position is a 1-based line and column in a document. The column counts characters.
+type Position = gcfg.Position
+
+// PositionAt returns the position of a byte offset.
+func PositionAt(text []byte, offset int) Position { return gcfg.At(text, offset) }
 
 // Entry is a name with its value.
 type Entry struct {
 	Name string
 	// Sub is the quoted second part of an INI section's header.
-	Sub          string
-	Value        *Node
-	Line, Column int
+	Sub   string
+	Value *Node
+	Position
 	// Written is the entry as messages name it, empty if its path says enough.
 	Written string
 	// merged means that the entry comes from a YAML merge key.
@@ -56,18 +64,20 @@ func NewBool(value bool) *Node { return &Node{Kind: BoolNode, Text: fmt.Sprint(v
 // NewInt returns an integer node.
 func NewInt(value int) *Node { return &Node{Kind: IntNode, Text: fmt.Sprint(value)} }
 
-// NewList returns a list node.
-func NewList(items ...*Node) *Node { return &Node{Kind: ListNode, Items: items} }
-
 // NewMap returns an empty mapping node.
 func NewMap() *Node { return &Node{Kind: MapNode} }
 
-// Entry returns the first entry with the name and without an INI subsection, or nil if there is none.
-func (n *Node) Entry(name string) *Entry {
+// Members returns the entries of a mapping. It is nil if the mapping is nil.
+func (n *Node) Members() []*Entry {
 	if n == nil {
 		return nil
 	}
-	for _, e := range n.Entries {
+	return n.Entries
+}
+
+// Entry returns the first entry with the name and without an INI subsection, or nil if there is none.
+func (n *Node) Entry(name string) *Entry {
+	for _, e := range n.Members() {
 		if e.Name == name && e.Sub == "" {
 			return e
 		}
@@ -95,6 +105,14 @@ func (n *Node) String(path ...string) string {
 	return ""
 }
 
+// item returns an item of a list, or nil if there is none.
+func (n *Node) item(i int) *Node {
+	if n == nil || i >= len(n.Items) {
+		return nil
+	}
+	return n.Items[i]
+}
+
 // Set sets the value of a name. It replaces the value of an existing entry or appends an entry.
 func (n *Node) Set(name string, value *Node) {
 	if e := n.Entry(name); e != nil {
@@ -104,21 +122,10 @@ func (n *Node) Set(name string, value *Node) {
 	n.Entries = append(n.Entries, &Entry{Name: name, Value: value})
 }
 
-// Drop removes all entries with the name and returns them.
-func (n *Node) Drop(name string) []*Entry {
-	var dropped []*Entry
-	n.Entries = slices.DeleteFunc(n.Entries, func(e *Entry) bool {
-		found := e.Name == name && e.Sub == ""
-		if found {
-			dropped = append(dropped, e)
-		}
-		return found
-	})
-	return dropped
+// Drop removes all entries with the name.
+func (n *Node) Drop(name string) {
+	n.Entries = slices.DeleteFunc(n.Entries, func(e *Entry) bool { return e.Name == name && e.Sub == "" })
 }
-
-// At returns an empty node at the place of the entry.
-func (e *Entry) At() *Node { return &Node{Line: e.Line, Column: e.Column} }
 
 func isCollection(n *Node) bool { return n.Kind == ListNode || n.Kind == MapNode }
 
@@ -136,7 +143,7 @@ func (n *Node) Texts() []string {
 
 // NewTexts returns a list of strings.
 func NewTexts(texts []string) *Node {
-	list := NewList()
+	list := &Node{Kind: ListNode}
 	for _, text := range texts {
 		list.Items = append(list.Items, NewText(text))
 	}

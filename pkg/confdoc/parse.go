@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc/gcfg"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
@@ -41,8 +42,8 @@ func (f Format) decode(text []byte, into any) error {
 
 // syntaxError is a reason why a text cannot be read.
 type syntaxError struct {
-	line, column int
-	message      string
+	Position
+	message string
 }
 
 // parse returns the text as nodes, or the errors because of which it cannot be read. JSON is parsed as YAML, after a
@@ -83,9 +84,8 @@ func unprintable(text []byte, f Format) *syntaxError {
 		r, size := utf8.DecodeRune(text[i:])
 		isMark := i == 0 && r == '\ufeff' && f != JSON
 		if r == utf8.RuneError && size == 1 || !Printable(r) && !isMark {
-			line, column := Position(text, i)
-			return &syntaxError{line, column, fmt.Sprintf("invalid character %U: remove it, or save the text as UTF-8",
-				r)}
+			return &syntaxError{gcfg.At(text, i),
+				fmt.Sprintf("invalid character %U: remove it, or save the text as UTF-8", r)}
 		}
 		i += size
 	}
@@ -116,8 +116,7 @@ func jsonError(text []byte) *syntaxError {
 	} else {
 		at = min(at+1, len(text))
 	}
-	line, column := Position(text, at)
-	return &syntaxError{line, column, "this is not JSON: " + message}
+	return &syntaxError{gcfg.At(text, at), "this is not JSON: " + message}
 }
 
 var yamlLine = regexp.MustCompile(`(?:^|: |\s)line (\d+): `)
@@ -154,7 +153,7 @@ func yamlError(text []byte, err error) syntaxError {
 	if bytes.ContainsRune(indent, '\t') {
 		message = "a tab in the indentation: indent with spaces"
 	}
-	return syntaxError{line, len(indent) + 1, "this is not YAML: " + message}
+	return syntaxError{Position{Line: line, Column: len(indent) + 1}, "this is not YAML: " + message}
 }
 
 func isBlankOrComment(line []byte) bool {
@@ -171,11 +170,11 @@ type parser struct {
 }
 
 func (p *parser) fail(n *yaml.Node, message string) {
-	p.errs = append(p.errs, syntaxError{n.Line, n.Column, message})
+	p.errs = append(p.errs, syntaxError{Position{Line: n.Line, Column: n.Column}, message})
 }
 
 func (p *parser) node(n *yaml.Node) *Node {
-	out := &Node{Line: n.Line, Column: n.Column}
+	out := &Node{Position: Position{Line: n.Line, Column: n.Column}}
 	if n.Style&yaml.TaggedStyle != 0 {
 		p.fail(n, "YAML tags are not supported: remove the tag")
 		return out
@@ -228,10 +227,9 @@ func (p *parser) scalar(n *yaml.Node, out *Node) {
 
 // entry returns an entry of a mapping. It reports a key of an unsupported type or length and returns nil.
 func (p *parser) entry(key, value *yaml.Node) *Entry {
-	e := &Entry{Line: key.Line, Column: key.Column}
 	name := p.node(key)
-	e.Name = name.Text
-	if isWord := name.Kind == BoolNode || name.Kind == IntNode || name.Kind == FloatNode; isWord {
+	e := &Entry{Name: name.Text, Position: name.Position}
+	if name.Kind == BoolNode || name.isNumber() {
 		e.Name = name.written
 		if made := convertedText(name); p.format == YAMLAsJSON && made != e.Name {
 			p.fail(key, "this key is read as "+Quoted(made)+": put it in quotes")
@@ -312,9 +310,7 @@ func convertedText(n *Node) string {
 	var made struct {
 		V string `json:"v"`
 	}
-	if err := sigsyaml.Unmarshal([]byte("v: "+n.written), &made); err != nil {
-		return n.Text
-	}
+	_ = sigsyaml.Unmarshal([]byte("v: "+n.written), &made) // a boolean or number can be a string
 	return made.V
 }
 
@@ -331,9 +327,9 @@ func (d *Document) reportRest(text []byte) {
 	}
 	line := document.Line
 	if p := jsonError(text); err != nil && p != nil {
-		line = p.line
+		line = p.Line
 	}
-	d.Report(line, 1, diagnostic.Typo,
+	d.ReportAt(Position{Line: line, Column: 1}, diagnostic.Typo,
 		"the document ends before this line, and the cloud-controller-manager ignores the rest: "+
 			"look for an extra bracket or a line ---")
 }

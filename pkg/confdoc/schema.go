@@ -59,7 +59,10 @@ type Field struct {
 	// Values is nil, any string is allowed.
 	Values     []string
 	FoldValues bool
-	// Hint ends the message about a value that is not in Values; empty where that message says enough.
+	// Valid reports whether a string is allowed. If it is nil, any string is allowed.
+	Valid func(text string) bool
+	// Hint describes the strings that Valid allows. Without Valid it ends the message about a value that is not in
+	// Values; empty where that message says enough.
 	Hint string
 	// Fallback is the value that the provider uses instead of a value that is not in Values. It is empty if the
 	// provider rejects such a value.
@@ -87,22 +90,34 @@ func FieldsOf(is Type, names ...string) []Field {
 	return fields
 }
 
+// Secrets returns a string field with a secret value for each name.
+func Secrets(names ...string) []Field {
+	fields := FieldsOf(Text, names...)
+	for i := range fields {
+		fields[i].Secret = true
+	}
+	return fields
+}
+
+// Dropped returns a legacy field for each name, with one reason.
+func Dropped(reason string, names ...string) []Field {
+	fields := FieldsOf(Any, names...)
+	for i := range fields {
+		fields[i].Legacy = reason
+	}
+	return fields
+}
+
 // Find returns the field to which the provider's library assigns a name.
 func (f Format) Find(fields []Field, name string) (Field, bool) {
-	for i := range fields {
-		if fields[i].Name == name {
-			return fields[i], true
-		}
+	i := slices.IndexFunc(fields, func(field Field) bool { return field.Name == name })
+	if i < 0 && f != YAML && f != YAML3 {
+		i = slices.IndexFunc(fields, func(field Field) bool { return strings.EqualFold(field.Name, name) })
 	}
-	if f == YAML || f == YAML3 {
+	if i < 0 {
 		return Field{}, false
 	}
-	for i := range fields {
-		if strings.EqualFold(fields[i].Name, name) {
-			return fields[i], true
-		}
-	}
-	return Field{}, false
+	return fields[i], true
 }
 
 // allows reports whether the text is one of Values.

@@ -15,24 +15,21 @@ import (
 
 // typed returns a scalar as the provider reads it, or a description of the type that the provider expects.
 func (d *Document) typed(field Field, path string, n *Node) (typed *Node, wanted string) {
-	if d.Format == INI {
+	switch {
+	case d.Format == INI:
 		return typedINI(field, n)
-	}
-	switch field.Is {
-	case Bool:
-		if n.Kind != BoolNode {
-			return nil, "true or false"
-		}
-	case Int:
+	case field.Is == Int:
 		return d.typedInt(field, n)
-	case Float:
-		if !n.isNumber() {
-			return nil, "a number"
-		}
-	default:
-		return d.typedText(field, path, n)
+	case field.Is == Bool && n.Kind != BoolNode:
+		return nil, "true or false"
+	case field.Is == Float && !n.isNumber():
+		return nil, "a number"
+	case field.Is == Bool, field.Is == Float, n.Kind == TextNode:
+		return n, ""
+	case d.Format == JSON, n.Kind != BoolNode && !n.isNumber():
+		return nil, "a string"
 	}
-	return n, ""
+	return d.textOf(field, path, n), ""
 }
 
 func (d *Document) typedInt(field Field, n *Node) (typed *Node, wanted string) {
@@ -40,26 +37,22 @@ func (d *Document) typedInt(field Field, n *Node) (typed *Node, wanted string) {
 	if n.Kind == FloatNode && d.Format != JSON {
 		text = wholeNumber(text)
 	}
-	if number, ok := whole(field, text); ok && n.isNumber() {
-		return n.as(IntNode, number), ""
-	}
-	return nil, wholeWanted(field)
-}
-
-func (d *Document) typedText(field Field, path string, n *Node) (typed *Node, wanted string) {
-	switch {
-	case n.Kind == TextNode:
-		return n, ""
-	case d.Format == JSON || n.Kind != BoolNode && !n.isNumber():
-		return nil, "a string"
-	}
-	return d.textOf(field, path, n), ""
+	number, ok := whole(field, text)
+	return n.typedAs(IntNode, number, ok && n.isNumber(), wholeWanted(field))
 }
 
 func (n *Node) isNumber() bool { return n.Kind == IntNode || n.Kind == FloatNode }
 
 func (n *Node) as(kind NodeKind, text string) *Node {
-	return &Node{Kind: kind, Text: text, written: n.written, Line: n.Line, Column: n.Column}
+	return &Node{Kind: kind, Text: text, written: n.written, Position: n.Position}
+}
+
+// typedAs returns the node with another type and text, or what is wanted if that is not ok.
+func (n *Node) typedAs(kind NodeKind, text string, ok bool, wanted string) (*Node, string) {
+	if !ok {
+		return nil, wanted
+	}
+	return n.as(kind, text), ""
 }
 
 // textOf returns the string to which a YAML library converts a number or boolean.
@@ -73,65 +66,46 @@ func (d *Document) textOf(field Field, path string, n *Node) *Node {
 		if field.Secret {
 			read = "another string"
 		}
-		d.ReportAt(n, diagnostic.Typo,
-			fmt.Sprintf("%s has no quotes, so the cloud-controller-manager reads it as %s: put it in quotes", path,
-				read))
+		d.Reportf(n, diagnostic.Typo,
+			"%s has no quotes, so the cloud-controller-manager reads it as %s: put it in quotes", path, read)
 	}
-	return &Node{Kind: TextNode, Text: as, Line: n.Line, Column: n.Column}
+	return n.as(TextNode, as)
+}
+
+// iniBools are the words for booleans in an INI file, in lower case.
+var iniBools = map[string]string{
+	"true": "true", "yes": "true", "on": "true", "1": "true",
+	"false": "false", "no": "false", "off": "false", "0": "false",
 }
 
 // typedINI returns the value of a line as gopkg.in/gcfg.v1 reads it, or a description of the type that the library
-// expects.
+// expects. Without "=", a boolean is true, and a list becomes empty.
 func typedINI(field Field, n *Node) (typed *Node, wanted string) {
 	n.written = n.Text
-	if field.Is == Refused {
+	switch {
+	case field.Is == Refused:
 		return nil, "nothing"
-	}
-	if n.Blank {
-		return typedBlank(field, n)
-	}
-	switch field.Is {
-	case Bool:
-		return typedINIBool(n)
-	case Int:
-		if number, ok := scannedWhole(field, strings.TrimSpace(n.Text)); ok {
-			return n.as(IntNode, number), ""
-		}
-		return nil, wholeWanted(field)
-	case Word:
-		if one, ok := scanned[word](n.Text, 'v'); ok {
-			return n.as(TextNode, one), ""
-		}
-		return nil, "one word"
-	case Duration:
-		if _, err := time.ParseDuration(n.Text); err != nil {
-			return nil, "a duration with a unit, such as 5s or 1m30s"
-		}
-	default:
-	}
-	return n, ""
-}
-
-// typedBlank returns the value of a key without "=".
-func typedBlank(field Field, n *Node) (typed *Node, wanted string) {
-	switch field.Is {
-	case Bool:
-		return &Node{Kind: BoolNode, Text: "true", Blank: true, Line: n.Line, Column: n.Column}, ""
-	case List:
-		return n, "" // it empties the list
-	default:
+	case n.Blank && field.Is == Bool:
+		return &Node{Kind: BoolNode, Text: "true", Blank: true, Position: n.Position}, ""
+	case n.Blank && field.Is != List:
 		return nil, "a value"
 	}
-}
-
-func typedINIBool(n *Node) (typed *Node, wanted string) {
-	switch strings.ToLower(n.Text) {
-	case "true", "yes", "on", "1":
-		return n.as(BoolNode, "true"), ""
-	case "false", "no", "off", "0":
-		return n.as(BoolNode, "false"), ""
+	switch field.Is {
+	case Bool:
+		value, ok := iniBools[strings.ToLower(n.Text)]
+		return n.typedAs(BoolNode, value, ok, "true or false")
+	case Int:
+		number, ok := scannedWhole(field, strings.TrimSpace(n.Text))
+		return n.typedAs(IntNode, number, ok, wholeWanted(field))
+	case Word:
+		one, ok := scanned[word](n.Text, 'v')
+		return n.typedAs(TextNode, one, ok, "one word")
+	case Duration:
+		_, err := time.ParseDuration(n.Text)
+		return n.typedAs(TextNode, n.Text, err == nil, "a duration with a unit, such as 5s or 1m30s")
+	default:
+		return n, ""
 	}
-	return nil, "true or false"
 }
 
 // word is a named string type. gcfg scans into such a type, whereas it assigns a plain string.

@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +18,7 @@ type position struct {
 type document struct {
 	// root is nil if the document cannot be parsed; the decoder reports the error.
 	root  *yaml.Node
-	lines [][]byte
+	lines []string
 }
 
 func parseDocument(data []byte) *document {
@@ -27,7 +26,7 @@ func parseDocument(data []byte) *document {
 	if err := yaml.Unmarshal(data, &node); err != nil || len(node.Content) != 1 {
 		return &document{}
 	}
-	return &document{root: node.Content[0], lines: bytes.Split(data, []byte("\n"))}
+	return &document{root: node.Content[0], lines: strings.Split(string(data), "\n")}
 }
 
 // find returns the value at the path and the position of its key, or of the item of a list. If there is no such value,
@@ -124,5 +123,5 @@ func (d *document) line(number int) string {
 	if number > len(d.lines) {
 		return ""
 	}
-	return string(bytes.TrimSuffix(d.lines[number-1], []byte("\r")))
+	return strings.TrimSuffix(d.lines[number-1], "\r")
 }

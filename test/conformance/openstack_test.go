@@ -409,6 +409,7 @@ func FuzzOpenStackClouds(f *testing.F) {
 		"clouds:\n  openstack:\n    <<: {auth: {auth_url: https://x, token: t}}\n    cacert: /etc/pki/x\n    interface: internal\n",
 		"clouds:\n  openstack:\n    profile: vexxhost\n    auth: {auth_url: https://x}\n",
 		"clouds:\n  openstack:\n    region_name: x\n",
+		" unknown:\n0",
 	} {
 		f.Add(clouds)
 	}

@@ -4,7 +4,6 @@ package alibabacloud
 import (
 	"bytes"
 	"encoding/base64"
-	"fmt"
 	"slices"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
@@ -30,31 +29,20 @@ var alibabaFields = []confdoc.Field{{Name: "Global", Is: confdoc.Object, Fields:
 		"serviceMaxConcurrentReconciles", "nodeMaxConcurrentReconciles", "routeMaxConcurrentReconciles"),
 )}}
 
-// rewriter is the state of one run of Rewrite.
-type rewriter struct {
-	src         clouds.Source
-	config      *confdoc.Document
-	diagnostics diagnostic.List
-}
-
 // Rewrite checks the configuration of cloud-provider-alibaba-cloud and merges the credentials into it.
 //
 // The provider reads YAML with one mapping, Global, and expects its access key there in base64. Without an access key
 // it uses the RAM role of the instance. It reads other missing values from the metadata service, so an empty
 // configuration is valid. Rewrite sets the region that Infrastructure names.
 func Rewrite(src clouds.Source) clouds.Result {
-	a := &rewriter{src: src}
-	text := src.Config
-	if len(bytes.TrimSpace(text)) == 0 {
-		text = []byte("Global: {}\n")
+	if len(bytes.TrimSpace(src.Config)) == 0 {
+		src.Config = []byte("Global: {}\n")
 	}
-	reader := confdoc.Reader{
-		Format: confdoc.YAMLAsJSON, Fields: alibabaFields, Input: diagnostic.CloudConfig,
-		Empty: "write at least Global: {}",
-	}
-	a.config = reader.Read(text, &a.diagnostics)
-	global := a.config.Value("Global")
-	hasGlobal := a.config.Readable && (global == nil || global.Kind == confdoc.MapNode)
+	a := rewriter{clouds.NewRun(src, confdoc.Reader{
+		Format: confdoc.YAMLAsJSON, Fields: alibabaFields, Empty: "write at least Global: {}",
+	})}
+	global := a.Value("Global")
+	hasGlobal := a.Readable && (global == nil || global.Kind == confdoc.MapNode)
 	if !src.CredentialsUnknown {
 		a.useCredentials(hasGlobal)
 	}
@@ -62,30 +50,30 @@ func Rewrite(src clouds.Source) clouds.Result {
 		a.useRegion()
 		a.checkAccessKey()
 	}
-	return clouds.Finish(a.diagnostics, clouds.Result{Config: confdoc.EncodeYAML(a.config.Root)})
+	return a.Finish(clouds.Result{Config: confdoc.EncodeYAML(a.Root)})
 }
 
-func (a *rewriter) useRegion() {
+type rewriter struct{ clouds.Run }
+
+func (a rewriter) useRegion() {
 	const field = "status.platformStatus.alibabaCloud.region"
-	if status := a.src.Cluster.Status.AlibabaCloud; status != nil && status.Region != "" {
-		a.config.Contradicts("Global.region", a.config.Value("Global", "region"), field, status.Region)
-		a.config.Default(status.Region, "Infrastructure names this region", "Global", "region")
+	if status := a.Cluster.Status.AlibabaCloud; status != nil && status.Region != "" {
+		a.Contradicts("Global.region", a.Value("Global", "region"), field, status.Region)
+		a.Default(confdoc.NewText(status.Region), "Infrastructure names this region", "Global", "region")
 	}
 }
 
 // useCredentials merges the access key of the Secret.
-func (a *rewriter) useCredentials(hasGlobal bool) {
-	login := clouds.SecretTexts(a.src.Credentials, &a.diagnostics, idKey, secretKey)
+func (a rewriter) useCredentials(hasGlobal bool) {
+	login := a.SecretTexts(idKey, secretKey)
 	id, secret := login[idKey], login[secretKey]
 	switch {
-	case id == "" && secret == "" && len(a.src.Credentials) > 0:
-		clouds.ReportCredentials(&a.diagnostics, "", diagnostic.Invalid,
-			fmt.Sprintf("the credentials Secret has neither %s nor %s: "+
-				"write both, or remove all its keys to use the RAM role of the instances", idKey, secretKey))
+	case id == "" && secret == "" && len(a.Credentials) > 0:
+		a.RejectCredentials("", "the credentials Secret has neither %s nor %s: "+
+			"write both, or remove all its keys to use the RAM role of the instances", idKey, secretKey)
 	case (id == "") != (secret == ""):
 		missing := map[bool]string{true: idKey, false: secretKey}[id == ""]
-		clouds.ReportCredentials(&a.diagnostics, missing, diagnostic.Invalid,
-			"it is missing or empty, but the other half of the access key is set: write both")
+		a.RejectCredentials(missing, "it is missing or empty, but the other half of the access key is set: write both")
 	}
 	if id == "" || secret == "" || !hasGlobal {
 		return
@@ -93,23 +81,20 @@ func (a *rewriter) useCredentials(hasGlobal bool) {
 	const reason = "the cloud-controller-manager logs in with the access key of its own Secret"
 	for _, half := range []struct{ text, to string }{{id, "accessKeyID"}, {secret, "accessKeySecret"}} {
 		encoded := base64.StdEncoding.EncodeToString([]byte(half.text))
-		a.config.Put(confdoc.NewText(encoded), diagnostic.Rewritten, reason, "Global", half.to)
+		a.Put(confdoc.NewText(encoded), diagnostic.Rewritten, reason, "Global", half.to)
 	}
 }
 
 // checkAccessKey reports an access key that the provider could not read or would not use.
-func (a *rewriter) checkAccessKey() {
-	id, secret := a.config.Text("Global", "accessKeyID"), a.config.Text("Global", "accessKeySecret")
-	if (id == "") != (secret == "") {
-		a.config.ReportAt(a.config.Value("Global"), diagnostic.Typo,
-			"one of accessKeyID and accessKeySecret is missing, so the cloud-controller-manager ignores the other: "+
-				"write both or none")
+func (a rewriter) checkAccessKey() {
+	if (a.Text("Global", "accessKeyID") == "") != (a.Text("Global", "accessKeySecret") == "") {
+		a.Reportf(a.Value("Global"), diagnostic.Typo, "one of accessKeyID and accessKeySecret is missing, "+
+			"so the cloud-controller-manager ignores the other: write both or none")
 	}
 	for _, key := range []string{"accessKeyID", "accessKeySecret"} {
-		if _, err := base64.StdEncoding.DecodeString(a.config.Text("Global", key)); err != nil {
-			a.config.ReportAt(a.config.Value("Global", key), diagnostic.Invalid,
-				fmt.Sprintf("Global.%s is not base64: encode it, or put the plain value into the credentials Secret",
-					key))
+		if _, err := base64.StdEncoding.DecodeString(a.Text("Global", key)); err != nil {
+			a.Rejectf(a.Value("Global", key),
+				"Global.%s is not base64: encode it, or put the plain value into the credentials Secret", key)
 		}
 	}
 }

@@ -23,14 +23,11 @@ const (
 	endpointsField = "status.platformStatus.aws.serviceEndpoints"
 )
 
-// rewriter is one run of Rewrite.
 type rewriter struct {
-	src clouds.Source
+	clouds.Run
 	// status is what Infrastructure says; empty where it says nothing.
-	status   configv1.AWSPlatformStatus
-	config   *confdoc.Document
-	index    index
-	findings diagnostic.List
+	status configv1.AWSPlatformStatus
+	index  index
 }
 
 // Rewrite checks and rewrites an AWS cloud.conf, and checks the credentials that it is used with.
@@ -41,12 +38,20 @@ type rewriter struct {
 // uses the identity of the instance. With them, the result has one file "credentials" in the form that AWS's tools
 // share. Unknown keys are kept, because a newer provider may know them. Comments are not kept.
 func Rewrite(src clouds.Source) clouds.Result {
+	isMissing := len(bytes.TrimSpace(src.Config)) == 0
+	if isMissing {
+		src.Config = []byte("[Global]\n")
+	}
 	a := &rewriter{
-		src:    src,
+		Run:    clouds.NewRun(src, confdoc.Reader{Format: confdoc.INI, Fields: schema}),
 		status: ptr.Deref(src.Cluster.Status.AWS, configv1.AWSPlatformStatus{}),
 		index:  index{map[string]*confdoc.Entry{}, sets.New[string]()},
 	}
-	a.read()
+	a.FirstSection("Global")
+	if isMissing {
+		a.Reportf(nil, diagnostic.Adapted, "there is no cloud configuration, which AWS does not need: "+
+			"the cloud-controller-manager gets one with defaults only")
+	}
 	a.checkValues()
 	a.checkRegion()
 	a.checkOverrides()
@@ -54,34 +59,19 @@ func Rewrite(src clouds.Source) clouds.Result {
 	a.addEndpoints()
 	a.setDefaults()
 	credentials, tokens := a.credentials()
-	return clouds.Finish(a.findings, clouds.Result{Config: a.config.Encode(), Credentials: credentials, Tokens: tokens})
-}
-
-func (a *rewriter) read() {
-	text, isMissing := a.src.Config, len(bytes.TrimSpace(a.src.Config)) == 0
-	if isMissing {
-		text = []byte("[Global]\n")
-	}
-	a.config = confdoc.Reader{Format: confdoc.INI, Fields: schema, Input: diagnostic.CloudConfig}.Read(text, &a.findings)
-	a.config.First("Global")
-	if isMissing {
-		a.config.ReportAt(nil, diagnostic.Adapted, "there is no cloud configuration, which AWS does not need: "+
-			"the cloud-controller-manager gets one with defaults only")
-	}
+	return a.Finish(clouds.Result{Config: a.Encode(), Credentials: credentials, Tokens: tokens})
 }
 
 // checkValues reports values that the provider can read, but with which it exits or does nothing.
 func (a *rewriter) checkValues() {
-	global := a.config.Value("Global")
 	const pattern = "SupportedTopologyInstanceTypePattern"
-	if _, err := regexp.Compile(global.String(pattern)); err != nil {
-		a.config.ReportAt(global.Get(pattern), diagnostic.Invalid,
-			pattern+" is not a regular expression: correct it or remove the line")
+	if _, err := regexp.Compile(a.Text("Global", pattern)); err != nil {
+		a.Rejectf(a.Value("Global", pattern), "%s is not a regular expression: correct it or remove the line", pattern)
 	}
-	id, tag := global.String("KubernetesClusterID"), global.String("KubernetesClusterTag")
-	if id != "" && tag != "" && id != tag {
-		a.config.Reportf(global.Get("KubernetesClusterTag"), diagnostic.Invalid, "KubernetesClusterTag is not "+
-			"KubernetesClusterID, %s: remove the line with KubernetesClusterTag", confdoc.Quoted(id))
+	id, tag := a.Text("Global", "KubernetesClusterID"), a.Value("Global", "KubernetesClusterTag")
+	if id != "" && tag.String() != "" && id != tag.Text {
+		a.Rejectf(tag, "KubernetesClusterTag is not KubernetesClusterID, %s: remove the line with KubernetesClusterTag",
+			confdoc.Quoted(id))
 	}
 }
 
@@ -89,29 +79,27 @@ var zoneRegion = regexp.MustCompile(`^([a-zA-Z]+-)+\d+`)
 
 // checkRegion compares the region with that of Infrastructure. The provider takes the region from Zone if that is set.
 func (a *rewriter) checkRegion() {
-	global := a.config.Value("Global")
-	a.config.Contradicts("Region", global.Get("Region"), regionField, a.status.Region)
-	if global.String("Zone") == "" {
+	a.Contradicts("Region", a.Value("Global", "Region"), regionField, a.status.Region)
+	if a.Text("Global", "Zone") == "" {
 		return
 	}
-	zone := *global.Get("Zone")
+	zone := *a.Value("Global", "Zone")
 	if zone.Text = zoneRegion.FindString(zone.Text); zone.Text == "" {
-		a.config.ReportAt(&zone, diagnostic.Invalid,
-			"Zone is not the name of a zone, such as us-east-1a: correct it or remove the line")
+		a.Rejectf(&zone, "Zone is not the name of a zone, such as us-east-1a: correct it or remove the line")
 	}
-	a.config.Contradicts("the region of Zone", &zone, regionField, a.status.Region)
+	a.Contradicts("the region of Zone", &zone, regionField, a.status.Region)
 }
 
 // setDefaults sets OpenShift's defaults where the user sets nothing.
 func (a *rewriter) setDefaults() {
-	a.config.Default("Shared",
+	a.Default(confdoc.NewText("Shared"),
 		"one probe of kube-proxy for all Services lets a node that shuts down finish its connections",
 		"Global", "ClusterServiceLoadBalancerHealthProbeMode")
-	if a.status.Region != "" && a.config.Text("Global", "Zone") == "" {
-		a.config.Default(a.status.Region, "without it the cloud-controller-manager asks the instance's metadata service "+
-			"at every start, and exits when that does not answer", "Global", "Region")
+	if a.status.Region != "" && a.Text("Global", "Zone") == "" {
+		a.Default(confdoc.NewText(a.status.Region), "without it the cloud-controller-manager asks the instance's "+
+			"metadata service at every start, and exits when that does not answer", "Global", "Region")
 	}
-	if slices.Contains(a.src.Cluster.FeatureGates, nlbGate) {
-		a.config.Default("Managed", "the feature gate "+nlbGate+" is on", "Global", "NLBSecurityGroupMode")
+	if slices.Contains(a.Cluster.FeatureGates, nlbGate) {
+		a.Default(confdoc.NewText("Managed"), "the feature gate "+nlbGate+" is on", "Global", "NLBSecurityGroupMode")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -36,11 +35,10 @@ var halves = [][2]string{{keyID, secretKey}, {secretKey, keyID}}
 // credentials returns the files that the provider reads, and the tokens that they refer to. Without a Secret, or with
 // an empty one, there are none: the provider uses the identity of the instance.
 func (a *rewriter) credentials() (map[string][]byte, []clouds.Token) {
-	secret := a.src.Credentials
-	if len(secret) == 0 {
+	if len(a.Credentials) == 0 {
 		return nil, nil
 	}
-	if file := string(secret[credentialsFile]); strings.TrimSpace(file) != "" {
+	if file := string(a.Credentials[credentialsFile]); strings.TrimSpace(file) != "" {
 		return a.sharedFile(file)
 	}
 	return a.keyPair(), nil
@@ -48,29 +46,25 @@ func (a *rewriter) credentials() (map[string][]byte, []clouds.Token) {
 
 // keyPair returns a file with the two keys that the cloud-credential-operator writes.
 func (a *rewriter) keyPair() map[string][]byte {
-	secret := a.src.Credentials
-	report := func(key string, kind diagnostic.Kind, format string, args ...any) {
-		clouds.ReportCredentials(&a.findings, key, kind, fmt.Sprintf(format, args...))
-	}
-	_, hasID := secret[keyID]
-	_, hasKey := secret[secretKey]
-	if !hasID && !hasKey {
-		report("", diagnostic.Invalid, "the credentials Secret has neither the keys %s and %s nor the key %s, only %s; "+
+	keys := slices.Sorted(maps.Keys(a.Credentials))
+	if !slices.Contains(keys, keyID) && !slices.Contains(keys, secretKey) {
+		a.RejectCredentials("", "the credentials Secret has neither the keys %s and %s nor the key %s, only %s; "+
 			"correct it, or remove all its keys if the identity of the instances is to be used",
-			keyID, secretKey, credentialsFile, strings.Join(slices.Sorted(maps.Keys(secret)), ", "))
+			keyID, secretKey, credentialsFile, strings.Join(keys, ", "))
 		return nil
 	}
 	file := "[" + defaultProfile + "]\n"
 	for _, half := range halves {
-		key := strings.TrimSpace(string(secret[half[0]]))
-		if _, ok := secret[half[0]]; !ok {
-			report(half[0], diagnostic.Invalid, "the credentials Secret has %s but no such key: add it", half[1])
+		value, ok := a.Credentials[half[0]]
+		key := strings.TrimSpace(string(value))
+		if !ok {
+			a.RejectCredentials(half[0], "the credentials Secret has %s but no such key: add it", half[1])
 		} else if problem := keyProblem(key); problem != "" {
-			report(half[0], diagnostic.Invalid, "%s", problem)
+			a.RejectCredentials(half[0], "%s", problem)
 		}
 		file += half[0] + " = " + key + "\n"
 	}
-	report("", diagnostic.Adapted,
+	a.ReportCredentials("", diagnostic.Adapted,
 		"the file %s with the profile [%s] is made of %s and %s: it is what the cloud-controller-manager reads",
 		credentialsFile, defaultProfile, keyID, secretKey)
 	return map[string][]byte{credentialsFile: []byte(file)}
@@ -92,10 +86,10 @@ func keyProblem(text string) string {
 
 // sharedFile checks a shared credentials file, and returns it with the path of the token that the operator keeps.
 func (a *rewriter) sharedFile(text string) (map[string][]byte, []clouds.Token) {
-	file := &confdoc.Document{Findings: &a.findings}
+	file := &confdoc.Document{Findings: a.Findings}
 	file.Input, file.DataKey = diagnostic.Credentials, credentialsFile
 	if strings.HasPrefix(text, "\ufeff") {
-		file.Report(1, 1, diagnostic.Invalid,
+		file.ReportAt(confdoc.Position{Line: 1, Column: 1}, diagnostic.Invalid,
 			"the text starts with a byte-order mark, which hides the first line: save it as UTF-8 without one")
 		return nil, nil
 	}
@@ -104,22 +98,22 @@ func (a *rewriter) sharedFile(text string) (map[string][]byte, []clouds.Token) {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if isLoneQuote(line) {
-			file.Report(i+1, 1, diagnostic.Invalid, "the value is one quote and nothing else, "+
-				"on which the cloud-controller-manager would crash: remove the quote")
+			file.ReportAt(confdoc.Position{Line: i + 1, Column: 1}, diagnostic.Invalid, "the value is one quote and "+
+				"nothing else, on which the cloud-controller-manager would crash: remove the quote")
 		}
 	}
 	var tokens []clouds.Token
-	ours := path.Join(a.src.Paths.Tokens, clouds.MintedToken)
+	minted := a.TokenFile()
 	for _, p := range profiles {
 		token := p.settings[tokenFile]
 		if token == nil {
 			continue
 		}
 		tokens = []clouds.Token{{Key: clouds.MintedToken, Audience: tokenAudience}}
-		if token.Text != ours {
-			lines[token.Line-1] = tokenFile + " = " + ours
+		if token.Text != minted {
+			lines[token.Line-1] = tokenFile + " = " + minted
 			file.Reportf(token, diagnostic.Adapted, "%s is set to %q, where the operator keeps a fresh token",
-				tokenFile, ours)
+				tokenFile, minted)
 		}
 	}
 	return map[string][]byte{credentialsFile: []byte(strings.Join(lines, "\n"))}, tokens
@@ -133,7 +127,7 @@ func checkLogin(file *confdoc.Document, profiles []*profile) {
 	var headers []string
 	for _, p := range profiles {
 		byName[p.name] = p
-		headers = append(headers, "["+confdoc.Cut(p.name)+"]")
+		headers = append(headers, p.shown())
 	}
 	p := byName[defaultProfile]
 	if p == nil {
@@ -141,73 +135,71 @@ func checkLogin(file *confdoc.Document, profiles []*profile) {
 		if len(profiles) > 0 {
 			action = "there is only " + confdoc.JoinFew(headers) + "; rename the right one"
 		}
-		file.Reportf(nil, diagnostic.Invalid,
-			"there is no profile [%s], which is the one that the cloud-controller-manager uses: %s", defaultProfile, action)
+		file.Rejectf(nil, "there is no profile [%s], which is the one that the cloud-controller-manager uses: %s",
+			defaultProfile, action)
 	}
-	for p != nil {
-		problem, key := p.problem()
+	for ; p != nil; p = byName[p.value(sourceProfile)] {
+		key, problem := p.problem()
 		source := p.value(sourceProfile)
-		next := byName[source]
 		switch {
 		case problem != "":
-			problem = fmt.Sprintf("profile [%s] %s", confdoc.Cut(p.name), problem)
+			problem = "profile " + p.shown() + " " + problem
 		case source == "" || len(seen) > 0 && p.has(keyID):
 			return
 		case seen.Has(p.name):
-			key, problem = sourceProfile, fmt.Sprintf(
-				"profile [%s] is its own source_profile and has no key pair: add one, or name another profile", confdoc.Cut(p.name))
-		case next == nil:
-			key, problem = sourceProfile, "source_profile names a profile that is not in this file: "+
-				"add the section or correct the name; there is "+confdoc.JoinFew(headers)
+			key = sourceProfile
+			problem = "profile " + p.shown() + " is its own source_profile and has no key pair: add one, or name another profile"
+		case byName[source] == nil:
+			key = sourceProfile
+			problem = "source_profile names a profile that is not in this file: " +
+				"add the section or correct the name; there is " + confdoc.JoinFew(headers)
 		}
 		if problem != "" {
-			file.ReportAt(cmp.Or(p.settings[key], p.header), diagnostic.Invalid, problem)
+			file.Rejectf(cmp.Or(p.settings[key], p.header), "%s", problem)
 			return
 		}
 		seen.Insert(p.name)
-		p = next
 	}
 }
 
 // problem returns what is wrong with one profile, and at which key.
-func (p *profile) problem() (problem, key string) {
+func (p *profile) problem() (key, problem string) {
 	for _, key := range []string{keyID, secretKey, roleARN, sourceProfile, tokenFile} {
 		if strings.Contains(p.value(key), "\n") {
-			return "has " + key + " with more in the next line, because that one is indented: " +
-				"remove the blanks before it", key
+			return key, "has " + key + " with more in the next line, because that one is indented: remove the blanks before it"
 		}
 	}
 	for _, half := range halves {
 		switch key := half[0]; {
 		case !p.has(key):
 		case !p.has(half[1]):
-			return "has " + key + " but no " + half[1] + ": add it", key
+			return key, "has " + key + " but no " + half[1] + ": add it"
 		case keyProblem(p.value(key)) != "":
-			return "has a wrong " + key + ": " + keyProblem(p.value(key)), key
+			return key, "has a wrong " + key + ": " + keyProblem(p.value(key))
 		}
 	}
 	return p.wayProblem()
 }
 
 // wayProblem returns what is wrong with the way in which a profile logs in, and at which key.
-func (p *profile) wayProblem() (problem, key string) {
+func (p *profile) wayProblem() (key, problem string) {
 	ways := []string{sourceProfile, credentialSource, process, tokenFile}
 	ways = slices.DeleteFunc(ways, func(way string) bool { return p.value(way) == "" })
 	hasRole := p.value(roleARN) != ""
 	switch {
 	case len(ways) > 1:
-		return "has both " + strings.Join(ways, " and ") + ": only one of them is allowed; remove the others", ways[1]
+		return ways[1], "has both " + strings.Join(ways, " and ") + ": only one of them is allowed; remove the others"
 	case len(ways) == 0 && (p.has(keyID) || hasRole && p.name == defaultProfile):
 		return "", "" // without a pair the instance takes the role
 	case len(ways) == 0:
-		return fmt.Sprintf("has neither %s and %s nor %s and %s: add them", keyID, secretKey, roleARN, tokenFile), ""
+		return "", fmt.Sprintf("has neither %s and %s nor %s and %s: add them", keyID, secretKey, roleARN, tokenFile)
 	case ways[0] == process:
-		return "has " + process + ", but the program will not exist for the cloud-controller-manager: " +
-			"write keys, or a role_arn with " + tokenFile, process
+		return process, "has " + process + ", but the program will not exist for the cloud-controller-manager: " +
+			"write keys, or a role_arn with " + tokenFile
 	case !hasRole:
-		return "has " + ways[0] + " but no role_arn: add the role", ways[0]
+		return ways[0], "has " + ways[0] + " but no role_arn: add the role"
 	case !slices.Contains([]string{"", "Environment", "Ec2InstanceMetadata", "EcsContainer"}, p.value(credentialSource)):
-		return "has an unknown " + credentialSource + ": write Ec2InstanceMetadata", credentialSource
+		return credentialSource, "has an unknown " + credentialSource + ": write Ec2InstanceMetadata"
 	}
 	return "", ""
 }

@@ -22,9 +22,11 @@ func regionOf(e *confdoc.Entry) string { return strings.TrimSpace(e.Value.String
 // overrideKey returns one string for a service and a region, as the provider does.
 func overrideKey(service, region string) string { return service + "_" + region }
 
+func keyOf(e *confdoc.Entry) string { return overrideKey(serviceOf(e), regionOf(e)) }
+
 func (a *rewriter) overrides() []*confdoc.Entry {
 	isOther := func(e *confdoc.Entry) bool { return e.Name != overrideSection }
-	return slices.DeleteFunc(slices.Clone(a.config.Root.Entries), isOther)
+	return slices.DeleteFunc(slices.Clone(a.Root.Entries), isOther)
 }
 
 // index finds overrides by service and region, and has the names of all. A configuration may have thousands.
@@ -34,7 +36,7 @@ type index struct {
 }
 
 func (i index) add(e *confdoc.Entry) {
-	if key := overrideKey(serviceOf(e), regionOf(e)); i.entries[key] == nil {
+	if key := keyOf(e); i.entries[key] == nil {
 		i.entries[key] = e
 	}
 	i.names.Insert(e.Sub)
@@ -47,7 +49,7 @@ func (a *rewriter) insert(position int, name string, settings *confdoc.Node) *co
 		free = fmt.Sprintf("%s-%d", name, n)
 	}
 	e := &confdoc.Entry{Name: overrideSection, Sub: free, Value: settings}
-	a.config.Root.Entries = slices.Insert(a.config.Root.Entries, position, e)
+	a.Root.Entries = slices.Insert(a.Root.Entries, position, e)
 	a.index.add(e)
 	return e
 }
@@ -57,20 +59,20 @@ func (a *rewriter) checkOverrides() {
 	for _, e := range a.overrides() {
 		service, region, address := serviceOf(e), regionOf(e), e.Value.String("URL")
 		if a.isForeign(service, address) {
-			a.config.Reportf(e.Value.Get("URL"), diagnostic.Redirected,
-				"URL is %s, which is neither Amazon's nor in %s of %s: the cloud-controller-manager would send "+
-					"its signed requests to it; remove the section, or add it to Infrastructure",
+			a.Reportf(e.Value.Get("URL"), diagnostic.Redirected, "URL is %s, which is neither Amazon's nor in %s of %s: "+
+				"the cloud-controller-manager would send its signed requests to it; "+
+				"remove the section, or add it to Infrastructure",
 				confdoc.Quoted(address), endpointsField, clouds.Infrastructure)
 		}
-		if other := a.index.entries[overrideKey(service, region)]; other != nil && service != "" && region != "" {
-			a.config.Reportf(e.Value, diagnostic.Invalid, "there are two overrides for %s, %s and %s: remove one of them",
-				confdoc.Quoted(service+" in "+region), a.config.Header(other), a.config.Header(e))
+		if other := a.index.entries[keyOf(e)]; other != nil && service != "" && region != "" {
+			a.Rejectf(e.Value, "there are two overrides for %s, %s and %s: remove one of them",
+				confdoc.Quoted(service+" in "+region), a.Header(other), a.Header(e))
 		}
 		a.index.add(e)
 		isUsed := slices.Contains([]string{"", region}, a.status.Region) || slices.Contains(serviceIDs(service), imds)
 		if region != "" && !isUsed {
-			a.config.Reportf(e.Value.Get("Region"), diagnostic.Typo, "%s is for the region %s and never used: %s is %s",
-				a.config.Header(e), confdoc.Quoted(region), regionField, confdoc.Quoted(a.status.Region))
+			a.Reportf(e.Value.Get("Region"), diagnostic.Typo, "%s is for the region %s and never used: %s is %s",
+				a.Header(e), confdoc.Quoted(region), regionField, confdoc.Quoted(a.status.Region))
 		}
 	}
 }
@@ -112,12 +114,12 @@ func isAmazons(host string) bool {
 // one of Infrastructure. The metadata service gets no credentials.
 func (a *rewriter) isForeign(service, address string) bool {
 	ids := serviceIDs(service)
-	isKnown := a.src.Cluster.Status.AWS != nil && len(ids) > 0 && !slices.Contains(ids, imds)
+	isKnown := a.Cluster.Status.AWS != nil && len(ids) > 0 && !slices.Contains(ids, imds)
 	if !isKnown || !clouds.IsEndpoint(address) || isAmazons(clouds.HostOf(address)) {
 		return false
 	}
 	return !slices.ContainsFunc(a.status.ServiceEndpoints, func(endpoint configv1.AWSServiceEndpoint) bool {
-		return slices.ContainsFunc(serviceIDs(endpoint.Name), func(id string) bool { return slices.Contains(ids, id) })
+		return sets.New(ids...).HasAny(serviceIDs(endpoint.Name)...)
 	})
 }
 
@@ -145,12 +147,12 @@ func (a *rewriter) nameServices() {
 		case len(ids) > 0:
 			a.nameService(e, ids)
 		case len(known) > 0:
-			position := slices.Index(a.config.Root.Entries, e)
-			a.config.Root.Entries = slices.Delete(a.config.Root.Entries, position, position+1)
-			a.config.Reportf(e.Value, diagnostic.Rewritten, "%s is dropped: there is another override for the same service, "+
-				"by the name that the cloud-controller-manager looks for", a.config.Header(e))
+			position := slices.Index(a.Root.Entries, e)
+			a.Root.Entries = slices.Delete(a.Root.Entries, position, position+1)
+			a.Reportf(e.Value, diagnostic.Rewritten, "%s is dropped: there is another override for the same service, "+
+				"by the name that the cloud-controller-manager looks for", a.Header(e))
 		case !slices.ContainsFunc(a.status.ServiceEndpoints, isNamed): // what Infrastructure names is for the whole cluster
-			a.config.Reportf(e.Value.Get("Service"), diagnostic.Unknown,
+			a.Reportf(e.Value.Get("Service"), diagnostic.Unknown,
 				"Service is %s, which the cloud-controller-manager does not ask: it knows %s",
 				confdoc.Quoted(service), strings.Join(confdoc.QuotedAll(services), ", "))
 		}
@@ -168,12 +170,12 @@ func (a *rewriter) nameService(e *confdoc.Entry, ids []string) {
 			settings.Entries = append(settings.Entries, &again)
 		}
 		settings.Set("Service", confdoc.NewText(ids[1]))
-		second := a.insert(slices.Index(a.config.Root.Entries, e)+1, e.Sub+"-v2", settings)
-		reason += fmt.Sprintf("; %s is added for %q", a.config.Header(second), ids[1])
+		second := a.insert(slices.Index(a.Root.Entries, e)+1, e.Sub+"-v2", settings)
+		reason += fmt.Sprintf("; %s is added for %q", a.Header(second), ids[1])
 	}
 	e.Value.Set("Service", confdoc.NewText(ids[0]))
 	a.index.add(e)
-	a.config.Reportf(service, diagnostic.Adapted, "Service is set to %q: %s", ids[0], reason)
+	a.Reportf(service, diagnostic.Adapted, "Service is set to %q: %s", ids[0], reason)
 }
 
 // addEndpoints makes sure that every endpoint of Infrastructure for a service that the provider uses has an override.
@@ -192,7 +194,7 @@ func (a *rewriter) addEndpoints() {
 			}
 			named := e.Value.Get("URL")
 			if !compared.Has(named) && !clouds.SameEndpoint(e.Value.String("URL"), endpoint.URL) {
-				a.config.Contradicts("URL", named, endpointsField, endpoint.URL)
+				a.Contradicts("URL", named, endpointsField, endpoint.URL)
 			}
 			compared.Insert(named)
 		}
@@ -208,7 +210,6 @@ func (a *rewriter) addEndpoint(service string, endpoint configv1.AWSServiceEndpo
 	settings.Set("Region", confdoc.NewText(a.status.Region))
 	settings.Set("URL", confdoc.NewText(endpoint.URL))
 	settings.Set("SigningRegion", confdoc.NewText(a.status.Region))
-	e := a.insert(len(a.config.Root.Entries), name, settings)
-	a.config.Reportf(nil, diagnostic.Adapted, "%s is added for %q: %s has this endpoint",
-		a.config.Header(e), service, endpointsField)
+	e := a.insert(len(a.Root.Entries), name, settings)
+	a.Reportf(nil, diagnostic.Adapted, "%s is added for %q: %s has this endpoint", a.Header(e), service, endpointsField)
 }

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
@@ -15,6 +16,9 @@ type profile struct {
 
 func (p *profile) has(key string) bool { return p.settings[key] != nil }
 
+// shown returns the header as messages show it.
+func (p *profile) shown() string { return "[" + confdoc.Cut(p.name) + "]" }
+
 func (p *profile) value(key string) string { return p.settings[key].String() }
 
 // readProfiles reads a shared credentials file line by line and without errors, as github.com/aws/aws-sdk-go-v2 does
@@ -27,7 +31,8 @@ func readProfiles(text string) []*profile {
 	byName := map[string]*profile{}
 	for i, line := range strings.Split(text, "\n") {
 		trimmed := strings.TrimLeft(line, " \t")
-		here := &confdoc.Node{Kind: confdoc.TextNode, Line: i + 1, Column: len(line) - len(trimmed) + 1}
+		here := &confdoc.Node{Kind: confdoc.TextNode,
+			Position: confdoc.Position{Line: i + 1, Column: len(line) - len(trimmed) + 1}}
 		if isBlankOrComment(trimmed) {
 			continue
 		}
@@ -40,7 +45,7 @@ func readProfiles(text string) []*profile {
 			above = nil
 			continue
 		}
-		content := withoutComment(trimmed)
+		content := lineComment.ReplaceAllString(trimmed, "")
 		at := strings.IndexAny(content, "=:")
 		continues := here.Column > 1 && above != nil
 		switch {
@@ -78,12 +83,8 @@ func withoutQuotes(text string) string {
 	return text
 }
 
-func withoutComment(text string) string {
-	for _, comment := range []string{" #", " ;", "\t#", "\t;"} {
-		text, _, _ = strings.Cut(text, comment)
-	}
-	return text
-}
+// lineComment is a comment after a value.
+var lineComment = regexp.MustCompile(`[ \t][#;].*`)
 
 // isLoneQuote reports whether the value of a line is one quote and nothing else. The SDK panics on such a line
 // anywhere in the file.
@@ -92,7 +93,7 @@ func isLoneQuote(line string) bool {
 		return false
 	}
 	if !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "\t") {
-		line = withoutComment(line)
+		line = lineComment.ReplaceAllString(line, "")
 	}
 	at := strings.IndexAny(line, "=:")
 	value := strings.TrimSpace(line[at+1:])

@@ -2,11 +2,13 @@
 package azure
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
@@ -22,16 +24,21 @@ const (
 	statusField  = "status.platformStatus.azure."
 	// nodeManagerConfigKey is the name of the cloud-node-manager's cloud.conf.
 	nodeManagerConfigKey = "cloud.conf"
+
+	// Keys of the configuration that several checks name.
+	multiple  = "multipleStandardLoadBalancerConfigurations"
+	poolType  = "loadBalancerBackendPoolConfigurationType"
+	probeMode = "clusterServiceLoadBalancerHealthProbeMode"
 )
 
-// rewriter is the state of one run of Rewrite or RewriteStack.
 type rewriter struct {
-	src         clouds.Source
-	stack       bool
-	config      *confdoc.Document
-	tokens      []clouds.Token
-	kept        map[string]string
-	diagnostics diagnostic.List
+	clouds.Run
+	stack bool
+	// status is what Infrastructure says; empty where it says nothing.
+	status configv1.AzurePlatformStatus
+	// tokens and kept become those of the Result.
+	tokens []clouds.Token
+	kept   map[string]string
 }
 
 // Rewrite checks and rewrites a cloud.conf for Azure and merges the credentials into it.
@@ -50,27 +57,27 @@ type rewriter struct {
 // over a client secret. None of these rules apply if CredentialsUnknown is set.
 func Rewrite(src clouds.Source) clouds.Result {
 	a := readAzure(src, false)
-	if a.config.Readable {
+	if a.Readable {
 		a.useProbes()
 	}
-	return a.finish(nil)
+	return a.finish(clouds.Result{})
 }
 
 // useProbes makes one health probe the default. The predecessor set it regardless of the user's value. Therefore a
 // value that existed when this operator took over has no effect until the user changes it, so that an upgrade does not
 // change the probes.
 func (a *rewriter) useProbes() {
-	const key, shared = "clusterServiceLoadBalancerHealthProbeMode", "shared"
-	a.config.Default(shared, "in OpenShift all Services with externalTrafficPolicy Cluster share one health probe", key)
-	named := a.config.Text(key)
-	if strings.EqualFold(named, shared) || !a.src.First && a.src.Kept[key] != named {
+	const shared = "shared"
+	a.Default(confdoc.NewText(shared),
+		"in OpenShift all Services with externalTrafficPolicy Cluster share one health probe", probeMode)
+	named := a.Text(probeMode)
+	if strings.EqualFold(named, shared) || !a.First && a.Kept[probeMode] != named {
 		return
 	}
-	a.kept = map[string]string{key: named}
-	a.config.Put(confdoc.NewText(shared), diagnostic.Rewritten,
+	a.kept = map[string]string{probeMode: named}
+	a.Put(confdoc.NewText(shared), diagnostic.Rewritten,
 		"the value was ignored before this operator took over, and an upgrade does not change health probes; "+
-			"to apply it, remove the line, wait until that is rolled out, and add it again",
-		key)
+			"to apply it, remove the line, wait until that is rolled out, and add it again", probeMode)
 }
 
 // RewriteStack checks and rewrites a cloud.conf for an Azure Stack Hub, merges the credentials into it and checks the
@@ -83,176 +90,149 @@ func RewriteStack(src clouds.Source) clouds.Result {
 	a := readAzure(src, true)
 	a.checkEndpoints()
 	endpoints := src.Keys[endpointsKey]
-	result := a.finish(map[string][]byte{endpointsKey: endpoints})
-	result.NodeManager = map[string][]byte{
-		nodeManagerConfigKey: a.nodeManagerConfig(), endpointsKey: endpoints,
-	}
-	return result
+	return a.finish(clouds.Result{
+		Files:       map[string][]byte{endpointsKey: endpoints},
+		NodeManager: map[string][]byte{nodeManagerConfigKey: a.nodeManagerConfig(), endpointsKey: endpoints},
+	})
 }
 
 // nodeManagerConfig returns the configuration with only the keys that the cloud-node-manager reads.
 func (a *rewriter) nodeManagerConfig() []byte {
-	kept := confdoc.NewMap()
-	for _, e := range a.config.Root.Entries {
-		if slices.ContainsFunc(nodeManagerFields, func(name string) bool { return strings.EqualFold(name, e.Name) }) {
-			kept.Entries = append(kept.Entries, e)
-		}
+	isUnread := func(e *confdoc.Entry) bool {
+		return !slices.ContainsFunc(nodeManagerFields, func(name string) bool { return strings.EqualFold(name, e.Name) })
 	}
-	return confdoc.EncodeJSON(kept)
+	return confdoc.EncodeJSON(&confdoc.Node{
+		Kind: confdoc.MapNode, Entries: slices.DeleteFunc(slices.Clone(a.Root.Entries), isUnread),
+	})
 }
 
 func readAzure(src clouds.Source, stack bool) *rewriter {
-	a := &rewriter{src: src, stack: stack}
-	reader := confdoc.Reader{Format: confdoc.YAMLAsJSON, Fields: azureFields, Input: diagnostic.CloudConfig,
-		Empty: "write the JSON object that the installer makes, with at least subscriptionId and resourceGroup"}
-	a.config = reader.Read(src.Config, &a.diagnostics)
+	a := &rewriter{stack: stack, Run: clouds.NewRun(src, confdoc.Reader{
+		Format: confdoc.YAMLAsJSON, Fields: azureFields,
+		Empty: "write the JSON object that the installer makes, with at least subscriptionId and resourceGroup",
+	}), status: ptr.Deref(src.Cluster.Status.Azure, configv1.AzurePlatformStatus{})}
 	a.useCredentials()
-	if !a.config.Readable {
+	if !a.Readable {
 		return a
 	}
 	a.useCloud()
 	a.checkInfrastructure()
-	a.config.Default("standard",
-		"OpenShift's nodes are virtual machines, and the cloud-controller-manager's own "+
-			"default is scale sets",
-		"vmType")
+	a.Default(confdoc.NewText("standard"), "OpenShift's nodes are virtual machines, "+
+		"and the cloud-controller-manager's own default is scale sets", "vmType")
 	a.checkResourceManager()
 	a.checkLoadBalancers()
 	a.checkServiceGateway()
 	return a
 }
 
-func (a *rewriter) finish(files map[string][]byte) clouds.Result {
-	return clouds.Finish(a.diagnostics, clouds.Result{Config: a.config.Encode(), Files: files, Tokens: a.tokens,
-		Kept: a.kept})
-}
-
-// invalid reports that the value of a key is rejected. If the key is not set, the diagnostic is about the whole
-// configuration.
-func (a *rewriter) invalid(key, message string) {
-	a.config.ReportAt(a.config.Value(key), diagnostic.Invalid, message)
+func (a *rewriter) finish(r clouds.Result) clouds.Result {
+	r.Config, r.Tokens, r.Kept = a.Encode(), a.tokens, a.kept
+	return a.Finish(r)
 }
 
 // useCloud sets cloud, or checks that it matches Infrastructure.
 func (a *rewriter) useCloud() {
-	status := a.src.Cluster.Status.Azure
-	if status == nil && !a.stack {
+	if a.Cluster.Status.Azure == nil && !a.stack {
 		return
 	}
-	fact := publicCloud
-	if status != nil && status.CloudName != "" {
-		fact = string(status.CloudName)
-	} else if a.stack {
-		fact = stackCloud
+	fact := cmp.Or(string(a.status.CloudName), publicCloud)
+	if a.stack {
+		fact = cmp.Or(string(a.status.CloudName), stackCloud)
 	}
-	if named := a.config.Value("cloud"); named == nil || strings.TrimSpace(named.Text) == "" {
-		a.config.Put(confdoc.NewText(fact), diagnostic.Adapted, "Infrastructure names this cloud", "cloud")
+	if named := a.Value("cloud"); strings.TrimSpace(named.String()) == "" {
+		a.Put(confdoc.NewText(fact), diagnostic.Adapted, "Infrastructure names this cloud", "cloud")
 	} else if cloud(named.Text) != cloud(fact) {
-		a.config.Contradicts("cloud", named, statusField+"cloudName", fact)
+		a.Contradicts("cloud", named, statusField+"cloudName", fact)
 	}
 }
 
 // cloud returns the normalized name of a cloud: the provider ignores case and knows aliases.
 func cloud(name string) string {
-	switch name = strings.ToLower(strings.TrimSpace(name)); name {
-	case "azurecloud":
-		return strings.ToLower(publicCloud)
-	case "azureusgovernment":
-		return strings.ToLower(string(configv1.AzureUSGovernmentCloud))
+	name = strings.ToLower(strings.TrimSpace(name))
+	aliases := map[string]configv1.AzureCloudEnvironment{
+		"azurecloud": configv1.AzurePublicCloud, "azureusgovernment": configv1.AzureUSGovernmentCloud,
 	}
-	return name
+	return cmp.Or(strings.ToLower(string(aliases[name])), name)
 }
 
 // checkInfrastructure reports contradictions to Infrastructure. Azure's names are case-insensitive.
 func (a *rewriter) checkInfrastructure() {
-	status := a.src.Cluster.Status.Azure
-	if status == nil {
-		return
-	}
-	network := status.NetworkResourceGroupName
-	if network == "" {
-		network = status.ResourceGroupName
-	}
 	for _, fact := range []struct{ key, field, value string }{
-		{"resourceGroup", "resourceGroupName", status.ResourceGroupName},
-		{"vnetResourceGroup", "networkResourceGroupName", network},
-		{"resourceManagerEndpoint", "armEndpoint", status.ARMEndpoint},
+		{"resourceGroup", "resourceGroupName", a.status.ResourceGroupName},
+		{"vnetResourceGroup", "networkResourceGroupName",
+			cmp.Or(a.status.NetworkResourceGroupName, a.status.ResourceGroupName)},
+		{"resourceManagerEndpoint", "armEndpoint", a.status.ARMEndpoint},
 	} {
-		if !strings.EqualFold(strings.TrimSuffix(a.config.Text(fact.key), "/"), strings.TrimSuffix(fact.value, "/")) {
-			a.config.Contradicts(fact.key, a.config.Value(fact.key), statusField+fact.field, fact.value)
+		named := strings.TrimSuffix(a.Text(fact.key), "/")
+		if !strings.EqualFold(named, strings.TrimSuffix(fact.value, "/")) {
+			a.Contradicts(fact.key, a.Value(fact.key), statusField+fact.field, fact.value)
 		}
 	}
+}
+
+// loadBalancers returns the items of multipleStandardLoadBalancerConfigurations.
+func (a *rewriter) loadBalancers() []*confdoc.Node {
+	if list := a.Value(multiple); list != nil {
+		return list.Items
+	}
+	return nil
 }
 
 // checkLoadBalancers reports combinations for which the provider exits.
 func (a *rewriter) checkLoadBalancers() {
-	d := a.config
-	sku := d.Text("loadBalancerSku")
-	standard := sku == "" || strings.EqualFold(sku, "standard")
-	if d.IsTrue("disableOutboundSNAT") && !standard {
-		a.invalid("disableOutboundSNAT",
-			fmt.Sprintf("disableOutboundSNAT is true, but loadBalancerSku is %s: it requires loadBalancerSku standard",
-				confdoc.Quoted(sku)))
+	sku, vmType, pool := a.Text("loadBalancerSku"), a.Text("vmType"), a.Text(poolType)
+	isStandard := sku == "" || strings.EqualFold(sku, "standard")
+	if a.IsTrue("disableOutboundSNAT") && !isStandard {
+		a.Rejectf(a.Value("disableOutboundSNAT"),
+			"disableOutboundSNAT is true, but loadBalancerSku is %s: it requires loadBalancerSku standard", confdoc.Quoted(sku))
 	}
-	if d.IsTrue("disableAvailabilitySetNodes") && d.Text("vmType") != "vmss" {
-		a.invalid("disableAvailabilitySetNodes",
-			fmt.Sprintf("disableAvailabilitySetNodes is true, but vmType is %s: it requires vmType vmss",
-				confdoc.Quoted(d.Text("vmType"))))
+	if a.IsTrue("disableAvailabilitySetNodes") && vmType != "vmss" {
+		a.Rejectf(a.Value("disableAvailabilitySetNodes"),
+			"disableAvailabilitySetNodes is true, but vmType is %s: it requires vmType vmss", confdoc.Quoted(vmType))
 	}
-	several := d.Value("multipleStandardLoadBalancerConfigurations")
-	if several == nil || len(several.Items) == 0 || !standard {
+	several := a.loadBalancers()
+	if len(several) == 0 || !isStandard {
 		return
 	}
-	if pool := d.Text("loadBalancerBackendPoolConfigurationType"); pool == "" ||
-		strings.EqualFold(pool, "nodeIPConfiguration") {
-		d.ReportAt(several, diagnostic.Invalid,
-			"multipleStandardLoadBalancerConfigurations cannot be combined with "+
-				"loadBalancerBackendPoolConfigurationType nodeIPConfiguration, which is the default: "+
-				"write nodeIP there")
+	if pool == "" || strings.EqualFold(pool, "nodeIPConfiguration") {
+		a.Rejectf(a.Value(multiple), "%s cannot be combined with %s nodeIPConfiguration, which is the default: "+
+			"write nodeIP there", multiple, poolType)
 	}
-	seen := map[string]bool{}
-	for _, item := range several.Items {
-		a.checkLoadBalancer(item, seen)
-	}
+	a.checkNames(several)
 }
 
-func (a *rewriter) checkLoadBalancer(item *confdoc.Node, seen map[string]bool) {
-	for _, key := range []string{"name", "primaryVMSet"} {
-		value := ""
-		if n := item.Get(key); n != nil {
-			value = n.Text
+// checkNames reports load balancers without a set of virtual machines, or with the name or set of another one.
+func (a *rewriter) checkNames(several []*confdoc.Node) {
+	used := sets.New[string]()
+	for _, item := range several {
+		for _, key := range []string{"name", "primaryVMSet"} {
+			value := item.String(key)
+			if key == "primaryVMSet" && value == "" {
+				a.Rejectf(item, "this load balancer has no primaryVMSet: "+
+					"write the set of virtual machines that are always behind it")
+			} else if used.Has(key + value) {
+				a.Rejectf(item, "the %s %s is already used by a load balancer above: write another one",
+					key, confdoc.Quoted(value))
+			}
+			used.Insert(key + value)
 		}
-		if key == "primaryVMSet" && value == "" {
-			a.config.ReportAt(item, diagnostic.Invalid,
-				"this load balancer has no primaryVMSet: write the set of virtual machines that are always behind it")
-		} else if seen[key+value] {
-			a.config.ReportAt(item, diagnostic.Invalid,
-				fmt.Sprintf("the %s %s is already used by a load balancer above: write another one", key,
-					confdoc.Quoted(value)))
-		}
-		seen[key+value] = true
 	}
 }
 
 // checkServiceGateway reports incomplete settings of the service gateway, for which the provider exits.
 func (a *rewriter) checkServiceGateway() {
-	d := a.config
-	enabled := d.IsTrue("serviceGatewayEnabled")
-	pod := strings.EqualFold(d.Text("loadBalancerBackendPoolConfigurationType"), "podIP")
-	service := strings.EqualFold(d.Text("loadBalancerSku"), "service")
+	const enabled, migrate = "serviceGatewayEnabled", "enableMigrateToIPBasedBackendPoolAPI"
+	isEnabled, isPod := a.IsTrue(enabled), strings.EqualFold(a.Text(poolType), "podIP")
+	isService := strings.EqualFold(a.Text("loadBalancerSku"), "service")
 	switch {
-	case !enabled && !pod && !service:
-	case !enabled || !pod || !service:
-		a.invalid("serviceGatewayEnabled",
-			"the service gateway needs all of serviceGatewayEnabled true, loadBalancerBackendPoolConfigurationType "+
-				"podIP and loadBalancerSku service: write all of them or none")
-	case d.IsTrue("enableMigrateToIPBasedBackendPoolAPI"):
-		a.invalid("enableMigrateToIPBasedBackendPoolAPI",
-			"enableMigrateToIPBasedBackendPoolAPI cannot be combined with serviceGatewayEnabled: remove it")
-	case d.Value("multipleStandardLoadBalancerConfigurations") != nil &&
-		len(d.Value("multipleStandardLoadBalancerConfigurations").Items) > 0:
-		a.invalid("multipleStandardLoadBalancerConfigurations",
-			"multipleStandardLoadBalancerConfigurations cannot be combined with serviceGatewayEnabled: remove it")
+	case !isEnabled && !isPod && !isService:
+	case !isEnabled || !isPod || !isService:
+		a.Rejectf(a.Value(enabled), "the service gateway needs all of serviceGatewayEnabled true, "+
+			"%s podIP and loadBalancerSku service: write all of them or none", poolType)
+	case a.IsTrue(migrate):
+		a.Rejectf(a.Value(migrate), "%s cannot be combined with %s: remove it", migrate, enabled)
+	case len(a.loadBalancers()) > 0:
+		a.Rejectf(a.Value(multiple), "%s cannot be combined with %s: remove it", multiple, enabled)
 	}
 }
 
@@ -260,9 +240,9 @@ func (a *rewriter) checkServiceGateway() {
 func (a *rewriter) checkEndpoints() {
 	const empty = "write the JSON object that the installer makes, with resourceManagerEndpoint, " +
 		"tokenAudience and activeDirectoryEndpoint"
-	text, ok := a.src.Keys[endpointsKey]
+	text, ok := a.Keys[endpointsKey]
 	if !ok {
-		a.config.Report(0, 0, diagnostic.Invalid, "the key endpoints is missing beside the configuration: "+
+		a.Rejectf(nil, "the key endpoints is missing beside the configuration: "+
 			"without it the cloud-controller-manager would talk to the public cloud; "+empty)
 		return
 	}
@@ -270,13 +250,12 @@ func (a *rewriter) checkEndpoints() {
 		DataKey: endpointsKey, Empty: empty}
 	required := []string{"resourceManagerEndpoint", "tokenAudience", "activeDirectoryEndpoint"}
 	for i, field := range reader.Fields {
-		if a.config.Text("resourceManagerEndpoint") == "" && slices.Contains(required, field.Name) {
+		if a.Text("resourceManagerEndpoint") == "" && slices.Contains(required, field.Name) {
 			reader.Fields[i].Required = "the cloud-controller-manager would use the public cloud's; " +
 				"write the Azure Stack Hub's"
 		}
 	}
-	endpoints := reader.Read(text, &a.diagnostics)
-	a.checkStack(endpoints)
+	a.checkStack(reader.Read(text, a.Findings))
 }
 
 // Microsoft's own endpoints in every cloud: resourceManagerEndpoint and activeDirectoryEndpoint in
@@ -295,41 +274,35 @@ var (
 // the resource manager where to log in, and sends the secret there. A resource manager that differs from
 // Infrastructure's is already reported.
 func (a *rewriter) checkResourceManager() {
-	named, status := a.config.Text("resourceManagerEndpoint"), a.src.Cluster.Status.Azure
-	if a.stack || status == nil || status.ARMEndpoint != "" || clouds.HostOf(named) == "" {
+	named := a.Value("resourceManagerEndpoint")
+	if a.stack || a.Cluster.Status.Azure == nil || a.status.ARMEndpoint != "" || clouds.HostOf(named.String()) == "" ||
+		clouds.IsSecureUnder(named.Text, resourceManagers...) {
 		return
 	}
-	if clouds.IsUnder(clouds.HostOf(named), resourceManagers...) && clouds.IsTLS(named) {
-		return
-	}
-	a.config.ReportAt(a.config.Value("resourceManagerEndpoint"), diagnostic.Redirected, fmt.Sprintf(
-		"resourceManagerEndpoint is %s, which is not Microsoft's, and %s names none: "+
-			"the cloud-controller-manager would send its credentials to the login endpoint that it names; "+
-			"remove the line", confdoc.Quoted(named), clouds.Infrastructure))
+	a.Reportf(named, diagnostic.Redirected, "resourceManagerEndpoint is %s, which is not Microsoft's, and %s names none: "+
+		"the cloud-controller-manager would send its credentials to the login endpoint that it names; remove the line",
+		confdoc.Quoted(named.Text), clouds.Infrastructure)
 }
 
 // checkStack compares the endpoints of an Azure Stack Hub with the resource manager that Infrastructure names. An
 // endpoint that is not Microsoft's must be in the same domain.
 func (a *rewriter) checkStack(endpoints *confdoc.Document) {
-	status := a.src.Cluster.Status.Azure
-	if status == nil || clouds.HostOf(status.ARMEndpoint) == "" {
+	fact := clouds.HostOf(a.status.ARMEndpoint)
+	if fact == "" {
 		return
 	}
-	fact := clouds.HostOf(status.ARMEndpoint)
-	for _, endpoint := range []struct {
-		key     string
-		domains []string
-	}{
-		{"resourceManagerEndpoint", []string{fact}},
-		{"activeDirectoryEndpoint", append([]string{clouds.DomainOf(fact)}, logins...)},
+	_, domain, _ := strings.Cut(fact, ".")
+	for key, domains := range map[string][]string{
+		"resourceManagerEndpoint": {fact},
+		"activeDirectoryEndpoint": append([]string{domain}, logins...),
 	} {
-		named := endpoints.Text(endpoint.key)
-		if host := clouds.HostOf(named); host == "" || clouds.IsUnder(host, endpoint.domains...) {
+		named := endpoints.Text(key)
+		if host := clouds.HostOf(named); host == "" || clouds.IsUnder(host, domains...) {
 			continue
 		}
-		endpoints.ReportAt(endpoints.Value(endpoint.key), diagnostic.Redirected, fmt.Sprintf(
-			"%s is %s, which does not belong to status.platformStatus.azure.armEndpoint of %s, %s: "+
+		endpoints.Reportf(endpoints.Value(key), diagnostic.Redirected,
+			"%s is %s, which does not belong to %sarmEndpoint of %s, %s: "+
 				"the cloud-controller-manager would send its credentials there; correct it",
-			endpoint.key, confdoc.Quoted(named), clouds.Infrastructure, confdoc.Quoted(status.ARMEndpoint)))
+			key, confdoc.Quoted(named), statusField, clouds.Infrastructure, confdoc.Quoted(a.status.ARMEndpoint))
 	}
 }

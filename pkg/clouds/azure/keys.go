@@ -34,8 +34,7 @@ var azureFields = slices.Concat(
 			publicCloud, "AzureUSGovernmentCloud", "AzureChinaCloud", stackCloud, "AzureCloud", "AzureUSGovernment",
 		}},
 		{Name: "vmType", FoldValues: true, Fallback: "standard", Values: []string{"standard", "vmss", "vmssflex"}},
-		{Name: "loadBalancerSku", FoldValues: true, Fallback: "basic",
-			Values: []string{"standard", "basic", "service"}},
+		{Name: "loadBalancerSku", FoldValues: true, Fallback: "basic", Values: []string{"standard", "basic", "service"}},
 		{Name: "preConfiguredBackendPoolLoadBalancerTypes", FoldValues: true, Fallback: "none of them",
 			Values: []string{"internal", "external", "all"}},
 		{Name: "resourceManagerEndpoint", Schemes: []string{"https", "http"}},
@@ -48,26 +47,22 @@ var azureFields = slices.Concat(
 		{Name: "aadClientSecret", Secret: true},
 		{Name: "aadClientCertPassword", Secret: true},
 		{Name: "cloudConfigType", Values: []string{"file", "secret", "merge"}},
-		{Name: "loadBalancerBackendPoolConfigurationType", Values: []string{"nodeIPConfiguration", "nodeIP", "podIP"},
-			FoldValues: true},
-		{Name: "clusterServiceLoadBalancerHealthProbeMode", Values: []string{"shared", "servicenodeport"},
-			FoldValues: true},
+		{Name: poolType, FoldValues: true, Values: []string{"nodeIPConfiguration", "nodeIP", "podIP"}},
+		{Name: probeMode, FoldValues: true, Values: []string{"shared", "servicenodeport"}},
 		{Name: "clusterServiceSharedLoadBalancerHealthProbePort", Is: confdoc.Int, Bits: 32},
 		{Name: "tagsMap", Is: confdoc.Map, Of: &confdoc.Field{}},
 		{Name: "auxiliaryTokenProvider", Is: confdoc.Object, Pointer: true,
 			Fields: confdoc.FieldsOf(confdoc.Text, "subscriptionID", "resourceGroup", "vaultName", "secretName")},
 		{Name: "Entries", Is: confdoc.Map, Of: &confdoc.Field{Is: confdoc.Object, Fields: limits}},
-		{Name: "multipleStandardLoadBalancerConfigurations", Is: confdoc.List,
-			Of: &confdoc.Field{Is: confdoc.Object, Fields: slices.Concat(
-				confdoc.FieldsOf(confdoc.Text, "name", "primaryVMSet"),
-				[]confdoc.Field{{Name: "allowServicePlacement", Is: confdoc.Bool, Pointer: true}},
-				[]confdoc.Field{
-					{Name: "serviceLabelSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
-					{Name: "serviceNamespaceSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
-					{Name: "nodeSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
-				},
-				confdoc.FieldsOf(confdoc.Any, "activeServices", "activeNodes"),
-			)}},
+		{Name: multiple, Is: confdoc.List,
+			Of: &confdoc.Field{Is: confdoc.Object, Fields: []confdoc.Field{
+				{Name: "name"}, {Name: "primaryVMSet"},
+				{Name: "allowServicePlacement", Is: confdoc.Bool, Pointer: true},
+				{Name: "serviceLabelSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
+				{Name: "serviceNamespaceSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
+				{Name: "nodeSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
+				{Name: "activeServices", Is: confdoc.Any}, {Name: "activeNodes", Is: confdoc.Any},
+			}}},
 	},
 	confdoc.FieldsOf(confdoc.Text, "userAgent", "networkResourceTenantID", "aadClientCertPath",
 		"userAssignedIdentityID", "aadFederatedTokenFile", "aadMSIDataPlaneIdentityPath", "identitySystem",
@@ -90,7 +85,7 @@ var azureFields = slices.Concat(
 		"loadBalancerBackendPoolUpdateIntervalInSeconds", "nodeInstanceNotFoundGracePeriodInSeconds"),
 	confdoc.FieldsOf(confdoc.Float, "cloudProviderBackoffExponent", "cloudProviderBackoffJitter"),
 	limits,
-	azureLegacy(legacyLimit, "routeRateLimit", "subnetsRateLimit", "interfaceRateLimit", "routeTableRateLimit",
+	confdoc.Dropped(legacyLimit, "routeRateLimit", "subnetsRateLimit", "interfaceRateLimit", "routeTableRateLimit",
 		"loadBalancerRateLimit", "publicIPAddressRateLimit", "securityGroupRateLimit", "virtualMachineRateLimit",
 		"storageAccountRateLimit", "diskRateLimit", "snapshotRateLimit", "virtualMachineScaleSetRateLimit",
 		"virtualMachineSizesRateLimit", "availabilitySetRateLimit", "attachDetachDiskRateLimit",
@@ -118,14 +113,6 @@ var nodeManagerFields = []string{
 	"vmssFlexVMCacheTTLInSeconds",
 }
 
-func azureLegacy(why string, names ...string) []confdoc.Field {
-	fields := confdoc.FieldsOf(confdoc.Any, names...)
-	for i := range fields {
-		fields[i].Legacy = why
-	}
-	return fields
-}
-
 // endpointsFields are the fields of Environment in pkg/azclient v0.21.0, which encoding/json reads from the file that
 // AZURE_ENVIRONMENT_FILEPATH names.
 var endpointsFields = slices.Concat(
@@ -136,12 +123,12 @@ var endpointsFields = slices.Concat(
 		"trafficManagerDNSSuffix", "keyVaultDNSSuffix", "managedHSMDNSSuffix", "serviceBusEndpointSuffix",
 		"serviceManagementVMDNSSuffix", "resourceManagerVMDNSSuffix", "containerRegistryDNSSuffix", "tokenAudience",
 		"apiManagementHostNameSuffix", "synapseEndpointSuffix", "datalakeSuffix"),
-	[]confdoc.Field{ // the SDK does not send tokens without TLS
+	[]confdoc.Field{
+		// The SDK does not send tokens without TLS.
 		{Name: "resourceManagerEndpoint", Schemes: []string{"https"}},
 		{Name: "activeDirectoryEndpoint", Schemes: []string{"https"}},
+		{Name: "resourceIdentifiers", Is: confdoc.Object,
+			Fields: confdoc.FieldsOf(confdoc.Text, "graph", "keyVault", "datalake", "batch", "operationalInsights",
+				"ossRDBMS", "storage", "synapse", "serviceBus", "sqlDatabase", "cosmosDB", "managedHSM", "microsoftGraph")},
 	},
-	[]confdoc.Field{{Name: "resourceIdentifiers", Is: confdoc.Object,
-		Fields: confdoc.FieldsOf(confdoc.Text, "graph", "keyVault", "datalake", "batch", "operationalInsights",
-			"ossRDBMS", "storage", "synapse", "serviceBus", "sqlDatabase", "cosmosDB", "managedHSM",
-			"microsoftGraph")}},
 )

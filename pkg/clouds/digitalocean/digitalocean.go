@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
@@ -24,37 +25,31 @@ var keys = []string{token, "region", "cluster-id", "cluster-vpc-id"}
 // credentials Secret, so only the values are delivered. Each value must be a single line that a file of environment
 // variables can contain.
 func Rewrite(src clouds.Source) clouds.Result {
-	var list diagnostic.List
+	run := clouds.Run{Source: src, Document: &confdoc.Document{Findings: &diagnostic.List{}}}
+	run.Input = diagnostic.CloudConfig
 	if len(bytes.TrimSpace(src.Config)) > 0 {
-		list.Add(diagnostic.Diagnostic{Cause: diagnostic.CloudConfig, Kind: diagnostic.Rewritten,
-			Message: "DigitalOcean's cloud-controller-manager has no configuration file and ignores this one: " +
-				"remove it; you can set the keys " +
-				strings.Join(keys, ", ") + " of the credentials Secret"})
+		run.Reportf(nil, diagnostic.Rewritten, "DigitalOcean's cloud-controller-manager has no configuration file and "+
+			"ignores this one: remove it; you can set the keys %s of the credentials Secret", strings.Join(keys, ", "))
 	}
 	if src.CredentialsUnknown {
-		return clouds.Finish(list, clouds.Result{Config: []byte{}})
+		return run.Finish(clouds.Result{Config: []byte{}})
 	}
-	values := clouds.SecretTexts(src.Credentials, &list, keys...)
-	delivered := map[string][]byte{}
-	for _, key := range keys {
-		value := values[key]
-		if value == "" {
-			continue
-		}
+	values, delivered := run.SecretTexts(keys...), map[string][]byte{}
+	for key, value := range values {
 		if strings.ContainsAny(value, " '") {
-			list.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: key, Kind: diagnostic.Invalid,
-				Message: "the value contains a space or a single quote, which is not allowed: write it again without"})
+			run.RejectCredentials(key,
+				"the value contains a space or a single quote, which is not allowed: write it again without")
 		}
-		delivered[key] = []byte(value)
+		if value != "" {
+			delivered[key] = []byte(value)
+		}
 	}
 	switch {
 	case src.Credentials == nil:
-		list.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Kind: diagnostic.Invalid,
-			Message: "there is no credentials Secret: create it with the key " + token +
-				", an access token of DigitalOcean's API"})
+		run.RejectCredentials("",
+			"there is no credentials Secret: create it with the key %s, an access token of DigitalOcean's API", token)
 	case values[token] == "":
-		list.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: token, Kind: diagnostic.Invalid,
-			Message: "it is missing or empty: write an access token of DigitalOcean's API"})
+		run.RejectCredentials(token, "it is missing or empty: write an access token of DigitalOcean's API")
 	}
-	return clouds.Finish(list, clouds.Result{Config: []byte{}, Credentials: delivered})
+	return run.Finish(clouds.Result{Config: []byte{}, Credentials: delivered})
 }

@@ -1,10 +1,7 @@
 // Package external passes through the configuration of a cloud-controller-manager that is not part of the release.
 package external
 
-import (
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
-)
+import "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 
 // Rewrite delivers the configuration and the credentials unchanged. A missing configuration becomes an empty file.
 func Rewrite(src clouds.Source) clouds.Result {
@@ -12,5 +9,5 @@ func Rewrite(src clouds.Source) clouds.Result {
 	if config == nil {
 		config = []byte{}
 	}
-	return clouds.Finish(diagnostic.List{}, clouds.Result{Config: config, Credentials: src.Credentials})
+	return clouds.Result{Config: config, Credentials: src.Credentials}
 }

@@ -5,8 +5,6 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
-	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -37,71 +35,59 @@ var gcpCredentials = confdoc.Reader{
 		[]confdoc.Field{
 			{Name: "type", Secret: true,
 				Required: `write "type": "service_account" for a key or "external_account" for workload identity`},
-			{Name: "private_key", Secret: true},
-			{Name: "private_key_id", Secret: true},
-			{Name: "client_secret", Secret: true},
-			{Name: "refresh_token", Secret: true},
 			{Name: "credential_source", Is: confdoc.Object, Fields: slices.Concat(
-				texts("file", "url", "environment_id", "region_url", "regional_cred_verification_url",
+				confdoc.Secrets("file", "url", "environment_id", "region_url", "regional_cred_verification_url",
 					"cred_verification_url", "imdsv2_session_token_url"),
+				confdoc.FieldsOf(confdoc.Any, "headers", "executable", "certificate"),
 				[]confdoc.Field{
-					{Name: "format", Is: confdoc.Object, Fields: texts("type", "subject_token_field_name")},
-					{Name: "headers", Is: confdoc.Any}, {Name: "executable", Is: confdoc.Any},
-					{Name: "certificate", Is: confdoc.Any},
+					{Name: "format", Is: confdoc.Object, Fields: confdoc.Secrets("type", "subject_token_field_name")},
 				},
 			)},
 			{Name: "service_account_impersonation", Is: confdoc.Object,
 				Fields: []confdoc.Field{{Name: "token_lifetime_seconds", Is: confdoc.Int}}},
 			{Name: "delegates", Is: confdoc.Any}, {Name: "source_credentials", Is: confdoc.Any},
 		},
-		texts("project_id", "client_email", "client_id", "auth_uri", "token_uri", "auth_provider_x509_cert_url",
-			"client_x509_cert_url", "universe_domain", "quota_project_id", "audience", "subject_token_type",
-			"token_url", "token_info_url", "service_account_impersonation_url", "workforce_pool_user_project",
-			"account"),
+		confdoc.Secrets("private_key", "private_key_id", "client_secret", "refresh_token", "project_id", "client_email",
+			"client_id", "auth_uri", "token_uri", "auth_provider_x509_cert_url", "client_x509_cert_url",
+			"universe_domain", "quota_project_id", "audience", "subject_token_type", "token_url", "token_info_url",
+			"service_account_impersonation_url", "workforce_pool_user_project", "account"),
 	),
-}
-
-func texts(names ...string) []confdoc.Field {
-	fields := make([]confdoc.Field, len(names))
-	for i, name := range names {
-		fields[i] = confdoc.Field{Name: name, Secret: true}
-	}
-	return fields
 }
 
 // credentials returns the files from which the provider reads its credentials, and the tokens that they refer to.
 func (g *rewriter) credentials() (map[string][]byte, []clouds.Token) {
-	text, ok := clouds.SecretKey(g.src, credentialsFile, &g.diagnostics)
-	if !ok {
+	text := g.SecretKey(credentialsFile)
+	if text == nil {
 		return nil, nil
 	}
-	account := gcpCredentials.Read(text, &g.diagnostics)
-	g.universe = cmp.Or(strings.ToLower(account.Text("universe_domain")), "googleapis.com")
-	switch kind := account.Text("type"); {
+	a := account{gcpCredentials.Read(text, g.Findings)}
+	g.universe = cmp.Or(strings.ToLower(a.Text("universe_domain")), "googleapis.com")
+	switch kind := a.Text("type"); {
 	case kind == keyType:
-		checkGCPKey(account)
+		a.checkKey()
 	case kind == federationType:
-		return map[string][]byte{credentialsFile: g.useToken(account, text)},
+		return map[string][]byte{credentialsFile: g.useToken(a, text)},
 			[]clouds.Token{{Key: clouds.MintedToken, Audience: clouds.OpenshiftAudience}}
 	case kind != "":
 		if !slices.Contains(otherTypes, kind) {
 			kind = "unknown"
 		}
-		account.ReportAt(account.Value("type"), diagnostic.Invalid,
-			fmt.Sprintf("type is %s, but must be %s (a key) or %s (workload identity)", kind, keyType, federationType))
+		a.Rejectf(a.Value("type"), "type is %s, but must be %s (a key) or %s (workload identity)",
+			kind, keyType, federationType)
 	}
 	return map[string][]byte{credentialsFile: text}, nil
 }
 
-func checkGCPKey(account *confdoc.Document) {
-	requireGCP(account, "client_email")
-	requireGCP(account, "private_key")
-	if key := account.Value("private_key"); key != nil && key.Kind == confdoc.TextNode && key.Text != "" &&
-		!isRSAKey(key.Text) {
-		account.ReportAt(key, diagnostic.Invalid,
-			`private_key is not an RSA key in PEM format: check whether its line breaks, "\n", were lost`)
+// account is a credentials file.
+type account struct{ *confdoc.Document }
+
+// checkKey checks the key of a service account.
+func (a account) checkKey() {
+	a.require("client_email", "private_key")
+	if key := a.Value("private_key"); isText(key) && !isRSAKey(key.Text) {
+		a.Rejectf(key, `private_key is not an RSA key in PEM format: check whether its line breaks, "\n", were lost`)
 	}
-	checkGCPAddress(account, "token_uri")
+	a.checkAddresses("token_uri")
 }
 
 // isRSAKey reports whether golang.org/x/oauth2 can sign with the text.
@@ -119,40 +105,41 @@ func isRSAKey(text string) bool {
 }
 
 // useToken checks a federation and changes its token file to the one that the operator maintains.
-func (g *rewriter) useToken(account *confdoc.Document, text []byte) []byte {
-	for _, key := range []string{"audience", "subject_token_type", "token_url"} {
-		requireGCP(account, key)
+func (g *rewriter) useToken(a account, text []byte) []byte {
+	a.require("audience", "subject_token_type", "token_url")
+	a.checkAddresses("token_url", "service_account_impersonation_url")
+	if format := a.Value("credential_source", "format", "type"); format.String() != "" && format.Text != "text" {
+		a.Rejectf(format, "credential_source.format.type must be text: the file contains only the token")
 	}
-	checkGCPAddress(account, "token_url")
-	checkGCPAddress(account, "service_account_impersonation_url")
-	if format := account.Text("credential_source", "format", "type"); format != "" && format != "text" {
-		account.ReportAt(account.Value("credential_source", "format", "type"), diagnostic.Invalid,
-			"credential_source.format.type must be text: the file contains only the token")
-	}
-	ours := path.Join(g.src.Paths.Tokens, clouds.MintedToken)
-	switch file := account.Value("credential_source", "file"); {
-	case file == nil || file.Text == "":
-		account.ReportAt(account.Value("credential_source"), diagnostic.Invalid,
+	minted := g.TokenFile()
+	switch file := a.Value("credential_source", "file"); {
+	case file.String() == "":
+		a.Rejectf(a.Value("credential_source"),
 			"credential_source has no file: the operator delivers the token only as a file")
-	case file.Text != ours:
-		account.ReportAt(file, diagnostic.Adapted,
-			fmt.Sprintf("credential_source.file is set to %q, where the operator keeps a fresh token", ours))
-		file.Text = ours
-		return account.Encode()
+	case file.Text != minted:
+		a.Reportf(file, diagnostic.Adapted,
+			"credential_source.file is set to %q, where the operator keeps a fresh token", minted)
+		file.Text = minted
+		return a.Encode()
 	}
 	return text
 }
 
-func requireGCP(account *confdoc.Document, key string) {
-	if value := account.Value(key); value == nil || value.Kind == confdoc.TextNode && value.Text == "" {
-		account.ReportAt(value, diagnostic.Invalid,
-			key+" is missing: create the file again with the tool that created it")
+func (a account) require(keys ...string) {
+	for _, key := range keys {
+		if value := a.Value(key); value == nil || value.Kind == confdoc.TextNode && value.Text == "" {
+			a.Rejectf(value, "%s is missing: create the file again with the tool that created it", key)
+		}
 	}
 }
 
-func checkGCPAddress(account *confdoc.Document, key string) {
-	if address := account.Value(key); address != nil && address.Kind == confdoc.TextNode && address.Text != "" &&
-		!clouds.IsEndpoint(address.Text) {
-		account.ReportAt(address, diagnostic.Invalid, key+" is not a URL of the form https://host/path")
+func (a account) checkAddresses(keys ...string) {
+	for _, key := range keys {
+		if address := a.Value(key); isText(address) && !clouds.IsEndpoint(address.Text) {
+			a.Rejectf(address, "%s is not a URL of the form https://host/path", key)
+		}
 	}
 }
+
+// isText reports whether the value is a string that is not empty.
+func isText(n *confdoc.Node) bool { return n.String() != "" && n.Kind == confdoc.TextNode }

@@ -6,8 +6,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
-const legacyNode = "it describes one node to the in-tree provider; the external provider discovers all nodes"
-
 // ibmSchema are the keys that IBM-Cloud/cloud-provider-ibm reads (CloudConfig in ibm/ibm.go, at the commits
 // 6dac554a4cff and 08cc2f15c656, which openshift/cloud-provider-ibm follows). That file itself states which keys of
 // [provider] are only for the in-tree provider.
@@ -70,12 +68,9 @@ var providerKeys = slices.Concat(
 		{Name: "g2EndpointOverride", Schemes: webSchemes},
 		{Name: "iamEndpointOverride", Schemes: webSchemes},
 		{Name: "rmEndpointOverride", Schemes: webSchemes},
-		{Name: "providerID", Legacy: legacyNode},
-		{Name: "internalIP", Legacy: legacyNode},
-		{Name: "externalIP", Legacy: legacyNode},
-		{Name: "zone", Legacy: legacyNode},
-		{Name: "instanceType", Legacy: legacyNode},
 	},
+	confdoc.Dropped("it describes one node to the in-tree provider; the external provider discovers all nodes",
+		"providerID", "internalIP", "externalIP", "zone", "instanceType"),
 	confdoc.FieldsOf(confdoc.Text, "g2workerServiceAccountID", "g2Credentials"),
 )
 

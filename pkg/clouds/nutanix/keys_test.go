@@ -15,7 +15,7 @@ func TestNutanixKeysGolden(t *testing.T) {
 
 func TestNutanixCredentialsKeysGolden(t *testing.T) {
 	cloudtest.RequireText(t, filepath.Join("testdata", "nutanix-credentials-keys.golden"),
-		cloudtest.FieldsText("", nutanixLogin))
+		cloudtest.FieldsText("", nutanixLogin.Fields))
 }
 
 func TestNutanixWritesOnlyKeysThatTheProviderReads(t *testing.T) {

@@ -1,7 +1,7 @@
 package openstack
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -18,7 +18,7 @@ var cloudsReader = confdoc.Reader{
 	Fields: []confdoc.Field{{Name: "clouds", Is: confdoc.Map,
 		Of: &confdoc.Field{Is: confdoc.Object, Fields: slices.Concat(
 			confdoc.FieldsOf(confdoc.Text, "cacert", "cert", "key"),
-			secrets("cloud", "profile", "auth_type", "region_name", "volume_api_version"),
+			confdoc.Secrets("cloud", "profile", "auth_type", "region_name", "volume_api_version"),
 			[]confdoc.Field{
 				{Name: "endpoint_type", Values: endpointTypes, Secret: true},
 				{Name: "interface", Values: endpointTypes, Secret: true},
@@ -33,20 +33,12 @@ var cloudsReader = confdoc.Reader{
 		), Secret: true}, Secret: true}},
 }
 
-var authFields = secrets("token", "username", "user_id", "password", "application_credential_id",
+var authFields = confdoc.Secrets("token", "username", "user_id", "password", "application_credential_id",
 	"application_credential_name", "application_credential_secret", "system_scope", "project_name", "project_id",
 	"user_domain_name", "user_domain_id", "project_domain_name", "project_domain_id", "domain_name", "domain_id",
 	"default_domain")
 
 var endpointTypes = []string{"public", "internal", "admin"}
-
-func secrets(names ...string) []confdoc.Field {
-	fields := confdoc.FieldsOf(confdoc.Text, names...)
-	for i := range fields {
-		fields[i].Secret = true
-	}
-	return fields
-}
 
 // cloudsFile is a clouds.yaml with the entry that the provider uses. The entry is nil if no entry can be used.
 type cloudsFile struct {
@@ -56,33 +48,34 @@ type cloudsFile struct {
 
 // readClouds reads the clouds.yaml of the credentials Secret and reports every mistake that keeps the provider from
 // logging in. Messages contain no values of the file, except file paths.
-func readClouds(src clouds.Source, list *diagnostic.List) cloudsFile {
-	text, ok := clouds.SecretKey(src, cloudsKey, list)
-	if !ok {
+func readClouds(run clouds.Run) cloudsFile {
+	text := run.SecretKey(cloudsKey)
+	if text == nil {
 		return cloudsFile{}
 	}
-	before := len(*list)
-	c := cloudsFile{Document: cloudsReader.Read(text, list)}
-	if all := c.Value("clouds"); len(*list) > before || !c.Readable {
-		return cloudsFile{}
-	} else if all == nil || len(all.Entries) == 0 {
-		c.ReportAt(all, diagnostic.Invalid, "it has no clouds: write the key clouds with the entry openstack")
+	before := len(*run.Findings)
+	c := cloudsFile{Document: cloudsReader.Read(text, run.Findings)}
+	if mistakes := (*run.Findings)[before:]; !c.Readable || mistakes.Has(diagnostic.Invalid) {
 		return cloudsFile{}
 	}
-	if c.entry = c.Value("clouds", openStackCloud); c.entry == nil {
+	all := c.Value("clouds")
+	if len(all.Members()) == 0 {
+		c.Rejectf(all, "it has no clouds: write the key clouds with the entry openstack")
+		return cloudsFile{}
+	}
+	if c.entry = all.Get(openStackCloud); c.entry == nil {
 		var names []string
-		for _, e := range c.Value("clouds").Entries {
-			names = append(names, e.Name)
+		for _, e := range all.Entries {
+			names = append(names, confdoc.Quoted(e.Name))
 		}
-		c.ReportAt(c.Value("clouds"), diagnostic.Invalid,
-			fmt.Sprintf("there is no cloud named openstack, only %s: rename the entry to openstack",
-				strings.Join(confdoc.QuotedAll(names), ", ")))
+		c.Rejectf(all, "there is no cloud named openstack, only %s: rename the entry to openstack",
+			strings.Join(names, ", "))
 		return cloudsFile{}
 	}
 	for _, key := range []string{"profile", "cloud"} {
-		if name := c.entry.Get(key); name != nil && name.Text != "" {
-			c.ReportAt(name, diagnostic.Invalid, key+" names an entry of a clouds-public.yaml, "+
-				"which the cloud-controller-manager does not have: write its values here instead")
+		if c.entry.String(key) != "" {
+			c.Rejectf(c.entry.Get(key), "%s names an entry of a clouds-public.yaml, which the cloud-controller-manager "+
+				"does not have: write its values here instead", key)
 		}
 	}
 	c.checkAuth()
@@ -92,11 +85,146 @@ func readClouds(src clouds.Source, list *diagnostic.List) cloudsFile {
 // checkAuth reports a missing login and a missing address of Keystone.
 func (c cloudsFile) checkAuth() {
 	if c.entry.Get("auth") == nil {
-		c.ReportAt(c.entry, diagnostic.Invalid,
-			"the cloud openstack has no auth: write a mapping with auth_url and an application credential or a "+
-				"user and password")
+		c.Rejectf(c.entry, "the cloud openstack has no auth: "+
+			"write a mapping with auth_url and an application credential or a user and password")
 	} else if c.entry.String("auth", "auth_url") == "" {
-		c.ReportAt(c.entry.Get("auth"), diagnostic.Invalid,
+		c.Rejectf(c.entry.Get("auth"),
 			"auth has no auth_url: write the address of Keystone, such as https://keystone.example.com:5000/v3")
 	}
+}
+
+const noSecret = "auth has neither an application_credential_secret, nor a password, nor a token"
+
+// auth contains the strings of auth by their keys.
+type auth map[string]string
+
+func (c cloudsFile) auth() auth {
+	a := auth{}
+	for _, e := range c.entry.Get("auth").Members() {
+		a[e.Name] = e.Value.Text
+	}
+	return a
+}
+
+// loginProblem returns the reason why the provider would exit before it sends a request to Keystone, and the key of
+// auth that causes it. Both are empty if the provider would send a request. The rules are those of gophercloud
+// (clientconfig.AuthOptions of utils v2, ToTokenV3ScopeMap and ToTokenV3CreateMap of v2.12.0) for Keystone's API v3.
+// The rules for v2 are not checked.
+func (c cloudsFile) loginProblem() (key, problem string) {
+	a, kind := c.auth(), c.entry.String("auth_type")
+	if c.asksKeystoneV2() {
+		return "", ""
+	}
+	if a.hasApplicationCredential() || a.hasAny("project_id", "project_name") {
+		a.fillDomains()
+	}
+	if strings.Contains(kind, "token") || a["token"] != "" {
+		for _, key := range []string{"username", "user_id", "password", "user_domain_id", "user_domain_name"} {
+			delete(a, key)
+		}
+	}
+	if key, problem = a.scopeProblem(); problem != "" {
+		return key, problem
+	}
+	switch {
+	case a["password"] != "":
+		return a.userProblem()
+	case a["token"] != "":
+		return "", ""
+	case strings.Contains(kind, "token") && !a.hasApplicationCredential():
+		return "", "auth_type says that auth has a token, but it has none: add the token or remove auth_type"
+	}
+	return a.applicationCredentialProblem()
+}
+
+// asksKeystoneV2 reports whether gophercloud chooses Keystone's API v2.
+func (c cloudsFile) asksKeystoneV2() bool {
+	version, address := c.entry.String("identity_api_version"), c.entry.String("auth", "auth_url")
+	switch {
+	case version != "":
+		return version != "3"
+	case strings.Contains(address, "v3"):
+		return false
+	case strings.Contains(address, "v2.0"):
+		return true
+	}
+	return slices.Contains([]string{"v2password", "v2token"}, c.entry.String("auth_type"))
+}
+
+// hasAny reports whether at least one of the keys is set.
+func (a auth) hasAny(keys ...string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return a[key] != "" })
+}
+
+func (a auth) hasApplicationCredential() bool {
+	return a.hasAny("application_credential_id", "application_credential_name", "application_credential_secret")
+}
+
+// fillDomains sets missing domains of the user and the project from domain_id, domain_name and default_domain.
+func (a auth) fillDomains() {
+	for _, owner := range []string{"user", "project"} {
+		id, name := owner+"_domain_id", owner+"_domain_name"
+		a[id], a[name] = cmp.Or(a[id], a["domain_id"]), cmp.Or(a[name], a["domain_name"])
+		if !a.hasAny(id, name) {
+			a[id] = a["default_domain"]
+		}
+	}
+	delete(a, "domain_id")
+	delete(a, "domain_name")
+}
+
+func (a auth) scopeProblem() (key, problem string) {
+	switch {
+	case a.hasApplicationCredential():
+		if a["token"] != "" {
+			return "token", "auth has both a token and an application credential: remove the token"
+		}
+	case a.hasAny("project_id", "project_name"):
+		if a["project_id"] == "" && a["project_domain_id"] == "" && a["project_domain_name"] == "" {
+			return "project_name", "project_name needs its domain: add project_domain_name"
+		}
+	case a["token"] != "" && a["domain_id"] == "" && a["domain_name"] == "" && a["system_scope"] == "":
+		return "token", "a token needs a project: add project_id"
+	}
+	return "", ""
+}
+
+// userProblem returns the problem with a login by password.
+func (a auth) userProblem() (key, problem string) {
+	switch {
+	case a["username"] == "" && a["user_id"] == "":
+		return "password", "auth has a password but no user: add username"
+	case a["username"] != "" && a["user_id"] != "":
+		return "user_id", "auth has both username and user_id: remove one of them"
+	case a["user_id"] != "" && a.hasAny("user_domain_id", "user_domain_name"):
+		return "user_id", "user_id needs no domain, and the cloud-controller-manager rejects one: " +
+			"remove the domain of the user, or use username"
+	case a["username"] != "" && a["user_domain_id"] != "" && a["user_domain_name"] != "":
+		return "username", "the domain of the user is set by ID and by name: remove one of them"
+	case a["username"] != "" && !a.hasAny("user_domain_id", "user_domain_name"):
+		return "username", "username needs its domain: add user_domain_name"
+	}
+	return "", ""
+}
+
+// applicationCredentialProblem returns the problem with a login that has neither a password nor a token.
+func (a auth) applicationCredentialProblem() (key, problem string) {
+	switch {
+	case a["application_credential_id"] == "" && a["application_credential_name"] == "":
+		if a["application_credential_secret"] != "" {
+			return "application_credential_secret", "application_credential_secret needs " +
+				"application_credential_id: add it"
+		}
+		return "", noSecret
+	case a["application_credential_secret"] == "":
+		return "", "auth has an application credential without application_credential_secret: add it"
+	case a["application_credential_id"] != "" || a["user_id"] != "":
+		return "", ""
+	case a["username"] == "":
+		return "application_credential_name", "application_credential_name needs the user: " +
+			"add user_id, or use application_credential_id"
+	case !a.hasAny("user_domain_id", "user_domain_name"):
+		return "username", "username needs its domain: add user_domain_name"
+	}
+	return "", ""
 }

@@ -2,6 +2,7 @@ package openstack
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
@@ -14,56 +15,57 @@ var loadBalancerClassKeys = confdoc.FieldsOf(confdoc.Text, "floating-network-id"
 // AuthOpts in pkg/client/client.go, Opts in pkg/util/metadata), and the keys that only the in-tree provider, which
 // ended with Kubernetes v1.25, or older external ones read.
 var schema = []confdoc.Field{
-	{
-		Name: "Global",
-		Is:   confdoc.Object,
-		Fields: slices.Concat(
-			confdoc.FieldsOf(confdoc.Text, "auth-url", "user-id", "username", "password", "tenant-id", "tenant-name",
-				"trust-id", "trustee-id", "trustee-password", "domain-id", "domain-name", "tenant-domain-id",
-				"tenant-domain-name", "user-domain-id", "user-domain-name", "region", "ca-file", "tls-insecure",
-				"token", "cert-file", "key-file", "cafilecontents", "clouds-file", "cloud", "application-credential-id",
-				"application-credential-name", "application-credential-secret"),
-			confdoc.FieldsOf(confdoc.Bool, "use-clouds"),
-			[]confdoc.Field{
-				{Name: "os-endpoint-type", Is: confdoc.Word, Values: endpointTypes},
-				{Name: "secret-name", Legacy: legacyCredentials, Only: new("openstack-credentials")},
-				{Name: "secret-namespace", Legacy: legacyCredentials, Only: new("kube-system")},
-				{Name: "kubeconfig-path", Legacy: legacyCredentials, Only: new("")},
-			},
-		),
-	},
-	{
-		Name: "LoadBalancer",
-		Is:   confdoc.Object,
-		Fields: slices.Concat(
-			loadBalancerClassKeys,
-			confdoc.FieldsOf(confdoc.Text, "lb-version", "lb-method", "lb-provider", "node-selector", "flavor-id",
-				"availability-zone", "ingress-hostname-suffix", "container-store", "default-tls-container-ref"),
-			confdoc.FieldsOf(confdoc.Bool, "enabled", "create-monitor", "manage-security-groups", "internal-lb",
-				"cascade-delete", "enable-ingress-hostname", "provider-requires-serial-api-calls"),
-			confdoc.FieldsOf(confdoc.Duration, "monitor-delay", "monitor-timeout"),
-			confdoc.FieldsOf(confdoc.Int, "max-shared-lb"),
-			confdoc.FieldsOf(confdoc.Refused, "lbclasses"),
-			[]confdoc.Field{
-				{Name: "monitor-max-retries", Is: confdoc.Int, Unsigned: true},
-				{Name: "monitor-max-retries-down", Is: confdoc.Int, Unsigned: true},
-				{Name: "use-octavia", Legacy: "Octavia is the only load balancer that the " +
-					"cloud-controller-manager supports"},
-				{Name: "node-security-group",
-					Legacy: "the cloud-controller-manager finds the security groups of the nodes itself"},
-			},
-		),
-	},
-	{Name: "LoadBalancerClass", Named: true, Is: confdoc.Object, Fields: loadBalancerClassKeys},
-	{Name: "Networking", Is: confdoc.Object, Fields: slices.Concat(
-		confdoc.FieldsOf(confdoc.Bool, "ipv6-support-disabled"),
-		confdoc.FieldsOf(confdoc.List, "public-network-name", "internal-network-name"),
-		confdoc.FieldsOf(confdoc.Text, "address-sort-order"),
+	{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(
+		confdoc.FieldsOf(confdoc.Text, "auth-url", "user-id", "username", "password", "tenant-id", "tenant-name", "trust-id",
+			"trustee-id", "trustee-password", "domain-id", "domain-name", "tenant-domain-id", "tenant-domain-name",
+			"user-domain-id", "user-domain-name", "region", "ca-file", "tls-insecure", "token", "cert-file", "key-file",
+			"cafilecontents", "clouds-file", "cloud", "application-credential-id", "application-credential-name",
+			"application-credential-secret"),
+		[]confdoc.Field{
+			{Name: "use-clouds", Is: confdoc.Bool},
+			{Name: "os-endpoint-type", Is: confdoc.Word, Values: endpointTypes},
+			{Name: "secret-name", Legacy: legacyCredentials, Only: new("openstack-credentials")},
+			{Name: "secret-namespace", Legacy: legacyCredentials, Only: new("kube-system")},
+			{Name: "kubeconfig-path", Legacy: legacyCredentials, Only: new("")},
+		},
 	)},
-	{Name: "Metadata", Is: confdoc.Object, Fields: slices.Concat(confdoc.FieldsOf(confdoc.Text, "search-order"),
-		confdoc.FieldsOf(confdoc.Duration, "request-timeout"))},
+	{Name: "LoadBalancer", Is: confdoc.Object, Fields: slices.Concat(
+		loadBalancerClassKeys,
+		confdoc.FieldsOf(confdoc.Text, "lb-version", "lb-method", "lb-provider", "node-selector", "flavor-id",
+			"availability-zone", "ingress-hostname-suffix", "container-store", "default-tls-container-ref"),
+		confdoc.FieldsOf(confdoc.Bool, "enabled", "create-monitor", "manage-security-groups", "internal-lb",
+			"cascade-delete", "enable-ingress-hostname", "provider-requires-serial-api-calls"),
+		confdoc.FieldsOf(confdoc.Duration, "monitor-delay", "monitor-timeout"),
+		[]confdoc.Field{
+			{Name: "max-shared-lb", Is: confdoc.Int},
+			{Name: "lbclasses", Is: confdoc.Refused},
+			{Name: "monitor-max-retries", Is: confdoc.Int, Unsigned: true},
+			{Name: "monitor-max-retries-down", Is: confdoc.Int, Unsigned: true},
+			{Name: "use-octavia", Legacy: "Octavia is the only load balancer that the cloud-controller-manager supports"},
+			{Name: "node-security-group",
+				Legacy: "the cloud-controller-manager finds the security groups of the nodes itself"},
+		},
+	)},
+	{Name: "LoadBalancerClass", Named: true, Is: confdoc.Object, Fields: loadBalancerClassKeys},
+	{Name: "Networking", Is: confdoc.Object, Fields: []confdoc.Field{
+		{Name: "ipv6-support-disabled", Is: confdoc.Bool}, {Name: "public-network-name", Is: confdoc.List},
+		{Name: "internal-network-name", Is: confdoc.List}, {Name: "address-sort-order"},
+	}},
+	{Name: "Metadata", Is: confdoc.Object, Fields: []confdoc.Field{
+		{Name: "search-order", Valid: isSearchOrder,
+			Hint: "configDrive, metadataService or both, separated by a comma"},
+		{Name: "request-timeout", Is: confdoc.Duration},
+	}},
 	{Name: "Route", Is: confdoc.Object, Fields: confdoc.FieldsOf(confdoc.Text, "router-id")},
 	{Name: "BlockStorage", Legacy: "the Cinder CSI driver manages volumes and has its own configuration"},
 }
 
 const legacyCredentials = "the cloud-controller-manager reads its credentials from a file"
+
+func isSearchOrder(order string) bool {
+	elements := strings.Split(order, ",")
+	isUnknown := func(element string) bool {
+		return !slices.Contains([]string{"configDrive", "metadataService"}, strings.TrimSpace(element))
+	}
+	return len(elements) <= 2 && !slices.ContainsFunc(elements, isUnknown)
+}

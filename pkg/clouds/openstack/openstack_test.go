@@ -258,6 +258,8 @@ func TestOpenStackChecksTheCredentials(t *testing.T) {
 				"write a mapping with the key clouds and the entry openstack"}},
 		"no clouds": {cloudsYAML("cloud: {}\n"),
 			[]string{"credentials clouds.yaml: it has no clouds: write the key clouds with the entry openstack"}},
+		"no clouds before the document ends early": {cloudsYAML(" unknown:\n0"),
+			[]string{"credentials clouds.yaml: it has no clouds: write the key clouds with the entry openstack"}},
 		"clouds is null": {cloudsYAML("clouds:\n"),
 			[]string{"credentials clouds.yaml: it has no clouds: write the key clouds with the entry openstack"}},
 		"clouds is a list": {cloudsYAML("clouds:\n- openstack\n"), []string{

@@ -31,7 +31,7 @@ type vCenter = configv1.VSpherePlatformVCenterSpec
 // wantedVCenters returns the vCenters of Infrastructure with the datacenters of its failure domains. A cluster that was
 // installed before Infrastructure had vCenters has none.
 func (v *rewriter) wantedVCenters() []vCenter {
-	spec := v.src.Cluster.Spec.VSphere.DeepCopy()
+	spec := v.Cluster.Spec.VSphere.DeepCopy()
 	if spec == nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (v *rewriter) useVCenters() {
 		users = slices.Delete(users, i, i+1)
 	}
 	for _, e := range users {
-		v.Reportf(e.At(), diagnostic.Rewritten, "vCenter %s is dropped: %s does not have it, only %s",
+		v.ReportAt(e.Position, diagnostic.Rewritten, "vCenter %s is dropped: %s does not have it, only %s",
 			confdoc.Quoted(serverOf(e)), vCenters, serversOf(wanted))
 	}
 	v.Set(rebuilt, "vcenter")
@@ -90,15 +90,14 @@ func (v *rewriter) moveGlobalServer() {
 	if server == nil {
 		return
 	}
-	shown, entries := v.Shown("global", "server"), v.Value("global").Drop("server")
+	shown, entry := v.Shown("global", "server"), v.Value("global").Entry("server")
+	v.Drop("global", "server")
 	if slices.ContainsFunc(v.vCenters(), isServer(server.Text)) {
 		return
 	}
-	vcenters := v.Section("vcenter")
-	vcenters.Set(server.Text, &confdoc.Node{Kind: confdoc.MapNode, Entries: entries})
-	moved := vcenters.Entry(server.Text)
-	moved.Line, moved.Column = server.Line, server.Column
-	v.ReportAt(server, diagnostic.Adapted, shown+" becomes an entry of vcenter: it is the form that knows several")
+	v.Set(&confdoc.Node{Kind: confdoc.MapNode, Entries: []*confdoc.Entry{entry}}, "vcenter", server.Text)
+	v.Value("vcenter").Entry(server.Text).Position = server.Position
+	v.Reportf(server, diagnostic.Adapted, "%s becomes an entry of vcenter: it is the form that knows several", shown)
 }
 
 // serverOf returns the host name or address of a vCenter: its server, or the name of its entry.
@@ -125,42 +124,34 @@ func serversOf(wanted []vCenter) string {
 // hostName has the characters of host names and IP addresses.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9._:%-]+$`)
 
-// serverProblem returns why the provider cannot reach a server of that name; empty where it can.
-func serverProblem(server string) string {
+// checkServer reports a name at which the provider cannot reach a server.
+func (v *rewriter) checkServer(at *confdoc.Node, owner, server string) {
 	host, port, _ := strings.Cut(server, ":")
 	_, err := strconv.ParseUint(port, 10, 16)
-	wanted := "is " + confdoc.Quoted(server) + ", but must be the host name or IP address alone"
+	const wanted = "%s is %s, but must be the host name or IP address alone"
 	switch {
 	case !hostName.MatchString(server):
-		return wanted
+		v.Rejectf(at, wanted, owner, confdoc.Quoted(server))
 	case err == nil && host != "":
-		return wanted + ": write the port under its own key"
+		v.Rejectf(at, wanted+": write the port under its own key", owner, confdoc.Quoted(server))
 	}
-	return ""
 }
 
 // checkServers reports names that are not servers and duplicate vCenters, and whether there are none of them.
 func (v *rewriter) checkServers(users []*confdoc.Entry, wanted []vCenter) bool {
-	good := true
+	before := len(*v.Findings)
 	for _, w := range wanted {
-		if problem := serverProblem(w.Server); problem != "" {
-			v.ReportAt(nil, diagnostic.Invalid, "a server in "+vCenters+" "+problem)
-			good = false
-		}
+		v.checkServer(nil, "a server in "+vCenters, w.Server)
 	}
 	for i, e := range users {
 		server := serverOf(e)
-		if problem := serverProblem(server); problem != "" {
-			at := cmp.Or(e.Value.Get("server"), &confdoc.Node{Line: e.Line, Column: e.Column})
-			v.ReportAt(at, diagnostic.Invalid, "the vCenter's server "+problem)
-			good = false
-		}
+		v.checkServer(cmp.Or(e.Value.Get("server"), &confdoc.Node{Position: e.Position}), "the vCenter's server", server)
 		if twin := slices.IndexFunc(users[:i], isServer(server)); twin >= 0 {
-			v.ReportPair(e, users[twin].Line, diagnostic.Invalid, "duplicate vCenter "+confdoc.Quoted(server)+": keep one")
-			good = false
+			v.ReportPair(e.Position, users[twin].Line, diagnostic.Invalid,
+				"duplicate vCenter "+confdoc.Quoted(server)+": keep one")
 		}
 	}
-	return good
+	return len(*v.Findings) == before
 }
 
 // checkPorts reports numbers that are not ports. The provider takes 0 for the default.
@@ -171,7 +162,7 @@ func (v *rewriter) checkPorts() {
 			continue // the reader has reported it
 		}
 		if _, err := strconv.ParseUint(port.Text, 10, 16); err != nil {
-			v.Reportf(port, diagnostic.Invalid, "%s is %s, but must be a port, which is at most 65535",
+			v.Rejectf(port, "%s is %s, but must be a port, which is at most 65535",
 				v.Shown(setting...), confdoc.Cut(port.Text))
 		}
 	}
@@ -181,12 +172,12 @@ func (v *rewriter) checkPorts() {
 // wrong, and it is unknown which. With the feature gate on, administrators edit Infrastructure, so that one is right.
 func (v *rewriter) contradictsInfrastructure(users []*confdoc.Entry, wanted []vCenter) bool {
 	isCommon := func(w vCenter) bool { return slices.ContainsFunc(users, isServer(w.Server)) }
-	isEdited := slices.Contains(v.src.Cluster.FeatureGates, MultiVCenterDay2)
+	isEdited := slices.Contains(v.Cluster.FeatureGates, MultiVCenterDay2)
 	if len(wanted) == 0 || isEdited || slices.ContainsFunc(wanted, isCommon) {
 		return false
 	}
 	for _, e := range users {
-		v.Reportf(e.At(), diagnostic.Invalid, "vCenter %s is not in %s, which has %s: write the same name in both",
+		v.ReportAt(e.Position, diagnostic.Invalid, "vCenter %s is not in %s, which has %s: write the same name in both",
 			confdoc.Quoted(serverOf(e)), vCenters, serversOf(wanted))
 	}
 	return len(users) > 0
@@ -200,7 +191,7 @@ func (v *rewriter) keepVCenters(users []*confdoc.Entry) {
 		if v.isINI {
 			write = `write a section [VirtualCenter "server"]`
 		}
-		v.Reportf(nil, diagnostic.Invalid, "there is no vCenter: %s, or add it to %s", write, vCenters)
+		v.Rejectf(nil, "there is no vCenter: %s, or add it to %s", write, vCenters)
 	}
 	for _, e := range users {
 		switch {
@@ -208,7 +199,7 @@ func (v *rewriter) keepVCenters(users []*confdoc.Entry) {
 		case v.isINI:
 			e.Value.Set("server", confdoc.NewText(e.Name))
 		default:
-			v.Reportf(e.At(), diagnostic.Invalid, "%s has no server: write the host name or IP address of the vCenter",
+			v.ReportAt(e.Position, diagnostic.Invalid, "%s has no server: write the host name or IP address of the vCenter",
 				v.Shown("vcenter", e.Name))
 		}
 	}
@@ -235,13 +226,13 @@ func (v *rewriter) mergedVCenter(e *confdoc.Entry, w vCenter) *confdoc.Entry {
 	shown := v.Shown("vcenter", e.Name, "server")
 	switch {
 	case server == nil && !v.isINI:
-		v.Reportf(e.At(), diagnostic.Adapted, "%s is set to %s: %s has it", shown, wanted, vCenters)
+		v.ReportAt(e.Position, diagnostic.Adapted, "%s is set to %s: %s has it", shown, wanted, vCenters)
 	case server != nil && server.Text != w.Server:
 		v.Reportf(server, diagnostic.Rewritten, "%s is set to %s: that is how %s spells it", shown, wanted, vCenters)
 	}
 	e.Value.Set("server", confdoc.NewText(w.Server))
 	if e.Name != w.Server {
-		v.Reportf(e.At(), diagnostic.Adapted, "the entry %s of vcenter is renamed to its server, %s",
+		v.ReportAt(e.Position, diagnostic.Adapted, "the entry %s of vcenter is renamed to its server, %s",
 			confdoc.Quoted(e.Name), wanted)
 	}
 	if w.Port != 0 {
@@ -250,7 +241,7 @@ func (v *rewriter) mergedVCenter(e *confdoc.Entry, w vCenter) *confdoc.Entry {
 	if len(w.Datacenters) > 0 {
 		v.merge(e, w, "datacenters", confdoc.NewTexts(w.Datacenters), confdoc.NewTexts(nil))
 	}
-	return &confdoc.Entry{Name: w.Server, Value: e.Value, Line: e.Line, Column: e.Column}
+	return &confdoc.Entry{Name: w.Server, Value: e.Value, Position: e.Position}
 }
 
 // merge gives a vCenter the value that Infrastructure has for a setting, unless the entry, the global setting or the

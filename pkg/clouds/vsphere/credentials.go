@@ -1,7 +1,6 @@
 package vsphere
 
 import (
-	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -17,15 +16,15 @@ import (
 // credentials returns the files with the credentials of the vCenters in use. For any other file the provider logs an
 // error.
 func (v *rewriter) credentials() map[string][]byte {
-	secret, servers := v.src.Credentials, v.servers()
+	secret, servers := v.Credentials, v.servers()
 	switch {
-	case len(servers) == 0 || secret == nil && v.src.CredentialsUnknown:
+	case len(servers) == 0 || secret == nil && v.CredentialsUnknown:
 		return nil
 	case secret == nil:
-		v.reportCredential("", diagnostic.Invalid, clouds.NoCredentialsSecret)
+		v.RejectCredentials("", clouds.NoCredentialsSecret)
 		return nil
 	case len(secret) == 0:
-		v.reportCredential("", diagnostic.Invalid,
+		v.RejectCredentials("",
 			"the credentials Secret is empty: it needs the keys %[1]s.username and %[1]s.password", servers[0])
 		return nil
 	}
@@ -38,10 +37,10 @@ func (v *rewriter) credentials() map[string][]byte {
 			value, ok := secret[key]
 			switch {
 			case !ok:
-				v.reportCredential(key, diagnostic.Invalid, "the credentials Secret has no such key, which vCenter %s needs%s",
+				v.RejectCredentials(key, "the credentials Secret has no such key, which vCenter %s needs%s",
 					confdoc.Quoted(server), otherKey(keys, servers, key))
 			case strings.TrimSpace(string(value)) == "":
-				v.reportCredential(key, diagnostic.Invalid, "it is empty, but vCenter %s needs it: write the value",
+				v.RejectCredentials(key, "it is empty, but vCenter %s needs it: write the value",
 					confdoc.Quoted(server))
 			default:
 				files[key] = value
@@ -49,7 +48,7 @@ func (v *rewriter) credentials() map[string][]byte {
 		}
 	}
 	for _, key := range slices.DeleteFunc(keys, needed.Has) {
-		v.reportCredential(key, diagnostic.Unknown, "no vCenter that is used has this key, so it is not delivered: "+
+		v.ReportCredentials(key, diagnostic.Unknown, "no vCenter that is used has this key, so it is not delivered: "+
 			"remove it once nothing else needs it, or add the vCenter")
 	}
 	return files
@@ -72,7 +71,7 @@ func (v *rewriter) servers() []string {
 func (v *rewriter) loginKeys(keys []string, server string) []string {
 	for _, key := range keys {
 		suffix, found := strings.CutPrefix(key, "server_")
-		if found && suffix != "" && string(v.src.Credentials[key]) == server {
+		if found && suffix != "" && string(v.Credentials[key]) == server {
 			return []string{key, "username_" + suffix, "password_" + suffix}
 		}
 	}
@@ -102,8 +101,4 @@ func otherKey(keys, servers []string, missing string) string {
 		return ", only " + quotedFew(spare) + ": add it"
 	}
 	return ": add it"
-}
-
-func (v *rewriter) reportCredential(key string, kind diagnostic.Kind, format string, args ...any) {
-	clouds.ReportCredentials(&v.findings, key, kind, fmt.Sprintf(format, args...))
 }

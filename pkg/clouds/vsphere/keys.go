@@ -17,20 +17,17 @@ var (
 		{Name: "port", Is: confdoc.Int, Unsigned: true},
 		{Name: "datacenters", Is: confdoc.List, Of: &confdoc.Field{}},
 		{Name: "insecureFlag", Is: confdoc.Bool},
-		{Name: "caFile"},
-		{Name: "thumbprint"},
+		{Name: "caFile"}, {Name: "thumbprint"},
 		{Name: "soapRoundtripCount", Is: confdoc.Int, Unsigned: true},
 		{Name: "ipFamily", Is: confdoc.List, Of: &confdoc.Field{}},
-		{Name: "user", Secret: true},
-		{Name: "password", Secret: true},
-		{Name: "secretName"},
-		{Name: "secretNamespace"},
+		{Name: "user", Secret: true}, {Name: "password", Secret: true},
+		{Name: "secretName"}, {Name: "secretNamespace"},
 	}
 	globalFields = slices.Concat(connectionFields, confdoc.FieldsOf(confdoc.Text, "secretsDirectory"))
 	labelFields  = confdoc.FieldsOf(confdoc.Text, "region", "zone")
 	nodeFields   = confdoc.FieldsOf(confdoc.Text, "internalNetworkSubnetCidr", "externalNetworkSubnetCidr",
-		"internalVmNetworkName", "externalVmNetworkName",
-		"excludeInternalNetworkSubnetCidr", "excludeExternalNetworkSubnetCidr")
+		"internalVmNetworkName", "externalVmNetworkName", "excludeInternalNetworkSubnetCidr",
+		"excludeExternalNetworkSubnetCidr")
 )
 
 // virtualCenter is the section of a vCenter in the INI form.
@@ -72,32 +69,23 @@ const (
 	legacyNSXT    = "OpenShift runs the vSphere provider without load balancers and routes of NSX-T"
 )
 
-// dropped returns fields that are dropped for one reason.
-func dropped(reason string, names ...string) []confdoc.Field {
-	fields := confdoc.FieldsOf(confdoc.Any, names...)
-	for i := range fields {
-		fields[i].Legacy = reason
-	}
-	return fields
-}
-
 // schema is the INI form: what the cloud-controller-manager reads, and what only the in-tree provider read, which ended
 // with Kubernetes v1.27.
 var schema = slices.Concat([]confdoc.Field{
 	{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(iniFields(globalFields),
-		dropped("the cloud-controller-manager reads datacenters only", "datacenter"),
-		dropped(legacyVolumes, "datastore"),
-		dropped("the cloud-controller-manager finds the virtual machines by the UUIDs of the nodes",
+		confdoc.Dropped("the cloud-controller-manager reads datacenters only", "datacenter"),
+		confdoc.Dropped(legacyVolumes, "datastore"),
+		confdoc.Dropped("the cloud-controller-manager finds the virtual machines by the UUIDs of the nodes",
 			"working-dir", "vm-uuid", "vm-name"),
-		dropped(legacyAPI, "api-disable", "api-binding"))},
+		confdoc.Dropped(legacyAPI, "api-disable", "api-binding"))},
 	{Name: virtualCenter, Is: confdoc.Object, Named: true, Fields: iniFields(connectionFields)},
 	{Name: "Labels", Is: confdoc.Object, Fields: iniFields(labelFields)},
 	{Name: "Nodes", Is: confdoc.Object, Fields: iniFields(nodeFields)},
 	{Name: "LoadBalancerClass", Named: true, Legacy: legacyNSXT},
 },
-	dropped(legacyVolumes, "Workspace", "Disk"),
-	dropped("the cloud-controller-manager takes the networks from nodeNetworking of Infrastructure", "Network"),
-	dropped(legacyNSXT, "LoadBalancer", "NSXT", "Route"))
+	confdoc.Dropped(legacyVolumes, "Workspace", "Disk"),
+	confdoc.Dropped("the cloud-controller-manager takes the networks from nodeNetworking of Infrastructure", "Network"),
+	confdoc.Dropped(legacyNSXT, "LoadBalancer", "NSXT", "Route"))
 
 // tree reads the YAML form.
 var tree = confdoc.Reader{
@@ -106,11 +94,11 @@ var tree = confdoc.Reader{
 	Empty:  "write a mapping with the keys global and vcenter",
 	Fields: slices.Concat([]confdoc.Field{
 		{Name: "global", Is: confdoc.Object, Fields: slices.Concat(globalFields,
-			dropped(legacyAPI, "apiDisable", "apiBinding"))},
+			confdoc.Dropped(legacyAPI, "apiDisable", "apiBinding"))},
 		{Name: "vcenter", Is: confdoc.Map, Of: &confdoc.Field{Is: confdoc.Object, Fields: slices.Concat(connectionFields,
-			dropped("the provider uses the name of the entry", "tenantref"),
-			dropped("the provider sets it itself", "secretref"))}},
+			confdoc.Dropped("the provider uses the name of the entry", "tenantref"),
+			confdoc.Dropped("the provider sets it itself", "secretref"))}},
 		{Name: "labels", Is: confdoc.Object, Fields: labelFields},
 		{Name: "nodes", Is: confdoc.Object, Fields: nodeFields},
-	}, dropped(legacyNSXT, "loadBalancer", "loadBalancerClass", "nsxt", "route")),
+	}, confdoc.Dropped(legacyNSXT, "loadBalancer", "loadBalancerClass", "nsxt", "route")),
 }

@@ -24,54 +24,56 @@ var (
 	yamlKey = regexp.MustCompile(`(?m)^[ \t]*(global|vcenter|labels|nodes)[ \t]*:[ \t\r]*$`)
 )
 
-// read returns the configuration in the YAML form. A configuration that cannot be read is reported and empty.
-func (v *rewriter) read() *confdoc.Document {
-	text := v.src.Config
-	empty := &confdoc.Document{Reader: tree, Root: confdoc.NewMap(), Findings: &v.findings}
+// empty returns a document in the YAML form without settings.
+func empty(findings *diagnostic.List) *confdoc.Document {
+	return &confdoc.Document{Reader: tree, Root: confdoc.NewMap(), Findings: findings}
+}
+
+// read reads the configuration into the YAML form. It reports a configuration that cannot be read and leaves it empty.
+func (v *rewriter) read() {
 	const made = "it is made from " + clouds.Infrastructure
-	if text == nil {
-		empty.Report(0, 0, diagnostic.Adapted, "there is no cloud configuration: "+made)
-		return empty
-	}
-	if len(bytes.TrimSpace(comment.ReplaceAll(text, nil))) == 0 {
-		empty.Report(0, 0, diagnostic.Rewritten, "the cloud configuration is empty: "+made+
+	switch text := v.Config; {
+	case text == nil:
+		v.Reportf(nil, diagnostic.Adapted, "there is no cloud configuration: "+made)
+		return
+	case len(bytes.TrimSpace(comment.ReplaceAll(text, nil))) == 0:
+		v.Reportf(nil, diagnostic.Rewritten, "the cloud configuration is empty: "+made+
 			"; if it should say more, such as insecureFlag, write it again")
-		return empty
+		return
 	}
-	reject := func(line, column int, message string) *confdoc.Document {
-		empty.Report(line, column, diagnostic.Invalid, message)
-		v.unread = true
-		return empty
-	}
-	v.isINI = confdoc.LooksLikeINI(text) || bytes.HasPrefix(bytes.TrimSpace(text), []byte("["))
+	v.isINI = confdoc.LooksLikeINI(v.Config) || bytes.HasPrefix(bytes.TrimSpace(v.Config), []byte("["))
 	read, otherForm := tree.Read, iniHeader
 	if v.isINI {
 		read, otherForm = readINI, yamlKey
 	}
-	if at := otherForm.FindIndex(text); at != nil {
-		line, column := confdoc.Position(text, at[0])
-		return reject(line, column, "INI and YAML are mixed from here on: write all of it as YAML")
+	if at := otherForm.FindIndex(v.Config); at != nil {
+		v.ReportAt(confdoc.PositionAt(v.Config, at[0]), diagnostic.Invalid,
+			"INI and YAML are mixed from here on: write all of it as YAML")
+		v.unread = true
+		return
 	}
-	d := read(text, &v.findings)
-	if vcenters := d.Value("vcenter"); vcenters != nil && len(vcenters.Entries) > maxVCenters {
-		first := vcenters.Entries[maxVCenters]
-		return reject(first.Line, first.Column, "there are more than 20 vCenters: remove what is not used")
+	d := read(v.Config, v.Findings)
+	if vcenters := d.Value("vcenter").Members(); len(vcenters) > maxVCenters {
+		v.ReportAt(vcenters[maxVCenters].Position, diagnostic.Invalid,
+			"there are more than %d vCenters: remove what is not used", maxVCenters)
+		v.unread = true
+		return
 	}
-	v.unread = v.findings.Has(diagnostic.Invalid)
+	v.unread = v.Findings.Has(diagnostic.Invalid)
+	v.Document = d
 	if at := v.ofOtherCloud(); prune(tree.Fields, d.Root) == 0 && at != nil {
-		v.findings = nil
-		return reject(at.Line, at.Column, "this is no configuration of vSphere, "+
-			"but perhaps one of another cloud: none of its settings is one of vSphere's")
+		v.Document, v.unread = empty(&diagnostic.List{}), true
+		v.ReportAt(confdoc.Position{Line: at.Line, Column: at.Column}, diagnostic.Invalid,
+			"this is no configuration of vSphere, but perhaps one of another cloud: none of its settings is one of vSphere's")
 	}
-	return d
 }
 
 // readINI reads the INI form into the YAML form, which has no room for unknown settings.
 func readINI(text []byte, findings *diagnostic.List) *confdoc.Document {
 	ini := confdoc.Reader{Format: confdoc.INI, Fields: schema, Input: diagnostic.CloudConfig}.Read(text, findings)
-	ini.Report(0, 0, diagnostic.Adapted,
+	ini.Reportf(nil, diagnostic.Adapted,
 		"the configuration is written as YAML: the cloud-controller-manager is going to drop the INI form")
-	d := &confdoc.Document{Reader: tree, Root: confdoc.NewMap(), Findings: findings}
+	d := empty(findings)
 	for _, e := range ini.Root.Entries {
 		i := slices.IndexFunc(sections, func(s section) bool { return s.ini == e.Name })
 		if i < 0 {
@@ -80,14 +82,15 @@ func readINI(text []byte, findings *diagnostic.List) *confdoc.Document {
 		parent, name, isVCenter := d.Root, sections[i].yaml, sections[i].ini == virtualCenter
 		switch {
 		case isVCenter && e.Sub == "":
-			ini.ReportAt(e.Value, diagnostic.Invalid, `section [VirtualCenter] names no vCenter: write [VirtualCenter "server"]`)
+			ini.Rejectf(e.Value, `section [VirtualCenter] names no vCenter: write [VirtualCenter "server"]`)
 			continue
 		case isVCenter:
 			parent, name = d.Section(name), e.Sub
 		case e.Sub != "":
 			continue
 		}
-		settings := []*confdoc.Entry{}
+		settings := confdoc.NewMap()
+		settings.Position = e.Position
 		for _, f := range sections[i].fields {
 			if setting := e.Value.Entry(iniName(f.Name)); setting != nil {
 				setting.Written = fmt.Sprintf("%s in %s", setting.Name, ini.Header(e))
@@ -95,22 +98,20 @@ func readINI(text []byte, findings *diagnostic.List) *confdoc.Document {
 				if f.Is == confdoc.List {
 					setting.Value = split(setting.Value)
 				}
-				settings = append(settings, setting)
+				settings.Entries = append(settings.Entries, setting)
 			}
 		}
-		e.Value.Entries = settings
-		parent.Entries = append(parent.Entries, &confdoc.Entry{Name: name, Value: e.Value, Line: e.Line, Column: e.Column})
+		parent.Entries = append(parent.Entries, &confdoc.Entry{Name: name, Value: settings, Position: e.Position})
 	}
 	return d
 }
 
 // split returns the items of a string with commas as a list.
 func split(n *confdoc.Node) *confdoc.Node {
-	list := confdoc.NewList()
-	list.Line, list.Column = n.Line, n.Column
+	list := &confdoc.Node{Kind: confdoc.ListNode, Position: n.Position}
 	for item := range strings.SplitSeq(n.Text, ",") {
-		list.Items = append(list.Items,
-			&confdoc.Node{Kind: confdoc.TextNode, Text: strings.TrimSpace(item), Line: n.Line, Column: n.Column})
+		item := &confdoc.Node{Kind: confdoc.TextNode, Text: strings.TrimSpace(item), Position: n.Position}
+		list.Items = append(list.Items, item)
 	}
 	return list
 }
@@ -158,7 +159,7 @@ func isNone(f confdoc.Field, value *confdoc.Node) bool {
 // NSX-T's load balancers do not count, as other clouds have sections of these names too.
 func (v *rewriter) ofOtherCloud() *diagnostic.Diagnostic {
 	var foreign []diagnostic.Diagnostic
-	for _, f := range v.findings.Sorted() {
+	for _, f := range v.Findings.Sorted() {
 		switch {
 		case f.Kind == diagnostic.Invalid, f.Kind == diagnostic.Legacy && !strings.Contains(f.Message, legacyNSXT):
 			return nil

@@ -5,21 +5,17 @@ import (
 	"cmp"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-// rewriter is one run of Rewrite or RewriteManaged.
 type rewriter struct {
-	*confdoc.Document // in the YAML form, also where the source is INI
-	src               clouds.Source
-	isINI             bool
-	unread            bool // a part of the source could not be read, so a missing setting may be there
-	unknownVCenters   bool // the names of the vCenters are wrong or missing, so credentials cannot be checked
-	findings          diagnostic.List
+	clouds.Run      // its document is in the YAML form, also where the source is INI
+	isINI           bool
+	unread          bool // a part of the source could not be read, so a missing setting may be there
+	unknownVCenters bool // the names of the vCenters are wrong or missing, so credentials cannot be checked
 }
 
 // Rewrite checks and rewrites a vSphere configuration, in YAML or in the legacy INI form, and checks the credentials
@@ -39,7 +35,8 @@ func Rewrite(src clouds.Source) clouds.Result {
 		map[string]string{secretsDirectory: src.Paths.Credentials})
 	v.useCABundle()
 	v.useCluster()
-	return clouds.Finish(v.findings, clouds.Result{Config: v.Encode(), Credentials: v.credentials()})
+	credentials := v.credentials()
+	return v.Finish(clouds.Result{Config: v.Encode(), Credentials: credentials})
 }
 
 // RewriteManaged returns the configuration that the other components of a cluster read in
@@ -51,12 +48,12 @@ func RewriteManaged(src clouds.Source) clouds.Result {
 	v.useLogin("the cluster's components read their credentials from secret/"+defaultSecret[secretName]+
 		" in "+defaultSecret[secretNamespace], defaultSecret)
 	v.useCluster()
-	return clouds.Finish(v.findings, clouds.Result{Config: v.Encode()})
+	return v.Finish(clouds.Result{Config: v.Encode()})
 }
 
 func newRewriter(src clouds.Source) *rewriter {
-	v := &rewriter{src: src}
-	v.Document = v.read()
+	v := &rewriter{Run: clouds.Run{Source: src, Document: empty(&diagnostic.List{})}}
+	v.read()
 	return v
 }
 
@@ -72,27 +69,23 @@ func (v *rewriter) useCluster() {
 // sortEntries orders the entries of an object as its fields, so that the same settings are the same bytes. Unknown
 // entries come last.
 func sortEntries(n *confdoc.Node, object confdoc.Field) {
-	index := func(e *confdoc.Entry) int {
-		i := slices.IndexFunc(object.Fields, func(f confdoc.Field) bool { return f.Name == e.Name })
-		return cmp.Or(i+1, len(object.Fields)+1)
+	order := map[string]int{} // negative, as that of an unknown entry is 0
+	for i, f := range object.Fields {
+		order[f.Name] = i - len(object.Fields)
+		if value := n.Get(f.Name); value != nil {
+			sortEntries(value, f)
+		}
 	}
-	slices.SortStableFunc(n.Entries, func(a, b *confdoc.Entry) int { return cmp.Compare(index(a), index(b)) })
-	for _, e := range n.Entries {
-		if i := index(e); object.Of != nil {
+	slices.SortStableFunc(n.Entries, func(a, b *confdoc.Entry) int { return cmp.Compare(order[a.Name], order[b.Name]) })
+	if object.Of != nil {
+		for _, e := range n.Entries {
 			sortEntries(e.Value, *object.Of)
-		} else if i <= len(object.Fields) {
-			sortEntries(e.Value, object.Fields[i-1])
 		}
 	}
 }
 
 // vCenters returns the entries of the vCenters.
-func (v *rewriter) vCenters() []*confdoc.Entry {
-	if vcenters := v.Value("vcenter"); vcenters != nil {
-		return vcenters.Entries
-	}
-	return nil
-}
+func (v *rewriter) vCenters() []*confdoc.Entry { return v.Value("vcenter").Members() }
 
 // everywhere returns the paths at which a setting has a value: for the whole configuration, and for each vCenter.
 func (v *rewriter) everywhere(name string) [][]string {
@@ -106,7 +99,7 @@ func (v *rewriter) everywhere(name string) [][]string {
 // drop removes a setting and reports the reason.
 func (v *rewriter) drop(kind diagnostic.Kind, reason string, path ...string) {
 	if n := v.Value(path...); n != nil {
-		v.ReportAt(n, kind, v.Shown(path...)+" is dropped: "+reason)
+		v.Reportf(n, kind, "%s is dropped: %s", v.Shown(path...), reason)
 		v.Drop(path...)
 	}
 }
@@ -123,7 +116,7 @@ var defaultSecret = map[string]string{secretName: "vsphere-creds", secretNamespa
 // useLogin writes the global settings of a login, and drops all other ways to log in: the provider exits if it finds
 // two.
 func (v *rewriter) useLogin(reason string, login map[string]string) {
-	for _, name := range []string{secretName, secretNamespace, "user", "password"} {
+	for _, name := range []string{secretName, secretNamespace, secretsDirectory, "user", "password"} {
 		for _, path := range v.everywhere(name) {
 			kind := diagnostic.Rewritten
 			if usual := defaultSecret[name]; usual != "" && v.Text(path...) == usual {
@@ -134,9 +127,6 @@ func (v *rewriter) useLogin(reason string, login map[string]string) {
 			}
 		}
 	}
-	if login[secretsDirectory] == "" {
-		v.drop(diagnostic.Rewritten, reason, "global", secretsDirectory)
-	}
 	for name, value := range login {
 		v.Put(confdoc.NewText(value), diagnostic.Rewritten, reason, "global", name)
 	}
@@ -145,24 +135,22 @@ func (v *rewriter) useLogin(reason string, login map[string]string) {
 // useCABundle makes every caFile name a file that will exist. Without a caFile the provider uses the trust store, which
 // includes the CA bundle beside the configuration.
 func (v *rewriter) useCABundle() {
-	hasBundle, usesBundle := strings.TrimSpace(string(v.src.CABundle)) != "", false
+	usesBundle := false
 	for _, setting := range v.everywhere("caFile") {
 		file := v.Text(setting...)
-		switch clean := path.Clean(file); {
-		case strings.HasPrefix(clean, "/etc/pki/") || strings.HasPrefix(clean, "/etc/ssl/"):
-			// A file of the image, which cannot be checked here.
-		case !hasBundle:
-			v.Reportf(v.Value(setting...), diagnostic.Invalid,
-				"%s is %s, which will not exist for the cloud-controller-manager: put the CA certificates "+
-					"under the key ca-bundle.pem beside the cloud configuration, or remove the line",
+		switch {
+		case clouds.IsInTrustStore(path.Clean(file)):
+		case !v.HasCABundle():
+			v.Rejectf(v.Value(setting...), "%s is %s, which will not exist for the cloud-controller-manager: "+
+				"put the CA certificates under the key ca-bundle.pem beside the cloud configuration, or remove the line",
 				v.Shown(setting...), confdoc.Quoted(file))
 		default:
-			v.Put(confdoc.NewText(v.src.Paths.CABundle), diagnostic.Rewritten,
+			v.Put(confdoc.NewText(v.Paths.CABundle), diagnostic.Rewritten,
 				"the ca-bundle.pem of the cloud configuration is delivered there", setting...)
 			usesBundle = true
 		}
 	}
 	if usesBundle {
-		clouds.CheckCABundle(v.src.CABundle, &v.findings)
+		v.CheckCABundle()
 	}
 }

@@ -6,11 +6,24 @@
 // positions, and reports all errors at once. It does not know sections, keys or types; its callers do.
 package gcfg
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
 
 // Position is a position in a text. Line and column are 1-based; the column counts characters.
 type Position struct {
 	Line, Column int
+}
+
+// At returns the position of a byte offset.
+func At(text []byte, offset int) Position {
+	before := text[:offset]
+	return Position{
+		Line:   1 + bytes.Count(before, []byte("\n")),
+		Column: 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]),
+	}
 }
 
 // Entry is one line of a section: a key with a value, or a key alone.
@@ -29,14 +42,13 @@ type Entry struct {
 
 // Section is a header with the entries that follow it.
 type Section struct {
-	// Name is the section's name as it is written. Names are compared case-insensitively.
+	// Name is the section's name as it is written. Names are compared case-insensitively. If the header has an error, Name
+	// and Subsection are as far as they could be read.
 	Name string
 	// Subsection is the quoted second part of the header with its escapes resolved. It is empty if there is none.
 	Subsection string
 	// Pos is where the header starts.
 	Pos Position
-	// Broken means that the header has an error. Name and Subsection are then as far as they could be read.
-	Broken bool
 	// Entries are in the order of the text.
 	Entries []Entry
 }
@@ -51,11 +63,6 @@ type Error struct {
 	Name string
 }
 
-// bare reports whether the value can be written without quotes.
-func bare(value string) bool {
-	return value != "" && !strings.ContainsAny(value, "\"\\;#\n\t\r") && strings.Trim(value, " ") == value
-}
-
 var (
 	valueEscapes      = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`)
 	subsectionEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
@@ -64,7 +71,7 @@ var (
 // Quote returns the value as it can follow an equals sign, quoted if needed. This format cannot represent a carriage
 // return or NUL; Parse never returns a value that contains one.
 func Quote(value string) string {
-	if bare(value) {
+	if value != "" && !strings.ContainsAny(value, "\"\\;#\n\t\r") && strings.Trim(value, " ") == value {
 		return value
 	}
 	return `"` + valueEscapes.Replace(value) + `"`

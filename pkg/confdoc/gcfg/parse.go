@@ -3,15 +3,23 @@ package gcfg
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
-const byteOrderMark = '\ufeff'
+const byteOrderMark = "\ufeff"
 
-// end is the value of peek after the last character.
-const end rune = -1
+// end is the value of peek after the last byte. The text has no NUL byte.
+const end = 0
+
+// A name is a letter with letters, digits and hyphens. The word of a broken name ends where a person would say so.
+var (
+	namePattern       = regexp.MustCompile(`^\pL[\pL\p{Nd}-]*`)
+	wordPattern       = regexp.MustCompile(`^[^ \t\r\n=:\[\]";#]*`)
+	spacePattern      = regexp.MustCompile(`^[ \t\r]*`)
+	subsectionPattern = regexp.MustCompile(`^"((?:[^"\\\n]|\\[\\"])*)"`)
+)
 
 // Parse parses a text. The sections are those that could be read. They are complete if there are no errors.
 func Parse(src []byte) ([]Section, []Error) {
@@ -20,14 +28,14 @@ func Parse(src []byte) ([]Section, []Error) {
 }
 
 func parse(src []byte) *parser {
-	p := &parser{src: src, pos: Position{Line: 1, Column: 1}}
+	p := &parser{src: src, lineNumber: 1}
 	if err := checkText(src); err != nil {
 		p.errors = []Error{*err}
 		return p
 	}
-	if p.peek() == byteOrderMark {
-		p.fail(p.pos, "", "the text starts with a byte-order mark, which is not allowed: save it as UTF-8 without one")
-		p.offset += utf8.RuneLen(byteOrderMark)
+	if bytes.HasPrefix(src, []byte(byteOrderMark)) {
+		p.fail(p.pos(), "", "the text starts with a byte-order mark, which is not allowed: save it as UTF-8 without one")
+		p.offset, p.lineStart = len(byteOrderMark), len(byteOrderMark)
 	}
 	for p.skipSpace(); p.peek() != end; p.skipSpace() {
 		p.line()
@@ -52,61 +60,61 @@ func checkText(src []byte) *Error {
 		}
 		msg = "the text is not UTF-8 from here on: save it as UTF-8"
 	}
-	before := src[:at]
-	return &Error{Message: msg, Pos: Position{
-		Line:   1 + bytes.Count(before, []byte("\n")),
-		Column: 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]),
-	}}
+	return &Error{Message: msg, Pos: At(src, at)}
 }
 
 type parser struct {
-	src      []byte
-	offset   int
-	pos      Position
-	sections []Section
-	errors   []Error
-	spans    []Span
-	headerAt int  // the byte offset of the last section's header
-	orphan   bool // whether a key before the first section was reported
+	src        []byte
+	offset     int
+	lineNumber int
+	lineStart  int // the byte offset of the line
+	sections   []Section
+	errors     []Error
+	spans      []Span
+	above      *Span // the previous entry of the section
+	orphan     bool  // whether a key before the first section was reported
 }
 
 func (p *parser) fail(pos Position, name, message string) {
 	p.errors = append(p.errors, Error{Pos: pos, Message: message, Name: name})
 }
 
-// peek returns the next character. The text is known to be UTF-8.
-func (p *parser) peek() rune {
+func (p *parser) pos() Position {
+	return Position{Line: p.lineNumber, Column: 1 + utf8.RuneCount(p.src[p.lineStart:p.offset])}
+}
+
+// peek returns the next byte. All bytes that have a meaning are ASCII.
+func (p *parser) peek() byte {
 	if p.offset >= len(p.src) {
 		return end
 	}
-	r, _ := utf8.DecodeRune(p.src[p.offset:])
-	return r
+	return p.src[p.offset]
 }
 
-func (p *parser) next() rune {
-	if p.offset >= len(p.src) {
-		return end
+// next reads a byte. There must be one.
+func (p *parser) next() byte {
+	c := p.src[p.offset]
+	p.offset++
+	if c == '\n' {
+		p.lineNumber++
+		p.lineStart = p.offset
 	}
-	r, size := utf8.DecodeRune(p.src[p.offset:])
-	p.offset += size
-	p.pos.Column++
-	if r == '\n' {
-		p.pos = Position{Line: p.pos.Line + 1, Column: 1}
-	}
-	return r
+	return c
 }
 
-func (p *parser) skipSpace() {
-	for r := p.peek(); r == ' ' || r == '\t' || r == '\r'; r = p.peek() {
-		p.next()
-	}
+// take reads the longest text that the pattern matches here. It may not contain a line break.
+func (p *parser) take(pattern *regexp.Regexp) string {
+	text := pattern.Find(p.src[p.offset:])
+	p.offset += len(text)
+	return string(text)
 }
+
+func (p *parser) skipSpace() { p.take(spacePattern) }
 
 // skipLine moves to the start of the next line.
 func (p *parser) skipLine() {
 	start, isComment := p.offset, p.peek() == ';' || p.peek() == '#'
-	for r := p.next(); r != '\n' && r != end; {
-		r = p.next()
+	for p.peek() != end && p.next() != '\n' {
 	}
 	if isComment {
 		p.addSpan(Span{Comment: true}, start)
@@ -122,39 +130,11 @@ func (p *parser) atLineEnd() bool {
 	return false
 }
 
-func isLetter(r rune) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r >= utf8.RuneSelf && unicode.IsLetter(r)
-}
-
-func isDigit(r rune) bool {
-	return '0' <= r && r <= '9' || r >= utf8.RuneSelf && unicode.IsDigit(r)
-}
-
-// identifier reads a name. It returns an empty string if no name starts here.
-func (p *parser) identifier() string {
-	from := p.offset
-	if !isLetter(p.peek()) {
-		return ""
-	}
-	for r := p.peek(); isLetter(r) || isDigit(r) || r == '-'; r = p.peek() {
-		p.next()
-	}
-	return string(p.src[from:p.offset])
-}
-
-// word reads the rest of a broken name, which started at the offset from, up to where a person would say that it ends.
-func (p *parser) word(from int) string {
-	for !p.atLineEnd() && !strings.ContainsRune(" \t\r=:[]\"", p.peek()) {
-		p.next()
-	}
-	return string(p.src[from:p.offset])
-}
-
 func (p *parser) line() {
-	switch r := p.peek(); {
+	switch {
 	case p.atLineEnd():
 		p.skipLine()
-	case r == '[':
+	case p.peek() == '[':
 		p.header()
 	default:
 		p.entry()
@@ -162,8 +142,8 @@ func (p *parser) line() {
 }
 
 func (p *parser) header() {
-	s := Section{Pos: p.pos}
-	p.headerAt = p.offset
+	s := Section{Pos: p.pos()}
+	p.above = nil
 	p.next()
 	message := p.headerName(&s)
 	if message == "" {
@@ -173,7 +153,6 @@ func (p *parser) header() {
 		}
 	}
 	if message != "" {
-		s.Broken = true
 		p.fail(s.Pos, "", message)
 	}
 	p.skipLine()
@@ -184,23 +163,21 @@ func (p *parser) header() {
 // string.
 func (p *parser) headerName(s *Section) string {
 	p.skipSpace()
-	if s.Name = p.identifier(); s.Name == "" {
+	if s.Name = p.take(namePattern); s.Name == "" {
 		return `no section name after "[": write [Name], where the name starts with a letter`
 	}
 	p.skipSpace()
 	if p.peek() == '"' {
-		name, ok := p.subsection()
-		if !ok {
+		quoted := p.take(subsectionPattern)
+		switch quoted {
+		case "":
 			return fmt.Sprintf(`the quoted name in the header of section [%s] is not closed or has an escape `+
-				`other than \\ and \"`,
-				s.Name)
-		}
-		if name == "" {
+				`other than \\ and \"`, s.Name)
+		case `""`:
 			return fmt.Sprintf(`the quoted name in the header of section [%s] is empty: `+
-				`write a name or remove the quotes`,
-				s.Name)
+				`write a name or remove the quotes`, s.Name)
 		}
-		s.Subsection = name
+		s.Subsection = unescape.Replace(quoted[1 : len(quoted)-1])
 		p.skipSpace()
 	}
 	if p.peek() != ']' {
@@ -210,102 +187,77 @@ func (p *parser) headerName(s *Section) string {
 	return ""
 }
 
-// subsection reads the quoted part of a header.
-func (p *parser) subsection() (string, bool) {
-	var b strings.Builder
-	for p.next(); ; {
-		switch r := p.peek(); r {
-		case end, '\n':
-			return "", false
-		case '"':
-			p.next()
-			return b.String(), true
-		case '\\':
-			p.next()
-			if r = p.peek(); r != '\\' && r != '"' {
-				return "", false
-			}
-			fallthrough
-		default:
-			b.WriteRune(p.next())
-		}
-	}
-}
+var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
 
 func (p *parser) entry() {
-	from, e := p.offset, Entry{Pos: p.pos}
-	valueFrom := from
-	e.Name = p.identifier()
-	if e.Name == "" || !p.atLineEnd() && !strings.ContainsRune(" \t\r=:[]\"", p.peek()) {
-		p.brokenName(from, e.Pos)
+	defer p.skipLine()
+	from, e := p.offset, Entry{Pos: p.pos()}
+	e.Name = p.take(namePattern)
+	if rest := p.take(wordPattern); e.Name == "" || rest != "" {
+		p.brokenName(e.Name+rest, e.Pos)
 		return
 	}
 	p.skipSpace()
+	valueFrom := from
 	e.ValuePos, e.Blank = e.Pos, p.atLineEnd()
 	if !e.Blank {
 		if p.peek() != '=' {
-			p.fail(p.pos, e.Name, `there is no "=" after the key: write key = value`)
-			p.skipLine()
+			p.fail(p.pos(), e.Name, `there is no "=" after the key: write key = value`)
 			return
 		}
 		p.next()
 		p.skipSpace()
-		e.ValuePos = p.pos
-		valueFrom = p.offset
+		e.ValuePos, valueFrom = p.pos(), p.offset
 		var ok bool
 		if e.Value, ok = p.value(e.Name); !ok {
-			p.skipLine()
 			return
 		}
 	}
 	p.addEntrySpan(e, from, valueFrom)
-	p.skipLine()
-	if len(p.sections) == 0 {
-		if !p.orphan {
-			p.fail(e.Pos, "", "there is a key before the first section: write a header such as [Global] above it")
-		}
+	switch {
+	case len(p.sections) > 0:
+		s := &p.sections[len(p.sections)-1]
+		s.Entries = append(s.Entries, e)
+	case !p.orphan:
+		p.fail(e.Pos, "", "there is a key before the first section: write a header such as [Global] above it")
 		p.orphan = true
-		return
 	}
-	s := &p.sections[len(p.sections)-1]
-	s.Entries = append(s.Entries, e)
 }
 
 // brokenName reports a line that does not start with a valid key. It neither shows the text nor reads the rest of the
 // line, because they may be the second half of a value.
-func (p *parser) brokenName(from int, pos Position) {
-	name := p.word(from)
+func (p *parser) brokenName(name string, pos Position) {
 	p.skipSpace()
 	if name == "" || p.peek() != '=' {
 		p.fail(pos, "", `this line is neither a section header, nor "key = value", nor a comment`)
 	} else {
 		p.fail(pos, name, `this is not a key: a key starts with a letter and has letters, digits and "-" only`)
 	}
-	p.skipLine()
 }
 
 // value reads a value up to the end of the line or, outside quotes, a comment.
 func (p *parser) value(key string) (string, bool) {
 	var b strings.Builder
 	keep := 0 // the length of b without trailing whitespace
-	start, quoted := p.pos, false
+	start, quoted := p.pos(), false
 	for !p.valueEnds(quoted) {
-		at := p.pos
-		r := p.next()
-		switch r {
+		c := p.next()
+		switch c {
 		case '\r':
 			continue // the library drops every carriage return
 		case '"':
 			quoted = !quoted
 		case '\\':
+			at := p.pos()
+			at.Column-- // the backslash
 			if message := p.escape(&b, quoted); message != "" {
 				p.fail(at, "", fmt.Sprintf("the value of %q has %s", key, message))
 				return "", false
 			}
 		default:
-			b.WriteRune(r)
+			b.WriteByte(c)
 		}
-		if quoted || r != ' ' && r != '\t' {
+		if quoted || c != ' ' && c != '\t' {
 			keep = b.Len()
 		}
 	}
@@ -333,18 +285,18 @@ func (p *parser) escape(b *strings.Builder, quoted bool) string {
 		case '\n':
 			p.next() // the value continues on the next line
 		case '"':
-			b.WriteRune(p.next())
+			b.WriteByte(p.next())
 		default:
 			return `a backslash outside quotes that is followed by neither a quote nor the end of the line: ` +
 				`put the value in quotes and write \\`
 		}
 		return ""
 	}
-	resolved, ok := map[rune]rune{'\\': '\\', '"': '"', 'n': '\n', 't': '\t'}[p.peek()]
+	resolved, ok := map[byte]byte{'\\': '\\', '"': '"', 'n': '\n', 't': '\t'}[p.peek()]
 	if !ok {
 		return `an unknown escape (the known ones are \\, \", \n and \t): write \\ for a backslash`
 	}
 	p.next()
-	b.WriteRune(resolved)
+	b.WriteByte(resolved)
 	return ""
 }

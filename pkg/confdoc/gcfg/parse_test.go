@@ -120,7 +120,7 @@ func TestParseReportsEveryError(t *testing.T) {
 func TestParseContinuesAfterABrokenHeader(t *testing.T) {
 	sections, errs := gcfg.Parse([]byte("[Global\na = 1\n"))
 	require.Len(t, errs, 1)
-	require.Equal(t, []gcfg.Section{{Name: "Global", Pos: at(1, 1), Broken: true, Entries: []gcfg.Entry{
+	require.Equal(t, []gcfg.Section{{Name: "Global", Pos: at(1, 1), Entries: []gcfg.Entry{
 		{Name: "a", Value: "1", Pos: at(2, 1), ValuePos: at(2, 5)}}}}, sections)
 }
 

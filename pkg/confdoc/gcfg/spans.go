@@ -1,6 +1,9 @@
 package gcfg
 
-import "bytes"
+import (
+	"bytes"
+	"cmp"
+)
 
 // Span is the part of a text that contains a value or a comment.
 type Span struct {
@@ -34,24 +37,9 @@ func (p *parser) addSpan(s Span, start int) {
 // addEntrySpan adds the span of an entry that starts at the offset from and has its value at valueFrom.
 func (p *parser) addEntrySpan(e Entry, from, valueFrom int) {
 	s := Span{Key: e.Name, Value: e.Value, column: e.Pos.Column}
-	if above := p.entryAbove(); above != nil && (e.Blank || s.column > above.column) {
-		s.Continues, s.column, valueFrom = above.Key, above.column, from
-		if above.Continues != "" {
-			s.Continues = above.Continues
-		}
+	if p.above != nil && (e.Blank || s.column > p.above.column) {
+		s.Continues, s.column, valueFrom = cmp.Or(p.above.Continues, p.above.Key), p.above.column, from
 	}
 	p.addSpan(s, valueFrom)
-}
-
-// entryAbove returns the span of the previous entry, or nil at the start of a section.
-func (p *parser) entryAbove() *Span {
-	for i := len(p.spans) - 1; i >= 0; i-- {
-		if len(p.sections) > 0 && p.spans[i].Start < p.headerAt {
-			return nil
-		}
-		if !p.spans[i].Comment {
-			return &p.spans[i]
-		}
-	}
-	return nil
+	p.above = &s
 }

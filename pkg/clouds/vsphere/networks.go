@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ type nodeNetwork struct {
 func (v *rewriter) useNodeNetworks() {
 	var internal, external configv1.VSpherePlatformNodeNetworkingSpec
 	if v.infrastructureDecides() {
-		networking := v.src.Cluster.Spec.VSphere.NodeNetworking
+		networking := v.Cluster.Spec.VSphere.NodeNetworking
 		internal, external = networking.Internal, networking.External
 	}
 	foreign := v.foreignAddresses()
@@ -55,7 +56,7 @@ func (v *rewriter) useNodeNetworks() {
 }
 
 // infrastructureDecides reports whether Infrastructure decides the node networks, even where its fields are empty.
-func (v *rewriter) infrastructureDecides() bool { return v.src.Cluster.Spec.VSphere != nil }
+func (v *rewriter) infrastructureDecides() bool { return v.Cluster.Spec.VSphere != nil }
 
 // foreignAddresses returns the addresses of the API, of ingress and of OVN-Kubernetes in a cluster with IPv6.
 func (v *rewriter) foreignAddresses() []string {
@@ -63,7 +64,7 @@ func (v *rewriter) foreignAddresses() []string {
 		return nil
 	}
 	var foreign []string
-	if status := v.src.Cluster.Status.VSphere; status != nil {
+	if status := v.Cluster.Status.VSphere; status != nil {
 		for _, text := range slices.Concat(status.APIServerInternalIPs, status.IngressIPs) {
 			if address, err := netip.ParseAddr(text); err == nil {
 				foreign = append(foreign, netip.PrefixFrom(address, address.BitLen()).String())
@@ -84,11 +85,10 @@ func (v *rewriter) useNodeNetwork(n nodeNetwork) {
 	if n.isList {
 		was = nonEmpty(split(confdoc.NewText(old)).Texts()...)
 	}
-	wanted := slices.Clone(n.wanted)
 	if !v.infrastructureDecides() {
-		wanted = slices.Clone(was)
+		n.wanted = was
 	}
-	wanted = append(wanted, without(n.foreign, wanted)...)
+	wanted := slices.Concat(n.wanted, without(n.foreign, n.wanted))
 	text := strings.Join(wanted, ",")
 	if n.isList && !v.checkNetworks(n, wanted) || text == old {
 		return
@@ -114,15 +114,13 @@ func (v *rewriter) checkNetworks(n nodeNetwork, wanted []string) bool {
 	if v.infrastructureDecides() {
 		at, owner = nil, n.source()
 	}
-	good := true
+	before := len(*v.Findings)
 	for _, network := range wanted {
 		if _, err := netip.ParsePrefix(network); err != nil {
-			v.Reportf(at, diagnostic.Invalid, "%s has %s, but must have networks such as 192.0.2.0/24",
-				owner, confdoc.Quoted(network))
-			good = false
+			v.Rejectf(at, "%s has %s, but must have networks such as 192.0.2.0/24", owner, confdoc.Quoted(network))
 		}
 	}
-	return good
+	return len(*v.Findings) == before
 }
 
 // source returns the field of Infrastructure as messages name it.
@@ -147,4 +145,85 @@ func (v *rewriter) networkReason(n nodeNetwork, was []string) string {
 		return "the provider allows no spaces and no empty elements in the list"
 	}
 	return strings.Join(reasons, "; ")
+}
+
+// useLabels sets the tag categories that mark regions and zones in OpenShift where there are several failure domains.
+func (v *rewriter) useLabels() {
+	spec := v.Cluster.Spec.VSphere
+	if spec == nil || len(spec.FailureDomains) < 2 {
+		return
+	}
+	reason := platformSpec + ".failureDomains of " + clouds.Infrastructure +
+		" has several, which the tags of this category mark"
+	v.Put(confdoc.NewText("openshift-region"), diagnostic.Rewritten, reason, "labels", "region")
+	v.Put(confdoc.NewText("openshift-zone"), diagnostic.Rewritten, reason, "labels", "zone")
+}
+
+// The IP families as the provider spells them.
+const (
+	ipv4 = "ipv4"
+	ipv6 = "ipv6"
+)
+
+// serviceNetwork is the field that decides the IP families.
+const serviceNetwork = "spec.serviceNetwork of network.config.openshift.io/cluster"
+
+// ipFamilies returns the IP families of the service networks, the primary one first; nil where they are unknown.
+func (v *rewriter) ipFamilies() []string {
+	var families []string
+	for _, network := range v.Cluster.ServiceNetworks {
+		prefix, err := netip.ParsePrefix(network)
+		if err != nil {
+			return nil
+		}
+		family := ipv6
+		if prefix.Addr().Is4() {
+			family = ipv4
+		}
+		if !slices.Contains(families, family) {
+			families = append(families, family)
+		}
+	}
+	return families
+}
+
+// useIPFamilies makes the provider look for the addresses that the cluster's networks need. In a cluster with IPv4
+// only, which is the provider's default, the user may ask for IPv6 in addition.
+func (v *rewriter) useIPFamilies() {
+	wanted := v.ipFamilies()
+	list := strings.Join(wanted, ", ")
+	for _, setting := range v.everywhere("ipFamily") {
+		user := v.Value(setting...)
+		if user == nil || !v.checkIPFamilies(user, setting) || wanted == nil {
+			continue // nil where Infrastructure has the same vCenter twice
+		}
+		families := user.Texts()
+		if slices.Equal(families, wanted) || list == ipv4 && families[0] == ipv4 {
+			continue
+		}
+		v.drop(diagnostic.Rewritten, fmt.Sprintf("it is %s, but %s makes it %s",
+			confdoc.Cut(strings.Join(families, ", ")), serviceNetwork, list), setting...)
+	}
+	if wanted != nil && list != ipv4 && v.Value("global", "ipFamily") == nil {
+		v.Reportf(nil, diagnostic.Adapted, "global.ipFamily is set to %s: %s has these families", list, serviceNetwork)
+		v.Set(confdoc.NewTexts(wanted), "global", "ipFamily")
+	}
+}
+
+// checkIPFamilies reports whether a list has known words only, and writes them as the provider compares them.
+func (v *rewriter) checkIPFamilies(list *confdoc.Node, path []string) bool {
+	isKnown := len(list.Items) > 0
+	for _, item := range list.Items {
+		family := strings.ToLower(strings.TrimSpace(item.Text))
+		switch {
+		case family != ipv4 && family != ipv6:
+			v.Rejectf(item, "%s is %s, but must be ipv4, ipv6 or both", v.Shown(path...), confdoc.Quoted(item.Text))
+			isKnown = false
+		case family != item.Text:
+			v.Reportf(item, diagnostic.Adapted, "%s is written as %s, the word that the provider knows",
+				v.Shown(path...), family)
+			item.Text = family
+		}
+	}
+	return isKnown
 }

@@ -1,0 +1,154 @@
+package clouds
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+)
+
+// Run is one run of a Rewrite: its source, and the configuration that it changes. The diagnostics are in Findings.
+type Run struct {
+	Source
+	*confdoc.Document
+}
+
+// NewRun reads the configuration of a source.
+func NewRun(src Source, reader confdoc.Reader) Run {
+	reader.Input = diagnostic.CloudConfig
+	return Run{src, reader.Read(src.Config, &diagnostic.List{})}
+}
+
+// Finish returns the Result of the run. If any diagnostic is Invalid, the Result contains only diagnostics.
+func (r Run) Finish(result Result) Result {
+	sorted := r.Findings.Sorted()
+	if sorted.Has(diagnostic.Invalid) {
+		return Result{Diagnostics: sorted}
+	}
+	result.Diagnostics = sorted
+	return result
+}
+
+const (
+	// MintedToken is the file with the token of the cloud-controller-manager's ServiceAccount.
+	MintedToken = "token"
+	// OpenshiftAudience is the audience that a cloud's trust in an OpenShift cluster expects.
+	OpenshiftAudience = "openshift"
+)
+
+// TokenFile is the path of the file with the token.
+func (r Run) TokenFile() string { return path.Join(r.Paths.Tokens, MintedToken) }
+
+// NoCredentialsSecret is the message for a credentials Secret that does not exist.
+const NoCredentialsSecret = "there is no credentials Secret: " +
+	"check the cloud-credential-operator, or create the Secret if credentials are managed manually"
+
+// ReportCredentials adds a diagnostic about a key of the credentials Secret, or about the Secret if the key is empty.
+func (r Run) ReportCredentials(key string, kind diagnostic.Kind, format string, args ...any) {
+	r.Findings.Add(diagnostic.Diagnostic{Cause: diagnostic.Credentials, Key: key, Kind: kind,
+		Message: fmt.Sprintf(format, args...)})
+}
+
+// RejectCredentials is ReportCredentials for credentials that cannot be used.
+func (r Run) RejectCredentials(key, format string, args ...any) {
+	r.ReportCredentials(key, diagnostic.Invalid, format, args...)
+}
+
+// SecretTexts returns the values of the named keys of the credentials Secret without leading and trailing whitespace,
+// which is never part of a credential and would make every login fail. It reports unknown keys that are close to one of
+// the names.
+func (r Run) SecretTexts(names ...string) map[string]string {
+	out := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(r.Credentials)) {
+		if !slices.Contains(names, key) {
+			if meant := confdoc.Nearest(key, names); meant != "" && len(r.Credentials[meant]) == 0 {
+				r.ReportCredentials(key, diagnostic.Typo, "unknown key; did you mean %q?", meant)
+			}
+			continue
+		}
+		text := string(r.Credentials[key])
+		if out[key] = strings.TrimSpace(text); out[key] != text && out[key] != "" {
+			r.ReportCredentials(key, diagnostic.Rewritten, "leading and trailing whitespace is removed")
+		}
+		if strings.ContainsFunc(out[key], isUnprintable) {
+			r.RejectCredentials(key, "the value contains a line break or another unprintable character: "+
+				"write the credential again without it")
+		}
+	}
+	return out
+}
+
+func isUnprintable(r rune) bool { return r == 0xfffd || r < ' ' || !confdoc.Printable(r) }
+
+// SecretKey returns the value of the required key of the credentials Secret. If the value is missing or empty, it
+// reports that and returns nil.
+func (r Run) SecretKey(key string) []byte {
+	text, ok := r.Credentials[key]
+	switch {
+	case r.Credentials == nil && r.CredentialsUnknown:
+	case r.Credentials == nil:
+		r.RejectCredentials("", NoCredentialsSecret)
+	case !ok && len(r.Credentials) == 0:
+		r.RejectCredentials(key, "the credentials Secret is empty: it needs the key %s", key)
+	case !ok:
+		r.RejectCredentials(key, "the credentials Secret has no such key, only %s",
+			strings.Join(slices.Sorted(maps.Keys(r.Credentials)), ", "))
+	case len(bytes.TrimSpace(text)) == 0:
+		r.RejectCredentials(key, "it is empty: write the credentials that the cloud issued")
+	default:
+		return text
+	}
+	return nil
+}
+
+// HasCABundle reports whether there is a CA bundle that is not empty. An empty file would make most providers exit.
+func (r Run) HasCABundle() bool { return len(bytes.TrimSpace(r.CABundle)) > 0 }
+
+// IsInTrustStore reports whether the path is in the trust store of the provider's image. Such a file cannot be checked
+// here and is assumed to exist.
+func IsInTrustStore(path string) bool {
+	return strings.HasPrefix(path, "/etc/pki/") || strings.HasPrefix(path, "/etc/ssl/")
+}
+
+// CheckCABundle reports the mistakes for which client-go's certificate reader, which the cloud-controller-managers use,
+// rejects a CA file: a certificate that cannot be parsed, or no certificate at all. It does not check expiry.
+func (r Run) CheckCABundle() {
+	d := &confdoc.Document{Findings: r.Findings}
+	d.Input, d.DataKey = diagnostic.CloudConfig, diagnostic.CABundleKey
+	count, broken := Certificates(r.CABundle)
+	for _, offset := range broken {
+		d.ReportAt(confdoc.PositionAt(r.CABundle, offset), diagnostic.Invalid,
+			"this certificate cannot be parsed, so the cloud-controller-manager would exit: replace or remove it")
+	}
+	if count == 0 {
+		d.Rejectf(nil, "it contains no PEM certificate, so the cloud-controller-manager would exit: "+
+			"write the CA certificates in PEM format")
+	}
+}
+
+// Certificates returns the number of certificates in a PEM bundle, and the offsets of those that cannot be parsed. It
+// ignores other blocks, as the readers of client-go and crypto/x509 do.
+func Certificates(bundle []byte) (count int, broken []int) {
+	for rest := bundle; ; {
+		block, after := pem.Decode(rest)
+		if block == nil {
+			return count, broken
+		}
+		rest = after
+		if block.Type != "CERTIFICATE" || len(block.Headers) != 0 {
+			continue
+		}
+		count++
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			read := bundle[:len(bundle)-len(after)]
+			broken = append(broken, bytes.LastIndex(read, []byte("-----BEGIN CERTIFICATE-----")))
+		}
+	}
+}
