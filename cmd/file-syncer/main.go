@@ -13,21 +13,22 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintf(os.Stderr, "error: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
-	options := filesyncer.Options{Pod: os.Getenv("POD_NAME"), Namespace: os.Getenv("POD_NAMESPACE"), Node: os.Getenv("NODE_NAME")}
+func run(args []string) error {
+	options := filesyncer.Options{
+		Pod: os.Getenv("POD_NAME"), Namespace: os.Getenv("POD_NAMESPACE"), Node: os.Getenv("NODE_NAME"), Clock: clock.RealClock{},
+	}
 	flags := pflag.NewFlagSet("file-syncer", pflag.ContinueOnError)
 	kubeconfig := flags.String("kubeconfig", "", "File with the API server and the credentials. Required.")
 	flags.StringVar(&options.Directory, "directory", "", "Directory below which the files are written. Required.")
@@ -60,6 +61,8 @@ func run(ctx context.Context, args []string) error {
 	if options.Client, err = dynamic.NewForConfig(config); err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	filesyncer.Run(ctx, options)
 	return nil
 }

@@ -26,9 +26,9 @@ func TestAWrongCallSaysWhatIsMissing(t *testing.T) {
 			t.Setenv("POD_NAME", "cloud-controller-manager-master-0")
 			t.Setenv("POD_NAMESPACE", "openshift-cloud-controller-manager")
 			t.Setenv("NODE_NAME", "master-0")
-			require.EqualError(t, run(t.Context(), tc.args), tc.want)
+			require.EqualError(t, run(tc.args), tc.want)
 		})
 	}
-	require.EqualError(t, run(t.Context(), []string{"--kubeconfig=" + empty, "--directory=" + directory}),
+	require.EqualError(t, run([]string{"--kubeconfig=" + empty, "--directory=" + directory}),
 		"these are required: the environment variables NODE_NAME, POD_NAME and POD_NAMESPACE")
 }

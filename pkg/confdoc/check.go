@@ -189,12 +189,11 @@ func (d *Document) checkValue(field Field, path string, n, decoded *Node) *Node 
 
 // checkMeaning checks the schema's restrictions on a value that has the right type.
 func (d *Document) checkMeaning(field Field, path string, n *Node) {
-	port, _ := strconv.Atoi(n.Text)
 	switch {
 	case n.Text == "":
 	case field.Schemes != nil && !IsURL(n.Text, field.Schemes...):
 		d.Rejectf(n, "%s is not a URL of the form %s://host/path", path, field.Schemes[0])
-	case field.Port && (port < 1 || port > 65535):
+	case field.Port && !isPort(n.Text):
 		d.wrongType(field, path, n, "a port from 1 to 65535")
 	case field.Valid != nil && !field.Valid(n.Text):
 		d.wrongType(field, path, n, field.Hint)
@@ -207,6 +206,11 @@ func (d *Document) checkMeaning(field Field, path string, n *Node) {
 	default:
 		d.wrongType(field, path, n, oneOf(field.Values))
 	}
+}
+
+func isPort(text string) bool {
+	port, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && port > 0
 }
 
 // IsURL reports whether the address is an absolute URL with a host and one of the schemes.

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 )
@@ -57,6 +58,7 @@ type Options struct {
 	Pod, Node string
 	// RepairPeriod is how often the files are compared with the objects when nothing changes.
 	RepairPeriod time.Duration
+	Clock        clock.PassiveClock
 }
 
 // object names an object whose files are synced.
@@ -210,7 +212,7 @@ func (s *syncer) replace(ctx context.Context, directory string, files nodefiles.
 func (s *syncer) event(ctx context.Context, kind, reason, message string) {
 	logger := klog.FromContext(ctx)
 	logger.Info(message, "reason", reason)
-	now := time.Now()
+	now := s.Clock.Now()
 	_, err := s.client(object{resource: "events"}).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Event",
 		"metadata":       map[string]any{"name": fmt.Sprintf("%s.%x", s.Pod, now.UnixNano()), "namespace": s.Namespace},

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 )
@@ -53,7 +54,7 @@ func newNode(t *testing.T, repair time.Duration, objects ...runtime.Object) *nod
 	}, objects...)
 	return &node{client: client, ended: make(chan struct{}), Options: Options{
 		Client: client, Namespace: namespace, ConfigMaps: []string{"client-ca"}, Secrets: []string{"kube-token"},
-		Directory: t.TempDir(), Pod: "cloud-controller-manager-master-0", Node: "master-0", RepairPeriod: repair,
+		Directory: t.TempDir(), Pod: "cloud-controller-manager-master-0", Node: "master-0", RepairPeriod: repair, Clock: clock.RealClock{},
 	}}
 }
 
@@ -219,7 +220,8 @@ func TestAFailureIsToldOnceAndTriedAgain(t *testing.T) {
 	require.NoError(t, os.Remove(n.path("configmaps/client-ca/ca-bundle.crt")))
 	refused := 0
 	n.client.PrependReactor("get", secrets, func(clienttesting.Action) (bool, runtime.Object, error) {
-		if refused++; refused <= 2 {
+		refused++
+		if refused <= 2 {
 			return true, nil, errors.New("connection refused")
 		}
 		return false, nil, nil

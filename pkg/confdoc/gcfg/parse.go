@@ -18,6 +18,7 @@ var (
 	namePattern       = regexp.MustCompile(`^\pL[\pL\p{Nd}-]*`)
 	wordPattern       = regexp.MustCompile(`^[^ \t\r\n=:\[\]";#]*`)
 	spacePattern      = regexp.MustCompile(`^[ \t\r]*`)
+	linePattern       = regexp.MustCompile(`^[^\n]*`)
 	subsectionPattern = regexp.MustCompile(`^"((?:[^"\\\n]|\\[\\"])*)"`)
 )
 
@@ -114,7 +115,9 @@ func (p *parser) skipSpace() { p.take(spacePattern) }
 // skipLine moves to the start of the next line.
 func (p *parser) skipLine() {
 	start, isComment := p.offset, p.peek() == ';' || p.peek() == '#'
-	for p.peek() != end && p.next() != '\n' {
+	p.take(linePattern)
+	if p.peek() != end {
+		p.next()
 	}
 	if isComment {
 		p.addSpan(Span{Comment: true}, start)
