@@ -107,16 +107,16 @@ func (d *Document) newTyped() any {
 	return reflect.New(field.goType()).Interface()
 }
 
+// scalarTypes are the Go types of the values that are neither strings nor collections.
+var scalarTypes = map[Type]reflect.Type{
+	Bool: reflect.TypeFor[bool](), Int: reflect.TypeFor[int64](), Float: reflect.TypeFor[float64](),
+	Any: reflect.TypeFor[any](),
+}
+
 // goType returns a Go type that can hold the field, as the provider's own type does.
 func (f *Field) goType() reflect.Type {
-	t := reflect.TypeFor[any]()
+	t := cmp.Or(scalarTypes[f.Is], reflect.TypeFor[string]())
 	switch f.Is {
-	case Bool:
-		t = reflect.TypeFor[bool]()
-	case Int:
-		t = reflect.TypeFor[int64]()
-	case Float:
-		t = reflect.TypeFor[float64]()
 	case List:
 		t = reflect.SliceOf(f.Of.goType())
 	case Map:
@@ -132,9 +132,7 @@ func (f *Field) goType() reflect.Type {
 				Tag: reflect.StructTag(tag)})
 		}
 		t = reflect.StructOf(fields)
-	case Any:
 	default:
-		t = reflect.TypeFor[string]()
 	}
 	if f.Pointer {
 		return reflect.PointerTo(t)

@@ -197,10 +197,7 @@ func (d *Document) ReportAt(at Position, kind diagnostic.Kind, format string, ar
 
 // Reportf adds a diagnostic about a value, or about the whole input if the value is nil.
 func (d *Document) Reportf(n *Node, kind diagnostic.Kind, format string, args ...any) {
-	if n == nil {
-		n = &Node{}
-	}
-	d.ReportAt(n.Position, kind, format, args...)
+	d.ReportAt(cmp.Or(n, &Node{}).Position, kind, format, args...)
 }
 
 // Rejectf is Reportf for a value that the provider rejects.
@@ -210,6 +207,9 @@ func (d *Document) Rejectf(n *Node, format string, args ...any) {
 
 // Value returns the value at a path, or nil if it is not set.
 func (d *Document) Value(path ...string) *Node { return d.Root.Get(path...) }
+
+// Items returns the items of the list at a path, or nil if it is not set.
+func (d *Document) Items(path ...string) []*Node { return cmp.Or(d.Value(path...), &Node{}).Items }
 
 // Text returns the text at a path, or an empty string if it is not set.
 func (d *Document) Text(path ...string) string { return d.Root.String(path...) }
@@ -224,10 +224,7 @@ func (d *Document) IsTrue(path ...string) bool {
 func (d *Document) Set(value *Node, path ...string) {
 	n := d.Root
 	for _, name := range path[:len(path)-1] {
-		if n.Entry(name) == nil {
-			n.Set(name, NewMap())
-		}
-		n = n.Get(name)
+		n = n.Section(name)
 	}
 	n.Set(path[len(path)-1], value)
 }
@@ -238,14 +235,6 @@ func (d *Document) FirstSection(section string) *Node {
 		d.Root.Entries = slices.Insert(d.Root.Entries, 0, &Entry{Name: section, Value: NewMap()})
 	}
 	return d.Value(section)
-}
-
-// Section returns the section with the name. It appends a missing section.
-func (d *Document) Section(name string) *Node {
-	if d.Value(name) == nil {
-		d.Root.Set(name, NewMap())
-	}
-	return d.Value(name)
 }
 
 // Drop removes the value at a path.
@@ -275,7 +264,7 @@ func (d *Document) Put(value *Node, kind diagnostic.Kind, reason string, path ..
 	if was != nil && was.Kind == value.Kind && was.Text == value.Text && !isCollection(was) {
 		return
 	}
-	if was == nil || was.Kind == TextNode && was.Text == "" {
+	if was.IsEmpty() {
 		kind = diagnostic.Adapted
 	}
 	set := d.Shown(path...) + " is set"

@@ -1,6 +1,7 @@
 package confdoc
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -68,12 +69,7 @@ func NewInt(value int) *Node { return &Node{Kind: IntNode, Text: fmt.Sprint(valu
 func NewMap() *Node { return &Node{Kind: MapNode} }
 
 // Members returns the entries of a mapping. It is nil if the mapping is nil.
-func (n *Node) Members() []*Entry {
-	if n == nil {
-		return nil
-	}
-	return n.Entries
-}
+func (n *Node) Members() []*Entry { return cmp.Or(n, &Node{}).Entries }
 
 // Entry returns the first entry with the name and without an INI subsection, or nil if there is none.
 func (n *Node) Entry(name string) *Entry {
@@ -88,22 +84,16 @@ func (n *Node) Entry(name string) *Entry {
 // Get returns the value at a path of names, or nil if there is none.
 func (n *Node) Get(path ...string) *Node {
 	for _, name := range path {
-		e := n.Entry(name)
-		if e == nil {
-			return nil
-		}
-		n = e.Value
+		n = cmp.Or(n.Entry(name), &Entry{}).Value
 	}
 	return n
 }
 
 // String returns the text of the value at a path of names, or an empty string if there is none.
-func (n *Node) String(path ...string) string {
-	if value := n.Get(path...); value != nil {
-		return value.Text
-	}
-	return ""
-}
+func (n *Node) String(path ...string) string { return cmp.Or(n.Get(path...), &Node{}).Text }
+
+// IsEmpty reports whether a value is missing or an empty string.
+func (n *Node) IsEmpty() bool { return n == nil || n.Kind == TextNode && n.Text == "" }
 
 // item returns an item of a list, or nil if there is none.
 func (n *Node) item(i int) *Node {
@@ -120,6 +110,14 @@ func (n *Node) Set(name string, value *Node) {
 		return
 	}
 	n.Entries = append(n.Entries, &Entry{Name: name, Value: value})
+}
+
+// Section returns the mapping under a name. It appends a missing one.
+func (n *Node) Section(name string) *Node {
+	if n.Entry(name) == nil {
+		n.Set(name, NewMap())
+	}
+	return n.Get(name)
 }
 
 // Drop removes all entries with the name.

@@ -191,13 +191,11 @@ func (p *parser) node(n *yaml.Node) *Node {
 		}
 	case yaml.MappingNode:
 		out.Kind = MapNode
-		merges := false
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if key, value := n.Content[i], n.Content[i+1]; key.ShortTag() == "!!merge" {
 				p.merge(out, p.node(value))
-				merges = true
 			} else if e := p.entry(key, value); e != nil {
-				out.add(e, merges)
+				out.add(e)
 			}
 		}
 	default:
@@ -246,13 +244,11 @@ func (p *parser) entry(key, value *yaml.Node) *Entry {
 
 // add adds an entry to a mapping. A name after a merge key replaces the merged entry. A name before it is ambiguous:
 // gopkg.in/yaml.v2 uses the merged value, contrary to the standard.
-func (n *Node) add(e *Entry, merges bool) {
-	if merges {
-		if i := slices.IndexFunc(n.Entries,
-			func(other *Entry) bool { return other.merged && other.Name == e.Name }); i >= 0 {
-			n.Entries[i] = e
-			return
-		}
+func (n *Node) add(e *Entry) {
+	isMerged := func(other *Entry) bool { return other.merged && other.Name == e.Name }
+	if i := slices.IndexFunc(n.Entries, isMerged); i >= 0 {
+		n.Entries[i] = e
+		return
 	}
 	n.Entries = append(n.Entries, e)
 }

@@ -81,31 +81,25 @@ type Field struct {
 	Pointer bool
 }
 
-// FieldsOf returns a field of the given type for each name.
-func FieldsOf(is Type, names ...string) []Field {
+// For returns a copy of the field for each name.
+func (f Field) For(names ...string) []Field {
 	fields := make([]Field, len(names))
 	for i, name := range names {
-		fields[i] = Field{Name: name, Is: is}
+		fields[i] = f
+		fields[i].Name = name
 	}
 	return fields
 }
 
+// FieldsOf returns a field of the given type for each name.
+func FieldsOf(is Type, names ...string) []Field { return Field{Is: is}.For(names...) }
+
 // Secrets returns a string field with a secret value for each name.
-func Secrets(names ...string) []Field {
-	fields := FieldsOf(Text, names...)
-	for i := range fields {
-		fields[i].Secret = true
-	}
-	return fields
-}
+func Secrets(names ...string) []Field { return Field{Secret: true}.For(names...) }
 
 // Dropped returns a legacy field for each name, with one reason.
 func Dropped(reason string, names ...string) []Field {
-	fields := FieldsOf(Any, names...)
-	for i := range fields {
-		fields[i].Legacy = reason
-	}
-	return fields
+	return Field{Is: Any, Legacy: reason}.For(names...)
 }
 
 // Find returns the field to which the provider's library assigns a name.

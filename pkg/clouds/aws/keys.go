@@ -22,14 +22,12 @@ var schema = []confdoc.Field{
 			{Name: "DisableStrictZoneCheck", Legacy: "the cloud-controller-manager takes every region"},
 		},
 	)},
-	{Name: overrideSection, Is: confdoc.Object, Named: true, Fields: []confdoc.Field{
-		{Name: "Service", Required: incomplete},
-		{Name: "Region", Required: incomplete},
-		{Name: "URL", Required: incomplete, Schemes: []string{"https", "http"}},
-		{Name: "SigningRegion", Required: incomplete},
-		{Name: "SigningMethod"},
-		{Name: "SigningName"},
-	}},
+	{Name: overrideSection, Is: confdoc.Object, Named: true, Fields: slices.Concat(
+		confdoc.Field{Required: incomplete}.For("Service", "Region"),
+		confdoc.Field{Required: incomplete, Schemes: []string{"https", "http"}}.For("URL"),
+		confdoc.Field{Required: incomplete}.For("SigningRegion"),
+		confdoc.FieldsOf(confdoc.Text, "SigningMethod", "SigningName"),
+	)},
 }
 
 const (

@@ -22,8 +22,6 @@ const (
 	// name of the file in which they are delivered.
 	endpointsKey = "endpoints"
 	statusField  = "status.platformStatus.azure."
-	// nodeManagerConfigKey is the name of the cloud-node-manager's cloud.conf.
-	nodeManagerConfigKey = "cloud.conf"
 
 	// Keys of the configuration that several checks name.
 	multiple  = "multipleStandardLoadBalancerConfigurations"
@@ -92,7 +90,7 @@ func RewriteStack(src clouds.Source) clouds.Result {
 	endpoints := src.Keys[endpointsKey]
 	return a.finish(clouds.Result{
 		Files:       map[string][]byte{endpointsKey: endpoints},
-		NodeManager: map[string][]byte{nodeManagerConfigKey: a.nodeManagerConfig(), endpointsKey: endpoints},
+		NodeManager: map[string][]byte{"cloud.conf": a.nodeManagerConfig(), endpointsKey: endpoints},
 	})
 }
 
@@ -170,14 +168,6 @@ func (a *rewriter) checkInfrastructure() {
 	}
 }
 
-// loadBalancers returns the items of multipleStandardLoadBalancerConfigurations.
-func (a *rewriter) loadBalancers() []*confdoc.Node {
-	if list := a.Value(multiple); list != nil {
-		return list.Items
-	}
-	return nil
-}
-
 // checkLoadBalancers reports combinations for which the provider exits.
 func (a *rewriter) checkLoadBalancers() {
 	sku, vmType, pool := a.Text("loadBalancerSku"), a.Text("vmType"), a.Text(poolType)
@@ -190,7 +180,7 @@ func (a *rewriter) checkLoadBalancers() {
 		a.Rejectf(a.Value("disableAvailabilitySetNodes"),
 			"disableAvailabilitySetNodes is true, but vmType is %s: it requires vmType vmss", confdoc.Quoted(vmType))
 	}
-	several := a.loadBalancers()
+	several := a.Items(multiple)
 	if len(several) == 0 || !isStandard {
 		return
 	}
@@ -231,7 +221,7 @@ func (a *rewriter) checkServiceGateway() {
 			"%s podIP and loadBalancerSku service: write all of them or none", poolType)
 	case a.IsTrue(migrate):
 		a.Rejectf(a.Value(migrate), "%s cannot be combined with %s: remove it", migrate, enabled)
-	case len(a.loadBalancers()) > 0:
+	case len(a.Items(multiple)) > 0:
 		a.Rejectf(a.Value(multiple), "%s cannot be combined with %s: remove it", multiple, enabled)
 	}
 }

@@ -55,14 +55,13 @@ var azureFields = slices.Concat(
 			Fields: confdoc.FieldsOf(confdoc.Text, "subscriptionID", "resourceGroup", "vaultName", "secretName")},
 		{Name: "Entries", Is: confdoc.Map, Of: &confdoc.Field{Is: confdoc.Object, Fields: limits}},
 		{Name: multiple, Is: confdoc.List,
-			Of: &confdoc.Field{Is: confdoc.Object, Fields: []confdoc.Field{
-				{Name: "name"}, {Name: "primaryVMSet"},
-				{Name: "allowServicePlacement", Is: confdoc.Bool, Pointer: true},
-				{Name: "serviceLabelSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
-				{Name: "serviceNamespaceSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
-				{Name: "nodeSelector", Is: confdoc.Object, Pointer: true, Fields: labelSelector},
-				{Name: "activeServices", Is: confdoc.Any}, {Name: "activeNodes", Is: confdoc.Any},
-			}}},
+			Of: &confdoc.Field{Is: confdoc.Object, Fields: slices.Concat(
+				confdoc.FieldsOf(confdoc.Text, "name", "primaryVMSet"),
+				confdoc.Field{Is: confdoc.Bool, Pointer: true}.For("allowServicePlacement"),
+				confdoc.Field{Is: confdoc.Object, Pointer: true, Fields: labelSelector}.
+					For("serviceLabelSelector", "serviceNamespaceSelector", "nodeSelector"),
+				confdoc.FieldsOf(confdoc.Any, "activeServices", "activeNodes"),
+			)}},
 	},
 	confdoc.FieldsOf(confdoc.Text, "userAgent", "networkResourceTenantID", "aadClientCertPath",
 		"userAssignedIdentityID", "aadFederatedTokenFile", "aadMSIDataPlaneIdentityPath", "identitySystem",
@@ -123,10 +122,9 @@ var endpointsFields = slices.Concat(
 		"trafficManagerDNSSuffix", "keyVaultDNSSuffix", "managedHSMDNSSuffix", "serviceBusEndpointSuffix",
 		"serviceManagementVMDNSSuffix", "resourceManagerVMDNSSuffix", "containerRegistryDNSSuffix", "tokenAudience",
 		"apiManagementHostNameSuffix", "synapseEndpointSuffix", "datalakeSuffix"),
+	// The SDK does not send tokens without TLS.
+	confdoc.Field{Schemes: []string{"https"}}.For("resourceManagerEndpoint", "activeDirectoryEndpoint"),
 	[]confdoc.Field{
-		// The SDK does not send tokens without TLS.
-		{Name: "resourceManagerEndpoint", Schemes: []string{"https"}},
-		{Name: "activeDirectoryEndpoint", Schemes: []string{"https"}},
 		{Name: "resourceIdentifiers", Is: confdoc.Object,
 			Fields: confdoc.FieldsOf(confdoc.Text, "graph", "keyVault", "datalake", "batch", "operationalInsights",
 				"ossRDBMS", "storage", "synapse", "serviceBus", "sqlDatabase", "cosmosDB", "managedHSM", "microsoftGraph")},

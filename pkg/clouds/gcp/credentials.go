@@ -127,7 +127,7 @@ func (g *rewriter) useToken(a account, text []byte) []byte {
 
 func (a account) require(keys ...string) {
 	for _, key := range keys {
-		if value := a.Value(key); value == nil || value.Kind == confdoc.TextNode && value.Text == "" {
+		if value := a.Value(key); value.IsEmpty() {
 			a.Rejectf(value, "%s is missing: create the file again with the tool that created it", key)
 		}
 	}

@@ -11,11 +11,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-const (
-	projectField = "status.platformStatus.gcp.projectID"
-	regionField  = "status.platformStatus.gcp.region"
-)
-
 type rewriter struct {
 	clouds.Run
 	// universe is the domain of the APIs that the credentials are for. It is empty if it is not known.
@@ -60,7 +55,7 @@ func (g *rewriter) checkCluster() {
 	}
 	project := g.Value("global", "project-id")
 	if _, err := strconv.ParseUint(project.String(), 10, 64); err != nil {
-		g.Contradicts("project-id", project, projectField, status.ProjectID)
+		g.Contradicts("project-id", project, "status.platformStatus.gcp.projectID", status.ProjectID)
 	}
 	g.checkRegion("local-zone", region(g.Text("global", "local-zone")))
 	if _, after, ok := strings.Cut("/"+g.Text("global", "subnetwork-name"), "/regions/"); ok {
@@ -74,7 +69,7 @@ func (g *rewriter) checkRegion(key, named string) {
 	if at := g.Value("global", key); at != nil {
 		value := *at
 		value.Text = named
-		g.Contradicts("the region of "+key, &value, regionField, g.Cluster.Status.GCP.Region)
+		g.Contradicts("the region of "+key, &value, "status.platformStatus.gcp.region", g.Cluster.Status.GCP.Region)
 	}
 }
 
@@ -112,9 +107,8 @@ var schema = []confdoc.Field{{Name: "global", Is: confdoc.Object, Fields: slices
 		{Name: "external-instance-groups-prefix"},
 		{Name: "stack-type", Values: []string{"IPV4", "IPV6", "IPV4_IPV6"}, Fallback: "IPV4"},
 		{Name: "firewall-rules-management", Values: []string{"Enabled", "Disabled"}, Fallback: "Enabled"},
-		{Name: "api-endpoint", Schemes: []string{"https", "http"}},
-		{Name: "container-api-endpoint", Schemes: []string{"https", "http"}},
 	},
+	confdoc.Field{Schemes: []string{"https", "http"}}.For("api-endpoint", "container-api-endpoint"),
 	confdoc.FieldsOf(confdoc.Bool, "regional", "multizone"),
 	confdoc.FieldsOf(confdoc.List, "node-tags", "alpha-features"),
 )}}

@@ -12,13 +12,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
 
-const (
-	// keyFile is the key of the Secret, and the name of the delivered file, with the API key.
-	keyFile = "ibmcloud_api_key"
-	// installersKeyFile and installersKubeconfig are the values that the installer writes for every cluster.
-	installersKeyFile    = "/etc/vpc/ibmcloud_api_key"
-	installersKubeconfig = ""
-)
+// keyFile is the key of the Secret, and the name of the delivered file, with the API key.
+const keyFile = "ibmcloud_api_key"
 
 type rewriter struct {
 	clouds.Run
@@ -88,12 +83,12 @@ func (i *rewriter) contradicts(key, field, fact string) {
 }
 
 // useKubeconfig makes the provider's own Kubernetes client use the cloud-controller-manager's kubeconfig. It keeps the
-// first of several lines.
+// first of several lines. The installer writes an empty value for every cluster.
 func (i *rewriter) useKubeconfig() {
-	section := i.Section("kubernetes")
+	section := i.Root.Section("kubernetes")
 	at := section.Get("config-file")
 	for _, e := range section.Entries {
-		if e.Name == "config-file" && e.Value.Text != i.Paths.Kubeconfig && e.Value.Text != installersKubeconfig {
+		if e.Name == "config-file" && e.Value.Text != i.Paths.Kubeconfig && e.Value.Text != "" {
 			at = e.Value
 		}
 	}
@@ -109,8 +104,8 @@ func (i *rewriter) useKubeconfig() {
 // useKeyFile points g2Credentials to the delivered API key.
 func (i *rewriter) useKeyFile() {
 	kind := diagnostic.Rewritten
-	if i.Text("provider", "g2Credentials") == installersKeyFile {
-		kind = diagnostic.Adapted
+	if i.Text("provider", "g2Credentials") == "/etc/vpc/ibmcloud_api_key" {
+		kind = diagnostic.Adapted // the installer writes this path for every cluster
 	}
 	i.Put(confdoc.NewText(path.Join(i.Paths.Credentials, keyFile)), kind,
 		"the API key of the credentials Secret is delivered there", "provider", "g2Credentials")

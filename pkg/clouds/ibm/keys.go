@@ -19,12 +19,8 @@ var ibmSchema = slices.Concat(commonSections, []confdoc.Field{
 var powerVSSchema = slices.Concat(commonSections, []confdoc.Field{
 	{Name: "provider", Is: confdoc.Object, Fields: slices.Concat(providerKeys,
 		confdoc.FieldsOf(confdoc.Text, "powerVSCloudInstanceID", "powerVSCloudInstanceName"),
-		[]confdoc.Field{
-			{Name: "powerVSRegion", Required: noPowerVS},
-			{Name: "powerVSZone", Required: noPowerVS},
-			{Name: "powerVSEndpointOverride", Schemes: webSchemes},
-			{Name: "rcEndpointOverride", Schemes: webSchemes},
-		})},
+		confdoc.Field{Required: noPowerVS}.For("powerVSRegion", "powerVSZone"),
+		confdoc.Field{Schemes: webSchemes}.For("powerVSEndpointOverride", "rcEndpointOverride"))},
 })
 
 // noPowerVS is the message for keys without which the provider treats the nodes as instances of VPC infrastructure.
@@ -56,19 +52,11 @@ var commonSections = []confdoc.Field{
 
 // providerKeys are the keys of [provider] that both providers read. OpenShift runs only on VPC infrastructure.
 var providerKeys = slices.Concat(
-	[]confdoc.Field{
-		{Name: "region", Required: noVPC},
-		{Name: "clusterID", Required: noVPC},
-		{Name: "accountID", Required: noVPC},
-		{Name: "cluster-default-provider", Required: noVPC, Values: []string{"g2"},
-			Hint: "OpenShift runs on VPC infrastructure only"},
-		{Name: "g2VpcName", Required: noVPC},
-		{Name: "g2ResourceGroupName", Required: noVPC},
-		{Name: "g2VpcSubnetNames", Required: noVPC},
-		{Name: "g2EndpointOverride", Schemes: webSchemes},
-		{Name: "iamEndpointOverride", Schemes: webSchemes},
-		{Name: "rmEndpointOverride", Schemes: webSchemes},
-	},
+	confdoc.Field{Required: noVPC}.For("region", "clusterID", "accountID"),
+	[]confdoc.Field{{Name: "cluster-default-provider", Required: noVPC, Values: []string{"g2"},
+		Hint: "OpenShift runs on VPC infrastructure only"}},
+	confdoc.Field{Required: noVPC}.For("g2VpcName", "g2ResourceGroupName", "g2VpcSubnetNames"),
+	confdoc.Field{Schemes: webSchemes}.For("g2EndpointOverride", "iamEndpointOverride", "rmEndpointOverride"),
 	confdoc.Dropped("it describes one node to the in-tree provider; the external provider discovers all nodes",
 		"providerID", "internalIP", "externalIP", "zone", "instanceType"),
 	confdoc.FieldsOf(confdoc.Text, "g2workerServiceAccountID", "g2Credentials"),

@@ -178,11 +178,7 @@ func (n rewriter) checkTopology() {
 
 // checkIgnoredIPs reports items that are not an address, a range or a network.
 func (n rewriter) checkIgnoredIPs() {
-	list := n.Value("ignoredNodeIPs")
-	if list == nil {
-		return
-	}
-	for _, item := range list.Items {
+	for _, item := range n.Items("ignoredNodeIPs") {
 		if item.Kind == confdoc.NullNode || item.Kind == confdoc.TextNode && !isIPs(item.Text) {
 			n.Rejectf(item, "%s in ignoredNodeIPs is not an address such as 10.0.0.5, "+
 				"a network such as 10.0.0.0/28 or a range such as 10.0.0.5-10.0.0.9", confdoc.Quoted(item.Text))
@@ -240,7 +236,7 @@ func checkLogin(login *confdoc.Document, entry *confdoc.Node) {
 		return
 	}
 	for _, key := range []string{"username", "password"} {
-		if n := entry.Get("data", "prismCentral", key); n == nil || n.Kind == confdoc.TextNode && n.Text == "" {
+		if entry.Get("data", "prismCentral", key).IsEmpty() {
 			login.Rejectf(entry,
 				"data.prismCentral.%s is missing or empty: write the user and password of Prism Central", key)
 		}

@@ -102,10 +102,7 @@ func (v *rewriter) moveGlobalServer() {
 
 // serverOf returns the host name or address of a vCenter: its server, or the name of its entry.
 func serverOf(e *confdoc.Entry) string {
-	if server := e.Value.Get("server"); server != nil {
-		return server.Text
-	}
-	return e.Name
+	return cmp.Or(e.Value.Get("server"), confdoc.NewText(e.Name)).Text
 }
 
 // isServer returns a function that reports whether an entry is about a server.

@@ -85,7 +85,7 @@ func readINI(text []byte, findings *diagnostic.List) *confdoc.Document {
 			ini.Rejectf(e.Value, `section [VirtualCenter] names no vCenter: write [VirtualCenter "server"]`)
 			continue
 		case isVCenter:
-			parent, name = d.Section(name), e.Sub
+			parent, name = d.Root.Section(name), e.Sub
 		case e.Sub != "":
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -125,13 +126,7 @@ func (p *parser) skipLine() {
 }
 
 // atLineEnd reports whether the rest of the line is empty or a comment.
-func (p *parser) atLineEnd() bool {
-	switch p.peek() {
-	case end, '\n', ';', '#':
-		return true
-	}
-	return false
-}
+func (p *parser) atLineEnd() bool { return slices.Contains([]byte{end, '\n', ';', '#'}, p.peek()) }
 
 func (p *parser) line() {
 	switch {
