@@ -114,7 +114,7 @@ var scalarTypes = map[Type]reflect.Type{
 }
 
 // goType returns a Go type that can hold the field, as the provider's own type does.
-func (f *Field) goType() reflect.Type {
+func (f Field) goType() reflect.Type {
 	t := cmp.Or(scalarTypes[f.Is], reflect.TypeFor[string]())
 	switch f.Is {
 	case List:

@@ -115,14 +115,14 @@ func (f Format) Find(fields []Field, name string) (Field, bool) {
 }
 
 // allows reports whether the text is one of Values.
-func (f *Field) allows(text string) bool {
+func (f Field) allows(text string) bool {
 	return f.Values == nil || slices.ContainsFunc(f.Values, func(value string) bool {
 		return value == text || f.FoldValues && strings.EqualFold(value, strings.TrimSpace(text))
 	})
 }
 
 // isRead reports whether the cloud-controller-manager reads the field.
-func (f *Field) isRead() bool { return f.Legacy == "" && f.Is != Refused }
+func (f Field) isRead() bool { return f.Legacy == "" && f.Is != Refused }
 
 // readNames returns the names that the cloud-controller-manager reads.
 func readNames(fields []Field) []string {
