@@ -52,7 +52,8 @@ func newVersionCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			info := version.Get()
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (commit %s, %s, %s)\n", info.GitVersion, info.GitCommit, info.GoVersion, info.Platform)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (commit %s, %s, %s)\n", info.GitVersion, info.GitCommit, info.GoVersion,
+				info.Platform)
 			return err
 		},
 	}

@@ -151,7 +151,8 @@ func (s *syncer) processNext(ctx context.Context) bool {
 	klog.FromContext(ctx).Error(err, "Failed to write the files; trying again", "object", o)
 	if !s.failing[o] {
 		s.failing[o] = true
-		s.event(ctx, "Warning", "SyncedFilesNotWritten", fmt.Sprintf("Writing the files of %s on node %s: %v", o, s.Node, err))
+		s.event(ctx, "Warning", "SyncedFilesNotWritten",
+			fmt.Sprintf("Writing the files of %s on node %s: %v", o, s.Node, err))
 	}
 	s.queue.AddRateLimited(o)
 	return true
@@ -189,7 +190,8 @@ func (s *syncer) sync(ctx context.Context, o object) error {
 	switch {
 	case !replaced:
 	case changedOnDisk:
-		s.event(ctx, "Warning", "SyncedFilesRepaired", fmt.Sprintf("The files of %s on node %s were damaged, and are repaired", o, s.Node))
+		s.event(ctx, "Warning", "SyncedFilesRepaired",
+			fmt.Sprintf("The files of %s on node %s were damaged, and are repaired", o, s.Node))
 	default:
 		s.event(ctx, "Normal", "SyncedFilesUpdated", fmt.Sprintf("Updated the files of %s on node %s", o, s.Node))
 	}

@@ -20,7 +20,8 @@ const (
 	directoryMode fs.FileMode = 0o755
 )
 
-// Files are the contents of a directory's files by their paths in it. The paths are relative and may have several parts.
+// Files are the contents of a directory's files by their paths in it. The paths are relative and may have several
+// parts.
 type Files map[string][]byte
 
 // ReplaceDirectory makes the directory hold these files and nothing else. It writes them under another name beside the

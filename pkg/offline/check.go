@@ -119,7 +119,8 @@ func nothingToCheck(platformName string, reason platform.Absence) string {
 	switch reason {
 	case platform.NotDeclared:
 		return "platform " + platformName + " has a cloud-controller-manager that the administrator runs: " +
-			"nothing is checked; to have this operator run it, specify the manifest of cloudcontrollermanager/cluster with spec.custom"
+			"nothing is checked; to have this operator run it, specify the manifest of cloudcontrollermanager/cluster with " +
+			"spec.custom"
 	default:
 		return "platform " + platformName + " has no cloud-controller-manager: nothing is checked"
 	}
@@ -359,7 +360,8 @@ func (k *check) sort(diagnostics []diagnostic.Diagnostic) {
 // the platform has no Secret.
 func NoneOf(c platform.Credentials) string {
 	var names []string
-	for _, s := range []Manifest{{Namespace: operand.Namespace, Name: c.Secret}, {Namespace: inputs.RootSecretNamespace, Name: c.RootSecret}} {
+	for _, s := range []Manifest{{Namespace: operand.Namespace, Name: c.Secret},
+		{Namespace: inputs.RootSecretNamespace, Name: c.RootSecret}} {
 		if s.Name != "" {
 			s.GVK = corev1.SchemeGroupVersion.WithKind(secretKind)
 			names = append(names, s.String())

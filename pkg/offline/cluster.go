@@ -54,7 +54,8 @@ func Read(files Files) (*Cluster, error) {
 		return nil, err
 	}
 	if files.Infrastructure != "" {
-		if err := c.addFile(files.Infrastructure, configv1.GroupName, "Infrastructure", "", operatorclient.Instance); err != nil {
+		if err := c.addFile(files.Infrastructure, configv1.GroupName, "Infrastructure", "",
+			operatorclient.Instance); err != nil {
 			return nil, err
 		}
 	}

@@ -203,7 +203,8 @@ func (c *checkedInputs) checkImages(in Inputs, base *corev1.Pod) {
 	if in.Platform.NodeManagerImage != "" && in.Images.NodeManager == "" && in.Phase.Files == nil {
 		c.reject(diagnostic.Diagnostic{
 			Cause: diagnostic.Image, Object: source, Key: in.Platform.NodeManagerImage,
-			Message: fmt.Sprintf("there is no image of the cloud-node-manager for platform %s; the release must name it", in.Platform.Name),
+			Message: fmt.Sprintf("there is no image of the cloud-node-manager for platform %s; the release must name it",
+				in.Platform.Name),
 		})
 	}
 	if users := containersWith(base, operatorImage); in.Images.Operator == "" && len(users) > 0 {

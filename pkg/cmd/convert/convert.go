@@ -25,12 +25,13 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert",
 		Short: "Show a cloud configuration as the external cloud-controller-manager gets it",
-		Long: "Convert checks a cloud configuration like validate and prints the cloud-controller-manager's files on stdout:\n" +
-			"cloud.conf, then each other file after a line with its name. With --diff it prints the difference from the given\n" +
-			"configuration, then each change with its position and reason.\n\n" +
-			"The output replaces each secret with the name of its key in the credentials Secret or in the configuration, for\n" +
-			"example <password>, and omits comments. Errors and warnings are written to stderr. With an error nothing is\n" +
-			"converted. The command uses neither the API nor the network.\n\n" + diagnostics.ExitCodes,
+		Long: "Convert checks a cloud configuration like validate and prints the cloud-controller-manager's files\n" +
+			"on stdout: cloud.conf, then each other file after a line with its name. With --diff it prints the\n" +
+			"difference from the given configuration, then each change with its position and reason.\n\n" +
+			"The output replaces each secret with the name of its key in the credentials Secret or in the\n" +
+			"configuration, for example <password>, and omits comments. Errors and warnings are written to\n" +
+			"stderr. With an error nothing is converted. The command uses neither the API nor the network.\n\n" +
+			diagnostics.ExitCodes,
 		Example: "  cluster-cloud-controller-manager-operator convert --infra-config-file=infrastructure.yaml \\\n" +
 			"    --cloud-config-file=cloud-provider-config.yaml --diff",
 	}

@@ -15,15 +15,16 @@ import (
 
 // secretNames are the suffixes of the names of secret values in any cloud, in normalized form.
 var secretNames = []string{
-	"password", "passwd", "pwd", "passphrase", "secret", "secretkey", "secretaccesskey", "apikey", "privatekey", "accesskey", "token",
-	"tokenbody", "accesskeysecret", "secretdata", "saskey", "storagekey", "certpassword",
+	"password", "passwd", "pwd", "passphrase", "secret", "secretkey", "secretaccesskey", "apikey", "privatekey",
+	"accesskey", "token", "tokenbody", "accesskeysecret", "secretdata", "saskey", "storagekey", "certpassword",
 }
 
 // switchNames are the prefixes of names that end like a secret's but are booleans.
 var switchNames = []string{"use", "enable", "disable"}
 
 // plainKeys are the suffixes of keys in a credentials Secret whose values are not secret.
-var plainKeys = []string{"region", "resourcegroup", "resourceprefix", "tenantid", "subscriptionid", "clientid", "tokenfile"}
+var plainKeys = []string{"region", "resourcegroup", "resourceprefix", "tenantid", "subscriptionid", "clientid",
+	"tokenfile"}
 
 // minEmbedded is the minimum length of a secret that is redacted inside other values: a shorter one may be part of
 // any word.
@@ -40,7 +41,8 @@ func endsIn(name string, ends []string) bool {
 
 // isSecret reports whether a name is the name of a secret.
 func isSecret(name string) bool {
-	isSwitch := slices.ContainsFunc(switchNames, func(start string) bool { return strings.HasPrefix(normalize(name), start) })
+	isSwitch := slices.ContainsFunc(switchNames,
+		func(start string) bool { return strings.HasPrefix(normalize(name), start) })
 	return endsIn(name, secretNames) && !isSwitch
 }
 
@@ -80,7 +82,8 @@ func (r *redactor) addSecretsOf(text []byte) {
 	values, _, ok := valuesOf(text)
 	for _, v := range values {
 		i := slices.IndexFunc(v.names, isSecret)
-		isSwitch := slices.Contains([]string{"true", "false", "yes", "no", "on", "off", "null", "~", "0", "1"}, strings.ToLower(v.text))
+		isSwitch := slices.Contains([]string{"true", "false", "yes", "no", "on", "off", "null", "~", "0", "1"},
+			strings.ToLower(v.text))
 		if ok && i >= 0 && !v.isKey && !v.isComment && !isSwitch {
 			r.addSecret(v.text, v.names[i])
 		}

@@ -26,8 +26,8 @@ const (
 )
 
 // ExitCodes describes the exit codes in the commands' help.
-const ExitCodes = "The exit code is 0 without errors, 1 with errors, and 2 if the input cannot be used. In the last case the last line\n" +
-	"on stderr has the reason."
+const ExitCodes = "The exit code is 0 without errors, 1 with errors, and 2 if the input cannot be used. In the last\n" +
+	"case the last line on stderr has the reason."
 
 // AddFlags adds the flags that name the files.
 func AddFlags(cmd *cobra.Command, request *offline.Request) {
@@ -35,9 +35,11 @@ func AddFlags(cmd *cobra.Command, request *offline.Request) {
 	fs.StringVar(&request.Infrastructure, "infra-config-file", "",
 		"File with the Infrastructure. Default: the Infrastructure among the rendered manifests.")
 	fs.StringVar(&request.CloudConfig, "cloud-config-file", "",
-		"File with the ConfigMap with the cloud configuration. Default: the ConfigMap among the rendered manifests that the cluster would use.")
+		"File with the ConfigMap with the cloud configuration. Default: the ConfigMap among the rendered manifests that "+
+			"the cluster would use.")
 	fs.StringSliceVar(&request.Manifests, "rendered-manifest-files", nil,
-		"Files or directories with the installer's manifests, or with objects of a cluster: Secrets with credentials, Proxy, FeatureGate, "+
+		"Files or directories with the installer's manifests, or with objects of a cluster: Secrets with credentials, "+
+			"Proxy, FeatureGate, "+
 			"Network and CloudControllerManager are used.")
 	fs.StringVar(&request.PayloadVersion, "payload-version", "",
 		"Version of the release, which selects the FeatureGate's entry. Default: the only entry.")
@@ -51,7 +53,8 @@ func AddFlags(cmd *cobra.Command, request *offline.Request) {
 // printed as the last line on stderr and exits with Unusable. The root command's error handling does not apply.
 func Run(cmd *cobra.Command, run func() (code int, err error)) {
 	fail := func(err error) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.Name(), printable.Line(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.Name(),
+			printable.Line(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")))
 		os.Exit(Unusable)
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {

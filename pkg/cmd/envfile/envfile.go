@@ -57,8 +57,10 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.output, "output", "", "File to write. Required.")
-	cmd.Flags().StringArrayVar(&o.set, "set", nil, "NAME=FILE: the variable NAME gets the content of FILE without trailing newlines. May be repeated.")
-	cmd.Flags().StringArrayVar(&o.setIfExists, "set-if-exists", nil, "Like --set, but omits the variable if FILE does not exist. May be repeated.")
+	cmd.Flags().StringArrayVar(&o.set, "set", nil,
+		"NAME=FILE: the variable NAME gets the content of FILE without trailing newlines. May be repeated.")
+	cmd.Flags().StringArrayVar(&o.setIfExists, "set-if-exists", nil,
+		"Like --set, but omits the variable if FILE does not exist. May be repeated.")
 	return cmd
 }
 

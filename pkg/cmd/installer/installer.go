@@ -74,14 +74,16 @@ func NewCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.Int32Var(&o.revision, "revision", 0, "Revision to install. Required.")
 	flags.StringVar(&o.namespace, "namespace", "", "Namespace of the objects. Required.")
-	flags.StringVar(&o.podConfigMap, "pod", "", "ConfigMap, without the revision, with the static pod's manifest. Required.")
+	flags.StringVar(&o.podConfigMap, "pod", "",
+		"ConfigMap, without the revision, with the static pod's manifest. Required.")
 	flags.StringSliceVar(&o.configMaps, "configmaps", nil, "ConfigMap of the revision. May be repeated.")
 	flags.StringSliceVar(&o.secrets, "secrets", nil, "Secret of the revision. May be repeated.")
 	flags.StringSliceVar(&o.certConfigMaps, "cert-configmaps", nil, "ConfigMap without revisions. May be repeated.")
 	flags.StringSliceVar(&o.certSecrets, "cert-secrets", nil, "Secret without revisions. May be repeated.")
 	flags.StringVar(&o.resourceDir, "resource-dir", "", "Directory of the revisions on the node. Required.")
 	flags.StringVar(&o.certDir, "cert-dir", "", "Directory of the objects without revisions on the node.")
-	flags.StringVar(&o.podManifestDir, "pod-manifest-dir", "", "Directory from which the kubelet reads static pods. Required.")
+	flags.StringVar(&o.podManifestDir, "pod-manifest-dir", "",
+		"Directory from which the kubelet reads static pods. Required.")
 	flags.DurationVar(&o.timeout, "timeout-duration", 2*time.Minute, "How long the installation may take.")
 	for _, required := range []string{"revision", "namespace", "pod", "resource-dir", "pod-manifest-dir"} {
 		if err := cmd.MarkFlagRequired(required); err != nil {
@@ -122,7 +124,8 @@ func (o *options) failed(err error) error {
 
 func (o *options) run(ctx context.Context) error {
 	reference := &corev1.ObjectReference{Kind: "Pod", Namespace: o.namespace, Name: o.pod}
-	recorder := events.NewRecorder(o.client.CoreV1().Events(o.namespace), "static-pod-installer", reference, clock.RealClock{})
+	recorder := events.NewRecorder(o.client.CoreV1().Events(o.namespace), "static-pod-installer", reference,
+		clock.RealClock{})
 	if err := o.install(ctx); err != nil {
 		recorder.Warningf("StaticPodInstallerFailed", "Installing revision %d: %s", o.revision, printable.Text(err.Error()))
 		return err

@@ -92,7 +92,8 @@ func (o *options) stopFormer(ctx context.Context, file string) error {
 		}
 		return err
 	}
-	limit := time.Duration(ptr.Deref(former.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)) * time.Second
+	limit := time.Duration(ptr.Deref(former.Spec.TerminationGracePeriodSeconds,
+		corev1.DefaultTerminationGracePeriodSeconds)) * time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit+afterGracePeriod)
 	defer cancel()
 	return wait.PollUntilContextCancel(ctx, mirrorPodPeriod, true, func(ctx context.Context) (bool, error) {

@@ -124,7 +124,8 @@ func (o *options) manifest(text string) ([]byte, error) {
 
 // readAll reads the objects with these names. It repeats a request that the API server does not answer.
 func readAll[T any](
-	ctx context.Context, names []string, full func(string) string, get func(context.Context, string, metav1.GetOptions) (T, error),
+	ctx context.Context, names []string, full func(string) string, get func(context.Context, string, metav1.GetOptions) (T,
+		error),
 ) ([]T, error) {
 	var objects []T
 	for _, name := range names {

@@ -57,8 +57,9 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "render",
 		Short: "Render the cloud-controller-manager of the bootstrap node",
-		Long: "Render reads the installer's manifests and writes what the bootstrap node needs to initialize the cluster's first\n" +
-			"nodes: a static pod, its files and the early manifests. It uses neither the API nor the network.",
+		Long: "Render reads the installer's manifests and writes what the bootstrap node needs to initialize the\n" +
+			"cluster's first nodes: a static pod, its files and the early manifests. It uses neither the API nor\n" +
+			"the network.",
 		Run: func(cmd *cobra.Command, args []string) {
 			o.warnIgnored(cmd)
 			if len(args) > 0 {
@@ -93,16 +94,19 @@ func (o *options) addFlags(cmd *cobra.Command) {
 		"Partial configurations of the operand, merged over the observed one in the given order.")
 	fs.StringSliceVar(&o.renderedManifestFiles, "rendered-manifest-files", nil,
 		"Files or directories with the manifests that will be created in the cluster.")
-	fs.StringVar(&o.payloadVersion, "payload-version", "", "Version of the release, which selects the FeatureGate's entry.")
+	fs.StringVar(&o.payloadVersion, "payload-version", "",
+		"Version of the release, which selects the FeatureGate's entry.")
 	fs.StringVar(&o.infraConfigFile, "infra-config-file", "",
 		"File with the Infrastructure. Default: the Infrastructure among the rendered manifests.")
 	fs.StringVar(&o.cloudConfigFile, "cloud-config-file", "",
-		"File with the ConfigMap that cluster-config-operator rendered. If it has no data, the ConfigMap that Infrastructure names is used.")
+		"File with the ConfigMap that cluster-config-operator rendered. If it has no data, the ConfigMap that "+
+			"Infrastructure names is used.")
 	fs.StringVar(&o.imageReferences, "image-references", "", "File with the release's image-references.")
 	fs.StringVar(&o.systemTrustBundle, "system-trust-bundle", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
 		"File with CAs to trust in addition to the cluster's.")
 
-	fs.StringVar(&o.image, "manifest-image", "", "Image of the cloud-controller-manager. Default: the image in --image-references.")
+	fs.StringVar(&o.image, "manifest-image", "",
+		"Image of the cloud-controller-manager. Default: the image in --image-references.")
 	fs.StringVar(&o.operatorImage, "manifest-operator-image", "", "Image of this operator.")
 	fs.StringVar(&o.imagePullPolicy, "manifest-image-pull-policy", "IfNotPresent", "Always, IfNotPresent or Never.")
 	fs.StringVar(&o.namespace, "manifest-namespace", operand.Namespace, "Namespace of the static pod.")
@@ -132,7 +136,8 @@ func (o *options) validate() error {
 		return errors.New("--asset-output-dir is required: specify the output directory")
 	}
 	if o.infraConfigFile == "" && len(o.renderedManifestFiles) == 0 {
-		return errors.New("--infra-config-file or --rendered-manifest-files is required: specify the file with the Infrastructure")
+		return errors.New("--infra-config-file or --rendered-manifest-files is required: specify the file with the " +
+			"Infrastructure")
 	}
 	if policies := []string{"Always", "IfNotPresent", "Never"}; !slices.Contains(policies, o.imagePullPolicy) {
 		return fmt.Errorf("--manifest-image-pull-policy is %q: specify Always, IfNotPresent or Never", o.imagePullPolicy)

@@ -39,7 +39,8 @@ func (o *options) render() ([]output, error) {
 	}
 	if disabled, err := in.WithoutCapability(); err != nil || disabled != nil {
 		if disabled != nil {
-			o.warn("%s disables the capability %s: no files are written", disabled.Source(), configv1.ClusterVersionCapabilityCloudControllerManager)
+			o.warn("%s disables the capability %s: no files are written", disabled.Source(),
+				configv1.ClusterVersionCapabilityCloudControllerManager)
 		}
 		return nil, err
 	}
@@ -113,7 +114,8 @@ func (o *options) renderOperand(in *files, observed []byte) (*operand.Resources,
 	candidate.Config = observed
 	resources, err := operand.Render(candidate)
 	if err == nil && len(resources.Tokens) > 0 {
-		o.warn("%s requires ServiceAccount tokens, which cannot be issued before the API server runs: %s", candidate.Credentials.Source, noPod)
+		o.warn("%s requires ServiceAccount tokens, which cannot be issued before the API server runs: %s",
+			candidate.Credentials.Source, noPod)
 		return nil, nil
 	}
 	return resources, err
@@ -126,19 +128,23 @@ const noPod = "no pod is written, and nodes stay uninitialized until the cluster
 func (o *options) hasSecrets(p platform.Platform, gathered *inputs.Gathered) bool {
 	custom := gathered.Custom
 	if missing := custom.Missing; len(missing) > 0 && len(missing) == len(custom.Diagnostics) {
-		o.warn("spec.custom names %s, but the manifests do not contain all of them, so the bootstrap node has no credentials: %s",
+		o.warn("spec.custom names %s, but the manifests do not contain all of them, so the bootstrap node has no "+
+			"credentials: %s",
 			strings.Join(missing, " and "), noPod)
 		return false
 	}
 	if p.Credentials.Secret != "" && !p.Credentials.Optional && gathered.Credentials.Data == nil {
-		o.warn("%s is among the manifests, so the bootstrap node has no credentials: %s", offline.NoneOf(p.Credentials), noPod)
+		o.warn("%s is among the manifests, so the bootstrap node has no credentials: %s", offline.NoneOf(p.Credentials),
+			noPod)
 		return false
 	}
 	return true
 }
 
 // candidate returns the inputs of operand.Render except for the configuration.
-func (o *options) candidate(in *files, p platform.Platform, config *operandconfig.Config, gathered *inputs.Gathered) (operand.Inputs, error) {
+func (o *options) candidate(
+	in *files, p platform.Platform, config *operandconfig.Config, gathered *inputs.Gathered,
+) (operand.Inputs, error) {
 	if err := operandconfig.Required(config); err != nil {
 		return operand.Inputs{}, fmt.Errorf("%s: %w", in.Infrastructure.Source(), err)
 	}
@@ -147,7 +153,8 @@ func (o *options) candidate(in *files, p platform.Platform, config *operandconfi
 		return operand.Inputs{}, err
 	}
 	if len(in.SystemTrust) == 0 {
-		o.warn("%s does not exist, so the cloud-controller-manager trusts only the CAs in the cluster's configuration", o.systemTrustBundle)
+		o.warn("%s does not exist, so the cloud-controller-manager trusts only the CAs in the cluster's configuration",
+			o.systemTrustBundle)
 	}
 	phase := operand.BootstrapPhase()
 	phase.Files = &operand.FileLayout{SecretsDir: o.secretsHostPath, ConfigDir: o.configHostPath, Prefix: filePrefix}
@@ -167,14 +174,18 @@ func (o *options) candidate(in *files, p platform.Platform, config *operandconfi
 
 // images returns the operand's image. It rejects two sources that differ, which would otherwise show only on the
 // node.
-func (o *options) images(in *files, p platform.Platform, custom *ccmv1.CustomCloudControllerManager) (operand.Images, error) {
+func (o *options) images(
+	in *files, p platform.Platform, custom *ccmv1.CustomCloudControllerManager,
+) (operand.Images, error) {
 	if custom != nil && custom.Image != "" && o.image != "" && o.image != custom.Image {
-		return operand.Images{}, fmt.Errorf("--manifest-image is %s, but spec.custom of cloudcontrollermanager/cluster has %s: specify only one, or the same image",
+		return operand.Images{}, fmt.Errorf("--manifest-image is %s, but spec.custom of cloudcontrollermanager/cluster "+
+			"has %s: specify only one, or the same image",
 			o.image, custom.Image)
 	}
 	referenced := in.images[p.Image]
 	if o.image != "" && referenced != "" && o.image != referenced {
-		return operand.Images{}, fmt.Errorf("--manifest-image is %s, but %s has %s for %s: specify only one, or the same image",
+		return operand.Images{}, fmt.Errorf("--manifest-image is %s, but %s has %s for %s: specify only one, or the same "+
+			"image",
 			o.image, o.imageReferences, referenced, p.Image)
 	}
 	images := operand.Images{Operand: referenced, Operator: o.operatorImage, Source: o.imageReferences}

@@ -59,7 +59,8 @@ func writeNew(path string, data []byte, mode os.FileMode) error {
 // staleOutputs returns the files that an earlier run wrote and this one does not.
 func staleOutputs(assetOutputDir string, outputs []output) ([]string, error) {
 	var stale []string
-	owned := []string{filepath.Join(podDir, podFile), filepath.Join(configDir, filePrefix+"*"), filepath.Join(secretDir, filePrefix+"*")}
+	owned := []string{filepath.Join(podDir, podFile), filepath.Join(configDir, filePrefix+"*"),
+		filepath.Join(secretDir, filePrefix+"*")}
 	for _, m := range bootstrap.Manifests() {
 		owned = append(owned, filepath.Join(manifestDir, m.Name))
 	}

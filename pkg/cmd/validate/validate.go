@@ -29,12 +29,15 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "Check a cloud configuration without a cluster",
-		Long: "Validate makes the checks of render and the operator on files. It checks the cloud configuration and, if the\n" +
-			"installer's manifests are given, the credentials, the trusted CAs and the CloudControllerManager. Likely typos are\n" +
-			"errors here, although an installation accepts them. The command uses neither the API nor the network.\n\n" +
-			"Each diagnostic is one line on stdout in a compiler's format: file:line:column: severity: message. Line and column\n" +
-			"are those of the given file, not of the value in its ConfigMap. For a value that is not a literal block, such as\n" +
-			"base64 or JSON, they are those of its key, and the message has the position in the value.\n\n" + diagnostics.ExitCodes,
+		Long: "Validate makes the checks of render and the operator on files. It checks the cloud configuration\n" +
+			"and, if the installer's manifests are given, the credentials, the trusted CAs and the\n" +
+			"CloudControllerManager. Likely typos are errors here, although an installation accepts them. The\n" +
+			"command uses neither the API nor the network.\n\n" +
+			"Each diagnostic is one line on stdout in a compiler's format: file:line:column: severity: message.\n" +
+			"Line and column are those of the given file, not of the value in its ConfigMap. For a value that is\n" +
+			"not a literal block, such as base64 or JSON, they are those of its key, and the message has the\n" +
+			"position in the value.\n\n" +
+			diagnostics.ExitCodes,
 		Example: "  # Before an installation, in the installer's directory\n" +
 			"  cluster-cloud-controller-manager-operator validate --rendered-manifest-files=manifests\n\n" +
 			"  # Before a change to a cluster, and in CI\n" +
@@ -46,7 +49,8 @@ func NewCommand() *cobra.Command {
 	diagnostics.AddFlags(cmd, &request)
 	cmd.Flags().StringVarP(&format, "output", "o", format, "Format of the output: text or json.")
 	// The flag exists, so there is no error.
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{textFormat, jsonFormat}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions([]string{textFormat, jsonFormat}, cobra.ShellCompDirectiveNoFileComp))
 	diagnostics.Run(cmd, func() (int, error) {
 		return run(cmd.OutOrStdout(), request, format)
 	})
@@ -54,7 +58,8 @@ func NewCommand() *cobra.Command {
 }
 
 func run(out io.Writer, request offline.Request, format string) (code int, err error) {
-	write := map[string]func(io.Writer, offline.Request, *offline.Report) error{textFormat: printText, jsonFormat: printJSON}[format]
+	write := map[string]func(io.Writer, offline.Request, *offline.Report) error{textFormat: printText,
+		jsonFormat: printJSON}[format]
 	if write == nil {
 		return 0, fmt.Errorf("--output is %q: specify %s or %s", format, textFormat, jsonFormat)
 	}
@@ -76,7 +81,8 @@ func printText(out io.Writer, request offline.Request, report *offline.Report) e
 		return nil
 	}
 	_, err := fmt.Fprintf(out, "%s, %s in %s, checked for platform %s\n",
-		diagnostics.Counted(report.Count(diagnostic.Error), "error"), diagnostics.Counted(report.Count(diagnostic.Warning), "warning"),
+		diagnostics.Counted(report.Count(diagnostic.Error), "error"), diagnostics.Counted(report.Count(diagnostic.Warning),
+			"warning"),
 		diagnostics.Inputs(request), report.Platform)
 	return diagnostics.WriteError(err)
 }

@@ -23,8 +23,8 @@ var helperApps = []string{"installer", "pruner"}
 // expires, 137 seconds after its last renewal: the CCMs do not release it when they end.
 //
 // No two processes lead because of that:
-//   - The holder is a container of ours: its identity, which is unique to a process, was seen while it led, and no other
-//     pod on its node could be the holder. So the predecessor's lease is never freed.
+//   - The holder is a container of ours: its identity, which is unique to a process, was seen while it led, and no
+//     other pod on its node could be the holder. So the predecessor's lease is never freed.
 //   - The process has ended: its container has terminated, or the next one runs. The kubelet runs one container of a
 //     static pod at a time. A process that is frozen, or on a node that does not report, may live: its container counts
 //     as running.

@@ -64,7 +64,8 @@ func (s *settledPods) remaining() time.Duration {
 func (s *settledPods) settled(pod *corev1.Pod) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	i := slices.IndexFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name == operand.Name })
+	i := slices.IndexFunc(pod.Status.ContainerStatuses,
+		func(c corev1.ContainerStatus) bool { return c.Name == operand.Name })
 	if i < 0 || !pod.Status.ContainerStatuses[i].Ready {
 		delete(s.ready, pod.Name)
 		return false

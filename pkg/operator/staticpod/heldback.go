@@ -52,7 +52,8 @@ func newHeldBackController(o Options) factory.Controller {
 }
 
 func (c *heldBackRevisions) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	condition := applyoperatorv1.OperatorCondition().WithType(HeldBackCondition).WithStatus(operatorv1.ConditionFalse).WithReason("AsExpected")
+	condition := applyoperatorv1.OperatorCondition().
+		WithType(HeldBackCondition).WithStatus(operatorv1.ConditionFalse).WithReason("AsExpected")
 	text, err := c.currentReason()
 	if err != nil {
 		return err
@@ -86,7 +87,9 @@ func (c *heldBackRevisions) currentReason() (string, error) {
 	return c.reason()
 }
 
-func (c *heldBackRevisions) apply(ctx context.Context, condition *applyoperatorv1.OperatorConditionApplyConfiguration) error {
+func (c *heldBackRevisions) apply(
+	ctx context.Context, condition *applyoperatorv1.OperatorConditionApplyConfiguration,
+) error {
 	err := c.operator.ApplyStaticPodOperatorStatus(ctx, factory.ControllerFieldManager(heldBackController, "condition"),
 		applyoperatorv1.StaticPodOperatorStatus().WithConditions(condition))
 	if err != nil {

@@ -33,7 +33,9 @@ type installerClient struct {
 // GetStaticPodOperatorState returns the nodes with the leader's node last. The installer controller takes the first of
 // the nodes that are equally old, so a rollout moves the leadership once, to a node that has the new revision. A node
 // that becomes the leader meanwhile is last too.
-func (c *installerClient) GetStaticPodOperatorState() (*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error) {
+func (c *installerClient) GetStaticPodOperatorState() (
+	*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error,
+) {
 	spec, status, resourceVersion, err := c.StaticPodOperatorClient.GetStaticPodOperatorState()
 	if err != nil {
 		return nil, nil, "", err
@@ -65,7 +67,9 @@ func nodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
 
 // ApplyStaticPodOperatorStatus omits failures that are over, and missing objects of revision 0. It keeps the order of
 // the nodes, which is otherwise a change of its own.
-func (c *installerClient) ApplyStaticPodOperatorStatus(ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration) error {
+func (c *installerClient) ApplyStaticPodOperatorStatus(
+	ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration,
+) error {
 	if status != nil {
 		for i := range status.NodeStatuses {
 			clearPastFailure(&status.NodeStatuses[i])
@@ -99,7 +103,8 @@ func clearPastFailure(node *applyoperatorv1.NodeStatusApplyConfiguration) {
 func clearMissingRevision(conditions []applyoperatorv1.OperatorConditionApplyConfiguration) {
 	for i := range conditions {
 		c := &conditions[i]
-		if ptr.Deref(c.Type, "") == condition.InstallerControllerDegradedConditionType && strings.HasPrefix(ptr.Deref(c.Message, ""), "missing required resources") {
+		if ptr.Deref(c.Type, "") == condition.InstallerControllerDegradedConditionType &&
+			strings.HasPrefix(ptr.Deref(c.Message, ""), "missing required resources") {
 			c.WithStatus(operatorv1.ConditionFalse).WithReason("NoRevision").WithMessage("no revision exists yet")
 		}
 	}

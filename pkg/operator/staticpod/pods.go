@@ -33,7 +33,8 @@ type nodePods struct {
 
 // Pods implements corev1client.PodsGetter.
 func (p nodePods) Pods(namespace string) corev1client.PodInterface {
-	return namespacedNodePods{PodInterface: p.PodsGetter.Pods(namespace), lister: p.lister.Pods(namespace), server: p.server, image: p.image}
+	return namespacedNodePods{PodInterface: p.PodsGetter.Pods(namespace), lister: p.lister.Pods(namespace),
+		server: p.server, image: p.image}
 }
 
 type namespacedNodePods struct {
@@ -96,7 +97,9 @@ func (p namespacedNodePods) List(_ context.Context, options metav1.ListOptions) 
 	return list, nil
 }
 
-func (p namespacedNodePods) Create(ctx context.Context, pod *corev1.Pod, options metav1.CreateOptions) (*corev1.Pod, error) {
+func (p namespacedNodePods) Create(
+	ctx context.Context, pod *corev1.Pod, options metav1.CreateOptions,
+) (*corev1.Pod, error) {
 	server, err := p.server()
 	if err != nil {
 		return nil, err

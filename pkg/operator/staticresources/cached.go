@@ -80,7 +80,9 @@ func (c cachedClient) ServiceAccounts(namespace string) corev1client.ServiceAcco
 }
 
 // Get reads from the cache first.
-func (s serviceAccounts) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.ServiceAccount, error) {
+func (s serviceAccounts) Get(
+	ctx context.Context, name string, options metav1.GetOptions,
+) (*corev1.ServiceAccount, error) {
 	return s.get(ctx, name, options)
 }
 
@@ -128,7 +130,9 @@ func (c cachedClient) ClusterRoleBindings() rbacv1client.ClusterRoleBindingInter
 }
 
 // Get reads from the cache first.
-func (r clusterRoleBindings) Get(ctx context.Context, name string, options metav1.GetOptions) (*rbacv1.ClusterRoleBinding, error) {
+func (r clusterRoleBindings) Get(
+	ctx context.Context, name string, options metav1.GetOptions,
+) (*rbacv1.ClusterRoleBinding, error) {
 	return r.get(ctx, name, options)
 }
 
@@ -144,6 +148,8 @@ func (c cachedClient) ValidatingAdmissionPolicyBindings() admissionv1client.Vali
 }
 
 // Get reads from the cache first.
-func (p policyBindings) Get(ctx context.Context, name string, options metav1.GetOptions) (*admissionv1.ValidatingAdmissionPolicyBinding, error) {
+func (p policyBindings) Get(
+	ctx context.Context, name string, options metav1.GetOptions,
+) (*admissionv1.ValidatingAdmissionPolicyBinding, error) {
 	return p.get(ctx, name, options)
 }

@@ -59,7 +59,10 @@ func with[C any, T object](client C, apply func(context.Context, C, events.Recor
 	}
 }
 
-func newKind[T object](name string, read func([]byte) T, apply applyFunc[T], cached func(namespace, name string) (T, error), storeOf func(namespace string) store[T]) kind {
+func newKind[T object](
+	name string, read func([]byte) T, apply applyFunc[T], cached func(namespace, name string) (T,
+		error), storeOf func(namespace string) store[T],
+) kind {
 	return kind{
 		name:    name,
 		watched: func() bool { return true },
@@ -86,7 +89,8 @@ func newKind[T object](name string, read func([]byte) T, apply applyFunc[T], cac
 func (c cachedClient) kinds() []kind {
 	policies := newKind(policyBindingsKind, resourceread.ReadValidatingAdmissionPolicyBindingV1OrDie,
 		func(ctx context.Context, recorder events.Recorder, required *admissionv1.ValidatingAdmissionPolicyBinding) error {
-			_, _, err := resourceapply.ApplyValidatingAdmissionPolicyBindingV1(ctx, c, recorder, required, resourceapply.NewResourceCache())
+			_, _, err := resourceapply.ApplyValidatingAdmissionPolicyBindingV1(ctx, c, recorder, required,
+				resourceapply.NewResourceCache())
 			return err
 		},
 		func(_, name string) (*admissionv1.ValidatingAdmissionPolicyBinding, error) {
@@ -97,7 +101,8 @@ func (c cachedClient) kinds() []kind {
 		})
 	policies.watched, policies.restrains = c.policiesWatched, true
 	return []kind{
-		newKind("serviceaccount", resourceread.ReadServiceAccountV1OrDie, with[corev1client.ServiceAccountsGetter](c, resourceapply.ApplyServiceAccount),
+		newKind("serviceaccount", resourceread.ReadServiceAccountV1OrDie,
+			with[corev1client.ServiceAccountsGetter](c, resourceapply.ApplyServiceAccount),
 			func(namespace, name string) (*corev1.ServiceAccount, error) {
 				return c.serviceAccounts.ServiceAccounts(namespace).Get(name)
 			},
@@ -106,12 +111,14 @@ func (c cachedClient) kinds() []kind {
 			func(namespace, name string) (*corev1.Secret, error) { return c.secrets.Secrets(namespace).Get(name) },
 			func(namespace string) store[*corev1.Secret] { return c.Secrets(namespace) }),
 		policies,
-		granting(newKind("rolebinding", resourceread.ReadRoleBindingV1OrDie, with[rbacv1client.RoleBindingsGetter](c, resourceapply.ApplyRoleBinding),
+		granting(newKind("rolebinding", resourceread.ReadRoleBindingV1OrDie,
+			with[rbacv1client.RoleBindingsGetter](c, resourceapply.ApplyRoleBinding),
 			func(namespace, name string) (*rbacv1.RoleBinding, error) {
 				return c.roleBindings.RoleBindings(namespace).Get(name)
 			},
 			func(namespace string) store[*rbacv1.RoleBinding] { return c.RoleBindings(namespace) })),
-		granting(newKind("clusterrolebinding", resourceread.ReadClusterRoleBindingV1OrDie, with[rbacv1client.ClusterRoleBindingsGetter](c, resourceapply.ApplyClusterRoleBinding),
+		granting(newKind("clusterrolebinding", resourceread.ReadClusterRoleBindingV1OrDie,
+			with[rbacv1client.ClusterRoleBindingsGetter](c, resourceapply.ApplyClusterRoleBinding),
 			func(_, name string) (*rbacv1.ClusterRoleBinding, error) { return c.clusterRoleBindings.Get(name) },
 			func(string) store[*rbacv1.ClusterRoleBinding] { return c.ClusterRoleBindings() })),
 		newKind("service", resourceread.ReadServiceV1OrDie, with[corev1client.ServicesGetter](c, resourceapply.ApplyService),

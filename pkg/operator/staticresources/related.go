@@ -23,7 +23,8 @@ func Rights(p platform.Platform) ([]configv1.ObjectReference, error) {
 	}
 	var refs []configv1.ObjectReference
 	add := func(kind schema.GroupResource, namespace, name string) {
-		refs = append(refs, configv1.ObjectReference{Group: kind.Group, Resource: kind.Resource, Namespace: namespace, Name: name})
+		refs = append(refs, configv1.ObjectReference{Group: kind.Group, Resource: kind.Resource, Namespace: namespace,
+			Name: name})
 	}
 	role := func(ref rbacv1.RoleRef, namespace string) {
 		if ref.Kind == "ClusterRole" {
@@ -53,7 +54,8 @@ func Rights(p platform.Platform) ([]configv1.ObjectReference, error) {
 		}
 	}
 	slices.SortFunc(refs, func(a, b configv1.ObjectReference) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return slices.Compact(refs), nil
 }

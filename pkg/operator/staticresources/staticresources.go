@@ -67,10 +67,11 @@ type controller struct {
 // NewInformers returns informers of the objects with our label. tweak changes the options of their watches. The
 // caller starts the factory.
 func NewInformers(kube kubernetes.Interface, tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
-	return informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.LabelSelector = managedByLabel + "=" + managedBy
-		tweak(o)
-	}))
+	return informers.NewSharedInformerFactoryWithOptions(kube, 0,
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.LabelSelector = managedByLabel + "=" + managedBy
+			tweak(o)
+		}))
 }
 
 // New returns the controller that applies the static resources while the observed platform is managed. It compares
@@ -137,7 +138,9 @@ func apply(ctx context.Context, recorder events.Recorder, resources []resource) 
 }
 
 // sweep deletes the resources of other platforms, once. A restraint stays while a right could not be deleted.
-func (c *controller) sweep(ctx context.Context, recorder events.Recorder, observed platform.Platform, current []resource) error {
+func (c *controller) sweep(
+	ctx context.Context, recorder events.Recorder, observed platform.Platform, current []resource,
+) error {
 	if c.swept == observed.Name {
 		return nil
 	}

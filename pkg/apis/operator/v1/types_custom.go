@@ -25,15 +25,16 @@ type CustomCloudControllerManager struct {
 	// +optional
 	Command []string `json:"command,omitempty"`
 
-	// args are the arguments. An argument of the form --name=value takes the place of the operator's own one of that name;
-	// any other comes after them in the given order. The lease is the operator's: whether the cloud-controller-manager is
-	// available is judged by lease/cloud-controller-manager in openshift-cloud-controller-manager, so --leader-elect,
-	// --leader-elect-resource-name and --leader-elect-resource-namespace cannot say anything else. Files that can be named are
-	// those below /etc/kubernetes/static-pod-resources and /etc/kubernetes/static-pod-certs that are delivered:
+	// args are the arguments. An argument of the form --name=value takes the place of the operator's own one of that
+	// name; any other comes after them in the given order. The lease is the operator's: whether the
+	// cloud-controller-manager is available is judged by lease/cloud-controller-manager in
+	// openshift-cloud-controller-manager, so --leader-elect, --leader-elect-resource-name and
+	// --leader-elect-resource-namespace cannot say anything else. Files that can be named are those below
+	// /etc/kubernetes/static-pod-resources and /etc/kubernetes/static-pod-certs that are delivered:
 	// secrets/cloud-config/cloud.conf, configmaps/trusted-ca/ca-bundle.crt and
 	// configmaps/kubeconfigs/cloud-controller-manager.kubeconfig in the first, secrets/serving-cert/tls.crt and tls.key,
-	// configmaps/client-ca/ca-bundle.crt and configmaps/requestheader-client-ca/ca-bundle.crt in the second, and the keys of
-	// secrets.
+	// configmaps/client-ca/ca-bundle.crt and configmaps/requestheader-client-ca/ca-bundle.crt in the second, and the keys
+	// of secrets.
 	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:items:MaxLength=4096
 	// +listType=atomic
@@ -46,9 +47,9 @@ type CustomCloudControllerManager struct {
 	// +optional
 	ArgsPolicy ArgsPolicy `json:"argsPolicy,omitempty"`
 
-	// env are environment variables. Their values are literal and can be read by everyone who can read pods: a secret belongs
-	// in secrets. HTTP_PROXY, HTTPS_PROXY and NO_PROXY come before those of the cluster's Proxy. SSL_CERT_FILE is the
-	// operator's: a CA to trust belongs in the Proxy's trustedCA, or in ca-bundle.pem beside the cloud configuration.
+	// env are environment variables. Their values are literal and can be read by everyone who can read pods: a secret
+	// belongs in secrets. HTTP_PROXY, HTTPS_PROXY and NO_PROXY come before those of the cluster's Proxy. SSL_CERT_FILE is
+	// the operator's: a CA to trust belongs in the Proxy's trustedCA, or in ca-bundle.pem beside the cloud configuration.
 	// +kubebuilder:validation:XValidation:rule="self.all(e, e.name != 'SSL_CERT_FILE')",message="SSL_CERT_FILE is the operator's: add the CA to spec.trustedCA of proxy.config.openshift.io/cluster"
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
@@ -61,8 +62,8 @@ type CustomCloudControllerManager struct {
 	// +optional
 	CloudConfig *CustomCloudConfig `json:"cloudConfig,omitempty"`
 
-	// secrets are Secrets in openshift-cloud-controller-manager whose keys become files. No two of those that are delivered
-	// alike may have the same key. The names of the operator's own Secrets are rejected.
+	// secrets are Secrets in openshift-cloud-controller-manager whose keys become files. No two of those that are
+	// delivered alike may have the same key. The names of the operator's own Secrets are rejected.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=name
@@ -133,10 +134,11 @@ type CustomSecret struct {
 	// +required
 	Name string `json:"name"`
 
-	// delivery determines how a change reaches the cloud-controller-manager. ReadOnce, the default, is for files that it reads at
-	// its start: a change is rolled out node by node. Reloaded is for files that it reads again by itself: a change is written
-	// in place. Files that are read once are in /etc/kubernetes/static-pod-resources/secrets/cloud-credentials, those that are
-	// reloaded in /etc/kubernetes/static-pod-certs/secrets/cloud-tokens.
+	// delivery determines how a change reaches the cloud-controller-manager. ReadOnce, the default, is for files that it
+	// reads at its start: a change is rolled out node by node. Reloaded is for files that it reads again by itself: a
+	// change is written in place. Files that are read once are in
+	// /etc/kubernetes/static-pod-resources/secrets/cloud-credentials, those that are reloaded in
+	// /etc/kubernetes/static-pod-certs/secrets/cloud-tokens.
 	// +optional
 	Delivery SecretDelivery `json:"delivery,omitempty"`
 }
