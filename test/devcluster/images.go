@@ -108,7 +108,8 @@ func (c *Cluster) imagesInto(dir string) ([]string, error) {
 		}
 		path := filepath.Join(dir, tag+".tar")
 		fmt.Fprintf(c.progress, "writing the image %s\n", ImageRef(tag))
-		if err := node.WriteImage(path, node.ImageSpec{Ref: ImageRef(tag), Files: files, Entrypoint: entrypoints[tag]}); err != nil {
+		if err := node.WriteImage(path, node.ImageSpec{Ref: ImageRef(tag), Files: files,
+			Entrypoint: entrypoints[tag]}); err != nil {
 			return nil, err
 		}
 		paths = append(paths, path)

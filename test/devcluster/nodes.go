@@ -122,9 +122,10 @@ func (c *Cluster) keepNodes(ctx context.Context) error {
 		keeper.Stop()
 		return nil
 	})
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, registerLimit, true, func(context.Context) (bool, error) {
-		return keeper.Prepared() == len(c.nodes), nil
-	})
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, registerLimit, true,
+		func(context.Context) (bool, error) {
+			return keeper.Prepared() == len(c.nodes), nil
+		})
 	if err != nil {
 		return fmt.Errorf("%d of %d nodes have registered: %w; see the kubelets' logs in %s/nodes", keeper.Prepared(),
 			len(c.nodes), err, c.options.Dir)

@@ -90,16 +90,17 @@ func (r UpdateRejection) policy() (
 // awaitRejection repeats a dry-run update until the API server rejects it.
 func (c *Cluster) awaitRejection(ctx context.Context, r UpdateRejection) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, policyTimeout, true, func(ctx context.Context) (bool, error) {
-		last = c.client.CoreV1().RESTClient().Patch(types.MergePatchType).
-			Namespace(r.Namespace).Resource(r.Resource).Name(r.Name).Param("dryRun", metav1.DryRunAll).
-			Body([]byte(`{"metadata":{"labels":{"changed":"yes"}}}`)).
-			Do(ctx).Error()
-		if last == nil {
-			last = errors.New("the update is still allowed")
-		}
-		return strings.Contains(last.Error(), r.Message), nil
-	})
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, policyTimeout, true,
+		func(ctx context.Context) (bool, error) {
+			last = c.client.CoreV1().RESTClient().Patch(types.MergePatchType).
+				Namespace(r.Namespace).Resource(r.Resource).Name(r.Name).Param("dryRun", metav1.DryRunAll).
+				Body([]byte(`{"metadata":{"labels":{"changed":"yes"}}}`)).
+				Do(ctx).Error()
+			if last == nil {
+				last = errors.New("the update is still allowed")
+			}
+			return strings.Contains(last.Error(), r.Message), nil
+		})
 	if err != nil {
 		return fmt.Errorf("waiting for the policy: %w: %w", err, last)
 	}

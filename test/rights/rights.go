@@ -45,7 +45,8 @@ type Request struct {
 
 // Covers reports whether the right allows the request.
 func (r Right) Covers(q Request) bool {
-	return r.Identity == q.Identity && slices.Contains(r.Verbs, q.Verb) && r.Group == q.Group && r.Resource == q.Resource &&
+	return r.Identity == q.Identity && slices.Contains(r.Verbs, q.Verb) && r.Group == q.Group &&
+		r.Resource == q.Resource &&
 		(r.Namespace == "" || r.Namespace == q.Namespace) && (len(r.Names) == 0 || slices.Contains(r.Names, q.Name))
 }
 
@@ -78,9 +79,11 @@ type object struct {
 // builtIn are bound roles of Kubernetes.
 var builtIn = map[string][]rule{
 	"Role/extension-apiserver-authentication-reader in kube-system": {{
-		APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"extension-apiserver-authentication"},
-		Verbs:  []string{"get", "list", "watch"},
-		reason: "Kubernetes' own role. The client CAs that the API server publishes: for the operator's own server, and for the operand's.",
+		APIGroups: []string{""}, Resources: []string{"configmaps"},
+		ResourceNames: []string{"extension-apiserver-authentication"},
+		Verbs:         []string{"get", "list", "watch"},
+		reason: "Kubernetes' own role. The client CAs that the API server publishes: for the operator's own server, and " +
+			"for the operand's.",
 	}},
 }
 

@@ -24,8 +24,10 @@ func Table(rights []Right) []byte {
 		b.WriteString("|---|---|---|---|---|---|---|---|\n")
 		for _, r := range rights {
 			if r.Identity == identity {
-				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", or(r.Namespace, "**all**"), or(r.Group, "core"), r.Resource,
-					or(strings.Join(r.Names, ", "), "all"), strings.Join(r.Verbs, ", "), or(strings.Join(r.Platforms, ", "), "all"), r.Role, r.Reason)
+				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", or(r.Namespace, "**all**"), or(r.Group, "core"),
+					r.Resource,
+					or(strings.Join(r.Names, ", "), "all"), strings.Join(r.Verbs, ", "), or(strings.Join(r.Platforms, ", "),
+						"all"), r.Role, r.Reason)
 			}
 		}
 	}

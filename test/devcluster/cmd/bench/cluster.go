@@ -168,7 +168,8 @@ func (c *cluster) rollout(ctx context.Context) error {
 	}
 	began := time.Now()
 	patch := fmt.Appendf(nil, `{"spec":{"forceRedeploymentReason":"bench %d"}}`, began.UnixNano())
-	if _, err := c.dynamic.Resource(operatorResource).Patch(ctx, "cluster", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := c.dynamic.Resource(operatorResource).Patch(ctx, "cluster", types.MergePatchType, patch,
+		metav1.PatchOptions{}); err != nil {
 		return err
 	}
 	if err := c.awaitRevision(ctx, state.Latest+1); err != nil {

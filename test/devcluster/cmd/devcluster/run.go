@@ -174,6 +174,7 @@ look around in another terminal:
 logs of the servers: %s, of the nodes: %s
 Ctrl-C stops the cluster and removes everything but the logs
 
-`, reached[goal(cluster)], int(took.Seconds()), usage, cluster.Kubeconfig(), cluster.BinDir(), filepath.Join(cluster.Dir(), "logs"), filepath.Join(cluster.Dir(), "nodes"))
+`, reached[goal(cluster)], int(took.Seconds()), usage, cluster.Kubeconfig(), cluster.BinDir(),
+		filepath.Join(cluster.Dir(), "logs"), filepath.Join(cluster.Dir(), "nodes"))
 	return err
 }

@@ -138,19 +138,20 @@ func (c *Client) AwaitServed(ctx context.Context, definition *unstructured.Unstr
 	name := definition.GetName()
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, serveLimit, true, func(ctx context.Context) (bool, error) {
-		current, err := c.dynamic.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
-		if err != nil || !hasTrueCondition(current, "Established") {
-			return false, err
-		}
-		// Discovery lags behind the condition.
-		_, err = c.mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind})
-		if meta.IsNoMatchError(err) {
-			c.mapper.Reset()
-			return false, nil
-		}
-		return err == nil, err
-	})
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, serveLimit, true,
+		func(ctx context.Context) (bool, error) {
+			current, err := c.dynamic.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
+			if err != nil || !hasTrueCondition(current, "Established") {
+				return false, err
+			}
+			// Discovery lags behind the condition.
+			_, err = c.mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind})
+			if meta.IsNoMatchError(err) {
+				c.mapper.Reset()
+				return false, nil
+			}
+			return err == nil, err
+		})
 	if err != nil {
 		return fmt.Errorf("customresourcedefinition %s is not served: %w", name, err)
 	}
