@@ -32,9 +32,6 @@ const (
 	uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 )
 
-// podLabels select the DaemonSet's pods.
-var podLabels = labels.SelectorFromSet(operand.NodeManagerLabels())
-
 // census is the result of one list of the pods.
 type census struct {
 	at     time.Time
@@ -107,7 +104,7 @@ func (c *controller) list(ctx context.Context, daemonSet *appsv1.DaemonSet) erro
 		return c.Pods.Pods(operand.Namespace).List(ctx, options)
 	}))
 	lists.PageSize, lists.PageBufferSize = page, 0
-	ofDaemonSet := metav1.ListOptions{LabelSelector: podLabels.String()}
+	ofDaemonSet := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(operand.NodeManagerLabels()).String()}
 	err := lists.EachListItem(ctx, ofDaemonSet, func(obj runtime.Object) error {
 		pod, ok := obj.(*corev1.Pod)
 		if !ok || pod.DeletionTimestamp != nil {
