@@ -33,6 +33,9 @@ func run(args []string) error {
 	flags := pflag.NewFlagSet("file-syncer", pflag.ContinueOnError)
 	kubeconfig := flags.String("kubeconfig", "", "File with the API server and the credentials. Required.")
 	flags.StringVar(&options.Directory, "directory", "", "Directory below which the files are written. Required.")
+	flags.StringVar(&options.RevisionDirectory, "revision-directory", "",
+		"Directory of the revision, which is reported. Required.")
+	flags.StringVar(&options.Manifest, "manifest", "", "Manifest of the static pod, which is reported. Required.")
 	flags.StringSliceVar(&options.ConfigMaps, "configmaps", nil, "ConfigMaps whose files are written.")
 	flags.StringSliceVar(&options.Secrets, "secrets", nil, "Secrets whose files are written.")
 	flags.DurationVar(&options.RepairPeriod, "repair-period", filesyncer.DefaultRepairPeriod,
@@ -46,7 +49,7 @@ func run(args []string) error {
 		return errors.New("these are required: the environment variables NODE_NAME, POD_NAME and POD_NAMESPACE")
 	}
 	var missing []string
-	for _, name := range []string{"directory", "kubeconfig"} {
+	for _, name := range []string{"directory", "kubeconfig", "manifest", "revision-directory"} {
 		if flags.Lookup(name).Value.String() == "" {
 			missing = append(missing, "--"+name)
 		}

@@ -16,7 +16,7 @@ func TestAWrongCallSaysWhatIsMissing(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no flags":            {nil, "these are required: --directory, --kubeconfig"},
+		"no flags":            {nil, "these are required: --directory, --kubeconfig, --manifest, --revision-directory"},
 		"no directory":        {[]string{"--kubeconfig=" + empty}, "these are required: --directory"},
 		"no such kubeconfig":  {[]string{"--kubeconfig=/missing", "--directory=" + directory}, "reading the kubeconfig: stat /missing: no such file or directory"},
 		"an empty kubeconfig": {[]string{"--kubeconfig=" + empty, "--directory=" + directory}, "reading the kubeconfig: invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"},
@@ -26,7 +26,11 @@ func TestAWrongCallSaysWhatIsMissing(t *testing.T) {
 			t.Setenv("POD_NAME", "cloud-controller-manager-master-0")
 			t.Setenv("POD_NAMESPACE", "openshift-cloud-controller-manager")
 			t.Setenv("NODE_NAME", "master-0")
-			require.EqualError(t, run(tc.args), tc.want)
+			args := append(tc.args, "--manifest=/m", "--revision-directory=/r")
+			if tc.args == nil {
+				args = nil
+			}
+			require.EqualError(t, run(args), tc.want)
 		})
 	}
 	require.EqualError(t, run([]string{"--kubeconfig=" + empty, "--directory=" + directory}),

@@ -31,7 +31,7 @@ import (
 
 const (
 	// DefaultRepairPeriod is how often the files are compared with the objects when nothing changes.
-	DefaultRepairPeriod = time.Minute
+	DefaultRepairPeriod = 30 * time.Second
 
 	// lockTimeout limits how long to wait for an installer that writes the same directories.
 	lockTimeout = 10 * time.Second
@@ -54,6 +54,8 @@ type Options struct {
 	// DIRECTORY/secrets/NAME/KEY.
 	ConfigMaps, Secrets []string
 	Directory           string
+	// RevisionDirectory and Manifest are what the installer wrote, which is only reported; see Report.
+	RevisionDirectory, Manifest string
 	// Pod is the static pod that the events are about, Node the node that it runs on.
 	Pod, Node string
 	// RepairPeriod is how often the files are compared with the objects when nothing changes.
@@ -89,7 +91,8 @@ func Run(ctx context.Context, options Options) {
 		failing: map[object]bool{},
 	}
 	var watches wait.Group
-	for resource, names := range map[string][]string{configMaps: s.ConfigMaps, secrets: s.Secrets} {
+	watched := map[string][]string{configMaps: append([]string{ReportConfigMap}, s.ConfigMaps...), secrets: s.Secrets}
+	for resource, names := range watched {
 		for _, name := range names {
 			informer := s.informer(ctx, object{resource, name})
 			watches.StartWithContext(ctx, informer.RunWithContext)
@@ -148,8 +151,8 @@ func (s *syncer) processNext(ctx context.Context) bool {
 		delete(s.failing, o)
 		return true
 	}
-	klog.FromContext(ctx).Error(err, "Failed to write the files; trying again", "object", o)
-	if !s.failing[o] {
+	klog.FromContext(ctx).Error(err, "Trying again", "object", o)
+	if !s.failing[o] && o.name != ReportConfigMap {
 		s.failing[o] = true
 		s.event(ctx, "Warning", "SyncedFilesNotWritten",
 			fmt.Sprintf("Writing the files of %s on node %s: %v", o, s.Node, err))
@@ -160,6 +163,9 @@ func (s *syncer) processNext(ctx context.Context) bool {
 
 // sync makes the directory of an object hold its files.
 func (s *syncer) sync(ctx context.Context, o object) error {
+	if o.name == ReportConfigMap {
+		return s.report(ctx)
+	}
 	cached, exists, err := s.stores[o].GetByKey(s.Namespace + "/" + o.name)
 	if err != nil || !exists {
 		return err

@@ -246,11 +246,11 @@ func TestItAsksOnlyForItsObjects(t *testing.T) {
 		case clienttesting.ListActionImpl:
 			name, found := a.GetListRestrictions().Fields.RequiresExactMatch("metadata.name")
 			require.True(t, found, "%v", a)
-			require.Contains(t, []string{"client-ca", "kube-token"}, name)
+			require.Contains(t, []string{"client-ca", "kube-token", "node-files"}, name)
 		case clienttesting.WatchActionImpl:
 			name, found := a.GetWatchRestrictions().Fields.RequiresExactMatch("metadata.name")
 			require.True(t, found, "%v", a)
-			require.Contains(t, []string{"client-ca", "kube-token"}, name)
+			require.Contains(t, []string{"client-ca", "kube-token", "node-files"}, name)
 		case clienttesting.GetActionImpl:
 			require.Contains(t, []string{"client-ca", "kube-token"}, a.GetName())
 		default:

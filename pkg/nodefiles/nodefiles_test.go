@@ -256,3 +256,34 @@ func TestOnlyOneProcessHasTheLock(t *testing.T) {
 	unlock()
 	require.NoError(t, <-second)
 }
+
+func TestADigestTellsWhatDiffers(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "pod-7")
+	for name, tc := range map[string]struct {
+		damage func(t *testing.T, directory string)
+		same   bool
+	}{
+		"nothing":           {func(*testing.T, string) {}, true},
+		"another content":   {overwrite("secrets/token/token", "damaged"), false},
+		"another file":      {overwrite("secrets/token/more", "damaged"), false},
+		"a file is missing": {func(t *testing.T, d string) { require.NoError(t, os.Remove(filepath.Join(d, "pod.yaml"))) }, false},
+		"another mode":      {func(t *testing.T, d string) { require.NoError(t, os.Chmod(filepath.Join(d, "pod.yaml"), 0o644)) }, false},
+		"a link":            {func(t *testing.T, d string) { require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(d, "link"))) }, false},
+		"it does not exist": {func(t *testing.T, d string) { require.NoError(t, os.RemoveAll(d)) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, os.RemoveAll(directory))
+			require.NoError(t, replace(directory, wanted))
+			tc.damage(t, directory)
+			digest, err := DigestOf(directory)
+			require.NoError(t, err)
+			require.Equal(t, tc.same, Digest(wanted) == digest)
+			require.Equal(t, name == "it does not exist", digest == "")
+		})
+	}
+	file := filepath.Join(t.TempDir(), "pod.yaml")
+	require.NoError(t, ReplaceFile(file, wanted["pod.yaml"]))
+	digest, err := DigestOf(file)
+	require.NoError(t, err)
+	require.Equal(t, Digest(Files{"pod.yaml": wanted["pod.yaml"]}), digest)
+}

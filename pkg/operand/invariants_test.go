@@ -431,8 +431,6 @@ func requireNarrowMounts(t *testing.T, r rendering) {
 			"container %s", c.Name)
 		if c.Name == "file-syncer" {
 			require.True(t, sees(c, kubeconfigs+"/ca-bundle.crt"))
-			require.False(t, sees(c, resourceDir+"/secrets/cloud-credentials/key"))
-			require.False(t, sees(c, resourceDir+"/secrets/cloud-config/cloud.conf"))
 			require.Subset(t, c.Args, []string{
 				"--configmaps=" + strings.Join(operand.DeliveredBy(operand.ConfigMap, operand.Synced), ","),
 				"--secrets=" + strings.Join(operand.DeliveredBy(operand.Secret, operand.Synced), ","),
@@ -496,7 +494,7 @@ var mayDiffer = []*regexp.Regexp{
 	regexp.MustCompile(`^spec\.containers\[file-syncer\]`),
 	// The operator's pod mounts directories of a revision, the bootstrap pod mounts single files.
 	regexp.MustCompile(`^spec\.(initContainers|containers)\[[a-z-]+\]\.volumeMounts\[/etc/kubernetes/static-pod-`),
-	regexp.MustCompile(`^spec\.volumes\[(config|kubeconfigs|cloud-config|cloud-credentials|file-syncer-token|cert-dir|kubeconfig|file-\d+)\]`),
+	regexp.MustCompile(`^spec\.volumes\[(config|kubeconfigs|cloud-config|cloud-credentials|file-syncer-token|cert-dir|revision|manifests|kubeconfig|file-\d+)\]`),
 }
 
 // TestParity checks that the pods of the two phases differ only in the listed fields.

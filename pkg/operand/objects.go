@@ -54,7 +54,7 @@ func (r *Resources) withObjects(in Inputs, files []deliveredFile) (*Resources, e
 		CredentialsAnnotation:        usedCredentials(in),
 		RenderedByAnnotation:         RenderedBy(in.Version, in.Images.Operator),
 	}
-	podConfigMap.Data["pod.yaml"] = string(installedPod)
+	podConfigMap.Data[manifestKey] = string(installedPod)
 	podConfigMap.Data["forceRedeploymentReason"] = in.ForceRedeploymentReason
 	r.ConfigMaps = append(r.ConfigMaps, podConfigMap)
 

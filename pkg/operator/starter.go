@@ -27,6 +27,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/managedcloudconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodeinitialization"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodemanager"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/noderepair"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/servingcert"
@@ -265,6 +266,16 @@ func (w *wiring) reporting() []factory.Controller {
 			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
 			Clock:           w.Clock,
 			Recorder:        w.EventRecorder,
+		}),
+		noderepair.New(noderepair.Options{
+			Operator:   w.client,
+			ConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
+			Secrets:    w.informers.target.Core().V1().Secrets(),
+			Pods:       w.informers.target.Core().V1().Pods(),
+			Nodes:      w.informers.nodes.Core().V1().Nodes(),
+			Client:     w.kube.CoreV1(),
+			Clock:      w.Clock,
+			Recorder:   w.EventRecorder,
 		}),
 		unmanaged.New(unmanaged.Options{Operator: w.client, Recorder: w.EventRecorder}),
 		versions.New(versions.Options{

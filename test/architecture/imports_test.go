@@ -77,6 +77,7 @@ var layers = []layer{
 var controllerMayImport = []string{
 	"pkg/operator/operatorclient", "pkg/operator/observedplatform", "pkg/operator/ondemand", "pkg/operator/terminationmessage",
 	"pkg/operator/configmaps", "pkg/operator/writeconflict", "pkg/operator/leaseholder",
+	"pkg/filesyncer", "pkg/nodefiles",
 	"pkg/inputs", "pkg/operand", "pkg/operandconfig", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/platform", "pkg/apis", "bindata",
 }
 

@@ -138,6 +138,7 @@ func TestTheFileSyncerMayReadExactlyTheSyncedObjects(t *testing.T) {
 	read := []string{"get", "list", "watch"}
 	require.Equal(t, []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: read, ResourceNames: operand.DeliveredBy(operand.ConfigMap, operand.Synced)},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch", "patch"}, ResourceNames: []string{"node-files"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: read, ResourceNames: operand.DeliveredBy(operand.Secret, operand.Synced)},
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
 	}, all[i].rules)

@@ -54,6 +54,7 @@ func TestOpenStack(t *testing.T) {
 		{"rotated credentials reach every node", s.testCredentials},
 		{"a frozen leader keeps its lease, and a killed one is replaced", s.testLeaderEnds},
 		{"each process sees its own files, also when they are swapped", s.testFiles},
+		{"files of the installer that somebody changes are repaired", s.testTamperedNodes},
 		{"a restarted kubelet changes nothing", s.testKubelet},
 		{"static resources that others change are corrected", s.testCorrection},
 		{"metrics are for those who may read them", s.testMetrics},

@@ -153,15 +153,15 @@ func (o *options) install(ctx context.Context) error {
 		return err
 	}
 	directory := filepath.Join(o.resourceDir, o.named(o.podConfigMap))
-	klog.InfoS("Writing the revision", "directory", directory, "files", len(revision.files))
-	replaced, err := nodefiles.ReplaceDirectory(directory, revision.files)
+	klog.InfoS("Writing the revision", "directory", directory, "files", len(revision.Files))
+	replaced, err := nodefiles.ReplaceDirectory(directory, revision.Files)
 	if err != nil {
 		return err
 	}
 	if err := o.writeCerts(ctx, certs); err != nil {
 		return err
 	}
-	return o.replaceManifest(ctx, revision.manifest, replaced)
+	return o.replaceManifest(ctx, revision.Manifest, replaced)
 }
 
 // writeCerts writes the files of each object into a directory of its own, as the file-syncer does: the containers mount

@@ -371,23 +371,3 @@ func TestTheCommandNeedsAPod(t *testing.T) {
 	require.EqualError(t, (&options{}).complete(), "reading the credentials of the pod: unable to load in-cluster configuration, "+
 		"KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined")
 }
-
-func TestTheManifestGetsTheRevisionInItsLabelAndPathsOnly(t *testing.T) {
-	manifest, err := (&options{revision: 7}).manifest(`
-metadata: {labels: {revision: REVISION}}
-spec:
-  containers: [{name: REVISION, args: [--node=NODE_NAME], env: [{name: A, value: REVISION}]}]
-  volumes:
-  - {name: a, hostPath: {path: /etc/pod-REVISION/secrets}}
-  - {name: b, emptyDir: {}}
-`)
-	require.NoError(t, err)
-	pod := &corev1.Pod{}
-	require.NoError(t, yaml.UnmarshalStrict(manifest, pod))
-	require.Equal(t, map[string]string{"revision": "7"}, pod.Labels)
-	require.Equal(t, "/etc/pod-7/secrets", pod.Spec.Volumes[0].HostPath.Path)
-	require.Equal(t, corev1.Container{Name: "REVISION", Args: []string{"--node=NODE_NAME"}, Env: []corev1.EnvVar{{Name: "A", Value: "REVISION"}}}, pod.Spec.Containers[0])
-
-	_, err = (&options{}).manifest("spec: {containers: [], volume: []}")
-	require.EqualError(t, err, `error unmarshaling JSON: while decoding JSON: json: unknown field "volume"`)
-}

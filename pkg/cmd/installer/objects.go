@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/openshift/library-go/pkg/operator/resource/retry"
@@ -12,34 +11,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-const (
-	// manifestKey is the key of the pod's ConfigMap that has the static pod.
-	manifestKey = "pod.yaml"
-
-	// revisionVariable stands for the revision in the static pod's label and in the paths of its volumes.
-	revisionVariable = "REVISION"
-
-	// retryPeriod is how long to wait after a request that the API server did not answer.
-	retryPeriod = time.Second
-)
-
-// content is what a revision consists of on a node.
-type content struct {
-	files    nodefiles.Files
-	manifest []byte
-}
+// retryPeriod is how long to wait after a request that the API server did not answer.
+const retryPeriod = time.Second
 
 // named returns the name of an object of the revision.
 func (o *options) named(name string) string { return fmt.Sprintf("%s-%d", name, o.revision) }
 
 // readRevision reads the revision's objects and checks that they are one complete candidate.
-func (o *options) readRevision(ctx context.Context) (*content, error) {
+func (o *options) readRevision(ctx context.Context) (*operand.Installed, error) {
 	configMaps, err := readAll(ctx, o.configMaps, o.named, o.client.CoreV1().ConfigMaps(o.namespace).Get)
 	if err != nil {
 		return nil, err
@@ -48,31 +32,7 @@ func (o *options) readRevision(ctx context.Context) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := operand.CopiesMatch(configMaps, secrets, o.revision); err != nil {
-		return nil, err
-	}
-	revision := &content{files: nodefiles.Files{}}
-	for i, object := range configMaps {
-		for name, data := range configMapFiles(object) {
-			revision.files[path.Join("configmaps", o.configMaps[i], name)] = data
-		}
-		if o.configMaps[i] == o.podConfigMap {
-			if revision.manifest, err = o.manifest(object.Data[manifestKey]); err != nil {
-				return nil, fmt.Errorf("configmap/%s in %s, key %s: %w", object.Name, o.namespace, manifestKey, err)
-			}
-		}
-	}
-	for i, object := range secrets {
-		for name, data := range object.Data {
-			revision.files[path.Join("secrets", o.secrets[i], name)] = data
-		}
-	}
-	if revision.manifest == nil {
-		return nil, fmt.Errorf("--configmaps does not name %s, which --pod names", o.podConfigMap)
-	}
-	// For people: it shows with which manifest a revision ran.
-	revision.files[o.podConfigMap+".yaml"] = revision.manifest
-	return revision, nil
+	return operand.InstalledOf(configMaps, secrets, o.revision)
 }
 
 // readCerts reads the objects without revisions and returns their files by the object's path in the directory.
@@ -102,24 +62,6 @@ func configMapFiles(object *corev1.ConfigMap) nodefiles.Files {
 		files[name] = []byte(text)
 	}
 	return files
-}
-
-// manifest returns the static pod of the revision.
-func (o *options) manifest(text string) ([]byte, error) {
-	pod := &corev1.Pod{}
-	if err := yaml.UnmarshalStrict([]byte(text), pod); err != nil {
-		return nil, err
-	}
-	revision := fmt.Sprint(o.revision)
-	for key, value := range pod.Labels {
-		pod.Labels[key] = strings.ReplaceAll(value, revisionVariable, revision)
-	}
-	for _, volume := range pod.Spec.Volumes {
-		if volume.HostPath != nil {
-			volume.HostPath.Path = strings.ReplaceAll(volume.HostPath.Path, revisionVariable, revision)
-		}
-	}
-	return yaml.Marshal(pod)
 }
 
 // readAll reads the objects with these names. It repeats a request that the API server does not answer.

@@ -1,0 +1,67 @@
+package nodefiles
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Digest returns the digest of the files as this package writes them.
+func Digest(files Files) string {
+	hash := sha256.New()
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(hash, "%q %s %d\n%s\n", path, fileMode, len(files[path]), files[path])
+	}
+	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
+}
+
+// DigestOf returns the digest of the file or of the directory's files. It differs from Digest if a file has another
+// mode or is not a regular one. It is "" if there is nothing at the path.
+func DigestOf(path string) (string, error) {
+	digest, err := digestOf(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return digest, err
+}
+
+func digestOf(path string) (string, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", err
+	}
+	directory, start := path, "."
+	if !info.IsDir() {
+		directory, start = filepath.Split(path)
+	}
+	root, err := os.OpenRoot(directory)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	hash := sha256.New()
+	err = fs.WalkDir(root.FS(), start, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		var data []byte
+		if info.Mode().IsRegular() {
+			if data, err = root.ReadFile(name); err != nil {
+				return err
+			}
+		}
+		_, err = fmt.Fprintf(hash, "%q %s %d\n%s\n", name, info.Mode(), len(data), data)
+		return err
+	})
+	return "sha256:" + hex.EncodeToString(hash.Sum(nil)), err
+}

@@ -1,0 +1,76 @@
+package operand
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// manifestKey is the key of the pod's ConfigMap that has the static pod.
+	manifestKey = "pod.yaml"
+	// revisionVariable stands for the revision in the static pod's label and in the paths of its volumes.
+	revisionVariable = "REVISION"
+	// ManifestFile is the name of the static pod's manifest on a node.
+	ManifestFile = PodConfigMap + ".yaml"
+)
+
+// Installed is what the installer writes to a node for a revision.
+type Installed struct {
+	// Files are the files of the revision's directory by their paths in it.
+	Files map[string][]byte
+	// Manifest is the static pod.
+	Manifest []byte
+}
+
+// InstalledOf returns what a revision consists of on a node. The objects are its copies, which must be a complete
+// candidate.
+func InstalledOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revision int32) (*Installed, error) {
+	if err := CopiesMatch(configMaps, secrets, revision); err != nil {
+		return nil, err
+	}
+	installed := &Installed{Files: map[string][]byte{}}
+	suffix := fmt.Sprintf("-%d", revision)
+	for _, object := range configMaps {
+		name := strings.TrimSuffix(object.Name, suffix)
+		for key, text := range object.Data {
+			installed.Files[path.Join("configmaps", name, key)] = []byte(text)
+		}
+		if name == PodConfigMap {
+			manifest, err := installedManifest(object.Data[manifestKey], revision)
+			if err != nil {
+				return nil, fmt.Errorf("configmap/%s in %s, key %s: %w", object.Name, Namespace, manifestKey, err)
+			}
+			installed.Manifest = manifest
+		}
+	}
+	for _, object := range secrets {
+		for key, data := range object.Data {
+			installed.Files[path.Join("secrets", strings.TrimSuffix(object.Name, suffix), key)] = data
+		}
+	}
+	// For people: it shows with which manifest a revision ran.
+	installed.Files[ManifestFile] = installed.Manifest
+	return installed, nil
+}
+
+// installedManifest returns the static pod of the revision.
+func installedManifest(text string, revision int32) ([]byte, error) {
+	pod := &corev1.Pod{}
+	if err := yaml.UnmarshalStrict([]byte(text), pod); err != nil {
+		return nil, err
+	}
+	number := fmt.Sprint(revision)
+	for key, value := range pod.Labels {
+		pod.Labels[key] = strings.ReplaceAll(value, revisionVariable, number)
+	}
+	for _, volume := range pod.Spec.Volumes {
+		if volume.HostPath != nil {
+			volume.HostPath.Path = strings.ReplaceAll(volume.HostPath.Path, revisionVariable, number)
+		}
+	}
+	return yaml.Marshal(pod)
+}

@@ -1,0 +1,335 @@
+package noderepair
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+const namespace = "openshift-cloud-controller-manager"
+
+var begin = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+
+// cluster has three nodes at revision 7, as the caches have it, and the controller.
+type cluster struct {
+	*controller
+	kube     *fake.Clientset
+	caches   informers.SharedInformerFactory
+	operator v1helpers.StaticPodOperatorClient
+	clock    *clocktesting.FakePassiveClock
+	recorder events.InMemoryRecorder
+	reports  *corev1.ConfigMap
+	sound    filesyncer.Report
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	configMaps, secrets := revision7(t)
+	installed, err := operand.InstalledOf(configMaps, secrets, 7)
+	require.NoError(t, err)
+	clock := clocktesting.NewFakePassiveClock(begin)
+	kube := fake.NewClientset()
+	c := &cluster{
+		kube: kube, caches: informers.NewSharedInformerFactory(kube, 0), clock: clock,
+		recorder: events.NewInMemoryRecorder("test", clock),
+		reports:  &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "node-files"}, Data: map[string]string{}},
+		sound: filesyncer.Report{
+			Directory: nodefiles.Digest(installed.Files), Manifest: nodefiles.Digest(nodefiles.Files{operand.ManifestFile: installed.Manifest}),
+		},
+	}
+	core := c.caches.Core().V1()
+	for _, object := range configMaps {
+		require.NoError(t, core.ConfigMaps().Informer().GetStore().Add(object))
+	}
+	for _, object := range secrets {
+		require.NoError(t, core.Secrets().Informer().GetStore().Add(object))
+	}
+	status := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 7}}
+	for _, node := range []string{"m0", "m1", "m2"} {
+		status.NodeStatuses = append(status.NodeStatuses, operatorv1.NodeStatus{NodeName: node, CurrentRevision: 7})
+		require.NoError(t, core.Nodes().Informer().GetStore().Add(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: node},
+			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+		}))
+		require.NoError(t, core.Pods().Informer().GetStore().Add(mirrorPod(node)))
+		require.NoError(t, kube.Tracker().Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "installer-7-" + node}}))
+		c.report(t, node, c.sound)
+	}
+	c.operator = merging{v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
+		ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform": "openstack"}`)},
+	}}, status, nil, nil)}
+	c.controller = newController(Options{
+		Operator: c.operator, ConfigMaps: core.ConfigMaps(), Secrets: core.Secrets(), Pods: core.Pods(), Nodes: core.Nodes(),
+		Client: kube.CoreV1(), Clock: clock, Recorder: c.recorder,
+	})
+	return c
+}
+
+// merging applies to what is there, as an API server does. The fake replaces the nodes.
+type merging struct {
+	v1helpers.StaticPodOperatorClient
+}
+
+func (m merging) ApplyOperatorStatus(ctx context.Context, _ string, applied *applyoperatorv1.OperatorStatusApplyConfiguration) error {
+	return m.update(ctx, func(status *operatorv1.StaticPodOperatorStatus) {
+		status.Conditions = nil
+		for _, c := range applied.Conditions {
+			status.Conditions = append(status.Conditions, operatorv1.OperatorCondition{
+				Type: *c.Type, Status: *c.Status, Reason: *c.Reason, Message: ptr.Deref(c.Message, ""),
+			})
+		}
+	})
+}
+
+func (m merging) ApplyStaticPodOperatorStatus(ctx context.Context, _ string, applied *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration) error {
+	return m.update(ctx, func(status *operatorv1.StaticPodOperatorStatus) {
+		for _, node := range applied.NodeStatuses {
+			for i := range status.NodeStatuses {
+				if s := &status.NodeStatuses[i]; s.NodeName == *node.NodeName {
+					s.CurrentRevision, s.TargetRevision = *node.CurrentRevision, *node.TargetRevision
+				}
+			}
+		}
+	})
+}
+
+func (m merging) update(ctx context.Context, change func(*operatorv1.StaticPodOperatorStatus)) error {
+	_, status, version, err := m.GetStaticPodOperatorState()
+	if err != nil {
+		return err
+	}
+	status = status.DeepCopy()
+	change(status)
+	_, err = m.UpdateStaticPodOperatorStatus(ctx, version, status)
+	return err
+}
+
+func mirrorPod(node string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-controller-manager-" + node}}
+}
+
+// revision7 returns the copies of revision 7.
+func revision7(t *testing.T) ([]*corev1.ConfigMap, []*corev1.Secret) {
+	t.Helper()
+	openStack, known := platform.ByName("openstack")
+	require.True(t, known)
+	resources, err := operand.Render(operand.Inputs{
+		Phase:       operand.OperatorPhase(),
+		Platform:    openStack,
+		Config:      []byte(`{"platform": "openstack", "infrastructureName": "ci", "apiServerInternalURI": "https://api-int:6443"}`),
+		Images:      operand.Images{Operand: "openstack", Operator: "operator"},
+		CloudConfig: operand.CloudConfig{Source: "configmap/cloud-provider-config in openshift-config", Key: "config", Data: []byte("[Global]\n")},
+		Credentials: operand.Credentials{Data: map[string][]byte{"clouds.yaml": []byte(`clouds: {openstack: {auth: {auth_url: "https://keystone/v3",
+  application_credential_id: id, application_credential_secret: hidden}}}`)}},
+		Identity: &operand.Identity{CABundle: []byte("ca"), FileSyncerToken: []byte("token")},
+	})
+	require.NoError(t, err)
+	for _, object := range resources.ConfigMaps {
+		object.Name += "-7"
+	}
+	for _, object := range resources.Secrets {
+		object.Name += "-7"
+	}
+	return resources.ConfigMaps, resources.Secrets
+}
+
+// report changes a node's report in the cache.
+func (c *cluster) report(t *testing.T, node string, report filesyncer.Report) {
+	t.Helper()
+	text, err := json.Marshal(report)
+	require.NoError(t, err)
+	c.reports = c.reports.DeepCopy()
+	c.reports.Data[node] = string(text)
+	require.NoError(t, c.caches.Core().V1().ConfigMaps().Informer().GetStore().Add(c.reports))
+}
+
+// run runs the controller as its timers ask for it.
+func (c *cluster) run(t *testing.T, duration time.Duration) {
+	t.Helper()
+	_, err := controllertest.NewTimer(c.clock, c.recorder).Run(t.Context(), c.sync, duration)
+	require.NoError(t, err)
+}
+
+// targets returns the nodes that are being installed, with their revisions.
+func (c *cluster) targets(t *testing.T) []string {
+	t.Helper()
+	_, status, _, err := c.operator.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	var targets []string
+	for _, node := range status.NodeStatuses {
+		if node.TargetRevision != 0 {
+			targets = append(targets, fmt.Sprintf("%s: %d to %d", node.NodeName, node.CurrentRevision, node.TargetRevision))
+		}
+	}
+	return targets
+}
+
+// finish makes every installation succeed.
+func (c *cluster) finish(t *testing.T) {
+	t.Helper()
+	_, status, version, err := c.operator.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	for i := range status.NodeStatuses {
+		status.NodeStatuses[i].CurrentRevision, status.NodeStatuses[i].TargetRevision = 7, 0
+	}
+	_, err = c.operator.UpdateStaticPodOperatorStatus(t.Context(), version, status)
+	require.NoError(t, err)
+}
+
+func (c *cluster) messages() []string {
+	var messages []string
+	for _, event := range c.recorder.Events() {
+		messages = append(messages, event.Type+" "+event.Reason+" "+event.Message)
+	}
+	return messages
+}
+
+func TestANodeWhoseFilesDifferIsInstalledAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		damage func(t *testing.T, c *cluster)
+		// want is the reason, empty if nothing is repaired.
+		want string
+	}{
+		"nothing differs": {damage: func(*testing.T, *cluster) {}},
+		"the manifest was edited": {
+			damage: func(t *testing.T, c *cluster) {
+				c.report(t, "m1", filesyncer.Report{Directory: c.sound.Directory, Manifest: "sha256:1"})
+			},
+			want: "the manifest of the static pod differs from revision 7",
+		},
+		"the directory was deleted": {
+			damage: func(t *testing.T, c *cluster) { c.report(t, "m1", filesyncer.Report{Manifest: c.sound.Manifest}) },
+			want:   "the files of revision 7 differ from its objects",
+		},
+		"the manifest was deleted, and with it the file-syncer": {
+			damage: func(t *testing.T, c *cluster) {
+				require.NoError(t, c.caches.Core().V1().Pods().Informer().GetStore().Delete(mirrorPod("m1")))
+			},
+			want: "the static pod does not exist",
+		},
+		"the kubelet does not work": {
+			damage: func(t *testing.T, c *cluster) {
+				require.NoError(t, c.caches.Core().V1().Pods().Informer().GetStore().Delete(mirrorPod("m1")))
+				require.NoError(t, c.caches.Core().V1().Nodes().Informer().GetStore().Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}))
+			},
+		},
+		"the node does not exist": {
+			damage: func(t *testing.T, c *cluster) {
+				require.NoError(t, c.caches.Core().V1().Pods().Informer().GetStore().Delete(mirrorPod("m1")))
+				require.NoError(t, c.caches.Core().V1().Nodes().Informer().GetStore().Delete(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}))
+			},
+		},
+		"the node has not reported": {
+			damage: func(t *testing.T, c *cluster) {
+				c.reports.Data = map[string]string{}
+				require.NoError(t, c.caches.Core().V1().ConfigMaps().Informer().GetStore().Add(c.reports))
+			},
+		},
+		"the revision's objects are not complete": {
+			damage: func(t *testing.T, c *cluster) {
+				c.report(t, "m1", filesyncer.Report{})
+				require.NoError(t, c.caches.Core().V1().Secrets().Informer().GetStore().Delete(
+					&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-config-7"}}))
+			},
+		},
+		"a later revision is rolled out": {
+			damage: func(t *testing.T, c *cluster) {
+				c.report(t, "m1", filesyncer.Report{})
+				_, status, version, err := c.operator.GetStaticPodOperatorState()
+				require.NoError(t, err)
+				status.LatestAvailableRevision = 8
+				_, err = c.operator.UpdateStaticPodOperatorStatus(t.Context(), version, status)
+				require.NoError(t, err)
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			tc.damage(t, c)
+			c.run(t, patience-time.Second)
+			require.Empty(t, c.targets(t))
+			c.run(t, 10*time.Second)
+			if tc.want == "" {
+				require.Empty(t, c.targets(t))
+				require.Empty(t, c.messages())
+				return
+			}
+			require.Equal(t, []string{"m1: 6 to 7"}, c.targets(t))
+			require.Equal(t, []string{"Warning NodeFilesRepaired Installing revision 7 on node/m1 again: " + tc.want}, c.messages())
+			_, err := c.kube.CoreV1().Pods(namespace).Get(t.Context(), "installer-7-m1", metav1.GetOptions{})
+			require.ErrorContains(t, err, "not found", "the controller takes a pod that succeeded for this installation")
+			_, err = c.kube.CoreV1().Pods(namespace).Get(t.Context(), "installer-7-m0", metav1.GetOptions{})
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestDamageThatIsOverIsNotRepaired(t *testing.T) {
+	c := newCluster(t)
+	c.report(t, "m1", filesyncer.Report{})
+	c.run(t, patience-time.Second)
+	c.report(t, "m1", c.sound)
+	c.run(t, time.Second)
+	c.report(t, "m1", filesyncer.Report{})
+	c.run(t, patience-time.Second)
+	require.Empty(t, c.targets(t))
+}
+
+func TestOneNodeIsRepairedAtATimeAndAFewAnHour(t *testing.T) {
+	c := newCluster(t)
+	for _, node := range []string{"m0", "m1", "m2"} {
+		c.report(t, node, filesyncer.Report{})
+	}
+	for _, want := range []string{"m0: 6 to 7", "m1: 6 to 7", "m2: 6 to 7"} {
+		c.run(t, patience+time.Second)
+		require.Equal(t, []string{want}, c.targets(t))
+		c.run(t, 10*patience)
+		require.Equal(t, []string{want}, c.targets(t), "the other nodes wait")
+		c.finish(t)
+		c.report(t, want[:2], c.sound)
+	}
+	c.run(t, time.Second)
+	require.Empty(t, c.targets(t))
+
+	c.report(t, "m1", filesyncer.Report{})
+	c.run(t, patience+time.Second)
+	require.Empty(t, c.targets(t))
+	_, status, _, err := c.operator.GetOperatorState()
+	require.NoError(t, err)
+	require.Len(t, status.Conditions, 1)
+	require.Equal(t, "NodeFilesDegraded True RepairedTooOften", fmt.Sprintf("%s %s %s", status.Conditions[0].Type, status.Conditions[0].Status, status.Conditions[0].Reason))
+	require.Regexp(t, `^node/m1: the manifest of the static pod differs from revision 7, and files were repaired 3 times within the last hour: `+
+		`find out what changes files below /etc/kubernetes on the control plane; the next repair is in \d+m0s$`, status.Conditions[0].Message)
+
+	c.run(t, time.Hour)
+	require.Equal(t, []string{"m1: 6 to 7"}, c.targets(t), "its own timer, an hour after the first repair")
+}
+
+func TestTheConfigMapForTheReportsIsCreated(t *testing.T) {
+	c := newCluster(t)
+	require.NoError(t, c.caches.Core().V1().ConfigMaps().Informer().GetStore().Delete(c.reports))
+	c.run(t, time.Second)
+	_, err := c.kube.CoreV1().ConfigMaps(namespace).Get(t.Context(), "node-files", metav1.GetOptions{})
+	require.NoError(t, err)
+}
