@@ -76,8 +76,8 @@ type syncer struct {
 	queue  workqueue.TypedRateLimitingInterface[object]
 	// written has the resource version that the files of an object were last found or made equal to.
 	written map[object]string
-	// failing has the objects whose files could not be written at the last attempt.
-	failing map[object]bool
+	// failing has the objects whose files could not be written at the last attempt, and why.
+	failing map[object]error
 }
 
 // Run keeps the files up to date until the context ends. It creates one event about each change on the disk.
@@ -88,7 +88,7 @@ func Run(ctx context.Context, options Options) {
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[object](minRetry, maxRetry)),
 		written: map[object]string{},
-		failing: map[object]bool{},
+		failing: map[object]error{},
 	}
 	var watches wait.Group
 	watched := map[string][]string{configMaps: append([]string{ReportConfigMap}, s.ConfigMaps...), secrets: s.Secrets}
@@ -152,8 +152,8 @@ func (s *syncer) processNext(ctx context.Context) bool {
 		return true
 	}
 	klog.FromContext(ctx).Error(err, "Trying again", "object", o)
-	if !s.failing[o] && o.name != ReportConfigMap {
-		s.failing[o] = true
+	if s.failing[o] == nil && o.name != ReportConfigMap {
+		s.failing[o] = err
 		s.event(ctx, "Warning", "SyncedFilesNotWritten",
 			fmt.Sprintf("Writing the files of %s on node %s: %v", o, s.Node, err))
 	}
@@ -238,12 +238,12 @@ func (s *syncer) event(ctx context.Context, kind, reason, message string) {
 func filesOf(o *unstructured.Unstructured) (nodefiles.Files, error) {
 	data, _, err := unstructured.NestedStringMap(o.Object, "data")
 	if err != nil {
-		return nil, errors.New("the object's data has values that are no text")
+		return nil, errors.New("the object's data has values that are not strings")
 	}
 	files := nodefiles.Files{}
 	for name, text := range data {
 		if name != path.Base(name) {
-			return nil, fmt.Errorf("key %q is no file name", name)
+			return nil, fmt.Errorf("key %q is not a file name", name)
 		}
 		files[name] = []byte(text)
 		if o.GetKind() == "Secret" {

@@ -150,12 +150,12 @@ func TestMissingFilesAreWrittenAtTheStart(t *testing.T) {
 
 func TestDamagedFilesAreRepaired(t *testing.T) {
 	for name, damage := range map[string]func(*node) error{
-		"another content":    func(n *node) error { return os.WriteFile(n.path("secrets/kube-token/token"), []byte("x"), 0o600) },
-		"no content":         func(n *node) error { return os.Truncate(n.path("secrets/kube-token/token"), 0) },
-		"another mode":       func(n *node) error { return os.Chmod(n.path("secrets/kube-token/token"), 0o644) },
-		"no file":            func(n *node) error { return os.Remove(n.path("secrets/kube-token/token")) },
-		"no directory":       func(n *node) error { return os.RemoveAll(n.path("secrets")) },
-		"a file of somebody": func(n *node) error { return os.WriteFile(n.path("secrets/kube-token/x"), nil, 0o600) },
+		"another content": func(n *node) error { return os.WriteFile(n.path("secrets/kube-token/token"), []byte("x"), 0o600) },
+		"no content":      func(n *node) error { return os.Truncate(n.path("secrets/kube-token/token"), 0) },
+		"another mode":    func(n *node) error { return os.Chmod(n.path("secrets/kube-token/token"), 0o644) },
+		"no file":         func(n *node) error { return os.Remove(n.path("secrets/kube-token/token")) },
+		"no directory":    func(n *node) error { return os.RemoveAll(n.path("secrets")) },
+		"a foreign file":  func(n *node) error { return os.WriteFile(n.path("secrets/kube-token/x"), nil, 0o600) },
 		"a link to elsewhere": func(n *node) error {
 			return errors.Join(os.Remove(n.path("secrets/kube-token/token")), os.Symlink("/etc/passwd", n.path("secrets/kube-token/token")))
 		},
@@ -211,7 +211,7 @@ func TestTheFilesOfADeletedObjectStay(t *testing.T) {
 	require.FileExists(t, n.path("secrets/kube-token/token"))
 }
 
-func TestAFailureIsToldOnceAndTriedAgain(t *testing.T) {
+func TestAFailureIsReportedOnceAndTriedAgain(t *testing.T) {
 	n := newNode(t, time.Hour, clientCA(), token("1", "first"))
 	n.prime(t)
 	unlock, err := nodefiles.LockDirectory(t.Context(), n.Directory)
@@ -233,6 +233,21 @@ func TestAFailureIsToldOnceAndTriedAgain(t *testing.T) {
 	n.awaitEvents(t, "Normal SyncedFilesUpdated Updated the files of configmap/client-ca on node master-0",
 		"Normal SyncedFilesUpdated Updated the files of secret/kube-token on node master-0",
 		"Warning SyncedFilesNotWritten Writing the files of secret/kube-token on node master-0: reading the object: connection refused")
+}
+
+// An installer writes the same directories.
+func TestNothingIsWrittenWhileAnotherProcessHasTheLock(t *testing.T) {
+	n := newNode(t, 50*time.Millisecond, clientCA(), token("2", "second"))
+	n.prime(t)
+	unlock, err := nodefiles.LockDirectory(t.Context(), n.Directory)
+	require.NoError(t, err)
+	n.start(t)
+	require.Never(t, func() bool {
+		data, err := os.ReadFile(n.path("secrets/kube-token/token"))
+		return err != nil || string(data) != "first"
+	}, time.Second, 10*time.Millisecond)
+	unlock()
+	n.awaitFile(t, "secrets/kube-token/token", "second")
 }
 
 // Each request names an object, which the role is limited to.
@@ -260,11 +275,11 @@ func TestItAsksOnlyForItsObjects(t *testing.T) {
 	require.NoDirExists(t, n.path("secrets/cloud-credentials"))
 }
 
-func TestAKeyThatIsNoFileNameIsRejected(t *testing.T) {
+func TestAKeyThatIsNotAFileNameIsRejected(t *testing.T) {
 	_, err := filesOf(newObject("ConfigMap", "client-ca", "1", map[string]any{"../x": ""}))
-	require.EqualError(t, err, `key "../x" is no file name`)
+	require.EqualError(t, err, `key "../x" is not a file name`)
 	_, err = filesOf(newObject("Secret", "kube-token", "1", map[string]any{"token": "?"}))
 	require.EqualError(t, err, "key token is not base64")
 	_, err = filesOf(newObject("Secret", "kube-token", "1", map[string]any{"token": int64(1)}))
-	require.EqualError(t, err, "the object's data has values that are no text")
+	require.EqualError(t, err, "the object's data has values that are not strings")
 }

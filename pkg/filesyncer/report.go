@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,35 +18,38 @@ import (
 // ReportConfigMap has a Report as JSON for each node, by the node's name.
 const ReportConfigMap = "node-files"
 
-// Report describes the files that the installer wrote to a node, as they are now. The operator installs a revision
-// again that differs.
+// ReportPeriod is how often a report is repeated when it does not change, so that a file-syncer that has stopped
+// working shows.
+const ReportPeriod = 5 * time.Minute
+
+// Report describes the files on a node, as they are now. The operator installs a revision again that differs.
 type Report struct {
 	// Directory is the digest of the revision's directory, Manifest that of the static pod's manifest. A digest is ""
 	// if there is no such file.
 	Directory string `json:"directory"`
 	Manifest  string `json:"manifest"`
+	// NotWritten names the objects whose files could not be written at the last attempt, and why.
+	NotWritten string `json:"notWritten,omitempty"`
+	// At is the time of the report by the node's clock.
+	At metav1.Time `json:"at"`
 }
 
-// report writes this node's report if it differs from the stored one.
+// report writes this node's report if it differs from the stored one, or if that is old.
 func (s *syncer) report(ctx context.Context) error {
 	stored, exists, err := s.stores[object{configMaps, ReportConfigMap}].GetByKey(s.Namespace + "/" + ReportConfigMap)
 	if err != nil || !exists {
 		return err // the operator creates it
 	}
-	var current Report
-	if current.Directory, err = nodefiles.DigestOf(s.RevisionDirectory); err != nil {
-		return fmt.Errorf("reading the revision's directory: %w", err)
+	current, err := s.look()
+	if err != nil {
+		return err
 	}
-	if current.Manifest, err = nodefiles.DigestOf(s.Manifest); err != nil {
-		return fmt.Errorf("reading the static pod's manifest: %w", err)
+	if s.isCurrent(stored.(*unstructured.Unstructured), current) {
+		return nil
 	}
 	text, err := json.Marshal(current)
 	if err != nil {
 		return err
-	}
-	known, _, err := unstructured.NestedString(stored.(*unstructured.Unstructured).Object, "data", s.Node)
-	if err == nil && known == string(text) {
-		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"data": map[string]string{s.Node: string(text)}})
 	if err != nil {
@@ -52,4 +58,37 @@ func (s *syncer) report(ctx context.Context) error {
 	_, err = s.client(object{resource: configMaps}).Patch(ctx, ReportConfigMap, types.MergePatchType, patch,
 		metav1.PatchOptions{})
 	return err
+}
+
+// look returns the report of this moment.
+func (s *syncer) look() (current Report, err error) {
+	current.At = metav1.NewTime(s.Clock.Now())
+	if current.Directory, err = nodefiles.DigestOf(s.RevisionDirectory); err != nil {
+		return current, fmt.Errorf("reading the revision's directory: %w", err)
+	}
+	if current.Manifest, err = nodefiles.DigestOf(s.Manifest); err != nil {
+		return current, fmt.Errorf("reading the static pod's manifest: %w", err)
+	}
+	var failures []string
+	for o, failure := range s.failing {
+		failures = append(failures, fmt.Sprintf("%s: %v", o, failure))
+	}
+	slices.Sort(failures)
+	current.NotWritten = strings.Join(failures, "; ")
+	return current, nil
+}
+
+// isCurrent reports whether the stored report of this node says the same and is recent.
+func (s *syncer) isCurrent(stored *unstructured.Unstructured, current Report) bool {
+	text, _, err := unstructured.NestedString(stored.Object, "data", s.Node)
+	if err != nil {
+		return false
+	}
+	var known Report
+	if err := json.Unmarshal([]byte(text), &known); err != nil {
+		return false
+	}
+	age := current.At.Sub(known.At.Time)
+	known.At = current.At
+	return known == current && age >= 0 && age < ReportPeriod
 }

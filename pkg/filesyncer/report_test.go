@@ -38,7 +38,12 @@ func (n *node) awaitReport(t *testing.T, want Report) {
 		data, _, err := unstructured.NestedStringMap(stored.Object, "data")
 		require.NoError(t, err)
 		require.Equal(t, "{}", data["master-1"], "another node's report stays")
-		return json.Unmarshal([]byte(data["master-0"]), &last) == nil && last == want
+		last = Report{}
+		if json.Unmarshal([]byte(data["master-0"]), &last) != nil || last.At.IsZero() {
+			return false
+		}
+		last.At = want.At
+		return last == want
 	}, 30*time.Second, 5*time.Millisecond, "the report is %v", &last)
 }
 
@@ -52,7 +57,7 @@ func TestTheFilesOfTheInstallerAreReported(t *testing.T) {
 	n.awaitReport(t, sound)
 
 	require.NoError(t, os.WriteFile(n.Manifest, []byte("kind: Edited"), 0o600))
-	n.awaitReport(t, Report{sound.Directory, nodefiles.Digest(nodefiles.Files{"pod.yaml": []byte("kind: Edited")})})
+	n.awaitReport(t, Report{Directory: sound.Directory, Manifest: nodefiles.Digest(nodefiles.Files{"pod.yaml": []byte("kind: Edited")})})
 	require.NoError(t, os.Remove(n.Manifest))
 	require.NoError(t, os.RemoveAll(n.RevisionDirectory))
 	n.awaitReport(t, Report{})
@@ -76,4 +81,45 @@ func TestAnUnchangedReportIsWrittenOnce(t *testing.T) {
 		return count
 	}
 	require.Never(t, func() bool { return patches() > 2 }, time.Second, 50*time.Millisecond, "the first may be repeated until the cache has it")
+}
+
+func TestWhatCannotBeWrittenIsReported(t *testing.T) {
+	n := newReporting(t)
+	unlock, err := nodefiles.LockDirectory(t.Context(), n.Directory)
+	require.NoError(t, err)
+	unlock()
+	require.NoError(t, os.RemoveAll(n.path("secrets")))
+	require.NoError(t, os.WriteFile(n.path("secrets"), nil, 0o600))
+	n.start(t)
+	sound := Report{
+		Directory: nodefiles.Digest(revision),
+		Manifest:  nodefiles.Digest(nodefiles.Files{"pod.yaml": []byte("kind: Pod")}),
+	}
+	failing := sound
+	failing.NotWritten = "secret/kube-token: removing " + n.path("secrets/.kube-token.new") + ": unlinkat " +
+		n.path("secrets/.kube-token.new") + ": not a directory"
+	n.awaitReport(t, failing)
+	require.NoError(t, os.Remove(n.path("secrets")))
+	n.awaitReport(t, sound)
+}
+
+func TestAnUnchangedReportIsRepeated(t *testing.T) {
+	now := metav1.NewTime(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
+	for name, tc := range map[string]struct {
+		stored string
+		want   bool
+	}{
+		"the same, just now":              {`{"directory": "d", "manifest": "m", "at": "2026-11-22T08:55:01Z"}`, true},
+		"the same, five minutes ago":      {`{"directory": "d", "manifest": "m", "at": "2026-11-22T08:55:00Z"}`, false},
+		"the same, from the future":       {`{"directory": "d", "manifest": "m", "at": "2026-11-22T09:00:01Z"}`, false},
+		"another one, just now":           {`{"directory": "d", "manifest": "", "at": "2026-11-22T09:00:00Z"}`, false},
+		"none":                            {"", false},
+		"one that is not a file-syncer's": {"?", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored := newObject("ConfigMap", "node-files", "1", map[string]any{"master-0": tc.stored})
+			s := &syncer{Options: Options{Node: "master-0"}}
+			require.Equal(t, tc.want, s.isCurrent(stored, Report{Directory: "d", Manifest: "m", At: now}))
+		})
+	}
 }

@@ -4,7 +4,6 @@ package noderepair
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -30,14 +29,17 @@ import (
 )
 
 const (
-	// Condition is True while files on a node differ and are not repaired, because they were repaired too often.
+	// Condition is True while files on a node differ and are not repaired, because they were repaired too often, while
+	// a file-syncer cannot write its files, and while one does not report.
 	Condition = "NodeFilesDegraded"
 
 	name = "NodeRepair"
 
-	// patience is how long files must differ before they are repaired: a file-syncer that has just started has not
-	// reported yet.
+	// patience is how long files must differ before they are repaired, and how long a file-syncer must fail before it
+	// is a problem: one that has just started has not reported yet.
 	patience = 30 * time.Second
+	// maxSilence is the age of a report after which its file-syncer counts as dead.
+	maxSilence = 3 * filesyncer.ReportPeriod
 
 	// maxRepairs limits the repairs within repairPeriod. Each of them restarts a static pod.
 	maxRepairs   = 3
@@ -61,8 +63,17 @@ type controller struct {
 	Options
 	// since has, by node, when its files were first seen to differ.
 	since map[string]time.Time
+	// failing has, by node, when its file-syncer was first seen to fail.
+	failing map[string]time.Time
 	// repairs are the times of the repairs within repairPeriod.
 	repairs []time.Time
+	// heard has, by node, the last report and when it was first seen.
+	heard map[string]heard
+}
+
+type heard struct {
+	text string
+	at   time.Time
 }
 
 // New returns the controller that compares the files on the nodes, as the file-syncers report them, with the revisions
@@ -77,7 +88,9 @@ func New(o Options) factory.Controller {
 }
 
 func newController(o Options) *controller {
-	return &controller{Options: o, since: map[string]time.Time{}}
+	return &controller{
+		Options: o, since: map[string]time.Time{}, failing: map[string]time.Time{}, heard: map[string]heard{},
+	}
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -96,28 +109,52 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return err
 	}
-	now := c.Clock.Now()
-	c.repairs = slices.DeleteFunc(c.repairs, func(at time.Time) bool { return now.Sub(at) >= repairPeriod })
-	condition := operatorclient.AsExpected(Condition)
-	switch {
-	case node == nil:
-	case len(c.repairs) >= maxRepairs:
-		wait = c.repairs[0].Add(repairPeriod).Sub(now)
-		condition = operatorclient.NewCondition(Condition, operatorv1.ConditionTrue, "RepairedTooOften", fmt.Sprintf(
-			"node/%s: %s, and files were repaired %d times within the last hour: find out what changes files below "+
-				"/etc/kubernetes on the control plane; the next repair is in %s",
-			node.NodeName, damage, maxRepairs, wait.Round(time.Minute)))
-	default:
-		if err := c.repair(ctx, node, damage); err != nil {
+	problems, again, err := c.problems(status)
+	if err != nil {
+		return err
+	}
+	wait = sooner(wait, again)
+	if node != nil {
+		postponed, next, err := c.mend(ctx, node, damage)
+		if err != nil {
 			return err
 		}
-		c.repairs = append(c.repairs, now)
-		delete(c.since, node.NodeName)
+		problems, wait = append(problems, postponed...), sooner(wait, next)
 	}
 	if wait > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 	}
-	return operatorclient.ApplyConditions(ctx, c.Operator, name, condition)
+	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditionOf(problems))
+}
+
+// mend repairs the node unless there were too many repairs, which is the problem that it returns. next is then the time
+// until it may be repaired.
+func (c *controller) mend(ctx context.Context, node *operatorv1.NodeStatus, damage string) (
+	problems []problem, next time.Duration, err error,
+) {
+	now := c.Clock.Now()
+	c.repairs = slices.DeleteFunc(c.repairs, func(at time.Time) bool { return now.Sub(at) >= repairPeriod })
+	if len(c.repairs) >= maxRepairs {
+		next = c.repairs[0].Add(repairPeriod).Sub(now)
+		return []problem{{"RepairedTooOften", fmt.Sprintf(
+			"node/%s: %s, and files were repaired %d times within the last hour: find out what changes files below "+
+				"/etc/kubernetes on the control plane; the next repair is in %s",
+			node.NodeName, damage, maxRepairs, next.Round(time.Minute))}}, next, nil
+	}
+	if err := c.repair(ctx, node, damage); err != nil {
+		return nil, 0, err
+	}
+	c.repairs = append(c.repairs, now)
+	delete(c.since, node.NodeName)
+	return nil, 0, nil
+}
+
+// sooner returns the shorter of two times to wait; 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a <= 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // ensureReports creates the ConfigMap for the file-syncers' reports.
@@ -150,27 +187,27 @@ func (c *controller) damagedNode(status *operatorv1.StaticPodOperatorStatus) (
 		if err != nil {
 			return nil, "", 0, err
 		}
-		left := c.remaining(n.NodeName, found)
+		left := c.remaining(c.since, n.NodeName, found)
 		switch {
 		case found == "":
-		case left <= 0 && node == nil:
+		case left > 0:
+			wait = sooner(wait, left)
+		case node == nil:
 			node, damage = n, found
-		case left > 0 && (wait == 0 || left < wait):
-			wait = left
 		}
 	}
 	return node, damage, wait, nil
 }
 
-// remaining records a node's damage and returns how much longer it must last.
-func (c *controller) remaining(node, damage string) time.Duration {
+// remaining records since when something is wrong with a node, and returns how much longer that must last.
+func (c *controller) remaining(since map[string]time.Time, node, wrong string) time.Duration {
 	now := c.Clock.Now()
-	if damage == "" {
-		delete(c.since, node)
-	} else if c.since[node].IsZero() {
-		c.since[node] = now
+	if wrong == "" {
+		delete(since, node)
+	} else if since[node].IsZero() {
+		since[node] = now
 	}
-	return c.since[node].Add(patience).Sub(now)
+	return since[node].Add(patience).Sub(now)
 }
 
 // damageOf returns how a node's files differ from its revision, "" if they do not or if that is not known.
@@ -185,8 +222,8 @@ func (c *controller) damageOf(node *operatorv1.NodeStatus) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	report, reported, err := c.reportOf(node.NodeName)
-	if err != nil || !reported {
+	report, text, err := c.reportOf(node.NodeName)
+	if err != nil || text == "" {
 		return "", err
 	}
 	installed, err := c.installed(node.CurrentRevision)
@@ -200,34 +237,6 @@ func (c *controller) damageOf(node *operatorv1.NodeStatus) (string, error) {
 		return fmt.Sprintf("the files of revision %d differ from its objects", node.CurrentRevision), nil
 	}
 	return "", nil
-}
-
-// reportOf returns what the node's file-syncer reported last.
-func (c *controller) reportOf(node string) (report filesyncer.Report, reported bool, err error) {
-	reports, err := operatorclient.Find(c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), "configmap",
-		operand.Namespace, filesyncer.ReportConfigMap)
-	if err != nil || reports == nil || reports.Data[node] == "" {
-		return filesyncer.Report{}, false, err
-	}
-	if err := json.Unmarshal([]byte(reports.Data[node]), &report); err != nil {
-		return filesyncer.Report{}, false, fmt.Errorf("configmap/%s in %s, key %s: %w",
-			filesyncer.ReportConfigMap, operand.Namespace, node, err)
-	}
-	return report, true, nil
-}
-
-// isReady reports whether the node's kubelet works.
-func (c *controller) isReady(name string) (bool, error) {
-	node, err := c.Nodes.Lister().Get(name)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
-		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
-	}), nil
 }
 
 // installed returns what a revision is on a node, nil if its objects are not complete.
@@ -263,8 +272,9 @@ func copies[T any](kind operand.Kind, revision int32, get func(name string) (*T,
 	return found, nil
 }
 
-// repair makes the installer controller install the node's revision again. That controller takes a revision as
-// installed if the installer pod of the node and revision has succeeded, so that pod goes first.
+// repair makes the installer controller install the node's revision again, by setting it as the node's target. That
+// controller takes a revision as installed if the installer pod of the node and revision has succeeded, so that pod
+// goes first. The node's revision itself may not decrease, by the validation of NodeStatus.
 func (c *controller) repair(ctx context.Context, node *operatorv1.NodeStatus, damage string) error {
 	installer := fmt.Sprintf("installer-%d-%s", node.CurrentRevision, node.NodeName)
 	err := c.Client.Pods(operand.Namespace).Delete(ctx, installer, metav1.DeleteOptions{})
@@ -272,7 +282,7 @@ func (c *controller) repair(ctx context.Context, node *operatorv1.NodeStatus, da
 		return fmt.Errorf("deleting pod/%s in %s: %w", installer, operand.Namespace, err)
 	}
 	status := applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(applyoperatorv1.NodeStatus().
-		WithNodeName(node.NodeName).WithCurrentRevision(node.CurrentRevision - 1).WithTargetRevision(node.CurrentRevision))
+		WithNodeName(node.NodeName).WithCurrentRevision(node.CurrentRevision).WithTargetRevision(node.CurrentRevision))
 	manager := factory.ControllerFieldManager(name, "repair")
 	if err := c.Operator.ApplyStaticPodOperatorStatus(ctx, manager, status); err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)

@@ -275,7 +275,7 @@ func TestANodeWhoseFilesDifferIsInstalledAgain(t *testing.T) {
 				require.Empty(t, c.messages())
 				return
 			}
-			require.Equal(t, []string{"m1: 6 to 7"}, c.targets(t))
+			require.Equal(t, []string{"m1: 7 to 7"}, c.targets(t))
 			require.Equal(t, []string{"Warning NodeFilesRepaired Installing revision 7 on node/m1 again: " + tc.want}, c.messages())
 			_, err := c.kube.CoreV1().Pods(namespace).Get(t.Context(), "installer-7-m1", metav1.GetOptions{})
 			require.ErrorContains(t, err, "not found", "the controller takes a pod that succeeded for this installation")
@@ -301,7 +301,7 @@ func TestOneNodeIsRepairedAtATimeAndAFewAnHour(t *testing.T) {
 	for _, node := range []string{"m0", "m1", "m2"} {
 		c.report(t, node, filesyncer.Report{})
 	}
-	for _, want := range []string{"m0: 6 to 7", "m1: 6 to 7", "m2: 6 to 7"} {
+	for _, want := range []string{"m0: 7 to 7", "m1: 7 to 7", "m2: 7 to 7"} {
 		c.run(t, patience+time.Second)
 		require.Equal(t, []string{want}, c.targets(t))
 		c.run(t, 10*patience)
@@ -323,7 +323,7 @@ func TestOneNodeIsRepairedAtATimeAndAFewAnHour(t *testing.T) {
 		`find out what changes files below /etc/kubernetes on the control plane; the next repair is in \d+m0s$`, status.Conditions[0].Message)
 
 	c.run(t, time.Hour)
-	require.Equal(t, []string{"m1: 6 to 7"}, c.targets(t), "its own timer, an hour after the first repair")
+	require.Equal(t, []string{"m1: 7 to 7"}, c.targets(t), "its own timer, an hour after the first repair")
 }
 
 func TestTheConfigMapForTheReportsIsCreated(t *testing.T) {
@@ -332,4 +332,49 @@ func TestTheConfigMapForTheReportsIsCreated(t *testing.T) {
 	c.run(t, time.Second)
 	_, err := c.kube.CoreV1().ConfigMaps(namespace).Get(t.Context(), "node-files", metav1.GetOptions{})
 	require.NoError(t, err)
+}
+
+// condition returns the controller's condition.
+func (c *cluster) condition(t *testing.T) string {
+	t.Helper()
+	_, status, _, err := c.operator.GetOperatorState()
+	require.NoError(t, err)
+	require.Len(t, status.Conditions, 1)
+	found := status.Conditions[0]
+	return fmt.Sprintf("%s %s %s: %s", found.Type, found.Status, found.Reason, found.Message)
+}
+
+func TestAFileSyncerThatCannotWriteIsReported(t *testing.T) {
+	c := newCluster(t)
+	failing := c.sound
+	failing.NotWritten = "secret/kube-token: no space left on device"
+	c.report(t, "m1", failing)
+	c.run(t, patience-time.Second)
+	require.Equal(t, "NodeFilesDegraded False AsExpected: ", c.condition(t))
+	c.run(t, 2*time.Second)
+	require.Equal(t, "NodeFilesDegraded True NotWritten: node/m1: files cannot be written below /etc/kubernetes/static-pod-resources: "+
+		"secret/kube-token: no space left on device", c.condition(t))
+	require.Empty(t, c.targets(t))
+	c.report(t, "m1", c.sound)
+	c.run(t, time.Second)
+	require.Equal(t, "NodeFilesDegraded False AsExpected: ", c.condition(t))
+}
+
+// A file-syncer that is frozen, or whose token was revoked, looks the same.
+func TestAFileSyncerThatDoesNotReportIsReported(t *testing.T) {
+	c := newCluster(t)
+	for range 4 {
+		c.run(t, maxSilence/2)
+		for _, node := range []string{"m0", "m2"} {
+			repeated := c.sound
+			repeated.At = metav1.NewTime(c.clock.Now())
+			c.report(t, node, repeated)
+		}
+	}
+	require.Equal(t, "NodeFilesDegraded True NotReported: node/m1: the file-syncer has not reported for more than 15m0s, so tokens and "+
+		"certificates may expire there: read the logs of container file-syncer in pod/cloud-controller-manager-m1 in "+
+		"openshift-cloud-controller-manager", c.condition(t))
+	require.NoError(t, c.caches.Core().V1().Nodes().Informer().GetStore().Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}))
+	c.run(t, time.Second)
+	require.Equal(t, "NodeFilesDegraded False AsExpected: ", c.condition(t), "another condition is about a kubelet that does not work")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"testing"
 	"time"
 
@@ -58,9 +59,9 @@ func TestAStaticPodIsReadyAfterItHasStayedReady(t *testing.T) {
 			seen: append(append(repeated(staticPod("1", true), 6), staticPod("1", false)), staticPod("1", true)),
 			want: []bool{false, false, false, false, false, true, false, false}, left: 5 * time.Second,
 		},
-		"it is not Ready":           {seen: repeated(staticPod("1", false), 7), want: make([]bool, 7)},
-		"the kubelet says nothing":  {seen: []*corev1.Pod{pod("cloud-controller-manager-master-0", map[string]string{"app": "cloud-controller-manager"})}, want: []bool{false}},
-		"it is the installer's pod": {seen: []*corev1.Pod{withApp(staticPod("1", true), "installer")}, want: []bool{true}},
+		"it is not Ready":                  {seen: repeated(staticPod("1", false), 7), want: make([]bool, 7)},
+		"the kubelet reports no container": {seen: []*corev1.Pod{pod("cloud-controller-manager-master-0", map[string]string{"app": "cloud-controller-manager"})}, want: []bool{false}},
+		"it is the installer's pod":        {seen: []*corev1.Pod{withApp(staticPod("1", true), "installer")}, want: []bool{true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
@@ -96,7 +97,7 @@ func withApp(p *corev1.Pod, app string) *corev1.Pod {
 }
 
 // newInstaller returns the installer controller of a cluster with this status, whose latest revision's objects exist.
-func newInstaller(t *testing.T, clock *clocktesting.FakePassiveClock, status *operatorv1.StaticPodOperatorStatus, objects ...runtime.Object) (factory.Controller, v1helpers.StaticPodOperatorClient) {
+func newInstaller(t *testing.T, clock *clocktesting.FakePassiveClock, status *operatorv1.StaticPodOperatorStatus, objects ...runtime.Object) (factory.Controller, v1helpers.StaticPodOperatorClient, *fake.Clientset) {
 	t.Helper()
 	kube := fake.NewClientset(objects...)
 	copyOf := func(name string) metav1.ObjectMeta {
@@ -122,7 +123,10 @@ func newInstaller(t *testing.T, clock *clocktesting.FakePassiveClock, status *op
 	return newInstallerController(Options{
 		Operator: operator, Kube: kube, Target: caches, ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(), Clock: clock,
 		Recorder: events.NewInMemoryRecorder("test", clock),
-	}, nodePods{PodsGetter: kube.CoreV1(), lister: caches.Core().V1().Pods().Lister()}), operator
+	}, nodePods{
+		PodsGetter: kube.CoreV1(), lister: caches.Core().V1().Pods().Lister(),
+		server: func() (*url.URL, error) { return url.Parse("https://api-int:6443") },
+	}), operator, kube
 }
 
 // Without the wrapped pods or the timer, the node would be at the revision at once or only after an unrelated event.
@@ -130,7 +134,7 @@ func TestARolloutGoesOnWhenTheStaticPodHasStayedReady(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
 	installed := pod("installer-1-master-0", map[string]string{"app": "installer"})
 	installed.Status.Phase = corev1.PodSucceeded
-	controller, operator := newInstaller(t, clock, &operatorv1.StaticPodOperatorStatus{
+	controller, operator, _ := newInstaller(t, clock, &operatorv1.StaticPodOperatorStatus{
 		OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 1},
 		NodeStatuses:   []operatorv1.NodeStatus{{NodeName: "master-0", TargetRevision: 1}},
 	}, installed, staticPod("1", true))
@@ -159,7 +163,7 @@ func TestARolloutBeginsOnANodeThatDoesNotLead(t *testing.T) {
 		running.Name = "cloud-controller-manager-" + node
 		objects = append(objects, running)
 	}
-	controller, operator := newInstaller(t, clock, status, objects...)
+	controller, operator, _ := newInstaller(t, clock, status, objects...)
 	require.NoError(t, controller.Sync(t.Context(), controllertest.NewTimer(clock, events.NewInMemoryRecorder("test", clock))))
 	_, status, _, err := operator.GetStaticPodOperatorState()
 	require.NoError(t, err)
@@ -167,5 +171,31 @@ func TestARolloutBeginsOnANodeThatDoesNotLead(t *testing.T) {
 	for _, node := range status.NodeStatuses {
 		targets = append(targets, fmt.Sprintf("%s: %d", node.NodeName, node.TargetRevision))
 	}
-	require.Equal(t, []string{"master-0: 0", "master-1: 2", "master-2: 0"}, targets)
+	require.ElementsMatch(t, []string{"master-0: 0", "master-1: 2", "master-2: 0"}, targets)
+}
+
+// The node repair sets such a target. library-go's controller would do nothing, and could not lower the revision.
+func TestARevisionIsInstalledAgainOnANodeThatIsAtIt(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
+	again := operatorv1.NodeStatus{NodeName: "master-0", CurrentRevision: 1, TargetRevision: 1}
+	controller, operator, kube := newInstaller(t, clock, &operatorv1.StaticPodOperatorStatus{
+		OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 1},
+		NodeStatuses:   []operatorv1.NodeStatus{again},
+	}, staticPod("1", true))
+	sync := func() operatorv1.NodeStatus {
+		_, err := controllertest.NewTimer(clock, events.NewInMemoryRecorder("test", clock)).Run(t.Context(), controller.Sync, settleTime)
+		require.NoError(t, err)
+		_, status, _, err := operator.GetStaticPodOperatorState()
+		require.NoError(t, err)
+		require.Len(t, status.NodeStatuses, 1)
+		return status.NodeStatuses[0]
+	}
+	require.Equal(t, again, sync())
+	installing, err := kube.CoreV1().Pods(target).Get(t.Context(), "installer-1-master-0", metav1.GetOptions{})
+	require.NoError(t, err)
+
+	installing.Status.Phase = corev1.PodSucceeded
+	_, err = kube.CoreV1().Pods(target).UpdateStatus(t.Context(), installing, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.Equal(t, operatorv1.NodeStatus{NodeName: "master-0", CurrentRevision: 1}, sync())
 }

@@ -20,9 +20,10 @@ import (
 )
 
 // installerClient is the operator client of the installer controller. It makes the leader's node the last one of a
-// rollout, and corrects two reports of library-go's controller. That controller never clears a failed revision, not
-// even after the node has reached that revision or a newer one. It also reports the objects of revision 0 as missing
-// while the revision controller creates revision 1.
+// rollout, and makes the controller install a revision again on a node whose target is the revision that it is at. It
+// corrects two reports of library-go's controller. That controller never clears a failed revision, not even after the
+// node has reached that revision or a newer one. It also reports the objects of revision 0 as missing while the
+// revision controller creates revision 1.
 type installerClient struct {
 	v1helpers.StaticPodOperatorClient
 	leases coordinationlisters.LeaseLister
@@ -33,6 +34,9 @@ type installerClient struct {
 // GetStaticPodOperatorState returns the nodes with the leader's node last. The installer controller takes the first of
 // the nodes that are equally old, so a rollout moves the leadership once, to a node that has the new revision. A node
 // that becomes the leader meanwhile is last too.
+//
+// A node whose target is the revision that it is at appears to be at an older one: the controller installs only targets
+// that are newer.
 func (c *installerClient) GetStaticPodOperatorState() (
 	*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error,
 ) {
@@ -41,6 +45,12 @@ func (c *installerClient) GetStaticPodOperatorState() (
 		return nil, nil, "", err
 	}
 	c.read.Store(status.LatestAvailableRevision)
+	status = status.DeepCopy()
+	for i := range status.NodeStatuses {
+		if node := &status.NodeStatuses[i]; node.TargetRevision != 0 && node.TargetRevision == node.CurrentRevision {
+			node.CurrentRevision--
+		}
+	}
 	lease, err := c.leases.Leases(operand.Namespace).Get(operand.Lease)
 	if apierrors.IsNotFound(err) {
 		return spec, status, resourceVersion, nil
@@ -49,7 +59,6 @@ func (c *installerClient) GetStaticPodOperatorState() (
 		return nil, nil, "", fmt.Errorf("lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
 	}
 	leader := leaseholder.NodeOf(ptr.Deref(lease.Spec.HolderIdentity, ""), nodeNames(status))
-	status = status.DeepCopy()
 	if i := slices.Index(nodeNames(status), leader); i >= 0 {
 		node := status.NodeStatuses[i]
 		status.NodeStatuses = append(slices.Delete(status.NodeStatuses, i, i+1), node)
@@ -65,23 +74,23 @@ func nodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
 	return names
 }
 
-// ApplyStaticPodOperatorStatus omits failures that are over, and missing objects of revision 0. It keeps the order of
-// the nodes, which is otherwise a change of its own.
+// ApplyStaticPodOperatorStatus omits failures that are over, and missing objects of revision 0. It keeps the revision
+// of a node that appeared to be at an older one, which the API server would refuse.
 func (c *installerClient) ApplyStaticPodOperatorStatus(
 	ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration,
 ) error {
 	if status != nil {
-		for i := range status.NodeStatuses {
-			clearPastFailure(&status.NodeStatuses[i])
-		}
 		_, current, _, err := c.StaticPodOperatorClient.GetStaticPodOperatorState()
 		if err != nil {
 			return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 		}
-		order := nodeNames(current)
-		slices.SortStableFunc(status.NodeStatuses, func(a, b applyoperatorv1.NodeStatusApplyConfiguration) int {
-			return slices.Index(order, ptr.Deref(a.NodeName, "")) - slices.Index(order, ptr.Deref(b.NodeName, ""))
-		})
+		for i := range status.NodeStatuses {
+			node := &status.NodeStatuses[i]
+			if at := slices.Index(nodeNames(current), ptr.Deref(node.NodeName, "")); at >= 0 {
+				node.WithCurrentRevision(max(ptr.Deref(node.CurrentRevision, 0), current.NodeStatuses[at].CurrentRevision))
+			}
+			clearPastFailure(node)
+		}
 		if c.read.Load() == 0 {
 			clearMissingRevision(status.Conditions)
 		}

@@ -75,17 +75,6 @@ func TestTheLeadersNodeIsLast(t *testing.T) {
 			_, status, _, err := client.GetStaticPodOperatorState()
 			require.NoError(t, err)
 			require.Equal(t, tc.want, nodeNames(status))
-
-			// What the controller writes has the order of what is stored.
-			written := applyoperatorv1.StaticPodOperatorStatus()
-			for _, node := range status.NodeStatuses {
-				written.WithNodeStatuses(applyoperatorv1.NodeStatus().WithNodeName(node.NodeName).WithCurrentRevision(2))
-			}
-			require.NoError(t, client.ApplyStaticPodOperatorStatus(t.Context(), "installer", written))
-			_, status, _, err = operator.GetStaticPodOperatorState()
-			require.NoError(t, err)
-			require.Equal(t, []string{"m0", "m1", "m2"}, nodeNames(status))
-			require.EqualValues(t, 2, status.NodeStatuses[0].CurrentRevision)
 		})
 	}
 }
