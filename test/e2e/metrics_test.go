@@ -15,6 +15,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/transport"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/operandprobe"
 )
 
 // testMetrics reads the metrics of the operator and of a cloud-controller-manager with a token, like Prometheus. Both
@@ -31,10 +33,10 @@ func (s *suite) testMetrics(t *testing.T) {
 	outsider, reader := s.tokenClient(t, "outsider"), s.tokenClient(t, "reader")
 	s.allowMetrics(t, "reader")
 	for _, url := range urls {
-		_, err := get(t.Context(), outsider, url)
+		_, err := operandprobe.Get(t.Context(), outsider, url)
 		require.ErrorContains(t, err, "403 Forbidden", url)
 		s.await(t, "the metrics at "+url, briefly, func(ctx context.Context) error {
-			metrics, err := get(ctx, reader, url)
+			metrics, err := operandprobe.Get(ctx, reader, url)
 			if err == nil && !strings.Contains(metrics, "process_resident_memory_bytes") {
 				err = errors.New("these are no metrics")
 			}

@@ -5,11 +5,8 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -24,13 +21,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/operandprobe"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
@@ -113,17 +110,17 @@ func (s *suite) requireOneLeader(t *testing.T) string {
 		if time.Now().After(valid) {
 			return fmt.Errorf("the lease of %s ran out at %s", *lease.Spec.HolderIdentity, valid.Format(time.TimeOnly))
 		}
-		client, err := s.operandClient(ctx)
+		client, err := operandprobe.Client(ctx, s.kube, s.RESTConfig())
 		if err != nil {
 			return err
 		}
 		var leaders []string
 		for _, n := range s.Nodes() {
-			metrics, err := get(ctx, client, "https://"+n.IP()+":10258/metrics")
+			leads, err := operandprobe.Leads(ctx, client, n.IP())
 			if err != nil {
 				return err
 			}
-			if strings.Contains(metrics, `running_managed_controllers{manager="cloud-controller-manager",name="cloud-node"} 1`) {
+			if leads {
 				leaders = append(leaders, n.Name())
 			}
 		}
@@ -134,37 +131,6 @@ func (s *suite) requireOneLeader(t *testing.T) string {
 		return nil
 	})
 	return leader
-}
-
-// operandClient returns a client that trusts the operator's published CA and has the administrator's certificate.
-func (s *suite) operandClient(ctx context.Context) (*http.Client, error) {
-	published, err := s.kube.CoreV1().ConfigMaps(targetNamespace).Get(ctx, "serving-ca", metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	config := s.RESTConfig()
-	config.CAData, config.CAFile = []byte(published.Data["ca-bundle.crt"]), ""
-	config.ServerName = "cloud-controller-manager." + targetNamespace + ".svc"
-	return rest.HTTPClientFor(config)
-}
-
-func get(ctx context.Context, client *http.Client, url string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return "", err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	body, err := io.ReadAll(response.Body)
-	if err := errors.Join(err, response.Body.Close()); err != nil {
-		return "", err
-	}
-	if response.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: %s: %s", url, response.Status, body)
-	}
-	return string(body), nil
 }
 
 func (s *suite) testRollout(t *testing.T) {

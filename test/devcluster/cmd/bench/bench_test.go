@@ -62,14 +62,14 @@ func TestTheKernelTellsWhatAProcessUses(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, usage{resident: 1, anonymous: 0.5, peak: 2, cpu: 2}, u)
 	_, err = parseUsage("Name:\tkernel thread\n", "7 (kernel) S 1")
-	require.EqualError(t, err, "the kernel does not tell VmRSS of the operator's process")
+	require.EqualError(t, err, "the kernel does not tell VmRSS of the process")
 }
 
 func TestAProcessIsFoundAmongItsDescendantsOnly(t *testing.T) {
 	require.True(t, descends(os.Getpid(), os.Getppid()))
 	require.False(t, descends(os.Getppid(), os.Getpid()))
 	_, err := findOperator()
-	require.EqualError(t, err, "no process of the operator runs in the cluster")
+	require.EqualError(t, err, "0 processes of the operator run in the cluster")
 }
 
 func TestUnknownPartsAreRejected(t *testing.T) {

@@ -44,13 +44,13 @@ type cluster struct {
 	reader  *liveview.Reader
 }
 
-func measureCluster(ctx context.Context, o options) (err error) {
+// startCluster starts a cluster with OpenStack's operand. The caller stops it.
+func startCluster(ctx context.Context, o options, withoutPayload bool) (*cluster, error) {
 	started, err := devcluster.Start(ctx, devcluster.Options{Name: "bench", Platform: configv1.OpenStackPlatformType,
-		Nodes: realNodes, Progress: o.progress})
+		Nodes: realNodes, WithoutPayload: withoutPayload, Progress: o.progress})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, started.Stop(context.WithoutCancel(ctx))) }()
 	c := &cluster{Cluster: started, options: o}
 	config := started.RESTConfig()
 	// The part scale has many objects.
@@ -60,8 +60,17 @@ func measureCluster(ctx context.Context, o options) (err error) {
 	c.dynamic, errs[1] = dynamic.NewForConfig(config)
 	c.reader, errs[2] = liveview.NewReader(config)
 	if err := errors.Join(errs[:]...); err != nil {
+		return nil, errors.Join(err, started.Stop(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+func measureCluster(ctx context.Context, o options) (err error) {
+	c, err := startCluster(ctx, o, false)
+	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, c.Stop(context.WithoutCancel(ctx))) }()
 	fmt.Fprintln(o.progress, "waiting for the operator's main job")
 	if err := c.awaitRevision(ctx, 1); err != nil {
 		return err

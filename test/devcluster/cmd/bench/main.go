@@ -1,5 +1,6 @@
-// Command bench measures the operator's cost in a cluster: memory, requests and CPU while idle, the time of a rollout
-// over three nodes, and the time until it applies its first object. It prints rows of a Markdown table.
+// Command bench measures the operator in a cluster: its memory, requests and CPU while idle, the time until it applies
+// its first object, and what happens on the nodes, that is the start, a rollout and the ends of leaders. It prints rows
+// of a Markdown table, and timelines.
 package main
 
 import (
@@ -23,9 +24,10 @@ const (
 	partIdle    = "idle"
 	partRollout = "rollout"
 	partScale   = "scale"
+	partNodes   = "nodes"
 )
 
-var allParts = []string{partFirst, partMemory, partIdle, partRollout, partScale}
+var allParts = []string{partFirst, partMemory, partIdle, partRollout, partScale, partNodes}
 
 // options select the parts and their size.
 type options struct {
@@ -68,6 +70,9 @@ func run(ctx context.Context, o options) error {
 	}
 	if o.measures(partMemory, partIdle, partRollout, partScale) {
 		errs = append(errs, measureCluster(ctx, o))
+	}
+	if o.measures(partNodes) {
+		errs = append(errs, measureNodes(ctx, o))
 	}
 	return errors.Join(errs...)
 }

@@ -28,11 +28,11 @@ func (u usage) String() string {
 func usageOf(pid int) (usage, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return usage{}, fmt.Errorf("the operator's process: %w", err)
+		return usage{}, fmt.Errorf("the process: %w", err)
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return usage{}, fmt.Errorf("the operator's process: %w", err)
+		return usage{}, fmt.Errorf("the process: %w", err)
 	}
 	return parseUsage(string(status), string(stat))
 }
@@ -46,54 +46,64 @@ func parseUsage(status, stat string) (usage, error) {
 		_, rest, found := strings.Cut(status, "\n"+line.key+":")
 		fields := strings.Fields(rest)
 		if !found || len(fields) == 0 {
-			return usage{}, fmt.Errorf("the kernel does not tell %s of the operator's process", line.key)
+			return usage{}, fmt.Errorf("the kernel does not tell %s of the process", line.key)
 		}
 		kibibytes, err := strconv.ParseFloat(fields[0], 64)
 		if err != nil {
-			return usage{}, fmt.Errorf("%s of the operator's process: %w", line.key, err)
+			return usage{}, fmt.Errorf("%s of the process: %w", line.key, err)
 		}
 		*line.into = kibibytes / 1024
 	}
 	// The command, which may contain spaces, is in parentheses; utime and stime are the 14th and the 15th field.
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
-		return usage{}, fmt.Errorf("the kernel does not tell the CPU time of the operator's process")
+		return usage{}, fmt.Errorf("the kernel does not tell the CPU time of the process")
 	}
 	for _, field := range fields[11:13] {
 		ticks, err := strconv.ParseFloat(field, 64)
 		if err != nil {
-			return usage{}, fmt.Errorf("CPU time of the operator's process: %w", err)
+			return usage{}, fmt.Errorf("CPU time of the process: %w", err)
 		}
 		u.cpu += ticks / clockTick
 	}
 	return u, nil
 }
 
-// findOperator returns the process of the operator that runs in a pod of a node of this cluster: the only one below
-// this process with that command line.
+// The command lines of the processes in the cluster's pods, up to the first argument that distinguishes them.
+const (
+	operatorProcess = "/usr/bin/cluster-cloud-controller-manager-operator\x00operator\x00"
+	syncerProcess   = "/usr/bin/file-syncer\x00"
+	operandProcess  = "/bin/openstack-cloud-controller-manager\x00"
+)
+
+// findOperator returns the process of the operator.
 func findOperator() (int, error) {
-	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	pids, err := findProcesses(operatorProcess, os.Getpid())
 	if err != nil {
 		return 0, err
 	}
-	found := 0
+	if len(pids) != 1 {
+		return 0, fmt.Errorf("%d processes of the operator run in the cluster", len(pids))
+	}
+	return pids[0], nil
+}
+
+// findProcesses returns the processes below an ancestor whose command lines begin so.
+func findProcesses(commandLine string, ancestor int) ([]int, error) {
+	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return nil, err
+	}
+	var found []int
 	for _, path := range commands {
 		command, err := os.ReadFile(path)
-		if err != nil || !strings.HasPrefix(string(command),
-			"/usr/bin/cluster-cloud-controller-manager-operator\x00operator\x00") {
+		if err != nil || !strings.HasPrefix(string(command), commandLine) {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if err != nil || !descends(pid, os.Getpid()) {
-			continue
+		if err == nil && descends(pid, ancestor) {
+			found = append(found, pid)
 		}
-		if found != 0 {
-			return 0, fmt.Errorf("the operator runs twice, as %d and %d", found, pid)
-		}
-		found = pid
-	}
-	if found == 0 {
-		return 0, fmt.Errorf("no process of the operator runs in the cluster")
 	}
 	return found, nil
 }

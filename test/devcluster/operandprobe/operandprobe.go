@@ -1,0 +1,67 @@
+// Package operandprobe asks the cloud-controller-managers of a development cluster themselves what they do: mirror pods and
+// the lease lag behind the processes.
+package operandprobe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	namespace = "openshift-cloud-controller-manager"
+	port      = "10258"
+	// leading is the line of /metrics of a process whose controllers run, which are those of the leader.
+	leading = `running_managed_controllers{manager="cloud-controller-manager",name="cloud-node"} 1`
+	// timeout limits a request to a process that may be frozen.
+	timeout = 2 * time.Second
+)
+
+// Client returns a client for the operand's port on every node. It trusts the CA that the operator publishes, and has
+// the credentials of config.
+func Client(ctx context.Context, kube kubernetes.Interface, config *rest.Config) (*http.Client, error) {
+	published, err := kube.CoreV1().ConfigMaps(namespace).Get(ctx, "serving-ca", metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.CAData, config.CAFile = []byte(published.Data["ca-bundle.crt"]), ""
+	config.ServerName = "cloud-controller-manager." + namespace + ".svc"
+	config.Timeout = timeout
+	return rest.HTTPClientFor(config)
+}
+
+// Leads reports whether the controllers of the process on the node with this address run. An error means that it does
+// not serve.
+func Leads(ctx context.Context, client *http.Client, ip string) (bool, error) {
+	metrics, err := Get(ctx, client, "https://"+ip+":"+port+"/metrics")
+	return strings.Contains(metrics, leading), err
+}
+
+// Get returns what a server answers. An answer other than 200 is an error.
+func Get(ctx context.Context, client *http.Client, url string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	body, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		return "", err
+	}
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s: %s: %s", url, response.Status, body)
+	}
+	return string(body), nil
+}
