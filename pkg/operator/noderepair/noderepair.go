@@ -141,11 +141,19 @@ func (c *controller) mend(ctx context.Context, node *operatorv1.NodeStatus, dama
 				"/etc/kubernetes on the control plane; the next repair is in %s",
 			node.NodeName, damage, maxRepairs, next.Round(time.Minute))}}, next, nil
 	}
+	// The cache may not have the repair of another node yet.
+	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
+	if err != nil {
+		return nil, 0, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	if installing(live) {
+		return nil, 0, nil
+	}
 	if err := c.repair(ctx, node, damage); err != nil {
 		return nil, 0, err
 	}
 	c.repairs = append(c.repairs, now)
-	delete(c.since, node.NodeName)
+	clear(c.since)
 	return nil, 0, nil
 }
 
@@ -174,10 +182,7 @@ func (c *controller) ensureReports(ctx context.Context) error {
 func (c *controller) damagedNode(status *operatorv1.StaticPodOperatorStatus) (
 	node *operatorv1.NodeStatus, damage string, wait time.Duration, err error,
 ) {
-	installing := func(n operatorv1.NodeStatus) bool {
-		return n.TargetRevision != 0 || n.CurrentRevision == 0 || n.CurrentRevision < status.LatestAvailableRevision
-	}
-	if slices.ContainsFunc(status.NodeStatuses, installing) {
+	if installing(status) {
 		clear(c.since)
 		return nil, "", 0, nil
 	}
@@ -197,6 +202,13 @@ func (c *controller) damagedNode(status *operatorv1.StaticPodOperatorStatus) (
 		}
 	}
 	return node, damage, wait, nil
+}
+
+// installing reports whether a node is being installed or waits for that.
+func installing(status *operatorv1.StaticPodOperatorStatus) bool {
+	return slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
+		return n.TargetRevision != 0 || n.CurrentRevision == 0 || n.CurrentRevision < status.LatestAvailableRevision
+	})
 }
 
 // remaining records since when something is wrong with a node, and returns how much longer that must last.

@@ -326,6 +326,31 @@ func TestOneNodeIsRepairedAtATimeAndAFewAnHour(t *testing.T) {
 	require.Equal(t, []string{"m1: 7 to 7"}, c.targets(t), "its own timer, an hour after the first repair")
 }
 
+// stale is a client whose cache is behind the API server.
+type stale struct {
+	v1helpers.StaticPodOperatorClient
+	cached *operatorv1.StaticPodOperatorStatus
+}
+
+func (s stale) GetStaticPodOperatorState() (*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error) {
+	spec, _, version, err := s.StaticPodOperatorClient.GetStaticPodOperatorState()
+	return spec, s.cached, version, err
+}
+
+func TestASecondNodeIsNotRepairedWhileTheCacheIsBehind(t *testing.T) {
+	c := newCluster(t)
+	_, cached, _, err := c.operator.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	c.Operator = stale{c.operator, cached.DeepCopy()}
+	c.report(t, "m0", filesyncer.Report{})
+	c.report(t, "m1", filesyncer.Report{})
+	c.run(t, 10*patience)
+	require.Equal(t, []string{"m0: 7 to 7"}, c.targets(t))
+	require.Len(t, c.messages(), 1)
+	_, err = c.kube.CoreV1().Pods(namespace).Get(t.Context(), "installer-7-m1", metav1.GetOptions{})
+	require.NoError(t, err)
+}
+
 func TestTheConfigMapForTheReportsIsCreated(t *testing.T) {
 	c := newCluster(t)
 	require.NoError(t, c.caches.Core().V1().ConfigMaps().Informer().GetStore().Delete(c.reports))
