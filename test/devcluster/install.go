@@ -10,8 +10,8 @@ func (c *Cluster) Images(ctx context.Context) ([]string, error) {
 	return Images(ctx, c.options, filepath.Join(c.options.Dir, "images"))
 }
 
-// InstallPayload completes a start WithoutPayload: it loads the images on the nodes and applies the manifests.
-func (c *Cluster) InstallPayload(ctx context.Context) error {
+// LoadImages loads the payload's images on the nodes of a cluster WithoutPayload, as a registry would deliver them.
+func (c *Cluster) LoadImages(ctx context.Context) error {
 	images, err := c.Images(ctx)
 	if err != nil {
 		return err
@@ -21,6 +21,11 @@ func (c *Cluster) InstallPayload(ctx context.Context) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// InstallPayload completes a start WithoutPayload, after LoadImages: it applies the manifests.
+func (c *Cluster) InstallPayload(ctx context.Context) error {
 	c.options.WithoutPayload = false
 	return c.applyPayload(ctx)
 }

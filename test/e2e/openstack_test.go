@@ -78,6 +78,7 @@ func TestOpenStack(t *testing.T) {
 func (s *suite) testStart(t *testing.T) {
 	s.monitor.Expect(monitor.Rollout("the first revision"))
 	leftovers := s.createLeftovers(t)
+	require.NoError(t, s.LoadImages(t.Context()))
 	began := time.Now()
 	require.NoError(t, s.InstallPayload(t.Context()))
 	s.awaitSettled(t, 1, rolloutLimit)

@@ -50,11 +50,13 @@ type options struct {
 	node, pod      string
 	client         kubernetes.Interface
 	terminationLog string
+	// after is time.After.
+	after func(time.Duration) <-chan time.Time
 }
 
 // NewCommand returns the command. It is hidden because only installer pods run it.
 func NewCommand() *cobra.Command {
-	o := &options{terminationLog: terminationLog}
+	o := &options{terminationLog: terminationLog, after: time.After}
 	cmd := &cobra.Command{
 		Use:           "installer",
 		Short:         "Write a revision of the static pod to this node",

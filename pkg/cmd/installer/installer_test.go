@@ -96,6 +96,7 @@ func newNode(t *testing.T, objects ...runtime.Object) *testNode {
 		resourceDir: filepath.Join(root, "static-pod-resources"), certDir: filepath.Join(root, "static-pod-resources", operand.CertDir),
 		podManifestDir: filepath.Join(root, "manifests"),
 		node:           node, pod: "installer-7-" + node, client: kube, terminationLog: filepath.Join(root, "termination-log"),
+		after: time.After,
 	}
 	return &testNode{options: o, kube: kube, root: root}
 }
@@ -268,6 +269,8 @@ func TestTheNewManifestIsWrittenWhenTheFormerStaticPodHasEnded(t *testing.T) {
 		kubelet func(t *testing.T, n *testNode)
 		timeout time.Duration
 		atLeast time.Duration
+		// cleanups are the times that the kubelet is given to clean up.
+		cleanups []time.Duration
 	}{
 		"it ends": {
 			kubelet: func(t *testing.T, n *testNode) {
@@ -275,7 +278,8 @@ func TestTheNewManifestIsWrittenWhenTheFormerStaticPodHasEnded(t *testing.T) {
 				assert.Never(t, written, time.Second, 10*time.Millisecond, "the former static pod is still ending")
 				assert.NoError(t, n.kube.CoreV1().Pods(namespace).Delete(t.Context(), "cloud-controller-manager-master-0", metav1.DeleteOptions{}))
 			},
-			atLeast: time.Second,
+			atLeast:  time.Second,
+			cleanups: []time.Duration{time.Second},
 		},
 		"it never ends": {
 			kubelet: func(*testing.T, *testNode) {},
@@ -298,6 +302,12 @@ func TestTheNewManifestIsWrittenWhenTheFormerStaticPodHasEnded(t *testing.T) {
 				}, 30*time.Second, 10*time.Millisecond)
 				tc.kubelet(t, n)
 			}()
+			var cleanups []time.Duration
+			n.after = func(d time.Duration) <-chan time.Time {
+				cleanups = append(cleanups, d)
+				require.NoFileExists(t, n.manifestFile())
+				return time.After(0)
+			}
 			ctx, cancel := t.Context(), context.CancelFunc(func() {})
 			if tc.timeout != 0 {
 				ctx, cancel = context.WithTimeout(ctx, tc.timeout)
@@ -306,6 +316,7 @@ func TestTheNewManifestIsWrittenWhenTheFormerStaticPodHasEnded(t *testing.T) {
 			began := time.Now()
 			require.NoError(t, n.run(ctx))
 			require.GreaterOrEqual(t, time.Since(began), tc.atLeast)
+			require.Equal(t, tc.cleanups, cleanups)
 			<-removed
 			require.Contains(t, n.read(t, "manifests/cloud-controller-manager-pod.yaml"), `revision: "7"`)
 		})

@@ -29,6 +29,11 @@ const (
 	// afterGracePeriod is how long the kubelet may take to delete a mirror pod after its containers have ended. It
 	// looks for such mirror pods every 2 seconds (housekeepingPeriod in k8s.io/kubernetes/pkg/kubelet).
 	afterGracePeriod = 10 * time.Second
+
+	// cleanupTime is how long the kubelet takes to clean up after a static pod whose mirror pod it has deleted: it
+	// waits for the volumes, which it looks at every 0.3 seconds, and removes the control group. Until then it does
+	// not start another static pod of the same name. SyncTerminatedPod in k8s.io/kubernetes/pkg/kubelet.
+	cleanupTime = time.Second
 )
 
 // checkLatest returns an error if the node has an installer pod of a later revision. Only that one may install.
@@ -52,8 +57,8 @@ func (o *options) checkLatest(ctx context.Context) error {
 }
 
 // replaceManifest replaces the manifest after everything else is in place. It first removes the former one and waits
-// until its pod has ended. A kubelet that finds the new pod while the former one is still terminating tries again only
-// after 10 to 15 seconds (backOffPeriod in k8s.io/kubernetes/pkg/kubelet/pod_workers.go).
+// until its pod has ended. A kubelet that finds the new pod before it has cleaned up after the former one tries again
+// only after 10 to 15 seconds (backOffPeriod in k8s.io/kubernetes/pkg/kubelet/pod_workers.go).
 //
 // A manifest that is in place stays, unless the revision's directory was replaced: the running containers mount the
 // former one.
@@ -76,7 +81,7 @@ func (o *options) replaceManifest(ctx context.Context, manifest []byte, replaced
 }
 
 // stopFormer removes the former manifest and waits until the kubelet has deleted its mirror pod, which it does when the
-// static pod has ended.
+// static pod has ended, and has cleaned up.
 func (o *options) stopFormer(ctx context.Context, file string) error {
 	pods := o.client.CoreV1().Pods(o.namespace)
 	former, err := pods.Get(ctx, operand.Name+"-"+o.node, metav1.GetOptions{})
@@ -96,11 +101,16 @@ func (o *options) stopFormer(ctx context.Context, file string) error {
 		corev1.DefaultTerminationGracePeriodSeconds)) * time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit+afterGracePeriod)
 	defer cancel()
-	return wait.PollUntilContextCancel(ctx, mirrorPodPeriod, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextCancel(ctx, mirrorPodPeriod, true, func(ctx context.Context) (bool, error) {
 		current, err := pods.Get(ctx, former.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) || err == nil && current.UID != former.UID {
 			return true, nil
 		}
 		return false, nil // an API server that does not answer may answer the next time
 	})
+	if err != nil {
+		return err
+	}
+	<-o.after(cleanupTime)
+	return nil
 }

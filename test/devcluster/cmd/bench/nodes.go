@@ -38,6 +38,9 @@ func measureNodes(ctx context.Context, o options) (err error) {
 }
 
 func (c *cluster) measureStart(ctx context.Context, t *timeline) error {
+	if err := c.LoadImages(ctx); err != nil {
+		return err
+	}
 	began := time.Now()
 	if err := c.InstallPayload(ctx); err != nil {
 		return err

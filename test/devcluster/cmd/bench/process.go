@@ -73,7 +73,7 @@ func parseUsage(status, stat string) (usage, error) {
 const (
 	operatorProcess = "/usr/bin/cluster-cloud-controller-manager-operator\x00operator\x00"
 	syncerProcess   = "/usr/bin/file-syncer\x00"
-	operandProcess  = "/bin/openstack-cloud-controller-manager\x00"
+	operandProcess  = "/usr/bin/openstack-cloud-controller-manager\x00"
 )
 
 // findOperator returns the process of the operator.
