@@ -163,7 +163,7 @@ func stripNode(obj any) (any, error) {
 			ResourceVersion: node.ResourceVersion,
 			Labels:          node.Labels,
 		},
-		Spec:   corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable},
+		Spec:   corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints},
 		Status: corev1.NodeStatus{Conditions: node.Status.Conditions},
 	}, nil
 }

@@ -6,6 +6,7 @@ package availability
 import (
 	"context"
 	"fmt"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
@@ -52,7 +53,8 @@ type Options struct {
 	Leases coordinationinformers.LeaseInformer
 	// LeaseClient releases the lease of a process that has ended.
 	LeaseClient coordinationv1client.LeasesGetter
-	// Nodes watches the control-plane Nodes. The controller reads only a Node's name and spec.unschedulable.
+	// Nodes watches the control-plane Nodes. The controller reads only a Node's name, conditions, taints and
+	// spec.unschedulable.
 	Nodes           corev1informers.NodeInformer
 	Infrastructures configinformers.InfrastructureInformer
 	Clock           clock.PassiveClock
@@ -72,6 +74,12 @@ type controller struct {
 	recorder    events.Recorder
 	// witnessed is the identity of the last process of ours that was seen to hold the lease.
 	witnessed string
+	// renewal is the lease's last renewal and when it was seen.
+	renewal struct {
+		by   string
+		at   time.Time
+		seen time.Time
+	}
 }
 
 // New returns the controller that writes the conditions of this package on managed platforms. It reacts to pods,
@@ -117,7 +125,11 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "conditions"), apply); err != nil {
 		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
 	}
-	return c.releaseLease(ctx, current)
+	wait, err := c.releaseLease(ctx, current)
+	if wait > 0 {
+		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, wait)
+	}
+	return err
 }
 
 // observe reads the caches.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,8 +20,13 @@ import (
 // helperApps are the apps of the pods of this operator that run beside the operand and never take its lease.
 var helperApps = []string{"installer", "pruner"}
 
+// outOfServiceSilence is how long the holder on a Node that is out of service must not have renewed the lease: two
+// retry periods of the CCM's leader election.
+const outOfServiceSilence = 2 * 26 * time.Second
+
 // releaseLease frees the lease of a process that is proven to have ended. Otherwise nobody leads until the lease
-// expires, 137 seconds after its last renewal: the CCMs do not release it when they end.
+// expires, 137 seconds after its last renewal: the CCMs do not release it when they end. wait is the time until the
+// proof may be complete without an event.
 //
 // No two processes lead because of that:
 //   - The holder is a container of ours: its identity, which is unique to a process, was seen while it led, and no
@@ -28,25 +34,54 @@ var helperApps = []string{"installer", "pruner"}
 //   - The process has ended: its container has terminated, or the next one runs. The kubelet runs one container of a
 //     static pod at a time. A process that is frozen, or on a node that does not report, may live: its container counts
 //     as running.
+//   - Or an administrator, or a controller that fences nodes, has declared that the node is shut down, with the taint
+//     out-of-service (KEP-2268), and the kubelet and the holder have been silent. Without that taint a node that does
+//     not report may be cut off from the API server only. Its CCM acts until 133 seconds after its last renewal.
 //   - The update fails if the lease has changed since it was read, so a later renewal or acquisition stays.
-func (c *controller) releaseLease(ctx context.Context, s snapshot) error {
+func (c *controller) releaseLease(ctx context.Context, s snapshot) (wait time.Duration, err error) {
 	leader := leadershipOf(s.lease, s.pods, nil, s.now)
-	switch leader.tenure {
-	case starting, leading:
-		if c.couldOnlyBeOurs(leader.node) {
-			c.witnessed = leader.identity
-		}
-		return nil
-	case ended:
-	default:
-		return nil
+	if (leader.tenure == starting || leader.tenure == leading) && c.couldOnlyBeOurs(leader.node) {
+		c.witnessed = leader.identity
 	}
-	if leader.identity != c.witnessed || !slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool {
+	silent := c.silence(s)
+	if leader.identity == "" || leader.identity != c.witnessed {
+		return 0, nil
+	}
+	switch {
+	case leader.tenure == ended && slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName == leader.node && hasEnded(s.lease, containerStatus(pod, operand.Name))
-	}) {
-		return nil
+	}):
+		return 0, c.release(ctx, s.lease, "its holder "+leader.identity+" on node/"+leader.node+" has ended")
+	case !isOutOfService(s.nodes, leader.identity):
+		return 0, nil
+	case silent < outOfServiceSilence:
+		return outOfServiceSilence - silent, nil
 	}
-	lease := s.lease.DeepCopy()
+	return 0, c.release(ctx, s.lease, "its holder "+leader.identity+" is on a node that is out of service")
+}
+
+// silence returns for how long the lease has not been renewed, by this process's clock.
+func (c *controller) silence(s snapshot) time.Duration {
+	by, at := ptr.Deref(s.lease.Spec.HolderIdentity, ""), ptr.Deref(s.lease.Spec.RenewTime, metav1.MicroTime{}).Time
+	if c.renewal.by != by || !c.renewal.at.Equal(at) {
+		c.renewal.by, c.renewal.at, c.renewal.seen = by, at, s.now
+	}
+	return s.now.Sub(c.renewal.seen)
+}
+
+// isOutOfService reports whether the holder's Node is not Ready and has the taint out-of-service.
+func isOutOfService(nodes []*corev1.Node, holder string) bool {
+	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool {
+		return leaseholder.NodeOf(holder, []string{node.Name}) != "" &&
+			slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) &&
+			!slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+				return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+			})
+	})
+}
+
+func (c *controller) release(ctx context.Context, lease *coordinationv1.Lease, why string) error {
+	lease = lease.DeepCopy()
 	// client-go's leader election lets the first that asks acquire a lease without a holder, whatever its times are.
 	lease.Spec.HolderIdentity = ptr.To("")
 	_, err := c.leaseClient.Leases(operand.Namespace).Update(ctx, lease, metav1.UpdateOptions{})
@@ -56,8 +91,7 @@ func (c *controller) releaseLease(ctx context.Context, s snapshot) error {
 	if err != nil {
 		return fmt.Errorf("releasing lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
 	}
-	c.recorder.Eventf("LeaseReleased", "Released lease/%s in %s: its holder %s on node/%s has ended",
-		operand.Lease, operand.Namespace, leader.identity, leader.node)
+	c.recorder.Eventf("LeaseReleased", "Released lease/%s in %s: %s", operand.Lease, operand.Namespace, why)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package availability
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
 )
 
 // releasing is a controller and the API server with the cluster's lease.
@@ -46,7 +49,8 @@ func (r *releasing) observe(t *testing.T, c *cluster, second int) error {
 		require.NoError(t, core.Pods().Informer().GetIndexer().Add(pod))
 	}
 	r.pods = core.Pods().Lister()
-	return r.releaseLease(t.Context(), c.snapshot(second))
+	_, err := r.releaseLease(t.Context(), c.snapshot(second))
+	return err
 }
 
 // released returns the lease that was written, nil if none was.
@@ -170,6 +174,76 @@ func TestTheLeaseOfAFrozenProcessIsNotReleased(t *testing.T) {
 		require.NoError(t, r.observe(t, c, second))
 	}
 	require.Nil(t, r.released())
+}
+
+// A node that does not report may be cut off from the API server only. Somebody has to vouch that it is shut down.
+func TestTheLeaseOfAProcessOnANodeOutOfServiceIsReleased(t *testing.T) {
+	outOfService := []corev1.Taint{{Key: "node.kubernetes.io/out-of-service", Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute}}
+	for name, tc := range map[string]struct {
+		taints []corev1.Taint
+		ready  corev1.ConditionStatus
+		// renewed are the seconds of renewals after the node was tainted in second 10.
+		renewed []int
+		foreign bool
+		// want is the second of the release, 0 if there is none.
+		want int
+	}{
+		"the node is out of service":              {taints: outOfService, ready: corev1.ConditionUnknown, want: 53},
+		"the process goes on to renew the lease":  {taints: outOfService, ready: corev1.ConditionUnknown, renewed: []int{20, 46}, want: 98},
+		"the kubelet reports":                     {taints: outOfService, ready: corev1.ConditionTrue},
+		"the node is only unreachable":            {taints: []corev1.Taint{{Key: "node.kubernetes.io/unreachable"}}, ready: corev1.ConditionUnknown},
+		"another process on the host may hold it": {taints: outOfService, ready: corev1.ConditionUnknown, foreign: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReleasing()
+			c := threeMasters()
+			c.acquire("m0", "a", -60)
+			c.renew(0)
+			if tc.foreign {
+				r.others = []*corev1.Pod{{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-controller-manager", Name: "predecessor"},
+					Spec:       corev1.PodSpec{NodeName: "m0"},
+				}}
+			}
+			require.NoError(t, r.kube.Tracker().Add(c.lease))
+			got := 0
+			for second := 1; second < 130 && got == 0; second++ {
+				if second == 10 {
+					c.nodes["m0"].Spec.Taints = tc.taints
+					c.nodes["m0"].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: tc.ready}}
+				}
+				if slices.Contains(tc.renewed, second) {
+					c.renew(second)
+				}
+				require.NoError(t, r.observe(t, c, second))
+				if r.released() != nil {
+					got = second
+				}
+			}
+			require.Equal(t, tc.want, got)
+			if tc.want != 0 {
+				require.Equal(t, "Released lease/cloud-controller-manager in openshift-cloud-controller-manager: its holder m0_a is on a node that "+
+					"is out of service", r.recorder.Events()[0].Message)
+			}
+		})
+	}
+}
+
+func TestANodeOutOfServiceIsLookedAtWithoutAnEvent(t *testing.T) {
+	clock := clocktesting.NewFakeClock(at(1))
+	cluster := threeMasters()
+	cluster.acquire("m0", "a", -60)
+	cluster.renew(0)
+	cluster.nodes["m0"].Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/out-of-service"}}
+	controller, caches := cluster.controllerAndCaches(t, "openstack", clock)
+	require.NoError(t, caches.client.Tracker().Add(cluster.lease))
+	timer := controllertest.NewTimer(clock, events.NewInMemoryRecorder("test", clock))
+	_, err := timer.Run(t.Context(), controller.Sync, time.Minute)
+	require.NoError(t, err)
+	lease, err := caches.client.CoordinationV1().Leases("openshift-cloud-controller-manager").
+		Get(t.Context(), "cloud-controller-manager", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Empty(t, *lease.Spec.HolderIdentity)
 }
 
 func TestAChangeOfTheLeaseSinceItWasReadKeepsIt(t *testing.T) {
