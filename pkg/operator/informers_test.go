@@ -16,7 +16,7 @@ func TestOfANodeOnlyWhatIsReadIsKept(t *testing.T) {
 			Name: "master-0", UID: "u", ResourceVersion: "7", Labels: map[string]string{"node-role.kubernetes.io/master": ""},
 			Annotations: map[string]string{"big": "thing"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
 		},
-		Spec: corev1.NodeSpec{ProviderID: "openstack:///1", Unschedulable: true},
+		Spec: corev1.NodeSpec{ProviderID: "openstack:///1", Unschedulable: true, Taints: []corev1.Taint{{Key: "node.kubernetes.io/out-of-service"}}},
 		Status: corev1.NodeStatus{
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 			Images:     []corev1.ContainerImage{{Names: []string{"many"}}},
@@ -25,7 +25,7 @@ func TestOfANodeOnlyWhatIsReadIsKept(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "master-0", UID: "u", ResourceVersion: "7", Labels: map[string]string{"node-role.kubernetes.io/master": ""}},
-		Spec:       corev1.NodeSpec{Unschedulable: true},
+		Spec:       corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{{Key: "node.kubernetes.io/out-of-service"}}},
 		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	}, stripped)
 }
