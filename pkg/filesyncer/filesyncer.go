@@ -148,12 +148,16 @@ func (s *syncer) processNext(ctx context.Context) bool {
 	err := s.sync(ctx, o)
 	if err == nil || ctx.Err() != nil {
 		s.queue.Forget(o)
-		delete(s.failing, o)
+		if s.failing[o] != nil {
+			delete(s.failing, o)
+			s.queue.Add(object{configMaps, ReportConfigMap})
+		}
 		return true
 	}
 	klog.FromContext(ctx).Error(err, "Trying again", "object", o)
 	if s.failing[o] == nil && o.name != ReportConfigMap {
 		s.failing[o] = err
+		s.queue.Add(object{configMaps, ReportConfigMap})
 		s.event(ctx, "Warning", "SyncedFilesNotWritten",
 			fmt.Sprintf("Writing the files of %s on node %s: %v", o, s.Node, err))
 	}

@@ -83,8 +83,10 @@ func TestAnUnchangedReportIsWrittenOnce(t *testing.T) {
 	require.Never(t, func() bool { return patches() > 2 }, time.Second, 50*time.Millisecond, "the first may be repeated until the cache has it")
 }
 
+// The report does not wait for the next comparison.
 func TestWhatCannotBeWrittenIsReported(t *testing.T) {
 	n := newReporting(t)
+	n.RepairPeriod = time.Hour
 	unlock, err := nodefiles.LockDirectory(t.Context(), n.Directory)
 	require.NoError(t, err)
 	unlock()

@@ -52,6 +52,9 @@ type Options struct {
 	Nodes int
 	// WithoutPayload leaves the operator's manifests, and the images that they need, out.
 	WithoutPayload bool
+	// QuickRestarts makes the kubelets restart containers within a second. Their back-off grows to five minutes
+	// otherwise, which is too long for tests that end processes often.
+	QuickRestarts bool
 	// Progress receives a line per step. Default: none.
 	Progress io.Writer
 }

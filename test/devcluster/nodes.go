@@ -75,6 +75,7 @@ func (c *Cluster) startNode(ctx context.Context, index int, images []string) (*n
 		KubeletKubeconfig:     kubeconfig,
 		BinDir:                c.BinDir(),
 		ExternalCloudProvider: c.registered().Managed(),
+		QuickRestarts:         c.options.QuickRestarts,
 		Progress:              c.progress,
 	})
 	if err != nil {

@@ -25,12 +25,7 @@ func (s *suite) testLeaderEnds(t *testing.T) {
 	require.NoError(t, err)
 	identity := *lease.Spec.HolderIdentity
 
-	require.NoError(t, syscall.Kill(pids[0], syscall.SIGSTOP))
-	require.Never(t, func() bool {
-		_, lease, err := s.leader(t.Context())
-		return err == nil && *lease.Spec.HolderIdentity != identity
-	}, frozenFor, interval, "a frozen process may thaw")
-	require.NoError(t, syscall.Kill(pids[0], syscall.SIGCONT))
+	s.freeze(t, pids[0], identity)
 	require.Equal(t, leader, s.requireOneLeader(t))
 	_, lease, err = s.leader(t.Context())
 	require.NoError(t, err)
@@ -52,4 +47,15 @@ func (s *suite) testLeaderEnds(t *testing.T) {
 	s.figure("kill of the leader to another holder of the lease: %s", rounded(began))
 	require.Less(t, time.Now(), expires, "the lease expired by itself")
 	s.requireOneLeader(t)
+}
+
+// freeze stops the process that holds the lease for a while, and thaws it. It keeps the lease.
+func (s *suite) freeze(t *testing.T, pid int, identity string) {
+	t.Helper()
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	require.Never(t, func() bool {
+		_, lease, err := s.leader(t.Context())
+		return err == nil && *lease.Spec.HolderIdentity != identity
+	}, frozenFor, interval, "a frozen process may thaw")
+	require.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
 }

@@ -48,6 +48,7 @@ func (s *suite) longSteps() []step {
 		{"of two operators one works", s.testTwoOperators},
 		{"an outage of the control plane passes", s.testOutage},
 		{"a crashed node comes back", s.testNodeCrash},
+		{"an outage of the cloud passes in which the leader ends", s.testCloudDown},
 		{"token and serving certificate rotate without a revision", s.testRotation},
 		{"an operator that was away until the token had expired brings everything back", s.testExpiredToken},
 	}

@@ -21,7 +21,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
@@ -50,6 +49,9 @@ func TestOpenStack(t *testing.T) {
 		{"a rejected cloud configuration holds up neither an image nor a CA", s.testRejectedInput},
 		{"rotated credentials reach every node", s.testCredentials},
 		{"a frozen leader keeps its lease, and a killed one is replaced", s.testLeaderEnds},
+		{"a rollout stops at the first node whose process cannot start", s.testClosedPort},
+		{"a damaged token is repaired before the leader needs it", s.testDamagedToken},
+		{"a directory that cannot be written is reported", s.testImmutableDirectory},
 		{"each process sees its own files, also when they are swapped", s.testFiles},
 		{"files of the installer that somebody changes are repaired", s.testTamperedNodes},
 		{"a restarted kubelet changes nothing", s.testKubelet},
@@ -279,16 +281,7 @@ func (s *suite) testCredentials(t *testing.T) {
 	before := s.revision(t)
 	s.expectRollout("the password is rotated")
 	require.NoError(t, s.Cloud().SetPassword("rotated-2b7e151628aed2a6"))
-	client := s.kube.CoreV1().Secrets(targetNamespace)
-	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		secret, err := client.Get(t.Context(), "openstack-cloud-credentials", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		secret.Data["clouds.yaml"] = s.Cloud().CloudsYAML()
-		_, err = client.Update(t.Context(), secret, metav1.UpdateOptions{})
-		return err
-	}))
+	s.setCredentials(t, s.Cloud().CloudsYAML())
 	began := time.Now()
 	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
 	s.figure("change of clouds.yaml to %d nodes at the new revision: %s", nodes, rounded(began))

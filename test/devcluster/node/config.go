@@ -93,8 +93,12 @@ evictionHard:
 // kubeletYAML returns the configuration of the node's kubelet. A standalone kubelet cannot authenticate clients, so
 // its port is open, within a network that only this machine reaches.
 func kubeletYAML(options Options) string {
+	common := kubeletConfig
+	if options.QuickRestarts {
+		common += "crashLoopBackOff:\n  maxContainerRestartPeriod: 1s\n"
+	}
 	if options.Standalone {
-		return kubeletConfig + `authentication:
+		return common + `authentication:
   anonymous:
     enabled: true
   webhook:
@@ -103,7 +107,7 @@ authorization:
   mode: AlwaysAllow
 `
 	}
-	return kubeletConfig + fmt.Sprintf(`authentication:
+	return common + fmt.Sprintf(`authentication:
   anonymous:
     enabled: false
   webhook:

@@ -38,6 +38,8 @@ type Options struct {
 	// Standalone gives the kubelet no API server: it runs its static pods and nothing else. ClientCAFile,
 	// KubeletKubeconfig, Labels and ExternalCloudProvider must be empty then.
 	Standalone bool
+	// QuickRestarts makes the kubelet restart a container that ended within a second, however often it has ended.
+	QuickRestarts bool
 	// Progress gets a line for every step of a start; nodes that start at once and share it write at once.
 	// Default: none.
 	Progress io.Writer

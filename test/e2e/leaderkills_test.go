@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
+
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/operandprobe"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
+)
+
+const (
+	leaderKills = 100
+	// freezeEvery is how often the leader is frozen and thawed before it is killed.
+	freezeEvery = 10
+	// probeInterval is how often each process is asked whether it leads.
+	probeInterval = 100 * time.Millisecond
+)
+
+// TestLeaderKills kills the leading process again and again, and freezes it in between. The processes themselves tell
+// whether their controllers run: at no time those of two.
+func TestLeaderKills(t *testing.T) {
+	if os.Getenv("E2E_LONG") == "" {
+		t.Skip("E2E_LONG is not set: this takes half an hour")
+	}
+	s := startSuite(t, devcluster.Options{
+		Name: "e2e", Platform: configv1.OpenStackPlatformType, Nodes: nodes, QuickRestarts: true, Progress: os.Stderr,
+	},
+		monitor.Rollout("the first revision"),
+		monitor.NewLeader("the leader is killed").Times(3*leaderKills),
+		monitor.Degraded("", "a process is killed again and again").Times(leaderKills),
+	)
+	s.awaitSettled(t, 1, rolloutLimit)
+	leads := s.watchLeaders(t)
+	var gaps []time.Duration
+	for kill := range leaderKills {
+		leader := s.requireOneLeader(t)
+		pids := s.processesOn(t, leader, operandBinary, "")
+		require.Len(t, pids, 1)
+		if kill%freezeEvery == 0 {
+			_, lease, err := s.leader(t.Context())
+			require.NoError(t, err)
+			s.freeze(t, pids[0], *lease.Spec.HolderIdentity)
+			require.Equal(t, leader, s.requireOneLeader(t))
+		}
+		began := time.Now()
+		require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
+		s.await(t, "another process to lead", briefly, func(context.Context) error {
+			if now := leads.since(began); len(now) == 0 {
+				return fmt.Errorf("none leads since %s", began)
+			}
+			return nil
+		})
+		gaps = append(gaps, time.Since(began))
+		require.Empty(t, leads.doubles(), "two processes led")
+	}
+	slices.Sort(gaps)
+	s.figure("%d kills of the leader to another leader: median %s, longest %s", leaderKills,
+		gaps[len(gaps)/2].Round(100*time.Millisecond), gaps[len(gaps)-1].Round(100*time.Millisecond))
+}
+
+// leaders records which processes lead.
+type leaders struct {
+	mutex   sync.Mutex
+	leading map[string]time.Time
+	double  []string
+}
+
+// watchLeaders asks each process until the end of the test.
+func (s *suite) watchLeaders(t *testing.T) *leaders {
+	t.Helper()
+	l := &leaders{leading: map[string]time.Time{}}
+	var group sync.WaitGroup
+	for _, n := range s.Nodes() {
+		client, err := operandprobe.Client(t.Context(), s.kube, s.RESTConfig())
+		require.NoError(t, err)
+		group.Go(func() {
+			for t.Context().Err() == nil {
+				asked := time.Now()
+				leads, err := operandprobe.Leads(t.Context(), client, n.IP())
+				l.answered(n.Name(), asked, err == nil && leads)
+				<-time.After(probeInterval)
+			}
+		})
+	}
+	t.Cleanup(group.Wait)
+	return l
+}
+
+// answered records an answer, and all that lead if they are two. An answer tells of the time after the question.
+func (l *leaders) answered(node string, asked time.Time, leads bool) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	delete(l.leading, node)
+	if !leads {
+		return
+	}
+	for other, at := range l.leading {
+		// One that has ended since it answered did so more than a second ago: no other one leads sooner.
+		if time.Since(at) < 3*probeInterval {
+			l.double = append(l.double, fmt.Sprintf("%s: %s and %s", asked.Format(time.TimeOnly), node, other))
+		}
+	}
+	l.leading[node] = asked
+}
+
+// since returns the nodes whose process led at a moment after begin.
+func (l *leaders) since(begin time.Time) []string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	var nodes []string
+	for node, at := range l.leading {
+		if at.After(begin) {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
+}
+
+func (l *leaders) doubles() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return strings.Join(l.double, "; ")
+}
