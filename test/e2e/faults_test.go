@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
@@ -83,6 +84,36 @@ func (s *suite) testClosedPort(t *testing.T) {
 	fewest, history := s.operands.fewest()
 	require.GreaterOrEqual(t, fewest, 2, history)
 	s.awaitCondition(t, "CrashLoopDegraded", operatorv1.ConditionFalse, giveUpLimit)
+}
+
+// setOperandImage gives the operator another image of the cloud-controller-manager, as an upgrade does.
+func (s *suite) setOperandImage(t *testing.T, image string) {
+	t.Helper()
+	s.patchDeployment(t, types.StrategicMergePatchType, fmt.Sprintf(
+		`{"spec":{"template":{"spec":{"containers":[{"name":%q,"env":[{"name":"OPENSTACK_IMAGE","value":%q}]}]}}}}`,
+		operatorName, image))
+}
+
+// testMissingImage upgrades to an image that no node can pull. No static pod ends for it.
+func (s *suite) testMissingImage(t *testing.T) {
+	leader, before, containers := s.requireOneLeader(t), s.revision(t), s.operands.containers()
+	pod, err := s.kube.CoreV1().Pods(targetNamespace).Get(t.Context(), "cloud-controller-manager-"+leader, metav1.GetOptions{})
+	require.NoError(t, err)
+	present := pod.Spec.Containers[0].Image
+	const missing = "localhost/devcluster/missing:1"
+	s.monitor.Expect(monitor.Rollout("an image that does not exist"), monitor.Degraded(missing, "an image that does not exist"))
+	s.setOperandImage(t, missing)
+	began := time.Now()
+	// Half of the time is that of the operator's own restart.
+	s.awaitCondition(t, "ImagePullDegraded", operatorv1.ConditionTrue, 2*visibleLimit, missing, fmt.Sprintf("revision %d keeps running there", before))
+	s.figure("image that does not exist to ImagePullDegraded, the operator's restart included: %s", rounded(began))
+	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
+	require.Equal(t, leader, s.requireOneLeader(t))
+
+	s.expectRollout("the image exists again")
+	s.setOperandImage(t, present)
+	require.Equal(t, before+2, s.awaitSettled(t, before+2, rolloutLimit))
+	s.awaitCondition(t, "ImagePullDegraded", operatorv1.ConditionFalse, visibleLimit)
 }
 
 // testDamagedToken damages the token that the leader needs.

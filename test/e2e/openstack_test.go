@@ -50,6 +50,7 @@ func TestOpenStack(t *testing.T) {
 		{"rotated credentials reach every node", s.testCredentials},
 		{"a frozen leader keeps its lease, and a killed one is replaced", s.testLeaderEnds},
 		{"a rollout stops at the first node whose process cannot start", s.testClosedPort},
+		{"an image that cannot be pulled ends no process", s.testMissingImage},
 		{"a damaged token is repaired before the leader needs it", s.testDamagedToken},
 		{"a directory that cannot be written is reported", s.testImmutableDirectory},
 		{"each process sees its own files, also when they are swapped", s.testFiles},

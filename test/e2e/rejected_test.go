@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
@@ -43,9 +42,7 @@ func (s *suite) testRejectedInput(t *testing.T) {
 	}
 	began := time.Now()
 	s.rotateRootCA(t)
-	s.patchDeployment(t, types.StrategicMergePatchType, fmt.Sprintf(
-		`{"spec":{"template":{"spec":{"containers":[{"name":%q,"env":[{"name":"OPENSTACK_IMAGE","value":%q}]}]}}}}`,
-		operatorName, image))
+	s.setOperandImage(t, image)
 	s.await(t, "every node to run the new image with the new CA", 2*rolloutLimit, func(ctx context.Context) error {
 		return errors.Join(s.runEverywhere(ctx, before, image), s.degradedWith(ctx, message...))
 	})
