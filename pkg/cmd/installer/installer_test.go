@@ -323,6 +323,22 @@ func TestTheNewManifestIsWrittenWhenTheFormerStaticPodHasEnded(t *testing.T) {
 	}
 }
 
+// An installer that is killed after it has removed the former manifest leaves none. The former static pod may still be
+// ending.
+func TestAnInstallationThatEndedWithoutAManifestIsFinished(t *testing.T) {
+	n := newNode(t, append(revision7(t), &corev1.Pod{ObjectMeta: meta("cloud-controller-manager-master-0")})...)
+	require.NoError(t, n.run(t.Context()))
+	wanted := n.read(t, "manifests/cloud-controller-manager-pod.yaml")
+	require.NoError(t, os.Remove(n.manifestFile()))
+	require.NoError(t, os.WriteFile(filepath.Join(n.podManifestDir, ".cloud-controller-manager-pod.yaml.new"), []byte("hal"), 0o600))
+
+	require.NoError(t, n.run(t.Context()))
+	require.Equal(t, wanted, n.read(t, "manifests/cloud-controller-manager-pod.yaml"))
+	entries, err := os.ReadDir(n.podManifestDir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+}
+
 func TestASecondInstallationOfARevisionRestartsThePodIfItsDirectoryWasDamaged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		damaged   string
