@@ -44,11 +44,13 @@ verify: ## check format, vet, lint, architecture, modules and generated files
 bench: ## measure render, start, size, memory, idle requests and rollout
 	@hack/bench.sh
 
+# The image-puller runs in the CCMs' images, which may have no C library, so it is built again without cgo.
 .PHONY: build
 build: ## build the operator into _output
 	@mkdir -p _output
 	@echo "==> building _output/$(BINARY) $(VERSION)"
 	@go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o _output/ ./cmd/...
+	@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o _output/ ./cmd/image-puller
 
 .PHONY: images
 images: ## build local images into _output/images (Dockerfile.rhel is the product's build)

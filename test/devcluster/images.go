@@ -14,11 +14,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/dockerfile"
 )
 
-const (
-	operatorTag = "cluster-cloud-controller-manager-operator"
-	// fileSyncer is the other program of the operator's image.
-	fileSyncer = "file-syncer"
-)
+const operatorTag = "cluster-cloud-controller-manager-operator"
+
+// operatorPrograms are the programs of the operator's image.
+var operatorPrograms = []string{operatorTag, "file-syncer", "image-puller"}
 
 // systemBundles are the paths of the system's CA bundle in Debian and in the product's image.
 const (
@@ -30,7 +29,7 @@ const (
 // they are up to date.
 func operator() []build.Target {
 	var targets []build.Target
-	for _, name := range []string{operatorTag, fileSyncer} {
+	for _, name := range operatorPrograms {
 		targets = append(targets, build.Target{
 			Name:    name,
 			Module:  ".",
@@ -99,7 +98,9 @@ func (c *Cluster) imagesInto(dir string) ([]string, error) {
 		program := programs[tag]
 		files := map[string]string{program: filepath.Join(c.BinDir(), tag)}
 		if tag == operatorTag {
-			files["/usr/bin/"+fileSyncer] = filepath.Join(c.BinDir(), fileSyncer)
+			for _, name := range operatorPrograms {
+				files["/usr/bin/"+name] = filepath.Join(c.BinDir(), name)
+			}
 		}
 		if _, err := os.Stat(hostBundle); err == nil {
 			files[imageBundle] = hostBundle

@@ -1,0 +1,51 @@
+// Command image-puller makes the kubelet pull an image: an init container that runs it in that image succeeds once the
+// image is on the node. With an argument it copies itself to that path, which the init containers of other images mount.
+// Without arguments it does nothing. An image needs no shell or program of its own for that.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "error: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	switch len(args) {
+	case 0:
+		return nil
+	case 1:
+		return copyTo(args[0])
+	}
+	return fmt.Errorf("expected at most one argument, the path of the copy; got %q", args)
+}
+
+// copyTo copies this program to path.
+func copyTo(path string) (err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	source, err := os.Open(program)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	// A node that restarts runs its init containers again: the copy may exist.
+	target, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+	if _, err := io.Copy(target, source); err != nil {
+		return err
+	}
+	return target.Chmod(0o755) // regardless of the umask
+}
