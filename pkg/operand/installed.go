@@ -40,9 +40,9 @@ func InstalledOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revis
 			installed.Files[path.Join("configmaps", name, key)] = []byte(text)
 		}
 		if name == PodConfigMap {
-			manifest, err := installedManifest(object.Data[manifestKey], revision)
+			manifest, err := installedManifest(object, revision)
 			if err != nil {
-				return nil, fmt.Errorf("configmap/%s in %s, key %s: %w", object.Name, Namespace, manifestKey, err)
+				return nil, err
 			}
 			installed.Manifest = manifest
 		}
@@ -57,10 +57,20 @@ func InstalledOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revis
 	return installed, nil
 }
 
-// installedManifest returns the static pod of the revision.
-func installedManifest(text string, revision int32) ([]byte, error) {
+// StaticPodOf returns the static pod of the candidate or revision of this pod ConfigMap. It still has the variables that
+// the installer replaces.
+func StaticPodOf(podConfigMap *corev1.ConfigMap) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}
-	if err := yaml.UnmarshalStrict([]byte(text), pod); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(podConfigMap.Data[manifestKey]), pod); err != nil {
+		return nil, fmt.Errorf("configmap/%s in %s, key %s: %w", podConfigMap.Name, Namespace, manifestKey, err)
+	}
+	return pod, nil
+}
+
+// installedManifest returns the manifest of the revision's static pod.
+func installedManifest(podConfigMap *corev1.ConfigMap, revision int32) ([]byte, error) {
+	pod, err := StaticPodOf(podConfigMap)
+	if err != nil {
 		return nil, err
 	}
 	number := fmt.Sprint(revision)

@@ -80,7 +80,7 @@ func inertia() *status.InertiaConfig {
 		},
 		status.InertiaCondition{
 			ConditionTypeMatcher: regexp.MustCompile(
-				`^(CloudControllerManager|CrashLoop|NodeInitialization|NodeManager|RevisionHeldBack)Degraded$`),
+				`^(CloudControllerManager|CrashLoop|ImagePull|NodeInitialization|NodeManager|RevisionHeldBack)Degraded$`),
 		},
 		status.InertiaCondition{
 			ConditionTypeMatcher: regexp.MustCompile(`^(NodeController|StaticPods)Degraded$`),

@@ -48,6 +48,7 @@ func TestInertia(t *testing.T) {
 		"NodeInitializationDegraded":         0,
 		"NodeManagerDegraded":                0,
 		"RevisionHeldBackDegraded":           0,
+		"ImagePullDegraded":                  0,
 		"NodeManagerControllerDegraded":      2 * time.Minute,
 		"CloudTokensDegraded":                2 * time.Minute,
 		"NodeControllerDegraded":             10 * time.Minute,

@@ -22,7 +22,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
 )
 
@@ -96,20 +95,22 @@ func withApp(p *corev1.Pod, app string) *corev1.Pod {
 	return p
 }
 
-// newInstaller returns the installer controller of a cluster with this status, whose latest revision's objects exist.
+// newInstaller returns the installer controller of a cluster with this status. The objects of the latest revision exist;
+// its static pod has the images openstack and operator.
 func newInstaller(t *testing.T, clock *clocktesting.FakePassiveClock, status *operatorv1.StaticPodOperatorStatus, objects ...runtime.Object) (factory.Controller, v1helpers.StaticPodOperatorClient, *fake.Clientset) {
 	t.Helper()
 	kube := fake.NewClientset(objects...)
-	copyOf := func(name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: operand.Namespace, Name: fmt.Sprintf("%s-%d", name, status.LatestAvailableRevision)}
-	}
-	for _, name := range append(operand.DeliveredBy(operand.ConfigMap, operand.Revisioned), "revision-status") {
-		require.NoError(t, kube.Tracker().Add(&corev1.ConfigMap{ObjectMeta: copyOf(name)}))
-	}
-	for _, name := range operand.DeliveredBy(operand.Secret, operand.Revisioned) {
-		require.NoError(t, kube.Tracker().Add(&corev1.Secret{ObjectMeta: copyOf(name)}))
-	}
 	caches := informers.NewSharedInformerFactory(kube, 0)
+	suffix := fmt.Sprintf("-%d", status.LatestAvailableRevision)
+	configMaps, secrets := candidate(t, suffix)
+	revisionStatus := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "revision-status" + suffix}}
+	for _, configMap := range append(configMaps, revisionStatus) {
+		require.NoError(t, kube.Tracker().Add(configMap))
+		require.NoError(t, caches.Core().V1().ConfigMaps().Informer().GetStore().Add(configMap))
+	}
+	for _, secret := range secrets {
+		require.NoError(t, kube.Tracker().Add(secret))
+	}
 	for _, object := range objects {
 		switch o := object.(type) {
 		case *corev1.Pod:
@@ -122,9 +123,9 @@ func newInstaller(t *testing.T, clock *clocktesting.FakePassiveClock, status *op
 		&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}}, status, nil, nil)
 	return newInstallerController(Options{
 		Operator: operator, Kube: kube, Target: caches, ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(), Clock: clock,
-		Recorder: events.NewInMemoryRecorder("test", clock),
+		Recorder: events.NewInMemoryRecorder("test", clock), OperatorImage: "operator",
 	}, nodePods{
-		PodsGetter: kube.CoreV1(), lister: caches.Core().V1().Pods().Lister(),
+		PodsGetter: kube.CoreV1(), lister: caches.Core().V1().Pods().Lister(), image: "operator",
 		server: func() (*url.URL, error) { return url.Parse("https://api-int:6443") },
 	}), operator, kube
 }

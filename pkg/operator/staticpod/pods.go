@@ -46,13 +46,33 @@ type namespacedNodePods struct {
 
 func (p namespacedNodePods) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error) {
 	if strings.HasPrefix(name, "installer-") {
-		return p.PodInterface.Get(ctx, name, options)
+		pod, err := p.PodInterface.Get(ctx, name, options)
+		if err != nil {
+			return nil, err
+		}
+		return withInitFailures(pod), nil
 	}
 	pod, err := p.lister.Get(name)
 	if err != nil {
 		return nil, err
 	}
 	return summarized(pod), nil
+}
+
+// withInitFailures returns the pod with its failed init containers among its containers if it has failed. library-go
+// quotes the termination messages of containers only.
+func withInitFailures(pod *corev1.Pod) *corev1.Pod {
+	if pod.Status.Phase != corev1.PodFailed {
+		return pod
+	}
+	pod = pod.DeepCopy()
+	for _, status := range pod.Status.InitContainerStatuses {
+		if terminated := status.State.Terminated; terminated != nil && terminated.ExitCode != 0 {
+			summarize(&status)
+			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, status)
+		}
+	}
+	return pod
 }
 
 // summarized returns a copy of the pod with each termination message reduced to its relevant line. library-go copies
@@ -112,7 +132,8 @@ func (p namespacedNodePods) Create(
 // adapt prepares an installer or pruner pod for an uninitialized node. Such a node has neither a pod network nor a
 // service network, so the pod uses the host network and the control plane's URL of the API server. adapt also sets
 // the workload partitioning annotation, removes resource limits, and selects the security context constraints that
-// the ServiceAccount may use.
+// the ServiceAccount may use. It leaves the init containers alone: pullImages sets their images, and they use neither the
+// API server nor any limits.
 func adapt(pod *corev1.Pod, server *url.URL, image string) {
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}

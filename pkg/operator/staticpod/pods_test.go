@@ -82,6 +82,41 @@ func TestOfATerminationMessageTheLineThatMattersIsLeft(t *testing.T) {
 	require.Equal(t, "back-off 5m0s", crashing.Status.ContainerStatuses[0].State.Waiting.Message, "the cache is not touched")
 }
 
+// library-go would only say that there is no termination message.
+func TestAnInstallerPodThatFailedInAnInitContainerReportsItsMessage(t *testing.T) {
+	failed := pod("installer-1-master-0", nil)
+	failed.Status = corev1.PodStatus{
+		Phase: corev1.PodFailed,
+		InitContainerStatuses: []corev1.ContainerStatus{
+			{Name: "copy-image-puller", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "copied"}}},
+			{Name: "pull-cloud-controller-manager", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: 128, Message: "exec: permission denied, password=hunter2\n",
+			}}},
+		},
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "installer", State: corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"},
+		}}},
+	}
+	for phase, want := range map[corev1.PodPhase]map[string]string{
+		corev1.PodFailed:  {"installer": "", "pull-cloud-controller-manager": "exec: permission denied, password=<redacted>"},
+		corev1.PodPending: {"installer": ""},
+	} {
+		failed.Status.Phase = phase
+		found, err := newNodePods(t, fake.NewClientset(failed.DeepCopy())).Pods(target).Get(t.Context(), failed.Name, metav1.GetOptions{})
+		require.NoError(t, err)
+		messages := map[string]string{}
+		for _, status := range found.Status.ContainerStatuses {
+			messages[status.Name] = ""
+			if status.State.Terminated != nil {
+				messages[status.Name] = status.State.Terminated.Message
+			}
+		}
+		require.Equal(t, want, messages, phase)
+	}
+	_, err := newNodePods(t, fake.NewClientset()).Pods(target).Get(t.Context(), failed.Name, metav1.GetOptions{})
+	require.EqualError(t, err, `pods "installer-1-master-0" not found`)
+}
+
 func TestPodsOnNodesAreFitForUninitializedNodes(t *testing.T) {
 	kube := fake.NewClientset()
 	limited := pod("installer-1-master-0", nil)

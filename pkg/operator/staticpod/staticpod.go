@@ -115,6 +115,7 @@ func controllers(o Options) []factory.Controller {
 		newRevisionController(o),
 		newHeldBackController(o),
 		newInstallerController(o, pods),
+		newImagePullController(o),
 		installerstate.NewInstallerStateController(operand.Name, o.Target, pods, o.Kube.CoreV1(), o.Operator,
 			operand.Namespace, o.Recorder),
 		node.NewNodeController(operand.Name, o.Operator, o.Nodes, o.Recorder, nil),
@@ -153,6 +154,7 @@ func heldBack(o Options) reason {
 
 func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Controller {
 	settled := newSettledPods(pods, o.Clock)
+	configMaps := o.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace)
 	return installerController(o, installer.NewInstallerController(
 		operand.Name,
 		operand.Namespace,
@@ -166,7 +168,9 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 		o.Secrets,
 		settled,
 		o.Recorder,
-	).WithCerts(operand.CertDir, synced(operand.ConfigMap), synced(operand.Secret)), settled)
+	).
+		WithCerts(operand.CertDir, synced(operand.ConfigMap), synced(operand.Secret)).
+		WithInstallerPodMutationFn(pullImages(configMaps, o.OperatorImage)), settled)
 }
 
 // apiServer returns a function that reads the control plane's URL of the API server from observedConfig.

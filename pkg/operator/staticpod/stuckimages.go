@@ -1,0 +1,185 @@
+package staticpod
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/terminationmessage"
+)
+
+const (
+	// ImagePullCondition is True while an installer pod waits for an image that the kubelet cannot pull.
+	ImagePullCondition = "ImagePullDegraded"
+
+	imagePullController = "ImagePullController"
+
+	// imagePullGracePeriod is how long an init container may wait for its image before the operator degrades. The
+	// kubelet pulls again after 10 seconds and after 20 more.
+	imagePullGracePeriod = 30 * time.Second
+)
+
+// stuckImages reports installer pods that wait for an image. library-go's installer-state controller reports a waiting
+// container after five minutes, and no init container.
+type stuckImages struct {
+	operator v1helpers.StaticPodOperatorClient
+	pods     corelisters.PodNamespaceLister
+	clock    clock.PassiveClock
+	// since has when a container was first seen waiting. It is nil before the first sync.
+	since map[stuckContainer]time.Time
+}
+
+type stuckContainer struct {
+	pod  types.UID
+	name string
+}
+
+// newImagePullController returns the controller that reports which image keeps a revision from being installed.
+func newImagePullController(o Options) factory.Controller {
+	pods := o.Target.Core().V1().Pods()
+	c := &stuckImages{operator: o.Operator, pods: pods.Lister().Pods(operand.Namespace), clock: o.Clock}
+	return factory.New().
+		WithInformers(o.Operator.Informer(), pods.Informer()).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(imagePullController, o.Recorder)
+}
+
+func (c *stuckImages) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	_, status, _, err := c.operator.GetStaticPodOperatorState()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	installers, err := c.pods.List(labels.SelectorFromSet(labels.Set{"app": "installer"}))
+	if err != nil {
+		return fmt.Errorf("listing the installer pods in %s: %w", operand.Namespace, err)
+	}
+	messages, next := c.stuck(status, installers)
+	if next > 0 {
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), next)
+	}
+	condition := operatorclient.AsExpected(ImagePullCondition)
+	if len(messages) > 0 {
+		condition = operatorclient.NewCondition(ImagePullCondition, operatorv1.ConditionTrue, "ImageNotPulled",
+			strings.Join(messages, "\n"))
+	}
+	return operatorclient.ApplyConditions(ctx, c.operator,
+		factory.ControllerFieldManager(imagePullController, "condition"), condition)
+}
+
+// stuck returns a message for each container that has waited for the grace period, and the time until another one will
+// have, 0 if there is none.
+func (c *stuckImages) stuck(
+	status *operatorv1.StaticPodOperatorStatus, installers []*corev1.Pod,
+) (messages []string, next time.Duration) {
+	now := c.clock.Now()
+	first := now
+	if c.since == nil && v1helpers.IsOperatorConditionTrue(status.Conditions, ImagePullCondition) {
+		first = now.Add(-imagePullGracePeriod) // seen by the previous process of the operator
+	}
+	since := map[stuckContainer]time.Time{}
+	for _, node := range status.NodeStatuses {
+		for _, pod := range installersOf(&node, installers) {
+			waiting := waitingContainer(pod)
+			if waiting == nil {
+				continue
+			}
+			key := stuckContainer{pod: pod.UID, name: waiting.Name}
+			seen, known := c.since[key]
+			if !known {
+				seen = first
+			}
+			since[key] = seen
+			left := seen.Add(imagePullGracePeriod).Sub(now)
+			switch {
+			case left <= 0:
+				messages = append(messages, describeStuck(&node, pod, waiting))
+			case next == 0 || left < next:
+				next = left
+			}
+		}
+	}
+	c.since = since
+	slices.Sort(messages)
+	return messages, next
+}
+
+// installersOf returns the pods that install the node's target revision and have not started to. Those of an earlier
+// revision are superseded.
+func installersOf(node *operatorv1.NodeStatus, installers []*corev1.Pod) []*corev1.Pod {
+	if node.TargetRevision == 0 {
+		return nil
+	}
+	// As in installer-7-master-0 and installer-7-retry-1-master-0.
+	prefix := fmt.Sprintf("installer-%d-", node.TargetRevision)
+	var found []*corev1.Pod
+	for _, pod := range installers {
+		if pod.Spec.NodeName == node.NodeName && strings.HasPrefix(pod.Name, prefix) &&
+			pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil {
+			found = append(found, pod)
+		}
+	}
+	return found
+}
+
+// waitingContainer returns the init container that waits for something other than its turn, nil if there is none. It
+// waits for its image, or rarely for the container runtime.
+func waitingContainer(pod *corev1.Pod) *corev1.ContainerStatus {
+	i := slices.IndexFunc(pod.Status.InitContainerStatuses, func(s corev1.ContainerStatus) bool {
+		if s.State.Waiting == nil {
+			return false
+		}
+		reason := s.State.Waiting.Reason
+		return reason != "" && reason != "PodInitializing" && reason != "ContainerCreating"
+	})
+	if i < 0 {
+		return nil
+	}
+	return &pod.Status.InitContainerStatuses[i]
+}
+
+func describeStuck(node *operatorv1.NodeStatus, pod *corev1.Pod, waiting *corev1.ContainerStatus) string {
+	image := waiting.Image
+	for _, container := range pod.Spec.InitContainers {
+		if container.Name == waiting.Name {
+			image = container.Image
+		}
+	}
+	former := ""
+	// Equal revisions are a repair, whose static pod may not run.
+	if node.CurrentRevision != 0 && node.CurrentRevision != node.TargetRevision {
+		former = fmt.Sprintf("; revision %d keeps running there", node.CurrentRevision)
+	}
+	return fmt.Sprintf("revision %d cannot be installed on node/%s: "+
+		"container %s of pod/%s with image %q does not start: %s%s; "+
+		"check that the image exists, and that the node can reach its registry and has credentials for it",
+		node.TargetRevision, node.NodeName, waiting.Name, pod.Name, image, kubeletError(waiting.State.Waiting), former)
+}
+
+// backOff matches what the kubelet puts before the error of the last pull until it pulls again (EnsureImageExists in
+// k8s.io/kubernetes/pkg/kubelet/images).
+var backOff = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^Back-off pulling image "[^"]*": [A-Za-z]+: `)
+})
+
+// kubeletError returns why the container does not start. It is the same during and after a pull: otherwise each pull
+// would change the condition. An error may quote anything that the registry answered, such as a signed URL.
+func kubeletError(waiting *corev1.ContainerStateWaiting) string {
+	return cmp.Or(terminationmessage.Summary(backOff().ReplaceAllString(waiting.Message, "")), waiting.Reason)
+}
