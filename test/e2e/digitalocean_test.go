@@ -23,18 +23,14 @@ import (
 func TestDigitalOceansToken(t *testing.T) {
 	s := startSuite(t, devcluster.Options{Name: "e2e-digitalocean", Platform: "DigitalOcean", Nodes: 1,
 		Progress: os.Stderr},
-		monitor.Rollout("the first revision"))
+		monitor.Rollout("the first revision"), imageMissing)
 	token, err := os.ReadFile(filepath.Join(s.Repository(), "pkg/operand/testdata/digitalocean/credentials/access-token"))
 	require.NoError(t, err)
+	s.await(t, "a report of the image that does not exist", rolloutLimit, s.reportsTheImage)
+	image, err := s.awaitedImage(t.Context())
+	require.NoError(t, err)
+	s.loadStandIn(t, image)
 	var pod *corev1.Pod
-	s.await(t, "a static pod without an image", rolloutLimit, func(ctx context.Context) error {
-		if err := s.reportsTheImage(ctx); err != nil {
-			return err
-		}
-		pod, err = s.staticPod(ctx)
-		return err
-	})
-	s.loadStandIn(t, pod.Spec.Containers[0].Image)
 	s.await(t, "a Ready pod", rolloutLimit, func(ctx context.Context) error {
 		if pod, err = s.staticPod(ctx); err == nil && !isReady(pod) {
 			err = fmt.Errorf("pod %s is not ready", pod.Name)

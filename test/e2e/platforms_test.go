@@ -41,6 +41,7 @@ func TestPlatforms(t *testing.T) {
 				s.await(t, "a cloud-controller-manager that runs and leads", rolloutLimit, s.leads)
 				s.figure("platform %s, start of the cluster to Available: %s", name, rounded(began))
 			} else {
+				s.monitor.Expect(imageMissing)
 				s.await(t, "a report of the image that does not exist", rolloutLimit, s.reportsTheImage)
 				s.figure("platform %s, start of the cluster to the report of its missing image: %s", name,
 					rounded(began))
@@ -50,6 +51,9 @@ func TestPlatforms(t *testing.T) {
 		})
 	}
 }
+
+// imageMissing announces that the installer waits for an image that does not exist.
+var imageMissing = monitor.Degraded("ImagePullDegraded", "the cloud-controller-manager's image does not exist")
 
 // leads returns nil when the static pod is Ready, the lease is held and the ClusterOperator is Available. More is
 // impossible without a cloud.
@@ -67,15 +71,34 @@ func (s *suite) leads(ctx context.Context) error {
 	return s.reported(ctx, configv1.OperatorAvailable, configv1.ConditionTrue)
 }
 
-// reportsTheImage returns nil when the static pod is installed and the ClusterOperator names the missing image.
+// reportsTheImage returns nil when an installer pod waits for the missing image, no static pod is installed, and the
+// ClusterOperator names the image.
 func (s *suite) reportsTheImage(ctx context.Context) error {
-	pod, err := s.staticPod(ctx)
+	image, err := s.awaitedImage(ctx)
 	if err != nil {
 		return err
 	}
-	return s.reported(ctx, configv1.OperatorAvailable, configv1.ConditionFalse,
-		"container cloud-controller-manager of pod/"+pod.Name+" with image "+pod.Spec.Containers[0].Image+" is in ",
-		"ImagePull")
+	if pod, err := s.staticPod(ctx); err == nil {
+		return fmt.Errorf("pod %s was installed without its image", pod.Name)
+	}
+	return s.reported(ctx, configv1.OperatorDegraded, configv1.ConditionTrue, "ImagePullDegraded: ",
+		"container pull-"+operand+" of pod/installer-1-", fmt.Sprintf("with image %q does not start: ", image))
+}
+
+// awaitedImage returns the image that an installer pod waits for.
+func (s *suite) awaitedImage(ctx context.Context) (string, error) {
+	pods, err := s.kube.CoreV1().Pods(targetNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=installer"})
+	if err != nil {
+		return "", err
+	}
+	for _, pod := range pods.Items {
+		for i, status := range pod.Status.InitContainerStatuses {
+			if waiting := status.State.Waiting; waiting != nil && strings.Contains(waiting.Reason, "ImagePull") {
+				return pod.Spec.InitContainers[i].Image, nil
+			}
+		}
+	}
+	return "", errors.New("no installer pod waits for an image")
 }
 
 // staticPod returns the one mirror pod of the operand.

@@ -62,6 +62,7 @@ var wires = []wire{
 	{controller: "HeldBackRevisionController", does: "reports revisions that are held back", proof: hasCondition("RevisionHeldBackDegraded")},
 	{controller: "cloud-controller-manager-Node", does: "counts the control-plane nodes", proof: provesNodes},
 	{controller: "Installer", does: "installs the revision on the node", proof: provesInstaller},
+	{controller: "ImagePullController", does: "reports images that cannot be pulled", proof: hasCondition("ImagePullDegraded")},
 	{
 		controller: "cloud-controller-manager-InstallerState", does: "judges the installer pods",
 		proof: hasCondition("InstallerPodPendingDegraded"),
@@ -208,12 +209,14 @@ func provesNodes(t *testing.T, w *wired) {
 	})
 }
 
-// provesInstaller also checks the pod: it must run without a pod network, and its arguments must name the synced
-// objects.
+// provesInstaller also checks the pod: it must run without a pod network, its arguments must name the synced objects, and
+// it must start after the static pod's image was pulled.
 func provesInstaller(t *testing.T, w *wired) {
 	installer := w.installer(t)
 	require.True(t, installer.Spec.HostNetwork)
 	require.Contains(t, installer.Spec.Containers[0].Args, "--cert-secrets=kube-token")
+	require.Len(t, installer.Spec.InitContainers, 2)
+	require.Equal(t, "pull-cloud-controller-manager", installer.Spec.InitContainers[1].Name)
 	require.True(t, slices.ContainsFunc(installer.Spec.Containers[0].Env, func(e corev1.EnvVar) bool { return e.Name == "KUBERNETES_SERVICE_HOST" }))
 }
 

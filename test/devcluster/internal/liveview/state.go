@@ -197,7 +197,7 @@ const (
 	Running
 	// Initialized is the goal with a cloud: every node is also initialized.
 	Initialized
-	// ImageMissing is the goal without an image: a static pod waits for it, and the ClusterOperator reports that.
+	// ImageMissing is the goal without an image: an installer pod waits for it, and the ClusterOperator reports that.
 	ImageMissing
 )
 
@@ -235,12 +235,12 @@ var imagePull = regexp.MustCompile("ErrImagePull|ImagePullBackOff")
 func (s State) missingToReportAnImage() []string {
 	var missing []string
 	if !slices.ContainsFunc(s.Waiting, func(pod string) bool {
-		return strings.HasPrefix(pod, targetNamespace+"/cloud-controller-manager-") && imagePull.MatchString(pod)
+		return strings.HasPrefix(pod, targetNamespace+"/installer-") && imagePull.MatchString(pod)
 	}) {
-		missing = append(missing, "no static pod waits for its image")
+		missing = append(missing, "no installer pod waits for the image of its static pod")
 	}
-	if condition := s.condition(configv1.OperatorAvailable); condition.Status != configv1.ConditionFalse ||
-		!imagePull.MatchString(condition.Message) {
+	if condition := s.condition(configv1.OperatorDegraded); condition.Status != configv1.ConditionTrue ||
+		!strings.Contains(condition.Message, "ImagePullDegraded: ") {
 		missing = append(missing,
 			"ClusterOperator "+clusterOperator+" does not report the image: "+describeCondition(condition))
 	}

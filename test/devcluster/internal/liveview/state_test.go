@@ -125,18 +125,17 @@ func TestWithoutACloudNodesStayUninitialized(t *testing.T) {
 }
 
 func TestAMissingImageIsReportedByTheClusterOperator(t *testing.T) {
-	state := State{Waiting: []string{"openshift-cloud-controller-manager/installer-2-a: container installer: " +
-		"ErrImagePull"}}
+	state := State{Waiting: []string{"openshift-cloud-controller-manager/cloud-controller-manager-a: container " +
+		"cloud-controller-manager: ErrImagePull"}}
 	require.Equal(t, []string{
-		"no static pod waits for its image",
+		"no installer pod waits for the image of its static pod",
 		"ClusterOperator cloud-controller-manager does not report the image: not reported yet",
 	}, state.Missing(ImageMissing))
-	state.Waiting = append(state.Waiting, "openshift-cloud-controller-manager/cloud-controller-manager-a: container "+
-		"cloud-controller-manager: ImagePullBackOff")
+	state.Waiting = append(state.Waiting, "openshift-cloud-controller-manager/installer-2-a: container "+
+		"pull-cloud-controller-manager: ImagePullBackOff")
 	state.Conditions = []configv1.ClusterOperatorStatusCondition{{
-		Type: configv1.OperatorAvailable, Status: configv1.ConditionFalse,
-		Message: "None of the 1 pods is Ready: container cloud-controller-manager of pod/cloud-controller-manager-a " +
-			"with image i is in ImagePullBackOff",
+		Type: configv1.OperatorDegraded, Status: configv1.ConditionTrue,
+		Message: "ImagePullDegraded: revision 2 cannot be installed on node/a",
 	}}
 	require.Empty(t, state.Missing(ImageMissing))
 }
