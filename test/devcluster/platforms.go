@@ -81,8 +81,8 @@ func (c *Cluster) operandTargets() []build.Target {
 // Managed reports whether the operator runs a cloud-controller-manager on the platform.
 func (c *Cluster) Managed() bool { return c.registered().Managed() }
 
-// HasOperand reports whether the platform's cloud-controller-manager can be built here. If not, its static pod waits
-// for a missing image.
+// HasOperand reports whether the platform's cloud-controller-manager can be built here. If not, an installer
+// pod waits for a missing image.
 func (c *Cluster) HasOperand() bool {
 	_, known := build.Operands()[c.registered().Image]
 	return known
