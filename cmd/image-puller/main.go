@@ -1,6 +1,6 @@
 // Command image-puller makes the kubelet pull an image: an init container that runs it in that image succeeds once the
-// image is on the node. With an argument it copies itself to that path, which the init containers of other images mount.
-// Without arguments it does nothing. An image needs no shell or program of its own for that.
+// image is on the node. With an argument it copies itself to that path, for init containers with other images. Without
+// arguments it does nothing. An image needs no shell or program of its own for that.
 package main
 
 import (
@@ -39,7 +39,7 @@ func copyTo(path string) (err error) {
 	}
 	defer source.Close()
 	// A node that restarts runs its init containers again: the copy may exist.
-	target, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
+	target, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -47,5 +47,5 @@ func copyTo(path string) (err error) {
 	if _, err := io.Copy(target, source); err != nil {
 		return err
 	}
-	return target.Chmod(0o755) // regardless of the umask
+	return target.Chmod(0o755)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"debug/elf"
 	"os"
 	"os/exec"
@@ -26,7 +27,7 @@ func TestTheCopyIsTheProgramAndRunsWithoutArguments(t *testing.T) {
 	program := build(t)
 	path := filepath.Join(t.TempDir(), "copy")
 	require.NoError(t, os.WriteFile(path, make([]byte, 1<<23), 0o600), "what an earlier run left")
-	defer syscall.Umask(syscall.Umask(0o077))
+	defer syscall.Umask(syscall.Umask(0o077)) // the copy is executable nevertheless
 	output, err := exec.CommandContext(t.Context(), program, path).CombinedOutput()
 	require.NoError(t, err, string(output))
 	require.Empty(t, string(output))
@@ -35,8 +36,7 @@ func TestTheCopyIsTheProgramAndRunsWithoutArguments(t *testing.T) {
 	require.NoError(t, err)
 	got, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, len(want), len(got))
-	require.Equal(t, want, got)
+	require.True(t, bytes.Equal(want, got), "%d bytes instead of %d", len(got), len(want))
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o755), info.Mode())

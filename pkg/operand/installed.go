@@ -57,8 +57,8 @@ func InstalledOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revis
 	return installed, nil
 }
 
-// StaticPodOf returns the static pod of the candidate or revision of this pod ConfigMap. It still has the variables that
-// the installer replaces.
+// StaticPodOf returns the static pod of the candidate or revision of this pod ConfigMap, with the variables that the
+// installer replaces.
 func StaticPodOf(podConfigMap *corev1.ConfigMap) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}
 	if err := yaml.UnmarshalStrict([]byte(podConfigMap.Data[manifestKey]), pod); err != nil {

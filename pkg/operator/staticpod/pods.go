@@ -132,8 +132,8 @@ func (p namespacedNodePods) Create(
 // adapt prepares an installer or pruner pod for an uninitialized node. Such a node has neither a pod network nor a
 // service network, so the pod uses the host network and the control plane's URL of the API server. adapt also sets
 // the workload partitioning annotation, removes resource limits, and selects the security context constraints that
-// the ServiceAccount may use. It leaves the init containers alone: pullImages sets their images, and they use neither the
-// API server nor any limits.
+// the ServiceAccount may use. It leaves the init containers alone: pullImages sets their images, and they do not use
+// the API server.
 func adapt(pod *corev1.Pod, server *url.URL, image string) {
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}

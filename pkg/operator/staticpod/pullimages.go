@@ -25,8 +25,8 @@ const (
 )
 
 // pullImages returns a mutation that adds init containers to an installer pod: one for each image of the revision's
-// static pod other than the operator's. The installer therefore starts after the kubelet has pulled all of them. A wrong
-// image, or a registry that does not answer, leaves the former static pod running.
+// static pod other than the operator's. The installer therefore starts after the kubelet has pulled all of them. A
+// wrong image, or a registry that does not answer, leaves the former static pod running.
 func pullImages(
 	configMaps corelisters.ConfigMapNamespaceLister, operatorImage string,
 ) installer.InstallerPodMutationFunc {
