@@ -64,14 +64,15 @@ func (s *suite) setCredentials(t *testing.T, cloudsYAML []byte) {
 func (s *suite) testClosedPort(t *testing.T) {
 	leader, before := s.requireOneLeader(t), s.revision(t)
 	good := s.Cloud().CloudsYAML()
-	closed := regexp.MustCompile(`(https://[0-9.]+):[0-9]+/`).ReplaceAll(good, []byte("${1}:1/"))
+	closed := regexp.MustCompile(`(https://[0-9.]+):\d+/`).ReplaceAll(good, []byte("${1}:1/"))
 	require.NotEqual(t, good, closed)
-	s.monitor.Expect(monitor.Rollout("credentials for a closed port"), monitor.Degraded("", "a process cannot start"))
+	s.monitor.Expect(monitor.Rollout("credentials for a closed port"),
+		monitor.Degraded("", "a process cannot start"))
 	s.operands.sample()
 	s.setCredentials(t, closed)
 	began := time.Now()
-	s.awaitCondition(t, "CrashLoopDegraded", operatorv1.ConditionTrue, visibleLimit, "connection refused")
-	s.figure("credentials for a closed port to CrashLoopDegraded: %s", rounded(began))
+	s.awaitCondition(t, "StaticPodsDegraded", operatorv1.ConditionTrue, visibleLimit, "connection refused")
+	s.figure("credentials for a closed port to StaticPodsDegraded: %s", rounded(began))
 	require.Equal(t, before+1, s.revision(t))
 	require.Equal(t, 1, s.operands.reached(before+1), "the rollout stops at the first node")
 	require.Equal(t, leader, s.requireOneLeader(t))
@@ -83,7 +84,7 @@ func (s *suite) testClosedPort(t *testing.T) {
 	s.figure("credentials corrected to clean: %s", rounded(began))
 	fewest, history := s.operands.fewest()
 	require.GreaterOrEqual(t, fewest, 2, history)
-	s.awaitCondition(t, "CrashLoopDegraded", operatorv1.ConditionFalse, giveUpLimit)
+	s.awaitCondition(t, "StaticPodsDegraded", operatorv1.ConditionFalse, visibleLimit)
 }
 
 // setOperandImage gives the operator another image of the cloud-controller-manager, as an upgrade does.

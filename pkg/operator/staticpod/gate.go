@@ -2,12 +2,15 @@ package staticpod
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installer"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -20,12 +23,15 @@ import (
 // cloud-controller-manager that cannot work with its new configuration often becomes Ready, fails and exits.
 const settleTime = 5 * time.Second
 
-// settledPods is the pod client of the installer controller. It reports a static pod as Ready only after its container
-// has been Ready for settleTime, so a container that ends before that stops the rollout on its node. The time is the
-// operator's own, because the clocks of the nodes may differ from it: library-go's minReadyDuration compares them.
+// settledPods is the pod client of the installer controller. It reports the static pod of a node that is being installed
+// as Ready only after its container has been Ready for settleTime, so a container that ends before that stops the
+// rollout on its node. The time is the operator's own, because the clocks of the nodes may differ from it: library-go's
+// minReadyDuration compares them. The pods of other nodes are reported as they are: the controller begins a rollout with
+// a node that is not Ready, which would be the leader's if its container was restarted a moment ago.
 type settledPods struct {
 	corev1client.PodsGetter
-	clock clock.PassiveClock
+	clock      clock.PassiveClock
+	installing func(node string) (bool, error)
 
 	mutex sync.Mutex
 	// ready has, by pod name, the Ready containers and since when they were seen Ready.
@@ -37,8 +43,23 @@ type readyContainer struct {
 	since time.Time
 }
 
-func newSettledPods(pods corev1client.PodsGetter, clock clock.PassiveClock) *settledPods {
-	return &settledPods{PodsGetter: pods, clock: clock, ready: map[string]readyContainer{}}
+func newSettledPods(
+	pods corev1client.PodsGetter, clock clock.PassiveClock, installing func(node string) (bool, error),
+) *settledPods {
+	return &settledPods{PodsGetter: pods, clock: clock, installing: installing, ready: map[string]readyContainer{}}
+}
+
+// isTarget returns a function that reports whether a node is being installed.
+func isTarget(operator v1helpers.StaticPodOperatorClient) func(node string) (bool, error) {
+	return func(node string) (bool, error) {
+		_, status, _, err := operator.GetStaticPodOperatorState()
+		if err != nil {
+			return false, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		}
+		return slices.ContainsFunc(status.NodeStatuses, func(s operatorv1.NodeStatus) bool {
+			return s.NodeName == node && s.TargetRevision != 0
+		}), nil
+	}
 }
 
 // Pods implements corev1client.PodsGetter.
@@ -85,6 +106,9 @@ type namespacedSettledPods struct {
 func (p namespacedSettledPods) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error) {
 	pod, err := p.PodInterface.Get(ctx, name, options)
 	if err != nil || pod.Labels["app"] != operand.Name || p.settled(pod) {
+		return pod, err
+	}
+	if installing, err := p.installing(pod.Spec.NodeName); err != nil || !installing {
 		return pod, err
 	}
 	pod = pod.DeepCopy()

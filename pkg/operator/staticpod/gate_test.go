@@ -28,6 +28,7 @@ import (
 // staticPod is a mirror pod with the operand's container of this ID.
 func staticPod(id string, ready bool) *corev1.Pod {
 	p := pod("cloud-controller-manager-master-0", map[string]string{"app": "cloud-controller-manager", "revision": "1"})
+	p.Spec.NodeName = "master-0"
 	status := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionFalse}[ready]
 	p.Status = corev1.PodStatus{
 		Phase:             corev1.PodRunning,
@@ -43,7 +44,12 @@ func TestAStaticPodIsReadyAfterItHasStayedReady(t *testing.T) {
 		seen []*corev1.Pod
 		want []bool
 		left time.Duration
+		// elsewhere says that this node is not being installed.
+		elsewhere bool
 	}{
+		"its node is not being installed": {
+			seen: repeated(staticPod("1", true), 1), want: []bool{true}, left: 5 * time.Second, elsewhere: true,
+		},
 		"it stays Ready": {
 			seen: repeated(staticPod("1", true), 6), want: []bool{false, false, false, false, false, true},
 		},
@@ -65,7 +71,7 @@ func TestAStaticPodIsReadyAfterItHasStayedReady(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
 			kube := fake.NewClientset()
-			pods := newSettledPods(kube.CoreV1(), clock)
+			pods := newSettledPods(kube.CoreV1(), clock, func(string) (bool, error) { return !tc.elsewhere, nil })
 			for second, seen := range tc.seen {
 				if second > 0 {
 					clock.SetTime(clock.Now().Add(time.Second))
@@ -173,6 +179,41 @@ func TestARolloutBeginsOnANodeThatDoesNotLead(t *testing.T) {
 		targets = append(targets, fmt.Sprintf("%s: %d", node.NodeName, node.TargetRevision))
 	}
 	require.ElementsMatch(t, []string{"master-0: 0", "master-1: 2", "master-2: 0"}, targets)
+}
+
+// A container that was restarted a moment ago has not stayed Ready yet.
+func TestARolloutDoesNotBeginWithALeaderThatWasRestarted(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
+	status := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 2}}
+	objects := []runtime.Object{&coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "cloud-controller-manager"},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To("master-0_uuid")},
+	}}
+	var pods []*corev1.Pod
+	for _, node := range []string{"master-0", "master-1"} {
+		status.NodeStatuses = append(status.NodeStatuses, operatorv1.NodeStatus{NodeName: node, CurrentRevision: 2})
+		running := staticPod(node, true)
+		running.Name, running.Spec.NodeName = "cloud-controller-manager-"+node, node
+		pods, objects = append(pods, running), append(objects, running)
+	}
+	controller, operator, _ := newInstaller(t, clock, status, objects...)
+	syncCtx := controllertest.NewTimer(clock, events.NewInMemoryRecorder("test", clock))
+	require.NoError(t, controller.Sync(t.Context(), syncCtx))
+	clock.SetTime(clock.Now().Add(time.Minute))
+	pods[0].Status.ContainerStatuses[1].ContainerID = "restarted"
+	_, status, version, err := operator.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	for i := range status.NodeStatuses {
+		status.NodeStatuses[i].CurrentRevision = 1
+	}
+	_, err = operator.UpdateStaticPodOperatorStatus(t.Context(), version, status)
+	require.NoError(t, err)
+	require.NoError(t, controller.Sync(t.Context(), syncCtx))
+	_, status, _, err = operator.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	for _, node := range status.NodeStatuses {
+		require.Equal(t, node.NodeName == "master-1", node.TargetRevision == 2, node)
+	}
 }
 
 // The node repair sets such a target. library-go's controller would do nothing, and could not lower the revision.

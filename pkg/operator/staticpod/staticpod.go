@@ -153,7 +153,7 @@ func heldBack(o Options) reason {
 }
 
 func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Controller {
-	settled := newSettledPods(pods, o.Clock)
+	settled := newSettledPods(pods, o.Clock, isTarget(o.Operator))
 	configMaps := o.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace)
 	return installerController(o, installer.NewInstallerController(
 		operand.Name,

@@ -1,5 +1,5 @@
-// Package operandprobe asks the cloud-controller-managers of a development cluster themselves what they do: mirror pods and
-// the lease lag behind the processes.
+// Package operandprobe asks the cloud-controller-managers of a development cluster themselves what they do: mirror pods
+// and the lease lag behind the processes.
 package operandprobe
 
 import (
