@@ -23,11 +23,11 @@ import (
 // cloud-controller-manager that cannot work with its new configuration often becomes Ready, fails and exits.
 const settleTime = 5 * time.Second
 
-// settledPods is the pod client of the installer controller. It reports the static pod of a node that is being installed
-// as Ready only after its container has been Ready for settleTime, so a container that ends before that stops the
-// rollout on its node. The time is the operator's own, because the clocks of the nodes may differ from it: library-go's
-// minReadyDuration compares them. The pods of other nodes are reported as they are: the controller begins a rollout with
-// a node that is not Ready, which would be the leader's if its container was restarted a moment ago.
+// settledPods is the pod client of the installer controller. It reports the static pod of a node that is being
+// installed as Ready only after its container has been Ready for settleTime, so a container that ends before that stops
+// the rollout on its node. The time is the operator's own, because the clocks of the nodes may differ from it:
+// library-go's minReadyDuration compares them. The pods of other nodes are reported as they are: the controller begins
+// a rollout with a node that is not Ready, which would be the leader's if its container was restarted a moment ago.
 type settledPods struct {
 	corev1client.PodsGetter
 	clock      clock.PassiveClock
