@@ -104,7 +104,7 @@ func (s *suite) testMissingImage(t *testing.T) {
 	require.NoError(t, err)
 	present := pod.Spec.Containers[0].Image
 	const missing = "localhost/devcluster/missing:1"
-	s.monitor.Expect(monitor.Rollout("an image that does not exist"), monitor.Degraded(missing, "an image that does not exist"))
+	s.monitor.Expect(monitor.Rollout("an image that does not exist"), monitor.Degraded("pull-cloud-controller-manager", "an image that does not exist"))
 	s.setOperandImage(t, missing)
 	began := time.Now()
 	// Half of the time is that of the operator's own restart.
