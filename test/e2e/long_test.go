@@ -43,6 +43,10 @@ const (
 // longSteps take about an hour.
 func (s *suite) longSteps() []step {
 	return []step{
+		{"a rollout stops at the first node whose process cannot start", s.testClosedPort},
+		{"a damaged token is repaired before the leader needs it", s.testDamagedToken},
+		{"a directory that cannot be written is reported", s.testImmutableDirectory},
+		{"a static pod's manifest that somebody deletes is written again", s.testDeletedManifest},
 		{"a candidate that was written by half never becomes a revision", s.testHalfWrittenCandidate},
 		{"a reason to redeploy makes a revision", s.testRedeployment},
 		{"of two operators one works", s.testTwoOperators},
