@@ -51,7 +51,7 @@ func TestOpenStack(t *testing.T) {
 		{"a frozen leader keeps its lease, and a killed one is replaced", s.testLeaderEnds},
 		{"an image that cannot be pulled ends no process", s.testMissingImage},
 		{"each process sees its own files, also when they are swapped", s.testFiles},
-		{"files of the installer that somebody changes are repaired", s.testTamperedNodes},
+		{"an edited manifest is repaired", s.testEditedManifest},
 		{"a restarted kubelet changes nothing", s.testKubelet},
 		{"static resources that others change are corrected", s.testCorrection},
 		{"metrics are for those who may read them", s.testMetrics},
@@ -288,15 +288,16 @@ func (s *suite) testCredentials(t *testing.T) {
 	// and a newly created node makes it do so.
 	leader := s.requireOneLeader(t)
 	calls := s.Cloud().Requests()[openstack.ComputeServers]
-	deleted := s.follower(t, leader)
+	deleted, containers := s.follower(t, leader), s.operands.containers()
 	s.monitor.Expect(monitor.Uninitialized(deleted.Name(), "its Node is deleted and registers again"))
 	require.NoError(t, s.kube.CoreV1().Nodes().Delete(t.Context(), deleted.Name(), metav1.DeleteOptions{}))
 	require.NoError(t, deleted.RestartKubelet(t.Context()))
 	s.await(t, deleted.Name()+" to be initialized with the new password", briefly,
 		func(ctx context.Context) error { return s.initialized(ctx, deleted) })
 	require.Greater(t, s.Cloud().Requests()[openstack.ComputeServers], calls, "the cloud was asked")
-	// For the operator it is another node, which it installs from scratch.
+	// For the operator it is another node. The installer finds the revision there, and the process goes on.
 	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
+	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
 }
 
 // follower returns a node that neither leads nor runs the operator.
