@@ -49,13 +49,13 @@ func TestOpenStack(t *testing.T) {
 		{"a rejected cloud configuration holds up neither an image nor a CA", s.testRejectedInput},
 		{"rotated credentials reach every node", s.testCredentials},
 		{"a frozen leader keeps its lease, and a killed one is replaced", s.testLeaderEnds},
-		{"an image that cannot be pulled ends no process", s.testMissingImage},
 		{"each process sees its own files, also when they are swapped", s.testFiles},
 		{"an edited manifest is repaired", s.testEditedManifest},
 		{"a restarted kubelet changes nothing", s.testKubelet},
 		{"static resources that others change are corrected", s.testCorrection},
 		{"metrics are for those who may read them", s.testMetrics},
 		{"old revisions are removed from the nodes and the API", s.testPruning},
+		{"an image that cannot be pulled ends no process", s.testMissingImage},
 	}
 	if os.Getenv("E2E_LONG") != "" {
 		steps = append(steps, s.longSteps()...)
