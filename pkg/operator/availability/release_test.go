@@ -176,7 +176,7 @@ func TestTheLeaseOfAFrozenProcessIsNotReleased(t *testing.T) {
 	require.Nil(t, r.released())
 }
 
-// A node that does not report may be cut off from the API server only. Somebody has to vouch that it is shut down.
+// A node that does not report may be cut off from the API server only. The taint declares that it is shut down.
 func TestTheLeaseOfAProcessOnANodeOutOfServiceIsReleased(t *testing.T) {
 	outOfService := []corev1.Taint{{Key: "node.kubernetes.io/out-of-service", Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute}}
 	for name, tc := range map[string]struct {
