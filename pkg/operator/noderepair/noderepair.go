@@ -1,5 +1,5 @@
-// Package noderepair installs a revision again on a node whose files differ from it: the static pod's manifest or a file
-// of the revision's directory was edited or deleted.
+// Package noderepair installs a revision again on a node whose files differ from it: the static pod's manifest or a
+// file of the revision's directory was edited or deleted.
 package noderepair
 
 import (
