@@ -29,7 +29,7 @@ help:
 .PHONY: run
 run: ## start a development cluster with the operator in it, until Ctrl-C (PLATFORM=OpenStack|AWS|AzureStack|None|… NODES=3)
 	@echo "==> building the development cluster's command"
-	@cd test/devcluster && go build -o ../../_output/bin/devcluster ./cmd/devcluster
+	@cd test/devcluster && CGO_ENABLED=0 go build -trimpath -o ../../_output/bin/devcluster ./cmd/devcluster
 	@exec _output/bin/devcluster run --platform=$(PLATFORM) --nodes=$(NODES)
 
 .PHONY: test

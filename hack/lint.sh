@@ -8,6 +8,6 @@ linter="$(tool golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-l
 failed=0
 while read -r module; do
 	step "linting module $module"
-	(enter "$module" && GOLANGCI_LINT_CACHE="$ROOT/_output/lint-cache" "$linter" run --config "$ROOT/hack/golangci.yaml" --allow-parallel-runners "$@" ./...) || failed=1
+	(cd "$module" && GOLANGCI_LINT_CACHE="$ROOT/_output/lint-cache" "$linter" run --config "$ROOT/hack/golangci.yaml" --allow-parallel-runners "$@" ./...) || failed=1
 done < <(code_modules)
 exit "$failed"

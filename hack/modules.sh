@@ -4,6 +4,9 @@
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$ROOT"
 
+# The flags of what the development cluster builds, so that the libraries that all modules share are compiled once.
+export CGO_ENABLED=0 GOFLAGS="$(go env GOFLAGS) -trimpath"
+
 TOOLS="$ROOT/_output/tools"
 
 # step prints a progress message, so that long steps are visible.
@@ -16,13 +19,6 @@ modules() { git ls-files --cached --others --exclude-standard -- 'go.mod' '**/go
 # elsewhere.
 code_modules() { modules | grep -v -e '^test/devcluster/build/' -e '^hack/tools$'; }
 
-# enter changes to a module's directory. Tests with the real cloud-controller-managers use the same build flags as
-# those, so that the clouds' SDKs are compiled only once, which takes minutes.
-enter() {
-	cd "$1"
-	[[ "$1" != test/conformance ]] || export CGO_ENABLED=0 GOFLAGS="$(go env GOFLAGS) -trimpath"
-}
-
 # tool builds a command of hack/tools, once per version, and prints its path.
 tool() {
 	local name="$1" package="$2" stamp
@@ -31,7 +27,7 @@ tool() {
 		step "building $name from hack/tools (about two minutes with a cold cache)" >&2
 		mkdir -p "$TOOLS"
 		rm -f "$TOOLS/$name"-*
-		(cd hack/tools && go build -trimpath -o "$TOOLS/$name-$stamp" "$package") >&2
+		(cd hack/tools && go build -o "$TOOLS/$name-$stamp" "$package") >&2
 	fi
 	printf '%s\n' "$TOOLS/$name-$stamp"
 }

@@ -32,7 +32,7 @@ for module in "${order[@]}"; do
 	[[ -z "$E2E_LONG" ]] || flags+=(-timeout=2h)
 	# These tests run the built cloud-controller-managers, which the test cache does not track either.
 	[[ "$module" != test/conformance ]] || flags+=(-count=1)
-	if (enter "$module" && go test "${flags[@]}" ./...); then
+	if (cd "$module" && go test "${flags[@]}" ./...); then
 		step "module $module passed in $((SECONDS - started)) s"
 	else
 		step "module $module FAILED after $((SECONDS - started)) s"

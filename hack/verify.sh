@@ -43,7 +43,7 @@ for_each() {
 	shift
 	while read -r module; do
 		printf '    %s: %s\n' "$module" "$*"
-		(enter "$module" && "$@") || status=1
+		(cd "$module" && "$@") || status=1
 	done < <("$list")
 	return "$status"
 }
