@@ -31,6 +31,7 @@ func (c *Cluster) Observe(payloadVersion string) ([]byte, error) {
 	featureGates, err := c.featureGates(payloadVersion)
 	errs = append(errs, err)
 	listers := configobservation.Listers{
+		Predecessor:     func() (bool, error) { return false, nil },
 		Infrastructures: configlistersv1.NewInfrastructureLister(index("Infrastructure", &configv1.Infrastructure{})),
 		Proxies:         configlistersv1.NewProxyLister(index("Proxy", &configv1.Proxy{})),
 		APIServers:      configlistersv1.NewAPIServerLister(index("APIServer", &configv1.APIServer{})),

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/management"
 	"github.com/openshift/library-go/pkg/operator/status"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -30,9 +31,11 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/noderepair"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/predecessor"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/servingcert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticresources"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/takeover"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/targetconfigcontroller"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/tokens"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/trustedca"
@@ -69,6 +72,7 @@ type wiring struct {
 	Options
 	*controllercmd.ControllerContext
 	kube      kubernetes.Interface
+	dynamic   dynamic.Interface
 	config    configclient.Interface
 	client    v1helpers.StaticPodOperatorClient
 	resource  dynamicinformer.DynamicSharedInformerFactory
@@ -104,6 +108,10 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 	if err != nil {
 		return nil, fmt.Errorf("building the client of config.openshift.io: %w", err)
 	}
+	dynamic, err := dynamic.NewForConfig(unthrottled(cc.KubeConfig))
+	if err != nil {
+		return nil, fmt.Errorf("building the dynamic client: %w", err)
+	}
 	client, resource, err := operatorclient.New(cc.Clock, unthrottled(cc.KubeConfig))
 	if err != nil {
 		return nil, err
@@ -112,6 +120,7 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 		Options:           o,
 		ControllerContext: cc,
 		kube:              kube,
+		dynamic:           dynamic,
 		config:            config,
 		client:            client,
 		resource:          resource,
@@ -133,8 +142,15 @@ func (w *wiring) controllers() []factory.Controller {
 
 // observed returns the listers that the observers read.
 func (w *wiring) observed() configobservation.Listers {
-	return configobservation.NewListers(w.client, operatorclient.Custom(w.resource), w.informers.config.Config().V1(),
+	listers := configobservation.NewListers(w.client, operatorclient.Custom(w.resource), w.informers.config.Config().V1(),
 		w.informers.kubeSystem.Core().V1().ConfigMaps(), w.OperatorVersion)
+	deployments := w.informers.target.Apps().V1().Deployments()
+	listers.Informers = append(listers.Informers, deployments.Informer())
+	listers.Predecessor = func() (bool, error) {
+		found, err := predecessor.Deployments(deployments.Lister())
+		return len(found) > 0, err
+	}
+	return listers
 }
 
 // configuration returns the controllers that observe the cluster's configuration and render it.
@@ -194,6 +210,20 @@ func (w *wiring) delivery() []factory.Controller {
 			OperatorImage:   w.OperatorImage,
 			Clock:           w.Clock,
 			Recorder:        w.EventRecorder,
+		}),
+		takeover.New(takeover.Options{
+			Operator:         w.client,
+			Deployments:      w.informers.target.Apps().V1().Deployments(),
+			Pods:             target.Pods(),
+			Leases:           w.informers.target.Coordination().V1().Leases(),
+			Namespaces:       w.informers.namespace.Core().V1().Namespaces(),
+			Nodes:            w.informers.nodes.Core().V1().Nodes(),
+			DeploymentClient: w.kube.AppsV1(),
+			LeaseClient:      w.kube.CoordinationV1(),
+			NamespaceClient:  w.kube.CoreV1(),
+			InTree:           takeover.InTree(w.dynamic),
+			Clock:            w.Clock,
+			Recorder:         w.EventRecorder,
 		}),
 		staticresources.New(staticresources.Options{
 			Operator:       w.client,

@@ -77,7 +77,7 @@ var layers = []layer{
 // imports another one.
 var controllerMayImport = []string{
 	"pkg/operator/operatorclient", "pkg/operator/observedplatform", "pkg/operator/ondemand", "pkg/operator/terminationmessage",
-	"pkg/operator/configmaps", "pkg/operator/writeconflict", "pkg/operator/leaseholder",
+	"pkg/operator/configmaps", "pkg/operator/writeconflict", "pkg/operator/leaseholder", "pkg/operator/predecessor",
 	"pkg/filesyncer", "pkg/nodefiles",
 	"pkg/inputs", "pkg/operand", "pkg/operandconfig", "pkg/clouds", "pkg/confdoc", "pkg/diagnostic", "pkg/platform", "pkg/apis", "bindata",
 }

@@ -92,7 +92,10 @@ func payload(t *testing.T) []manifest {
 	return found
 }
 
-// objectsIn decodes every manifest below a directory. It omits fragments of objects.
+// deleteAnnotation makes the cluster-version-operator delete an object.
+const deleteAnnotation = "release.openshift.io/delete"
+
+// objectsIn decodes every manifest below a directory. It omits fragments of objects, and objects that are deleted.
 func objectsIn(t *testing.T, dir string) []manifest {
 	t.Helper()
 	var found []manifest
@@ -100,8 +103,27 @@ func objectsIn(t *testing.T, dir string) []manifest {
 		if isFragment(file) {
 			continue
 		}
-		found = append(found, decodeFile(t, file)...)
+		for _, m := range decodeFile(t, file) {
+			if m.meta(t).GetAnnotations()[deleteAnnotation] == "" {
+				found = append(found, m)
+			}
+		}
 	}
+	return found
+}
+
+// deleted returns the objects that the cluster-version-operator deletes.
+func deleted(t *testing.T) []manifest {
+	t.Helper()
+	var found []manifest
+	for _, file := range filesUnder(t, "manifests", ".yaml") {
+		for _, m := range decodeFile(t, file) {
+			if m.meta(t).GetAnnotations()[deleteAnnotation] != "" {
+				found = append(found, m)
+			}
+		}
+	}
+	require.NotEmpty(t, found)
 	return found
 }
 

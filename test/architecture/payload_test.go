@@ -33,7 +33,7 @@ const (
 )
 
 func TestEveryManifestIsInTheRightPayloads(t *testing.T) {
-	for _, m := range payload(t) {
+	for _, m := range append(payload(t), deleted(t)...) {
 		annotations := m.meta(t).GetAnnotations()
 		require.Equal(t, "true", annotations["include.release.openshift.io/self-managed-high-availability"], m.name(t))
 		require.Equal(t, "true", annotations["include.release.openshift.io/single-node-developer"], m.name(t))
@@ -66,6 +66,26 @@ func TestFileNamesGiveTheOrderOfThePayload(t *testing.T) {
 		{Name: "operator", Version: "0.0.1-snapshot"},
 		{Name: "operator-image", Version: operatorDeployment(t).Spec.Template.Spec.Containers[0].Image},
 	}, last.Status.Versions)
+}
+
+// The cluster-version-operator waits at the ClusterOperator until the predecessor's pods have ended.
+func TestWhatThePredecessorLeftIsDeletedAfterItHasEnded(t *testing.T) {
+	applied := payload(t)
+	last := applied[len(applied)-1].file
+	name := func(m manifest) string {
+		return m.object.GetObjectKind().GroupVersionKind().GroupKind().String() + " " + m.meta(t).GetNamespace() + "/" + m.meta(t).GetName()
+	}
+	var ours []string
+	for _, dir := range allDirs {
+		for _, m := range objectsIn(t, dir) {
+			ours = append(ours, name(m))
+		}
+	}
+	for _, m := range deleted(t) {
+		require.Greater(t, m.file, last, m.name(t))
+		require.Equal(t, "true", m.meta(t).GetAnnotations()[deleteAnnotation], "%s: the only value that is allowed", m.name(t))
+		require.NotContains(t, ours, name(m))
+	}
 }
 
 func TestRegistryFoldersAndPayloadAgree(t *testing.T) {

@@ -58,6 +58,7 @@ var wires = []wire{
 	{controller: "NodeRepair", does: "compares the nodes' files", proof: hasCondition("NodeFilesDegraded")},
 	{controller: "Availability", does: "judges the lease", proof: hasCondition("CloudControllerManagerAvailable")},
 	{controller: "StaticPodControllers", does: "starts the static-pod controllers", proof: startsStaticPodControllers},
+	{controller: "Takeover", does: "looks for a predecessor", proof: hasCondition("TakingOver")},
 	{controller: "RevisionController", does: "makes a revision", proof: provesRevision},
 	{controller: "HeldBackRevisionController", does: "reports revisions that are held back", proof: hasCondition("RevisionHeldBackDegraded")},
 	{controller: "cloud-controller-manager-Node", does: "counts the control-plane nodes", proof: provesNodes},

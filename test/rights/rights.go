@@ -67,7 +67,10 @@ type rule struct {
 // object has the fields of a role or a binding that this package reads.
 type object struct {
 	Kind     string
-	Metadata struct{ Name, Namespace string }
+	Metadata struct {
+		Name, Namespace string
+		Annotations     map[string]string
+	}
 	Rules    []yaml.Node
 	RoleRef  struct{ Kind, Name string } `yaml:"roleRef"`
 	Subjects []struct{ Kind, Name, Namespace string }
@@ -189,6 +192,9 @@ func readAll(root string) ([]object, error) {
 	return append(objects, nodeManager...), err
 }
 
+// deleted is the annotation on what the cluster-version-operator deletes: the predecessor's rights.
+const deleted = "release.openshift.io/delete"
+
 func readFiles(pattern string, platforms []string) ([]object, error) {
 	files, err := filepath.Glob(pattern)
 	if err != nil {
@@ -204,6 +210,7 @@ func readFiles(pattern string, platforms []string) ([]object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
+		found = slices.DeleteFunc(found, func(o object) bool { return o.Metadata.Annotations[deleted] != "" })
 		for i := range found {
 			found[i].platforms = platforms
 		}

@@ -23,12 +23,13 @@ type condition = applyoperatorv1.OperatorConditionApplyConfiguration
 // snapshot is the content of the caches at one moment.
 type snapshot struct {
 	now time.Time
-	// pods are the operand's pods, nodes the control-plane Nodes.
-	pods     []*corev1.Pod
-	nodes    []*corev1.Node
-	lease    *coordinationv1.Lease
-	topology configv1.TopologyMode
-	status   *operatorv1.StaticPodOperatorStatus
+	// pods are the operand's pods, predecessors those of the predecessor, nodes the control-plane Nodes.
+	pods         []*corev1.Pod
+	predecessors []*corev1.Pod
+	nodes        []*corev1.Node
+	lease        *coordinationv1.Lease
+	topology     configv1.TopologyMode
+	status       *operatorv1.StaticPodOperatorStatus
 }
 
 // assessor turns snapshots into conditions. It keeps the state that a snapshot does not show, and has no clock.
@@ -45,7 +46,7 @@ func newAssessor() *assessor { return &assessor{loops: crashLoops{}} }
 func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
 	plane := a.roster.observe(s)
 	pods := plane.podsOnNodes(s.pods)
-	v := judge(pods, s.lease, plane, s.now)
+	v := judge(pods, s.predecessors, s.lease, plane, s.now)
 	next := minPositive(v.leader.runsFor, v.leader.settlesIn)
 	next = minPositive(next, a.loops.observe(pods, plane, s.now))
 
@@ -63,7 +64,7 @@ func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
 // available keeps the condition True until a failure becomes an outage, and returns the time until then.
 func (a *assessor) available(v verdict, s snapshot) (*condition, time.Duration) {
 	outage := a.outages.observe(v, s.now)
-	if v.reason == asExpected {
+	if v.reason == asExpected || v.leader.tenure == preceding {
 		return newCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
 	}
 	left := outage.Sub(s.now)

@@ -29,6 +29,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/predecessor"
 )
 
 // The conditions that this package writes.
@@ -105,7 +106,7 @@ func isOperandPod(obj any) bool {
 		obj = tombstone.Obj
 	}
 	pod, ok := obj.(*corev1.Pod)
-	return ok && operandPods.Matches(labels.Set(pod.Labels))
+	return ok && (operandPods.Matches(labels.Set(pod.Labels)) || predecessor.IsPod(pod))
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -141,6 +142,9 @@ func (c *controller) observe() (snapshot, error) {
 	}
 	if s.pods, err = c.pods.Pods(operand.Namespace).List(operandPods); err != nil {
 		return s, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
+	}
+	if s.predecessors, err = predecessor.Pods(c.pods); err != nil {
+		return s, err
 	}
 	if s.nodes, err = c.nodes.List(labels.Everything()); err != nil {
 		return s, fmt.Errorf("nodes: %w", err)

@@ -24,13 +24,14 @@ const stampPrecision = time.Second
 type tenure int
 
 const (
-	vacant   tenure = iota // no process holds the lease
-	expired                // the holder has stopped renewing
-	foreign                // the holder is not a container of ours
-	cutOff                 // the holder is, or was, on a Node that vanished
-	ended                  // the holder was a container of ours
-	starting               // the holder is a container of ours that has not held the lease for settleTime yet
-	leading                // the holder is a container of ours that has held the lease for settleTime
+	vacant    tenure = iota // no process holds the lease
+	expired                 // the holder has stopped renewing
+	foreign                 // the holder is not a container of ours
+	preceding               // the holder is a pod of the predecessor that is Ready
+	cutOff                  // the holder is, or was, on a Node that vanished
+	ended                   // the holder was a container of ours
+	starting                // the holder is a container of ours that has not held the lease for settleTime yet
+	leading                 // the holder is a container of ours that has held the lease for settleTime
 )
 
 // leadership describes the lease's holder at one moment.
@@ -49,8 +50,24 @@ type leadership struct {
 // leadershipOf returns the state of the lease's holder. The identity does not prove that the holder is ours: the
 // predecessor's process on the same host uses the same host name. A holder is ours only if it acquired the lease
 // after our container on its node started. An acquisition within the second of the container's start counts as ours.
-// vanished are deleted Nodes that ran a pod of ours.
-func leadershipOf(lease *coordinationv1.Lease, pods []*corev1.Pod, vanished []string, now time.Time) leadership {
+// vanished are deleted Nodes that ran a pod of ours. predecessors are pods of the predecessor: one of them on the node of a
+// holder that is not ours is the holder.
+func leadershipOf(
+	lease *coordinationv1.Lease, pods, predecessors []*corev1.Pod, vanished []string, now time.Time,
+) leadership {
+	l := ownLeadershipOf(lease, pods, vanished, now)
+	if l.tenure != foreign && l.tenure != ended {
+		return l
+	}
+	for _, pod := range predecessors {
+		if isReady(pod) && leaseholder.NodeOf(l.identity, []string{pod.Spec.NodeName}) != "" {
+			l.tenure, l.node = preceding, pod.Spec.NodeName
+		}
+	}
+	return l
+}
+
+func ownLeadershipOf(lease *coordinationv1.Lease, pods []*corev1.Pod, vanished []string, now time.Time) leadership {
 	l := leadership{identity: ptr.Deref(lease.Spec.HolderIdentity, ""), runsFor: remaining(lease, now)}
 	var nodes []string
 	for _, pod := range pods {

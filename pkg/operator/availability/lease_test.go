@@ -76,6 +76,15 @@ func TestTheProcessBehindALease(t *testing.T) {
 		"a lease that was released": {
 			change: func(c *cluster) { c.acquire("m0", "b", 0); *c.lease.Spec.HolderIdentity = "" }, want: vacant,
 		},
+		"a pod of the predecessor on the same node, which leads beside ours": {
+			change: func(c *cluster) { c.start("m0", -5); c.renew(0); c.predecessor("m0") }, want: preceding, node: "m0",
+		},
+		"a pod of the predecessor on another node": {
+			change: func(c *cluster) { c.start("m0", -5); c.renew(0); c.predecessor("m1") }, want: foreign, node: "m0",
+		},
+		"a process of ours on the predecessor's node": {
+			change: func(c *cluster) { c.predecessor("m0") }, want: leading, node: "m0",
+		},
 		"the host of a Node that vanished": {
 			change: func(c *cluster) { delete(c.pods, "m0") }, want: cutOff, node: "m0",
 		},
@@ -84,7 +93,7 @@ func TestTheProcessBehindALease(t *testing.T) {
 			c := newCluster("m0", "m1")
 			tc.change(c)
 			s := c.snapshot(0)
-			got := leadershipOf(s.lease, s.pods, map[bool][]string{true: {"m0"}}[tc.want == cutOff], s.now)
+			got := leadershipOf(s.lease, s.pods, s.predecessors, map[bool][]string{true: {"m0"}}[tc.want == cutOff], s.now)
 			require.Equal(t, tc.want, got.tenure)
 			require.Equal(t, tc.node, got.node)
 		})
@@ -113,6 +122,30 @@ func TestAForeignLeaderOfTheSameHostIsNotOurs(t *testing.T) {
 		"420s CloudControllerManagerAvailable=False LeaderStarting",
 		"450s CloudControllerManagerAvailable=True AsExpected",
 	}, of(events.run(t, start, 700), AvailableCondition))
+}
+
+// The take-over is no outage: the predecessor works, then a standby of ours acquires the released lease.
+func TestATakeOverIsNoOutage(t *testing.T) {
+	start := func() *cluster {
+		c := newCluster("m0", "m1", "m2")
+		c.status.Conditions = nil
+		c.renew(-10)
+		for _, node := range []string{"m0", "m1", "m2"} {
+			c.start(node, -5)
+		}
+		c.predecessor("m0")
+		return c
+	}
+	events := timeline{}
+	events.renews(16, 100)
+	events.at(110, func(c *cluster, _ int) { c.predecessors, *c.lease.Spec.HolderIdentity = nil, "" })
+	events.at(130, func(c *cluster, second int) { c.acquire("m1", "ours", second) })
+	events.renews(156, 300)
+	require.Equal(t, []string{
+		"110s CloudControllerManagerAvailable=True NoLeader",
+		"130s CloudControllerManagerAvailable=True LeaderStarting",
+		"160s CloudControllerManagerAvailable=True AsExpected",
+	}, of(events.run(t, start, 300), AvailableCondition))
 }
 
 func TestAForeignLeaderThatTakesOverIsAnOutageAfterTheLeaseOfOurs(t *testing.T) {

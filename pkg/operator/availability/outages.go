@@ -26,7 +26,7 @@ func (o *outages) observe(v verdict, now time.Time) time.Time {
 	} else if o.unreadySince.IsZero() {
 		o.unreadySince = now
 	}
-	if v.leader.tenure == leading {
+	if v.leader.tenure == leading || v.leader.tenure == preceding {
 		o.heldUntil, o.granted = now.Add(v.leader.runsFor), time.Time{}
 	}
 	byReadiness, byLease := o.unreadySince.Add(v.gracePeriod), o.heldUntil.Add(v.gracePeriod)
@@ -34,7 +34,7 @@ func (o *outages) observe(v verdict, now time.Time) time.Time {
 		byLease = o.grant(v.leader.acquired, byLease)
 	}
 	switch {
-	case v.leader.tenure == leading:
+	case v.leader.tenure == leading, v.leader.tenure == preceding:
 		return byReadiness
 	case v.ready || byLease.Before(byReadiness):
 		return byLease

@@ -39,7 +39,7 @@ const outOfServiceSilence = 2 * 26 * time.Second
 //     not report may be cut off from the API server only. Its CCM acts until 133 seconds after its last renewal.
 //   - The update fails if the lease has changed since it was read, so a later renewal or acquisition stays.
 func (c *controller) releaseLease(ctx context.Context, s snapshot) (wait time.Duration, err error) {
-	leader := leadershipOf(s.lease, s.pods, nil, s.now)
+	leader := leadershipOf(s.lease, s.pods, s.predecessors, nil, s.now)
 	if (leader.tenure == starting || leader.tenure == leading) && c.couldOnlyBeOurs(leader.node) {
 		c.witnessed = leader.identity
 	}

@@ -19,11 +19,12 @@ import (
 
 // cluster is a control plane whose kubelets and cloud-controller-managers are simulated. Times are seconds since begin.
 type cluster struct {
-	nodes    map[string]*corev1.Node
-	pods     map[string]*corev1.Pod
-	lease    *coordinationv1.Lease
-	topology configv1.TopologyMode
-	status   *operatorv1.StaticPodOperatorStatus
+	nodes        map[string]*corev1.Node
+	pods         map[string]*corev1.Pod
+	predecessors []*corev1.Pod
+	lease        *coordinationv1.Lease
+	topology     configv1.TopologyMode
+	status       *operatorv1.StaticPodOperatorStatus
 }
 
 var begin = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -51,6 +52,14 @@ func newCluster(nodes ...string) *cluster {
 	c.renew(0)
 	c.status.Conditions = []operatorv1.OperatorCondition{{Type: AvailableCondition, Status: operatorv1.ConditionTrue, Reason: asExpected}}
 	return c
+}
+
+// predecessor adds a Ready pod of the predecessor.
+func (c *cluster) predecessor(node string) {
+	c.predecessors = append(c.predecessors, &corev1.Pod{
+		Spec:   corev1.PodSpec{NodeName: node},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+	})
 }
 
 // join registers a Node.
@@ -133,7 +142,8 @@ func (c *cluster) renew(second int) {
 func (c *cluster) snapshot(second int) snapshot {
 	return snapshot{
 		now: at(second), pods: slices.Collect(maps.Values(c.pods)), nodes: slices.Collect(maps.Values(c.nodes)),
-		lease: c.lease, topology: c.topology, status: c.status,
+		predecessors: c.predecessors,
+		lease:        c.lease, topology: c.topology, status: c.status,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/predecessor"
 )
 
 const asExpected = "AsExpected"
@@ -33,13 +34,15 @@ type verdict struct {
 
 // judge evaluates the operand's pods on the Nodes of plane, and its lease. Messages contain nothing that changes with
 // the clock, because every change is written to the API.
-func judge(pods []*corev1.Pod, lease *coordinationv1.Lease, plane controlPlane, now time.Time) verdict {
+func judge(
+	pods, predecessors []*corev1.Pod, lease *coordinationv1.Lease, plane controlPlane, now time.Time,
+) verdict {
 	ready := readyNodes(pods)
 	v := verdict{
-		ready:       len(ready) > 0,
-		leader:      leadershipOf(lease, pods, plane.vanished, now),
+		leader:      leadershipOf(lease, pods, predecessors, plane.vanished, now),
 		gracePeriod: max(minGracePeriod, duration(lease)),
 	}
+	v.ready = len(ready) > 0 || v.leader.tenure == preceding
 	readyText := fmt.Sprintf("%d of %d cloud-controller-managers are Ready", len(ready), plane.installed)
 	if !v.ready {
 		v.reason, v.message = "NoReadyPod", fmt.Sprintf("%s%s; check the pods in %s and the logs of their container %s",
@@ -64,6 +67,9 @@ func (l *leadership) describe(readyText string) (reason, message string) {
 	case foreign:
 		return "ForeignLeader", fmt.Sprintf("%s, which is not a container of this operator's %s pods; "+
 			"stop that cloud-controller-manager", held, operand.Name)
+	case preceding:
+		return "PredecessorLeads", fmt.Sprintf("the cloud-controller-manager of this operator's predecessor on node/%s holds %s; "+
+			"the condition %s has how far its replacement is", l.node, lease, predecessor.ConditionType)
 	case cutOff:
 		return "LeaderCutOff", fmt.Sprintf("%s on node/%s, which is no longer a control-plane Node; "+
 			"make sure that the machine is off, or that its kubelet registers the Node again", held, l.node)

@@ -43,7 +43,7 @@ func New(o Options) factory.Controller {
 	syncer := status.NewClusterOperatorStatusController(
 		operatorclient.ClusterOperator,
 		RelatedObjects(),
-		o.ClusterOperators,
+		successor{o.ClusterOperators, o.Informer.Lister()},
 		o.Informer,
 		o.Operator,
 		o.Versions,

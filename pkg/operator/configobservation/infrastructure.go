@@ -39,12 +39,22 @@ func platformSpec(i *configv1.Infrastructure) any { return i.Spec.PlatformSpec }
 
 func platformStatus(i *configv1.Infrastructure) any { return i.Status.PlatformStatus }
 
-func onSingleNode(value string) func(*configv1.Infrastructure) any {
-	return func(i *configv1.Infrastructure) any {
-		if i.Status.ControlPlaneTopology != configv1.SingleReplicaTopologyMode {
-			return nil
+// onSingleNode observes a lease timing of a single node. While the predecessor's CCM contends for the same lease, the
+// timings stay those of more nodes, which the predecessor uses everywhere: a standby waits for its own lease duration, so
+// one with 137 seconds would take the lease from a leader that may act for 240.
+func onSingleNode(value string) reader {
+	return func(listers Listers, _ map[string]any) (any, error) {
+		infrastructure, err := getInfrastructure(listers)
+		if err != nil || infrastructure.Status.PlatformStatus == nil {
+			return nil, errUnknown
 		}
-		return value
+		if infrastructure.Status.ControlPlaneTopology != configv1.SingleReplicaTopologyMode {
+			return nil, nil
+		}
+		if predecessor, err := listers.Predecessor(); err != nil || predecessor {
+			return nil, err
+		}
+		return value, nil
 	}
 }
 

@@ -37,11 +37,13 @@ type world struct {
 	custom         *ccmv1.CustomCloudControllerManager
 	customErr      error
 	authentication *corev1.ConfigMap
+	predecessor    bool
 }
 
 func (w world) listers(t *testing.T) configobservation.Listers {
 	t.Helper()
 	return configobservation.Listers{
+		Predecessor:     func() (bool, error) { return w.predecessor, nil },
 		Infrastructures: configlistersv1.NewInfrastructureLister(index(t, w.infrastructure, w.infrastructure != nil)),
 		Proxies:         configlistersv1.NewProxyLister(index(t, w.proxy, w.proxy != nil)),
 		APIServers:      configlistersv1.NewAPIServerLister(index(t, w.apiServer, w.apiServer != nil)),
@@ -142,6 +144,12 @@ func TestWhatIsObserved(t *testing.T) {
 			})},
 			want: `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"],
 				"leader-elect-lease-duration": ["270s"], "leader-elect-renew-deadline": ["240s"], "leader-elect-retry-period": ["60s"]}}`,
+		},
+		"but not while the predecessor contends for the lease": {
+			world: world{predecessor: true, infrastructure: with(openStack(), func(i *configv1.Infrastructure) {
+				i.Status.ControlPlaneTopology = configv1.SingleReplicaTopologyMode
+			})},
+			want: `{` + fromOpenStack + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
 		},
 		"the proxy with its trusted CA, the log level, the modern profile and the operand's feature gates": {
 			world: world{

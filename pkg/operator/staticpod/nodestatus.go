@@ -1,6 +1,7 @@
 package staticpod
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,10 +14,12 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
+	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/predecessor"
 )
 
 // installerClient is the operator client of the installer controller. It makes the leader's node the last one of a
@@ -27,13 +30,14 @@ import (
 type installerClient struct {
 	v1helpers.StaticPodOperatorClient
 	leases coordinationlisters.LeaseLister
+	pods   corev1listers.PodLister
 	// read is the latest revision of the status that the controller read. The stored status may be newer than its report.
 	read atomic.Int32
 }
 
 // GetStaticPodOperatorState returns the nodes with the leader's node last. The installer controller takes the first of
 // the nodes that are equally old, so a rollout moves the leadership once, to a node that has the new revision. A node
-// that becomes the leader meanwhile is last too.
+// that becomes the leader meanwhile is last too. Nodes where the predecessor's pods run come before it.
 //
 // A node whose target is the revision that it is at appears to be at an older one: the controller installs only targets
 // that are newer.
@@ -51,19 +55,36 @@ func (c *installerClient) GetStaticPodOperatorState() (
 			node.CurrentRevision--
 		}
 	}
+	last, err := c.last(nodeNames(status))
+	if err != nil {
+		return nil, nil, "", err
+	}
+	slices.SortStableFunc(status.NodeStatuses, func(a, b operatorv1.NodeStatus) int {
+		return cmp.Compare(slices.Index(last, a.NodeName), slices.Index(last, b.NodeName))
+	})
+	return spec, status, resourceVersion, nil
+}
+
+// last returns the nodes that a rollout reaches last, in this order: those where the predecessor's pods run, which may
+// occupy the port of the static pod, and the leader's.
+func (c *installerClient) last(nodes []string) ([]string, error) {
+	var last []string
+	predecessors, err := predecessor.Pods(c.pods)
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range predecessors {
+		last = append(last, pod.Spec.NodeName)
+	}
 	lease, err := c.leases.Leases(operand.Namespace).Get(operand.Lease)
 	if apierrors.IsNotFound(err) {
-		return spec, status, resourceVersion, nil
+		return last, nil
 	}
 	if err != nil {
-		return nil, nil, "", fmt.Errorf("lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
+		return nil, fmt.Errorf("lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
 	}
-	leader := leaseholder.NodeOf(ptr.Deref(lease.Spec.HolderIdentity, ""), nodeNames(status))
-	if i := slices.Index(nodeNames(status), leader); i >= 0 {
-		node := status.NodeStatuses[i]
-		status.NodeStatuses = append(slices.Delete(status.NodeStatuses, i, i+1), node)
-	}
-	return spec, status, resourceVersion, nil
+	leader := leaseholder.NodeOf(ptr.Deref(lease.Spec.HolderIdentity, ""), nodes)
+	return append(slices.DeleteFunc(last, func(node string) bool { return node == leader }), leader), nil
 }
 
 func nodeNames(status *operatorv1.StaticPodOperatorStatus) []string {

@@ -9,8 +9,10 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
+	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 )
@@ -48,15 +50,18 @@ func TestAFailureThatIsOverIsForgotten(t *testing.T) {
 
 func TestTheLeadersNodeIsLast(t *testing.T) {
 	for name, tc := range map[string]struct {
-		holder *string
-		want   []string
+		holder       *string
+		predecessors []string
+		want         []string
 	}{
-		"no lease":                     {nil, []string{"m0", "m1", "m2"}},
-		"nobody holds it":              {ptr.To(""), []string{"m0", "m1", "m2"}},
-		"the first node's process":     {ptr.To("m0_uuid"), []string{"m1", "m2", "m0"}},
-		"the second node's process":    {ptr.To("m1.example.com_uuid"), []string{"m0", "m2", "m1"}},
-		"the last node's process":      {ptr.To("m2_uuid"), []string{"m0", "m1", "m2"}},
-		"a process of no node of ours": {ptr.To("worker_uuid"), []string{"m0", "m1", "m2"}},
+		"no lease":                     {want: []string{"m0", "m1", "m2"}},
+		"nobody holds it":              {holder: ptr.To(""), want: []string{"m0", "m1", "m2"}},
+		"the first node's process":     {holder: ptr.To("m0_uuid"), want: []string{"m1", "m2", "m0"}},
+		"the second node's process":    {holder: ptr.To("m1.example.com_uuid"), want: []string{"m0", "m2", "m1"}},
+		"the last node's process":      {holder: ptr.To("m2_uuid"), want: []string{"m0", "m1", "m2"}},
+		"a predecessor, which leads":   {holder: ptr.To("m0_uuid"), predecessors: []string{"m0", "m1"}, want: []string{"m2", "m1", "m0"}},
+		"a predecessor, without lease": {predecessors: []string{"m0"}, want: []string{"m1", "m2", "m0"}},
+		"a process of no node of ours": {holder: ptr.To("worker_uuid"), want: []string{"m0", "m1", "m2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stored := &operatorv1.StaticPodOperatorStatus{}
@@ -71,7 +76,17 @@ func TestTheLeadersNodeIsLast(t *testing.T) {
 					Spec:       coordinationv1.LeaseSpec{HolderIdentity: tc.holder},
 				}))
 			}
-			client := &installerClient{StaticPodOperatorClient: operator, leases: coordinationlisters.NewLeaseLister(indexer)}
+			pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+			for _, node := range tc.predecessors {
+				require.NoError(t, pods.Add(&corev1.Pod{
+					ObjectMeta: metav1.ObjectMeta{
+						Namespace: "openshift-cloud-controller-manager", Name: "openstack-cloud-controller-manager-" + node,
+						Labels: map[string]string{"infrastructure.openshift.io/cloud-controller-manager": "OpenStack"},
+					},
+					Spec: corev1.PodSpec{NodeName: node},
+				}))
+			}
+			client := &installerClient{StaticPodOperatorClient: operator, leases: coordinationlisters.NewLeaseLister(indexer), pods: corev1listers.NewPodLister(pods)}
 			_, status, _, err := client.GetStaticPodOperatorState()
 			require.NoError(t, err)
 			require.Equal(t, tc.want, nodeNames(status))
@@ -96,7 +111,7 @@ func TestTheObjectsOfRevisionZeroAreNotMissing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			operator := v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{},
 				&operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: tc.read}}, nil, nil)
-			client := &installerClient{StaticPodOperatorClient: operator, leases: coordinationlisters.NewLeaseLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))}
+			client := &installerClient{StaticPodOperatorClient: operator, leases: coordinationlisters.NewLeaseLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)), pods: noPods()}
 			_, status, version, err := client.GetStaticPodOperatorState()
 			require.NoError(t, err)
 			status.LatestAvailableRevision += tc.made
@@ -113,4 +128,8 @@ func TestTheObjectsOfRevisionZeroAreNotMissing(t *testing.T) {
 			require.Equal(t, tc.wantMessage, status.Conditions[0].Message)
 		})
 	}
+}
+
+func noPods() corev1listers.PodLister {
+	return corev1listers.NewPodLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}))
 }

@@ -16,12 +16,15 @@ import (
 
 func TestTheControllersStartOnceSomethingIsToRun(t *testing.T) {
 	for name, tc := range map[string]struct {
-		observed string
-		want     int
+		observed   string
+		conditions []operatorv1.OperatorCondition
+		want       int
 	}{
-		"a cloud-controller-manager is to run": {observed: `{"platform":"openstack"}`, want: 1},
-		"nothing runs":                         {observed: `{"platform":"none"}`},
-		"the platform is not known":            {observed: `{}`},
+		"a cloud-controller-manager is to run": {observed: `{"platform":"openstack"}`, conditions: askedWith("AsExpected"), want: 1},
+		"nothing runs":                         {observed: `{"platform":"none"}`, conditions: askedWith("AsExpected")},
+		"the platform is not known":            {observed: `{}`, conditions: askedWith("AsExpected")},
+		"who runs the loops is not known":      {observed: `{"platform":"openstack"}`},
+		"kube-controller-manager runs them":    {observed: `{"platform":"openstack"}`, conditions: askedWith("WaitingForKubeControllerManager")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			started := make(chan struct{}, 2)
@@ -30,7 +33,7 @@ func TestTheControllersStartOnceSomethingIsToRun(t *testing.T) {
 			s := &starter{
 				Options: Options{Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 					ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)},
-				}}, &operatorv1.StaticPodOperatorStatus{}, nil, nil)},
+				}}, &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: tc.conditions}}, nil, nil)},
 				controllers: []factory.Controller{factory.New().
 					WithPostStartHooks(func(context.Context, factory.SyncContext) error { started <- struct{}{}; return nil }).
 					WithSync(func(context.Context, factory.SyncContext) error { return nil }).
@@ -51,4 +54,8 @@ func TestTheControllersStartOnceSomethingIsToRun(t *testing.T) {
 			require.Equal(t, tc.want > 0, s.started)
 		})
 	}
+}
+
+func askedWith(reason string) []operatorv1.OperatorCondition {
+	return []operatorv1.OperatorCondition{{Type: "TakingOver", Reason: reason}}
 }

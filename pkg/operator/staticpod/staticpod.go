@@ -34,6 +34,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/predecessor"
 )
 
 // binary is the path of the operator in its image.
@@ -62,8 +63,8 @@ type Options struct {
 	Recorder events.Recorder
 }
 
-// New returns a controller that starts the others once the observed platform is managed. On an unmanaged platform
-// they would report only that there is nothing to install.
+// New returns a controller that starts the others once the observed platform is managed and kube-controller-manager
+// does not run the cloud controllers. On an unmanaged platform they would report only that there is nothing to install.
 func New(o Options) factory.Controller {
 	s := &starter{Options: o, controllers: controllers(o)}
 	return factory.New().
@@ -85,6 +86,13 @@ func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {
 	observed, known, err := observedplatform.Get(s.Operator)
 	if err != nil || !known || !observed.Managed() || s.started {
 		return err
+	}
+	_, status, _, err := s.Operator.GetOperatorState()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	if !predecessor.LetsInstall(status.Conditions) {
+		return nil
 	}
 	s.started = true
 	klog.InfoS("Starting the static-pod controllers", "platform", observed.Name)
@@ -163,7 +171,11 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 		revisioned(operand.Secret),
 		[]string{binary, "installer"},
 		o.Target,
-		&installerClient{StaticPodOperatorClient: o.Operator, leases: o.Target.Coordination().V1().Leases().Lister()},
+		&installerClient{
+			StaticPodOperatorClient: o.Operator,
+			leases:                  o.Target.Coordination().V1().Leases().Lister(),
+			pods:                    o.Target.Core().V1().Pods().Lister(),
+		},
 		o.ConfigMaps,
 		o.Secrets,
 		settled,

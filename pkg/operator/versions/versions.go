@@ -28,6 +28,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/predecessor"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -136,6 +137,10 @@ func (c *controller) nodesReached() error {
 	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	if predecessor.Remains(operatorStatus.Conditions) {
+		// The manifests after the ClusterOperator delete what the predecessor needs while it runs.
+		return pendingf("the predecessor still runs")
 	}
 	configMaps := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace)
 	candidate, err := operatorclient.Find(configMaps, "configmap", operand.Namespace, operand.PodConfigMap)

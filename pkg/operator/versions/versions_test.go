@@ -88,6 +88,8 @@ func TestVersionsAreReportedOnceEverythingIsAtThem(t *testing.T) {
 		observed string
 		nodes    []operatorv1.NodeStatus
 		objects  []runtime.Object
+		// replaces is set while the predecessor's pods run.
+		replaces bool
 		want     bool
 	}{
 		"where nothing runs there is nothing to wait for": {observed: `{"platform":"none"}`, want: true},
@@ -96,6 +98,7 @@ func TestVersionsAreReportedOnceEverythingIsAtThem(t *testing.T) {
 		"before a node is known":                          {observed: openstack, objects: []runtime.Object{live, second}},
 		"before a node has a revision":                    {observed: openstack, nodes: nodes(2, 0), objects: []runtime.Object{live, second}},
 		"every node is at the candidate":                  {observed: openstack, nodes: nodes(2, 2, 2), objects: []runtime.Object{live, first, second}, want: true},
+		"the predecessor has not ended":                   {observed: openstack, nodes: nodes(2, 2, 2), objects: []runtime.Object{live, first, second}, replaces: true},
 		"one node is at an earlier revision":              {observed: openstack, nodes: nodes(2, 1, 2), objects: []runtime.Object{live, first, second}},
 		"another build of the same version rendered it":   {observed: openstack, nodes: nodes(1), objects: []runtime.Object{podConfigMap("", rebuilt, "old"), first}},
 		"a node's revision is gone":                       {observed: openstack, nodes: nodes(1), objects: []runtime.Object{live, second}},
@@ -123,7 +126,7 @@ func TestVersionsAreReportedOnceEverythingIsAtThem(t *testing.T) {
 		"a platform without a cloud-node-manager does not wait for another's": {observed: openstack, nodes: nodes(2), objects: []runtime.Object{live, second, daemonSet(former, 3, 0, 0)}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			versions := syncTwice(t, tc.observed, tc.nodes, tc.objects)
+			versions := syncTwice(t, tc.observed, &operatorv1.StaticPodOperatorStatus{NodeStatuses: tc.nodes, OperatorStatus: takingOver(tc.replaces)}, tc.objects)
 			if !tc.want {
 				require.Empty(t, versions.GetVersions())
 				return
@@ -136,7 +139,14 @@ func TestVersionsAreReportedOnceEverythingIsAtThem(t *testing.T) {
 	}
 }
 
-func syncTwice(t *testing.T, observed string, nodes []operatorv1.NodeStatus, objects []runtime.Object) *countingVersions {
+func takingOver(replaces bool) operatorv1.OperatorStatus {
+	if !replaces {
+		return operatorv1.OperatorStatus{}
+	}
+	return operatorv1.OperatorStatus{Conditions: []operatorv1.OperatorCondition{{Type: "TakingOver", Status: operatorv1.ConditionTrue}}}
+}
+
+func syncTwice(t *testing.T, observed string, operatorStatus *operatorv1.StaticPodOperatorStatus, objects []runtime.Object) *countingVersions {
 	t.Helper()
 	factories := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	for _, object := range objects {
@@ -151,7 +161,7 @@ func syncTwice(t *testing.T, observed string, nodes []operatorv1.NodeStatus, obj
 	c := New(Options{
 		Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 			ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
-		}}, &operatorv1.StaticPodOperatorStatus{NodeStatuses: nodes}, nil, nil),
+		}}, operatorStatus, nil, nil),
 		ConfigMaps: factories.Core().V1().ConfigMaps(), DaemonSets: factories.Apps().V1().DaemonSets(),
 		Versions: versions, OperatorVersion: "4.23.0", OperandVersion: "4.23.1", OperatorImage: "registry/operator@sha256:2", Recorder: recorder,
 	})

@@ -1,0 +1,106 @@
+// Package predecessor recognizes the workloads of the Deployment-based operator of the same name, from which this
+// operator takes a cluster over. Their shapes are those of its pkg/cloud/*/assets, releases 4.18 to 4.23.
+package predecessor
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	corev1listers "k8s.io/client-go/listers/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+const (
+	// ConditionType is the condition of the take-over: True until nothing of the predecessor runs.
+	ConditionType = "TakingOver"
+
+	// InTreeReason is the condition's reason while kube-controller-manager runs the cloud controllers.
+	InTreeReason = "WaitingForKubeControllerManager"
+
+	// label is on every Deployment and pod of the predecessor's cloud-controller-managers. The value depends on the
+	// platform.
+	label = "infrastructure.openshift.io/cloud-controller-manager"
+)
+
+var selector = func() labels.Selector {
+	exists, err := labels.NewRequirement(label, selection.Exists, nil)
+	if err != nil {
+		panic(err) // the label is a constant
+	}
+	return labels.NewSelector().Add(*exists)
+}()
+
+// names are the predecessor's Deployments. The operator may delete these.
+var names = []string{
+	"aws-cloud-controller-manager",
+	"azure-cloud-controller-manager",
+	"gcp-cloud-controller-manager",
+	"ibm-cloud-controller-manager",
+	"nutanix-cloud-controller-manager",
+	"openstack-cloud-controller-manager",
+	"powervs-cloud-controller-manager",
+	"vsphere-cloud-controller-manager",
+}
+
+// Deployments returns the predecessor's Deployments, sorted by name. One that is being deleted counts.
+func Deployments(lister appslisters.DeploymentLister) ([]*appsv1.Deployment, error) {
+	all, err := lister.Deployments(operand.Namespace).List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("deployments in %s: %w", operand.Namespace, err)
+	}
+	found := slices.DeleteFunc(slices.Clone(all), func(d *appsv1.Deployment) bool {
+		return !slices.Contains(names, d.Name)
+	})
+	slices.SortFunc(found, func(a, b *appsv1.Deployment) int { return strings.Compare(a.Name, b.Name) })
+	return found, nil
+}
+
+// Pods returns the pods of the predecessor's cloud-controller-managers that may still run, sorted by name.
+func Pods(lister corev1listers.PodLister) ([]*corev1.Pod, error) {
+	all, err := lister.Pods(operand.Namespace).List(selector)
+	if err != nil {
+		return nil, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
+	}
+	found := slices.DeleteFunc(slices.Clone(all), func(pod *corev1.Pod) bool {
+		return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	})
+	slices.SortFunc(found, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return found, nil
+}
+
+// IsPod reports whether obj is a pod of the predecessor's cloud-controller-managers.
+func IsPod(obj *corev1.Pod) bool { return selector.Matches(labels.Set(obj.Labels)) }
+
+// servesNothing is the flag of a cloud-controller-manager that listens on no port.
+var servesNothing = regexp.MustCompile(`--secure-port[= ]0(\s|"|'|$)`)
+
+// ListensOn10258 reports whether a pod occupies the port that our static pods serve on: those of IBM Cloud and Power
+// VS, and those of every platform before the z-streams of autumn 2025. The declared port says nothing: they all
+// declare it.
+func ListensOn10258(pod *corev1.PodSpec) bool {
+	return !slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool {
+		return servesNothing.MatchString(strings.Join(slices.Concat(c.Command, c.Args), "\n"))
+	})
+}
+
+// Remains reports whether the operator is taking over from the predecessor.
+func Remains(conditions []operatorv1.OperatorCondition) bool {
+	return v1helpers.IsOperatorConditionTrue(conditions, ConditionType)
+}
+
+// LetsInstall reports whether static pods may be installed: the operator has asked who runs the cloud controllers,
+// and it is not kube-controller-manager.
+func LetsInstall(conditions []operatorv1.OperatorCondition) bool {
+	condition := v1helpers.FindOperatorCondition(conditions, ConditionType)
+	return condition != nil && condition.Reason != InTreeReason
+}
