@@ -99,8 +99,8 @@ func (o *operands) fewest() (count int, history string) {
 	return count, b.String()
 }
 
-// allReady returns nil when there is one Ready pod on every node, each of the revision.
-func (o *operands) allReady(revision int32) error {
+// allReady returns nil when there is one Ready pod on each of the nodes, each of the revision.
+func (o *operands) allReady(revision int32, nodes int) error {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	if ready := o.ready(); len(ready) != nodes || len(slices.Compact(ready)) != nodes {

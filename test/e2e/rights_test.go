@@ -65,12 +65,25 @@ func (s *suite) requireRights(t *testing.T, name string) []rights.Right {
 	if name == platform.None {
 		granted = slices.DeleteFunc(granted, func(r rights.Right) bool { return r.Identity != ours[0] })
 	}
-	missing, added := rights.Differences(granted, s.bound(t))
-	require.Empty(t, missing, "rights of docs/rights.md that the cluster does not have")
-	require.Empty(t, added, "rights that docs/rights.md does not have")
+	s.requireGranted(t, granted)
 	require.Empty(t, s.denied(t), "denied requests")
 	require.Empty(t, rights.Compare(granted, s.requests(t), nil).Uncovered, "requests that no right covers")
 	return granted
+}
+
+// requireBound checks that the cluster has exactly the rights of the table, whatever it was before.
+func (s *suite) requireBound(t *testing.T, name string) {
+	t.Helper()
+	all, err := rights.Granted(s.Repository())
+	require.NoError(t, err)
+	s.requireGranted(t, rights.On(name, all))
+}
+
+func (s *suite) requireGranted(t *testing.T, granted []rights.Right) {
+	t.Helper()
+	missing, added := rights.Differences(granted, s.bound(t))
+	require.Empty(t, missing, "rights of docs/rights.md that the cluster does not have")
+	require.Empty(t, added, "rights that docs/rights.md does not have")
 }
 
 // denied returns every denied request of our users, without duplicates.

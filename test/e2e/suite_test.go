@@ -258,7 +258,7 @@ func (s *suite) settled(ctx context.Context, atLeast int32) error {
 	if latest < atLeast {
 		return fmt.Errorf("the latest revision is %d", latest)
 	}
-	if len(resource.Status.NodeStatuses) != nodes {
+	if len(resource.Status.NodeStatuses) != len(s.Nodes()) {
 		return fmt.Errorf("%d nodes have a status", len(resource.Status.NodeStatuses))
 	}
 	for _, status := range resource.Status.NodeStatuses {
@@ -266,7 +266,7 @@ func (s *suite) settled(ctx context.Context, atLeast int32) error {
 			return fmt.Errorf("%s is at revision %d of %d", status.NodeName, status.CurrentRevision, latest)
 		}
 	}
-	if err := s.operands.allReady(latest); err != nil {
+	if err := s.operands.allReady(latest, len(s.Nodes())); err != nil {
 		return err
 	}
 	return s.clean(ctx)
@@ -298,7 +298,7 @@ func (s *suite) clean(ctx context.Context) error {
 // awaitSettled waits for settled and returns the revision.
 func (s *suite) awaitSettled(t *testing.T, atLeast int32, limit time.Duration) int32 {
 	t.Helper()
-	what := fmt.Sprintf("%d nodes at the latest revision, at least %d, and a clean ClusterOperator", nodes, atLeast)
+	what := fmt.Sprintf("%d nodes at the latest revision, at least %d, and a clean ClusterOperator", len(s.Nodes()), atLeast)
 	s.await(t, what, limit, func(ctx context.Context) error { return s.settled(ctx, atLeast) })
 	return s.revision(t)
 }

@@ -14,13 +14,34 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/objects"
 )
 
-// Apply applies the manifests in order. It reports on progress what it skips: kinds that the cluster does not serve,
+// Apply applies the manifests in order, except for those that Delete deletes. It reports on progress what it skips: kinds that the cluster does not serve,
 // and existing create-only objects. It updates other existing objects by server-side apply. It creates a
 // ClusterOperator without status, which the operator writes.
 func Apply(ctx context.Context, client *objects.Client, manifests []Manifest, progress io.Writer) error {
 	for _, manifest := range manifests {
+		if manifest.Deleted() {
+			continue
+		}
 		if err := applyOne(ctx, client, manifest, progress); err != nil {
 			return fmt.Errorf("payload: %s: %w", manifest, err)
+		}
+	}
+	return nil
+}
+
+// Delete deletes the objects that manifests mark for deletion, in order. An object that does not exist is no error.
+func Delete(ctx context.Context, client *objects.Client, manifests []Manifest) error {
+	for _, manifest := range manifests {
+		if !manifest.Deleted() {
+			continue
+		}
+		resource, err := client.Resource(manifest.Object)
+		if err != nil {
+			return fmt.Errorf("payload: %s: %w", manifest, err)
+		}
+		err = resource.Delete(ctx, manifest.Object.GetName(), metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("payload: deleting %s: %w", manifest, err)
 		}
 	}
 	return nil

@@ -46,6 +46,9 @@ type Manifest struct {
 	Object *unstructured.Unstructured
 }
 
+// Deleted reports whether the cluster-version-operator deletes the object.
+func (m Manifest) Deleted() bool { return m.Object.GetAnnotations()[deleteAnnotation] == "true" }
+
 // String names the manifest as "file: kind namespace/name".
 func (m Manifest) String() string {
 	name := m.Object.GetName()
@@ -147,7 +150,7 @@ func decode(file, content string) ([]Manifest, error) {
 
 func included(object *unstructured.Unstructured) bool {
 	annotations := object.GetAnnotations()
-	if annotations[profileAnnotation] != "true" || annotations[deleteAnnotation] == "true" {
+	if annotations[profileAnnotation] != "true" {
 		return false
 	}
 	sets, limited := annotations[featureSetAnnotation]

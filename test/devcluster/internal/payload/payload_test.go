@@ -72,8 +72,7 @@ func TestReadLeavesOutWhatTheClusterDoesNotInclude(t *testing.T) {
 			"    release.openshift.io/feature-set: TechPreviewNoUpgrade\n", false},
 		"a manifest for the default set is included": {profile +
 			"    release.openshift.io/feature-set: TechPreviewNoUpgrade,Default\n", true},
-		"a manifest that deletes is left out": {profile + "    release.openshift.io/delete: \"true\"\n",
-			false},
+		"a manifest that deletes is included": {profile + "    release.openshift.io/delete: \"true\"\n", true},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {

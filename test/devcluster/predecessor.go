@@ -1,0 +1,152 @@
+package devcluster
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/objects"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/payload"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
+)
+
+//go:embed predecessor.yaml
+var predecessorManifests []byte
+
+// Predecessor configures InstallPredecessor.
+type Predecessor struct {
+	// OnPort makes its pods listen on port 10258, as those of IBM Cloud and Power VS do, and those of every platform did
+	// before autumn 2025.
+	OnPort bool
+}
+
+// InstallPredecessor creates what the Deployment-based predecessor leaves in a cluster WithoutPayload, its Deployment
+// included. Its operator does not run. Call LoadImages before it.
+func (c *Cluster) InstallPredecessor(ctx context.Context, options Predecessor) error {
+	fmt.Fprintln(c.progress, "installing the predecessor")
+	client, err := objects.NewClient(c.config)
+	if err != nil {
+		return err
+	}
+	reader := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(predecessorManifests), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		if err := reader.Decode(&object.Object); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return fmt.Errorf("predecessor.yaml: %w", err)
+		}
+		if object.GetKind() == "Deployment" {
+			if err := c.adaptPredecessor(object, options); err != nil {
+				return err
+			}
+		}
+		if err := client.Create(ctx, object); err != nil {
+			return fmt.Errorf("predecessor: %w", err)
+		}
+	}
+	var trust string
+	if c.cloud != nil {
+		trust = string(c.cloud.CABundle())
+		if err := client.Create(ctx, seed.Credentials(c.cloud.CloudsYAML())); err != nil {
+			return fmt.Errorf("predecessor: %w", err)
+		}
+	}
+	return client.Create(ctx, &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: seed.TargetNamespace, Name: "ccm-trusted-ca"},
+		Data:       map[string]string{"ca-bundle.crt": trust},
+	})
+}
+
+// adaptPredecessor fills in the image, the API server's address, the number of replicas and the port.
+func (c *Cluster) adaptPredecessor(object *unstructured.Unstructured, options Predecessor) error {
+	deployment := &appsv1.Deployment{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment); err != nil {
+		return fmt.Errorf("predecessor.yaml: %w", err)
+	}
+	if c.options.Nodes == 1 {
+		deployment.Spec.Replicas = ptr.To[int32](1)
+	}
+	container := &deployment.Spec.Template.Spec.Containers[0]
+	container.Image = ImageRef(deployment.Name)
+	container.Env = []corev1.EnvVar{
+		{Name: "KUBERNETES_SERVICE_HOST", Value: c.layout.address},
+		{Name: "KUBERNETES_SERVICE_PORT", Value: apiServerPort},
+	}
+	if options.OnPort {
+		at := slices.Index(container.Command, "--secure-port=0")
+		container.Command = slices.Delete(container.Command, at, at+1)
+	}
+	var err error
+	object.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(deployment)
+	if err != nil {
+		return fmt.Errorf("predecessor.yaml: %w", err)
+	}
+	dropNullTimes(object)
+	return nil
+}
+
+// dropNullTimes removes the creation times that a typed object serializes as null.
+func dropNullTimes(object *unstructured.Unstructured) {
+	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(object.Object, "spec", "template", "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(object.Object, "status")
+}
+
+// CompletePayload does what the cluster-version-operator does after InstallPayload: it waits at the ClusterOperator until
+// the operator reports the payload's version and Available, and then deletes the objects with the annotation
+// release.openshift.io/delete that follow it.
+func (c *Cluster) CompletePayload(ctx context.Context) error {
+	client, err := objects.NewClient(c.config)
+	if err != nil {
+		return err
+	}
+	clusterOperator := &unstructured.Unstructured{}
+	clusterOperator.SetGroupVersionKind(configv1.GroupVersion.WithKind("ClusterOperator"))
+	resource, err := client.Resource(clusterOperator)
+	if err != nil {
+		return err
+	}
+	err = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		reported := &configv1.ClusterOperator{}
+		object, err := resource.Get(ctx, "cloud-controller-manager", metav1.GetOptions{})
+		if err == nil {
+			err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, reported)
+		}
+		return err == nil && isAt(&reported.Status, Version), nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for clusteroperator/cloud-controller-manager at %s: %w", Version, err)
+	}
+	manifests, err := payload.Read(filepath.Join(c.options.Repository, "manifests"),
+		payload.Release{Version: Version, Image: ImageRef})
+	if err != nil {
+		return err
+	}
+	return payload.Delete(ctx, client, manifests)
+}
+
+func isAt(status *configv1.ClusterOperatorStatus, version string) bool {
+	return slices.ContainsFunc(status.Versions, func(v configv1.OperandVersion) bool {
+		return v.Name == "operator" && v.Version == version
+	}) && slices.ContainsFunc(status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool {
+		return c.Type == configv1.OperatorAvailable && c.Status == configv1.ConditionTrue
+	})
+}

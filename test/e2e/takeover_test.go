@@ -1,0 +1,220 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/operandprobe"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
+)
+
+const (
+	predecessor = "openstack-cloud-controller-manager"
+	// ofPredecessor is an argument of the predecessor's processes only.
+	ofPredecessor = "--v=1"
+	// runLevel is the predecessor's label on the namespaces.
+	runLevel = "openshift.io/run-level"
+)
+
+// TestTakeover upgrades a cluster whose cloud-controller-managers are the predecessor's. Its port is free in today's
+// releases, and occupied in earlier ones and on two platforms.
+func TestTakeover(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		nodes  int
+		onPort bool
+		// without limits the time without a leader.
+		without time.Duration
+		long    bool
+	}{
+		{name: "three nodes", nodes: 3, without: time.Minute},
+		{name: "three nodes with pods on the port", nodes: 3, onPort: true, without: time.Minute, long: true},
+		{name: "one node", nodes: 1, without: time.Minute, long: true},
+		{name: "one node with a pod on the port", nodes: 1, onPort: true, without: time.Minute, long: true},
+	} {
+		if tc.long && os.Getenv("E2E_LONG") == "" {
+			continue
+		}
+		t.Run(tc.name, func(t *testing.T) {
+			s := startSuite(t, devcluster.Options{
+				Name: "e2e-takeover", Platform: configv1.OpenStackPlatformType, Nodes: tc.nodes, WithoutPayload: true,
+				Progress: os.Stderr,
+			})
+			s.testTakeover(t, tc.onPort, tc.without)
+		})
+	}
+}
+
+func (s *suite) testTakeover(t *testing.T, onPort bool, limit time.Duration) {
+	require.NoError(t, s.LoadImages(t.Context()))
+	require.NoError(t, s.InstallPredecessor(t.Context(), devcluster.Predecessor{OnPort: onPort}))
+	for _, n := range s.Nodes() {
+		s.await(t, n.Name()+" to be initialized by the predecessor", briefly,
+			func(ctx context.Context) error { return s.initialized(ctx, n) })
+	}
+	s.awaitPredecessor(t)
+
+	// A configuration that is rejected leaves the predecessor running.
+	good := s.cloudConfig(t)
+	s.monitor.Begin("a rejected configuration")
+	s.monitor.Expect(monitor.Degraded("cloud-provider-config", "the configuration is broken"))
+	s.setCloudConfig(t, strings.Replace(good, "[Global]", "[Global", 1))
+	require.NoError(t, s.InstallPayload(t.Context()))
+	s.awaitCondition(t, "TakingOver", "True", briefly, "deployment/"+predecessor, "keeps running until the static pods stand by")
+	s.awaitDegraded(t, briefly, "cloud-provider-config")
+	s.awaitPredecessor(t)
+
+	s.monitor.Begin("the take-over")
+	s.monitor.Expect(monitor.Rollout("the first revision"), monitor.NewLeader("a static pod takes over"))
+	if len(s.Nodes()) == 1 {
+		s.monitor.Expect(monitor.Rollout("the lease's timings of a single node"),
+			monitor.NewLeader("the process with these timings"), monitor.NoneReady("the only node is rolled out"))
+	}
+	w := s.witness(t)
+	accepted := s.setCloudConfig(t, good)
+	s.awaitCondition(t, "TakingOver", "False", rolloutLimit)
+	s.figure("configuration accepted to the end of the take-over: %s", rounded(accepted))
+	require.NoError(t, s.CompletePayload(t.Context()))
+	s.figure("configuration accepted to the versions in the ClusterOperator: %s", rounded(accepted))
+	s.awaitSettled(t, 1, rolloutLimit)
+	s.requireOneLeader(t)
+
+	without := w.finish(t)
+	s.figure("without a leader: %s", without.Round(100*time.Millisecond))
+	require.Less(t, without, limit, "without a leader")
+	s.requireNothingOfThePredecessor(t)
+}
+
+// awaitPredecessor waits until the predecessor's pods are available and one of them holds the lease.
+func (s *suite) awaitPredecessor(t *testing.T) {
+	t.Helper()
+	s.await(t, "the predecessor's cloud-controller-managers", briefly, func(ctx context.Context) error {
+		deployment, err := s.kube.AppsV1().Deployments(targetNamespace).Get(ctx, predecessor, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if !available(deployment) {
+			return fmt.Errorf("its status is %+v", deployment.Status)
+		}
+		_, _, err = s.leader(ctx)
+		return err
+	})
+}
+
+func available(d *appsv1.Deployment) bool {
+	return d.Status.AvailableReplicas == *d.Spec.Replicas && d.Status.ObservedGeneration == d.Generation
+}
+
+// requireNothingOfThePredecessor checks that the cluster is as a new one is.
+func (s *suite) requireNothingOfThePredecessor(t *testing.T) {
+	t.Helper()
+	_, err := s.kube.AppsV1().Deployments(targetNamespace).Get(t.Context(), predecessor, metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "%v", err)
+	require.Empty(t, s.processes(t, operandBinary, ofPredecessor))
+	for namespace, want := range map[string]string{targetNamespace: "none", operatorNamespace: ""} {
+		found, err := s.kube.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
+		require.NoError(t, err)
+		label, labelled := found.Labels[runLevel]
+		if !labelled {
+			label = "none"
+		}
+		require.Equal(t, want, label, "label %s of namespace/%s", runLevel, namespace)
+	}
+	reported, err := s.config.ConfigV1().ClusterOperators().Get(t.Context(), clusterOperator, metav1.GetOptions{})
+	require.NoError(t, err)
+	for _, c := range reported.Status.Conditions {
+		require.NotContains(t, string(c.Type), "Controller", "a condition of the predecessor")
+	}
+	s.requireBound(t, "openstack")
+	budgets, err := s.kube.PolicyV1().PodDisruptionBudgets(targetNamespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Empty(t, budgets.Items)
+}
+
+// witness samples who leads, ten times a second.
+type witness struct {
+	stop    func()
+	group   sync.WaitGroup
+	mutex   sync.Mutex
+	old     time.Time // when a process of the predecessor last ran on the node of its leader
+	ours    time.Time // when a static pod's process first led
+	last    time.Time // when one last led
+	gap     time.Duration
+	doubles []string
+}
+
+func (s *suite) witness(t *testing.T) *witness {
+	t.Helper()
+	node, _, err := s.leader(t.Context())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &witness{stop: cancel, old: time.Now()}
+	w.group.Go(func() {
+		for ctx.Err() == nil {
+			if len(s.processesOn(t, node, operandBinary, ofPredecessor)) > 0 {
+				w.runs(time.Now())
+			}
+			<-time.After(probeInterval)
+		}
+	})
+	for _, n := range s.Nodes() {
+		w.group.Go(func() {
+			for ctx.Err() == nil {
+				asked := time.Now()
+				client, err := operandprobe.Client(ctx, s.kube, s.RESTConfig())
+				if err == nil {
+					if leads, err := operandprobe.Leads(ctx, client, n.IP()); err == nil && leads {
+						w.leads(n.Name(), asked)
+					}
+				}
+				<-time.After(probeInterval)
+			}
+		})
+	}
+	t.Cleanup(func() { cancel(); w.group.Wait() })
+	return w
+}
+
+func (w *witness) runs(at time.Time) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.old = at
+	if !w.ours.IsZero() {
+		w.doubles = append(w.doubles, at.Format(time.TimeOnly)+": the predecessor's leader runs while a static pod leads")
+	}
+}
+
+func (w *witness) leads(node string, asked time.Time) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.ours.IsZero() {
+		w.ours, w.last = asked, asked
+	}
+	w.gap = max(w.gap, asked.Sub(w.last))
+	w.last = asked
+	if asked.Before(w.old) {
+		w.doubles = append(w.doubles, asked.Format(time.TimeOnly)+": "+node+" leads while the predecessor's leader runs")
+	}
+}
+
+// finish requires that no two processes led, and returns the longest time without a leader.
+func (w *witness) finish(t *testing.T) time.Duration {
+	t.Helper()
+	w.stop()
+	w.group.Wait()
+	require.Empty(t, w.doubles)
+	require.False(t, w.ours.IsZero())
+	return max(w.ours.Sub(w.old), w.gap)
+}
