@@ -72,6 +72,8 @@ type Cluster struct {
 	example      *seed.Example
 	network      *node.Network
 	nodes        []*node.Node
+	// succeeds is set once there is a predecessor.
+	succeeds bool
 
 	mutex   sync.Mutex
 	cleanup []func(context.Context) error

@@ -112,6 +112,8 @@ func (c *Cluster) override(ctx context.Context, client *objects.Client) error {
 // deliverCredentials creates the Secrets that the payload's CredentialsRequest and spec.custom request.
 func (c *Cluster) deliverCredentials(ctx context.Context, client *objects.Client) error {
 	switch {
+	case c.succeeds:
+		return nil // the predecessor uses the same Secret
 	case c.cloud != nil:
 		return client.Create(ctx, seed.Credentials(c.cloud.CloudsYAML()))
 	case c.example == nil:

@@ -40,6 +40,7 @@ type Predecessor struct {
 // included. Its operator does not run. Call LoadImages before it.
 func (c *Cluster) InstallPredecessor(ctx context.Context, options Predecessor) error {
 	fmt.Fprintln(c.progress, "installing the predecessor")
+	c.succeeds = true
 	client, err := objects.NewClient(c.config)
 	if err != nil {
 		return err

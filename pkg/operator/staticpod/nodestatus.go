@@ -115,6 +115,9 @@ func (c *installerClient) ApplyStaticPodOperatorStatus(
 		if c.read.Load() == 0 {
 			clearMissingRevision(status.Conditions)
 		}
+		if predecessor.Remains(current.Conditions) {
+			leaveAvailability(status.Conditions)
+		}
 	}
 	return c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(ctx, fieldManager, status)
 }
@@ -127,6 +130,19 @@ func clearPastFailure(node *applyoperatorv1.NodeStatusApplyConfiguration) {
 	}
 	node.WithLastFailedRevision(0).WithLastFailedReason("").WithLastFailedCount(0).WithLastFallbackCount(0)
 	node.LastFailedTime, node.LastFailedRevisionErrors = nil, nil
+}
+
+// leaveAvailability keeps library-go's count of static pods from making the operator unavailable while it replaces the
+// predecessor, which works. CloudControllerManagerAvailable has the judgement on both.
+func leaveAvailability(conditions []applyoperatorv1.OperatorConditionApplyConfiguration) {
+	for i := range conditions {
+		c := &conditions[i]
+		if ptr.Deref(c.Type, "") == condition.StaticPodsAvailableConditionType &&
+			ptr.Deref(c.Status, "") == operatorv1.ConditionFalse {
+			c.WithStatus(operatorv1.ConditionTrue).WithReason("TakingOver").
+				WithMessage("the predecessor runs until the static pods stand by")
+		}
+	}
 }
 
 // clearMissingRevision clears the condition about missing objects of revision 0.
