@@ -1,0 +1,144 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+)
+
+const predecessor = "openstack-cloud-controller-manager"
+
+// TestATakeoverEndsWheneverTheOperatorIsKilled takes over again and again, two times or, with E2E_LONG, fifty. Each time
+// the operator is killed at a random moment, and the next process must leave nothing behind.
+func TestATakeoverEndsWheneverTheOperatorIsKilled(t *testing.T) {
+	cycles := 2
+	if os.Getenv("E2E_LONG") != "" {
+		cycles = 50
+	}
+	c := startCluster(t, configv1.OpenStackPlatformType)
+	k := c.startKubelet(t)
+	k.runsStaticPods.Store(true)
+	c.collectGarbage(t)
+	o := c.startOperator(t)
+	c.awaitCondition(t, "TakingOver", operatorv1.ConditionFalse, "")
+	c.awaitRevision(t, 1)
+	await(t, "the static pod", func(ctx context.Context) error {
+		resource, err := c.resource(ctx)
+		if err == nil && (len(resource.Status.NodeStatuses) == 0 || resource.Status.NodeStatuses[0].CurrentRevision == 0) {
+			err = errors.New("it is not installed")
+		}
+		return err
+	})
+	for cycle := range cycles {
+		// A take-over lasts about a second here.
+		after := rand.N(1500 * time.Millisecond)
+		holder := fmt.Sprintf("%s_%d", onlyNode, cycle)
+		c.createPredecessor(t, holder)
+		<-time.After(after)
+		o.kill(t)
+		c.releaseElection(t)
+		o = c.startOperator(t)
+		await(t, fmt.Sprintf("cycle %d, killed after %s: nothing of the predecessor", cycle, after), func(ctx context.Context) error {
+			return c.leftOfPredecessor(ctx, holder)
+		})
+	}
+	c.noRequestDenied(t)
+}
+
+// createPredecessor makes the predecessor lead: its Deployment, a pod on the node, the lease and the namespace's label.
+func (c *cluster) createPredecessor(t *testing.T, holder string) {
+	t.Helper()
+	labels := map[string]string{"k8s-app": predecessor, "infrastructure.openshift.io/cloud-controller-manager": "OpenStack"}
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec: corev1.PodSpec{
+			AutomountServiceAccountToken: ptr.To(false),
+			Containers: []corev1.Container{{
+				Name: ccmName, Image: "localhost/openstack:old", Command: []string{"/usr/bin/" + predecessor, "--secure-port=0"},
+			}},
+			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		},
+	}
+	_, err := c.kube.CoreV1().Namespaces().Patch(t.Context(), targetNamespace, types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"openshift.io/run-level":"0"}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	c.hold(t, holder, time.Now().Add(-time.Hour))
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: predecessor + "-0", Labels: labels}, Spec: *template.Spec.DeepCopy()}
+	pod.Spec.NodeName = onlyNode
+	_, err = c.kube.CoreV1().Pods(targetNamespace).Create(t.Context(), pod, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = c.kube.AppsV1().Deployments(targetNamespace).Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: predecessor, Labels: labels},
+		Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+// leftOfPredecessor returns what is left, nil if nothing is.
+func (c *cluster) leftOfPredecessor(ctx context.Context, holder string) error {
+	_, err := c.kube.AppsV1().Deployments(targetNamespace).Get(ctx, predecessor, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("the Deployment: %w", err)
+	}
+	_, err = c.kube.CoreV1().Pods(targetNamespace).Get(ctx, predecessor+"-0", metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("its pod: %w", err)
+	}
+	lease, err := c.kube.CoordinationV1().Leases(targetNamespace).Get(ctx, ccmName, metav1.GetOptions{})
+	if err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") == holder {
+		return fmt.Errorf("its lease: %w", err)
+	}
+	namespace, err := c.kube.CoreV1().Namespaces().Get(ctx, targetNamespace, metav1.GetOptions{})
+	if err != nil || namespace.Labels["openshift.io/run-level"] != "" {
+		return fmt.Errorf("the label: %w", err)
+	}
+	resource, err := c.resource(ctx)
+	if err != nil {
+		return err
+	}
+	for _, condition := range resource.Status.Conditions {
+		if condition.Type == "TakingOver" && condition.Status != operatorv1.ConditionFalse {
+			return fmt.Errorf("%s: %s", condition.Reason, condition.Message)
+		}
+	}
+	return nil
+}
+
+// collectGarbage deletes the pod of a Deployment that is being deleted in the foreground, and then the Deployment, as
+// kube-controller-manager does.
+func (c *cluster) collectGarbage(t *testing.T) {
+	t.Helper()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		wait.UntilWithContext(t.Context(), func(ctx context.Context) {
+			deployments := c.kube.AppsV1().Deployments(targetNamespace)
+			deployment, err := deployments.Get(ctx, predecessor, metav1.GetOptions{})
+			if err != nil || deployment.DeletionTimestamp == nil {
+				return
+			}
+			pods := c.kube.CoreV1().Pods(targetNamespace)
+			if err := pods.Delete(ctx, predecessor+"-0", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); !apierrors.IsNotFound(err) {
+				return // the next round sees that it is gone
+			}
+			deployment.Finalizers = nil
+			_, _ = deployments.Update(ctx, deployment, metav1.UpdateOptions{}) // a conflict is for the next round
+		}, 200*time.Millisecond)
+	}()
+	t.Cleanup(func() { <-ended })
+}
