@@ -50,6 +50,7 @@ const (
 	waitingForStaticPods = "WaitingForStaticPods"
 	stoppingPredecessor  = "StoppingPredecessor"
 	releasingLease       = "ReleasingLease"
+	startingStaticPods   = "StartingStaticPods"
 )
 
 // Options are the dependencies of New; all are required.
@@ -144,7 +145,13 @@ func (c *controller) advance(ctx context.Context) (step, error) {
 	if at, err := c.releaseLease(ctx, s); err != nil || at.reason != "" {
 		return at, err
 	}
-	return step{}, c.dropRunLevel(ctx)
+	if err := c.dropRunLevel(ctx); err != nil {
+		return step{}, err
+	}
+	if !slices.ContainsFunc(s.status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.CurrentRevision > 0 }) {
+		return step{reason: startingStaticPods, message: "the predecessor has stopped; waiting for the first static pod"}, nil
+	}
+	return step{}, nil
 }
 
 // snapshot is the content of the caches at one moment.

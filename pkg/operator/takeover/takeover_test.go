@@ -283,6 +283,16 @@ func TestTheTakeOverGoesOnFromWhatExists(t *testing.T) {
 		c.recorder.Events()[len(c.recorder.Events())-1].Reason+": "+c.recorder.Events()[len(c.recorder.Events())-1].Message)
 }
 
+// On a single node whose port was occupied, no static pod was Ready before.
+func TestTheTakeOverEndsWithAStaticPod(t *testing.T) {
+	c := newCluster(t, serves, []string{"m0"}, "m0")
+	c.sync(t)
+	c.end(t)
+	require.Equal(t, "StartingStaticPods: the predecessor has stopped; waiting for the first static pod", c.sync(t))
+	c.standBy(t, "m0")
+	require.Equal(t, "AsExpected", c.sync(t))
+}
+
 func TestALeaseThatMayBeHeldIsNotReleased(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*testing.T, *cluster)
