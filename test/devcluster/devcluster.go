@@ -232,7 +232,7 @@ func (c *Cluster) build(ctx context.Context) error {
 	if err := c.builder().Pinned(ctx, targets...); err != nil || c.options.WithoutPayload {
 		return err
 	}
-	return c.builder().Local(ctx, operator()...)
+	return c.builder().Local(ctx, operator(Version)...)
 }
 
 func (c *Cluster) startCloud(ctx context.Context) error {

@@ -27,7 +27,7 @@ const (
 
 // operator returns the targets of the operator's image, with the tags of the Makefile; the Go command knows whether
 // they are up to date.
-func operator() []build.Target {
+func operator(version string) []build.Target {
 	var targets []build.Target
 	for _, name := range operatorPrograms {
 		targets = append(targets, build.Target{
@@ -36,7 +36,7 @@ func operator() []build.Target {
 			Package: "./cmd/" + name,
 			Tags:    []string{"grpcnotrace"},
 			Variables: []string{"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version.gitVersion=" +
-				Version},
+				version},
 			Usual: "a minute",
 		})
 	}
@@ -50,7 +50,7 @@ func BuildOperator(ctx context.Context, options Options) (string, error) {
 		return "", err
 	}
 	c := &Cluster{options: options, progress: newProgress(options.Progress)}
-	return filepath.Join(c.BinDir(), operatorTag), c.builder().Local(ctx, operator()...)
+	return filepath.Join(c.BinDir(), operatorTag), c.builder().Local(ctx, operator(Version)...)
 }
 
 // Images builds the operator and what runs on the platform, as far as it can be built here, and writes one
@@ -65,10 +65,10 @@ func Images(ctx context.Context, options Options, dir string) ([]string, error) 
 	if err := builder.Pinned(ctx, c.operandTargets()...); err != nil {
 		return nil, err
 	}
-	if err := builder.Local(ctx, operator()...); err != nil {
+	if err := builder.Local(ctx, operator(Version)...); err != nil {
 		return nil, err
 	}
-	return c.imagesInto(dir)
+	return c.imagesInto(dir, c.Release())
 }
 
 // writeImages writes the images of the payload into the run's directory.
@@ -76,14 +76,15 @@ func (c *Cluster) writeImages() ([]string, error) {
 	if c.options.WithoutPayload {
 		return nil, nil
 	}
-	return c.imagesInto(filepath.Join(c.options.Dir, "images"))
+	return c.imagesInto(filepath.Join(c.options.Dir, "images"), c.Release())
 }
 
-func (c *Cluster) imagesInto(dir string) ([]string, error) {
+// imagesInto writes the images of a release.
+func (c *Cluster) imagesInto(dir string, release Release) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("directory of images: %w", err)
 	}
-	product, err := dockerfile.Read(filepath.Join(c.options.Repository, dockerfile.Name))
+	product, err := dockerfile.Read(filepath.Join(release.dir, dockerfile.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (c *Cluster) imagesInto(dir string) ([]string, error) {
 		files := map[string]string{program: filepath.Join(c.BinDir(), tag)}
 		if tag == operatorTag {
 			for _, name := range operatorPrograms {
-				files["/usr/bin/"+name] = filepath.Join(c.BinDir(), name)
+				files["/usr/bin/"+name] = filepath.Join(release.bin, name)
 			}
 		}
 		if _, err := os.Stat(hostBundle); err == nil {
@@ -108,8 +109,8 @@ func (c *Cluster) imagesInto(dir string) ([]string, error) {
 			return nil, fmt.Errorf("system CA bundle: %w", err)
 		}
 		path := filepath.Join(dir, tag+".tar")
-		fmt.Fprintf(c.progress, "writing the image %s\n", ImageRef(tag))
-		if err := node.WriteImage(path, node.ImageSpec{Ref: ImageRef(tag), Files: files,
+		fmt.Fprintf(c.progress, "writing the image %s\n", release.Image(tag))
+		if err := node.WriteImage(path, node.ImageSpec{Ref: release.Image(tag), Files: files,
 			Entrypoint: entrypoints[tag]}); err != nil {
 			return nil, err
 		}

@@ -2,13 +2,10 @@ package devcluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/objects"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/payload"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 )
 
@@ -72,20 +69,11 @@ func (c *Cluster) applyPayload(ctx context.Context) error {
 	if c.options.WithoutPayload {
 		return nil
 	}
-	fmt.Fprintln(c.progress, "applying the operator's manifests")
+	if err := c.ApplyRelease(ctx, c.Release()); err != nil {
+		return err
+	}
 	client, err := objects.NewClient(c.config)
 	if err != nil {
-		return err
-	}
-	manifests, err := payload.Read(filepath.Join(c.options.Repository, "manifests"),
-		payload.Release{Version: Version, Image: ImageRef})
-	if err != nil {
-		return err
-	}
-	if len(manifests) == 0 {
-		return fmt.Errorf("payload: manifests: %w", errors.Join(fs.ErrNotExist))
-	}
-	if err := payload.Apply(ctx, client, manifests, c.progress); err != nil {
 		return err
 	}
 	if err := c.override(ctx, client); err != nil {
@@ -95,4 +83,4 @@ func (c *Cluster) applyPayload(ctx context.Context) error {
 }
 
 // ImageRef returns the local image of a payload tag, such as openstack-cloud-controller-manager.
-func ImageRef(tag string) string { return "localhost/openshift/" + tag + ":" + Version }
+func ImageRef(tag string) string { return Release{Version: Version}.Image(tag) }

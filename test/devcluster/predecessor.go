@@ -7,22 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
-	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/objects"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/payload"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 )
 
@@ -109,45 +104,4 @@ func dropNullTimes(object *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
 	unstructured.RemoveNestedField(object.Object, "spec", "template", "metadata", "creationTimestamp")
 	unstructured.RemoveNestedField(object.Object, "status")
-}
-
-// CompletePayload does what the cluster-version-operator does after InstallPayload: it waits at the ClusterOperator until
-// the operator reports the payload's version and Available, and then deletes the objects with the annotation
-// release.openshift.io/delete that follow it.
-func (c *Cluster) CompletePayload(ctx context.Context) error {
-	client, err := objects.NewClient(c.config)
-	if err != nil {
-		return err
-	}
-	clusterOperator := &unstructured.Unstructured{}
-	clusterOperator.SetGroupVersionKind(configv1.GroupVersion.WithKind("ClusterOperator"))
-	resource, err := client.Resource(clusterOperator)
-	if err != nil {
-		return err
-	}
-	err = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		reported := &configv1.ClusterOperator{}
-		object, err := resource.Get(ctx, "cloud-controller-manager", metav1.GetOptions{})
-		if err == nil {
-			err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, reported)
-		}
-		return err == nil && isAt(&reported.Status, Version), nil
-	})
-	if err != nil {
-		return fmt.Errorf("waiting for clusteroperator/cloud-controller-manager at %s: %w", Version, err)
-	}
-	manifests, err := payload.Read(filepath.Join(c.options.Repository, "manifests"),
-		payload.Release{Version: Version, Image: ImageRef})
-	if err != nil {
-		return err
-	}
-	return payload.Delete(ctx, client, manifests)
-}
-
-func isAt(status *configv1.ClusterOperatorStatus, version string) bool {
-	return slices.ContainsFunc(status.Versions, func(v configv1.OperandVersion) bool {
-		return v.Name == "operator" && v.Version == version
-	}) && slices.ContainsFunc(status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool {
-		return c.Type == configv1.OperatorAvailable && c.Status == configv1.ConditionTrue
-	})
 }

@@ -86,7 +86,7 @@ func (s *suite) testTakeover(t *testing.T, onPort bool, limit time.Duration) {
 	accepted := s.setCloudConfig(t, good)
 	s.awaitCondition(t, "TakingOver", "False", rolloutLimit)
 	s.figure("configuration accepted to the end of the take-over: %s", rounded(accepted))
-	require.NoError(t, s.CompletePayload(t.Context()))
+	require.NoError(t, s.CompleteRelease(t.Context(), s.Release()))
 	s.figure("configuration accepted to the versions in the ClusterOperator: %s", rounded(accepted))
 	s.awaitSettled(t, 1, rolloutLimit)
 	s.requireOneLeader(t)

@@ -17,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 )
 
@@ -33,7 +32,6 @@ func TestATakeoverEndsWheneverTheOperatorIsKilled(t *testing.T) {
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	k := c.startKubelet(t)
 	k.runsStaticPods.Store(true)
-	c.collectGarbage(t)
 	o := c.startOperator(t)
 	c.awaitCondition(t, "TakingOver", operatorv1.ConditionFalse, "")
 	c.awaitRevision(t, 1)
@@ -53,6 +51,7 @@ func TestATakeoverEndsWheneverTheOperatorIsKilled(t *testing.T) {
 		o.kill(t)
 		c.releaseElection(t)
 		o = c.startOperator(t)
+		o.awaitLog(t, "Starting #1 worker of Takeover controller")
 		await(t, fmt.Sprintf("cycle %d, killed after %s: nothing of the predecessor", cycle, after), func(ctx context.Context) error {
 			return c.leftOfPredecessor(ctx, holder)
 		})
@@ -60,7 +59,8 @@ func TestATakeoverEndsWheneverTheOperatorIsKilled(t *testing.T) {
 	c.noRequestDenied(t)
 }
 
-// createPredecessor makes the predecessor lead: its Deployment, a pod on the node, the lease and the namespace's label.
+// createPredecessor makes the predecessor lead: its Deployment, whose pods nothing schedules, the lease and the
+// namespace's label.
 func (c *cluster) createPredecessor(t *testing.T, holder string) {
 	t.Helper()
 	labels := map[string]string{"k8s-app": predecessor, "infrastructure.openshift.io/cloud-controller-manager": "OpenStack"}
@@ -78,10 +78,6 @@ func (c *cluster) createPredecessor(t *testing.T, holder string) {
 		[]byte(`{"metadata":{"labels":{"openshift.io/run-level":"0"}}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	c.hold(t, holder, time.Now().Add(-time.Hour))
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: predecessor + "-0", Labels: labels}, Spec: *template.Spec.DeepCopy()}
-	pod.Spec.NodeName = onlyNode
-	_, err = c.kube.CoreV1().Pods(targetNamespace).Create(t.Context(), pod, metav1.CreateOptions{})
-	require.NoError(t, err)
 	_, err = c.kube.AppsV1().Deployments(targetNamespace).Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: predecessor, Labels: labels},
 		Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
@@ -93,19 +89,19 @@ func (c *cluster) createPredecessor(t *testing.T, holder string) {
 func (c *cluster) leftOfPredecessor(ctx context.Context, holder string) error {
 	_, err := c.kube.AppsV1().Deployments(targetNamespace).Get(ctx, predecessor, metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("the Deployment: %w", err)
+		return fmt.Errorf("the Deployment: %v", err)
 	}
-	_, err = c.kube.CoreV1().Pods(targetNamespace).Get(ctx, predecessor+"-0", metav1.GetOptions{})
-	if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("its pod: %w", err)
+	pods, err := c.kube.CoreV1().Pods(targetNamespace).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=" + predecessor})
+	if err != nil || len(pods.Items) > 0 {
+		return fmt.Errorf("%d pods: %v", len(pods.Items), err)
 	}
 	lease, err := c.kube.CoordinationV1().Leases(targetNamespace).Get(ctx, ccmName, metav1.GetOptions{})
 	if err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") == holder {
-		return fmt.Errorf("its lease: %w", err)
+		return fmt.Errorf("its lease: %v", err)
 	}
 	namespace, err := c.kube.CoreV1().Namespaces().Get(ctx, targetNamespace, metav1.GetOptions{})
 	if err != nil || namespace.Labels["openshift.io/run-level"] != "" {
-		return fmt.Errorf("the label: %w", err)
+		return fmt.Errorf("the label: %v", err)
 	}
 	resource, err := c.resource(ctx)
 	if err != nil {
@@ -117,28 +113,4 @@ func (c *cluster) leftOfPredecessor(ctx context.Context, holder string) error {
 		}
 	}
 	return nil
-}
-
-// collectGarbage deletes the pod of a Deployment that is being deleted in the foreground, and then the Deployment, as
-// kube-controller-manager does.
-func (c *cluster) collectGarbage(t *testing.T) {
-	t.Helper()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		wait.UntilWithContext(t.Context(), func(ctx context.Context) {
-			deployments := c.kube.AppsV1().Deployments(targetNamespace)
-			deployment, err := deployments.Get(ctx, predecessor, metav1.GetOptions{})
-			if err != nil || deployment.DeletionTimestamp == nil {
-				return
-			}
-			pods := c.kube.CoreV1().Pods(targetNamespace)
-			if err := pods.Delete(ctx, predecessor+"-0", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); !apierrors.IsNotFound(err) {
-				return // the next round sees that it is gone
-			}
-			deployment.Finalizers = nil
-			_, _ = deployments.Update(ctx, deployment, metav1.UpdateOptions{}) // a conflict is for the next round
-		}, 200*time.Millisecond)
-	}()
-	t.Cleanup(func() { <-ended })
 }
