@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/envfile"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/installer"
 	operatorcmd "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/operator"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/remove"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/render"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/validate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/logging"
@@ -39,6 +40,7 @@ func newCommand(ctx context.Context) *cobra.Command {
 		convert.NewCommand(),
 		installer.NewCommand(),
 		prune.NewPrune(),
+		remove.NewCommand(),
 		envfile.NewCommand(),
 		newVersionCommand(),
 	)

@@ -15,7 +15,7 @@ func TestTheSubcommands(t *testing.T) {
 		require.NotEmpty(t, command.Short, command.Name())
 		names = append(names, command.Name())
 	}
-	require.ElementsMatch(t, []string{"operator", "render", "validate", "convert", "installer", "prune", "env-file", "version", "completion"}, names)
+	require.ElementsMatch(t, []string{"operator", "render", "validate", "convert", "installer", "prune", "remove", "env-file", "version", "completion"}, names)
 }
 
 func TestAnUnknownSubcommandIsAnError(t *testing.T) {

@@ -22,8 +22,24 @@ func LockDirectory(ctx context.Context, directory string) (unlock func(), err er
 }
 
 // Lock waits until no other process has the lock of this file, which it creates. The kernel releases the lock of a
-// process that ended.
+// process that ended. A process that has the lock may remove the file; the next one then locks a new file.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	err = wait.PollUntilContextCancel(ctx, lockPeriod, true, func(context.Context) (bool, error) {
+		unlock, err = tryLock(path)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			klog.V(2).InfoS("Another process on this node has the lock", "lock", path)
+			return false, nil
+		}
+		return unlock != nil, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("waiting for the lock %s: %w", path, err)
+	}
+	return unlock, nil
+}
+
+// tryLock returns nil without an error if the file was removed before this process had its lock.
+func tryLock(path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), directoryMode); err != nil {
 		return nil, err
 	}
@@ -31,16 +47,15 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = wait.PollUntilContextCancel(ctx, lockPeriod, true, func(context.Context) (bool, error) {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			klog.V(2).InfoS("Another process on this node has the lock", "lock", path)
-			return false, nil
-		}
-		return true, err
-	})
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	locked, err := file.Stat()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("waiting for the lock %s: %w", path, err), file.Close())
+		return nil, errors.Join(err, file.Close())
+	}
+	if current, err := os.Stat(path); err != nil || !os.SameFile(locked, current) {
+		return nil, file.Close()
 	}
 	return func() { _ = file.Close() }, nil
 }

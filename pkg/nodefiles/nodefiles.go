@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 const (
@@ -44,6 +45,30 @@ func ReplaceFile(file string, data []byte) error {
 // among its manifests.
 func StageFile(file string, data []byte) (replace func() error, err error) {
 	return stageFile(disk{}, file, data)
+}
+
+// Remove removes a file or a directory, and what an interrupted writer left beside it. It succeeds if there is nothing.
+func Remove(path string) error {
+	on := disk{}
+	for _, name := range []string{path, stagingName(path)} {
+		if err := on.removeAll(name); err != nil {
+			return fmt.Errorf("removing %s: %w", name, err)
+		}
+	}
+	if err := flushParent(on, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// StagedFor returns the path for which an interrupted writer left this one, the path itself if it is another one.
+func StagedFor(path string) string {
+	name, isHidden := strings.CutPrefix(filepath.Base(path), ".")
+	name, isNew := strings.CutSuffix(name, stagingSuffix)
+	if !isHidden || !isNew {
+		return path
+	}
+	return filepath.Join(filepath.Dir(path), name)
 }
 
 // Holds reports whether the file holds the data and has the mode that this package gives.
@@ -171,10 +196,12 @@ func flushParent(on operations, path string) error {
 	return nil
 }
 
+const stagingSuffix = ".new"
+
 // stagingName returns the name under which the new content is written. It does not begin with the name itself, because
 // library-go's pruner fails on an unexpected directory that begins with the name of a revision's directory.
 func stagingName(path string) string {
-	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+stagingSuffix)
 }
 
 // DirectoryHolds reports whether the directory holds exactly these files, with the mode that this package gives.

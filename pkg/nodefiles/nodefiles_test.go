@@ -257,6 +257,68 @@ func TestOnlyOneProcessHasTheLock(t *testing.T) {
 	require.NoError(t, <-second)
 }
 
+// A process that waits for the lock of a removed file must not get it beside one that locks the new file.
+func TestTheLockFileMayBeRemovedByTheProcessThatHasIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "resources", ".pod.lock")
+	unlock, err := Lock(t.Context(), path)
+	require.NoError(t, err)
+	removed, err := os.Open(path)
+	require.NoError(t, err)
+	defer removed.Close()
+	waiting := make(chan func())
+	go func() {
+		unlock, err := Lock(t.Context(), path)
+		if err != nil {
+			unlock = nil
+		}
+		waiting <- unlock
+	}()
+	require.NoError(t, Remove(path))
+	unlock()
+	unlock = <-waiting
+	require.NotNil(t, unlock)
+
+	before, err := removed.Stat()
+	require.NoError(t, err)
+	after, err := os.Stat(path)
+	require.NoError(t, err)
+	require.False(t, os.SameFile(before, after))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = Lock(ctx, path)
+	require.EqualError(t, err, "waiting for the lock "+path+": context deadline exceeded")
+	unlock()
+}
+
+func TestWhatIsRemovedLeavesNothing(t *testing.T) {
+	parent := t.TempDir()
+	directory, file := filepath.Join(parent, "pod-7"), filepath.Join(parent, "pod.yaml")
+	require.NoError(t, replace(directory, former))
+	require.NoError(t, replace(filepath.Join(parent, ".pod-7.new"), former))
+	require.NoError(t, ReplaceFile(file, nil))
+	require.NoError(t, ReplaceFile(filepath.Join(parent, ".pod.yaml.new"), nil))
+	for range 2 {
+		require.NoError(t, Remove(directory))
+		require.NoError(t, Remove(file))
+	}
+	entries, err := os.ReadDir(parent)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+	require.NoError(t, Remove(filepath.Join(parent, "missing", "pod-7")))
+
+	occupied := filepath.Join(parent, "occupied")
+	require.NoError(t, os.WriteFile(occupied, nil, 0o600))
+	require.EqualError(t, Remove(filepath.Join(occupied, "pod-7")), "removing "+occupied+"/pod-7: unlinkat "+occupied+"/pod-7: not a directory")
+}
+
+func TestTheLeftoversOfAWriterNameTheirPath(t *testing.T) {
+	for path, want := range map[string]string{
+		"/a/pod-7": "/a/pod-7", "/a/.pod-7.new": "/a/pod-7", "/a/.pod.lock": "/a/.pod.lock", "/a/pod-7.new": "/a/pod-7.new",
+	} {
+		require.Equal(t, want, StagedFor(path))
+	}
+}
+
 func TestADigestTellsWhatDiffers(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "pod-7")
 	for name, tc := range map[string]struct {

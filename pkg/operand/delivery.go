@@ -100,3 +100,11 @@ func IsOwnSecret(name string) bool {
 		return o.Kind == Secret && (o.Name == name || o.Name == base)
 	})
 }
+
+// IsOwnConfigMap reports whether a ConfigMap of this name in Namespace is delivered, or is a revision or part of one.
+func IsOwnConfigMap(name string) bool {
+	base := revisionSuffix.ReplaceAllString(name, "")
+	return base != name && base == "revision-status" || slices.ContainsFunc(Delivered(), func(o Object) bool {
+		return o.Kind == ConfigMap && (o.Name == name || o.Name == base)
+	})
+}

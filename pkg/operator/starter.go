@@ -32,6 +32,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/predecessor"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/removal"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/servingcert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticresources"
@@ -82,6 +83,8 @@ type wiring struct {
 
 // Run runs the operator until ctx ends.
 func Run(ctx context.Context, o Options, cc *controllercmd.ControllerContext) error {
+	// library-go's controllers ignore spec.managementState. The removal package obeys it: it stops them, and they do not
+	// treat a missing operator resource as a removal.
 	management.SetOperatorAlwaysManaged()
 	management.SetOperatorNotRemovable()
 
@@ -195,6 +198,18 @@ func (w *wiring) configuration() []factory.Controller {
 	}
 }
 
+// staticResources returns the options for the controller and for the removal of its objects.
+func (w *wiring) staticResources() staticresources.Options {
+	return staticresources.Options{
+		Operator:       w.client,
+		Target:         w.informers.target,
+		Bindings:       w.informers.bindings,
+		PolicyBindings: w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
+		Kube:           w.kube,
+		Recorder:       w.EventRecorder,
+	}
+}
+
 // delivery returns the controllers that roll out static pods and write the objects that they read.
 func (w *wiring) delivery() []factory.Controller {
 	target := w.informers.target.Core().V1()
@@ -225,14 +240,7 @@ func (w *wiring) delivery() []factory.Controller {
 			Clock:            w.Clock,
 			Recorder:         w.EventRecorder,
 		}),
-		staticresources.New(staticresources.Options{
-			Operator:       w.client,
-			Target:         w.informers.target,
-			Bindings:       w.informers.bindings,
-			PolicyBindings: w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
-			Kube:           w.kube,
-			Recorder:       w.EventRecorder,
-		}),
+		staticresources.New(w.staticResources()),
 		ondemand.New(w.client, w.EventRecorder,
 			ondemand.Demand{Informers: w.informers.policies, Needed: staticresources.NeedsPolicies},
 			ondemand.Demand{Informers: w.informers.nodeManager, Needed: hasNodeManager}),
@@ -262,6 +270,19 @@ func (w *wiring) delivery() []factory.Controller {
 			Clock:         w.Clock,
 			Recorder:      w.EventRecorder,
 			Validity:      w.Validity,
+		}),
+		removal.New(removal.Options{
+			Operator:              w.client,
+			Policy:                operatorclient.RemovalPolicy(w.resource),
+			Target:                w.informers.target,
+			Nodes:                 w.informers.nodes.Core().V1().Nodes(),
+			Kube:                  w.kube,
+			RemoveStaticResources: staticresources.NewRemover(w.staticResources()),
+			ServingCA:             servingcert.CAConfigMap,
+			SignerSecret:          servingcert.SignerSecret,
+			OperatorImage:         w.OperatorImage,
+			Clock:                 w.Clock,
+			Recorder:              w.EventRecorder,
 		}),
 	}
 }

@@ -57,6 +57,7 @@ var layers = []layer{
 	{dir: "cmd/file-syncer", ours: []string{"pkg/filesyncer"}},
 	{dir: "cmd/image-puller"},
 	{dir: "pkg/cmd/installer", ours: []string{"pkg/nodefiles", "pkg/operand", "pkg/printable"}},
+	{dir: "pkg/cmd/remove", ours: []string{"pkg/nodefiles", "pkg/operand", "pkg/printable"}},
 	{dir: "pkg/cmd/envfile", ours: []string{"pkg/regularfile", "pkg/printable"}},
 	// The shared code of the offline commands.
 	{dir: "pkg/offline", ours: []string{

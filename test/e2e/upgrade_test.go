@@ -96,6 +96,7 @@ func replaceIn(path, before, after string) error {
 // upgrade applies a release and waits until its version is reported. Every node must run its image and its flag then.
 func (s *suite) upgrade(t *testing.T, to devcluster.Release, flag string) {
 	t.Helper()
+	s.monitor.Expect(monitor.Gap("the resource's definition changes, which ends its watches").Times(3))
 	began := time.Now()
 	require.NoError(t, s.ApplyRelease(t.Context(), to))
 	s.await(t, "the versions of "+to.Version, rolloutLimit, func(ctx context.Context) error {

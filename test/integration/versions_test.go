@@ -168,8 +168,8 @@ func (c *cluster) nodeManagerGeneration(t *testing.T) int64 {
 type kubelet struct {
 	*cluster
 	// runsStaticPods makes installer pods succeed and updates the static pod to the last installed revision.
-	// runsDaemons makes the pods of DaemonSets Ready.
-	runsStaticPods, runsDaemons atomic.Bool
+	// runsDaemons makes the pods of DaemonSets Ready. removes makes removal pods succeed and ends the static pod.
+	runsStaticPods, runsDaemons, removes atomic.Bool
 }
 
 func (c *cluster) startKubelet(t *testing.T) *kubelet {
@@ -204,6 +204,8 @@ func (k *kubelet) sync(ctx context.Context) error {
 			err = k.report(ctx, pod, corev1.PodRunning)
 		case strings.HasPrefix(pod.Name, "installer-") && k.runsStaticPods.Load() && pod.Status.Phase != corev1.PodSucceeded:
 			err = k.install(ctx, pod)
+		case strings.HasPrefix(pod.Name, "removal-") && k.removes.Load() && pod.Status.Phase != corev1.PodSucceeded:
+			err = k.remove(ctx, pod)
 		}
 		if err != nil {
 			return err
@@ -245,6 +247,15 @@ func (k *kubelet) install(ctx context.Context, installer *corev1.Pod) error {
 		return err
 	}
 	return k.report(ctx, installer, corev1.PodSucceeded)
+}
+
+// remove ends the static pod and makes a removal pod succeed.
+func (k *kubelet) remove(ctx context.Context, removal *corev1.Pod) error {
+	err := k.kube.CoreV1().Pods(targetNamespace).Delete(ctx, staticPod, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	return k.report(ctx, removal, corev1.PodSucceeded)
 }
 
 // report makes a pod Ready in the given phase.

@@ -1,6 +1,9 @@
 // Package observedplatform returns the platform in spec.observedConfig. Controllers use it instead of reading
 // Infrastructure: only the config observer decides on the platform, and its decision survives a deleted
 // Infrastructure.
+//
+// Once a removal has begun, the platform is the unmanaged one, so that every controller stops as it does there. The
+// condition Removing persists that.
 package observedplatform
 
 import (
@@ -32,16 +35,49 @@ func Of(spec *operatorv1.OperatorSpec) (observed platform.Platform, known bool, 
 	return observed, true, nil
 }
 
-// Get is Of for the operator resource in the client's cache. Without the resource, nothing is known.
-func Get(client v1helpers.OperatorClient) (observed platform.Platform, known bool, err error) {
-	spec, _, _, err := client.GetOperatorState()
+// Effective returns the platform to manage: that of Of, or the one without a cloud-controller-manager once a removal
+// has begun.
+func Effective(
+	spec *operatorv1.OperatorSpec, status *operatorv1.OperatorStatus,
+) (effective platform.Platform, known bool, err error) {
+	effective, known, err = Of(spec)
+	if err != nil || !known || !effective.Managed() || RemovalOf(status) == "" {
+		return effective, known, err
+	}
+	effective, known = platform.ByName(platform.None)
+	return effective, known, nil
+}
+
+// Get is Effective for the operator resource in the client's cache. Without the resource, nothing is known.
+func Get(client v1helpers.OperatorClient) (effective platform.Platform, known bool, err error) {
+	return get(client, Effective)
+}
+
+// OfNodePods is Get for the objects that pods of the operator on the nodes need. These objects are managed until the
+// nodes are clean.
+func OfNodePods(client v1helpers.OperatorClient) (effective platform.Platform, known bool, err error) {
+	return get(client, func(spec *operatorv1.OperatorSpec, status *operatorv1.OperatorStatus) (
+		platform.Platform, bool, error,
+	) {
+		if RemovalOf(status) == RemovingStaticPods {
+			return Of(spec)
+		}
+		return Effective(spec, status)
+	})
+}
+
+func get(
+	client v1helpers.OperatorClient,
+	of func(*operatorv1.OperatorSpec, *operatorv1.OperatorStatus) (platform.Platform, bool, error),
+) (effective platform.Platform, known bool, err error) {
+	spec, status, _, err := client.GetOperatorState()
 	if apierrors.IsNotFound(err) {
 		return platform.Platform{}, false, nil
 	}
 	if err != nil {
 		return platform.Platform{}, false, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	return Of(spec)
+	return of(spec, status)
 }
 
 // Config decodes spec.observedConfig.
@@ -53,10 +89,10 @@ func Config(spec *operatorv1.OperatorSpec) (*operandconfig.Config, error) {
 	return config, nil
 }
 
-// Managed reports whether a cloud-controller-manager runs on the observed platform, and whether that is known.
+// Managed reports whether the operator is to run a cloud-controller-manager, and whether that is known.
 func Managed(client v1helpers.OperatorClient) (managed, known bool, err error) {
-	observed, known, err := Get(client)
-	return observed.Managed(), known, err
+	effective, known, err := Get(client)
+	return effective.Managed(), known, err
 }
 
 func stringAt(spec *operatorv1.OperatorSpec, path ...string) (string, error) {

@@ -1,6 +1,7 @@
 package operatorclient
 
 import (
+	"cmp"
 	"fmt"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -34,21 +35,41 @@ func New(
 func Custom(
 	informers dynamicinformer.DynamicSharedInformerFactory,
 ) func() (*ccmv1.CustomCloudControllerManager, error) {
-	lister := informers.ForResource(ccmv1.Resource).Lister()
+	read := specOf(informers)
 	return func() (*ccmv1.CustomCloudControllerManager, error) {
+		spec, err := read()
+		return spec.Custom, err
+	}
+}
+
+// RemovalPolicy returns the reader of spec.removalPolicy in the informer's cache. It returns Safe if the field is empty.
+func RemovalPolicy(informers dynamicinformer.DynamicSharedInformerFactory) func() (ccmv1.RemovalPolicy, error) {
+	read := specOf(informers)
+	return func() (ccmv1.RemovalPolicy, error) {
+		spec, err := read()
+		return cmp.Or(spec.RemovalPolicy, ccmv1.SafeRemoval), err
+	}
+}
+
+// specOf returns the reader of the spec in the informer's cache. A missing resource has an empty spec.
+func specOf(
+	informers dynamicinformer.DynamicSharedInformerFactory,
+) func() (ccmv1.CloudControllerManagerSpec, error) {
+	lister := informers.ForResource(ccmv1.Resource).Lister()
+	return func() (ccmv1.CloudControllerManagerSpec, error) {
 		object, err := lister.Get(Instance)
 		if apierrors.IsNotFound(err) {
-			return nil, nil
+			return ccmv1.CloudControllerManagerSpec{}, nil
 		}
 		if err != nil {
-			return nil, err
+			return ccmv1.CloudControllerManagerSpec{}, err
 		}
 		resource := &ccmv1.CloudControllerManager{}
 		content := object.(*unstructured.Unstructured).Object
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, resource); err != nil {
-			return nil, fmt.Errorf("reading cloudcontrollermanager/%s: %w", Instance, err)
+			return ccmv1.CloudControllerManagerSpec{}, fmt.Errorf("reading cloudcontrollermanager/%s: %w", Instance, err)
 		}
-		return resource.Spec.Custom, nil
+		return resource.Spec, nil
 	}
 }
 

@@ -7,10 +7,8 @@
 package staticpod
 
 import (
-	"context"
 	"fmt"
 	"net/url"
-	"sync"
 
 	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -28,13 +26,10 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/predecessor"
 )
 
 // binary is the path of the operator in its image.
@@ -61,52 +56,6 @@ type Options struct {
 	Clock clock.PassiveClock
 
 	Recorder events.Recorder
-}
-
-// New returns a controller that starts the others once the observed platform is managed and kube-controller-manager
-// does not run the cloud controllers. On an unmanaged platform they would report only that there is nothing to install.
-func New(o Options) factory.Controller {
-	s := &starter{Options: o, controllers: controllers(o)}
-	return factory.New().
-		WithInformers(o.Operator.Informer()).
-		WithSync(s.sync).
-		WithSyncDegradedOnError(o.Operator).
-		WithPostStartHooks(s.wait).
-		ToController("StaticPodControllers", o.Recorder)
-}
-
-type starter struct {
-	Options
-	controllers []factory.Controller
-	started     bool
-	running     sync.WaitGroup
-}
-
-func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {
-	observed, known, err := observedplatform.Get(s.Operator)
-	if err != nil || !known || !observed.Managed() || s.started {
-		return err
-	}
-	_, status, _, err := s.Operator.GetOperatorState()
-	if err != nil {
-		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
-	}
-	if !predecessor.LetsInstall(status.Conditions) {
-		return nil
-	}
-	s.started = true
-	klog.InfoS("Starting the static-pod controllers", "platform", observed.Name)
-	for _, controller := range s.controllers {
-		s.running.Go(func() { controller.Run(ctx, 1) })
-	}
-	return nil
-}
-
-// wait blocks until the started controllers have ended.
-func (s *starter) wait(ctx context.Context, _ factory.SyncContext) error {
-	<-ctx.Done()
-	s.running.Wait()
-	return nil
 }
 
 func controllers(o Options) []factory.Controller {

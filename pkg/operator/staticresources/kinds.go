@@ -155,26 +155,28 @@ func (c cachedClient) ensureSecret(ctx context.Context, recorder events.Recorder
 	return err
 }
 
-// removeOurs deletes an object if it exists and has our label.
-func (k kind) removeOurs(ctx context.Context, recorder events.Recorder, stale object) error {
+// removeOurs deletes an object if it exists and has our label, which it reports.
+func (k kind) removeOurs(ctx context.Context, recorder events.Recorder, stale object) (ours bool, err error) {
 	namespace, name := stale.GetNamespace(), stale.GetName()
 	var found object
-	var err error
 	if k.watched() {
 		found, err = k.cached(namespace, name)
 	} else {
 		found, err = k.live(ctx, namespace, name)
 	}
 	if apierrors.IsNotFound(err) || err == nil && found.GetLabels()[managedByLabel] != managedBy {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
+	}
+	if found.GetDeletionTimestamp() != nil {
+		return true, nil
 	}
 	err = k.remove(ctx, namespace, name)
 	if apierrors.IsNotFound(err) {
-		return nil
+		return true, nil
 	}
 	resourcehelper.ReportDeleteEvent(recorder, stale, err)
-	return err
+	return true, err
 }

@@ -68,8 +68,8 @@ func TestARestraintOutlivesTheRightThatItRestrains(t *testing.T) {
 	w := newWorld(`{"platform":"openstack"}`, leftBehind(true)...)
 	w.see(t, leftBehind(true))
 	failing := w.fail("delete", "clusterrolebindings")
-	require.EqualError(t, w.syncError(t), "deleting clusterrolebinding/system:openshift:cloud-controller-manager:node-manager, "+
-		"which platform openstack does not use: forbidden")
+	require.EqualError(t, w.syncError(t), "removing what platform openstack does not use: "+
+		"deleting clusterrolebinding/system:openshift:cloud-controller-manager:node-manager: forbidden")
 	policies := w.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
 	_, err := policies.Get(t.Context(), "openshift-cloud-controller-manager-node-manager", metav1.GetOptions{})
 	require.NoError(t, err, "the policy is bound while the role is")

@@ -103,7 +103,7 @@ func NeedsPolicies(p platform.Platform) bool {
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	observed, known, err := observedplatform.Get(c.operator)
+	observed, known, err := observedplatform.OfNodePods(c.operator)
 	if err != nil || !known || !observed.Managed() {
 		return err
 	}
@@ -148,21 +148,43 @@ func (c *controller) sweep(
 	if err != nil {
 		return err
 	}
+	if _, err := remove(ctx, recorder, stale); err != nil {
+		return fmt.Errorf("removing what platform %s does not use: %w", observed.Name, err)
+	}
+	c.swept = observed.Name
+	return nil
+}
+
+// remove deletes resources in their order, and reports whether any of them existed. A restraint stays while a right
+// could not be deleted.
+func remove(ctx context.Context, recorder events.Recorder, resources []resource) (found bool, err error) {
 	var errs []error
 	granted := false
-	for _, r := range stale {
+	for _, r := range resources {
 		if r.kind.restrains && granted {
 			continue
 		}
-		if err := r.kind.removeOurs(ctx, recorder, r.object); err != nil {
-			errs = append(errs, fmt.Errorf("deleting %s, which platform %s does not use: %w", r, observed.Name, err))
+		ours, err := r.kind.removeOurs(ctx, recorder, r.object)
+		found = found || ours
+		if err != nil {
+			errs = append(errs, fmt.Errorf("deleting %s: %w", r, err))
 			granted = granted || r.kind.grants
 		}
 	}
-	if len(errs) == 0 {
-		c.swept = observed.Name
+	return found, errors.Join(errs...)
+}
+
+// NewRemover returns a function that deletes the static resources of every platform, and the cloud-node-manager. It
+// reports whether there were any. o.Operator is not used.
+func NewRemover(o Options) func(ctx context.Context, recorder events.Recorder) (found bool, err error) {
+	c := newController(o)
+	return func(ctx context.Context, recorder events.Recorder) (found bool, err error) {
+		all, err := c.known(everywhere)
+		if err != nil {
+			return false, err
+		}
+		return remove(ctx, recorder, append([]resource{c.nodeManager()}, all...))
 	}
-	return errors.Join(errs...)
 }
 
 // resource is a decoded asset.
@@ -188,34 +210,15 @@ func (c *controller) resources(p platform.Platform) ([]resource, error) {
 	return c.read(found)
 }
 
-// stale returns the resources of all other platforms that are not in current, in the order of deletion: the reverse
-// of the order of application. The list is made from the assets alone, so the controller deletes only objects that
-// this version knows.
+// stale returns the resources of all other platforms that are not in current, in the order of deletion.
 func (c *controller) stale(p platform.Platform, current []resource) ([]resource, error) {
-	directories, err := fs.ReadDir(bindata.FS(), platformsDir)
-	if err != nil {
-		return nil, fmt.Errorf("listing the platforms' directories: %w", err)
-	}
-	patterns := []string{withNodeManager}
-	for _, directory := range directories {
-		patterns = append(patterns, fmt.Sprintf(platformResources, directory.Name()))
-	}
-	others, err := matching(patterns...)
-	if err != nil {
-		return nil, err
-	}
-	stale, err := c.read(others)
+	stale, err := c.known()
 	if err != nil {
 		return nil, err
 	}
 	if p.NodeManagerImage == "" {
-		asset, err := bindata.Read(nodeManager)
-		if err != nil {
-			return nil, err
-		}
-		stale = append(stale, resource{c.removable, c.removable.read(asset)})
+		stale = append([]resource{c.nodeManager()}, stale...)
 	}
-	slices.Reverse(stale)
 	listed := map[string]bool{}
 	for _, r := range current {
 		listed[r.String()] = true
@@ -225,6 +228,31 @@ func (c *controller) stale(p platform.Platform, current []resource) ([]resource,
 		listed[r.String()] = true
 		return seen
 	}), nil
+}
+
+// known returns the resources of the patterns and of all platforms in the order of deletion: the reverse of the order of
+// application. The list is made from the assets alone, so the controller deletes only objects that this version knows.
+func (c *controller) known(patterns ...string) ([]resource, error) {
+	directories, err := fs.ReadDir(bindata.FS(), platformsDir)
+	if err != nil {
+		return nil, fmt.Errorf("listing the platforms' directories: %w", err)
+	}
+	patterns = append(patterns, withNodeManager)
+	for _, directory := range directories {
+		patterns = append(patterns, fmt.Sprintf(platformResources, directory.Name()))
+	}
+	files, err := matching(patterns...)
+	if err != nil {
+		return nil, err
+	}
+	known, err := c.read(files)
+	slices.Reverse(known)
+	return known, err
+}
+
+// nodeManager returns the cloud-node-manager's DaemonSet.
+func (c *controller) nodeManager() resource {
+	return resource{c.removable, c.removable.read(bindata.MustRead(nodeManager))}
 }
 
 // files returns the assets of a platform.

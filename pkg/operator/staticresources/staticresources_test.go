@@ -342,7 +342,7 @@ func TestAFailedRemovalIsReportedAndTriedAgain(t *testing.T) {
 	})
 	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	require.EqualError(t, w.sync(t.Context(), factory.NewSyncContext("test", recorder)),
-		"deleting clusterrolebinding/system:openshift:cloud-controller-manager:node-manager, which platform openstack does not use: forbidden")
+		"removing what platform openstack does not use: deleting clusterrolebinding/system:openshift:cloud-controller-manager:node-manager: forbidden")
 	failing = false
 	writes, _ := w.syncOnce(t)
 	require.Contains(t, writes, "delete clusterrolebindings system:openshift:cloud-controller-manager:node-manager")

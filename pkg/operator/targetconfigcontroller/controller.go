@@ -143,7 +143,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	observed, known, err := observedplatform.Of(&spec.OperatorSpec)
+	observed, known, err := observedplatform.Effective(&spec.OperatorSpec, &status.OperatorStatus)
 	if err != nil || !known || !observed.Managed() {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Package unmanaged reports the operator's status on platforms without a cloud-controller-manager, and on platforms
-// that this version does not know.
+// Package unmanaged reports the operator's status on platforms without a cloud-controller-manager, on platforms that
+// this version does not know, and while the cloud-controller-manager is being removed or is removed.
 package unmanaged
 
 import (
@@ -24,8 +24,18 @@ const (
 // fieldManager owns only the conditions of this controller.
 var fieldManager = factory.ControllerFieldManager(name, "conditions")
 
+// removed is the reason on a managed platform after a removal, removing the one before.
+const (
+	removed  platform.Absence = "Removed"
+	removing platform.Absence = "Removing"
+)
+
 // messages has the meaning of each reason, and the action if there is one.
 var messages = map[platform.Absence]string{
+	removed: "spec.managementState of cloudcontrollermanager/cluster is Removed: " +
+		"this operator runs no cloud-controller-manager; set it to Managed to run one again",
+	removing: "the cloud-controller-manager is being removed; " +
+		"the condition Removing of cloudcontrollermanager/cluster has the step",
 	platform.NotNeeded: "the platform in status.platformStatus.type of infrastructure.config.openshift.io/cluster " +
 		"needs no cloud-controller-manager from this operator",
 	platform.NotAsked: "the platform is External, and status.platformStatus.external.cloudControllerManager.state of " +
@@ -43,9 +53,9 @@ type Options struct {
 
 type controller struct{ Options }
 
-// New returns the controller that reports Available on platforms without a cloud-controller-manager. No static pod
-// will run there, and an upgrade waits until a controller reports Available. The controller does nothing on managed
-// platforms and while the platform is unknown.
+// New returns the controller that reports Available on platforms without a cloud-controller-manager, and once a
+// removal has begun. No static pod will run there, and an upgrade waits until a controller reports Available. The
+// controller does nothing on managed platforms and while the platform is unknown.
 func New(o Options) factory.Controller {
 	c := &controller{o}
 	return factory.New().
@@ -67,9 +77,13 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	if err != nil {
 		return err
 	}
+	progressing := operatorv1.ConditionFalse
+	if reason == removing {
+		progressing = operatorv1.ConditionTrue
+	}
 	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager,
 		condition("CloudControllerManagerAvailable", operatorv1.ConditionTrue, reason),
-		condition("CloudControllerManagerProgressing", operatorv1.ConditionFalse, reason),
+		condition("CloudControllerManagerProgressing", progressing, reason),
 		condition("CloudControllerManagerDegraded", operatorv1.ConditionFalse, reason),
 		// On managed platforms, library-go's controllers write this condition.
 		condition(upgradeable, operatorv1.ConditionTrue, reason),
@@ -90,11 +104,18 @@ func (c *controller) release(ctx context.Context) error {
 	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager)
 }
 
-// reason returns why nothing runs, from the observed configuration.
+// reason returns why nothing runs, from the step of the removal or the observed configuration.
 func (c *controller) reason() (platform.Absence, error) {
-	spec, _, _, err := c.Operator.GetOperatorState()
+	spec, status, _, err := c.Operator.GetOperatorState()
 	if err != nil {
 		return "", fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	switch observedplatform.RemovalOf(status) {
+	case "":
+	case observedplatform.Removed:
+		return removed, nil
+	default:
+		return removing, nil
 	}
 	observed, err := observedplatform.Config(spec)
 	if err != nil {

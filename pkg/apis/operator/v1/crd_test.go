@@ -35,8 +35,10 @@ func TestSchemaIsThatOfTheSibling(t *testing.T) {
 	state.Pattern = "^(Managed|Force)$"
 	spec.Properties["managementState"] = state
 
-	require.Contains(t, spec.Properties, "custom")
-	delete(spec.Properties, "custom")
+	for _, own := range []string{"custom", "removalPolicy"} {
+		require.Contains(t, spec.Properties, own)
+		delete(spec.Properties, own)
+	}
 
 	require.Equal(t, withoutDescriptions(theirs.Properties["spec"]), withoutDescriptions(spec))
 	require.Equal(t, withoutDescriptions(theirs.Properties["status"]), withoutDescriptions(ours.Properties["status"]))
@@ -58,13 +60,19 @@ func TestTheAPIServerAcceptsOnlyWhatTheOperatorCanServe(t *testing.T) {
 			object:     `{metadata: {name: other}, spec: {}}`,
 			wantErrors: []string{`<nil>: Invalid value: cloudcontrollermanager is a singleton: metadata.name must be 'cluster'`},
 		},
-		"a static pod cannot be removed": {
-			object:     `{metadata: {name: cluster}, spec: {managementState: Removed}}`,
-			wantErrors: []string{`spec: Invalid value: managementState must be Managed or Force`},
+		"static pods are removed": {
+			object: `{metadata: {name: cluster}, spec: {managementState: Removed}}`,
 		},
-		"nor left alone": {
+		"also by force": {
+			object: `{metadata: {name: cluster}, spec: {managementState: Removed, removalPolicy: Force}}`,
+		},
+		"in no other way": {
+			object:     `{metadata: {name: cluster}, spec: {removalPolicy: Quick}}`,
+			wantErrors: []string{`spec.removalPolicy: Unsupported value: "Quick": supported values: "Safe", "Force"`},
+		},
+		"a static pod cannot be left alone": {
 			object:     `{metadata: {name: cluster}, spec: {managementState: Unmanaged}}`,
-			wantErrors: []string{`spec: Invalid value: managementState must be Managed or Force`},
+			wantErrors: []string{`spec: Invalid value: managementState must be Managed, Force or Removed`},
 		},
 		"a log level that nobody knows": {
 			object:     `{metadata: {name: cluster}, spec: {logLevel: Loud}}`,

@@ -37,12 +37,19 @@ type CloudControllerManager struct {
 	Status CloudControllerManagerStatus `json:"status,omitempty"`
 }
 
-// CloudControllerManagerSpec is the specification that all static-pod operators share. The states Removed and
-// Unmanaged are refused: a static pod keeps running on its node whatever the operator is told to stop doing.
+// CloudControllerManagerSpec is the specification that all static-pod operators share. In the state Removed the operator
+// removes the static pods from the nodes, and then its other objects. The state Unmanaged is rejected: a static pod
+// keeps running on its node while nothing updates its files.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.managementState) || self.managementState in ['Managed', 'Force']",message="managementState must be Managed or Force"
+// +kubebuilder:validation:XValidation:rule="!has(self.managementState) || self.managementState in ['Managed', 'Force', 'Removed']",message="managementState must be Managed, Force or Removed"
 type CloudControllerManagerSpec struct {
 	operatorv1.StaticPodOperatorSpec `json:",inline"`
+
+	// removalPolicy determines when managementState Removed takes effect. Safe, the default, keeps the
+	// cloud-controller-manager while a node waits to be initialized by it. Force removes it nevertheless: such a node
+	// stays unusable until another cloud-controller-manager initializes it.
+	// +optional
+	RemovalPolicy RemovalPolicy `json:"removalPolicy,omitempty"`
 
 	// custom describes the cloud-controller-manager to run where no release ships one: on platform External, and on a
 	// platform type without an image in the release. It is ignored on every other platform.
@@ -54,3 +61,14 @@ type CloudControllerManagerSpec struct {
 type CloudControllerManagerStatus struct {
 	operatorv1.StaticPodOperatorStatus `json:",inline"`
 }
+
+// RemovalPolicy determines when managementState Removed takes effect.
+//
+// +kubebuilder:validation:Enum=Safe;Force
+type RemovalPolicy string
+
+// The policies.
+const (
+	SafeRemoval   RemovalPolicy = "Safe"
+	ForcedRemoval RemovalPolicy = "Force"
+)

@@ -34,10 +34,12 @@ func TestTheControllersStartOnceSomethingIsToRun(t *testing.T) {
 				Options: Options{Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 					ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)},
 				}}, &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: tc.conditions}}, nil, nil)},
-				controllers: []factory.Controller{factory.New().
-					WithPostStartHooks(func(context.Context, factory.SyncContext) error { started <- struct{}{}; return nil }).
-					WithSync(func(context.Context, factory.SyncContext) error { return nil }).
-					ToController("One", recorder)},
+				controllers: func() []factory.Controller {
+					return []factory.Controller{factory.New().
+						WithPostStartHooks(func(context.Context, factory.SyncContext) error { started <- struct{}{}; return nil }).
+						WithSync(func(context.Context, factory.SyncContext) error { return nil }).
+						ToController("One", recorder)}
+				},
 			}
 			require.NoError(t, s.sync(ctx, nil))
 			require.NoError(t, s.sync(ctx, nil))
@@ -51,7 +53,7 @@ func TestTheControllersStartOnceSomethingIsToRun(t *testing.T) {
 			stop()
 			require.NoError(t, s.wait(ctx, nil))
 			require.Empty(t, started, "started once")
-			require.Equal(t, tc.want > 0, s.started)
+			require.Equal(t, tc.want > 0, s.stop != nil)
 		})
 	}
 }

@@ -1,0 +1,138 @@
+package removal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/apiserver/jsonpatch"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+)
+
+// blocked is the reason of both conditions while a removal has to wait.
+const blocked = "Blocked"
+
+// block reports why the removal has not begun.
+func (c *controller) block(ctx context.Context, uninitialized []string) error {
+	message := fmt.Sprintf("spec.managementState is Removed, but these nodes wait for the cloud-controller-manager to "+
+		"initialize them: %s; wait until they are initialized, delete them, or set spec.removalPolicy to %s",
+		diagnostic.JoinFew(uninitialized, ", ", " and %d more"), ccmv1.ForcedRemoval)
+	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager,
+		operatorclient.NewCondition(observedplatform.RemovingCondition, operatorv1.ConditionFalse, blocked, message),
+		operatorclient.NewCondition(DegradedCondition, operatorv1.ConditionTrue, blocked, message))
+}
+
+// enter persists the step.
+func (c *controller) enter(ctx context.Context, step observedplatform.Removal) error {
+	return c.report(ctx, step, nil, nil)
+}
+
+// report writes the step, what it waits for, and what an administrator should look at.
+func (c *controller) report(ctx context.Context, step observedplatform.Removal, waiting, problems []string) error {
+	message := ""
+	if len(waiting) > 0 {
+		message = "waiting for " + diagnostic.JoinFew(waiting, ", ", " and %d more")
+	}
+	degraded := operatorclient.AsExpected(DegradedCondition)
+	if len(problems) > 0 {
+		degraded = operatorclient.NewCondition(DegradedCondition, operatorv1.ConditionTrue, "NodesNotClean",
+			diagnostic.JoinFew(problems, "; ", "; and %d more"))
+	}
+	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager, degraded,
+		operatorclient.NewCondition(observedplatform.RemovingCondition, operatorv1.ConditionTrue, string(step), message))
+}
+
+// release drops our conditions.
+func (c *controller) release(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
+	if v1helpers.FindOperatorCondition(status.Conditions, observedplatform.RemovingCondition) == nil &&
+		v1helpers.FindOperatorCondition(status.Conditions, DegradedCondition) == nil {
+		return nil
+	}
+	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager)
+}
+
+// currentConditions are true after a removal: those of this controller and of the unmanaged platform.
+var currentConditions = []string{
+	observedplatform.RemovingCondition, DegradedCondition, name + "Degraded",
+	"CloudControllerManagerAvailable", "CloudControllerManagerProgressing", "CloudControllerManagerDegraded",
+	"CloudControllerManagerUpgradeable",
+}
+
+// removeConditions removes the conditions about what was removed. Nothing else updates them: their controllers have
+// ended or do nothing. The controllers that run write theirs again.
+func (c *controller) removeConditions(ctx context.Context) error {
+	_, status, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	var stale removals
+	for i, condition := range status.Conditions {
+		if !slices.Contains(currentConditions, condition.Type) {
+			stale.add(i, "/status/conditions", "type", condition.Type)
+		}
+	}
+	return c.patch(ctx, stale)
+}
+
+// forgetRevisions removes the revisions that the nodes are at. A node's revision cannot decrease, so its whole entry
+// goes; library-go's node controller creates it again when it runs. It comes before the first change of a node: if the
+// removal ends at any point, every node gets its files again.
+func (c *controller) forgetRevisions(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
+	if !slices.ContainsFunc(status.NodeStatuses, hasRevision) {
+		return nil
+	}
+	_, status, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	var entries removals
+	for i, node := range status.NodeStatuses {
+		if hasRevision(node) {
+			entries.add(i, "/status/nodeStatuses", "nodeName", node.NodeName)
+		}
+	}
+	return c.patch(ctx, entries)
+}
+
+func hasRevision(node operatorv1.NodeStatus) bool {
+	return node.CurrentRevision != 0 || node.TargetRevision != 0
+}
+
+// removals are the items of lists to remove.
+type removals struct {
+	*jsonpatch.PatchSet
+	count int
+}
+
+// add removes the item with this index and key. Earlier removals from the same list have moved it.
+func (r *removals) add(index int, list, key, value string) {
+	if r.PatchSet == nil {
+		r.PatchSet = jsonpatch.New()
+	}
+	path := fmt.Sprintf("%s/%d", list, index-r.count)
+	r.WithRemove(path, jsonpatch.NewTestCondition(path+"/"+key, value))
+	r.count++
+}
+
+// patch applies the removals. If an item has moved meanwhile, its test fails, nothing changes, and patch returns a
+// conflict.
+func (c *controller) patch(ctx context.Context, r removals) error {
+	if r.count == 0 {
+		return nil
+	}
+	err := c.Operator.PatchStaticOperatorStatus(ctx, r.PatchSet)
+	if apierrors.IsInvalid(err) {
+		err = apierrors.NewConflict(ccmv1.Resource.GroupResource(), operatorclient.Instance, err)
+	}
+	if err != nil {
+		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
+	}
+	return nil
+}

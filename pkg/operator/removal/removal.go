@@ -1,0 +1,189 @@
+// Package removal removes the cloud-controller-manager from the cluster while spec.managementState is Removed: first the
+// static pods from the nodes, then the objects. Its condition Removing persists the step, so that another process of the
+// operator continues, and makes every other controller treat the platform as unmanaged.
+package removal
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/clock"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
+)
+
+const (
+	// DegradedCondition is True while a requested removal has to wait, or fails on a node.
+	DegradedCondition = "RemovalDegraded"
+
+	name = "RemovalController"
+
+	// blockedPeriod is how often a removal that has to wait for uninitialized nodes looks at them.
+	blockedPeriod = 15 * time.Second
+
+	// verifyPeriod is how soon the deletion of objects is verified, and how soon a write that lost a race is repeated.
+	verifyPeriod = 500 * time.Millisecond
+)
+
+// fieldManager owns only the conditions of this controller.
+var fieldManager = factory.ControllerFieldManager(name, "conditions")
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.StaticPodOperatorClient
+	// Policy returns spec.removalPolicy.
+	Policy func() (ccmv1.RemovalPolicy, error)
+	// Target has the informers of the operand's namespace, Nodes that of the control-plane Nodes.
+	Target informers.SharedInformerFactory
+	Nodes  coreinformers.NodeInformer
+	Kube   kubernetes.Interface
+	// RemoveStaticResources deletes the static resources of every platform and the cloud-node-manager. It reports
+	// whether there were any.
+	RemoveStaticResources func(ctx context.Context, recorder events.Recorder) (found bool, err error)
+	// ServingCA is the ConfigMap with the CA of the serving certificates, SignerSecret the Secret in the operator's
+	// namespace with its key.
+	ServingCA, SignerSecret string
+	// OperatorImage is this operator's image, which removal pods run.
+	OperatorImage string
+	Clock         clock.PassiveClock
+	Recorder      events.Recorder
+}
+
+type controller struct {
+	Options
+	pods       corelisters.PodNamespaceLister
+	configMaps corelisters.ConfigMapNamespaceLister
+	secrets    corelisters.SecretNamespaceLister
+}
+
+// New returns the controller. A removal that is not safe changes nothing. One that has begun goes on until everything is
+// removed, or until spec.managementState changes: then the other controllers install again what is missing.
+func New(o Options) factory.Controller {
+	core := o.Target.Core().V1()
+	return factory.New().
+		WithInformers(o.Operator.Informer(), o.Nodes.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(),
+			core.Secrets().Informer(), o.Target.Coordination().V1().Leases().Informer()).
+		WithSync(writeconflict.Retried(newController(o).sync)).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(name, o.Recorder)
+}
+
+func newController(o Options) *controller {
+	core := o.Target.Core().V1()
+	return &controller{
+		Options:    o,
+		pods:       core.Pods().Lister().Pods(operand.Namespace),
+		configMaps: core.ConfigMaps().Lister().ConfigMaps(operand.Namespace),
+		secrets:    core.Secrets().Lister().Secrets(operand.Namespace),
+	}
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	spec, status, _, err := c.Operator.GetStaticPodOperatorState()
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	observed, known, err := observedplatform.Of(&spec.OperatorSpec)
+	if err != nil || !known {
+		return err
+	}
+	step := observedplatform.RemovalOf(&status.OperatorStatus)
+	requested := spec.ManagementState == operatorv1.Removed && (observed.Managed() || !isFinal(step))
+	switch {
+	case step == "" && requested:
+		return c.begin(ctx, syncCtx)
+	case step == "":
+		return c.release(ctx, status)
+	case !requested:
+		return c.restore(ctx, status)
+	case step == observedplatform.RemovingStaticPods:
+		return c.removeStaticPods(ctx, syncCtx, spec, status)
+	case step == observedplatform.RemovingObjects:
+		return c.removeObjects(ctx, syncCtx)
+	case step == observedplatform.Removed:
+		return c.stayRemoved(ctx)
+	}
+	// Restoring was interrupted.
+	return c.enter(ctx, observedplatform.RemovingStaticPods)
+}
+
+// isFinal reports whether a removal has not begun or is complete.
+func isFinal(step observedplatform.Removal) bool {
+	return step == "" || step == observedplatform.Removed
+}
+
+// begin begins the removal unless it has to wait.
+func (c *controller) begin(ctx context.Context, syncCtx factory.SyncContext) error {
+	policy, err := c.Policy()
+	if err != nil {
+		return err
+	}
+	if policy != ccmv1.ForcedRemoval {
+		waiting, err := c.uninitialized(ctx)
+		if err != nil {
+			return err
+		}
+		if len(waiting) > 0 {
+			syncCtx.Queue().AddAfter(syncCtx.QueueKey(), blockedPeriod)
+			return c.block(ctx, waiting)
+		}
+	}
+	if err := c.enter(ctx, observedplatform.RemovingStaticPods); err != nil {
+		return err
+	}
+	c.Recorder.Eventf("RemovalStarted", "Removing the cloud-controller-manager, as spec.managementState is %s",
+		operatorv1.Removed)
+	return nil
+}
+
+// stayRemoved removes the static pod of a node that was not in the cluster during the removal.
+func (c *controller) stayRemoved(ctx context.Context) error {
+	nodes, err := c.nodes()
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		if exists, err := c.staticPodExists(node.Name); err != nil || exists {
+			if exists {
+				c.Recorder.Warningf("StaticPodReturned", "Removing the static pod that runs on node/%s", node.Name)
+				err = c.enter(ctx, observedplatform.RemovingStaticPods)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// restore ends the removal. It first waits until no pod removes anything that the installers write then. The installers
+// of former revisions go too: library-go's installer controller takes a revision as installed on a node if the
+// installer pod of the node and revision has succeeded.
+func (c *controller) restore(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
+	left, err := c.removePods(ctx, appInstaller, appPruner, appRemoval)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return c.report(ctx, observedplatform.Restoring, left, nil)
+	}
+	if err := c.release(ctx, status); err != nil {
+		return err
+	}
+	c.Recorder.Event("RemovalEnded", "Installing the cloud-controller-manager again")
+	return nil
+}
