@@ -149,8 +149,8 @@ func stripManagedFields(obj any) (any, error) {
 	return obj, nil
 }
 
-// stripNode keeps the fields of a Node that the static-pod controllers and availability read: name, labels,
-// conditions and spec.unschedulable.
+// stripNode keeps the fields of a Node that the static-pod controllers, node repair and availability read: name, UID,
+// creation, labels, taints, conditions and spec.unschedulable.
 func stripNode(obj any) (any, error) {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
@@ -158,10 +158,11 @@ func stripNode(obj any) (any, error) {
 	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            node.Name,
-			UID:             node.UID,
-			ResourceVersion: node.ResourceVersion,
-			Labels:          node.Labels,
+			Name:              node.Name,
+			UID:               node.UID,
+			ResourceVersion:   node.ResourceVersion,
+			CreationTimestamp: node.CreationTimestamp,
+			Labels:            node.Labels,
 		},
 		Spec:   corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints},
 		Status: corev1.NodeStatus{Conditions: node.Status.Conditions},

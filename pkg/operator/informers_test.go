@@ -13,7 +13,8 @@ import (
 func TestOfANodeOnlyWhatIsReadIsKept(t *testing.T) {
 	stripped, err := stripNode(&corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "master-0", UID: "u", ResourceVersion: "7", Labels: map[string]string{"node-role.kubernetes.io/master": ""},
+			Name: "master-0", UID: "u", ResourceVersion: "7", CreationTimestamp: metav1.Unix(7, 0),
+			Labels:      map[string]string{"node-role.kubernetes.io/master": ""},
 			Annotations: map[string]string{"big": "thing"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
 		},
 		Spec: corev1.NodeSpec{ProviderID: "openstack:///1", Unschedulable: true, Taints: []corev1.Taint{{Key: "node.kubernetes.io/out-of-service"}}},
@@ -24,9 +25,12 @@ func TestOfANodeOnlyWhatIsReadIsKept(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "master-0", UID: "u", ResourceVersion: "7", Labels: map[string]string{"node-role.kubernetes.io/master": ""}},
-		Spec:       corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{{Key: "node.kubernetes.io/out-of-service"}}},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "master-0", UID: "u", ResourceVersion: "7", CreationTimestamp: metav1.Unix(7, 0),
+			Labels: map[string]string{"node-role.kubernetes.io/master": ""},
+		},
+		Spec:   corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{{Key: "node.kubernetes.io/out-of-service"}}},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	}, stripped)
 }
 

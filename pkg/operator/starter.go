@@ -314,6 +314,7 @@ func (w *wiring) reporting() []factory.Controller {
 			Leases:          w.informers.target.Coordination().V1().Leases(),
 			LeaseClient:     w.kube.CoordinationV1(),
 			Nodes:           w.informers.nodes.Core().V1().Nodes(),
+			NodeClient:      w.kube.CoreV1(),
 			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
 			Clock:           w.Clock,
 			Recorder:        w.EventRecorder,

@@ -21,6 +21,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/build"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/nodekeeper"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/process"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
@@ -71,9 +72,16 @@ type Cluster struct {
 	cloud        *openstack.Server
 	example      *seed.Example
 	network      *node.Network
-	nodes        []*node.Node
 	// succeeds is set once there is a predecessor.
 	succeeds bool
+	keeper   *nodekeeper.Keeper
+	// images are the paths of the images that every node gets.
+	images []string
+
+	nodesMutex sync.Mutex
+	nodes      []*node.Node
+	// nextIndex is that of the next further node.
+	nextIndex int
 
 	mutex   sync.Mutex
 	cleanup []func(context.Context) error
@@ -152,6 +160,7 @@ func Build(ctx context.Context, options Options) error {
 		return err
 	}
 	targets := append(build.ControlPlane(), build.Nodes()...)
+	targets = append(targets, build.Etcdutl())
 	operands := build.Operands()
 	for _, tag := range slices.Sorted(maps.Keys(operands)) {
 		targets = append(targets, operands[tag])
@@ -328,18 +337,44 @@ func (c *Cluster) StopEtcd(ctx context.Context) error { return c.controlPlane.St
 // StartEtcd starts etcd again on its data and waits until it is healthy.
 func (c *Cluster) StartEtcd(ctx context.Context) error { return c.controlPlane.StartEtcd(ctx) }
 
+// SaveEtcd writes a snapshot of etcd to a file.
+func (c *Cluster) SaveEtcd(ctx context.Context, path string) error {
+	return c.controlPlane.SaveSnapshot(ctx, path)
+}
+
+// RestoreEtcd replaces the data of etcd with a snapshot. Everything but kube-apiserver and etcd keeps running.
+func (c *Cluster) RestoreEtcd(ctx context.Context, path string) error {
+	if err := c.builder().Pinned(ctx, build.Etcdutl()); err != nil {
+		return err
+	}
+	if err := errors.Join(c.StopAPIServer(ctx), c.StopEtcd(ctx)); err != nil {
+		return err
+	}
+	if err := c.controlPlane.RestoreSnapshot(ctx, path); err != nil {
+		return err
+	}
+	if err := c.StartEtcd(ctx); err != nil {
+		return err
+	}
+	return c.StartAPIServer(ctx)
+}
+
 // Cloud returns the stand-in for OpenStack, nil on other platforms.
 func (c *Cluster) Cloud() *openstack.Server { return c.cloud }
 
 // Network returns the nodes' network, for a further node such as a bootstrap node; nil without nodes.
 func (c *Cluster) Network() *node.Network { return c.network }
 
-// Nodes returns the nodes in the order of their names.
-func (c *Cluster) Nodes() []*node.Node { return c.nodes }
+// Nodes returns the nodes in the order of their indices.
+func (c *Cluster) Nodes() []*node.Node {
+	c.nodesMutex.Lock()
+	defer c.nodesMutex.Unlock()
+	return slices.Clone(c.nodes)
+}
 
 // Node returns the node with the name, or nil.
 func (c *Cluster) Node(name string) *node.Node {
-	for _, n := range c.nodes {
+	for _, n := range c.Nodes() {
 		if n.Name() == name {
 			return n
 		}

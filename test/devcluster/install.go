@@ -16,7 +16,8 @@ func (c *Cluster) LoadImages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range c.nodes {
+	c.images = images
+	for _, n := range c.Nodes() {
 		if err := n.LoadImages(ctx, images...); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,27 +40,98 @@ func (c *Cluster) startNodes(ctx context.Context) error {
 		return nil
 	}
 	fmt.Fprintf(c.progress, "starting %d nodes\n", c.options.Nodes)
-	images, err := c.writeImages()
-	if err != nil {
+	var err error
+	if c.images, err = c.writeImages(); err != nil {
 		return err
 	}
-	c.nodes = make([]*node.Node, c.options.Nodes)
+	c.nodes, c.nextIndex = make([]*node.Node, c.options.Nodes), c.options.Nodes
 	c.atStop(c.stopNodes)
 	err = c.onAllNodes(func(i int) error {
 		var err error
-		c.nodes[i], err = c.startNode(ctx, i, images)
+		c.nodes[i], err = c.startNode(ctx, i)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if c.cloud != nil {
-		c.cloud.SetServers(instances(c.nodes))
-	}
+	c.setServers()
 	return c.keepNodes(ctx)
 }
 
-func (c *Cluster) startNode(ctx context.Context, index int, images []string) (*node.Node, error) {
+// AddNode starts a further control-plane node, with a name that no node had before.
+func (c *Cluster) AddNode(ctx context.Context) (*node.Node, error) {
+	c.nodesMutex.Lock()
+	index := c.nextIndex
+	c.nextIndex++
+	c.nodesMutex.Unlock()
+	if index >= maxNodes {
+		return nil, fmt.Errorf("node %d: %d are possible", index, maxNodes)
+	}
+	return c.addNode(ctx, index)
+}
+
+// RemoveNode ends a node and its instance in the cloud, and removes its disk. The Node object stays.
+func (c *Cluster) RemoveNode(ctx context.Context, name string) error {
+	removed := c.Node(name)
+	if removed == nil {
+		return fmt.Errorf("node %s does not exist", name)
+	}
+	if err := removed.Stop(ctx); err != nil {
+		return err
+	}
+	c.nodesMutex.Lock()
+	defer c.nodesMutex.Unlock()
+	c.nodes = slices.DeleteFunc(c.nodes, func(n *node.Node) bool { return n == removed })
+	c.setServers()
+	return nil
+}
+
+// ReplaceNode ends a node as RemoveNode does and starts another machine with its name, address and an empty disk.
+// between is called while there is none.
+func (c *Cluster) ReplaceNode(ctx context.Context, name string, between func() error) (*node.Node, error) {
+	replaced := c.Node(name)
+	if replaced == nil {
+		return nil, fmt.Errorf("node %s does not exist", name)
+	}
+	if err := c.RemoveNode(ctx, name); err != nil {
+		return nil, err
+	}
+	if err := between(); err != nil {
+		return nil, err
+	}
+	return c.addNode(ctx, replaced.Index())
+}
+
+// SetRole makes a node a control-plane node, or removes the labels of that role.
+func (c *Cluster) SetRole(ctx context.Context, name string, has bool) error {
+	return c.keeper.SetRole(ctx, name, has)
+}
+
+func (c *Cluster) addNode(ctx context.Context, index int) (*node.Node, error) {
+	added, err := c.startNode(ctx, index)
+	if err != nil {
+		if added != nil {
+			err = errors.Join(err, added.Stop(context.WithoutCancel(ctx)))
+		}
+		return nil, err
+	}
+	c.nodesMutex.Lock()
+	c.nodes = append(c.nodes, added)
+	slices.SortFunc(c.nodes, func(a, b *node.Node) int { return a.Index() - b.Index() })
+	c.setServers()
+	c.nodesMutex.Unlock()
+	c.keeper.Keep(added.Name(), added.EnableCNI)
+	return added, nil
+}
+
+// setServers makes the cloud have the nodes' instances.
+func (c *Cluster) setServers() {
+	if c.cloud != nil {
+		c.cloud.SetServers(instances(c.nodes))
+	}
+}
+
+func (c *Cluster) startNode(ctx context.Context, index int) (*node.Node, error) {
 	name := fmt.Sprintf("%s-master-%d", seed.InfrastructureName, index)
 	kubeconfig, err := c.controlPlane.NodeKubeconfig(name)
 	if err != nil {
@@ -81,7 +153,7 @@ func (c *Cluster) startNode(ctx context.Context, index int, images []string) (*n
 	if err != nil {
 		return nil, err
 	}
-	return started, started.LoadImages(ctx, images...)
+	return started, started.LoadImages(ctx, c.images...)
 }
 
 func (c *Cluster) stopNodes(ctx context.Context) error {
@@ -119,6 +191,7 @@ func (c *Cluster) keepNodes(ctx context.Context) error {
 		networks[n.Name()] = n.EnableCNI
 	}
 	keeper := nodekeeper.Start(c.client, networks, c.progress)
+	c.keeper = keeper
 	c.atStop(func(context.Context) error {
 		keeper.Stop()
 		return nil

@@ -3,6 +3,7 @@
 // requires root.
 //
 // The subtests of TestOpenStack run in order on one cluster. Each starts and ends with every node at the latest
-// revision and a healthy ClusterOperator. The environment variable E2E_LONG adds long subtests. TestNone,
-// TestPlatforms and TestDigitalOceansToken have their own clusters.
+// revision and a healthy ClusterOperator. The environment variable E2E_LONG adds long subtests, and the stories
+// TestNodesComeAndGo, TestRestore, TestRestoreWithoutTheOperator, TestSingleNode and TestLeaderKills. Every other test
+// has its own cluster.
 package e2e

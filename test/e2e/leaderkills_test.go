@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/operandprobe"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
@@ -102,21 +103,27 @@ type leaders struct {
 func (s *suite) watchLeaders(t *testing.T) *leaders {
 	t.Helper()
 	l := &leaders{leading: map[string]time.Time{}}
-	var group sync.WaitGroup
 	for _, n := range s.Nodes() {
-		client, err := operandprobe.Client(t.Context(), s.kube, s.RESTConfig())
-		require.NoError(t, err)
-		group.Go(func() {
-			for t.Context().Err() == nil {
-				asked := time.Now()
-				leads, err := operandprobe.Leads(t.Context(), client, n.IP())
-				l.answered(n.Name(), asked, err == nil && leads)
-				<-time.After(probeInterval)
-			}
-		})
+		s.watchLeader(t, l, n)
 	}
-	t.Cleanup(group.Wait)
 	return l
+}
+
+// watchLeader asks the process of a node until the end of the test.
+func (s *suite) watchLeader(t *testing.T, l *leaders, n *node.Node) {
+	t.Helper()
+	client, err := operandprobe.Client(t.Context(), s.kube, s.RESTConfig())
+	require.NoError(t, err)
+	var group sync.WaitGroup
+	group.Go(func() {
+		for t.Context().Err() == nil {
+			asked := time.Now()
+			leads, err := operandprobe.Leads(t.Context(), client, n.IP())
+			l.answered(n.Name(), asked, err == nil && leads)
+			<-time.After(probeInterval)
+		}
+	})
+	t.Cleanup(group.Wait)
 }
 
 // answered records an answer, and all that lead if they are two. An answer tells of the time after the question.

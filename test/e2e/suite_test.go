@@ -60,6 +60,8 @@ type suite struct {
 	dynamic  dynamic.Interface
 	operands *operands
 	figures  []string
+	// size is the number of control-plane nodes.
+	size int
 
 	// monitor fails the test for an unannounced degradation.
 	monitor *monitor.Monitor
@@ -73,7 +75,7 @@ func startSuite(t *testing.T, options devcluster.Options, expected ...monitor.Ex
 	began := time.Now()
 	cluster, err := devcluster.Start(t.Context(), options)
 	require.NoError(t, err)
-	s := &suite{Cluster: cluster}
+	s := &suite{Cluster: cluster, size: options.Nodes}
 	t.Cleanup(func() { require.NoError(t, cluster.Stop(context.WithoutCancel(t.Context()))) })
 	t.Cleanup(s.printFigures)
 	s.figure("control plane and %d nodes: %s", options.Nodes, rounded(began))
@@ -258,7 +260,7 @@ func (s *suite) settled(ctx context.Context, atLeast int32) error {
 	if latest < atLeast {
 		return fmt.Errorf("the latest revision is %d", latest)
 	}
-	if len(resource.Status.NodeStatuses) != len(s.Nodes()) {
+	if len(resource.Status.NodeStatuses) != s.size {
 		return fmt.Errorf("%d nodes have a status", len(resource.Status.NodeStatuses))
 	}
 	for _, status := range resource.Status.NodeStatuses {
@@ -266,7 +268,7 @@ func (s *suite) settled(ctx context.Context, atLeast int32) error {
 			return fmt.Errorf("%s is at revision %d of %d", status.NodeName, status.CurrentRevision, latest)
 		}
 	}
-	if err := s.operands.allReady(latest, len(s.Nodes())); err != nil {
+	if err := s.operands.allReady(latest, s.size); err != nil {
 		return err
 	}
 	return s.clean(ctx)
@@ -298,7 +300,7 @@ func (s *suite) clean(ctx context.Context) error {
 // awaitSettled waits for settled and returns the revision.
 func (s *suite) awaitSettled(t *testing.T, atLeast int32, limit time.Duration) int32 {
 	t.Helper()
-	what := fmt.Sprintf("%d nodes at the latest revision, at least %d, and a clean ClusterOperator", len(s.Nodes()), atLeast)
+	what := fmt.Sprintf("%d nodes at the latest revision, at least %d, and a clean ClusterOperator", s.size, atLeast)
 	s.await(t, what, limit, func(ctx context.Context) error { return s.settled(ctx, atLeast) })
 	return s.revision(t)
 }

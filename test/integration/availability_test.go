@@ -114,13 +114,7 @@ func TestStatusTellsTheTruthAboutProcessesAndNodes(t *testing.T) {
 // without a heartbeat the node controller marks the Node as unreachable.
 func (c *cluster) register(t *testing.T, name string) {
 	t.Helper()
-	_, err := c.kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux"}},
-		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
-			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()},
-		}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	c.createMaster(t, name)
 	lease, err := c.kube.CoordinationV1().Leases("kube-node-lease").Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: ptr.To[int32](40), RenewTime: &metav1.MicroTime{Time: time.Now()}},
@@ -135,6 +129,18 @@ func (c *cluster) register(t *testing.T, name string) {
 		}
 		keepReady(ctx, client, name)
 	}, time.Second)
+}
+
+// createMaster creates the Node of a machine whose kubelet works.
+func (c *cluster) createMaster(t *testing.T, name string) {
+	t.Helper()
+	_, err := c.kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux"}},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()},
+		}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
 }
 
 // keepReady restores Nodes that the node controller marked as unreachable while the machine was busy.

@@ -27,9 +27,12 @@ type snapshot struct {
 	pods         []*corev1.Pod
 	predecessors []*corev1.Pod
 	nodes        []*corev1.Node
-	lease        *coordinationv1.Lease
-	topology     configv1.TopologyMode
-	status       *operatorv1.StaticPodOperatorStatus
+	// withoutRole are the names of other Nodes that run a pod of the operand.
+	withoutRole []string
+
+	lease    *coordinationv1.Lease
+	topology configv1.TopologyMode
+	status   *operatorv1.StaticPodOperatorStatus
 }
 
 // assessor turns snapshots into conditions. It keeps the state that a snapshot does not show, and has no clock.
@@ -46,7 +49,7 @@ func newAssessor() *assessor { return &assessor{loops: crashLoops{}} }
 func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
 	plane := a.roster.observe(s)
 	pods := plane.podsOnNodes(s.pods)
-	v := judge(pods, s.predecessors, s.lease, plane, s.now)
+	v := judge(s, pods, plane)
 	next := minPositive(v.leader.runsFor, v.leader.settlesIn)
 	next = minPositive(next, a.loops.observe(pods, plane, s.now))
 
@@ -63,7 +66,7 @@ func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
 
 // available keeps the condition True until a failure becomes an outage, and returns the time until then.
 func (a *assessor) available(v verdict, s snapshot) (*condition, time.Duration) {
-	outage := a.outages.observe(v, s.now)
+	outage := a.outages.observe(v, s.lease, s.now)
 	if v.reason == asExpected || v.leader.tenure == preceding {
 		return newCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
 	}

@@ -6,7 +6,6 @@ package availability
 import (
 	"context"
 	"fmt"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
@@ -22,6 +21,7 @@ import (
 	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -56,7 +56,9 @@ type Options struct {
 	LeaseClient coordinationv1client.LeasesGetter
 	// Nodes watches the control-plane Nodes. The controller reads only a Node's name, conditions, taints and
 	// spec.unschedulable.
-	Nodes           corev1informers.NodeInformer
+	Nodes corev1informers.NodeInformer
+	// NodeClient reads a Node that runs a pod of the operand and that Nodes does not have.
+	NodeClient      corev1client.NodesGetter
 	Infrastructures configinformers.InfrastructureInformer
 	Clock           clock.PassiveClock
 	Recorder        events.Recorder
@@ -71,16 +73,12 @@ type controller struct {
 	clock           clock.PassiveClock
 	assessor        *assessor
 
+	nodeClient  corev1client.NodesGetter
 	leaseClient coordinationv1client.LeasesGetter
 	recorder    events.Recorder
-	// witnessed is the identity of the last process of ours that was seen to hold the lease.
+	// witnessed is the identity of the lease's holder if it is a process of ours that was seen to write it.
 	witnessed string
-	// renewal is the lease's last renewal and when it was seen.
-	renewal struct {
-		by   string
-		at   time.Time
-		seen time.Time
-	}
+	lease     sighting
 }
 
 // New returns the controller that writes the conditions of this package on managed platforms. It reacts to pods,
@@ -90,7 +88,7 @@ func New(o Options) factory.Controller {
 	c := &controller{
 		operator: o.Operator, pods: o.Pods.Lister(), leases: o.Leases.Lister(), nodes: o.Nodes.Lister(),
 		infrastructures: o.Infrastructures.Lister(), clock: o.Clock, assessor: newAssessor(),
-		leaseClient: o.LeaseClient, recorder: o.Recorder,
+		nodeClient: o.NodeClient, leaseClient: o.LeaseClient, recorder: o.Recorder,
 	}
 	return factory.New().
 		WithInformers(o.Operator.Informer(), o.Nodes.Informer(), o.Infrastructures.Informer()).
@@ -114,7 +112,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil || !known || !managed {
 		return err
 	}
-	current, err := c.observe()
+	current, err := c.observe(ctx)
 	if err != nil {
 		return err
 	}
@@ -134,7 +132,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 }
 
 // observe reads the caches.
-func (c *controller) observe() (snapshot, error) {
+func (c *controller) observe(ctx context.Context) (snapshot, error) {
 	s := snapshot{now: c.clock.Now()}
 	var err error
 	if _, s.status, _, err = c.operator.GetStaticPodOperatorState(); err != nil {
@@ -156,7 +154,10 @@ func (c *controller) observe() (snapshot, error) {
 	if err != nil {
 		return s, fmt.Errorf("lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
 	}
-	s.topology, err = c.topology()
+	if s.topology, err = c.topology(); err != nil {
+		return s, err
+	}
+	s.withoutRole, err = c.withoutRole(ctx, s)
 	return s, err
 }
 

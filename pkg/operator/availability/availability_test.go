@@ -58,7 +58,7 @@ func (c *cluster) controllerAndCaches(t *testing.T, platform string, clock clock
 		ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"` + platform + `"}`)},
 	}}, c.status, nil, nil)
 	return New(Options{
-		Operator: operator, Pods: kube.Core().V1().Pods(), Leases: kube.Coordination().V1().Leases(), LeaseClient: client.CoordinationV1(), Nodes: kube.Core().V1().Nodes(),
+		Operator: operator, Pods: kube.Core().V1().Pods(), Leases: kube.Coordination().V1().Leases(), LeaseClient: client.CoordinationV1(), Nodes: kube.Core().V1().Nodes(), NodeClient: client.CoreV1(),
 		Infrastructures: config.Config().V1().Infrastructures(), Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
 	}), caches{informers: kube, client: client, operator: operator}
 }

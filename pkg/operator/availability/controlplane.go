@@ -2,6 +2,7 @@ package availability
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,12 +13,17 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 // joinTime is how long control-plane Nodes may take to join during an installation.
 const joinTime = 30 * time.Minute
+
+// masterLabel is the label that library-go's node controller selects control-plane Nodes by.
+const masterLabel = "node-role.kubernetes.io/master"
 
 // maxNames limits the Nodes that a message lists.
 const maxNames = 5
@@ -28,6 +34,8 @@ type controlPlane struct {
 	installed int
 	// present and vanished are names of Nodes. A vanished Node was deleted while it ran a pod of the operand.
 	present, vanished []string
+	// withoutRole are names of Nodes that are no control-plane Nodes any more but still run a pod of the operand.
+	withoutRole []string
 }
 
 // roster remembers the control-plane Nodes. library-go's node controller removes a deleted Node from
@@ -70,21 +78,25 @@ func (r *roster) observe(s snapshot) controlPlane {
 		_, is := now[name]
 		switch {
 		case is || !was.ran:
-		case was.cordoned && len(now) >= minimum:
+		case slices.Contains(s.withoutRole, name), was.cordoned && len(now) >= minimum:
 			r.installed--
 		default:
 			r.vanished[name] = true
 		}
 	}
 	r.seen = now
-	maps.DeleteFunc(r.vanished, func(name string, _ bool) bool { _, back := now[name]; return back })
-	if len(r.vanished) == 0 || len(now) >= r.installed {
+	maps.DeleteFunc(r.vanished, func(name string, _ bool) bool {
+		_, back := now[name]
+		return back || slices.Contains(s.withoutRole, name)
+	})
+	if len(r.vanished) == 0 || len(now) >= max(r.installed, minimum) {
 		r.vanished, r.installed = map[string]bool{}, len(now)
 	}
 	return controlPlane{
-		installed: max(r.installed, minimum),
-		present:   slices.Sorted(maps.Keys(now)),
-		vanished:  slices.Sorted(maps.Keys(r.vanished)),
+		installed:   max(r.installed, minimum),
+		present:     slices.Sorted(maps.Keys(now)),
+		vanished:    slices.Sorted(maps.Keys(r.vanished)),
+		withoutRole: slices.Sorted(slices.Values(s.withoutRole)),
 	}
 }
 
@@ -102,8 +114,24 @@ func (r *roster) members(s snapshot) map[string]member {
 	return now
 }
 
-// condition reports vanished or missing Nodes, and the delay until the next assessment.
+// condition reports static pods that were left on Nodes without the role, vanished and missing Nodes, and the delay until
+// the next assessment.
 func (r *roster) condition(plane controlPlane, s snapshot) (*condition, time.Duration) {
+	nodes, wait := r.nodesCondition(plane, s)
+	if len(plane.withoutRole) == 0 {
+		return nodes, wait
+	}
+	message := fmt.Sprintf("%s lost the label %s while the static pod %s ran there, which still runs and may lead; "+
+		"set the label again, or delete /etc/kubernetes/manifests/%s there",
+		nodeList(plane.withoutRole), masterLabel, operand.Name, operand.ManifestFile)
+	if *nodes.Status == operatorv1.ConditionTrue {
+		message += "; " + *nodes.Message
+	}
+	return newCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "StaticPodsLeft", message), wait
+}
+
+// nodesCondition reports vanished or missing Nodes, and the delay until the next assessment.
+func (r *roster) nodesCondition(plane controlPlane, s snapshot) (*condition, time.Duration) {
 	left := fmt.Sprintf("%d of %d control-plane Nodes exist", len(plane.present), plane.installed)
 	if len(plane.vanished) > 0 {
 		r.shortSince = time.Time{}
@@ -118,7 +146,7 @@ func (r *roster) condition(plane controlPlane, s snapshot) (*condition, time.Dur
 		return healthy, 0
 	}
 	previous := v1helpers.FindOperatorCondition(s.status.Conditions, ControlPlaneNodesCondition)
-	reported := previous != nil && previous.Status == operatorv1.ConditionTrue
+	reported := previous != nil && previous.Status == operatorv1.ConditionTrue && previous.Reason != "StaticPodsLeft"
 	if reported && previous.Reason == "NodesVanished" {
 		// An earlier process of the operator knew the names of the missing Nodes.
 		return newCondition(previous.Type, previous.Status, previous.Reason, previous.Message), 0
@@ -158,6 +186,44 @@ func (p controlPlane) podsOnNodes(pods []*corev1.Pod) []*corev1.Pod {
 	}
 	slices.SortFunc(kept, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return kept
+}
+
+// leftPods returns the pods on Nodes that lost the role.
+func (p controlPlane) leftPods(pods []*corev1.Pod) []*corev1.Pod {
+	var left []*corev1.Pod
+	for _, pod := range pods {
+		if slices.Contains(p.withoutRole, pod.Spec.NodeName) {
+			left = append(left, pod)
+		}
+	}
+	return left
+}
+
+// withoutRole returns the names of the Nodes that exist without the role and run a pod of the operand. The informer
+// shows only Nodes with the role. A pod without a Node is deleted within about a minute.
+func (c *controller) withoutRole(ctx context.Context, s snapshot) ([]string, error) {
+	var names []string
+	for _, pod := range s.pods {
+		name := pod.Spec.NodeName
+		if name == "" || slices.Contains(names, name) ||
+			slices.ContainsFunc(s.nodes, func(node *corev1.Node) bool { return node.Name == name }) {
+			continue
+		}
+		// The operator may list Nodes, and needs no right to get one.
+		found, err := c.nodeClient.Nodes().List(ctx, metav1.ListOptions{
+			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("node/%s: %w", name, err)
+		}
+		for _, node := range found.Items {
+			// With the label, the informer is about to show the Node.
+			if _, has := node.Labels[masterLabel]; !has && node.Name == name {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
 }
 
 func nodeList(names []string) string {

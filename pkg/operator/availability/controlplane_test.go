@@ -5,8 +5,13 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 func (c *cluster) message(conditionType string) string {
@@ -219,6 +224,110 @@ func TestProgressingNamesTheNodesThatAreBehind(t *testing.T) {
 			require.Equal(t, tc.reason, *got.Reason)
 			require.Equal(t, tc.message, *got.Message)
 			require.Equal(t, tc.reason != "AsExpected", *got.Status == operatorv1.ConditionTrue)
+		})
+	}
+}
+
+// library-go's node controller removes the entry of a Node that loses its label. The static pod stays there and leads.
+func TestAStaticPodThatIsLeftOnANodeWithoutTheRoleIsReported(t *testing.T) {
+	const message = "node/m0 lost the label node-role.kubernetes.io/master while the static pod cloud-controller-manager ran there, " +
+		"which still runs and may lead; set the label again, or delete /etc/kubernetes/manifests/cloud-controller-manager-pod.yaml there"
+	for name, tc := range map[string]struct {
+		at   func(events timeline)
+		want []string
+	}{
+		"the label is set again": {
+			at: func(events timeline) {
+				events.at(500, func(c *cluster, _ int) { c.setRole("m0") })
+				events.renews(26, 1000)
+			},
+			want: []string{"100s ControlPlaneNodesDegraded=True StaticPodsLeft", "500s ControlPlaneNodesDegraded=False AsExpected"},
+		},
+		"the manifest is deleted, and the topology needs another node": {
+			at: func(events timeline) {
+				events.renews(26, 500)
+				events.at(500, func(c *cluster, _ int) { c.withoutRole = nil; delete(c.pods, "m0") })
+				events.at(520, func(c *cluster, second int) { c.acquire("m1", "second", second) })
+				events.renews(546, 3000)
+			},
+			want: []string{
+				"100s ControlPlaneNodesDegraded=True StaticPodsLeft",
+				"500s CloudControllerManagerAvailable=True ForeignLeader",
+				"500s ControlPlaneNodesDegraded=False AsExpected",
+				"520s CloudControllerManagerAvailable=True LeaderStarting",
+				"550s CloudControllerManagerAvailable=True AsExpected",
+				"1900s ControlPlaneNodesDegraded=True NodesMissing",
+			},
+		},
+		"another node vanished": {
+			at: func(events timeline) {
+				events.renews(26, 1000)
+				events.at(200, func(c *cluster, _ int) { c.leave("m1"); delete(c.pods, "m1") })
+				events.at(300, func(c *cluster, _ int) {
+					require.Equal(t, message+"; node/m1 vanished while the static pod cloud-controller-manager ran there, "+
+						"1 of 3 control-plane Nodes exist; restart the kubelet so that the Node registers again, or replace the machine",
+						c.message(ControlPlaneNodesCondition))
+				})
+				events.at(500, func(c *cluster, _ int) { c.setRole("m0") })
+			},
+			want: []string{"100s ControlPlaneNodesDegraded=True StaticPodsLeft", "500s ControlPlaneNodesDegraded=True NodesVanished"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events := timeline{}
+			events.at(100, func(c *cluster, _ int) { c.loseRole("m0") })
+			events.at(150, func(c *cluster, _ int) {
+				require.Equal(t, message, c.message(ControlPlaneNodesCondition))
+				require.Equal(t, "2 of 3 cloud-controller-managers are Ready; the one on node/m0 leads", c.message(AvailableCondition))
+			})
+			tc.at(events)
+			require.Equal(t, tc.want, events.run(t, threeMasters, 3000)[:len(tc.want)])
+		})
+	}
+}
+
+func TestANodeOfFiveMayLoseItsRole(t *testing.T) {
+	five := func() *cluster {
+		c := newCluster("m0", "m1", "m2", "m3", "m4")
+		c.topology = configv1.HighlyAvailableTopologyMode
+		return c
+	}
+	events := timeline{}
+	events.renews(26, 400)
+	events.at(100, func(c *cluster, _ int) { c.loseRole("m4") })
+	events.at(200, func(c *cluster, _ int) { c.withoutRole = nil; delete(c.pods, "m4") })
+	events.at(300, func(c *cluster, _ int) {
+		require.Equal(t, "4 of 4 cloud-controller-managers are Ready; the one on node/m0 leads", c.message(AvailableCondition))
+	})
+	require.Equal(t, []string{
+		"100s ControlPlaneNodesDegraded=True StaticPodsLeft", "200s ControlPlaneNodesDegraded=False AsExpected",
+	}, events.run(t, five, 400))
+}
+
+func TestANodeWithoutTheRoleIsFoundByItsPod(t *testing.T) {
+	for name, tc := range map[string]struct {
+		nodes []*corev1.Node
+		want  string
+	}{
+		"it exists":                              {nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "m2"}}}, want: "StaticPodsLeft"},
+		"it does not exist":                      {want: "AsExpected"},
+		"it has the label and is not cached yet": {nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "m2", Labels: map[string]string{masterLabel: ""}}}}, want: "AsExpected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(begin)
+			c := threeMasters()
+			c.leave("m2")
+			controller, caches := c.controllerAndCaches(t, "openstack", clock)
+			for _, node := range tc.nodes {
+				require.NoError(t, caches.client.Tracker().Add(node))
+			}
+			require.NoError(t, controller.Sync(t.Context(), factory.NewSyncContext("test", events.NewInMemoryRecorder("test", clock))))
+			_, status, _, err := caches.operator.GetStaticPodOperatorState()
+			require.NoError(t, err)
+			require.Equal(t, tc.want, v1helpers.FindOperatorCondition(status.Conditions, ControlPlaneNodesCondition).Reason)
+			if tc.want == "AsExpected" {
+				require.Len(t, caches.client.Actions(), 1, "only the Node of this pod is read")
+			}
 		})
 	}
 }

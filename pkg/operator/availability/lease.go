@@ -1,10 +1,12 @@
 package availability
 
 import (
+	"cmp"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -125,6 +127,42 @@ func (l *leadership) judge(lease *coordinationv1.Lease, container corev1.Contain
 			l.tenure = starting
 		}
 	}
+}
+
+// sighting is the lease as this process saw it last. The zero value is ready for use.
+type sighting struct {
+	holder string
+	// transitions and renewed order the values of a lease: a renewal increases the time, and an acquisition the number.
+	// The clocks of two holders may differ.
+	transitions int32
+	renewed     time.Time
+	// since is when this process saw it so first.
+	since time.Time
+	// present reports whether the lease advanced while this process watched, so that a process has written it since. What
+	// this process finds first may be of the past: etcd was restored from an older snapshot, in which the lease is as it
+	// was then. After a restore the lease goes back, and is of the past again.
+	present bool
+}
+
+// see records the lease. past reports whether it is the first one that this process sees, or went back.
+func (s *sighting) see(lease *coordinationv1.Lease, now time.Time) (past bool) {
+	next := sighting{
+		holder:      ptr.Deref(lease.Spec.HolderIdentity, ""),
+		transitions: ptr.Deref(lease.Spec.LeaseTransitions, 0),
+		renewed:     ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Time,
+		since:       now,
+		present:     s.present,
+	}
+	switch order := cmp.Or(cmp.Compare(next.transitions, s.transitions), next.renewed.Compare(s.renewed)); {
+	case s.since.IsZero() || order < 0:
+		next.present, past = false, true
+	case order > 0:
+		next.present = true
+	case next.holder == s.holder:
+		return false
+	}
+	*s = next
+	return past
 }
 
 // remaining returns the time until the lease expires without a renewal. Clock skew within a control plane is much

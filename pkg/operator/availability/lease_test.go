@@ -9,6 +9,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 func TestTheProcessBehindALease(t *testing.T) {
@@ -329,4 +330,58 @@ func TestARestartOfTheOperatorIsNoOutage(t *testing.T) {
 	for _, change := range of(events.run(t, down, 600), AvailableCondition) {
 		require.Equal(t, strings.HasPrefix(change, "281s "), strings.Contains(change, "=True"), change)
 	}
+}
+
+// The lease of a snapshot of etcd names a process that has ended, and the standbys count its duration from when they see
+// it. So do they if the snapshot is so fresh that the lease and the pods look alive.
+func TestARestoreOfEtcdIsNoOutage(t *testing.T) {
+	const down, up = 100, 130
+	snapshot := func(c *cluster, _ int) {
+		c.acquire("m2", "past", -500)
+		c.lease.Spec.LeaseTransitions = ptr.To(int32(3))
+	}
+	for _, snapshotAge := range []int{10, 100, 3600} {
+		for _, running := range []bool{true, false} {
+			t.Run(fmt.Sprintf("the snapshot is %d s old, the operator runs: %t", snapshotAge, running), func(t *testing.T) {
+				events := timeline{}
+				first := up
+				if running {
+					first = 0
+					for second := 26; second < down; second += 26 {
+						events.at(second, (*cluster).renew)
+					}
+				}
+				events.at(up-first, func(c *cluster, second int) {
+					snapshot(c, second)
+					c.renew(second - snapshotAge)
+				})
+				// m0 led until the restore, and gives up 107 s after its last renewal.
+				events.at(up+80-first, func(c *cluster, second int) { c.exit("m0", second, "leaderelection lost"); c.start("m0", second) })
+				events.at(up+lastTakeover-first, func(c *cluster, second int) {
+					c.acquire("m1", "second", second)
+					c.lease.Spec.LeaseTransitions = ptr.To(int32(4))
+				})
+				events.renews(up+lastTakeover+26-first, 800)
+				start := func() *cluster {
+					c := threeMasters()
+					c.lease.Spec.LeaseTransitions = ptr.To(int32(7))
+					return c
+				}
+				series := of(events.run(t, start, 800), AvailableCondition)
+				for _, change := range series {
+					require.NotContains(t, change, "=False", "%v", series)
+				}
+				require.Contains(t, series[len(series)-1], "=True AsExpected")
+			})
+		}
+	}
+}
+
+func TestARestoreAfterWhichNobodyLeadsIsAnOutage(t *testing.T) {
+	events := timeline{}
+	events.at(100, func(c *cluster, second int) { c.acquire("m2", "past", -500); c.renew(second - 3600) })
+	require.Equal(t, []string{
+		"100s CloudControllerManagerAvailable=True LeaseExpired",
+		"374s CloudControllerManagerAvailable=False LeaseExpired",
+	}, of(events.run(t, threeMasters, 600), AvailableCondition))
 }

@@ -1,13 +1,22 @@
 package availability
 
-import "time"
+import (
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+)
 
 // outages decides when a failure has lasted long enough to be an outage. Its zero value is ready for use.
 //
 // The grace period starts when the operand last worked. For the lease, that is its expiry after the last renewal by a
 // settled process. For readiness, it is the moment when the last Ready pod became unready. A holder that dies before
 // it settles changes neither, so a series of such holders counts as one failure.
+//
+// What came before this process is unknown, and so is what came before etcd was restored from an older snapshot: the
+// lease in it proves neither work nor an outage. The standbys count its duration from when they see it, so it counts as
+// renewed at that moment.
 type outages struct {
+	lease sighting
 	// unreadySince is when the last pod became unready, zero while a pod is Ready.
 	unreadySince time.Time
 	heldUntil    time.Time
@@ -16,17 +25,16 @@ type outages struct {
 }
 
 // observe records v and returns when it becomes an outage, if it is a failure.
-func (o *outages) observe(v verdict, now time.Time) time.Time {
-	if o.heldUntil.IsZero() {
-		// The history before this process is unknown, so the lease's remaining time counts as healthy.
-		o.heldUntil = now.Add(v.leader.runsFor)
+func (o *outages) observe(v verdict, lease *coordinationv1.Lease, now time.Time) time.Time {
+	if o.lease.see(lease, now) {
+		o.heldUntil, o.granted = now.Add(duration(lease)), time.Time{}
 	}
 	if v.ready {
 		o.unreadySince = time.Time{}
 	} else if o.unreadySince.IsZero() {
 		o.unreadySince = now
 	}
-	if v.leader.tenure == leading || v.leader.tenure == preceding {
+	if (v.leader.tenure == leading || v.leader.tenure == preceding) && o.lease.present {
 		o.heldUntil, o.granted = now.Add(v.leader.runsFor), time.Time{}
 	}
 	byReadiness, byLease := o.unreadySince.Add(v.gracePeriod), o.heldUntil.Add(v.gracePeriod)

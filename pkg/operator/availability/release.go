@@ -31,6 +31,8 @@ const outOfServiceSilence = 2 * 26 * time.Second
 // No two processes lead because of that:
 //   - The holder is a container of ours: its identity, which is unique to a process, was seen while it led, and no
 //     other pod on its node could be the holder. So the predecessor's lease is never freed.
+//   - It was seen to write the lease. In an etcd that was restored from an older snapshot, the lease has a former holder.
+//     The process that led until then acts until 107 seconds after its last renewal.
 //   - The process has ended: its container has terminated, or the next one runs. The kubelet runs one container of a
 //     static pod at a time. A process that is frozen, or on a node that does not report, may live: its container counts
 //     as running.
@@ -40,11 +42,15 @@ const outOfServiceSilence = 2 * 26 * time.Second
 //   - The update fails if the lease has changed since it was read, so a later renewal or acquisition stays.
 func (c *controller) releaseLease(ctx context.Context, s snapshot) (wait time.Duration, err error) {
 	leader := leadershipOf(s.lease, s.pods, s.predecessors, nil, s.now)
-	if (leader.tenure == starting || leader.tenure == leading) && c.couldOnlyBeOurs(leader.node) {
+	c.lease.see(s.lease, s.now)
+	if !c.lease.present || leader.identity != c.witnessed {
+		c.witnessed = ""
+	}
+	if c.lease.present && (leader.tenure == starting || leader.tenure == leading) && c.couldOnlyBeOurs(leader.node) {
 		c.witnessed = leader.identity
 	}
-	silent := c.silence(s)
-	if leader.identity == "" || leader.identity != c.witnessed {
+	silent := s.now.Sub(c.lease.since)
+	if c.witnessed == "" {
 		return 0, nil
 	}
 	switch {
@@ -58,15 +64,6 @@ func (c *controller) releaseLease(ctx context.Context, s snapshot) (wait time.Du
 		return outOfServiceSilence - silent, nil
 	}
 	return 0, c.release(ctx, s.lease, "its holder "+leader.identity+" is on a node that is out of service")
-}
-
-// silence returns for how long the lease has not been renewed, by this process's clock.
-func (c *controller) silence(s snapshot) time.Duration {
-	by, at := ptr.Deref(s.lease.Spec.HolderIdentity, ""), ptr.Deref(s.lease.Spec.RenewTime, metav1.MicroTime{}).Time
-	if c.renewal.by != by || !c.renewal.at.Equal(at) {
-		c.renewal.by, c.renewal.at, c.renewal.seen = by, at, s.now
-	}
-	return s.now.Sub(c.renewal.seen)
 }
 
 // isOutOfService reports whether the holder's Node is not Ready and has the taint out-of-service.

@@ -53,6 +53,15 @@ func (r *releasing) observe(t *testing.T, c *cluster, second int) error {
 	return err
 }
 
+// witness makes the controller see that m0 leads: it renews the lease in second 0.
+func (r *releasing) witness(t *testing.T, c *cluster) {
+	t.Helper()
+	c.renew(-26)
+	require.NoError(t, r.observe(t, c, -1))
+	c.renew(0)
+	require.NoError(t, r.observe(t, c, 1))
+}
+
 // released returns the lease that was written, nil if none was.
 func (r *releasing) released() *coordinationv1.Lease {
 	for _, action := range r.kube.Actions() {
@@ -140,7 +149,7 @@ func TestTheLeaseOfAProcessThatHasEndedIsReleased(t *testing.T) {
 			c.lease.ResourceVersion = "17"
 			require.NoError(t, r.kube.Tracker().Add(c.lease))
 			if !tc.unseen {
-				require.NoError(t, r.observe(t, c, 1))
+				r.witness(t, c)
 			}
 			require.Nil(t, r.released())
 
@@ -163,15 +172,61 @@ func TestTheLeaseOfAProcessThatHasEndedIsReleased(t *testing.T) {
 	}
 }
 
+// An etcd that was restored from an older snapshot has the lease and the pods of that time. The process that led until
+// the restore still acts, so no other one may acquire the lease before it expires.
+func TestTheLeaseOfARestoredClusterIsNotReleased(t *testing.T) {
+	restored := func() *cluster {
+		c := threeMasters()
+		c.acquire("m0", "a", -60)
+		c.lease.Spec.LeaseTransitions = ptr.To(int32(3))
+		c.renew(-10)
+		return c
+	}
+	for name, before := range map[string]func(t *testing.T, r *releasing){
+		"the operator was away":          func(*testing.T, *releasing) {},
+		"the operator saw it led before": func(t *testing.T, r *releasing) { r.witness(t, restored()) },
+		"the operator saw the next one lead": func(t *testing.T, r *releasing) {
+			c := restored()
+			r.witness(t, c)
+			c.start("m0", 5)
+			c.acquire("m1", "b", 7)
+			c.lease.Spec.LeaseTransitions = ptr.To(int32(4))
+			require.NoError(t, r.observe(t, c, 8))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReleasing()
+			before(t, r)
+			c := restored()
+			require.NoError(t, r.observe(t, c, 30))
+			// The kubelet reports that the container was restarted after the snapshot.
+			c.start("m0", 5)
+			for second := 31; second < 200; second++ {
+				require.NoError(t, r.observe(t, c, second))
+			}
+			require.Nil(t, r.released())
+
+			// A process of the present acquires it when it has expired.
+			c.acquire("m1", "c", 200)
+			c.lease.Spec.LeaseTransitions = ptr.To(int32(4))
+			require.NoError(t, r.kube.Tracker().Add(c.lease))
+			require.NoError(t, r.observe(t, c, 201))
+			c.exit("m1", 210, "panic")
+			require.NoError(t, r.observe(t, c, 211))
+			require.NotNil(t, r.released())
+		})
+	}
+}
+
 // The controllers of a CCM act until it sees that the lease is lost, so the lease of a process that may thaw is kept
 // until it expires.
 func TestTheLeaseOfAFrozenProcessIsNotReleased(t *testing.T) {
 	r := newReleasing()
 	c := threeMasters()
 	c.acquire("m0", "a", -60)
-	c.renew(0)
+	r.witness(t, c)
 	for second := range 300 {
-		require.NoError(t, r.observe(t, c, second))
+		require.NoError(t, r.observe(t, c, second+1))
 	}
 	require.Nil(t, r.released())
 }
@@ -206,6 +261,7 @@ func TestTheLeaseOfAProcessOnANodeOutOfServiceIsReleased(t *testing.T) {
 				}}
 			}
 			require.NoError(t, r.kube.Tracker().Add(c.lease))
+			r.witness(t, c)
 			got := 0
 			for second := 1; second < 130 && got == 0; second++ {
 				if second == 10 {
@@ -230,14 +286,16 @@ func TestTheLeaseOfAProcessOnANodeOutOfServiceIsReleased(t *testing.T) {
 }
 
 func TestANodeOutOfServiceIsLookedAtWithoutAnEvent(t *testing.T) {
-	clock := clocktesting.NewFakeClock(at(1))
+	clock := clocktesting.NewFakeClock(at(-1))
 	cluster := threeMasters()
 	cluster.acquire("m0", "a", -60)
-	cluster.renew(0)
 	cluster.nodes["m0"].Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/out-of-service"}}
 	controller, caches := cluster.controllerAndCaches(t, "openstack", clock)
 	require.NoError(t, caches.client.Tracker().Add(cluster.lease))
 	timer := controllertest.NewTimer(clock, events.NewInMemoryRecorder("test", clock))
+	require.NoError(t, controller.Sync(t.Context(), factory.NewSyncContext("test", events.NewInMemoryRecorder("test", clock))))
+	cluster.renew(0)
+	require.NoError(t, caches.informers.Coordination().V1().Leases().Informer().GetIndexer().Update(cluster.lease))
 	_, err := timer.Run(t.Context(), controller.Sync, time.Minute)
 	require.NoError(t, err)
 	lease, err := caches.client.CoordinationV1().Leases("openshift-cloud-controller-manager").
@@ -263,8 +321,7 @@ func TestAChangeOfTheLeaseSinceItWasReadKeepsIt(t *testing.T) {
 			r.kube.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.answer })
 			c := threeMasters()
 			c.acquire("m0", "a", -60)
-			c.renew(0)
-			require.NoError(t, r.observe(t, c, 1))
+			r.witness(t, c)
 			c.install("m0", 5)
 			err := r.observe(t, c, 10)
 			if tc.want == "" {
@@ -289,13 +346,15 @@ func TestAStartInTheSecondOfTheAcquisitionProvesNothing(t *testing.T) {
 }
 
 func TestASyncReleasesTheLease(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(at(1))
+	clock := clocktesting.NewFakePassiveClock(at(-1))
 	cluster := threeMasters()
 	cluster.acquire("m0", "a", -60)
-	cluster.renew(0)
 	controller, caches := cluster.controllerAndCaches(t, "openstack", clock)
 	require.NoError(t, caches.client.Tracker().Add(cluster.lease))
 	syncCtx := factory.NewSyncContext("test", events.NewInMemoryRecorder("test", clock))
+	require.NoError(t, controller.Sync(t.Context(), syncCtx))
+	cluster.renew(0)
+	require.NoError(t, caches.informers.Coordination().V1().Leases().Informer().GetIndexer().Update(cluster.lease))
 	require.NoError(t, controller.Sync(t.Context(), syncCtx))
 
 	cluster.install("m0", 5)

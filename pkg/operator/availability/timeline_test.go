@@ -25,6 +25,8 @@ type cluster struct {
 	lease        *coordinationv1.Lease
 	topology     configv1.TopologyMode
 	status       *operatorv1.StaticPodOperatorStatus
+	// withoutRole are Nodes without the label of a control-plane Node.
+	withoutRole []string
 }
 
 var begin = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -72,6 +74,18 @@ func (c *cluster) join(node string) {
 func (c *cluster) leave(node string) {
 	delete(c.nodes, node)
 	c.status.NodeStatuses = slices.DeleteFunc(c.status.NodeStatuses, func(s operatorv1.NodeStatus) bool { return s.NodeName == node })
+}
+
+// loseRole removes the label of a Node, which leaves it and its static pod. library-go's entry goes.
+func (c *cluster) loseRole(node string) {
+	c.leave(node)
+	c.withoutRole = append(c.withoutRole, node)
+}
+
+// setRole sets the label of a Node again.
+func (c *cluster) setRole(node string) {
+	c.withoutRole = slices.DeleteFunc(c.withoutRole, func(name string) bool { return name == node })
+	c.join(node)
 }
 
 // install creates a pod whose container starts and becomes Ready.
@@ -142,8 +156,8 @@ func (c *cluster) renew(second int) {
 func (c *cluster) snapshot(second int) snapshot {
 	return snapshot{
 		now: at(second), pods: slices.Collect(maps.Values(c.pods)), nodes: slices.Collect(maps.Values(c.nodes)),
-		predecessors: c.predecessors,
-		lease:        c.lease, topology: c.topology, status: c.status,
+		predecessors: c.predecessors, withoutRole: c.withoutRole,
+		lease: c.lease, topology: c.topology, status: c.status,
 	}
 }
 

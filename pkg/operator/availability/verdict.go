@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -32,14 +31,13 @@ type verdict struct {
 	gracePeriod time.Duration
 }
 
-// judge evaluates the operand's pods on the Nodes of plane, and its lease. Messages contain nothing that changes with
-// the clock, because every change is written to the API.
-func judge(
-	pods, predecessors []*corev1.Pod, lease *coordinationv1.Lease, plane controlPlane, now time.Time,
-) verdict {
+// judge evaluates the operand's pods on the Nodes of plane, and the lease, which a pod on a Node that lost the role may
+// hold. Messages contain nothing that changes with the clock, because every change is written to the API.
+func judge(s snapshot, pods []*corev1.Pod, plane controlPlane) verdict {
 	ready := readyNodes(pods)
+	lease := s.lease
 	v := verdict{
-		leader:      leadershipOf(lease, pods, predecessors, plane.vanished, now),
+		leader:      leadershipOf(lease, slices.Concat(pods, plane.leftPods(s.pods)), s.predecessors, plane.vanished, s.now),
 		gracePeriod: max(minGracePeriod, duration(lease)),
 	}
 	v.ready = len(ready) > 0 || v.leader.tenure == preceding

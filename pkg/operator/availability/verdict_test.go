@@ -111,7 +111,7 @@ func TestJudge(t *testing.T) {
 			tc.change(c)
 			s := c.snapshot(0)
 			plane := a.roster.observe(s)
-			got := judge(plane.podsOnNodes(s.pods), s.predecessors, s.lease, plane, s.now)
+			got := judge(s, plane.podsOnNodes(s.pods), plane)
 			require.Equal(t, tc.reason, got.reason)
 			require.Equal(t, tc.message, got.message)
 		})

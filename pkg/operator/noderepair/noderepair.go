@@ -1,5 +1,6 @@
 // Package noderepair installs a revision again on a node whose files differ from it: the static pod's manifest or a
-// file of the revision's directory was edited or deleted.
+// file of the revision's directory was edited or deleted, the machine was replaced under its name, or etcd was restored
+// from an older snapshot.
 package noderepair
 
 import (
@@ -8,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -16,12 +16,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
@@ -41,7 +41,11 @@ const (
 	// maxSilence is the age of a report after which its file-syncer counts as dead.
 	maxSilence = 3 * filesyncer.ReportPeriod
 
-	// maxRepairs limits the repairs within repairPeriod. Each of them restarts a static pod.
+	// replacedPatience is how long a Node that is newer than its installer pod may lack the static pod. The kubelet of a
+	// machine that has registered again creates the mirror pod within seconds.
+	replacedPatience = 10 * time.Second
+
+	// maxRepairs limits the repairs of a node within repairPeriod. Each of them restarts a static pod.
 	maxRepairs   = 3
 	repairPeriod = time.Hour
 )
@@ -65,10 +69,16 @@ type controller struct {
 	since map[string]time.Time
 	// failing has, by node, when its file-syncer was first seen to fail.
 	failing map[string]time.Time
-	// repairs are the times of the repairs within repairPeriod.
-	repairs []time.Time
+	// repairs has, by machine, the times of the repairs within repairPeriod.
+	repairs map[machine][]time.Time
 	// heard has, by node, the last report and when it was first seen.
 	heard map[string]heard
+}
+
+// machine is a Node object. A machine that is replaced under its own name has another one.
+type machine struct {
+	name string
+	uid  types.UID
 }
 
 type heard struct {
@@ -90,6 +100,7 @@ func New(o Options) factory.Controller {
 func newController(o Options) *controller {
 	return &controller{
 		Options: o, since: map[string]time.Time{}, failing: map[string]time.Time{}, heard: map[string]heard{},
+		repairs: map[machine][]time.Time{},
 	}
 }
 
@@ -105,7 +116,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	node, damage, wait, err := c.damagedNode(status)
+	found, wait, err := c.damagedNodes(status)
 	if err != nil {
 		return err
 	}
@@ -114,47 +125,60 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	wait = sooner(wait, again)
-	if node != nil {
-		postponed, next, err := c.mend(ctx, node, damage)
-		if err != nil {
-			return err
-		}
-		problems, wait = append(problems, postponed...), sooner(wait, next)
+	postponed, next, err := c.mend(ctx, found)
+	if err != nil {
+		return err
 	}
+	problems, wait = append(problems, postponed...), sooner(wait, next)
 	if wait > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 	}
 	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditionOf(problems))
 }
 
-// mend repairs the node unless there were too many repairs, which is the problem that it returns. next is then the time
-// until it may be repaired.
-func (c *controller) mend(ctx context.Context, node *operatorv1.NodeStatus, damage string) (
+// mend repairs the first of the nodes that was not repaired too often. The others of them that were are the problems
+// that it returns. next is the time until one of those may be repaired.
+func (c *controller) mend(ctx context.Context, nodes []damagedNode) (
 	problems []problem, next time.Duration, err error,
 ) {
 	now := c.Clock.Now()
-	c.repairs = slices.DeleteFunc(c.repairs, func(at time.Time) bool { return now.Sub(at) >= repairPeriod })
-	if len(c.repairs) >= maxRepairs {
-		next = c.repairs[0].Add(repairPeriod).Sub(now)
-		return []problem{{"RepairedTooOften", fmt.Sprintf(
-			"node/%s: %s, and files were repaired %d times within the last hour: find out what changes files below "+
-				"/etc/kubernetes on the control plane; the next repair is in %s",
-			node.NodeName, damage, maxRepairs, next.Round(time.Minute))}}, next, nil
+	for _, node := range nodes {
+		recent := slices.DeleteFunc(c.repairs[node.machine], func(at time.Time) bool { return now.Sub(at) >= repairPeriod })
+		c.repairs[node.machine] = recent
+		if len(recent) < maxRepairs {
+			repaired, err := c.mendOne(ctx, node)
+			if err != nil {
+				return nil, 0, err
+			}
+			if repaired {
+				c.repairs[node.machine] = append(recent, now)
+				delete(c.since, node.machine.name)
+			}
+			return problems, next, nil
+		}
+		left := recent[0].Add(repairPeriod).Sub(now)
+		next = sooner(next, left)
+		problems = append(problems, problem{"RepairedTooOften", fmt.Sprintf(
+			"node/%s: %s, and its files were repaired %d times within the last hour: find out what changes files below "+
+				"/etc/kubernetes there; the next repair is in %s",
+			node.machine.name, node.text, maxRepairs, left.Round(time.Minute))})
 	}
-	// The cache may not have the repair of another node yet.
+	return problems, next, nil
+}
+
+// mendOne repairs a node unless the cache does not have the repair of another one yet.
+func (c *controller) mendOne(ctx context.Context, node damagedNode) (repaired bool, err error) {
 	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
 	if err != nil {
-		return nil, 0, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return false, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	if node.status.TargetRevision != 0 {
+		return true, c.retryInstallation(ctx, node)
 	}
 	if installing(live) {
-		return nil, 0, nil
+		return false, nil
 	}
-	if err := c.repair(ctx, node, damage); err != nil {
-		return nil, 0, err
-	}
-	c.repairs = append(c.repairs, now)
-	clear(c.since)
-	return nil, 0, nil
+	return true, c.repair(ctx, node)
 }
 
 // sooner returns the shorter of two times to wait; 0 is none.
@@ -175,80 +199,6 @@ func (c *controller) ensureReports(ctx context.Context) error {
 		Namespace: operand.Namespace, Name: filesyncer.ReportConfigMap,
 	}}, metav1.CreateOptions{})
 	return err
-}
-
-// damagedNode returns a node whose files have differed for long enough, and how. While a node is being installed, it
-// returns none. wait is the time until another node's files will have differed for long enough.
-func (c *controller) damagedNode(status *operatorv1.StaticPodOperatorStatus) (
-	node *operatorv1.NodeStatus, damage string, wait time.Duration, err error,
-) {
-	if installing(status) {
-		clear(c.since)
-		return nil, "", 0, nil
-	}
-	for i := range status.NodeStatuses {
-		n := &status.NodeStatuses[i]
-		found, err := c.damageOf(n)
-		if err != nil {
-			return nil, "", 0, err
-		}
-		left := c.remaining(c.since, n.NodeName, found)
-		switch {
-		case found == "":
-		case left > 0:
-			wait = sooner(wait, left)
-		case node == nil:
-			node, damage = n, found
-		}
-	}
-	return node, damage, wait, nil
-}
-
-// installing reports whether a node is being installed or waits for that.
-func installing(status *operatorv1.StaticPodOperatorStatus) bool {
-	return slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
-		return n.TargetRevision != 0 || n.CurrentRevision == 0 || n.CurrentRevision < status.LatestAvailableRevision
-	})
-}
-
-// remaining records since when something is wrong with a node, and returns how much longer that must last.
-func (c *controller) remaining(since map[string]time.Time, node, wrong string) time.Duration {
-	now := c.Clock.Now()
-	if wrong == "" {
-		delete(since, node)
-	} else if since[node].IsZero() {
-		since[node] = now
-	}
-	return since[node].Add(patience).Sub(now)
-}
-
-// damageOf returns how a node's files differ from its revision, "" if they do not or if that is not known.
-func (c *controller) damageOf(node *operatorv1.NodeStatus) (string, error) {
-	if ready, err := c.isReady(node.NodeName); err != nil || !ready {
-		return "", err
-	}
-	_, err := c.Pods.Lister().Pods(operand.Namespace).Get(operand.Name + "-" + node.NodeName)
-	if apierrors.IsNotFound(err) {
-		return "the static pod does not exist", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	report, text, err := c.reportOf(node.NodeName)
-	if err != nil || text == "" {
-		return "", err
-	}
-	installed, err := c.installed(node.CurrentRevision)
-	if err != nil || installed == nil {
-		return "", err
-	}
-	switch {
-	case report.Manifest != nodefiles.Digest(nodefiles.Files{operand.ManifestFile: installed.Manifest}):
-		return fmt.Sprintf("the manifest of the static pod differs from revision %d", node.CurrentRevision), nil
-	case report.Directory != nodefiles.Digest(installed.Files):
-		return fmt.Sprintf("the files of revision %d differ from its objects", node.CurrentRevision), nil
-	}
-	return "", nil
 }
 
 // installed returns what a revision is on a node, nil if its objects are not complete.
@@ -287,19 +237,18 @@ func copies[T any](kind operand.Kind, revision int32, get func(name string) (*T,
 // repair makes the installer controller install the node's revision again, by setting it as the node's target. That
 // controller takes a revision as installed if the installer pod of the node and revision has succeeded, so that pod
 // goes first. The node's revision itself may not decrease, by the validation of NodeStatus.
-func (c *controller) repair(ctx context.Context, node *operatorv1.NodeStatus, damage string) error {
-	installer := fmt.Sprintf("installer-%d-%s", node.CurrentRevision, node.NodeName)
-	err := c.Client.Pods(operand.Namespace).Delete(ctx, installer, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting pod/%s in %s: %w", installer, operand.Namespace, err)
+func (c *controller) repair(ctx context.Context, node damagedNode) error {
+	revision := node.status.CurrentRevision
+	if err := c.deleteInstallers(ctx, node.machine.name, revision); err != nil {
+		return err
 	}
 	status := applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(applyoperatorv1.NodeStatus().
-		WithNodeName(node.NodeName).WithCurrentRevision(node.CurrentRevision).WithTargetRevision(node.CurrentRevision))
+		WithNodeName(node.machine.name).WithCurrentRevision(revision).WithTargetRevision(revision))
 	manager := factory.ControllerFieldManager(name, "repair")
 	if err := c.Operator.ApplyStaticPodOperatorStatus(ctx, manager, status); err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
 	c.Recorder.Warningf("NodeFilesRepaired", "Installing revision %d on node/%s again: %s",
-		node.CurrentRevision, node.NodeName, damage)
+		revision, node.machine.name, node.text)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -296,13 +297,14 @@ func TestDamageThatIsOverIsNotRepaired(t *testing.T) {
 	require.Empty(t, c.targets(t))
 }
 
-func TestOneNodeIsRepairedAtATimeAndAFewAnHour(t *testing.T) {
+func TestOneNodeIsRepairedAtATime(t *testing.T) {
 	c := newCluster(t)
 	for _, node := range []string{"m0", "m1", "m2"} {
 		c.report(t, node, filesyncer.Report{})
 	}
+	c.run(t, patience)
 	for _, want := range []string{"m0: 7 to 7", "m1: 7 to 7", "m2: 7 to 7"} {
-		c.run(t, patience+time.Second)
+		c.run(t, time.Second)
 		require.Equal(t, []string{want}, c.targets(t))
 		c.run(t, 10*patience)
 		require.Equal(t, []string{want}, c.targets(t), "the other nodes wait")
@@ -311,19 +313,201 @@ func TestOneNodeIsRepairedAtATimeAndAFewAnHour(t *testing.T) {
 	}
 	c.run(t, time.Second)
 	require.Empty(t, c.targets(t))
+}
 
+func TestEachNodeIsRepairedAFewTimesAnHour(t *testing.T) {
+	c := newCluster(t)
 	c.report(t, "m1", filesyncer.Report{})
-	c.run(t, patience+time.Second)
+	for range 3 {
+		c.run(t, patience+time.Second)
+		require.Equal(t, []string{"m1: 7 to 7"}, c.targets(t))
+		c.finish(t)
+		c.run(t, 3*time.Minute)
+	}
 	require.Empty(t, c.targets(t))
-	_, status, _, err := c.operator.GetOperatorState()
-	require.NoError(t, err)
-	require.Len(t, status.Conditions, 1)
-	require.Equal(t, "NodeFilesDegraded True RepairedTooOften", fmt.Sprintf("%s %s %s", status.Conditions[0].Type, status.Conditions[0].Status, status.Conditions[0].Reason))
-	require.Regexp(t, `^node/m1: the manifest of the static pod differs from revision 7, and files were repaired 3 times within the last hour: `+
-		`find out what changes files below /etc/kubernetes on the control plane; the next repair is in \d+m0s$`, status.Conditions[0].Message)
+	const degraded = `NodeFilesDegraded True RepairedTooOften: node/m1: the manifest of the static pod differs from revision 7, ` +
+		`and its files were repaired 3 times within the last hour: find out what changes files below /etc/kubernetes there; ` +
+		`the next repair is in \d+m0s`
+	require.Regexp(t, "^"+degraded+"$", c.condition(t))
+
+	c.report(t, "m2", filesyncer.Report{})
+	c.run(t, patience+time.Second)
+	require.Equal(t, []string{"m2: 7 to 7"}, c.targets(t), "the repairs of another node do not count")
+	c.finish(t)
+	c.report(t, "m2", c.sound)
 
 	c.run(t, time.Hour)
 	require.Equal(t, []string{"m1: 7 to 7"}, c.targets(t), "its own timer, an hour after the first repair")
+}
+
+func TestTheRepairsOfAFormerMachineDoNotCount(t *testing.T) {
+	c := newCluster(t)
+	c.report(t, "m1", filesyncer.Report{})
+	for range 3 {
+		c.run(t, patience+time.Second)
+		c.finish(t)
+		c.run(t, 3*time.Minute)
+	}
+	require.Empty(t, c.targets(t))
+	c.replaceNode(t, "m1")
+	c.run(t, patience+time.Second)
+	require.Equal(t, []string{"m1: 7 to 7"}, c.targets(t))
+}
+
+// replaceNode makes a Node that a machine has registered a minute after the installations.
+func (c *cluster) replaceNode(t *testing.T, name string) {
+	t.Helper()
+	require.NoError(t, c.caches.Core().V1().Nodes().Informer().GetStore().Update(&corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: "second", CreationTimestamp: metav1.NewTime(begin)},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	}))
+}
+
+// addInstaller creates an installer pod a minute before begin.
+func (c *cluster) addInstaller(t *testing.T, name, node string, phase corev1.PodPhase) {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, Labels: map[string]string{"app": "installer"},
+			CreationTimestamp: metav1.NewTime(begin.Add(-time.Minute)),
+		},
+		Spec:   corev1.PodSpec{NodeName: node},
+		Status: corev1.PodStatus{Phase: phase},
+	}
+	require.NoError(t, c.caches.Core().V1().Pods().Informer().GetStore().Add(pod))
+	if err := c.kube.Tracker().Add(pod); err != nil {
+		require.ErrorContains(t, err, "already exists")
+	}
+}
+
+// setStatus changes what the operator's resource says about the nodes.
+func (c *cluster) setStatus(t *testing.T, change func(status *operatorv1.StaticPodOperatorStatus)) {
+	t.Helper()
+	_, status, version, err := c.operator.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	status = status.DeepCopy()
+	change(status)
+	_, err = c.operator.UpdateStaticPodOperatorStatus(t.Context(), version, status)
+	require.NoError(t, err)
+}
+
+// installerPods returns the names of the node's installer pods.
+func (c *cluster) installerPods(t *testing.T, node string) []string {
+	t.Helper()
+	list, err := c.kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	names := []string{}
+	for _, pod := range list.Items {
+		if strings.HasSuffix(pod.Name, node) {
+			names = append(names, pod.Name)
+		}
+	}
+	return names
+}
+
+// A machine is replaced under its own name, or etcd is restored, while the node is being installed. The installer pod
+// that has succeeded is then that of the past.
+func TestAnInstallationOfThePastIsRepeated(t *testing.T) {
+	mirror := func(c *cluster, change func(pod *corev1.Pod)) error {
+		pod := mirrorPod("m1")
+		change(pod)
+		return c.caches.Core().V1().Pods().Informer().GetStore().Update(pod)
+	}
+	noMirror := func(c *cluster) error {
+		return c.caches.Core().V1().Pods().Informer().GetStore().Delete(mirrorPod("m1"))
+	}
+	for name, tc := range map[string]struct {
+		installer corev1.PodPhase
+		replaced  bool
+		change    func(c *cluster) error
+		// want is the reason, empty if nothing is repeated, after is how long it must last.
+		want  string
+		after time.Duration
+	}{
+		"the static pod never appeared": {
+			installer: corev1.PodSucceeded, change: noMirror, want: "the static pod does not exist", after: patience,
+		},
+		"the machine was replaced since": {
+			installer: corev1.PodSucceeded, replaced: true, change: noMirror,
+			want: "the machine was replaced, and the static pod does not exist", after: replacedPatience,
+		},
+		"the mirror pod is that of a former Node": {
+			installer: corev1.PodSucceeded, replaced: true,
+			change: func(c *cluster) error {
+				return mirror(c, func(pod *corev1.Pod) {
+					pod.Labels = map[string]string{"revision": "7"}
+					pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Node", UID: "first"}}
+				})
+			},
+			want: "the machine was replaced, and the static pod does not exist", after: replacedPatience,
+		},
+		"the same machine registered again": {
+			installer: corev1.PodSucceeded, replaced: true,
+			change: func(c *cluster) error {
+				return mirror(c, func(pod *corev1.Pod) {
+					pod.Labels = map[string]string{"revision": "7"}
+					pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Node", UID: "second"}}
+				})
+			},
+		},
+		"the node runs a revision of after the snapshot": {
+			installer: corev1.PodSucceeded,
+			change: func(c *cluster) error {
+				return mirror(c, func(pod *corev1.Pod) { pod.Labels = map[string]string{"revision": "9"} })
+			},
+			want: "the static pod is that of revision 9", after: patience,
+		},
+		"the installer has not ended": {installer: corev1.PodRunning, change: noMirror},
+		"the installer has failed":    {installer: corev1.PodFailed, change: noMirror},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.addInstaller(t, "installer-7-retry-1-m1", "m1", tc.installer)
+			c.addInstaller(t, "installer-6-m1", "m1", corev1.PodSucceeded)
+			c.addInstaller(t, "installer-7-retry-1-m2", "m2", corev1.PodSucceeded)
+			require.NoError(t, tc.change(c))
+			if tc.replaced {
+				c.replaceNode(t, "m1")
+			}
+			c.setStatus(t, func(status *operatorv1.StaticPodOperatorStatus) {
+				status.NodeStatuses[1].CurrentRevision, status.NodeStatuses[1].TargetRevision = 0, 7
+			})
+			all := []string{"installer-6-m1", "installer-7-m1", "installer-7-retry-1-m1"}
+			c.run(t, max(0, tc.after-time.Second))
+			require.ElementsMatch(t, all, c.installerPods(t, "m1"))
+			c.run(t, 2*time.Second)
+			if tc.want == "" {
+				c.run(t, time.Hour)
+				require.ElementsMatch(t, all, c.installerPods(t, "m1"))
+				require.Empty(t, c.messages())
+				return
+			}
+			require.Equal(t, []string{"installer-6-m1"}, c.installerPods(t, "m1"))
+			require.ElementsMatch(t, []string{"installer-7-m2", "installer-7-retry-1-m2"}, c.installerPods(t, "m2"))
+			require.Equal(t, []string{"m1: 0 to 7"}, c.targets(t))
+			require.Equal(t, []string{"Warning InstallationRepeated Installing revision 7 on node/m1 again: " + tc.want}, c.messages())
+		})
+	}
+}
+
+func TestANodeThatRunsAnotherRevisionIsInstalledAgain(t *testing.T) {
+	c := newCluster(t)
+	pod := mirrorPod("m1")
+	pod.Labels = map[string]string{"revision": "9"}
+	require.NoError(t, c.caches.Core().V1().Pods().Informer().GetStore().Update(pod))
+	c.run(t, patience+time.Second)
+	require.Equal(t, []string{"m1: 7 to 7"}, c.targets(t))
+	require.Equal(t, []string{"Warning NodeFilesRepaired Installing revision 7 on node/m1 again: the static pod is that of revision 9"},
+		c.messages())
+}
+
+func TestAMachineThatWasReplacedIsInstalledSoon(t *testing.T) {
+	c := newCluster(t)
+	c.addInstaller(t, "installer-7-m1", "m1", corev1.PodSucceeded)
+	require.NoError(t, c.caches.Core().V1().Pods().Informer().GetStore().Delete(mirrorPod("m1")))
+	c.replaceNode(t, "m1")
+	c.run(t, replacedPatience+time.Second)
+	require.Equal(t, []string{"m1: 7 to 7"}, c.targets(t))
 }
 
 // stale is a client whose cache is behind the API server.

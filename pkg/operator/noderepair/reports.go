@@ -38,11 +38,11 @@ func (c *controller) problems(status *operatorv1.StaticPodOperatorStatus) (
 	problems []problem, wait time.Duration, err error,
 ) {
 	for _, node := range status.NodeStatuses {
-		ready, err := c.isReady(node.NodeName)
+		ready, err := c.readyNode(node.NodeName)
 		if err != nil {
 			return nil, 0, err
 		}
-		if !ready || node.CurrentRevision == 0 || node.TargetRevision != 0 {
+		if ready == nil || node.CurrentRevision == 0 || node.TargetRevision != 0 {
 			delete(c.heard, node.NodeName)
 			continue
 		}
@@ -52,7 +52,7 @@ func (c *controller) problems(status *operatorv1.StaticPodOperatorStatus) (
 		}
 		silent := c.silence(node.NodeName, text)
 		wait = sooner(wait, maxSilence-silent)
-		failing := c.remaining(c.failing, node.NodeName, report.NotWritten)
+		failing := c.remaining(c.failing, node.NodeName, damage{report.NotWritten, patience})
 		switch {
 		case silent >= maxSilence:
 			problems = append(problems, problem{"NotReported", fmt.Sprintf(
@@ -94,16 +94,19 @@ func (c *controller) reportOf(node string) (report filesyncer.Report, text strin
 	return report, reports.Data[node], nil
 }
 
-// isReady reports whether the node's kubelet works.
-func (c *controller) isReady(name string) (bool, error) {
+// readyNode returns the Node if its kubelet works, otherwise nil.
+func (c *controller) readyNode(name string) (*corev1.Node, error) {
 	node, err := c.Nodes.Lister().Get(name)
 	if apierrors.IsNotFound(err) {
-		return false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+	if !slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
 		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
-	}), nil
+	}) {
+		return nil, nil
+	}
+	return node, nil
 }

@@ -244,6 +244,9 @@ func (n *Node) removeFiles() error {
 // Name is the name of the Node object.
 func (n *Node) Name() string { return n.options.Name }
 
+// Index is the node's number in its network.
+func (n *Node) Index() int { return n.options.Index }
+
 // IP is the node's address in the network.
 func (n *Node) IP() string { return n.options.Network.address(n.options.Index).String() }
 

@@ -23,6 +23,7 @@ const progressInterval = 20 * time.Second
 
 // Versions of what the build modules pin; a test compares them with their go.mod files.
 const (
+	EtcdVersion       = "v3.6.16"
 	KubernetesVersion = "v1.36.3"
 	OpenStackVersion  = "v1.36.0"
 	AWSVersion        = "v1.36.1"
@@ -50,6 +51,7 @@ type Target struct {
 
 const (
 	kubernetesModule = "test/devcluster/build/kubernetes"
+	etcdutlModule    = "test/devcluster/build/etcdutl"
 	openstackModule  = "test/devcluster/build/openstack"
 	cloudsModule     = "test/devcluster/build/clouds"
 )
@@ -70,6 +72,11 @@ func Nodes() []Target {
 		kubernetes("kube-scheduler", "10 seconds"),
 		kubernetes("kubelet", "20 seconds"),
 	}
+}
+
+// Etcdutl returns the program that restores a snapshot of etcd.
+func Etcdutl() Target {
+	return Target{Name: "etcdutl", Module: etcdutlModule, Package: "go.etcd.io/etcd/etcdutl/v3", Usual: "15 seconds"}
 }
 
 // OpenStack returns the OpenStack cloud-controller-manager.

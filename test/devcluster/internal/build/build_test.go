@@ -86,7 +86,8 @@ func TestAFailedBuildShowsTheCompilerAndLeavesNoStamp(t *testing.T) {
 
 func TestTheVersionsAreThoseOfTheBuildModules(t *testing.T) {
 	lines := map[string][]string{
-		"kubernetes/go.mod": {"k8s.io/kubernetes " + build.KubernetesVersion},
+		"etcdutl/go.mod":    {"go.etcd.io/etcd/etcdutl/v3 " + build.EtcdVersion},
+		"kubernetes/go.mod": {"go.etcd.io/etcd/server/v3 " + build.EtcdVersion, "k8s.io/kubernetes " + build.KubernetesVersion},
 		"openstack/go.mod":  {"k8s.io/cloud-provider-openstack " + build.OpenStackVersion},
 		"clouds/go.mod": {
 			"k8s.io/cloud-provider-aws " + build.AWSVersion,

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -33,13 +34,15 @@ const (
 type Keeper struct {
 	client   kubernetes.Interface
 	lister   corelisters.NodeLister
-	networks map[string]func() error
 	progress io.Writer
 	cancel   context.CancelFunc
 	stopped  sync.WaitGroup
 
 	mutex    sync.Mutex
+	networks map[string]func() error
 	prepared map[string]struct{}
+	// withoutRole are nodes that the keeper does not make control-plane nodes.
+	withoutRole map[string]bool
 }
 
 // Start starts a keeper of the nodes that are keys of enableNetwork. Its values enable a node's pod network; they are
@@ -50,10 +53,12 @@ func Start(client kubernetes.Interface, enableNetwork map[string]func() error, p
 	k := &Keeper{
 		client:   client,
 		lister:   factory.Core().V1().Nodes().Lister(),
-		networks: maps.Clone(enableNetwork),
 		progress: progress,
 		cancel:   cancel,
-		prepared: map[string]struct{}{},
+
+		networks:    maps.Clone(enableNetwork),
+		prepared:    map[string]struct{}{},
+		withoutRole: map[string]bool{},
 	}
 	factory.Start(ctx.Done())
 	k.stopped.Go(func() {
@@ -67,6 +72,29 @@ func Start(client kubernetes.Interface, enableNetwork map[string]func() error, p
 func (k *Keeper) Stop() {
 	k.cancel()
 	k.stopped.Wait()
+}
+
+// Keep makes the keeper keep another machine, which may have the name of a former one.
+func (k *Keeper) Keep(name string, enableNetwork func() error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.networks[name] = enableNetwork
+}
+
+// SetRole makes a node a control-plane node or removes the role's labels.
+func (k *Keeper) SetRole(ctx context.Context, name string, has bool) error {
+	k.mutex.Lock()
+	k.withoutRole[name] = !has
+	k.mutex.Unlock()
+	if has {
+		return k.makeControlPlane(ctx, name)
+	}
+	patch := fmt.Sprintf(`{"metadata": {"labels": {%q: null, %q: null}}}`, masterRole, controlPlaneRole)
+	if _, err := k.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("control-plane role of node %s: %w", name, err)
+	}
+	return nil
 }
 
 // Prepared returns how many nodes have been made control-plane nodes.
@@ -98,11 +126,14 @@ func (k *Keeper) run(ctx context.Context) {
 }
 
 func (k *Keeper) keep(ctx context.Context, node *corev1.Node) error {
+	k.mutex.Lock()
 	enable, ours := k.networks[node.Name]
+	withoutRole := k.withoutRole[node.Name]
+	k.mutex.Unlock()
 	if !ours {
 		return nil
 	}
-	if needsRole(node) {
+	if needsRole(node) && !withoutRole {
 		if err := k.makeControlPlane(ctx, node.Name); err != nil {
 			return err
 		}
@@ -114,7 +145,7 @@ func (k *Keeper) keep(ctx context.Context, node *corev1.Node) error {
 	if err := enable(); err != nil {
 		return fmt.Errorf("pod network: %w", err)
 	}
-	k.networks[node.Name] = nil
+	k.Keep(node.Name, nil)
 	fmt.Fprintf(k.progress, "node %s is initialized and gets its pod network\n", node.Name)
 	return nil
 }
