@@ -130,7 +130,8 @@ func (c *controller) clean(
 	}
 	switch {
 	case pod == nil:
-		return "pod/" + podName(node), "", c.createPod(ctx, spec, node)
+		waiting, err = c.createPod(ctx, spec, node)
+		return waiting, "", err
 	case pod.DeletionTimestamp != nil:
 		return fmt.Sprintf("the end of pod/%s", pod.Name), "", nil
 	case pod.Status.Phase == corev1.PodSucceeded:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 const (
@@ -26,27 +27,40 @@ const (
 	resourceDir   = kubernetesDir + "/static-pod-resources"
 	manifestDir   = kubernetesDir + "/manifests"
 
+	// serviceAccount is that of the installer pods.
+	serviceAccount = "installer-sa"
+
 	tokenDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 )
 
 func podName(node string) string { return "removal-" + node }
 
-// createPod creates the removal pod of a node.
-func (c *controller) createPod(ctx context.Context, spec *operatorv1.StaticPodOperatorSpec, node string) error {
+// createPod creates the removal pod of a node, and returns what the node waits for.
+func (c *controller) createPod(
+	ctx context.Context, spec *operatorv1.StaticPodOperatorSpec, node string,
+) (waiting string, err error) {
+	// After a removal, staticresources creates it again.
+	account, err := operatorclient.Find(c.accounts, "serviceaccount", operand.Namespace, serviceAccount)
+	if err != nil {
+		return "", err
+	}
+	if account == nil {
+		return "serviceaccount/" + serviceAccount, nil
+	}
 	observed, err := observedplatform.Config(&spec.OperatorSpec)
 	if err != nil {
-		return err
+		return "", err
 	}
 	server, err := observed.APIServer()
 	if err != nil {
-		return err
+		return "", err
 	}
 	pod := newPod(node, c.OperatorImage, loglevel.LogLevelToVerbosity(spec.LogLevel), server)
 	_, err = c.Kube.CoreV1().Pods(operand.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating pod/%s in %s: %w", pod.Name, operand.Namespace, err)
+		return "", fmt.Errorf("creating pod/%s in %s: %w", pod.Name, operand.Namespace, err)
 	}
-	return nil
+	return "pod/" + pod.Name, nil
 }
 
 // newPod returns the removal pod of a node. It is like library-go's installer pod, as the staticpod package adapts that
@@ -65,7 +79,7 @@ func newPod(node, image string, verbosity int, server *url.URL) *corev1.Pod {
 		},
 		Spec: corev1.PodSpec{
 			NodeName:                     node,
-			ServiceAccountName:           "installer-sa",
+			ServiceAccountName:           serviceAccount,
 			AutomountServiceAccountToken: ptr.To(false),
 			HostNetwork:                  true,
 			DNSPolicy:                    corev1.DNSDefault,

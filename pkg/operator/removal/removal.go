@@ -65,6 +65,7 @@ type Options struct {
 type controller struct {
 	Options
 	pods       corelisters.PodNamespaceLister
+	accounts   corelisters.ServiceAccountNamespaceLister
 	configMaps corelisters.ConfigMapNamespaceLister
 	secrets    corelisters.SecretNamespaceLister
 }
@@ -75,7 +76,8 @@ func New(o Options) factory.Controller {
 	core := o.Target.Core().V1()
 	return factory.New().
 		WithInformers(o.Operator.Informer(), o.Nodes.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(),
-			core.Secrets().Informer(), o.Target.Coordination().V1().Leases().Informer()).
+			core.Secrets().Informer(), core.ServiceAccounts().Informer(),
+			o.Target.Coordination().V1().Leases().Informer()).
 		WithSync(writeconflict.Retried(newController(o).sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController(name, o.Recorder)
@@ -86,6 +88,7 @@ func newController(o Options) *controller {
 	return &controller{
 		Options:    o,
 		pods:       core.Pods().Lister().Pods(operand.Namespace),
+		accounts:   core.ServiceAccounts().Lister().ServiceAccounts(operand.Namespace),
 		configMaps: core.ConfigMaps().Lister().ConfigMaps(operand.Namespace),
 		secrets:    core.Secrets().Lister().Secrets(operand.Namespace),
 	}

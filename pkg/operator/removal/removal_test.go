@@ -84,12 +84,7 @@ func TestWhenARemovalBegins(t *testing.T) {
 		"there is no operator resource":       {change: func(w *world) { w.missing = true }},
 		"the nodes cannot be read": {
 			change: func(w *world) {
-				w.kube.PrependReactor("list", "nodes", func(a clienttesting.Action) (bool, runtime.Object, error) {
-					if a.(clienttesting.ListActionImpl).ListOptions.Limit > 0 {
-						return true, nil, errors.New("forbidden")
-					}
-					return false, nil, nil
-				})
+				w.forbidden = true
 			},
 			wantErr: "nodes: forbidden",
 		},
@@ -302,6 +297,6 @@ func TestAStatusThatChangedMeanwhileIsPatchedLater(t *testing.T) {
 	entries.add(0, "/status/nodeStatuses", "nodeName", "gone")
 	c := &controller{Options: Options{Operator: w.operatorResource}}
 	require.EqualError(t, c.patch(t.Context(), entries), "status of cloudcontrollermanager/cluster: Operation cannot be fulfilled on "+
-		`cloudcontrollermanagers.operator.openshift.io "cluster": test failed`)
+		`cloudcontrollermanagers.operator.openshift.io "cluster": the server rejected our request due to an error in our request`)
 	require.Len(t, w.status.NodeStatuses, 3)
 }

@@ -3,6 +3,7 @@ package removal
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -131,6 +132,8 @@ type world struct {
 	policy   ccmv1.RemovalPolicy
 	// static are the static resources that exist.
 	static int
+	// forbidden makes a list of nodes fail. The informers have theirs.
+	forbidden bool
 }
 
 func newWorld(t *testing.T, objects ...runtime.Object) *world {
@@ -152,6 +155,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 		},
 		kube: fake.NewClientset(objects...), clock: clocktesting.NewFakeClock(now), policy: ccmv1.SafeRemoval, static: 2,
 	}
+	require.NoError(t, w.kube.Tracker().Add(&corev1.ServiceAccount{ObjectMeta: meta("installer-sa")}))
 	w.recorder = events.NewInMemoryRecorder("test", w.clock)
 	return w
 }
@@ -171,11 +175,16 @@ func (w *world) sync(t *testing.T) error {
 		},
 		ServingCA: "serving-ca", SignerSecret: "signer", OperatorImage: "operator", Clock: w.clock, Recorder: w.recorder,
 	})
+	// New requests these informers.
+	target.Core().V1().Nodes().Informer()
 	target.Coordination().V1().Leases().Informer()
 	target.Start(ctx.Done())
 	target.WaitForCacheSync(ctx.Done())
 	defer target.Shutdown()
 	defer cancel()
+	w.kube.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return w.forbidden, nil, errors.New("forbidden")
+	})
 	return c.sync(ctx, factory.NewSyncContext("test", w.recorder))
 }
 
@@ -209,8 +218,8 @@ func (w *world) delete(t *testing.T, pod string) {
 func (w *world) existing(t *testing.T) []string {
 	t.Helper()
 	found := map[string]bool{}
-	for _, kind := range []string{"pods", "configmaps", "secrets"} {
-		list, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource(kind), corev1.SchemeGroupVersion.WithKind("Any"), "")
+	for kind, resource := range map[string]string{"Pod": "pods", "ConfigMap": "configmaps", "Secret": "secrets"} {
+		list, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource(resource), corev1.SchemeGroupVersion.WithKind(kind), "")
 		require.NoError(t, err)
 		switch l := list.(type) {
 		case *corev1.PodList:
