@@ -46,6 +46,7 @@ var wires = []wire{
 	{controller: "ConfigObserver", does: "observes the platform", proof: provesObservation},
 	{controller: "ManagedCloudConfig", does: "writes kube-cloud-config", elsewhere: TestOnVSphereTheOperatorWritesTheManagedConfigBehindItsGate},
 	{controller: "Unmanaged", does: "reports that nothing is to run", elsewhere: TestAPlatformWithoutACloudControllerManagerIsAvailable},
+	{controller: "RemovalController", does: "removes the static pods and the objects", elsewhere: TestRemovedAndManagedAgain},
 	{controller: "StaticResources", does: "creates the ServiceAccounts", proof: provesStaticResources},
 	{controller: "ClientCA", does: "copies the client CAs", proof: provesClientCA},
 	{controller: "Tokens", does: "requests the operand's token", proof: hasKey("kube-token", "token")},
