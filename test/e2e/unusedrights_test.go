@@ -20,6 +20,9 @@ const (
 	noBalancer = "The cloud of the development cluster has no load balancers, so there is no Service to write to."
 )
 
+// notRemoved is the reason for the rights that only a removal uses.
+const notRemoved = "TestRemoval removes the cloud-controller-manager, on a cluster of its own."
+
 // unusedRights are the rights of docs/rights.md that TestOpenStack does not use.
 var unusedRights = slices.Concat(unusedByOperator, unusedByOperand, []rights.Exception{
 	{
@@ -96,6 +99,34 @@ var unusedByOperator = []rights.Exception{
 		Account: operatorAccount, Namespace: operatorNamespace, Resources: []string{"secrets"},
 		Verbs:  []string{"update"},
 		Reason: "The signer is good for a year. The long steps shorten that.", Sometimes: true,
+	},
+	{
+		Account: operatorAccount, Resources: []string{"clusterrolebindings.rbac.authorization.k8s.io"},
+		Names: []string{"system:openshift:cloud-controller-manager:operand"},
+		Verbs: []string{"delete"}, Reason: notRemoved,
+	},
+	{
+		Account: operatorAccount, Namespace: operatorNamespace, Resources: []string{"secrets"},
+		Names: []string{"cloud-controller-manager-serving-signer"},
+		Verbs: []string{"delete"}, Reason: notRemoved,
+	},
+	{
+		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"serviceaccounts"},
+		Names: []string{"cloud-controller-manager", "file-syncer", "installer-sa"},
+		Verbs: []string{"delete"}, Reason: notRemoved,
+	},
+	{
+		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"services"},
+		Verbs: []string{"delete"}, Reason: notRemoved,
+	},
+	{
+		Account: operatorAccount, Namespace: targetNamespace,
+		Resources: []string{"rolebindings.rbac.authorization.k8s.io"},
+		Names: []string{
+			"system:openshift:cloud-controller-manager:file-syncer", "system:openshift:cloud-controller-manager:installer",
+			"system:openshift:cloud-controller-manager:operand-lease",
+		},
+		Verbs: []string{"delete"}, Reason: notRemoved,
 	},
 	{
 		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"pods"},

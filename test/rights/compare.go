@@ -14,20 +14,22 @@ type Exception struct {
 	Namespace string
 	// Resources are the rights' resources with their API group, such as leases.coordination.k8s.io.
 	Resources []string
-	Verbs     []string
-	Reason    string
+	// Names are those of the right. The exception is for rights with any names if it has none.
+	Names  []string
+	Verbs  []string
+	Reason string
 	// Sometimes excuses verbs that a run may or may not use, for example for a retry.
 	Sometimes bool
 }
 
 func (e Exception) excuses(r Right, verb string) bool {
 	account := r.Identity[strings.LastIndex(r.Identity, ":")+1:]
-	return e.Account == account && e.Namespace == r.Namespace &&
+	return e.Account == account && e.Namespace == r.Namespace && (len(e.Names) == 0 || slices.Equal(e.Names, r.Names)) &&
 		slices.Contains(e.Resources, r.kind()) && slices.Contains(e.Verbs, verb)
 }
 
 func (e Exception) describe(verb, resource string) string {
-	return sentence(e.Account+" may "+verb, resource, nil, e.Namespace)
+	return sentence(e.Account+" may "+verb, resource, e.Names, e.Namespace)
 }
 
 // Comparison is the result of comparing a run's requests with its rights.

@@ -50,3 +50,42 @@ func TestOf(t *testing.T) {
 		})
 	}
 }
+
+func TestARemovalMakesThePlatformUnmanaged(t *testing.T) {
+	for name, tc := range map[string]struct {
+		observed    string
+		status      operatorv1.ConditionStatus
+		reason      Removal
+		want        string
+		wantForPods string
+	}{
+		"no removal":              {observed: `{"platform":"openstack"}`, want: "openstack", wantForPods: "openstack"},
+		"one that has to wait":    {observed: `{"platform":"openstack"}`, status: "False", reason: "Blocked", want: "openstack", wantForPods: "openstack"},
+		"one of the static pods":  {observed: `{"platform":"openstack"}`, status: "True", reason: RemovingStaticPods, want: "none", wantForPods: "openstack"},
+		"one of the objects":      {observed: `{"platform":"openstack"}`, status: "True", reason: RemovingObjects, want: "none", wantForPods: "none"},
+		"one that is complete":    {observed: `{"platform":"openstack"}`, status: "True", reason: Removed, want: "none", wantForPods: "none"},
+		"one that is taken back":  {observed: `{"platform":"openstack"}`, status: "True", reason: Restoring, want: "none", wantForPods: "none"},
+		"a platform without CCM":  {observed: `{"platform":"none"}`, status: "True", reason: Removed, want: "none", wantForPods: "none"},
+		"an unknown one stays so": {observed: `{}`, status: "True", reason: RemovingStaticPods},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := &operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)}}
+			status := &operatorv1.OperatorStatus{}
+			if tc.status != "" {
+				status.Conditions = []operatorv1.OperatorCondition{{Type: RemovingCondition, Status: tc.status, Reason: string(tc.reason)}}
+			}
+			client := v1helpers.NewFakeOperatorClient(spec, status, nil)
+			got, known, err := Get(client)
+			require.NoError(t, err)
+			require.Equal(t, tc.want != "", known)
+			require.Equal(t, tc.want, got.Name)
+			got, known, err = OfNodePods(client)
+			require.NoError(t, err)
+			require.Equal(t, tc.wantForPods != "", known)
+			require.Equal(t, tc.wantForPods, got.Name)
+			managed, _, err := Managed(client)
+			require.NoError(t, err)
+			require.Equal(t, tc.want == "openstack", managed)
+		})
+	}
+}

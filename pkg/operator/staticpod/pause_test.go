@@ -61,3 +61,36 @@ func TestTheControllersStartOnceSomethingIsToRun(t *testing.T) {
 func askedWith(reason string) []operatorv1.OperatorCondition {
 	return []operatorv1.OperatorCondition{{Type: "TakingOver", Reason: reason}}
 }
+
+func TestTheControllersPauseDuringARemoval(t *testing.T) {
+	started, ended := make(chan struct{}, 2), make(chan struct{}, 2)
+	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	removing := operatorv1.OperatorCondition{Type: "Removing", Status: "True", Reason: "RemovingStaticPods"}
+	operator := func(conditions ...operatorv1.OperatorCondition) v1helpers.StaticPodOperatorClient {
+		return v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
+			ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
+		}}, &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: conditions}}, nil, nil)
+	}
+	s := &starter{controllers: func() []factory.Controller {
+		return []factory.Controller{factory.New().
+			WithPostStartHooks(func(ctx context.Context, _ factory.SyncContext) error {
+				started <- struct{}{}
+				<-ctx.Done()
+				ended <- struct{}{}
+				return nil
+			}).
+			WithSync(func(context.Context, factory.SyncContext) error { return nil }).
+			ToController("One", recorder)}
+	}}
+	for range 2 {
+		s.Operator = operator(askedWith("AsExpected")...)
+		require.NoError(t, s.sync(t.Context(), nil))
+		<-started
+		s.Operator = operator(removing)
+		require.NoError(t, s.sync(t.Context(), nil))
+		require.Len(t, ended, 1, "the sync waits for their end")
+		<-ended
+		require.NoError(t, s.sync(t.Context(), nil))
+	}
+	require.Empty(t, started)
+}

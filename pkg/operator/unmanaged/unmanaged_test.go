@@ -44,6 +44,7 @@ func TestWhatWasSaidIsTakenBackWhenSomethingIsToRun(t *testing.T) {
 	}{
 		"nothing was said":         {},
 		"something was":            {status: conditions("CloudControllerManagerOfTheAdministrator", "The administrator runs one"), want: 1},
+		"a removal was reported":   {status: conditions("Removed", "it is removed"), want: 1},
 		"another manager wrote it": {status: conditions("AsExpected", "")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,4 +101,36 @@ func TestSync(t *testing.T) {
 			require.Empty(t, recorder.Events())
 		})
 	}
+}
+
+func TestARemovalIsReported(t *testing.T) {
+	const (
+		removingMessage = "the cloud-controller-manager is being removed; the condition Removing of cloudcontrollermanager/cluster has the step"
+		removedMessage  = "spec.managementState of cloudcontrollermanager/cluster is Removed: this operator runs no cloud-controller-manager; " +
+			"set it to Managed to run one again"
+	)
+	for step, want := range map[string][]operatorv1.OperatorCondition{
+		"RemovingStaticPods": progressing(conditions("Removing", removingMessage)),
+		"RemovingObjects":    progressing(conditions("Removing", removingMessage)),
+		"Restoring":          progressing(conditions("Removing", removingMessage)),
+		"Removed":            conditions("Removed", removedMessage),
+	} {
+		t.Run(step, func(t *testing.T) {
+			removing := operatorv1.OperatorCondition{Type: "Removing", Status: "True", Reason: step}
+			operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
+				ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
+			}, &operatorv1.OperatorStatus{Conditions: []operatorv1.OperatorCondition{removing}}, nil)
+			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			c := New(Options{Operator: operator, Recorder: recorder})
+			require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
+			_, got, _, err := operator.GetOperatorState()
+			require.NoError(t, err)
+			require.Subset(t, got.Conditions, want)
+		})
+	}
+}
+
+func progressing(conditions []operatorv1.OperatorCondition) []operatorv1.OperatorCondition {
+	conditions[1].Status = operatorv1.ConditionTrue
+	return conditions
 }
