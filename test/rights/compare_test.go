@@ -43,6 +43,8 @@ func TestRightsAndRequestsAreComparedInBothDirections(t *testing.T) {
 	noReason.Reason = ""
 	elsewhere := exception("update")
 	elsewhere.Namespace = "other"
+	named, otherwise := exception("update"), exception("update")
+	named.Names, otherwise.Names = []string{"x"}, []string{"y"}
 	noUpdate := slices.Delete(everything(), 2, 3)
 	for name, tc := range map[string]struct {
 		requests   []rights.Request
@@ -52,6 +54,16 @@ func TestRightsAndRequestsAreComparedInBothDirections(t *testing.T) {
 		"every right is used and every request is covered": {
 			requests: everything(),
 			want:     rights.Comparison{Requests: 4, Total: 3, Used: 3},
+		},
+		"an exception for the names of the right": {
+			requests: noUpdate, exceptions: []rights.Exception{named},
+			want: rights.Comparison{Requests: 3, Total: 3, Used: 2, Excused: 1},
+		},
+		"an exception for other names": {
+			requests: everything(), exceptions: []rights.Exception{otherwise},
+			want: rights.Comparison{Requests: 4, Total: 3, Used: 3, Outdated: []string{
+				`a may update things/status.g y in ns: there is no such right`,
+			}},
 		},
 		"a request that no right covers": {
 			requests: append(everything(),

@@ -19,7 +19,7 @@ import (
 
 const (
 	withCustom = `{"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager", "metadata": {"name": "cluster", "resourceVersion": "7"},
-		"spec": {"managementState": "Managed", "custom": {"image": "registry/ccm:1", "env": [{"name": "A", "value": ""}],
+		"spec": {"managementState": "Managed", "removalPolicy": "Force", "custom": {"image": "registry/ccm:1", "env": [{"name": "A", "value": ""}],
 			"secrets": [{"name": "a", "delivery": "Reloaded"}], "probe": {"port": 9999}}},
 		"status": {}}`
 	// The first events of a watch: all objects, then the end of the list.
@@ -58,7 +58,7 @@ func TestNoUpdateLosesSpecCustom(t *testing.T) {
 	updates := make(chan map[string]any, 2)
 	client, informers, err := operatorclient.New(clock.RealClock{}, api(t, updates))
 	require.NoError(t, err)
-	custom := operatorclient.Custom(informers)
+	custom, policy := operatorclient.Custom(informers), operatorclient.RemovalPolicy(informers)
 	informers.Start(t.Context().Done())
 	informers.WaitForCacheSync(t.Context().Done())
 
@@ -72,6 +72,7 @@ func TestNoUpdateLosesSpecCustom(t *testing.T) {
 	updated := <-updates
 	require.Equal(t, wantCustom, updated["spec"].(map[string]any)["custom"])
 	require.Equal(t, map[string]any{"platform": "external"}, updated["spec"].(map[string]any)["observedConfig"])
+	require.Equal(t, "Force", updated["spec"].(map[string]any)["removalPolicy"])
 
 	_, _, err = client.UpdateStaticPodOperatorSpec(t.Context(), "7", &operatorv1.StaticPodOperatorSpec{
 		OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed, ObservedConfig: observed}, ForceRedeploymentReason: "because",
@@ -88,6 +89,17 @@ func TestNoUpdateLosesSpecCustom(t *testing.T) {
 		Secrets: []ccmv1.CustomSecret{{Name: "a", Delivery: ccmv1.ReloadedSecret}},
 		Probe:   &ccmv1.CustomProbe{Port: 9999},
 	}, read)
+	force, err := policy()
+	require.NoError(t, err)
+	require.Equal(t, ccmv1.ForcedRemoval, force)
+}
+
+func TestARemovalIsSafeUnlessTheResourceSaysOtherwise(t *testing.T) {
+	_, informers, err := operatorclient.New(clock.RealClock{}, &rest.Config{})
+	require.NoError(t, err)
+	policy, err := operatorclient.RemovalPolicy(informers)()
+	require.NoError(t, err)
+	require.Equal(t, ccmv1.SafeRemoval, policy)
 }
 
 func TestWithoutTheResourceThereIsNoSpecCustom(t *testing.T) {

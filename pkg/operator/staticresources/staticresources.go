@@ -177,14 +177,15 @@ func remove(ctx context.Context, recorder events.Recorder, resources []resource)
 // NewRemover returns a function that deletes the static resources of every platform, and the cloud-node-manager. It
 // reports whether there were any. o.Operator is not used.
 func NewRemover(o Options) func(ctx context.Context, recorder events.Recorder) (found bool, err error) {
-	c := newController(o)
-	return func(ctx context.Context, recorder events.Recorder) (found bool, err error) {
-		all, err := c.known(everywhere)
-		if err != nil {
-			return false, err
-		}
-		return remove(ctx, recorder, append([]resource{c.nodeManager()}, all...))
+	return newController(o).removeAll
+}
+
+func (c *controller) removeAll(ctx context.Context, recorder events.Recorder) (found bool, err error) {
+	all, err := c.known(everywhere)
+	if err != nil {
+		return false, err
 	}
+	return remove(ctx, recorder, append([]resource{c.nodeManager()}, all...))
 }
 
 // resource is a decoded asset.

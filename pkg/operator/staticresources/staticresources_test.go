@@ -422,3 +422,68 @@ func TestTheFileSyncersIdentityIsFilledByTheControlPlane(t *testing.T) {
 	require.Equal(t, corev1.SecretTypeServiceAccountToken, identity.Type)
 	require.Equal(t, map[string]string{"kubernetes.io/service-account.name": "file-syncer"}, identity.Annotations)
 }
+
+func TestEverythingIsRemovedInTheReverseOrder(t *testing.T) {
+	others := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}}
+	w := newWorld(`{"platform":"openstack"}`, others)
+	w.syncOnce(t)
+	for _, o := range leftBehind(true) {
+		require.NoError(t, w.client.Tracker().Add(o))
+	}
+	w.see(t, leftBehind(true))
+	w.client.ClearActions()
+
+	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	found, err := w.removeAll(t.Context(), recorder)
+	require.NoError(t, err)
+	require.True(t, found)
+	var deleted []string
+	for _, action := range w.client.Actions() {
+		if a, ok := action.(clienttesting.DeleteActionImpl); ok {
+			deleted = append(deleted, a.GetResource().Resource+" "+a.GetName())
+		}
+	}
+	require.Equal(t, []string{
+		"daemonsets azure-cloud-node-manager",
+		"services cloud-controller-manager",
+		"clusterrolebindings system:openshift:cloud-controller-manager:openstack",
+		"clusterrolebindings system:openshift:cloud-controller-manager:node-manager",
+		"clusterrolebindings system:openshift:cloud-controller-manager:operand",
+		"rolebindings system:openshift:cloud-controller-manager:node-manager-admission",
+		"rolebindings system:openshift:cloud-controller-manager:operand-lease",
+		"rolebindings system:openshift:cloud-controller-manager:installer",
+		"rolebindings system:openshift:cloud-controller-manager:file-syncer",
+		"validatingadmissionpolicybindings openshift-cloud-controller-manager-node-manager",
+		"secrets file-syncer-identity",
+		"secrets cloud-tokens",
+		"serviceaccounts cloud-node-manager",
+		"serviceaccounts installer-sa",
+		"serviceaccounts file-syncer",
+		"serviceaccounts cloud-controller-manager",
+	}, slices.Compact(deleted))
+
+	for _, indexer := range w.indexers {
+		require.NoError(t, indexer.Replace(nil, ""))
+	}
+	found, err = w.removeAll(t.Context(), recorder)
+	require.NoError(t, err)
+	require.False(t, found)
+}
+
+// Objects without our label are not ours, whatever their names are.
+func TestNothingOfOthersIsRemoved(t *testing.T) {
+	w := newWorld(`{"platform":"openstack"}`, leftBehind(false)...)
+	w.see(t, leftBehind(false))
+	found, err := w.removeAll(t.Context(), events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0))))
+	require.NoError(t, err)
+	require.False(t, found)
+}
+
+func TestAResourceThatCannotBeRemovedIsNamed(t *testing.T) {
+	w := newWorld(`{"platform":"openstack"}`, leftBehind(true)...)
+	w.see(t, leftBehind(true))
+	w.fail("delete", "clusterrolebindings")
+	found, err := w.removeAll(t.Context(), events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0))))
+	require.EqualError(t, err, "deleting clusterrolebinding/system:openshift:cloud-controller-manager:node-manager: forbidden")
+	require.True(t, found)
+}

@@ -1,0 +1,45 @@
+package removal
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// The pod has to run on a node without a pod network, and to be admitted like the installer pods.
+func TestTheRemovalPod(t *testing.T) {
+	server, err := url.Parse("https://api-int.example.com:6443")
+	require.NoError(t, err)
+	pod := newPod("master-0", "operator", 4, server)
+	require.Equal(t, "removal-master-0", pod.Name)
+	require.Equal(t, "master-0", pod.Spec.NodeName)
+	require.Equal(t, "privileged", pod.Annotations["openshift.io/required-scc"])
+	require.JSONEq(t, `{"effect": "PreferredDuringScheduling"}`, pod.Annotations["target.workload.openshift.io/management"])
+	require.Equal(t, "system-node-critical", pod.Spec.PriorityClassName)
+	require.Equal(t, "installer-sa", pod.Spec.ServiceAccountName)
+	require.False(t, *pod.Spec.AutomountServiceAccountToken)
+	require.True(t, pod.Spec.HostNetwork)
+	require.Equal(t, corev1.RestartPolicyNever, pod.Spec.RestartPolicy)
+	require.Equal(t, []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, pod.Spec.Tolerations)
+
+	require.Len(t, pod.Spec.Containers, 1)
+	container := pod.Spec.Containers[0]
+	require.Equal(t, "operator", container.Image)
+	require.Equal(t, []string{"/usr/bin/cluster-cloud-controller-manager-operator", "remove"}, container.Command)
+	require.Equal(t, []string{
+		"-v=4", "--resource-dir=/etc/kubernetes/static-pod-resources",
+		"--cert-dir=/etc/kubernetes/static-pod-resources/cloud-controller-manager-certs", "--pod-manifest-dir=/etc/kubernetes/manifests",
+	}, container.Args)
+	require.Contains(t, container.Env, corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: "api-int.example.com"})
+	require.Contains(t, container.Env, corev1.EnvVar{Name: "KUBERNETES_SERVICE_PORT", Value: "6443"})
+	require.Empty(t, container.Resources.Limits)
+	require.Contains(t, container.Resources.Requests, corev1.ResourceCPU)
+	require.Contains(t, container.Resources.Requests, corev1.ResourceMemory)
+	require.True(t, *container.SecurityContext.ReadOnlyRootFilesystem)
+	require.Equal(t, corev1.TerminationMessageFallbackToLogsOnError, container.TerminationMessagePolicy)
+	for _, volume := range pod.Spec.Volumes {
+		require.Nil(t, volume.Secret, "it reads no Secret")
+	}
+}
