@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,7 +33,7 @@ type Predecessor struct {
 }
 
 // InstallPredecessor creates what the Deployment-based predecessor leaves in a cluster WithoutPayload, its Deployment
-// included. Its operator does not run. Call LoadImages before it.
+// included, or, in a cluster with a payload, what is missing of it. Its operator does not run. Call LoadImages before it.
 func (c *Cluster) InstallPredecessor(ctx context.Context, options Predecessor) error {
 	fmt.Fprintln(c.progress, "installing the predecessor")
 	c.succeeds = true
@@ -53,22 +54,29 @@ func (c *Cluster) InstallPredecessor(ctx context.Context, options Predecessor) e
 				return err
 			}
 		}
-		if err := client.Create(ctx, object); err != nil {
-			return fmt.Errorf("predecessor: %w", err)
+		if err := createIfMissing(ctx, client, object); err != nil {
+			return err
 		}
 	}
 	var trust string
 	if c.cloud != nil {
 		trust = string(c.cloud.CABundle())
-		if err := client.Create(ctx, seed.Credentials(c.cloud.CloudsYAML())); err != nil {
-			return fmt.Errorf("predecessor: %w", err)
+		if err := createIfMissing(ctx, client, seed.Credentials(c.cloud.CloudsYAML())); err != nil {
+			return err
 		}
 	}
-	return client.Create(ctx, &corev1.ConfigMap{
+	return createIfMissing(ctx, client, &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: seed.TargetNamespace, Name: "ccm-trusted-ca"},
 		Data:       map[string]string{"ca-bundle.crt": trust},
 	})
+}
+
+func createIfMissing(ctx context.Context, client *objects.Client, object runtime.Object) error {
+	if err := client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("predecessor: %w", err)
+	}
+	return nil
 }
 
 // adaptPredecessor fills in the image, the API server's address, the number of replicas and the port.

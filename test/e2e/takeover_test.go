@@ -53,6 +53,9 @@ func TestTakeover(t *testing.T) {
 				Progress: os.Stderr,
 			})
 			s.testTakeover(t, tc.onPort, tc.without)
+			if os.Getenv("E2E_LONG") != "" {
+				s.testUnpreparedDowngrade(t, tc.onPort)
+			}
 		})
 	}
 }
@@ -95,6 +98,53 @@ func (s *suite) testTakeover(t *testing.T, onPort bool, limit time.Duration) {
 	s.figure("without a leader: %s", without.Round(100*time.Millisecond))
 	require.Less(t, without, limit, "without a leader")
 	s.requireNothingOfThePredecessor(t)
+}
+
+// testUnpreparedDowngrade brings the predecessor back without a removal, as a downgrade would: its Deployment beside the
+// static pods, and no operator of ours. The static pods lead on, and the next upgrade takes over again.
+func (s *suite) testUnpreparedDowngrade(t *testing.T, onPort bool) {
+	s.monitor.Begin("a downgrade without a removal")
+	s.scale(t, 0)
+	_, lease, err := s.leader(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.InstallPredecessor(t.Context(), devcluster.Predecessor{OnPort: onPort}))
+	if onPort {
+		s.await(t, "the predecessor to find its port occupied", rolloutLimit, s.predecessorCrashes)
+	} else {
+		s.awaitPredecessor(t)
+	}
+	_, still, err := s.leader(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, *lease.Spec.HolderIdentity, *still.Spec.HolderIdentity, "the static pods lead on")
+	s.requireOneLeader(t)
+
+	s.monitor.Begin("the next upgrade")
+	s.scale(t, 1)
+	s.awaitCondition(t, "TakingOver", "False", rolloutLimit)
+	s.await(t, "the end of the predecessor's pods", briefly, func(context.Context) error {
+		if pids := s.processes(t, operandBinary, ofPredecessor); len(pids) > 0 {
+			return fmt.Errorf("%d processes run", len(pids))
+		}
+		return nil
+	})
+	s.awaitSettled(t, 1, rolloutLimit)
+	s.requireOneLeader(t)
+}
+
+// predecessorCrashes returns nil once a pod of the predecessor has exited.
+func (s *suite) predecessorCrashes(ctx context.Context) error {
+	pods, err := s.kube.CoreV1().Pods(targetNamespace).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=" + predecessor})
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods.Items {
+		for _, status := range pod.Status.ContainerStatuses {
+			if status.RestartCount > 0 || status.State.Terminated != nil {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("none of %d pods has exited", len(pods.Items))
 }
 
 // awaitPredecessor waits until the predecessor's pods are available and one of them holds the lease.
