@@ -105,6 +105,7 @@ func (s *suite) testTakeover(t *testing.T, onPort bool, limit time.Duration) {
 func (s *suite) testUnpreparedDowngrade(t *testing.T, onPort bool) {
 	s.monitor.Begin("a downgrade without a removal")
 	s.scale(t, 0)
+	s.awaitOperator(t, "", 0)
 	_, lease, err := s.leader(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, s.InstallPredecessor(t.Context(), devcluster.Predecessor{OnPort: onPort}))
