@@ -45,8 +45,22 @@ func TestRemovedAndManagedAgain(t *testing.T) {
 		require.Subset(t, c.objects(t), installed)
 		c.awaitNodeRevision(t, 1)
 	})
-	run("by force, it removes the static pods first, whatever happens to the operator", func(t *testing.T) {
+	run("a removal that is taken back before a node is clean ends no static pod", func(t *testing.T) {
+		before, err := c.kube.CoreV1().Pods(targetNamespace).Get(t.Context(), staticPod, metav1.GetOptions{})
+		require.NoError(t, err)
 		c.patchSpec(t, `{"spec":{"removalPolicy":"Force"}}`)
+		await(t, "the removal pod", func(ctx context.Context) error {
+			_, err := c.kube.CoreV1().Pods(targetNamespace).Get(ctx, "removal-"+onlyNode, metav1.GetOptions{})
+			return err
+		})
+		c.patchSpec(t, `{"spec":{"managementState":"Managed"}}`)
+		c.awaitNodeRevision(t, 1)
+		after, err := c.kube.CoreV1().Pods(targetNamespace).Get(t.Context(), staticPod, metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, before.UID, after.UID)
+	})
+	run("by force, it removes the static pods first, whatever happens to the operator", func(t *testing.T) {
+		c.patchSpec(t, `{"spec":{"managementState":"Removed"}}`)
 		c.awaitStep(t, "RemovingStaticPods")
 		c.killOperator(t, o)
 		require.Contains(t, c.objects(t), "configmap/cloud-controller-manager-pod-1")

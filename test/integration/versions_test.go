@@ -198,6 +198,8 @@ func (k *kubelet) sync(ctx context.Context) error {
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		switch {
+		case pod.DeletionTimestamp != nil:
+			err = k.report(ctx, pod, pod.Status.Phase)
 		case pod.Name == staticPod:
 			err = k.report(ctx, pod, corev1.PodRunning)
 		case isDaemon(pod) && k.runsDaemons.Load():

@@ -42,7 +42,7 @@ func Custom(
 	}
 }
 
-// RemovalPolicy returns the reader of spec.removalPolicy in the informer's cache. It returns Safe if the field is empty.
+// RemovalPolicy returns the reader of spec.removalPolicy in the informer's cache. An empty field is Safe.
 func RemovalPolicy(informers dynamicinformer.DynamicSharedInformerFactory) func() (ccmv1.RemovalPolicy, error) {
 	read := specOf(informers)
 	return func() (ccmv1.RemovalPolicy, error) {

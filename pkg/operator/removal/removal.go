@@ -1,6 +1,6 @@
-// Package removal removes the cloud-controller-manager from the cluster while spec.managementState is Removed: first the
-// static pods from the nodes, then the objects. Its condition Removing persists the step, so that another process of the
-// operator continues, and makes every other controller treat the platform as unmanaged.
+// Package removal removes the cloud-controller-manager from the cluster while spec.managementState is Removed: first
+// the static pods from the nodes, then the objects. Its condition Removing persists the step, so that another process
+// of the operator continues, and makes every other controller treat the platform as unmanaged.
 package removal
 
 import (
@@ -31,8 +31,8 @@ const (
 
 	name = "RemovalController"
 
-	// blockedPeriod is how often a removal that has to wait for uninitialized nodes looks at them.
-	blockedPeriod = 15 * time.Second
+	// blockedPeriod is how often a removal that has to wait for uninitialized nodes lists all nodes.
+	blockedPeriod = 10 * time.Second
 
 	// verifyPeriod is how soon the deletion of objects is verified, and how soon a write that lost a race is repeated.
 	verifyPeriod = 500 * time.Millisecond
@@ -68,10 +68,12 @@ type controller struct {
 	accounts   corelisters.ServiceAccountNamespaceLister
 	configMaps corelisters.ConfigMapNamespaceLister
 	secrets    corelisters.SecretNamespaceLister
+	// blocked is when the nodes were listed last, if some of them were uninitialized.
+	blocked time.Time
 }
 
-// New returns the controller. A removal that is not safe changes nothing. One that has begun goes on until everything is
-// removed, or until spec.managementState changes: then the other controllers install again what is missing.
+// New returns the controller. A removal that is not safe changes nothing. One that has begun goes on until everything
+// is removed, or until spec.managementState changes: then the other controllers install again what is missing.
 func New(o Options) factory.Controller {
 	core := o.Target.Core().V1()
 	return factory.New().
@@ -115,14 +117,24 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return c.release(ctx, status)
 	case !requested:
 		return c.restore(ctx, status)
-	case step == observedplatform.RemovingStaticPods:
-		return c.removeStaticPods(ctx, syncCtx, spec, status)
-	case step == observedplatform.RemovingObjects:
-		return c.removeObjects(ctx, syncCtx)
-	case step == observedplatform.Removed:
-		return c.stayRemoved(ctx)
 	}
-	// Restoring was interrupted.
+	return c.proceed(ctx, syncCtx, step, spec, status)
+}
+
+// proceed goes on with a removal.
+func (c *controller) proceed(ctx context.Context, syncCtx factory.SyncContext, step observedplatform.Removal,
+	spec *operatorv1.StaticPodOperatorSpec, status *operatorv1.StaticPodOperatorStatus,
+) error {
+	switch step {
+	case observedplatform.RemovingStaticPods:
+		return c.removeStaticPods(ctx, syncCtx, spec, status)
+	case observedplatform.RemovingObjects:
+		return c.removeObjects(ctx, syncCtx)
+	case observedplatform.Removed:
+		return c.stayRemoved(ctx)
+	case observedplatform.Restoring:
+	}
+	// It was requested again.
 	return c.enter(ctx, observedplatform.RemovingStaticPods)
 }
 
@@ -138,15 +150,21 @@ func (c *controller) begin(ctx context.Context, syncCtx factory.SyncContext) err
 		return err
 	}
 	if policy != ccmv1.ForcedRemoval {
+		if left := blockedPeriod - c.Clock.Since(c.blocked); left > 0 {
+			syncCtx.Queue().AddAfter(syncCtx.QueueKey(), left)
+			return nil
+		}
 		waiting, err := c.uninitialized(ctx)
 		if err != nil {
 			return err
 		}
 		if len(waiting) > 0 {
+			c.blocked = c.Clock.Now()
 			syncCtx.Queue().AddAfter(syncCtx.QueueKey(), blockedPeriod)
 			return c.block(ctx, waiting)
 		}
 	}
+	c.blocked = time.Time{}
 	if err := c.enter(ctx, observedplatform.RemovingStaticPods); err != nil {
 		return err
 	}

@@ -231,8 +231,9 @@ func (c *controller) stale(p platform.Platform, current []resource) ([]resource,
 	}), nil
 }
 
-// known returns the resources of the patterns and of all platforms in the order of deletion: the reverse of the order of
-// application. The list is made from the assets alone, so the controller deletes only objects that this version knows.
+// known returns the resources of the patterns and of all platforms in the order of deletion: the reverse of the order
+// of application. The list is made from the assets alone, so the controller deletes only objects that this version
+// knows.
 func (c *controller) known(patterns ...string) ([]resource, error) {
 	directories, err := fs.ReadDir(bindata.FS(), platformsDir)
 	if err != nil {

@@ -37,9 +37,9 @@ type CloudControllerManager struct {
 	Status CloudControllerManagerStatus `json:"status,omitempty"`
 }
 
-// CloudControllerManagerSpec is the specification that all static-pod operators share. In the state Removed the operator
-// removes the static pods from the nodes, and then its other objects. The state Unmanaged is rejected: a static pod
-// keeps running on its node while nothing updates its files.
+// CloudControllerManagerSpec is the specification that all static-pod operators share. In the state Removed the
+// operator removes the static pods from the nodes, and then its other objects. The state Unmanaged is rejected: a
+// static pod keeps running on its node while nothing updates its files.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.managementState) || self.managementState in ['Managed', 'Force', 'Removed']",message="managementState must be Managed, Force or Removed"
 type CloudControllerManagerSpec struct {
