@@ -126,7 +126,7 @@ func TestRemovedAndManagedAgain(t *testing.T) {
 	run("everything comes back", func(t *testing.T) {
 		c.patchSpec(t, `{"spec":{"managementState":"Managed","removalPolicy":null}}`)
 		c.awaitNodeRevision(t, 2)
-		c.hold(t, onlyNode+"_again", time.Now().Add(time.Minute))
+		c.hold(t, onlyNode+"_again", time.Now())
 		c.awaitCondition(t, "CloudControllerManagerProgressing", operatorv1.ConditionFalse, "1 of 3 control-plane nodes run revision 2")
 		c.awaitCondition(t, "CloudControllerManagerAvailable", operatorv1.ConditionTrue,
 			"1 of 3 cloud-controller-managers are Ready; the one on node/master-0 leads")
