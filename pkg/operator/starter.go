@@ -210,6 +210,23 @@ func (w *wiring) staticResources() staticresources.Options {
 	}
 }
 
+func (w *wiring) takeover() takeover.Options {
+	return takeover.Options{
+		Operator:         w.client,
+		Deployments:      w.informers.target.Apps().V1().Deployments(),
+		Pods:             w.informers.target.Core().V1().Pods(),
+		Leases:           w.informers.target.Coordination().V1().Leases(),
+		Namespaces:       w.informers.namespace.Core().V1().Namespaces(),
+		Nodes:            w.informers.nodes.Core().V1().Nodes(),
+		DeploymentClient: w.kube.AppsV1(),
+		LeaseClient:      w.kube.CoordinationV1(),
+		NamespaceClient:  w.kube.CoreV1(),
+		InTree:           takeover.InTree(w.dynamic),
+		Clock:            w.Clock,
+		Recorder:         w.EventRecorder,
+	}
+}
+
 // delivery returns the controllers that roll out static pods and write the objects that they read.
 func (w *wiring) delivery() []factory.Controller {
 	target := w.informers.target.Core().V1()
@@ -226,20 +243,7 @@ func (w *wiring) delivery() []factory.Controller {
 			Clock:           w.Clock,
 			Recorder:        w.EventRecorder,
 		}),
-		takeover.New(takeover.Options{
-			Operator:         w.client,
-			Deployments:      w.informers.target.Apps().V1().Deployments(),
-			Pods:             target.Pods(),
-			Leases:           w.informers.target.Coordination().V1().Leases(),
-			Namespaces:       w.informers.namespace.Core().V1().Namespaces(),
-			Nodes:            w.informers.nodes.Core().V1().Nodes(),
-			DeploymentClient: w.kube.AppsV1(),
-			LeaseClient:      w.kube.CoordinationV1(),
-			NamespaceClient:  w.kube.CoreV1(),
-			InTree:           takeover.InTree(w.dynamic),
-			Clock:            w.Clock,
-			Recorder:         w.EventRecorder,
-		}),
+		takeover.New(w.takeover()),
 		staticresources.New(w.staticResources()),
 		ondemand.New(w.client, w.EventRecorder,
 			ondemand.Demand{Informers: w.informers.policies, Needed: staticresources.NeedsPolicies},

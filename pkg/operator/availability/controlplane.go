@@ -114,8 +114,8 @@ func (r *roster) members(s snapshot) map[string]member {
 	return now
 }
 
-// condition reports static pods that were left on Nodes without the role, vanished and missing Nodes, and the delay until
-// the next assessment.
+// condition reports static pods that were left on Nodes without the role, vanished and missing Nodes, and the delay
+// until the next assessment.
 func (r *roster) condition(plane controlPlane, s snapshot) (*condition, time.Duration) {
 	nodes, wait := r.nodesCondition(plane, s)
 	if len(plane.withoutRole) == 0 {

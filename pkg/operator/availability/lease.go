@@ -52,8 +52,8 @@ type leadership struct {
 // leadershipOf returns the state of the lease's holder. The identity does not prove that the holder is ours: the
 // predecessor's process on the same host uses the same host name. A holder is ours only if it acquired the lease
 // after our container on its node started. An acquisition within the second of the container's start counts as ours.
-// vanished are deleted Nodes that ran a pod of ours. predecessors are pods of the predecessor: one of them on the node of a
-// holder that is not ours is the holder.
+// vanished are deleted Nodes that ran a pod of ours. predecessors are pods of the predecessor: one of them on the node
+// of a holder that is not ours is the holder.
 func leadershipOf(
 	lease *coordinationv1.Lease, pods, predecessors []*corev1.Pod, vanished []string, now time.Time,
 ) leadership {

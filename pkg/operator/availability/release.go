@@ -31,8 +31,8 @@ const outOfServiceSilence = 2 * 26 * time.Second
 // No two processes lead because of that:
 //   - The holder is a container of ours: its identity, which is unique to a process, was seen while it led, and no
 //     other pod on its node could be the holder. So the predecessor's lease is never freed.
-//   - It was seen to write the lease. In an etcd that was restored from an older snapshot, the lease has a former holder.
-//     The process that led until then acts until 107 seconds after its last renewal.
+//   - It was seen to write the lease. In an etcd that was restored from an older snapshot, the lease has a former
+//     holder. The process that led until then acts until 107 seconds after its last renewal.
 //   - The process has ended: its container has terminated, or the next one runs. The kubelet runs one container of a
 //     static pod at a time. A process that is frozen, or on a node that does not report, may live: its container counts
 //     as running.
@@ -43,17 +43,11 @@ const outOfServiceSilence = 2 * 26 * time.Second
 func (c *controller) releaseLease(ctx context.Context, s snapshot) (wait time.Duration, err error) {
 	leader := leadershipOf(s.lease, s.pods, s.predecessors, nil, s.now)
 	c.lease.see(s.lease, s.now)
-	if !c.lease.present || leader.identity != c.witnessed {
-		c.witnessed = ""
-	}
-	if c.lease.present && (leader.tenure == starting || leader.tenure == leading) && c.couldOnlyBeOurs(leader.node) {
-		c.witnessed = leader.identity
-	}
+	c.witness(leader)
 	silent := s.now.Sub(c.lease.since)
-	if c.witnessed == "" {
-		return 0, nil
-	}
 	switch {
+	case c.witnessed == "":
+		return 0, nil
 	case leader.tenure == ended && slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName == leader.node && hasEnded(s.lease, containerStatus(pod, operand.Name))
 	}):
@@ -64,6 +58,16 @@ func (c *controller) releaseLease(ctx context.Context, s snapshot) (wait time.Du
 		return outOfServiceSilence - silent, nil
 	}
 	return 0, c.release(ctx, s.lease, "its holder "+leader.identity+" is on a node that is out of service")
+}
+
+// witness records the identity of a process of ours that holds the lease and was seen to write it.
+func (c *controller) witness(leader leadership) {
+	if !c.lease.present || leader.identity != c.witnessed {
+		c.witnessed = ""
+	}
+	if c.lease.present && (leader.tenure == starting || leader.tenure == leading) && c.couldOnlyBeOurs(leader.node) {
+		c.witnessed = leader.identity
+	}
 }
 
 // isOutOfService reports whether the holder's Node is not Ready and has the taint out-of-service.

@@ -66,8 +66,8 @@ func (l *leadership) describe(readyText string) (reason, message string) {
 		return "ForeignLeader", fmt.Sprintf("%s, which is not a container of this operator's %s pods; "+
 			"stop that cloud-controller-manager", held, operand.Name)
 	case preceding:
-		return "PredecessorLeads", fmt.Sprintf("the cloud-controller-manager of this operator's predecessor on node/%s holds %s; "+
-			"the condition %s has how far its replacement is", l.node, lease, predecessor.ConditionType)
+		return "PredecessorLeads", fmt.Sprintf("the cloud-controller-manager of this operator's predecessor on node/%s "+
+			"holds %s; the condition %s has the step of its replacement", l.node, lease, predecessor.ConditionType)
 	case cutOff:
 		return "LeaderCutOff", fmt.Sprintf("%s on node/%s, which is no longer a control-plane Node; "+
 			"make sure that the machine is off, or that its kubelet registers the Node again", held, l.node)

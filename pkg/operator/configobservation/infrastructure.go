@@ -40,8 +40,8 @@ func platformSpec(i *configv1.Infrastructure) any { return i.Spec.PlatformSpec }
 func platformStatus(i *configv1.Infrastructure) any { return i.Status.PlatformStatus }
 
 // onSingleNode observes a lease timing of a single node. While the predecessor's CCM contends for the same lease, the
-// timings stay those of more nodes, which the predecessor uses everywhere: a standby waits for its own lease duration, so
-// one with 137 seconds would take the lease from a leader that may act for 240.
+// timings stay those of more nodes, which the predecessor uses everywhere: a standby waits for its own lease duration,
+// so one with 137 seconds would take the lease from a leader that may act for 240.
 func onSingleNode(value string) reader {
 	return func(listers Listers, _ map[string]any) (any, error) {
 		infrastructure, err := getInfrastructure(listers)

@@ -38,24 +38,29 @@ func (c revisionClient) ApplyOperatorStatus(
 	ctx context.Context, fieldManager string, status *applyoperatorv1.OperatorStatusApplyConfiguration,
 ) error {
 	if status != nil && status.LatestAvailableRevision != nil {
-		revision := *status.LatestAvailableRevision
-		known, err := isRevision(ctx, c.configMaps, revision)
+		known, err := c.knows(ctx, *status.LatestAvailableRevision)
 		if err != nil {
 			return err
 		}
 		if !known {
-			_, current, _, err := c.GetStaticPodOperatorStateWithQuorum(ctx)
-			if err != nil {
-				return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
-			}
-			known = claimed(current) >= revision
-		}
-		if !known {
-			klog.V(2).InfoS("The latest revision in the cache exists no more", "revision", revision)
+			klog.V(2).InfoS("The latest revision in the cache exists no more", "revision", *status.LatestAvailableRevision)
 			return nil
 		}
 	}
 	return c.StaticPodOperatorClient.ApplyOperatorStatus(ctx, fieldManager, status)
+}
+
+// knows reports whether a revision exists or is claimed by the status.
+func (c revisionClient) knows(ctx context.Context, revision int32) (bool, error) {
+	known, err := isRevision(ctx, c.configMaps, revision)
+	if err != nil || known {
+		return known, err
+	}
+	_, current, _, err := c.GetStaticPodOperatorStateWithQuorum(ctx)
+	if err != nil {
+		return false, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	return claimed(current) >= revision, nil
 }
 
 // claimed returns the latest revision that the status names. A controller whose cache is behind may write, after a
@@ -70,7 +75,8 @@ func claimed(status *operatorv1.StaticPodOperatorStatus) int32 {
 
 // isRevision reads live whether a revision exists.
 func isRevision(ctx context.Context, configMaps corev1client.ConfigMapsGetter, revision int32) (bool, error) {
-	status, err := configMaps.ConfigMaps(operand.Namespace).Get(ctx, copyName(revisionStatus, revision), metav1.GetOptions{})
+	name := copyName(revisionStatus, revision)
+	status, err := configMaps.ConfigMaps(operand.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err := ignoreNotFound("configmap", revisionStatus, revision, err); err != nil {
 		return false, err
 	}
@@ -79,8 +85,8 @@ func isRevision(ctx context.Context, configMaps corev1client.ConfigMapsGetter, r
 
 // lostRevisions are the ConfigMaps of the revision controller. If the latest revision that the status claims was lost
 // with a restore of etcd, they list it nevertheless, so the controller finds its objects missing and creates the next
-// one. Otherwise it would try forever to decrease the latest revision, and library-go's installer controller would never
-// install a revision that is older than a node's.
+// one. Otherwise it would try forever to decrease the latest revision, and library-go's installer controller would
+// never install a revision that is older than a node's.
 type lostRevisions struct {
 	// ConfigMapsGetter reads from a cache, and live is not.
 	corev1client.ConfigMapsGetter
@@ -119,8 +125,8 @@ func (l namespacedLostRevisions) List(ctx context.Context, options metav1.ListOp
 	return list, nil
 }
 
-// lost returns the latest revision that the status claims if it exists neither in the cache nor in the API, 0 otherwise.
-// Either cache may be behind.
+// lost returns the latest revision that the status claims if it exists neither in the cache nor in the API, 0
+// otherwise. Either cache may be behind.
 func (l lostRevisions) lost(ctx context.Context, cached *corev1.ConfigMapList) (int32, error) {
 	_, status, _, err := l.operator.GetStaticPodOperatorState()
 	if err != nil {

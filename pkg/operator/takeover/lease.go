@@ -73,7 +73,7 @@ func (s snapshot) isOurs(lease *coordinationv1.Lease, holder string) bool {
 	})
 }
 
-// reports reports whether the holder's Node is Ready.
+// reports is whether the holder's Node is Ready.
 func (s snapshot) reports(holder string) bool {
 	return slices.ContainsFunc(s.nodes, func(node *corev1.Node) bool {
 		return leaseholder.NodeOf(holder, []string{node.Name}) != "" &&

@@ -13,7 +13,8 @@ import (
 
 // runLevel is the predecessor's label on the namespace. It keeps OpenShift from checking security context constraints.
 // The cluster-version-operator merges labels, so it would stay. The predecessor's pods need it: their ServiceAccount
-// may use no constraint, so a pod of theirs that is created again would be refused. That is why no manifest overwrites it.
+// may use no constraint, so a pod of theirs that is created again would be refused. That is why no manifest overwrites
+// the label.
 const runLevel = "openshift.io/run-level"
 
 // dropRunLevel removes the label from the operand's namespace.
