@@ -1,6 +1,7 @@
 package noderepair
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -62,6 +63,10 @@ func (c *controller) damagedNodes(status *operatorv1.StaticPodOperatorStatus) (
 			damaged = append(damaged, damagedNode{found, machine{n.NodeName, node.UID}, n})
 		}
 	}
+	// The others wait for the one that is being installed.
+	slices.SortStableFunc(damaged, func(a, b damagedNode) int {
+		return cmp.Compare(min(b.status.TargetRevision, 1), min(a.status.TargetRevision, 1))
+	})
 	return damaged, wait, nil
 }
 

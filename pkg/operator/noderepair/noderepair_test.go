@@ -490,6 +490,17 @@ func TestAnInstallationOfThePastIsRepeated(t *testing.T) {
 	}
 }
 
+func TestARepairThatIsStuckIsRepeatedBeforeAnotherNodeIsRepaired(t *testing.T) {
+	c := newCluster(t)
+	c.addInstaller(t, "installer-7-m1", "m1", corev1.PodSucceeded)
+	require.NoError(t, c.caches.Core().V1().Pods().Informer().GetStore().Delete(mirrorPod("m1")))
+	c.report(t, "m0", filesyncer.Report{})
+	c.setStatus(t, func(status *operatorv1.StaticPodOperatorStatus) { status.NodeStatuses[1].TargetRevision = 7 })
+	c.run(t, patience+time.Second)
+	require.Empty(t, c.installerPods(t, "m1"))
+	require.Equal(t, []string{"m1: 7 to 7"}, c.targets(t))
+}
+
 func TestANodeThatRunsAnotherRevisionIsInstalledAgain(t *testing.T) {
 	c := newCluster(t)
 	pod := mirrorPod("m1")
