@@ -107,7 +107,7 @@ func (s *suite) testStart(t *testing.T) {
 func (s *suite) requireOneLeader(t *testing.T) string {
 	t.Helper()
 	var leader string
-	s.await(t, "exactly one leader, which holds the lease", 4*time.Minute, func(ctx context.Context) error {
+	s.await(t, "exactly one leader, which holds the lease", leaderLimit, func(ctx context.Context) error {
 		holder, lease, err := s.leader(ctx)
 		if err != nil {
 			return err

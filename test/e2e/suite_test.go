@@ -47,6 +47,9 @@ const (
 	// rolloutLimit is the timeout of a rollout over three nodes. It takes half a minute, and about three minutes more
 	// if the operator is killed meanwhile: the next process waits for the operator's own lease.
 	rolloutLimit = 10 * time.Minute
+	// leaderLimit exceeds the time until another process leads: on a single node the lease lasts 270 s, and a standby
+	// asks for it every 60 to 132 s.
+	leaderLimit = 10 * time.Minute
 	// briefly is the timeout of operations that take seconds.
 	briefly  = 2 * time.Minute
 	interval = 200 * time.Millisecond
