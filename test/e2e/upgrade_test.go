@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ const (
 
 // TestUpgrade upgrades to a next release and back, with a cloud configuration that is rejected all the time. The next
 // release has another operator, another image of the cloud-controller-manager, another default of its flags, and a new
-// field of the operator's resource.
+// field of the operator's resource, which this release's operator must keep.
 func TestUpgrade(t *testing.T) {
 	if os.Getenv("E2E_LONG") == "" {
 		return
@@ -51,9 +52,35 @@ func TestUpgrade(t *testing.T) {
 	s.monitor.Begin("the upgrade")
 	s.expectRollout("the next release")
 	s.upgrade(t, next, nextFlag)
+
+	s.monitor.Begin("the former operator with the next definition")
+	s.expectRollout("the former operator's flags, and the log level")
+	s.monitor.Expect(monitor.Rollout("the log level, if it is later"))
 	resource := s.dynamic.Resource(ccmv1.Resource)
-	_, err = resource.Patch(t.Context(), "cluster", types.MergePatchType, []byte(`{"spec":{"fieldOfTheNextRelease":"kept"}}`), metav1.PatchOptions{})
+	_, err = resource.Patch(t.Context(), "cluster", types.MergePatchType,
+		[]byte(`{"spec":{"fieldOfTheNextRelease":"kept","logLevel":"Debug"}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
+	before := s.revision(t)
+	s.patchDeployment(t, types.StrategicMergePatchType, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":%q,"image":%q}]}}}}`,
+		operatorName, s.Release().Image(operatorName)))
+	s.await(t, "the former operator to render the log level", rolloutLimit, func(ctx context.Context) error {
+		object, err := resource.Get(ctx, "cluster", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		require.Equal(t, "kept", object.Object["spec"].(map[string]any)["fieldOfTheNextRelease"])
+		pods, err := s.kube.CoreV1().Pods(targetNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + operand})
+		if err != nil || len(pods.Items) != nodes {
+			return fmt.Errorf("%d pods: %v", len(pods.Items), err)
+		}
+		for _, pod := range pods.Items {
+			if flags := given(&pod.Spec.Containers[0]); !strings.Contains(flags, "--v=4") || strings.Contains(flags, nextFlag) {
+				return fmt.Errorf("pod/%s has\n%s", pod.Name, flags)
+			}
+		}
+		return nil
+	})
+	require.Greater(t, s.revision(t), before)
 
 	s.monitor.Begin("the way back")
 	s.expectRollout("the former release")
@@ -63,9 +90,6 @@ func TestUpgrade(t *testing.T) {
 	s.monitor.Begin("the next release again")
 	s.expectRollout("the next release again")
 	s.upgrade(t, next, nextFlag)
-	object, err := resource.Get(t.Context(), "cluster", metav1.GetOptions{})
-	require.NoError(t, err)
-	require.Equal(t, "kept", object.Object["spec"].(map[string]any)["fieldOfTheNextRelease"])
 
 	s.monitor.Begin("the configuration is mended")
 	s.setCloudConfig(t, good)
