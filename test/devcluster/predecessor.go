@@ -27,8 +27,8 @@ var predecessorManifests []byte
 
 // Predecessor configures InstallPredecessor.
 type Predecessor struct {
-	// OnPort makes its pods listen on port 10258, as those of IBM Cloud and Power VS do, and those of every platform did
-	// before autumn 2025.
+	// OnPort makes its pods listen on port 10258, as those of IBM Cloud and Power VS do, and those of every platform
+	// did before autumn 2025.
 	OnPort bool
 }
 

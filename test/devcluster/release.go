@@ -39,9 +39,9 @@ func (c *Cluster) Release() Release {
 	return Release{Version: Version, dir: c.options.Repository, bin: c.BinDir()}
 }
 
-// NextRelease builds another release and loads its images on the nodes. edit changes a copy of the repository, from which
-// the operator is built and whose manifests are applied; the cloud-controller-managers are the same programs in images of
-// their own.
+// NextRelease builds another release and loads its images on the nodes. edit changes a copy of the repository, from
+// which the operator is built and whose manifests are applied; the cloud-controller-managers are the same programs in
+// images of their own.
 func (c *Cluster) NextRelease(ctx context.Context, version string, edit func(dir string) error) (Release, error) {
 	dir := filepath.Join(c.options.Dir, "releases", version)
 	r := Release{Version: version, dir: dir, bin: filepath.Join(dir, "_output", "bin")}

@@ -14,9 +14,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/objects"
 )
 
-// Apply applies the manifests in order, except for those that Delete deletes. It reports on progress what it skips: kinds that the cluster does not serve,
-// and existing create-only objects. It updates other existing objects by server-side apply. It creates a
-// ClusterOperator without status, which the operator writes.
+// Apply applies the manifests in order, except for those that Delete deletes. It reports on progress what it skips:
+// kinds that the cluster does not serve, and existing create-only objects. It updates other existing objects by
+// server-side apply. It creates a ClusterOperator without status, which the operator writes.
 func Apply(ctx context.Context, client *objects.Client, manifests []Manifest, progress io.Writer) error {
 	for _, manifest := range manifests {
 		if manifest.Deleted() {
