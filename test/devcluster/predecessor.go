@@ -33,7 +33,8 @@ type Predecessor struct {
 }
 
 // InstallPredecessor creates what the Deployment-based predecessor leaves in a cluster WithoutPayload, its Deployment
-// included, or, in a cluster with a payload, what is missing of it. Its operator does not run. Call LoadImages before it.
+// included, or, in a cluster with a payload, what is missing of it. Its operator does not run. Call LoadImages before
+// it.
 func (c *Cluster) InstallPredecessor(ctx context.Context, options Predecessor) error {
 	fmt.Fprintln(c.progress, "installing the predecessor")
 	c.succeeds = true
