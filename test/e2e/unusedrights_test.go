@@ -23,6 +23,9 @@ const (
 // notRemoved is the reason for the rights that only a removal uses.
 const notRemoved = "TestRemoval removes the cloud-controller-manager, on a cluster of its own."
 
+// noPredecessor is the reason for the rights that only a take-over uses.
+const noPredecessor = "TestTakeover replaces the predecessor, on a cluster of its own."
+
 // unusedRights are the rights of docs/rights.md that TestOpenStack does not use.
 var unusedRights = slices.Concat(unusedByOperator, unusedByOperand, []rights.Exception{
 	{
@@ -59,7 +62,7 @@ var unusedByOperator = []rights.Exception{
 		Account: operatorAccount, Namespace: targetNamespace, Verbs: []string{"list"}, Reason: streamed,
 		Sometimes: true,
 		Resources: []string{"configmaps", "secrets", "pods", "leases.coordination.k8s.io", "serviceaccounts",
-			"services"},
+			"services", "deployments.apps"},
 	},
 	{
 		Account: operatorAccount, Namespace: operatorNamespace, Verbs: []string{"list"}, Reason: streamed,
@@ -127,6 +130,13 @@ var unusedByOperator = []rights.Exception{
 			"system:openshift:cloud-controller-manager:operand-lease",
 		},
 		Verbs: []string{"delete"}, Reason: notRemoved,
+	},
+	{
+		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"deployments.apps"},
+		Verbs: []string{"delete"}, Reason: noPredecessor,
+	},
+	{
+		Account: operatorAccount, Resources: []string{"namespaces"}, Verbs: []string{"patch"}, Reason: noPredecessor,
 	},
 	{
 		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"pods"},
