@@ -109,8 +109,13 @@ func isOperandPod(obj any) bool {
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
 	managed, known, err := observedplatform.Managed(c.operator)
-	if err != nil || !known || !managed {
+	if err != nil || !known {
 		return err
+	}
+	if !managed {
+		// What comes after a removal is another installation: Nodes may have been replaced meanwhile.
+		c.assessor = newAssessor()
+		return nil
 	}
 	current, err := c.observe(ctx)
 	if err != nil {

@@ -153,6 +153,37 @@ func TestSync(t *testing.T) {
 	}
 }
 
+func TestANodeThatLeavesAfterARemovalHasNotVanished(t *testing.T) {
+	for name, tc := range map[string]struct {
+		removed bool
+		want    operatorv1.ConditionStatus
+	}{
+		"without a removal it has": {want: "True"},
+		"after a removal":          {removed: true, want: "False"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(begin)
+			c := threeMasters()
+			controller, caches := c.controllerAndCaches(t, "openstack", clock)
+			sync := func(conditions ...operatorv1.OperatorCondition) {
+				_, status, _, err := caches.operator.GetStaticPodOperatorState()
+				require.NoError(t, err)
+				status.Conditions = conditions
+				require.NoError(t, controller.Sync(t.Context(), factory.NewSyncContext("test", events.NewInMemoryRecorder("test", clock))))
+			}
+			sync()
+			if tc.removed {
+				sync(operatorv1.OperatorCondition{Type: "Removing", Status: "True", Reason: "Removed"})
+			}
+			require.NoError(t, caches.informers.Core().V1().Nodes().Informer().GetIndexer().Delete(c.nodes["m1"]))
+			sync()
+			_, status, _, err := caches.operator.GetStaticPodOperatorState()
+			require.NoError(t, err)
+			require.Equal(t, tc.want, v1helpers.FindOperatorCondition(status.Conditions, ControlPlaneNodesCondition).Status)
+		})
+	}
+}
+
 func TestOperandPodsAreTheFilter(t *testing.T) {
 	pod := threeMasters().pods["m0"]
 	other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "installer"}}}
