@@ -43,6 +43,8 @@ func TestUpgrade(t *testing.T) {
 	next, err := s.NextRelease(t.Context(), nextVersion, editRelease)
 	require.NoError(t, err)
 
+	s.addFeatureGates(t, nextVersion)
+
 	s.monitor.Begin("a rejected configuration")
 	s.monitor.Expect(monitor.Degraded("cloud-provider-config", "the configuration is broken"))
 	good := s.cloudConfig(t)
@@ -72,6 +74,9 @@ func TestUpgrade(t *testing.T) {
 		pods, err := s.kube.CoreV1().Pods(targetNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + operand})
 		if err != nil || len(pods.Items) != nodes {
 			return fmt.Errorf("%d pods: %v", len(pods.Items), err)
+		}
+		if err := s.rolledOut(ctx); err != nil {
+			return err
 		}
 		for _, pod := range pods.Items {
 			if flags := given(&pod.Spec.Containers[0]); !strings.Contains(flags, "--v=4") || strings.Contains(flags, nextFlag) {
@@ -146,6 +151,33 @@ func (s *suite) upgrade(t *testing.T, to devcluster.Release, flag string) {
 		require.Equal(t, flag, flagIn(&pod.Spec.Containers[i]), pod.Name)
 	}
 	s.requireOneLeader(t)
+}
+
+// rolledOut returns nil when every node is at the latest revision.
+func (s *suite) rolledOut(ctx context.Context) error {
+	resource, err := s.resource(ctx)
+	if err != nil {
+		return err
+	}
+	for _, node := range resource.Status.NodeStatuses {
+		if node.CurrentRevision != resource.Status.LatestAvailableRevision {
+			return fmt.Errorf("%s is at revision %d of %d", node.NodeName, node.CurrentRevision, resource.Status.LatestAvailableRevision)
+		}
+	}
+	return nil
+}
+
+// addFeatureGates writes the feature gates of a version, as cluster-config-operator does earlier in an upgrade.
+func (s *suite) addFeatureGates(t *testing.T, version string) {
+	t.Helper()
+	gates := s.config.ConfigV1().FeatureGates()
+	gate, err := gates.Get(t.Context(), "cluster", metav1.GetOptions{})
+	require.NoError(t, err)
+	next := gate.Status.FeatureGates[0].DeepCopy()
+	next.Version = version
+	gate.Status.FeatureGates = append(gate.Status.FeatureGates, *next)
+	_, err = gates.UpdateStatus(t.Context(), gate, metav1.UpdateOptions{})
+	require.NoError(t, err)
 }
 
 // flagIn returns the next release's flag if the container has it.
