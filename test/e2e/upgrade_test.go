@@ -72,8 +72,11 @@ func TestUpgrade(t *testing.T) {
 		}
 		require.Equal(t, "kept", object.Object["spec"].(map[string]any)["fieldOfTheNextRelease"])
 		pods, err := s.kube.CoreV1().Pods(targetNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + operand})
-		if err != nil || len(pods.Items) != nodes {
-			return fmt.Errorf("%d pods: %v", len(pods.Items), err)
+		if err != nil {
+			return err
+		}
+		if len(pods.Items) != nodes {
+			return fmt.Errorf("%d static pods", len(pods.Items))
 		}
 		if err := s.rolledOut(ctx); err != nil {
 			return err

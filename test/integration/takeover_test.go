@@ -88,20 +88,32 @@ func (c *cluster) createPredecessor(t *testing.T, holder string) {
 // leftOfPredecessor returns what is left, nil if nothing is.
 func (c *cluster) leftOfPredecessor(ctx context.Context, holder string) error {
 	_, err := c.kube.AppsV1().Deployments(targetNamespace).Get(ctx, predecessor, metav1.GetOptions{})
+	if err == nil {
+		return errors.New("the Deployment exists")
+	}
 	if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("the Deployment: %v", err)
+		return err
 	}
 	pods, err := c.kube.CoreV1().Pods(targetNamespace).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=" + predecessor})
-	if err != nil || len(pods.Items) > 0 {
-		return fmt.Errorf("%d pods: %v", len(pods.Items), err)
+	if err != nil {
+		return err
+	}
+	if len(pods.Items) > 0 {
+		return fmt.Errorf("%d pods", len(pods.Items))
 	}
 	lease, err := c.kube.CoordinationV1().Leases(targetNamespace).Get(ctx, ccmName, metav1.GetOptions{})
-	if err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") == holder {
-		return fmt.Errorf("its lease: %v", err)
+	if err != nil {
+		return err
+	}
+	if ptr.Deref(lease.Spec.HolderIdentity, "") == holder {
+		return fmt.Errorf("%s holds the lease", holder)
 	}
 	namespace, err := c.kube.CoreV1().Namespaces().Get(ctx, targetNamespace, metav1.GetOptions{})
-	if err != nil || namespace.Labels["openshift.io/run-level"] != "" {
-		return fmt.Errorf("the label: %v", err)
+	if err != nil {
+		return err
+	}
+	if namespace.Labels["openshift.io/run-level"] != "" {
+		return errors.New("the namespace has the label")
 	}
 	resource, err := c.resource(ctx)
 	if err != nil {
