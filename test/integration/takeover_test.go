@@ -115,6 +115,10 @@ func (c *cluster) leftOfPredecessor(ctx context.Context, holder string) error {
 	if namespace.Labels["openshift.io/run-level"] != "" {
 		return errors.New("the namespace has the label")
 	}
+	return c.takeoverEnded(ctx)
+}
+
+func (c *cluster) takeoverEnded(ctx context.Context) error {
 	resource, err := c.resource(ctx)
 	if err != nil {
 		return err
