@@ -49,7 +49,8 @@ func (s *suite) testFirstRevisionInPlace(t *testing.T) {
 	s.monitor.Expect(
 		monitor.Rollout("the first revision"),
 		monitor.NewLeader("the first revision replaces the bootstrap pod"),
-		monitor.NoneReady("the first revision replaces the bootstrap pod"),
+		// On a busy machine, the kubelet's heartbeat is late at times, and with it the only process counts as not Ready.
+		monitor.NoneReady("the first revision replaces the bootstrap pod").Times(3),
 	)
 	began := time.Now()
 	require.NoError(t, s.InstallPayload(t.Context()))
@@ -77,7 +78,7 @@ func (s *suite) testRolloutOnOne(t *testing.T) {
 	s.monitor.Expect(
 		monitor.Rollout("a key of the cloud configuration is changed"),
 		monitor.NewLeader("the only process is replaced"),
-		monitor.NoneReady("the only process is replaced"),
+		monitor.NoneReady("the only process is replaced").Times(3),
 	)
 	began := s.setCloudConfig(t, s.cloudConfig(t)+"max-shared-lb = 3\n")
 	require.Equal(t, int32(2), s.awaitSettled(t, 2, rolloutLimit))
