@@ -78,9 +78,15 @@ func TestTheClusterOperatorShowsConfigurationAtOnceAndKeepsVersions(t *testing.T
 	}, nil)
 	existing := &configv1.ClusterOperator{
 		ObjectMeta: metav1.ObjectMeta{Name: "cloud-controller-manager"},
-		Status: configv1.ClusterOperatorStatus{Versions: []configv1.OperandVersion{
-			{Name: "operator", Version: "4.22.0"}, {Name: "cloud-controller-manager", Version: "4.22.0"},
-		}},
+		Status: configv1.ClusterOperatorStatus{
+			// What the predecessor wrote.
+			Conditions: []configv1.ClusterOperatorStatusCondition{
+				{Type: "Upgradeable", Status: "True", Reason: "AsExpected"}, {Type: "CloudConfigControllerDegraded", Status: "False"},
+			},
+			Versions: []configv1.OperandVersion{
+				{Name: "operator", Version: "4.22.0"}, {Name: "cloud-controller-manager", Version: "4.22.0"},
+			},
+		},
 	}
 	client := configfake.NewClientset(existing)
 	informers := configinformers.NewSharedInformerFactory(client, 0)
@@ -108,7 +114,7 @@ func TestTheClusterOperatorShowsConfigurationAtOnceAndKeepsVersions(t *testing.T
 		"Progressing": "False AsExpected: All is well",
 		"Degraded": "True CloudConfig_Refused::NodeController_MasterNodesReady: CloudConfigDegraded: line 3\n" +
 			"NodeControllerDegraded: not ready",
-		"Upgradeable":                  "Unknown NoData: ",
+		"Upgradeable":                  "True AsExpected: ",
 		"EvaluationConditionsDetected": "Unknown NoData: ",
 	}, summary)
 	require.Equal(t, existing.Status.Versions, got.Status.Versions)
