@@ -14,13 +14,16 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
-const predecessor = "openstack-cloud-controller-manager"
+// predecessors are the Deployments of every platform. No cluster has them all; here they prove the right to delete each.
+var predecessors = []string{
+	"aws-cloud-controller-manager", "azure-cloud-controller-manager", "gcp-cloud-controller-manager", "ibm-cloud-controller-manager",
+	"nutanix-cloud-controller-manager", "openstack-cloud-controller-manager", "powervs-cloud-controller-manager", "vsphere-cloud-controller-manager",
+}
 
 // TestATakeoverEndsWheneverTheOperatorIsKilled takes over again and again, two times or, with E2E_LONG, fifty. Each time
 // the operator is killed at a random moment, and the next process must leave nothing behind.
@@ -59,42 +62,41 @@ func TestATakeoverEndsWheneverTheOperatorIsKilled(t *testing.T) {
 	c.noRequestDenied(t)
 }
 
-// createPredecessor makes the predecessor lead: its Deployment, whose pods nothing schedules, the lease and the
+// createPredecessor makes the predecessor lead: its Deployments, whose pods nothing schedules, the lease and the
 // namespace's label.
 func (c *cluster) createPredecessor(t *testing.T, holder string) {
 	t.Helper()
-	labels := map[string]string{"k8s-app": predecessor, "infrastructure.openshift.io/cloud-controller-manager": "OpenStack"}
-	template := corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: labels},
-		Spec: corev1.PodSpec{
-			AutomountServiceAccountToken: ptr.To(false),
-			Containers: []corev1.Container{{
-				Name: ccmName, Image: "localhost/openstack:old", Command: []string{"/usr/bin/" + predecessor, "--secure-port=0"},
-			}},
-			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-		},
-	}
 	_, err := c.kube.CoreV1().Namespaces().Patch(t.Context(), targetNamespace, types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"openshift.io/run-level":"0"}}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	c.hold(t, holder, time.Now().Add(-time.Hour))
-	_, err = c.kube.AppsV1().Deployments(targetNamespace).Create(t.Context(), &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: predecessor, Labels: labels},
-		Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	for _, name := range predecessors {
+		labels := map[string]string{"k8s-app": name, "infrastructure.openshift.io/cloud-controller-manager": "Platform"}
+		_, err = c.kube.AppsV1().Deployments(targetNamespace).Create(t.Context(), &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+			Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					AutomountServiceAccountToken: ptr.To(false),
+					Containers:                   []corev1.Container{{Name: ccmName, Image: "localhost/old", Command: []string{"/bin/" + name, "--secure-port=0"}}},
+				},
+			}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
 }
 
 // leftOfPredecessor returns what is left, nil if nothing is.
 func (c *cluster) leftOfPredecessor(ctx context.Context, holder string) error {
-	_, err := c.kube.AppsV1().Deployments(targetNamespace).Get(ctx, predecessor, metav1.GetOptions{})
-	if err == nil {
-		return errors.New("the Deployment exists")
-	}
-	if !apierrors.IsNotFound(err) {
+	theirs := metav1.ListOptions{LabelSelector: "infrastructure.openshift.io/cloud-controller-manager"}
+	deployments, err := c.kube.AppsV1().Deployments(targetNamespace).List(ctx, theirs)
+	if err != nil {
 		return err
 	}
-	pods, err := c.kube.CoreV1().Pods(targetNamespace).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=" + predecessor})
+	if len(deployments.Items) > 0 {
+		return fmt.Errorf("%d Deployments", len(deployments.Items))
+	}
+	pods, err := c.kube.CoreV1().Pods(targetNamespace).List(ctx, theirs)
 	if err != nil {
 		return err
 	}
