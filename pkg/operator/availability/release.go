@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,7 +33,8 @@ const outOfServiceSilence = 2 * 26 * time.Second
 //   - The holder is a container of ours: its identity, which is unique to a process, was seen while it led, and no
 //     other pod on its node could be the holder. So the predecessor's lease is never freed.
 //   - It was seen to write the lease. In an etcd that was restored from an older snapshot, the lease has a former
-//     holder. The process that led until then acts until 107 seconds after its last renewal.
+//     holder. The process that led until then acts until 107 seconds after its last renewal. On a single control-plane
+//     node that process could only be an earlier container of the same pod, so nothing has to be seen.
 //   - The process has ended: its container has terminated, or the next one runs. The kubelet runs one container of a
 //     static pod at a time. A process that is frozen, or on a node that does not report, may live: its container counts
 //     as running.
@@ -43,7 +45,7 @@ const outOfServiceSilence = 2 * 26 * time.Second
 func (c *controller) releaseLease(ctx context.Context, s snapshot) (wait time.Duration, err error) {
 	leader := leadershipOf(s.lease, s.pods, s.predecessors, nil, s.now)
 	c.lease.see(s.lease, s.now)
-	c.witness(leader)
+	c.witness(leader, c.lease.present || s.oneCanLead())
 	silent := s.now.Sub(c.lease.since)
 	switch {
 	case c.witnessed == "":
@@ -60,14 +62,22 @@ func (c *controller) releaseLease(ctx context.Context, s snapshot) (wait time.Du
 	return 0, c.release(ctx, s.lease, "its holder "+leader.identity+" is on a node that is out of service")
 }
 
-// witness records the identity of a process of ours that holds the lease and was seen to write it.
-func (c *controller) witness(leader leadership) {
-	if !c.lease.present || leader.identity != c.witnessed {
+// witness records the identity of a process of ours that holds the lease. current reports whether the lease is of the
+// present.
+func (c *controller) witness(leader leadership, current bool) {
+	if !current || leader.identity != c.witnessed {
 		c.witnessed = ""
 	}
-	if c.lease.present && (leader.tenure == starting || leader.tenure == leading) && c.couldOnlyBeOurs(leader.node) {
+	if current && (leader.tenure == starting || leader.tenure == leading) && c.couldOnlyBeOurs(leader.node) {
 		c.witnessed = leader.identity
 	}
+}
+
+// oneCanLead reports whether every pod of the operand is on the only control-plane node. Its kubelet runs one container
+// of the static pod at a time.
+func (s snapshot) oneCanLead() bool {
+	return s.topology == configv1.SingleReplicaTopologyMode && len(s.nodes) == 1 && len(s.withoutRole) == 0 &&
+		!slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != s.nodes[0].Name })
 }
 
 // isOutOfService reports whether the holder's Node is not Ready and has the taint out-of-service.

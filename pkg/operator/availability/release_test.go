@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/stretchr/testify/require"
@@ -214,6 +215,30 @@ func TestTheLeaseOfARestoredClusterIsNotReleased(t *testing.T) {
 			c.exit("m1", 210, "panic")
 			require.NoError(t, r.observe(t, c, 211))
 			require.NotNil(t, r.released())
+		})
+	}
+}
+
+// An upgrade replaces the operator and then the only static pod, before the next renewal.
+func TestTheLeaseOfASingleNodeIsReleasedByANewOperator(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*cluster)
+		want   bool
+	}{
+		"the only node":                         {change: func(*cluster) {}, want: true},
+		"a Node that lost the role has one too": {change: func(c *cluster) { c.withoutRole = []string{"m1"} }},
+		"more nodes are to come":                {change: func(c *cluster) { c.topology = configv1.HighlyAvailableTopologyMode }},
+		"a second node":                         {change: func(c *cluster) { c.join("m1") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster("m0")
+			tc.change(c)
+			r := newReleasing()
+			require.NoError(t, r.kube.Tracker().Add(c.lease))
+			require.NoError(t, r.observe(t, c, 1))
+			c.exit("m0", 5, "")
+			require.NoError(t, r.observe(t, c, 6))
+			require.Equal(t, tc.want, r.released() != nil)
 		})
 	}
 }
