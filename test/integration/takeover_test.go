@@ -25,12 +25,12 @@ var predecessors = []string{
 	"nutanix-cloud-controller-manager", "openstack-cloud-controller-manager", "powervs-cloud-controller-manager", "vsphere-cloud-controller-manager",
 }
 
-// TestATakeoverEndsWheneverTheOperatorIsKilled takes over again and again, two times or, with E2E_LONG, fifty. Each time
-// the operator is killed at a random moment, and the next process must leave nothing behind.
+// TestATakeoverEndsWheneverTheOperatorIsKilled takes over again and again, two times or, with E2E_LONG, a hundred. Each
+// time the operator is killed, or the API server is restarted, at a random moment, and nothing may be left behind.
 func TestATakeoverEndsWheneverTheOperatorIsKilled(t *testing.T) {
 	cycles := 2
 	if os.Getenv("E2E_LONG") != "" {
-		cycles = 50
+		cycles = 100
 	}
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	k := c.startKubelet(t)
@@ -46,20 +46,27 @@ func TestATakeoverEndsWheneverTheOperatorIsKilled(t *testing.T) {
 		return err
 	})
 	for cycle := range cycles {
+		if cycle == cycles/2 {
+			c.noRequestDenied(t) // an API server that starts denies requests for a moment
+		}
 		// A take-over lasts about a second here.
 		after := rand.N(1500 * time.Millisecond)
 		holder := fmt.Sprintf("%s_%d", onlyNode, cycle)
 		c.createPredecessor(t, holder)
 		<-time.After(after)
-		o.kill(t)
-		c.releaseElection(t)
-		o = c.startOperator(t)
-		o.awaitLog(t, "Starting #1 worker of Takeover controller")
-		await(t, fmt.Sprintf("cycle %d, killed after %s: nothing of the predecessor", cycle, after), func(ctx context.Context) error {
+		if cycle >= cycles/2 {
+			require.NoError(t, c.StopAPIServer(t.Context()))
+			require.NoError(t, c.StartAPIServer(t.Context()))
+		} else {
+			o.kill(t)
+			c.releaseElection(t)
+			o = c.startOperator(t)
+			o.awaitLog(t, "Starting #1 worker of Takeover controller")
+		}
+		await(t, fmt.Sprintf("cycle %d, disturbed after %s: nothing of the predecessor", cycle, after), func(ctx context.Context) error {
 			return c.leftOfPredecessor(ctx, holder)
 		})
 	}
-	c.noRequestDenied(t)
 }
 
 // createPredecessor makes the predecessor lead: its Deployments, whose pods nothing schedules, the lease and the
