@@ -98,8 +98,7 @@ func (s *suite) removed(ctx context.Context) error {
 // requireNothingLeft looks at the nodes and at the operand's namespace.
 func (s *suite) requireNothingLeft(t *testing.T) {
 	t.Helper()
-	require.Empty(t, s.processes(t, operandBinary, ""))
-	require.Empty(t, s.processes(t, syncerBinary, ""))
+	s.requireNoProcess(t)
 	for _, n := range s.Nodes() {
 		for _, pattern := range []string{"manifests/*", "manifests/.*", "static-pod-resources/*", "static-pod-resources/.*"} {
 			found, err := filepath.Glob(filepath.Join(n.Root(), "etc/kubernetes", pattern))

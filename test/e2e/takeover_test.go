@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,6 +57,7 @@ func TestTakeover(t *testing.T) {
 			s.testTakeover(t, tc.onPort, tc.without)
 			if os.Getenv("E2E_LONG") != "" {
 				s.testUnpreparedDowngrade(t, tc.onPort)
+				s.testPreparedDowngrade(t, tc.onPort)
 			}
 		})
 	}
@@ -130,6 +133,50 @@ func (s *suite) testUnpreparedDowngrade(t *testing.T, onPort bool) {
 	})
 	s.awaitSettled(t, 1, rolloutLimit)
 	s.requireOneLeader(t)
+}
+
+// testPreparedDowngrade removes the static pods before the predecessor comes back.
+func (s *suite) testPreparedDowngrade(t *testing.T, onPort bool) {
+	s.monitor.Begin("a downgrade after a removal")
+	s.monitor.Expect(monitor.NoneReady("it is removed"), monitor.NewLeader("the predecessor leads"))
+	began := time.Now()
+	s.setManagement(t, operatorv1.Removed)
+	s.await(t, "the end of the removal", briefly, s.removed)
+	s.requireNoProcess(t)
+	s.scale(t, 0)
+	s.awaitOperator(t, "", 0)
+	require.NoError(t, s.InstallPredecessor(t.Context(), devcluster.Predecessor{OnPort: onPort}))
+	s.awaitPredecessor(t)
+	s.await(t, "the predecessor to lead", briefly, func(ctx context.Context) error {
+		node, _, err := s.leader(ctx)
+		if err == nil && node == "" {
+			err = errors.New("nothing leads")
+		}
+		return err
+	})
+	s.figure("removal requested to the predecessor leading: %s", rounded(began))
+
+	s.monitor.Begin("the upgrade after that")
+	s.monitor.Expect(monitor.Rollout("it is back"), monitor.NewLeader("it is back"), monitor.NoneReady("the only node is rolled out"),
+		monitor.Rollout("the lease's timings of a single node"), monitor.NewLeader("the process with these timings"),
+		monitor.Unavailable("", "it is not yet back").Times(3))
+	s.setManagement(t, operatorv1.Managed)
+	s.scale(t, 1)
+	s.await(t, "the end of the predecessor's pods", rolloutLimit, func(context.Context) error {
+		if pids := s.processes(t, operandBinary, ofPredecessor); len(pids) > 0 {
+			return fmt.Errorf("%d processes run", len(pids))
+		}
+		return nil
+	})
+	s.awaitCondition(t, "TakingOver", "False", rolloutLimit)
+	s.awaitSettled(t, 1, rolloutLimit)
+	s.requireOneLeader(t)
+}
+
+func (s *suite) requireNoProcess(t *testing.T) {
+	t.Helper()
+	require.Empty(t, s.processes(t, operandBinary, ""))
+	require.Empty(t, s.processes(t, syncerBinary, ""))
 }
 
 // predecessorCrashes returns nil once a pod of the predecessor has exited.
