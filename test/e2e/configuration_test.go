@@ -61,6 +61,32 @@ func TestConfigurationChanges(t *testing.T) {
 			s.requireAnnounced(t.Context(), t)
 		})
 	}
+	t.Run("the trusted CA", s.testTrustedCA)
+}
+
+// testTrustedCA adds a CA to what Proxy names, and looks for it in the trust of every process.
+func (s *suite) testTrustedCA(t *testing.T) {
+	s.monitor.Begin("the trusted CA")
+	s.expectRollout("the trusted CA")
+	before := s.revision(t)
+	began := time.Now()
+	ca := strings.TrimSpace(string(s.Cloud().CABundle()))
+	_, err := s.kube.CoreV1().ConfigMaps(configNamespace).Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "user-ca-bundle"}, Data: map[string]string{"ca-bundle.crt": ca + "\n"},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.patches("proxies", `{"spec":{"trustedCA":{"name":"user-ca-bundle"}}}`)(t)
+	s.awaitSettled(t, before+1, rolloutLimit)
+	s.figure("the trusted CA, from the change to three nodes: %s", rounded(began))
+	pids := s.processes(t, operandBinary, "")
+	require.Len(t, pids, nodes)
+	for _, pid := range pids {
+		bundle, err := os.ReadFile(inProcess(pid, revisionedFiles+"/configmaps/trusted-ca/ca-bundle.crt"))
+		require.NoError(t, err)
+		require.Contains(t, string(bundle), ca)
+	}
+	s.requireOneLeader(t)
+	s.requireAnnounced(t.Context(), t)
 }
 
 // given returns what a container's process is given, an item a line.
