@@ -158,8 +158,7 @@ func (s *suite) testPreparedDowngrade(t *testing.T, onPort bool) {
 
 	s.monitor.Begin("the upgrade after that")
 	s.monitor.Expect(monitor.Rollout("it is back"), monitor.NewLeader("it is back"), monitor.NoneReady("the only node is rolled out"),
-		monitor.Rollout("the lease's timings of a single node"), monitor.NewLeader("the process with these timings"),
-		monitor.Unavailable("", "it is not yet back").Times(3))
+		monitor.Rollout("the lease's timings of a single node"), monitor.NewLeader("the process with these timings"))
 	s.setManagement(t, operatorv1.Managed)
 	s.scale(t, 1)
 	s.await(t, "the end of the predecessor's pods", rolloutLimit, func(context.Context) error {

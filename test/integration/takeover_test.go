@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
@@ -136,4 +139,94 @@ func (c *cluster) takeoverEnded(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// A standby waits for its own lease duration, so the predecessor's must be kept while it contends for the lease.
+func TestASingleNodeKeepsThePredecessorsTimingsWhileItRuns(t *testing.T) {
+	c := startCluster(t, configv1.OpenStackPlatformType)
+	c.register(t, onlyNode)
+	infrastructure, err := c.config.ConfigV1().Infrastructures().Get(t.Context(), "cluster", metav1.GetOptions{})
+	require.NoError(t, err)
+	infrastructure.Status.ControlPlaneTopology = configv1.SingleReplicaTopologyMode
+	_, err = c.config.ConfigV1().Infrastructures().UpdateStatus(t.Context(), infrastructure, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	c.createPredecessor(t, onlyNode+"_old")
+	c.startOperator(t)
+	c.awaitRevision(t, 1)
+	require.NotContains(t, c.observedConfig(t), "leader-elect-lease-duration")
+
+	for _, name := range predecessors {
+		require.NoError(t, c.kube.AppsV1().Deployments(targetNamespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
+	}
+	await(t, "the timings of a single node", func(context.Context) error {
+		if observed := c.observedConfig(t); !strings.Contains(observed, `"leader-elect-lease-duration":["270s"]`) {
+			return errors.New(observed)
+		}
+		return nil
+	})
+}
+
+func (c *cluster) observedConfig(t *testing.T) string {
+	t.Helper()
+	resource, err := c.resource(t.Context())
+	require.NoError(t, err)
+	return string(resource.Spec.ObservedConfig.Raw)
+}
+
+func TestNothingIsInstalledWhileKubeControllerManagerRunsTheCloudControllers(t *testing.T) {
+	c := startCluster(t, configv1.OpenStackPlatformType)
+	c.startKubelet(t)
+	owns := c.createKubeControllerManager(t)
+	owns("True")
+	c.startOperator(t)
+	c.awaitCondition(t, "TakingOver", operatorv1.ConditionTrue, "kube-controller-manager runs the cloud controllers: CloudControllerOwner of "+
+		"kubecontrollermanager/cluster is True; nothing is installed before its operator sets that condition to False, so check "+
+		"clusteroperator/kube-controller-manager")
+	await(t, "the candidate", func(ctx context.Context) error {
+		_, err := c.kube.CoreV1().ConfigMaps(targetNamespace).Get(ctx, "cloud-controller-manager-pod", metav1.GetOptions{})
+		return err
+	})
+	resource, err := c.resource(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, resource.Status.LatestAvailableRevision)
+
+	owns("False")
+	c.awaitRevision(t, 1)
+	c.awaitCondition(t, "TakingOver", operatorv1.ConditionFalse, "")
+}
+
+// createKubeControllerManager creates the resource of cluster-kube-controller-manager-operator, with a definition that
+// accepts any status. It returns a function that writes the condition CloudControllerOwner.
+func (c *cluster) createKubeControllerManager(t *testing.T) (owns func(status string)) {
+	t.Helper()
+	anything := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	_, err := c.dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).
+		Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+			"metadata": map[string]any{
+				"name":        "kubecontrollermanagers.operator.openshift.io",
+				"annotations": map[string]any{"api-approved.kubernetes.io": "https://github.com/openshift/api"},
+			},
+			"spec": map[string]any{
+				"group": "operator.openshift.io", "scope": "Cluster",
+				"names": map[string]any{"kind": "KubeControllerManager", "plural": "kubecontrollermanagers", "singular": "kubecontrollermanager"},
+				"versions": []any{map[string]any{
+					"name": "v1", "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}},
+					"schema": map[string]any{"openAPIV3Schema": anything},
+				}},
+			},
+		}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	client := c.dynamic.Resource(schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "kubecontrollermanagers"})
+	await(t, "the definition to be served", func(ctx context.Context) error {
+		_, err := client.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "operator.openshift.io/v1", "kind": "KubeControllerManager", "metadata": map[string]any{"name": "cluster"},
+		}}, metav1.CreateOptions{})
+		return err
+	})
+	return func(status string) {
+		patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"CloudControllerOwner","status":%q}]}}`, status)
+		_, err := client.Patch(t.Context(), "cluster", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+		require.NoError(t, err)
+	}
 }

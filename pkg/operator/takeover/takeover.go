@@ -156,8 +156,8 @@ func (c *controller) advance(ctx context.Context) (step, error) {
 
 // snapshot is the content of the caches at one moment.
 type snapshot struct {
-	// begun reports whether TakingOver is True. What ran before the condition may not be stopped: after the
-	// Deployments are gone, only the condition records that a lease may be left.
+	// begun reports whether TakingOver is True because of the predecessor. Nothing of the predecessor is stopped before
+	// that: after its Deployments are gone, only the condition records that a lease may be left.
 	begun  bool
 	status *operatorv1.StaticPodOperatorStatus
 	// deployments and predecessors are the predecessor's, pods everything in the operand's namespace.
@@ -173,7 +173,7 @@ func (c *controller) observe() (snapshot, error) {
 	if _, s.status, _, err = c.Operator.GetStaticPodOperatorState(); err != nil {
 		return s, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	s.begun = predecessor.Remains(s.status.Conditions)
+	s.begun = predecessor.Remains(s.status.Conditions) && predecessor.LetsInstall(s.status.Conditions)
 	if s.deployments, err = predecessor.Deployments(c.Deployments.Lister()); err != nil {
 		return s, err
 	}

@@ -341,6 +341,14 @@ func TestNothingHappensWhileKubeControllerManagerRunsTheCloudControllers(t *test
 	require.Contains(t, c.changes(), "delete deployments")
 }
 
+func TestAfterKubeControllerManagerThereIsNothingToStop(t *testing.T) {
+	c := newCluster(t, "", []string{"m0"})
+	c.inTree = true
+	c.sync(t)
+	c.inTree = false
+	require.Equal(t, "AsExpected", c.sync(t))
+}
+
 func TestWhoRunsTheCloudControllers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		conditions []any
