@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodedeletion"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/servingcert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticresources"
@@ -48,6 +49,8 @@ type informerSet struct {
 	// The on-demand informers run only on platforms that need them.
 	policies    informers.SharedInformerFactory
 	nodeManager informers.SharedInformerFactory
+	allNodes    informers.SharedInformerFactory
+	nodeEvents  informers.SharedInformerFactory
 
 	config          configinformers.SharedInformerFactory
 	clusterOperator configinformers.SharedInformerFactory
@@ -70,6 +73,9 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 		bindings:    staticresources.NewInformers(kube, longWatch),
 		policies:    staticresources.NewInformers(kube, longWatch),
 		nodeManager: namespaced(kube, operatorclient.TargetNamespace, named(operand.NodeManager)),
+		allNodes: informers.NewSharedInformerFactoryWithOptions(kube, resync, informers.WithTweakListOptions(longWatch),
+			informers.WithTransform(nodedeletion.StripNode)),
+		nodeEvents: namespaced(kube, nodedeletion.EventNamespace, ofNodeLifecycle),
 		config: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
 			configinformers.WithTweakListOptions(longWatch), configinformers.WithTransform(stripManagedFields)),
 		clusterOperator: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
@@ -132,6 +138,12 @@ func named(name string) func(*metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 		longWatch(options)
 	}
+}
+
+// ofNodeLifecycle limits a list or watch of Events to what the CCM says about deletions of Nodes.
+func ofNodeLifecycle(options *metav1.ListOptions) {
+	options.FieldSelector = fields.OneTermEqualSelector("source", nodedeletion.EventSource).String()
+	longWatch(options)
 }
 
 func labelled(selector string) func(*metav1.ListOptions) {

@@ -26,6 +26,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clusteroperatorstatus"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configobservation"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/managedcloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodedeletion"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodeinitialization"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodemanager"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/noderepair"
@@ -140,7 +141,7 @@ func unthrottled(config *rest.Config) *rest.Config {
 }
 
 func (w *wiring) controllers() []factory.Controller {
-	return slices.Concat(w.configuration(), w.delivery(), w.reporting())
+	return slices.Concat(w.configuration(), w.delivery(), w.nodes(), w.reporting())
 }
 
 // observed returns the listers that the observers read.
@@ -247,7 +248,9 @@ func (w *wiring) delivery() []factory.Controller {
 		staticresources.New(w.staticResources()),
 		ondemand.New(w.client, w.EventRecorder,
 			ondemand.Demand{Informers: w.informers.policies, Needed: staticresources.NeedsPolicies},
-			ondemand.Demand{Informers: w.informers.nodeManager, Needed: hasNodeManager}),
+			ondemand.Demand{Informers: w.informers.nodeManager, Needed: hasNodeManager},
+			ondemand.Demand{Informers: w.informers.allNodes, Needed: platform.Platform.Managed},
+			ondemand.Demand{Informers: w.informers.nodeEvents, Needed: platform.Platform.Managed}),
 		clientca.New(clientca.Options{
 			Operator: w.client,
 			Source:   w.informers.kubeSystem.Core().V1().ConfigMaps(),
@@ -291,6 +294,28 @@ func (w *wiring) delivery() []factory.Controller {
 	}
 }
 
+// nodes returns the controllers that watch every Node.
+func (w *wiring) nodes() []factory.Controller {
+	return []factory.Controller{
+		nodedeletion.New(nodedeletion.Options{
+			Operator:   w.client,
+			Nodes:      w.informers.allNodes.Core().V1().Nodes(),
+			Events:     w.informers.nodeEvents.Core().V1().Events(),
+			Leases:     w.informers.target.Coordination().V1().Leases(),
+			NodeClient: w.kube.CoreV1(),
+			Clock:      w.Clock,
+			Recorder:   w.EventRecorder,
+		}),
+		nodeinitialization.New(nodeinitialization.Options{
+			Operator:  w.client,
+			Nodes:     w.kube.CoreV1().Nodes(),
+			Clock:     w.Clock,
+			Recorder:  w.EventRecorder,
+			Threshold: w.UninitializedThreshold,
+		}),
+	}
+}
+
 func hasNodeManager(p platform.Platform) bool { return p.NodeManagerImage != "" }
 
 // reporting returns the controllers that judge the operand and report its status.
@@ -304,13 +329,6 @@ func (w *wiring) reporting() []factory.Controller {
 			Nodes:      w.kube.CoreV1(),
 			Clock:      w.Clock,
 			Recorder:   w.EventRecorder,
-		}),
-		nodeinitialization.New(nodeinitialization.Options{
-			Operator:  w.client,
-			Nodes:     w.kube.CoreV1().Nodes(),
-			Clock:     w.Clock,
-			Recorder:  w.EventRecorder,
-			Threshold: w.UninitializedThreshold,
 		}),
 		availability.New(availability.Options{
 			Operator:        w.client,

@@ -134,6 +134,123 @@ func TestACloudNodeManagerChangesOnlyWhatTheCloudSaysOfItsNode(t *testing.T) {
 	})
 }
 
+const (
+	operandUser  = "system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager"
+	operatorUser = "system:serviceaccount:openshift-cloud-controller-manager-operator:cluster-cloud-controller-manager"
+	permission   = "cloudcontrollermanager.operator.openshift.io/node-deletion"
+)
+
+func TestACloudControllerManagerDeletesOnlyNodesThatAreConfirmed(t *testing.T) {
+	const (
+		exists = "the kubelet of this node reports its state, so its machine exists; to let the cloud-controller-manager delete the " +
+			"Node nevertheless, annotate it with cloudcontrollermanager.operator.openshift.io/node-deletion=Allowed"
+		unconfirmed = "the operator has not confirmed that the machine of this node is gone; if that takes longer than a minute, the " +
+			"condition NodeDeletionDegraded of cloudcontrollermanager/cluster says why"
+	)
+	for name, tc := range map[string]struct {
+		user       string
+		ready      corev1.ConditionStatus
+		permission string
+		denied     []string
+	}{
+		"a node that works":                             {ready: corev1.ConditionTrue, denied: []string{exists, unconfirmed}},
+		"a node that reports that it is not ready":      {ready: corev1.ConditionFalse, denied: []string{exists, unconfirmed}},
+		"a silent node":                                 {ready: corev1.ConditionUnknown, denied: []string{unconfirmed}},
+		"a node that never reported":                    {denied: []string{unconfirmed}},
+		"a silent node that the operator confirmed":     {ready: corev1.ConditionUnknown, permission: "Confirmed"},
+		"a confirmed node that is back":                 {ready: corev1.ConditionTrue, permission: "Confirmed", denied: []string{exists}},
+		"a node that works, with somebody's permission": {ready: corev1.ConditionTrue, permission: "Allowed"},
+		"a silent node with permission":                 {ready: corev1.ConditionUnknown, permission: "Allowed"},
+		"a permission that nobody defined":              {ready: corev1.ConditionUnknown, permission: "allowed", denied: []string{unconfirmed}},
+		"an administrator":                              {user: "admin", ready: corev1.ConditionTrue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := worker()
+			node.Status.Conditions = nil
+			if tc.ready != "" {
+				node.Status.Conditions = []corev1.NodeCondition{
+					{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse}, {Type: corev1.NodeReady, Status: tc.ready},
+				}
+			}
+			if tc.permission != "" {
+				node.Annotations = map[string]string{permission: tc.permission}
+			}
+			by := tc.user
+			if by == "" {
+				by = operandUser
+			}
+			require.Equal(t, tc.denied, denialsOf(t, "node-deletion", &user.DefaultInfo{Name: by}, node, nil))
+		})
+	}
+}
+
+func TestTheOperatorChangesOnlyItsMarksOnNodes(t *testing.T) {
+	const (
+		word  = "the operator may only confirm the deletion of a Node, or take that back"
+		taint = "the operator may change no taint but node.cloudprovider.kubernetes.io/uninitialized with PreferNoSchedule"
+	)
+	mark := corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "x", Effect: corev1.TaintEffectPreferNoSchedule}
+	for name, tc := range map[string]struct {
+		old, change func(*corev1.Node)
+		denied      []string
+	}{
+		"nothing": {change: func(*corev1.Node) {}},
+		"both marks": {change: func(n *corev1.Node) {
+			n.Annotations = map[string]string{permission: "Confirmed"}
+			n.Spec.Taints = append(n.Spec.Taints, mark)
+			n.ResourceVersion, n.Generation, n.ManagedFields = "2", 2, []metav1.ManagedFieldsEntry{{Manager: "x"}}
+		}},
+		"both marks are removed": {
+			old: func(n *corev1.Node) {
+				n.Annotations = map[string]string{permission: "Confirmed", "a": "b"}
+				n.Spec.Taints = append(n.Spec.Taints, mark)
+			},
+			change: func(n *corev1.Node) {
+				delete(n.Annotations, permission)
+				n.Spec.Taints = n.Spec.Taints[:2]
+			},
+		},
+		"an administrator's word": {
+			change: func(n *corev1.Node) { n.Annotations = map[string]string{permission: "Allowed"} }, denied: []string{word},
+		},
+		"an administrator's word is taken back": {
+			old:    func(n *corev1.Node) { n.Annotations = map[string]string{permission: "Allowed"} },
+			change: func(n *corev1.Node) { n.Annotations = nil }, denied: []string{word},
+		},
+		"other annotations": {
+			old: func(n *corev1.Node) { n.Annotations = map[string]string{"a": "b", "c": "d"} },
+			change: func(n *corev1.Node) {
+				n.Annotations = map[string]string{"a": "x", "e": "f"}
+			},
+			denied: []string{"the operator may not change these annotations: a, c, e"},
+		},
+		"a taint that repels pods": {
+			change: func(n *corev1.Node) {
+				n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: mark.Key, Value: "x", Effect: corev1.TaintEffectNoExecute})
+			},
+			denied: []string{taint},
+		},
+		"the initialization": {change: func(n *corev1.Node) { n.Spec.Taints = n.Spec.Taints[1:] }, denied: []string{taint}},
+		"the rest": {
+			change: func(n *corev1.Node) {
+				n.Labels["node-role.kubernetes.io/master"] = ""
+				n.Spec.Unschedulable, n.Spec.ProviderID, n.Finalizers = true, "x", []string{"example.com/x"}
+			},
+			denied: []string{"the operator may not change these fields: metadata.finalizers, metadata.labels, spec.providerID, spec.unschedulable"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := worker()
+			if tc.old != nil {
+				tc.old(old)
+			}
+			changed := old.DeepCopy()
+			tc.change(changed)
+			require.Equal(t, tc.denied, denialsOf(t, "operator-nodes", &user.DefaultInfo{Name: operatorUser}, old, changed))
+		})
+	}
+}
+
 // worker returns an uninitialized node.
 func worker() *corev1.Node {
 	return &corev1.Node{
@@ -156,28 +273,38 @@ func worker() *corev1.Node {
 	}
 }
 
-func nodeManagerPolicy(t *testing.T) admissionv1.ValidatingAdmissionPolicySpec {
+func policyNamed(t *testing.T, name string) admissionv1.ValidatingAdmissionPolicySpec {
 	t.Helper()
 	for _, m := range payload(t) {
-		if policy, ok := m.object.(*admissionv1.ValidatingAdmissionPolicy); ok && policy.Name == "openshift-cloud-controller-manager-node-manager" {
+		if policy, ok := m.object.(*admissionv1.ValidatingAdmissionPolicy); ok && policy.Name == "openshift-cloud-controller-manager-"+name {
 			require.Equal(t, admissionv1.Fail, *policy.Spec.FailurePolicy)
 			return policy.Spec
 		}
 	}
-	require.Fail(t, "the payload has no policy for the cloud-node-manager")
+	require.Fail(t, "the payload has no policy "+name)
 	return admissionv1.ValidatingAdmissionPolicySpec{}
 }
 
-// denials returns the policy's messages for an update of a node.
+// denials returns the messages of the cloud-node-manager's policy for an update of a node.
 func denials(t *testing.T, by user.Info, old, changed *corev1.Node) []string {
 	t.Helper()
-	validator := compile(t, nodeManagerPolicy(t))
+	return denialsOf(t, "node-manager", by, old, changed)
+}
+
+// denialsOf returns a policy's messages for an update of a node, or for its deletion if changed is nil.
+func denialsOf(t *testing.T, policy string, by user.Info, old, changed *corev1.Node) []string {
+	t.Helper()
+	validator := compile(t, policyNamed(t, policy))
 	kind := corev1.SchemeGroupVersion.WithKind("Node")
 	nodes := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-	attributes := admission.NewAttributesRecord(changed, old, kind, "", old.Name, nodes, "", admission.Update, &metav1.UpdateOptions{}, false, by)
-	result := validator.Validate(t.Context(), nodes, &admission.VersionedAttributes{
-		Attributes: attributes, VersionedKind: kind, VersionedObject: changed, VersionedOldObject: old,
-	}, nil, nil, celconfig.RuntimeCELCostBudget, nil)
+	versioned := &admission.VersionedAttributes{VersionedKind: kind, VersionedOldObject: old}
+	if changed == nil {
+		versioned.Attributes = admission.NewAttributesRecord(nil, old, kind, "", old.Name, nodes, "", admission.Delete, &metav1.DeleteOptions{}, false, by)
+	} else {
+		versioned.VersionedObject = changed
+		versioned.Attributes = admission.NewAttributesRecord(changed, old, kind, "", old.Name, nodes, "", admission.Update, &metav1.UpdateOptions{}, false, by)
+	}
+	result := validator.Validate(t.Context(), nodes, versioned, nil, nil, celconfig.RuntimeCELCostBudget, nil)
 	var messages []string
 	for _, decision := range result.Decisions {
 		require.NotEqual(t, validating.EvalError, decision.Evaluation, decision.Message)

@@ -26,6 +26,9 @@ const notRemoved = "TestRemoval removes the cloud-controller-manager, on a clust
 // noPredecessor is the reason for the rights that only a take-over uses.
 const noPredecessor = "TestTakeover replaces the predecessor, on a cluster of its own."
 
+// noDeletion is the reason for the rights that only the confirmation of a deletion uses.
+const noDeletion = "TestTwentyLiesCostNoNode deletes instances, on a cluster of its own."
+
 // unusedRights are the rights of docs/rights.md that TestOpenStack does not use.
 var unusedRights = slices.Concat(unusedByOperator, unusedByOperand, []rights.Exception{
 	{
@@ -137,6 +140,11 @@ var unusedByOperator = []rights.Exception{
 	},
 	{
 		Account: operatorAccount, Resources: []string{"namespaces"}, Verbs: []string{"patch"}, Reason: noPredecessor,
+	},
+	{Account: operatorAccount, Resources: []string{"nodes"}, Verbs: []string{"patch"}, Reason: noDeletion},
+	{
+		Account: operatorAccount, Namespace: "default", Resources: []string{"events"}, Verbs: []string{"list"},
+		Reason: streamed, Sometimes: true,
 	},
 	{
 		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"pods"},

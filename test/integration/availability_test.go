@@ -110,11 +110,17 @@ func TestStatusTellsTheTruthAboutProcessesAndNodes(t *testing.T) {
 	})
 }
 
-// register creates a control-plane Node and renews its lease until the test ends, like its kubelet. After 40 s
-// without a heartbeat the node controller marks the Node as unreachable.
+// register creates a control-plane Node whose kubelet works until the test ends.
 func (c *cluster) register(t *testing.T, name string) {
 	t.Helper()
 	c.createMaster(t, name)
+	c.live(t, name)
+}
+
+// live renews a Node's lease until the test ends, like its kubelet. After 40 s without a heartbeat the node controller
+// marks the Node as unreachable.
+func (c *cluster) live(t *testing.T, name string) {
+	t.Helper()
 	lease, err := c.kube.CoordinationV1().Leases("kube-node-lease").Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: ptr.To[int32](40), RenewTime: &metav1.MicroTime{Time: time.Now()}},

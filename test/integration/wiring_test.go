@@ -56,6 +56,7 @@ var wires = []wire{
 	{controller: "StatusSyncer_cloud-controller-manager", does: "writes the ClusterOperator", proof: provesClusterOperator},
 	{controller: "TrustedCAExpiryController", does: "reports expiring CAs", proof: hasCondition("TrustedCANotices")},
 	{controller: "NodeInitializationController", does: "judges uninitialized nodes", proof: hasCondition("NodeInitializationDegraded")},
+	{controller: "NodeDeletionController", does: "confirms deletions of Nodes", proof: hasCondition("NodeDeletionDegraded")},
 	{controller: "NodeRepair", does: "compares the nodes' files", proof: hasCondition("NodeFilesDegraded")},
 	{controller: "Availability", does: "judges the lease", proof: hasCondition("CloudControllerManagerAvailable")},
 	{controller: "StaticPodControllers", does: "starts the static-pod controllers", proof: startsStaticPodControllers},

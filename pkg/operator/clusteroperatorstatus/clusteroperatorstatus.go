@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/status"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -80,7 +81,8 @@ func inertia() *status.InertiaConfig {
 		},
 		status.InertiaCondition{
 			ConditionTypeMatcher: regexp.MustCompile(
-				`^(CloudControllerManager|CrashLoop|ImagePull|NodeInitialization|NodeManager|RevisionHeldBack)Degraded$`),
+				`^(CloudControllerManager|CrashLoop|ImagePull|NodeDeletion|NodeInitialization|NodeManager|` +
+					`RevisionHeldBack)Degraded$`),
 		},
 		status.InertiaCondition{
 			ConditionTypeMatcher: regexp.MustCompile(`^(NodeController|StaticPods)Degraded$`),
@@ -108,10 +110,20 @@ func RelatedObjects() []configv1.ObjectReference {
 		{operatorclient.UserConfigNamespace, operatorAccount},
 		{operatorclient.ManagedConfigNamespace, operatorAccount},
 		{metav1.NamespaceSystem, operatorAccount},
+		{metav1.NamespaceDefault, operatorAccount},
 	} {
 		for _, resource := range []string{"roles", "rolebindings"} {
 			objects = append(objects, configv1.ObjectReference{
 				Group: rbacv1.GroupName, Resource: resource, Namespace: in.namespace, Name: in.name,
+			})
+		}
+	}
+	for _, policy := range []string{
+		operatorclient.TargetNamespace + "-node-deletion", operatorclient.TargetNamespace + "-operator-nodes",
+	} {
+		for _, resource := range []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"} {
+			objects = append(objects, configv1.ObjectReference{
+				Group: admissionv1.GroupName, Resource: resource, Name: policy,
 			})
 		}
 	}

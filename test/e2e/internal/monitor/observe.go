@@ -196,7 +196,8 @@ func (m *Monitor) Node(node *corev1.Node, exists bool) {
 	waits := false
 	for _, taint := range node.Spec.Taints {
 		texts = append(texts, path.Base(taint.Key)+":"+string(taint.Effect))
-		waits = waits || taint.Key == uninitializedTaint
+		// The operator asks the cloud-controller-manager by the same taint with an effect that repels no pod.
+		waits = waits || taint.Key == uninitializedTaint && taint.Effect == corev1.TaintEffectNoSchedule
 	}
 	slices.Sort(texts)
 	text := orNone(strings.Join(texts, " "))

@@ -1,0 +1,252 @@
+package nodedeletion
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
+)
+
+var start = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+
+// cluster is a cluster over simulated time: kubelets, a cloud, and a CCM that acts like k8s.io/cloud-provider's, whose
+// deletions the admission policy judges. test/integration has the real policy, and test/e2e real CCMs.
+type cluster struct {
+	t          *testing.T
+	clock      *clocktesting.FakePassiveClock
+	kube       *fake.Clientset
+	operator   *operatorClient
+	recorder   events.InMemoryRecorder
+	controller *controller
+	timer      *controllertest.Timer
+
+	version     int
+	nodes, logs cache.Indexer
+	leases      cache.Indexer
+
+	// unknown are the machines that the cloud denies. While it fails, the CCM neither finds nor deletes any.
+	unknown map[string]bool
+	fails   bool
+	// stale makes each write fail, as with a cache that is behind.
+	stale   bool
+	deleted []string
+}
+
+func newCluster(t *testing.T, platform string, names ...string) *cluster {
+	t.Helper()
+	c := &cluster{
+		t: t, clock: clocktesting.NewFakePassiveClock(start), kube: fake.NewClientset(),
+		unknown: map[string]bool{},
+	}
+	c.recorder = events.NewInMemoryRecorder("test", c.clock)
+	c.operator = &operatorClient{StaticPodOperatorClient: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
+		ObservedConfig: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"platform":%q}`, platform)},
+	}}, &operatorv1.StaticPodOperatorStatus{}, nil, nil)}
+	factory := informers.NewSharedInformerFactory(c.kube, 0)
+	o := Options{
+		Operator: c.operator, Nodes: factory.Core().V1().Nodes(), Events: factory.Core().V1().Events(),
+		Leases: factory.Coordination().V1().Leases(), NodeClient: c.kube.CoreV1(), Clock: c.clock, Recorder: c.recorder,
+	}
+	c.nodes, c.logs = o.Nodes.Informer().GetIndexer(), o.Events.Informer().GetIndexer()
+	c.leases = o.Leases.Informer().GetIndexer()
+	c.controller = &controller{Options: o, memory: newMemory(), synced: func() bool { return true }}
+	c.timer = controllertest.NewTimer(c.clock, c.recorder)
+	c.kube.PrependReactor("patch", "nodes", c.patched)
+	for _, name := range names {
+		c.put(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)},
+			Spec:       corev1.NodeSpec{ProviderID: "cloud:///" + name},
+		})
+		c.report(name, corev1.ConditionTrue)
+	}
+	c.rollOut(4, 4)
+	c.lead("master-0_1")
+	return c
+}
+
+// patched applies a patch as the API server does, which refuses one of an older version.
+func (c *cluster) patched(action clienttesting.Action) (bool, runtime.Object, error) {
+	patch := action.(clienttesting.PatchAction)
+	node := c.node(patch.GetName())
+	if node == nil {
+		return true, nil, apierrors.NewNotFound(corev1.Resource("nodes"), patch.GetName())
+	}
+	var content struct {
+		Metadata struct {
+			ResourceVersion string
+			Annotations     map[string]*string
+		}
+		Spec struct{ Taints []corev1.Taint }
+	}
+	require.NoError(c.t, json.Unmarshal(patch.GetPatch(), &content))
+	if c.stale || content.Metadata.ResourceVersion != node.ResourceVersion {
+		return true, nil, apierrors.NewConflict(corev1.Resource("nodes"), node.Name, nil)
+	}
+	for key, value := range content.Metadata.Annotations {
+		metav1.SetMetaDataAnnotation(&node.ObjectMeta, key, ptr.Deref(value, ""))
+		if value == nil {
+			delete(node.Annotations, key)
+		}
+	}
+	if strings.Contains(string(patch.GetPatch()), `"taints"`) {
+		node.Spec.Taints = content.Spec.Taints
+	}
+	c.put(node)
+	return true, node, nil
+}
+
+func (c *cluster) node(name string) *corev1.Node {
+	found, exists, err := c.nodes.GetByKey(name)
+	require.NoError(c.t, err)
+	if !exists {
+		return nil
+	}
+	return found.(*corev1.Node).DeepCopy()
+}
+
+func (c *cluster) put(node *corev1.Node) {
+	c.version++
+	node.ResourceVersion = strconv.Itoa(c.version)
+	require.NoError(c.t, c.nodes.Update(node))
+}
+
+// report sets what the cluster knows of a kubelet: Unknown once it is silent.
+func (c *cluster) report(name string, ready corev1.ConditionStatus) {
+	node := c.node(name)
+	node.Status.Conditions = []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(c.clock.Now()),
+	}}
+	c.put(node)
+}
+
+// rollOut sets the latest revision, and the one that the nodes run. Those behind run the first.
+func (c *cluster) rollOut(latest, current int32, behind ...string) {
+	status := operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: latest}}
+	for _, name := range c.nodes.ListKeys() {
+		runs := operatorv1.NodeStatus{NodeName: name, CurrentRevision: current}
+		if slices.Contains(behind, name) {
+			runs.CurrentRevision = 1
+		}
+		status.NodeStatuses = append(status.NodeStatuses, runs)
+	}
+	c.operator.revisions = status
+}
+
+// operatorClient has revisions, which library-go's fake client forgets when a condition is applied.
+type operatorClient struct {
+	v1helpers.StaticPodOperatorClient
+	revisions operatorv1.StaticPodOperatorStatus
+}
+
+func (c *operatorClient) GetStaticPodOperatorState() (*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error) {
+	spec, _, version, err := c.StaticPodOperatorClient.GetStaticPodOperatorState()
+	return spec, c.revisions.DeepCopy(), version, err
+}
+
+// denyAll makes the cloud know no machine.
+func (c *cluster) denyAll() {
+	for _, name := range c.nodes.ListKeys() {
+		c.unknown[name] = true
+	}
+}
+
+func (c *cluster) lead(identity string) {
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-controller-manager", Name: "cloud-controller-manager"},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To(identity), AcquireTime: ptr.To(metav1.NewMicroTime(c.clock.Now())),
+		},
+	}
+	require.NoError(c.t, c.leases.Update(lease))
+}
+
+// run lets time pass in steps of a second.
+func (c *cluster) run(duration time.Duration) {
+	c.t.Helper()
+	for end := c.clock.Now().Add(duration); c.clock.Now().Before(end); {
+		c.cloudControllerManager()
+		require.NoError(c.t, c.controller.sync(c.t.Context(), c.timer))
+		c.clock.SetTime(c.clock.Now().Add(time.Second))
+	}
+}
+
+// cloudControllerManager initializes nodes at once, and looks for deleted machines every five seconds.
+func (c *cluster) cloudControllerManager() {
+	if c.fails {
+		return
+	}
+	for _, key := range c.nodes.ListKeys() {
+		node := c.node(key)
+		if !c.unknown[key] && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint }) {
+			node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint })
+			c.put(node)
+		}
+		if c.clock.Now().Unix()%5 != 0 || !c.unknown[key] || readyCondition(node).Status == corev1.ConditionTrue {
+			continue
+		}
+		c.announce(node)
+		permission, silent := node.Annotations[Annotation], readyCondition(node).Status == corev1.ConditionUnknown
+		if permission == Allowed || permission == Confirmed && silent {
+			require.NoError(c.t, c.nodes.Delete(node))
+			c.deleted = append(c.deleted, fmt.Sprintf("%s after %s", key, c.clock.Now().Sub(start)))
+		}
+	}
+}
+
+func (c *cluster) announce(node *corev1.Node) {
+	require.NoError(c.t, c.logs.Update(&corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: EventNamespace, Name: node.Name + ".1"},
+		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: node.Name, UID: node.UID},
+		Source:         corev1.EventSource{Component: EventSource}, Reason: "DeletingNode",
+		LastTimestamp: metav1.NewTime(c.clock.Now()),
+	}))
+}
+
+// condition returns "" while the condition is False.
+func (c *cluster) condition() (reason, message string) {
+	_, status, _, err := c.operator.GetOperatorState()
+	require.NoError(c.t, err)
+	found := v1helpers.FindOperatorCondition(status.Conditions, ConditionType)
+	if found == nil || found.Status != operatorv1.ConditionTrue {
+		return "", ""
+	}
+	return found.Reason, found.Message
+}
+
+// marks are what the controller has left on Nodes.
+func (c *cluster) marks() []string {
+	var marks []string
+	for _, key := range c.nodes.ListKeys() {
+		node := c.node(key)
+		for _, taint := range node.Spec.Taints {
+			marks = append(marks, key+" "+taint.Key)
+		}
+		if node.Annotations[Annotation] != "" {
+			marks = append(marks, key+" "+node.Annotations[Annotation])
+		}
+	}
+	slices.Sort(marks)
+	return marks
+}

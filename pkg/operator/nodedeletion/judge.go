@@ -1,0 +1,238 @@
+package nodedeletion
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+)
+
+const (
+	// settle is how long a kubelet has to be silent beyond the time after which kube-controller-manager notices.
+	settle = 20 * time.Second
+	// shutdownLimit is how long after a kubelet's last report kube-controller-manager may take to notice: a machine
+	// that is shut down in order to be deleted reports that it is not ready, and then is gone.
+	shutdownLimit = 55 * time.Second
+	// answerLimit is how long a CCM may take to look up a machine. It took one second.
+	answerLimit = 15 * time.Second
+	// askAgain is the time between a question without an answer and the next one.
+	askAgain = 30 * time.Second
+	// confirmationLife limits how long an answer counts. A CCM tries a deletion again every five seconds, or after a
+	// pass over all silent nodes.
+	confirmationLife = time.Minute
+	// rolloutLimit is how long deletions wait for a rollout without a word.
+	rolloutLimit = 5 * time.Minute
+
+	// lookAgain is the time between two looks at a deletion that waits.
+	lookAgain = 2 * time.Second
+
+	// witnesses is how many living nodes a CCM is asked for at once.
+	witnesses = 3
+
+	// paceWindow is the time in which at most one node, or a tenth of them, is confirmed.
+	paceWindow = time.Minute
+	paceShare  = 10
+)
+
+// change is what to do with a Node.
+type change int
+
+const (
+	nothing change = iota
+	// ask adds the taint, and endQuestion removes it.
+	ask
+	endQuestion
+	// confirm adds the annotation, and withdraw removes it.
+	confirm
+	withdraw
+)
+
+// doubt is what speaks against a deletion: a reason of NodeDeletionDegraded, or one that passes by itself.
+type doubt string
+
+const (
+	none               doubt = ""
+	tooEarly           doubt = "TooEarly"
+	livingNodesUnknown doubt = "LivingNodesUnknown"
+	nodeReports        doubt = "NodeReports"
+	tooManyNodes       doubt = "TooManyNodes"
+	noWitness          doubt = "NoWitness"
+	rolloutInProgress  doubt = "RolloutInProgress"
+)
+
+// reported are the doubts that the condition reports, the most alarming first.
+var reported = []doubt{livingNodesUnknown, nodeReports, tooManyNodes, noWitness, rolloutInProgress}
+
+// verdict is what to do and to say now.
+type verdict struct {
+	changes map[types.UID]change
+	// asked are the witnesses of a new question.
+	asked []types.UID
+	// reason and message are those of the condition, empty if it is False.
+	reason, message string
+	// next is the time until the next look, 0 if only an event can change anything.
+	next time.Duration
+}
+
+// judge decides about every Node that the CCM wants to delete.
+func judge(w world, m *memory) verdict {
+	v := verdict{changes: map[types.UID]change{}}
+	held := map[doubt][]node{}
+	budget := max(1, len(w.nodes)/paceShare) - m.recent(w)
+	for _, n := range w.nodes {
+		if !n.claimed || n.permission == Allowed || m.decided(w, n) {
+			continue
+		}
+		v.next = lookAgain
+		d := cmp.Or(aboutNode(w, n), aboutCluster(w, n))
+		if d == none {
+			if d = aboutCloud(w, m); d != none && m.pending == nil && w.now.Sub(m.askedAt) >= askAgain {
+				v.asked = w.witnesses(m.turn)
+			}
+		}
+		switch {
+		case d != none:
+			held[d] = append(held[d], n)
+		case budget > 0:
+			v.changes[n.uid] = confirm
+			budget--
+		}
+	}
+	v.tidy(w, m)
+	v.say(w, m, held)
+	return v
+}
+
+// aboutNode returns what the Node itself says against its deletion.
+func aboutNode(w world, n node) doubt {
+	age := w.now.Sub(n.since)
+	switch {
+	case n.reports && age >= shutdownLimit:
+		return nodeReports
+	case n.reports, age < settle:
+		return tooEarly
+	}
+	return none
+}
+
+// aboutCluster returns what the state of the cluster says against any deletion.
+func aboutCluster(w world, n node) doubt {
+	switch silent := w.silent(); {
+	case w.leader == "":
+		return tooEarly
+	case silent > 1 && silent*2 > len(w.nodes):
+		return tooManyNodes
+	case w.rollout && w.now.Sub(n.since) < rolloutLimit:
+		return tooEarly
+	case w.rollout:
+		return rolloutInProgress
+	}
+	return none
+}
+
+// aboutCloud returns whether the leader's cloud can be believed. Where the CCM does not answer, it is.
+func aboutCloud(w world, m *memory) doubt {
+	switch {
+	case !w.answers || m.knows(w):
+		return none
+	case len(w.witnesses(m.turn)) == 0:
+		return noWitness
+	case m.unanswered != nil:
+		return livingNodesUnknown
+	}
+	return tooEarly
+}
+
+// witnesses returns living nodes to ask for, others in each turn.
+func (w world) witnesses(turn int) []types.UID {
+	var living []types.UID
+	for _, n := range w.nodes {
+		if n.ready && n.initialized && !n.claimed {
+			living = append(living, n.uid)
+		}
+	}
+	if len(living) == 0 {
+		return nil
+	}
+	first := turn * witnesses % len(living)
+	return slices.Concat(living[first:], living[:first])[:min(witnesses, len(living))]
+}
+
+// tidy completes the pending question, and takes back what no longer counts.
+func (v *verdict) tidy(w world, m *memory) {
+	pending, written := v.asked, map[types.UID]string(nil)
+	if m.pending != nil {
+		pending, written = m.pending.witnesses, m.pending.written
+	}
+	if len(pending) > 0 {
+		v.next = time.Second
+	}
+	for _, n := range w.nodes {
+		inQuestion := slices.Contains(pending, n.uid)
+		switch {
+		case inQuestion && !n.asked && written[n.uid] == "":
+			v.changes[n.uid] = ask
+		case !inQuestion && n.asked:
+			v.changes[n.uid] = endQuestion
+		case n.permission == Confirmed && v.changes[n.uid] == nothing && !m.stands(w, n):
+			v.changes[n.uid] = withdraw
+		}
+		if n.asked || n.permission == Confirmed {
+			v.next = time.Second
+		}
+	}
+}
+
+// say composes the condition from the most alarming doubt.
+func (v *verdict) say(w world, m *memory, held map[doubt][]node) {
+	i := slices.IndexFunc(reported, func(d doubt) bool { return len(held[d]) > 0 })
+	if i < 0 {
+		return
+	}
+	d := reported[i]
+	var names []string
+	for _, n := range held[d] {
+		names = append(names, "node/"+n.name)
+	}
+	v.reason = string(d)
+	v.message = fmt.Sprintf("the cloud-controller-manager wants to delete %s, because the cloud does not know the machine, "+
+		"but %s; if the machine is gone, allow the deletion: oc annotate node %s %s=%s",
+		diagnostic.JoinFew(names, ", ", " and %d more"), d.explain(w, m), held[d][0].name, Annotation, Allowed)
+}
+
+// explain completes the sentence "the cloud does not know the machine, but …".
+func (d doubt) explain(w world, m *memory) string {
+	const check = "check that the credentials and the cloud configuration are those of this cluster's project and region"
+	switch d {
+	case livingNodesUnknown:
+		return fmt.Sprintf("it did not find the machine of the living node %s either within %s: %s",
+			strings.Join(m.unanswered, ", "), answerLimit, check)
+	case nodeReports:
+		return "the kubelet there reports its state: " + check
+	case tooManyNodes:
+		return fmt.Sprintf("%d of %d kubelets are silent, as after a failure of the network: restore their connection to "+
+			"the API server", w.silent(), len(w.nodes))
+	case noWitness:
+		return "there is no other initialized and ready node to compare with"
+	case rolloutInProgress:
+		return "a rollout has not ended: see the condition Progressing of clusteroperator/cloud-controller-manager"
+	case none, tooEarly:
+	}
+	return "it is too early to tell"
+}
+
+// silent counts the nodes whose kubelets do not report.
+func (w world) silent() int {
+	count := 0
+	for _, n := range w.nodes {
+		if !n.reports {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,339 @@
+package nodedeletion
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var five = []string{"master-0", "master-1", "master-2", "worker-0", "worker-1"}
+
+// The machine is gone, or the cloud lies. Only the first costs a Node.
+func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
+	const override = "; if the machine is gone, allow the deletion: " +
+		"oc annotate node worker-1 cloudcontrollermanager.operator.openshift.io/node-deletion=Allowed"
+	const check = ": check that the credentials and the cloud configuration are those of this cluster's project and region"
+	for name, tc := range map[string]struct {
+		platform    string
+		nodes       []string
+		do          func(*cluster)
+		wantDeleted []string
+		wantReason  string
+		wantMessage string
+	}{
+		"a machine that is gone": {
+			do: func(c *cluster) {
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.unknown["worker-1"] = true
+				c.run(2 * time.Minute)
+			},
+			wantDeleted: []string{"worker-1 after 25s"},
+		},
+		"a machine that is off, which the cloud knows": {
+			do: func(c *cluster) {
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.run(2 * time.Minute)
+			},
+		},
+		"an empty inventory while every kubelet reports": {
+			do: func(c *cluster) {
+				c.denyAll()
+				c.run(2 * time.Minute)
+			},
+		},
+		"an empty inventory while one kubelet is silent": {
+			do: func(c *cluster) {
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.denyAll()
+				c.run(65 * time.Second) // between two questions
+			},
+			wantReason: "LivingNodesUnknown",
+			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
+				"it did not find the machine of the living node master-0, master-1, master-2 either within 15s" + check + override,
+		},
+		"an inventory that lacks a living node": {
+			nodes: []string{"master-0", "worker-0", "worker-1"},
+			do: func(c *cluster) {
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.unknown["worker-1"], c.unknown["master-0"] = true, true
+				c.run(65 * time.Second)
+			},
+			wantReason: "LivingNodesUnknown",
+			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
+				"it did not find the machine of the living node master-0 either within 15s" + check + override,
+		},
+		"a kubelet that reports that it is not ready": {
+			do: func(c *cluster) {
+				c.report("worker-1", corev1.ConditionFalse)
+				c.unknown["worker-1"] = true
+				c.run(2 * time.Minute)
+			},
+			wantReason: "NodeReports",
+			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
+				"the kubelet there reports its state" + check + override,
+		},
+		"a machine that is shut down before it is gone": {
+			do: func(c *cluster) {
+				c.report("worker-1", corev1.ConditionFalse)
+				c.unknown["worker-1"] = true
+				c.run(50 * time.Second)
+				require.Empty(c.t, reasonOf(c))
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.run(time.Minute)
+			},
+			wantDeleted: []string{"worker-1 after 1m15s"},
+		},
+		"most kubelets are silent": {
+			do: func(c *cluster) {
+				for _, name := range []string{"master-1", "worker-0", "worker-1"} {
+					c.report(name, corev1.ConditionUnknown)
+				}
+				c.unknown["worker-1"] = true
+				c.run(2 * time.Minute)
+			},
+			wantReason: "TooManyNodes",
+			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
+				"3 of 5 kubelets are silent, as after a failure of the network: restore their connection to the API server" + override,
+		},
+		"a single node": {
+			nodes: []string{"worker-1"},
+			do: func(c *cluster) {
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.unknown["worker-1"] = true
+				c.run(2 * time.Minute)
+			},
+			wantReason: "NoWitness",
+			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
+				"there is no other initialized and ready node to compare with" + override,
+		},
+		"two machines are gone: one deletion in a minute": {
+			do: func(c *cluster) {
+				for _, name := range []string{"worker-0", "worker-1"} {
+					c.report(name, corev1.ConditionUnknown)
+					c.unknown[name] = true
+				}
+				c.run(3 * time.Minute)
+			},
+			wantDeleted: []string{"worker-0 after 25s", "worker-1 after 1m25s"},
+		},
+		"a rollout": {
+			do: func(c *cluster) {
+				c.rollOut(5, 4)
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.unknown["worker-1"] = true
+				c.run(time.Minute)
+				require.Empty(c.t, c.deleted)
+				require.Empty(c.t, reasonOf(c))
+				c.rollOut(5, 5)
+				c.run(time.Minute)
+			},
+			wantDeleted: []string{"worker-1 after 1m5s"},
+		},
+		"a rollout that does not end": {
+			do: func(c *cluster) {
+				c.rollOut(5, 4)
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.unknown["worker-1"] = true
+				c.run(6 * time.Minute)
+			},
+			wantReason: "RolloutInProgress",
+			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
+				"a rollout has not ended: see the condition Progressing of clusteroperator/cloud-controller-manager" + override,
+		},
+		"a rollout that only the silent node lacks": {
+			do: func(c *cluster) {
+				c.rollOut(4, 4, "worker-1")
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.unknown["worker-1"] = true
+				c.run(time.Minute)
+			},
+			wantDeleted: []string{"worker-1 after 25s"},
+		},
+		"a kubelet that comes back within the time to settle": {
+			do: func(c *cluster) {
+				c.unknown["worker-1"] = true
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.run(18 * time.Second)
+				c.report("worker-1", corev1.ConditionTrue)
+				c.run(2 * time.Minute)
+			},
+		},
+		"a lie that an administrator believes": {
+			do: func(c *cluster) {
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.denyAll()
+				c.run(65 * time.Second)
+				node := c.node("worker-1")
+				metav1.SetMetaDataAnnotation(&node.ObjectMeta, Annotation, Allowed)
+				c.put(node)
+				c.run(time.Minute)
+			},
+			wantDeleted: []string{"worker-1 after 1m5s"},
+		},
+		"no process leads": {
+			do: func(c *cluster) {
+				c.lead("")
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.unknown["worker-1"] = true
+				c.run(2 * time.Minute)
+			},
+		},
+		"a platform whose cloud-node-manager would answer": {
+			platform: "azure",
+			do: func(c *cluster) {
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.unknown["worker-1"] = true
+				c.run(2 * time.Minute)
+			},
+			wantDeleted: []string{"worker-1 after 25s"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.platform == "" {
+				tc.platform = "openstack"
+			}
+			if tc.nodes == nil {
+				tc.nodes = five
+			}
+			c := newCluster(t, tc.platform, tc.nodes...)
+			tc.do(c)
+			require.Equal(t, tc.wantDeleted, c.deleted)
+			reason, message := c.condition()
+			require.Equal(t, tc.wantReason, reason)
+			require.Equal(t, tc.wantMessage, message)
+			require.Empty(t, c.marks(), "no mark of the operator stays on a Node")
+		})
+	}
+}
+
+func TestTheConditionEndsWithTheLie(t *testing.T) {
+	c := newCluster(t, "openstack", five...)
+	c.report("worker-1", corev1.ConditionUnknown)
+	c.denyAll()
+	c.run(65 * time.Second)
+	require.Equal(t, "LivingNodesUnknown", reasonOf(c))
+
+	clear(c.unknown)
+	c.run(35 * time.Second)
+	require.Empty(t, reasonOf(c))
+	c.run(20 * time.Minute)
+	require.Empty(t, c.deleted)
+	require.Empty(t, c.marks())
+	require.Len(t, c.recorder.Events(), 2, "one event that it is held, one that it is not: %v", c.recorder.Events())
+}
+
+// Each process of the CCM may have other credentials.
+func TestANewLeaderIsAskedAgain(t *testing.T) {
+	c := newCluster(t, "openstack", five...)
+	c.report("worker-1", corev1.ConditionUnknown)
+	c.unknown["worker-1"] = true
+	for c.node("worker-1").Annotations[Annotation] != Confirmed {
+		c.run(time.Second)
+		require.Less(t, c.clock.Now().Sub(start), time.Minute)
+	}
+	require.Empty(t, c.deleted)
+
+	c.lead("master-1_2")
+	c.denyAll()
+	require.NoError(t, c.controller.sync(t.Context(), c.timer))
+	require.NotContains(t, c.node("worker-1").Annotations, Annotation)
+	c.run(2 * time.Minute)
+	require.Empty(t, c.deleted)
+}
+
+func TestAnOperatorThatStartsTakesBackWhatTheLastOneLeft(t *testing.T) {
+	c := newCluster(t, "openstack", five...)
+	c.fails = true
+	for name, change := range map[string]func(*corev1.Node){
+		"master-0": func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{
+				{Key: "node-role.kubernetes.io/master", Effect: corev1.TaintEffectNoSchedule},
+				{Key: uninitializedTaint, Value: question, Effect: corev1.TaintEffectPreferNoSchedule},
+			}
+		},
+		"worker-0": func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: uninitializedTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule}}
+		},
+		"worker-1": func(n *corev1.Node) { n.Annotations = map[string]string{Annotation: Confirmed} },
+		"master-1": func(n *corev1.Node) { n.Annotations = map[string]string{Annotation: Allowed} },
+	} {
+		node := c.node(name)
+		change(node)
+		c.put(node)
+	}
+	c.run(2 * time.Second)
+	require.Equal(t, []string{
+		"master-0 node-role.kubernetes.io/master", "master-1 Allowed", "worker-0 " + uninitializedTaint,
+	}, c.marks())
+}
+
+func TestAConflictIsTriedAgain(t *testing.T) {
+	c := newCluster(t, "openstack", five...)
+	c.report("worker-1", corev1.ConditionUnknown)
+	c.unknown["worker-1"] = true
+	c.run(20 * time.Second)
+	c.stale = true
+	require.ErrorContains(t, c.controller.sync(t.Context(), c.timer), "node/master-0: ")
+}
+
+func TestOnUnmanagedPlatformsNothingIsWritten(t *testing.T) {
+	c := newCluster(t, "none", five...)
+	c.report("worker-1", corev1.ConditionUnknown)
+	c.denyAll()
+	c.run(2 * time.Minute)
+	require.Empty(t, c.kube.Actions())
+	_, status, _, err := c.operator.GetOperatorState()
+	require.NoError(t, err)
+	require.Empty(t, status.Conditions)
+}
+
+func TestHeartbeatsAreIrrelevant(t *testing.T) {
+	base := func() *corev1.Node {
+		return &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1", ResourceVersion: "1", Labels: map[string]string{"x": "y"}},
+			Spec:       corev1.NodeSpec{ProviderID: "cloud:///a", PodCIDR: "10.0.0.0/24"},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+				{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
+				{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Message: "fine"},
+			}},
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*corev1.Node)
+		want   bool
+	}{
+		"a heartbeat":      {change: func(n *corev1.Node) { n.ResourceVersion = "2" }},
+		"a silent kubelet": {change: func(n *corev1.Node) { n.Status.Conditions[1].Status = corev1.ConditionUnknown }, want: true},
+		"a first report":   {change: func(n *corev1.Node) { n.Status.Conditions = nil }, want: true},
+		"another Node":     {change: func(n *corev1.Node) { n.UID = "2" }, want: true},
+		"a permission":     {change: func(n *corev1.Node) { n.Annotations = map[string]string{Annotation: Allowed} }, want: true},
+		"a taint":          {change: func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "x"}} }, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := base()
+			tc.change(changed)
+			before, err := StripNode(base())
+			require.NoError(t, err)
+			after, err := StripNode(changed)
+			require.NoError(t, err)
+			require.Equal(t, tc.want, relevant(before, after))
+		})
+	}
+	stripped, err := StripNode(base())
+	require.NoError(t, err)
+	require.Equal(t, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1", ResourceVersion: "1"},
+		Spec:       corev1.NodeSpec{ProviderID: "cloud:///a"},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
+		}},
+	}, stripped)
+}
+
+func reasonOf(c *cluster) string {
+	reason, _ := c.condition()
+	return reason
+}

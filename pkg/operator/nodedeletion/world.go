@@ -1,0 +1,196 @@
+package nodedeletion
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+)
+
+const (
+	// uninitializedTaint is k8s.io/cloud-provider/api.TaintExternalCloudProvider.
+	uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
+	// question is the value of the controller's taint.
+	question = "known-to-the-cloud"
+
+	// claimLife is how long a CCM's last announcement counts. Its recorder passes on one repetition in five minutes.
+	claimLife = 12 * time.Minute
+)
+
+// world is what the controller decides by.
+type world struct {
+	now time.Time
+	// leader identifies the CCM process that holds the lease, "" if there is none.
+	leader string
+	// nodes are sorted by name.
+	nodes []node
+	// rollout reports whether a node that reports does not run the latest revision yet.
+	rollout bool
+	// answers reports whether the CCM looks up machines of nodes with the taint.
+	answers bool
+}
+
+type node struct {
+	name string
+	uid  types.UID
+	// object has the version and the taints to patch.
+	object *corev1.Node
+	// ready is the kubelet's own report. reports is false once it has been silent, since is the last change.
+	ready, reports bool
+	since          time.Time
+	initialized    bool
+	// asked is true while the node has the controller's taint.
+	asked      bool
+	permission string
+	// claimed is true while the CCM says that the machine is gone; announced is when it said so last.
+	claimed   bool
+	announced time.Time
+}
+
+// StripNode keeps the fields of a Node that the controller reads. It is a cache.TransformFunc.
+func StripNode(obj any) (any, error) {
+	full, ok := obj.(*corev1.Node)
+	if !ok {
+		return obj, nil
+	}
+	stripped := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: full.Name, UID: full.UID, ResourceVersion: full.ResourceVersion},
+		Spec:       corev1.NodeSpec{ProviderID: full.Spec.ProviderID, Taints: full.Spec.Taints},
+	}
+	if permission := full.Annotations[Annotation]; permission != "" {
+		stripped.Annotations = map[string]string{Annotation: permission}
+	}
+	if ready := readyCondition(full); ready != nil {
+		stripped.Status.Conditions = []corev1.NodeCondition{{
+			Type: ready.Type, Status: ready.Status, LastTransitionTime: ready.LastTransitionTime,
+		}}
+	}
+	return stripped, nil
+}
+
+// relevant reports whether an update of a Node is more than a heartbeat.
+func relevant(before, after any) bool {
+	a, ok := before.(*corev1.Node)
+	b, okAfter := after.(*corev1.Node)
+	if !ok || !okAfter {
+		return true
+	}
+	ready, readyAfter := readyCondition(a), readyCondition(b)
+	if (ready == nil) != (readyAfter == nil) || ready != nil && ready.Status != readyAfter.Status {
+		return true
+	}
+	return a.UID != b.UID || a.Annotations[Annotation] != b.Annotations[Annotation] ||
+		len(a.Spec.Taints) != len(b.Spec.Taints)
+}
+
+func readyCondition(n *corev1.Node) *corev1.NodeCondition {
+	i := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	if i < 0 {
+		return nil
+	}
+	return &n.Status.Conditions[i]
+}
+
+// look reads the caches.
+func (c *controller) look(answers bool) (world, error) {
+	w := world{now: c.Clock.Now(), answers: answers}
+	nodes, err := c.Nodes.Lister().List(labels.Everything())
+	if err != nil {
+		return w, fmt.Errorf("nodes: %w", err)
+	}
+	announced, err := c.announced()
+	if err != nil {
+		return w, err
+	}
+	for _, n := range nodes {
+		w.nodes = append(w.nodes, newNode(n, announced[n.UID], w.now))
+	}
+	slices.SortFunc(w.nodes, func(a, b node) int { return strings.Compare(a.name, b.name) })
+	if w.leader, err = c.leader(); err != nil {
+		return w, err
+	}
+	_, status, _, err := c.Operator.GetStaticPodOperatorState()
+	if err != nil {
+		return w, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	w.rollout = w.rollsOut(status)
+	return w, nil
+}
+
+func newNode(n *corev1.Node, announced, now time.Time) node {
+	seen := node{
+		name: n.Name, uid: n.UID, object: n, permission: n.Annotations[Annotation], announced: announced,
+		initialized: n.Spec.ProviderID != "",
+	}
+	if ready := readyCondition(n); ready != nil {
+		seen.ready = ready.Status == corev1.ConditionTrue
+		seen.reports = ready.Status != corev1.ConditionUnknown
+		seen.since = ready.LastTransitionTime.Time
+	}
+	for _, taint := range n.Spec.Taints {
+		switch {
+		case taint.Key != uninitializedTaint:
+		case isQuestion(taint):
+			seen.asked = true
+		default:
+			seen.initialized = false
+		}
+	}
+	seen.claimed = !announced.IsZero() && !announced.Before(seen.since) && now.Sub(announced) < claimLife
+	return seen
+}
+
+func isQuestion(t corev1.Taint) bool {
+	return t.Key == uninitializedTaint && t.Effect == corev1.TaintEffectPreferNoSchedule && t.Value == question
+}
+
+// announced returns when the CCM last announced the deletion of each Node.
+func (c *controller) announced() (map[types.UID]time.Time, error) {
+	found, err := c.Events.Lister().Events(EventNamespace).List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("events about nodes: %w", err)
+	}
+	announced := map[types.UID]time.Time{}
+	for _, event := range found {
+		if uid, at := event.InvolvedObject.UID, event.LastTimestamp.Time; at.After(announced[uid]) {
+			announced[uid] = at
+		}
+	}
+	return announced, nil
+}
+
+// leader returns an identity that differs between processes, and between terms of one process.
+func (c *controller) leader() (string, error) {
+	lease, err := operatorclient.Find(
+		c.Leases.Lister().Leases(operand.Namespace), "lease", operand.Namespace, operand.Lease)
+	if err != nil || lease == nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+		return "", err
+	}
+	return fmt.Sprintf("%s since %s", *lease.Spec.HolderIdentity, lease.Spec.AcquireTime), nil
+}
+
+// rollsOut reports whether a node lacks the latest revision. A node that is silent may never get it.
+func (w world) rollsOut(status *operatorv1.StaticPodOperatorStatus) bool {
+	return slices.ContainsFunc(w.nodes, func(n node) bool {
+		return n.reports && slices.ContainsFunc(status.NodeStatuses, func(s operatorv1.NodeStatus) bool {
+			return s.NodeName == n.name && (s.TargetRevision != 0 || s.CurrentRevision != status.LatestAvailableRevision)
+		})
+	})
+}
+
+func (w world) find(uid types.UID) (node, bool) {
+	i := slices.IndexFunc(w.nodes, func(n node) bool { return n.uid == uid })
+	if i < 0 {
+		return node{}, false
+	}
+	return w.nodes[i], true
+}
