@@ -246,11 +246,7 @@ func (w *wiring) delivery() []factory.Controller {
 		}),
 		takeover.New(w.takeover()),
 		staticresources.New(w.staticResources()),
-		ondemand.New(w.client, w.EventRecorder,
-			ondemand.Demand{Informers: w.informers.policies, Needed: staticresources.NeedsPolicies},
-			ondemand.Demand{Informers: w.informers.nodeManager, Needed: hasNodeManager},
-			ondemand.Demand{Informers: w.informers.allNodes, Needed: platform.Platform.Managed},
-			ondemand.Demand{Informers: w.informers.nodeEvents, Needed: platform.Platform.Managed}),
+		ondemand.New(w.client, w.EventRecorder, w.demands()...),
 		clientca.New(clientca.Options{
 			Operator: w.client,
 			Source:   w.informers.kubeSystem.Core().V1().ConfigMaps(),
@@ -291,6 +287,16 @@ func (w *wiring) delivery() []factory.Controller {
 			Clock:                 w.Clock,
 			Recorder:              w.EventRecorder,
 		}),
+	}
+}
+
+// demands are the informers that not every platform needs.
+func (w *wiring) demands() []ondemand.Demand {
+	return []ondemand.Demand{
+		{Informers: w.informers.policies, Needed: staticresources.NeedsPolicies},
+		{Informers: w.informers.nodeManager, Needed: hasNodeManager},
+		{Informers: w.informers.allNodes, Needed: platform.Platform.Managed},
+		{Informers: w.informers.nodeEvents, Needed: platform.Platform.Managed},
 	}
 }
 

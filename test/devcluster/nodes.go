@@ -60,14 +60,31 @@ func (c *Cluster) startNodes(ctx context.Context) error {
 
 // AddNode starts a further control-plane node, with a name that no node had before.
 func (c *Cluster) AddNode(ctx context.Context) (*node.Node, error) {
-	c.nodesMutex.Lock()
-	index := c.nextIndex
-	c.nextIndex++
-	c.nodesMutex.Unlock()
-	if index >= maxNodes {
-		return nil, fmt.Errorf("node %d: %d are possible", index, maxNodes)
+	index, err := c.takeIndex()
+	if err != nil {
+		return nil, err
 	}
-	return c.addNode(ctx, index)
+	return c.addNode(ctx, index, (*nodekeeper.Keeper).Keep)
+}
+
+// AddWorker starts a further node that is no control-plane node, with a name that no node had before.
+func (c *Cluster) AddWorker(ctx context.Context) (*node.Node, error) {
+	index, err := c.takeIndex()
+	if err != nil {
+		return nil, err
+	}
+	return c.addNode(ctx, index, (*nodekeeper.Keeper).KeepWorker)
+}
+
+// takeIndex returns an index that no node had before.
+func (c *Cluster) takeIndex() (int, error) {
+	c.nodesMutex.Lock()
+	defer c.nodesMutex.Unlock()
+	if c.nextIndex >= maxNodes {
+		return 0, fmt.Errorf("node %d: %d are possible", c.nextIndex, maxNodes)
+	}
+	c.nextIndex++
+	return c.nextIndex - 1, nil
 }
 
 // RemoveNode ends a node and its instance in the cloud, and removes its disk. The Node object stays.
@@ -99,7 +116,7 @@ func (c *Cluster) ReplaceNode(ctx context.Context, name string, between func() e
 	if err := between(); err != nil {
 		return nil, err
 	}
-	return c.addNode(ctx, replaced.Index())
+	return c.addNode(ctx, replaced.Index(), (*nodekeeper.Keeper).Keep)
 }
 
 // SetRole makes a node a control-plane node, or removes the labels of that role.
@@ -107,7 +124,9 @@ func (c *Cluster) SetRole(ctx context.Context, name string, has bool) error {
 	return c.keeper.SetRole(ctx, name, has)
 }
 
-func (c *Cluster) addNode(ctx context.Context, index int) (*node.Node, error) {
+func (c *Cluster) addNode(
+	ctx context.Context, index int, keep func(keeper *nodekeeper.Keeper, name string, enableNetwork func() error),
+) (*node.Node, error) {
 	added, err := c.startNode(ctx, index)
 	if err != nil {
 		if added != nil {
@@ -120,7 +139,7 @@ func (c *Cluster) addNode(ctx context.Context, index int) (*node.Node, error) {
 	slices.SortFunc(c.nodes, func(a, b *node.Node) int { return a.Index() - b.Index() })
 	c.setServers()
 	c.nodesMutex.Unlock()
-	c.keeper.Keep(added.Name(), added.EnableCNI)
+	keep(c.keeper, added.Name(), added.EnableCNI)
 	return added, nil
 }
 

@@ -165,21 +165,20 @@ func (w world) witnesses(turn int) []types.UID {
 
 // tidy completes the pending question, and takes back what no longer counts.
 func (v *verdict) tidy(w world, m *memory) {
-	pending, written := v.asked, map[types.UID]string(nil)
-	if m.pending != nil {
-		pending, written = m.pending.witnesses, m.pending.written
+	pending := m.pending
+	if v.asked != nil {
+		pending = &inquiry{witnesses: v.asked}
 	}
-	if len(pending) > 0 {
+	if pending != nil {
 		v.next = time.Second
 	}
 	for _, n := range w.nodes {
-		inQuestion := slices.Contains(pending, n.uid)
 		switch {
-		case inQuestion && !n.asked && written[n.uid] == "":
+		case pending.lacks(n):
 			v.changes[n.uid] = ask
-		case !inQuestion && n.asked:
+		case n.asked && !pending.includes(n):
 			v.changes[n.uid] = endQuestion
-		case n.permission == Confirmed && v.changes[n.uid] == nothing && !m.stands(w, n):
+		case n.permission == Confirmed && !m.stands(w, n) && v.changes[n.uid] != confirm:
 			v.changes[n.uid] = withdraw
 		}
 		if n.asked || n.permission == Confirmed {
@@ -200,8 +199,8 @@ func (v *verdict) say(w world, m *memory, held map[doubt][]node) {
 		names = append(names, "node/"+n.name)
 	}
 	v.reason = string(d)
-	v.message = fmt.Sprintf("the cloud-controller-manager wants to delete %s, because the cloud does not know the machine, "+
-		"but %s; if the machine is gone, allow the deletion: oc annotate node %s %s=%s",
+	v.message = fmt.Sprintf("the cloud-controller-manager wants to delete %s, because the cloud does not know the "+
+		"machine, but %s; if the machine is gone, allow the deletion: oc annotate node %s %s=%s",
 		diagnostic.JoinFew(names, ", ", " and %d more"), d.explain(w, m), held[d][0].name, Annotation, Allowed)
 }
 

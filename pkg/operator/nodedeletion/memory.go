@@ -1,6 +1,7 @@
 package nodedeletion
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -70,6 +71,12 @@ func (m *memory) listen(w world) {
 		m.pending, m.unanswered, m.askedAt = nil, missing, w.now
 	}
 }
+
+// includes reports whether the question is about the node. No question is about none.
+func (i *inquiry) includes(n node) bool { return i != nil && slices.Contains(i.witnesses, n.uid) }
+
+// lacks reports whether the node still has to get the taint.
+func (i *inquiry) lacks(n node) bool { return i.includes(n) && !n.asked && i.written[n.uid] == "" }
 
 // answered reports whether the taint was written and is gone again.
 func (i *inquiry) answered(n node) bool {

@@ -81,6 +81,14 @@ func (k *Keeper) Keep(name string, enableNetwork func() error) {
 	k.networks[name] = enableNetwork
 }
 
+// KeepWorker is Keep for a machine that does not become a control-plane node.
+func (k *Keeper) KeepWorker(name string, enableNetwork func() error) {
+	k.mutex.Lock()
+	k.withoutRole[name] = true
+	k.mutex.Unlock()
+	k.Keep(name, enableNetwork)
+}
+
 // SetRole makes a node a control-plane node or removes the role's labels.
 func (k *Keeper) SetRole(ctx context.Context, name string, has bool) error {
 	k.mutex.Lock()
