@@ -98,6 +98,7 @@ func (s *nodeStory) testLeave(t *testing.T) {
 			}
 			return err
 		})
+		s.monitor.Expect(monitor.NodeDeleted(leaving, "its machine is gone"))
 		require.NoError(t, s.RemoveNode(t.Context(), leaving))
 		s.deleteNode(t, leaving)
 	}
@@ -135,6 +136,7 @@ func (s *nodeStory) requireStays(t *testing.T) {
 func (s *nodeStory) testReplacedByAnother(t *testing.T) {
 	revision := s.revision(t)
 	lost := s.follower(t, s.requireOneLeader(t)).Name()
+	s.monitor.Expect(monitor.NodeDeleted(lost, "its machine is gone"))
 	began := time.Now()
 	require.NoError(t, s.RemoveNode(t.Context(), lost))
 	s.deleteNode(t, lost)
@@ -146,7 +148,8 @@ func (s *nodeStory) testReplacedByAnother(t *testing.T) {
 
 func (s *nodeStory) testReplaced(t *testing.T) {
 	lost := s.follower(t, s.requireOneLeader(t)).Name()
-	s.monitor.Expect(monitor.Uninitialized(lost, "another machine registers with its name"))
+	s.monitor.Expect(monitor.NodeDeleted(lost, "its machine is replaced"),
+		monitor.Uninitialized(lost, "another machine registers with its name"))
 	s.replace(t, lost, "Node deleted", func() { s.deleteNode(t, lost) })
 }
 

@@ -294,7 +294,8 @@ func (s *suite) testCredentials(t *testing.T) {
 	leader := s.requireOneLeader(t)
 	calls := s.Cloud().Requests()[openstack.ComputeServers]
 	deleted, containers := s.follower(t, leader), s.operands.containers()
-	s.monitor.Expect(monitor.Uninitialized(deleted.Name(), "its Node is deleted and registers again"))
+	s.monitor.Expect(monitor.NodeDeleted(deleted.Name(), "the test deletes it"),
+		monitor.Uninitialized(deleted.Name(), "its Node registers again"))
 	require.NoError(t, s.kube.CoreV1().Nodes().Delete(t.Context(), deleted.Name(), metav1.DeleteOptions{}))
 	require.NoError(t, deleted.RestartKubelet(t.Context()))
 	s.await(t, deleted.Name()+" to be initialized with the new password", briefly,

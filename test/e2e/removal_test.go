@@ -30,7 +30,7 @@ func TestRemoval(t *testing.T) {
 	s.requireOneLeader(t)
 
 	s.requireBlocked(t)
-	s.monitor.Expect(monitor.NoneReady("it is removed"))
+	s.monitor.Expect(monitor.NoneReady("it is removed"), monitor.NodeDeleted(ghost, "the test deletes it"))
 	began := time.Now()
 	require.NoError(t, s.kube.CoreV1().Nodes().Delete(t.Context(), ghost, metav1.DeleteOptions{}))
 	s.await(t, "the end of the removal", briefly, s.removed)

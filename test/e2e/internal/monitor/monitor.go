@@ -25,6 +25,7 @@ const (
 	newLeader     kind = "another holder of the lease"
 	rollout       kind = "a new revision"
 	uninitialized kind = "a node is uninitialized again"
+	nodeDeleted   kind = "a Node is deleted"
 	gap           kind = "a watch lost events"
 )
 
@@ -58,6 +59,11 @@ func Rollout(why string) Expectation { return Expectation{kind: rollout, times: 
 // Uninitialized announces that an initialized node gets the uninitialized taint again.
 func Uninitialized(node, why string) Expectation {
 	return Expectation{kind: uninitialized, text: "node/" + node, times: 1, why: why}
+}
+
+// NodeDeleted announces that a Node is deleted.
+func NodeDeleted(node, why string) Expectation {
+	return Expectation{kind: nodeDeleted, text: "node/" + node, times: 1, why: why}
 }
 
 // Gap announces that a watch may lose events, for example during a compaction of etcd.

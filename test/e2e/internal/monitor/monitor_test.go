@@ -183,7 +183,18 @@ func TestATransitionIsAViolationUnlessItWasAnnounced(t *testing.T) {
 				m.Node(node(uninitializedTaint), true)
 				m.Node(node(), true)
 			},
-			announce: []Expectation{Uninitialized("a", "its Node is deleted")},
+			announce: []Expectation{NodeDeleted("a", "a test deletes it"), Uninitialized("a", "it registers again")},
+		},
+		"a Node that is deleted": {
+			series: func(m *Monitor) { m.Node(node(), false) },
+			want:   unannounced(nodeDeleted, `node/a deleted`),
+		},
+		"a node that the cloud-controller-manager is asked for": {
+			series: func(m *Monitor) {
+				asked := node(uninitializedTaint)
+				asked.Spec.Taints[0].Effect = corev1.TaintEffectPreferNoSchedule
+				m.Node(asked, true)
+			},
 		},
 		"a watch that lost events": {
 			series: func(m *Monitor) {

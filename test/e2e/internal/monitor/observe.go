@@ -188,7 +188,7 @@ func (m *Monitor) Node(node *corev1.Node, exists bool) {
 	defer m.mutex.Unlock()
 	subject := "node/" + node.Name
 	if !exists {
-		m.record(subject, "deleted")
+		m.require(nodeDeleted, subject, "deleted")
 		delete(m.state.taints, node.Name)
 		return
 	}

@@ -1,0 +1,368 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
+)
+
+const (
+	nodeDeletion = "NodeDeletionDegraded"
+	shutdown     = "node.cloudprovider.kubernetes.io/shutdown"
+
+	// lieLimit is how long a lie lasts that no condition can report, because the cloud-controller-manager cannot act on
+	// it. It tries every five seconds, and the operator asks it for 15.
+	lieLimit = 25 * time.Second
+	// deletionLimit is how long the Node of a deleted instance may stay.
+	deletionLimit = 2 * time.Minute
+)
+
+// deletions is a cluster with a worker whose kubelet falls silent, and a cloud that lies. The monitor fails the test for
+// each Node that is deleted.
+type deletions struct {
+	*suite
+	worker *node.Node
+	lies   int
+}
+
+// lie is a wrong answer of the cloud about machines that exist.
+type lie struct {
+	name string
+	tell func(t *testing.T, d *deletions)
+	// reason is that of NodeDeletionDegraded, "" if the cloud-controller-manager does not believe the lie itself.
+	reason string
+	// end ends what the inventory does not.
+	end func(t *testing.T, d *deletions)
+}
+
+func TestTwentyLiesCostNoNode(t *testing.T) {
+	if os.Getenv("E2E_LONG") == "" {
+		t.Skip("E2E_LONG is not set: this takes half an hour")
+	}
+	d := &deletions{suite: startSuite(t, devcluster.Options{
+		Name: "e2e", Platform: configv1.OpenStackPlatformType, Nodes: nodes, Progress: os.Stderr,
+	}, monitor.Rollout("the first revision"))}
+	d.awaitSettled(t, 1, rolloutLimit)
+	d.runSteps(t, []step{
+		{"a worker joins", d.testWorker},
+		{"lies while every kubelet reports", d.tells(whileAllReport)},
+		{"a kubelet reports that it is not ready", d.testNotReady},
+		{"a kubelet falls silent", d.testSilence},
+		{"lies about a silent node", d.tells(whileOneIsSilent)},
+		{"the kubelet reports again", d.testReport},
+		{"an instance is deleted", d.testDeleted},
+		{"an instance is stopped", d.testStopped},
+		{"a control-plane instance is deleted", d.testDeletedMaster},
+	})
+	d.figure("lies: %d, healthy nodes lost: 0", d.lies)
+	require.GreaterOrEqual(t, d.lies, 20)
+}
+
+// fails makes the cloud answer requests with a status.
+func fails(endpoint string, status int) func(*testing.T, *deletions) {
+	return func(t *testing.T, d *deletions) { require.NoError(t, d.Cloud().Fail(endpoint, status)) }
+}
+
+// answers ends fails.
+func answers(endpoint string) func(*testing.T, *deletions) { return fails(endpoint, 0) }
+
+// knows replaces the inventory by the instances for which keep is true.
+func knows(keep func(d *deletions, index int, i openstack.Instance) bool) func(*testing.T, *deletions) {
+	return func(_ *testing.T, d *deletions) {
+		var kept []openstack.Instance
+		for index, instance := range d.servers() {
+			if keep(d, index, instance) {
+				kept = append(kept, instance)
+			}
+		}
+		d.Cloud().SetServers(kept)
+	}
+}
+
+var (
+	noInstance = knows(func(*deletions, int, openstack.Instance) bool { return false })
+	onlyFirst  = knows(func(_ *deletions, index int, _ openstack.Instance) bool { return index == 0 })
+	onlyLast   = knows(func(_ *deletions, index int, _ openstack.Instance) bool { return index == nodes-1 })
+	onlyWorker = knows(func(d *deletions, _ int, i openstack.Instance) bool { return i.Name == d.worker.Name() })
+	allButOne  = knows(func(d *deletions, index int, i openstack.Instance) bool {
+		return index != 1 && i.Name != d.worker.Name()
+	})
+)
+
+// anotherProject has instances of other names.
+func anotherProject(_ *testing.T, d *deletions) {
+	d.Cloud().SetServers([]openstack.Instance{{Name: "someone-elses-master-0", Addresses: []string{"192.0.2.10"}}})
+}
+
+// otherInstances have the nodes' names and other identities, as after a restore of another region.
+func otherInstances(_ *testing.T, d *deletions) {
+	servers := d.servers()
+	for i := range servers {
+		servers[i].ID = openstack.InstanceID("another " + servers[i].Name)
+	}
+	d.Cloud().SetServers(servers)
+}
+
+var whileAllReport = []lie{
+	{name: "the inventory is empty", tell: noInstance},
+	{name: "the inventory is another project's", tell: anotherProject},
+	{name: "every instance is not found", tell: fails(openstack.ComputeServer, http.StatusNotFound), end: answers(openstack.ComputeServer)},
+}
+
+var whileOneIsSilent = []lie{
+	{name: "the inventory is empty", tell: noInstance, reason: "LivingNodesUnknown"},
+	{name: "the inventory is another project's", tell: anotherProject, reason: "LivingNodesUnknown"},
+	{name: "the instances have other identities", tell: otherInstances, reason: "LivingNodesUnknown"},
+	{name: "the inventory has only the first instance", tell: onlyFirst, reason: "LivingNodesUnknown"},
+	{name: "the inventory has only the last control-plane instance", tell: onlyLast, reason: "LivingNodesUnknown"},
+	{name: "the inventory lacks one living node", tell: allButOne, reason: "LivingNodesUnknown"},
+	{name: "the inventory has only the silent node", tell: onlyWorker},
+	{
+		name: "every instance is not found", reason: "LivingNodesUnknown",
+		tell: fails(openstack.ComputeServer, http.StatusNotFound), end: answers(openstack.ComputeServer),
+	},
+	{
+		name: "nothing is found", reason: "LivingNodesUnknown",
+		tell: fails(openstack.AllEndpoints, http.StatusNotFound), end: answers(openstack.AllEndpoints),
+	},
+	{name: "everything is gone", tell: fails(openstack.AllEndpoints, http.StatusGone), end: answers(openstack.AllEndpoints)},
+	{name: "nobody is authenticated", tell: fails(openstack.AllEndpoints, http.StatusUnauthorized), end: answers(openstack.AllEndpoints)},
+	{name: "nothing is allowed", tell: fails(openstack.AllEndpoints, http.StatusForbidden), end: answers(openstack.AllEndpoints)},
+	{name: "there are too many requests", tell: fails(openstack.AllEndpoints, http.StatusTooManyRequests), end: answers(openstack.AllEndpoints)},
+	{name: "the cloud fails", tell: fails(openstack.AllEndpoints, http.StatusInternalServerError), end: answers(openstack.AllEndpoints)},
+	{name: "the cloud is down", tell: fails(openstack.AllEndpoints, http.StatusServiceUnavailable), end: answers(openstack.AllEndpoints)},
+	{name: "the inventory is empty while the operator does not run", tell: withoutOperator, end: withOperator},
+	{name: "the inventory is empty and the operator is killed", tell: killingOperator, reason: "LivingNodesUnknown"},
+	{name: "the inventory is empty for a new leader", tell: killingLeader, reason: "LivingNodesUnknown"},
+	{name: "the inventory is empty during a rollout", tell: duringRollout, reason: "LivingNodesUnknown"},
+}
+
+func withoutOperator(t *testing.T, d *deletions) {
+	d.scale(t, 0)
+	noInstance(t, d)
+}
+
+func withOperator(t *testing.T, d *deletions) { d.scale(t, 1) }
+
+func killingOperator(t *testing.T, d *deletions) {
+	noInstance(t, d)
+	d.killOperator(t)
+}
+
+func killingLeader(t *testing.T, d *deletions) {
+	leader := d.requireOneLeader(t)
+	d.monitor.Expect(monitor.NewLeader("the leader is killed"))
+	noInstance(t, d)
+	pids := d.processesOn(t, leader, operandBinary, "")
+	require.Len(t, pids, 1)
+	require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
+}
+
+func duringRollout(t *testing.T, d *deletions) {
+	revision := d.revision(t)
+	d.expectRollout("a key of the cloud configuration is changed")
+	noInstance(t, d)
+	d.setCloudConfig(t, d.cloudConfig(t)+"max-shared-lb = 3\n")
+	d.await(t, "the rollout", rolloutLimit, func(ctx context.Context) error { return d.settledRevisions(ctx, revision+1) })
+}
+
+// settledRevisions returns nil once every control-plane node runs the revision.
+func (d *deletions) settledRevisions(ctx context.Context, revision int32) error {
+	resource, err := d.resource(ctx)
+	if err != nil {
+		return err
+	}
+	for _, status := range resource.Status.NodeStatuses {
+		if status.CurrentRevision != revision {
+			return fmt.Errorf("node %s runs revision %d", status.NodeName, status.CurrentRevision)
+		}
+	}
+	return nil
+}
+
+func (d *deletions) testWorker(t *testing.T) {
+	var err error
+	d.worker, err = d.AddWorker(t.Context())
+	require.NoError(t, err)
+	d.await(t, "the worker to be initialized", briefly, func(ctx context.Context) error { return d.initialized(ctx, d.worker) })
+	d.await(t, "the worker to be Ready", briefly, func(ctx context.Context) error { return d.ready(ctx, d.worker.Name()) })
+}
+
+func (d *deletions) tells(lies []lie) func(*testing.T) {
+	return func(t *testing.T) {
+		for _, lie := range lies {
+			t.Run(lie.name, func(t *testing.T) { d.tell(t, lie) })
+		}
+	}
+}
+
+// tell lets a lie last until the condition reports it. No Node goes, which the monitor watches.
+func (d *deletions) tell(t *testing.T, lie lie) {
+	d.lies++
+	began := time.Now()
+	if lie.reason != "" {
+		d.monitor.Expect(monitor.Degraded(d.worker.Name(), "the cloud lies: "+lie.name).Times(2))
+	}
+	lie.tell(t, d)
+	if lie.reason == "" {
+		require.Never(t, func() bool { return d.exists(t.Context(), d.worker.Name()) != nil }, lieLimit, time.Second)
+		d.figure("lie %q: no condition, and no Node goes in %s", lie.name, lieLimit)
+	} else {
+		d.awaitReason(t, lie.reason)
+		d.figure("lie %q: %s after %s", lie.name, lie.reason, rounded(began))
+	}
+	ended := time.Now()
+	d.Cloud().SetServers(d.servers())
+	if lie.end != nil {
+		lie.end(t, d)
+	}
+	d.awaitReason(t, "AsExpected")
+	d.figure("lie %q ended: condition False after %s", lie.name, rounded(ended))
+	require.NoError(t, d.exists(t.Context(), d.worker.Name()))
+}
+
+func (d *deletions) awaitReason(t *testing.T, reason string) {
+	t.Helper()
+	// A killed operator waits for its own lease for up to three minutes.
+	d.await(t, nodeDeletion+" with reason "+reason, 5*time.Minute, func(ctx context.Context) error {
+		resource, err := d.resource(ctx)
+		if err != nil {
+			return err
+		}
+		for _, c := range resource.Status.Conditions {
+			if c.Type == nodeDeletion && c.Reason != reason {
+				return fmt.Errorf("its reason is %s: %s", c.Reason, c.Message)
+			}
+		}
+		return nil
+	})
+}
+
+func (d *deletions) exists(ctx context.Context, name string) error {
+	_, err := d.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	return err
+}
+
+// testNotReady takes the pod network from the worker, so its kubelet reports that it is not ready.
+func (d *deletions) testNotReady(t *testing.T) {
+	config := filepath.Join(d.worker.Root(), "etc/cni/net.d")
+	moved := config + ".moved"
+	require.NoError(t, os.Rename(config, moved))
+	d.awaitReady(t, d.worker.Name(), corev1.ConditionFalse)
+	d.tell(t, lie{
+		name: "the inventory is empty while a kubelet reports that it is not ready", tell: noInstance, reason: "NodeReports",
+	})
+	require.NoError(t, os.Rename(moved, config))
+	d.awaitReady(t, d.worker.Name(), corev1.ConditionTrue)
+}
+
+func (d *deletions) awaitReady(t *testing.T, name string, status corev1.ConditionStatus) {
+	t.Helper()
+	d.await(t, fmt.Sprintf("Ready=%s of %s", status, name), briefly, func(ctx context.Context) error {
+		object, err := d.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, c := range object.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status != status {
+				return fmt.Errorf("it is %s", c.Status)
+			}
+		}
+		return nil
+	})
+}
+
+// signalKubelet stops or continues the worker's kubelet. The machine and its pods live.
+func (d *deletions) signalKubelet(t *testing.T, signal syscall.Signal) {
+	t.Helper()
+	pids := d.processesOn(t, d.worker.Name(), filepath.Join(d.BinDir(), "kubelet"), "")
+	require.Len(t, pids, 1)
+	require.NoError(t, syscall.Kill(pids[0], signal))
+}
+
+func (d *deletions) testSilence(t *testing.T) {
+	d.signalKubelet(t, syscall.SIGSTOP)
+	d.awaitReady(t, d.worker.Name(), corev1.ConditionUnknown)
+}
+
+func (d *deletions) testReport(t *testing.T) {
+	d.signalKubelet(t, syscall.SIGCONT)
+	d.awaitReady(t, d.worker.Name(), corev1.ConditionTrue)
+}
+
+// testDeleted deletes the worker's instance in the cloud. Nobody deletes its Node but the cloud-controller-manager.
+func (d *deletions) testDeleted(t *testing.T) {
+	d.remove(t, d.worker.Name())
+	d.testWorker(t)
+}
+
+func (d *deletions) remove(t *testing.T, name string) {
+	t.Helper()
+	d.monitor.Expect(monitor.NodeDeleted(name, "its instance is deleted"))
+	began := time.Now()
+	require.NoError(t, d.RemoveNode(t.Context(), name))
+	d.await(t, "Node "+name+" to be deleted", deletionLimit, func(ctx context.Context) error {
+		if err := d.exists(ctx, name); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it exists: %w", err)
+		}
+		return nil
+	})
+	d.figure("instance of %s deleted to its Node deleted: %s", name, rounded(began))
+}
+
+// testStopped stops the worker's instance. The cloud knows it, so its Node stays.
+func (d *deletions) testStopped(t *testing.T) {
+	require.NoError(t, d.worker.Kill())
+	servers := d.servers()
+	for i := range servers {
+		if servers[i].Name == d.worker.Name() {
+			servers[i].Status = "SHUTOFF"
+		}
+	}
+	d.Cloud().SetServers(servers)
+	began := time.Now()
+	d.await(t, "the taint of a stopped instance", deletionLimit, func(ctx context.Context) error {
+		object, err := d.kube.CoreV1().Nodes().Get(ctx, d.worker.Name(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, taint := range object.Spec.Taints {
+			if taint.Key == shutdown {
+				return nil
+			}
+		}
+		return fmt.Errorf("the taints are %v", object.Spec.Taints)
+	})
+	d.figure("instance stopped to the taint %s: %s", shutdown, rounded(began))
+	require.Never(t, func() bool { return d.exists(t.Context(), d.worker.Name()) != nil }, 30*time.Second, time.Second)
+	require.NoError(t, d.worker.Restart(t.Context()))
+	d.Cloud().SetServers(d.servers())
+	d.awaitReady(t, d.worker.Name(), corev1.ConditionTrue)
+	d.awaitCondition(t, nodeDeletion, operatorv1.ConditionFalse, briefly)
+}
+
+func (d *deletions) testDeletedMaster(t *testing.T) {
+	revision := d.revision(t)
+	d.monitor.Expect(monitor.Degraded("", "a control-plane node is missing"))
+	d.remove(t, d.follower(t, d.requireOneLeader(t)).Name())
+	_, err := d.AddNode(t.Context())
+	require.NoError(t, err)
+	d.awaitSettled(t, revision, rolloutLimit)
+}
