@@ -262,14 +262,15 @@ func (d *deletions) exists(ctx context.Context, name string) error {
 
 // testNotReady takes the pod network from the worker, so its kubelet reports that it is not ready.
 func (d *deletions) testNotReady(t *testing.T) {
-	config := filepath.Join(d.worker.Root(), "etc/cni/net.d")
-	moved := config + ".moved"
-	require.NoError(t, os.Rename(config, moved))
+	configs, err := filepath.Glob(filepath.Join(d.worker.Root(), "etc/cni/net.d/*.conflist"))
+	require.NoError(t, err)
+	require.Len(t, configs, 1)
+	require.NoError(t, os.Remove(configs[0]))
 	d.awaitReady(t, d.worker.Name(), corev1.ConditionFalse)
 	d.tell(t, lie{
 		name: "the inventory is empty while a kubelet reports that it is not ready", tell: noInstance, reason: "NodeReports",
 	})
-	require.NoError(t, os.Rename(moved, config))
+	require.NoError(t, d.worker.EnableCNI())
 	d.awaitReady(t, d.worker.Name(), corev1.ConditionTrue)
 }
 
