@@ -84,3 +84,8 @@ mutation:
 .PHONY: e2e-all
 e2e-all:
 	@hack/test.sh --long
+
+# What happens to a cluster in its cloud: PLATFORM=AWS, OpenStack or vSphere.
+.PHONY: e2e
+e2e:
+	@hack/e2e.sh $(PLATFORM)

@@ -19,8 +19,18 @@ require (
 )
 
 require (
+	github.com/beevik/etree v1.1.3 // indirect
+	github.com/gibson042/canonicaljson-go v1.0.3 // indirect
+	github.com/golang-jwt/jwt/v4 v4.5.2 // indirect
+	github.com/golang/mock v1.6.0 // indirect
 	github.com/openshift/library-go v0.0.0-20260715193157-1a5091f58ece // indirect
+	github.com/pkg/errors v0.9.1 // indirect
+	github.com/vmware/govmomi v0.53.0 // indirect
+	github.com/vmware/vsphere-automation-sdk-go/lib v0.7.0 // indirect
+	github.com/vmware/vsphere-automation-sdk-go/runtime v0.7.0 // indirect
+	github.com/vmware/vsphere-automation-sdk-go/services/nsxt v0.12.0 // indirect
 	k8s.io/apiextensions-apiserver v0.36.6 // indirect
+	k8s.io/component-helpers v0.36.6 // indirect
 )
 
 require (

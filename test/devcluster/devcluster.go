@@ -25,7 +25,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/process"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 )
 
 // Version is the version of the development cluster, in place of a release's.
@@ -45,8 +44,8 @@ type Options struct {
 	// Repository is the directory of the operator's module. Default: found upwards from the working directory.
 	Repository string
 	// Platform is the cluster's platform: a platform type or, where a type is several platforms, a name of the
-	// operator's registry in any case, such as AzureStack. Default: OpenStack, with a stand-in for its API. Every
-	// other platform has the configuration of an example and no cloud, so its nodes are never initialized.
+	// operator's registry in any case, such as AzureStack. Default: OpenStack. Without a stand-in for its cloud, a
+	// platform has the configuration of an example, and its nodes are never initialized.
 	Platform configv1.PlatformType
 	// Nodes is the number of control-plane nodes. Without nodes everything is on loopback and needs no privileges: pods
 	// stay pending. With nodes it needs root and a few Debian packages, which are installed when missing.
@@ -69,7 +68,7 @@ type Cluster struct {
 	client   kubernetes.Interface
 
 	controlPlane *controlplane.ControlPlane
-	cloud        *openstack.Server
+	cloud        standIn
 	example      *seed.Example
 	network      *node.Network
 	// succeeds is set once there is a predecessor.
@@ -80,6 +79,8 @@ type Cluster struct {
 
 	nodesMutex sync.Mutex
 	nodes      []*node.Node
+	// instances are the indices of the nodes whose machines the cloud has.
+	instances []int
 	// nextIndex is that of the next further node.
 	nextIndex int
 
@@ -244,24 +245,6 @@ func (c *Cluster) build(ctx context.Context) error {
 	return c.builder().Local(ctx, operator(Version)...)
 }
 
-func (c *Cluster) startCloud(ctx context.Context) error {
-	if !c.hasCloud() {
-		return nil
-	}
-	fmt.Fprintln(c.progress, "starting the stand-in for OpenStack")
-	// The stand-in outlives ctx, which may only limit the start.
-	cloud, err := openstack.Start(context.WithoutCancel(ctx), openstack.Options{
-		Listen: c.layout.address + ":0",
-		Dir:    filepath.Join(c.options.Dir, "openstack"),
-	})
-	if err != nil {
-		return fmt.Errorf("stand-in for OpenStack: %w", err)
-	}
-	c.cloud = cloud
-	c.atStop(func(context.Context) error { return cloud.Close() })
-	return nil
-}
-
 func (c *Cluster) startControlPlane(ctx context.Context) error {
 	options := controlplane.Options{
 		Dir:         c.options.Dir,
@@ -358,9 +341,6 @@ func (c *Cluster) RestoreEtcd(ctx context.Context, path string) error {
 	}
 	return c.StartAPIServer(ctx)
 }
-
-// Cloud returns the stand-in for OpenStack, nil on other platforms.
-func (c *Cluster) Cloud() *openstack.Server { return c.cloud }
 
 // Network returns the nodes' network, for a further node such as a bootstrap node; nil without nodes.
 func (c *Cluster) Network() *node.Network { return c.network }

@@ -14,7 +14,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/nodekeeper"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 )
 
 // registerLimit is how long the nodes may take to register after their kubelets are healthy. It took one second.
@@ -54,7 +53,6 @@ func (c *Cluster) startNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.setServers()
 	return c.keepNodes(ctx)
 }
 
@@ -97,10 +95,9 @@ func (c *Cluster) RemoveNode(ctx context.Context, name string) error {
 		return err
 	}
 	c.nodesMutex.Lock()
-	defer c.nodesMutex.Unlock()
 	c.nodes = slices.DeleteFunc(c.nodes, func(n *node.Node) bool { return n == removed })
-	c.setServers()
-	return nil
+	c.nodesMutex.Unlock()
+	return c.setInstance(removed.Index(), false)
 }
 
 // ReplaceNode ends a node as RemoveNode does and starts another machine with its name, address and an empty disk.
@@ -132,33 +129,32 @@ func (c *Cluster) addNode(
 		if added != nil {
 			err = errors.Join(err, added.Stop(context.WithoutCancel(ctx)))
 		}
-		return nil, err
+		return nil, errors.Join(err, c.setInstance(index, false))
 	}
 	c.nodesMutex.Lock()
 	c.nodes = append(c.nodes, added)
 	slices.SortFunc(c.nodes, func(a, b *node.Node) int { return a.Index() - b.Index() })
-	c.setServers()
 	c.nodesMutex.Unlock()
 	keep(c.keeper, added.Name(), added.EnableCNI)
 	return added, nil
 }
 
-// setServers makes the cloud have the nodes' instances.
-func (c *Cluster) setServers() {
-	if c.cloud != nil {
-		c.cloud.SetServers(instances(c.nodes))
-	}
-}
+func nodeName(index int) string { return fmt.Sprintf("%s-master-%d", seed.InfrastructureName, index) }
 
 func (c *Cluster) startNode(ctx context.Context, index int) (*node.Node, error) {
-	name := fmt.Sprintf("%s-master-%d", seed.InfrastructureName, index)
+	name := nodeName(index)
 	kubeconfig, err := c.controlPlane.NodeKubeconfig(name)
 	if err != nil {
+		return nil, err
+	}
+	// Its cloud knows a machine before it boots.
+	if err := c.setInstance(index, true); err != nil {
 		return nil, err
 	}
 	started, err := node.Start(ctx, node.Options{
 		Name:                  name,
 		Index:                 index,
+		SystemUUID:            c.systemUUID(name),
 		Dir:                   filepath.Join(c.options.Dir, "nodes", name),
 		Network:               c.network,
 		APIServerURL:          c.URL(),
@@ -193,14 +189,6 @@ func (c *Cluster) onAllNodes(f func(index int) error) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
-}
-
-func instances(nodes []*node.Node) []openstack.Instance {
-	instances := make([]openstack.Instance, 0, len(nodes))
-	for _, n := range nodes {
-		instances = append(instances, openstack.Instance{Name: n.Name(), Addresses: []string{n.IP()}})
-	}
-	return instances
 }
 
 // keepNodes starts the keeper and waits until it has seen every node.

@@ -46,22 +46,17 @@ func (c *Cluster) seed(ctx context.Context) error {
 }
 
 func (c *Cluster) seedCluster() seed.Cluster {
-	cluster := seed.Cluster{
+	return seed.Cluster{
 		Platform:     c.options.Platform,
 		APIServerURL: c.URL(),
-		APIServerIP:  c.layout.address,
 		ServiceCIDR:  c.layout.serviceCIDR,
 		PodCIDR:      c.layout.podCIDR,
 		HostPrefix:   podHostPrefix,
 		SingleNode:   c.options.Nodes == 1,
 		Version:      Version,
-		Example:      c.example,
+		Example:      c.installation(),
 		Now:          now(),
 	}
-	if c.cloud != nil {
-		cluster.CloudCA = c.cloud.CABundle()
-	}
-	return cluster
 }
 
 // applyPayload applies manifests/ and then delivers the credentials that the payload's CredentialsRequest asks for.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
@@ -31,9 +31,9 @@ func (c *Cluster) registered() platform.Platform {
 	return found
 }
 
-// readExample reads the installation of a platform without a fake cloud.
+// readExample reads the installation of a platform without a stand-in for its cloud.
 func (c *Cluster) readExample(context.Context) error {
-	if c.hasCloud() || !c.registered().Managed() {
+	if c.HasCloud() || !c.registered().Managed() {
 		return nil
 	}
 	example, err := seed.ReadExample(filepath.Join(c.options.Repository, examplesDir, c.registered().Name))
@@ -54,9 +54,6 @@ func (c *Cluster) operandImage() string {
 	}
 	return ImageRef(c.registered().Name + "-cloud-controller-manager")
 }
-
-// hasCloud reports whether the platform has a fake cloud.
-func (c *Cluster) hasCloud() bool { return c.options.Platform == configv1.OpenStackPlatformType }
 
 // operands are the programs of the platform's images that can be built here, by tag in the payload.
 func (c *Cluster) operands() map[string]build.Target {
@@ -111,29 +108,31 @@ func (c *Cluster) override(ctx context.Context, client *objects.Client) error {
 
 // deliverCredentials creates the Secrets that the payload's CredentialsRequest and spec.custom request.
 func (c *Cluster) deliverCredentials(ctx context.Context, client *objects.Client) error {
-	switch {
-	case c.succeeds:
-		return nil // the predecessor uses the same Secret
-	case c.cloud != nil:
-		return client.Create(ctx, seed.Credentials(c.cloud.CloudsYAML()))
-	case c.example == nil:
+	installed := c.installation()
+	if c.succeeds || installed == nil { // the predecessor uses the same Secret
 		return nil
-	case c.registered().Credentials.Secret != "" && c.example.Credentials != nil:
-		if err := client.Create(ctx, seed.Secret(c.registered().Credentials.Secret, c.example.Credentials)); err != nil {
+	}
+	if c.registered().Credentials.Secret != "" && installed.Credentials != nil {
+		if err := client.Create(ctx, c.credentialsSecret()); err != nil {
 			return err
 		}
 	}
-	return c.declareCustom(ctx, client)
+	return c.declareCustom(ctx, client, installed)
+}
+
+// credentialsSecret returns the Secret that the cloud-credential-operator writes for the CredentialsRequest.
+func (c *Cluster) credentialsSecret() *corev1.Secret {
+	return seed.Secret(c.registered().Credentials.Secret, c.installation().Credentials)
 }
 
 // declareCustom makes the settings of an External cluster's administrator.
-func (c *Cluster) declareCustom(ctx context.Context, client *objects.Client) error {
-	custom := c.example.Custom
+func (c *Cluster) declareCustom(ctx context.Context, client *objects.Client, installed *seed.Example) error {
+	custom := installed.Custom
 	if custom == nil {
 		return nil
 	}
 	for _, secret := range custom.Secrets {
-		data := c.example.Credentials
+		data := installed.Credentials
 		if secret.Delivery == ccmv1.ReloadedSecret {
 			data = map[string][]byte{"session": []byte("an example")}
 		}

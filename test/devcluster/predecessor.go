@@ -62,7 +62,7 @@ func (c *Cluster) InstallPredecessor(ctx context.Context, options Predecessor) e
 	var trust string
 	if c.cloud != nil {
 		trust = string(c.cloud.CABundle())
-		if err := createIfMissing(ctx, client, seed.Credentials(c.cloud.CloudsYAML())); err != nil {
+		if err := createIfMissing(ctx, client, c.credentialsSecret()); err != nil {
 			return err
 		}
 	}

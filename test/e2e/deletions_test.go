@@ -25,7 +25,6 @@ import (
 
 const (
 	nodeDeletion = "NodeDeletionDegraded"
-	shutdown     = "node.cloudprovider.kubernetes.io/shutdown"
 
 	// lieLimit is how long a lie lasts that no condition can report, because the cloud-controller-manager cannot act on
 	// it. It tries every five seconds, and the operator asks it for 15.

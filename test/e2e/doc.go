@@ -1,6 +1,6 @@
 // Package e2e tests the operator's main task end to end: a development cluster with three control-plane nodes, the
 // operator with its own manifests and image, and the real OpenStack cloud-controller-manager with a fake cloud. It
-// requires root.
+// requires root. TestStory does so on every platform whose cloud has a stand-in.
 //
 // The subtests of TestOpenStack run in order on one cluster. Each starts and ends with every node at the latest
 // revision and a healthy ClusterOperator. The environment variable E2E_LONG adds long subtests, and the stories

@@ -47,13 +47,19 @@ func (s *suite) awaitCondition(t *testing.T, conditionType string, status operat
 // setCredentials writes the user's credentials.
 func (s *suite) setCredentials(t *testing.T, cloudsYAML []byte) {
 	t.Helper()
+	s.setSecret(t, "openstack-cloud-credentials", map[string][]byte{"clouds.yaml": cloudsYAML})
+}
+
+// setSecret replaces the data of a Secret that the cloud-credential-operator delivers.
+func (s *suite) setSecret(t *testing.T, name string, data map[string][]byte) {
+	t.Helper()
 	client := s.kube.CoreV1().Secrets(targetNamespace)
 	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		secret, err := client.Get(t.Context(), "openstack-cloud-credentials", metav1.GetOptions{})
+		secret, err := client.Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		secret.Data["clouds.yaml"] = cloudsYAML
+		secret.Data = data
 		_, err = client.Update(t.Context(), secret, metav1.UpdateOptions{})
 		return err
 	}))

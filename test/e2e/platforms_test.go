@@ -19,8 +19,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
-// TestPlatforms starts a single-node cluster on a platform without a fake cloud whose cloud-controller-manager runs
-// here; TestDigitalOceansToken covers one without an image. With E2E_LONG it tests every platform.
+// TestPlatforms starts a single-node cluster on a platform whose cloud-controller-manager runs here;
+// TestDigitalOceansToken covers one without an image. With E2E_LONG it tests every platform. TestStory has what needs a
+// cloud.
 func TestPlatforms(t *testing.T) {
 	names := []string{"aws"}
 	if os.Getenv("E2E_LONG") != "" {

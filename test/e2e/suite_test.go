@@ -364,13 +364,19 @@ func (s *suite) cloudConfig(t *testing.T) string {
 // setCloudConfig writes the user's cloud configuration and returns when it did.
 func (s *suite) setCloudConfig(t *testing.T, text string) time.Time {
 	t.Helper()
+	return s.setCloudConfigKey(t, "config", text)
+}
+
+// setCloudConfigKey writes a key of the ConfigMap with the cloud configuration and returns when it did.
+func (s *suite) setCloudConfigKey(t *testing.T, key, text string) time.Time {
+	t.Helper()
 	client := s.kube.CoreV1().ConfigMaps(configNamespace)
 	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		configMap, err := client.Get(t.Context(), "cloud-provider-config", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		configMap.Data["config"] = text
+		configMap.Data[key] = text
 		_, err = client.Update(t.Context(), configMap, metav1.UpdateOptions{})
 		return err
 	}))

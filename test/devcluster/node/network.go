@@ -120,7 +120,7 @@ func (n *Network) create(ctx context.Context, service netip.Prefix) error {
 		"link set " + n.bridge + " up",
 	}
 	for i := range maxNodes {
-		commands = append(commands, fmt.Sprintf("route add %s via %s", n.pods(i), n.address(i)))
+		commands = append(commands, fmt.Sprintf("route add %s via %s", n.pods(i), n.Address(i)))
 	}
 	return ip(ctx, commands...)
 }
@@ -167,8 +167,8 @@ func (n *Network) clean(ctx context.Context) error {
 // link is the name of the machine's end of a node's link.
 func (n *Network) link(index int) string { return fmt.Sprintf("%s-%d", n.bridge, index) }
 
-// address is the node's address.
-func (n *Network) address(index int) netip.Addr {
+// Address is the address of the node with an index.
+func (n *Network) Address(index int) netip.Addr {
 	address := n.host.Masked().Addr()
 	for range firstHost + index {
 		address = address.Next()
@@ -193,7 +193,7 @@ func (n *Network) connect(ctx context.Context, index, pid int) error {
 // outside returns the commands that make a node's link. Its hardware address is made of the node's address, so that it
 // stays when the node restarts: neighbors remember it for half a minute.
 func (n *Network) outside(index, pid int) []string {
-	link, octets := n.link(index), n.address(index).As4()
+	link, octets := n.link(index), n.Address(index).As4()
 	hardware := net.HardwareAddr{0x02, 0x00, octets[0], octets[1], octets[2], octets[3]} // locally administered
 	return []string{
 		fmt.Sprintf("link add %s type veth peer name eth0 address %s netns %d", link, hardware, pid),
@@ -212,13 +212,13 @@ func (n *Network) inside(index int) []string {
 	commands := []string{
 		"link set lo up",
 		"link set eth0 addrgenmode none",
-		fmt.Sprintf("address add %s/%d dev eth0", n.address(index), n.host.Bits()),
+		fmt.Sprintf("address add %s/%d dev eth0", n.Address(index), n.host.Bits()),
 		"link set eth0 up",
 		fmt.Sprintf("route add default via %s", n.host.Addr()),
 	}
 	for i := range maxNodes {
 		if i != index {
-			commands = append(commands, fmt.Sprintf("route add %s via %s", n.pods(i), n.address(i)))
+			commands = append(commands, fmt.Sprintf("route add %s via %s", n.pods(i), n.Address(i)))
 		}
 	}
 	return commands

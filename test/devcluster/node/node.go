@@ -30,6 +30,8 @@ type Node struct {
 	options Options
 	group   cgroup
 	agent   string
+	// files are the node's own besides nodeFolders.
+	files []string
 
 	mu      sync.Mutex
 	process *agentProcess
@@ -76,6 +78,7 @@ func prepare(ctx context.Context, options Options) (n *Node, err error) {
 		os.WriteFile(n.config("containerd.toml"), []byte(containerdConfig), 0o600),
 		os.WriteFile(n.config("kubelet.yaml"), []byte(kubeletYAML(options)), 0o600),
 		n.writeAPIServerURL(),
+		n.writeSystemUUID(),
 	)
 }
 
@@ -108,6 +111,36 @@ func (n *Node) writeAPIServerURL() error {
 	content := fmt.Sprintf("KUBERNETES_SERVICE_HOST='%s'\nKUBERNETES_SERVICE_PORT='%s'\n", server.Hostname(), port)
 	// Pods without root read it, as on a real node.
 	return os.WriteFile(n.root("/etc/kubernetes/apiserver-url.env"), []byte(content), 0o644)
+}
+
+// systemUUIDFiles are the files in which the kubelet looks for the machine's UUID, in its order: that of the firmware,
+// and another for machines without one.
+var systemUUIDFiles = []string{"/sys/class/dmi/id/product_uuid", "/etc/machine-id"}
+
+// systemUUIDFile returns the file in which the kubelet finds the machine's UUID.
+func systemUUIDFile() (string, error) {
+	for _, path := range systemUUIDFiles {
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("the machine has none of %q, so its nodes cannot have a UUID", systemUUIDFiles)
+}
+
+// writeSystemUUID writes the file that the node has instead of the machine's.
+func (n *Node) writeSystemUUID() error {
+	if n.options.SystemUUID == "" {
+		return nil
+	}
+	path, err := systemUUIDFile()
+	if err != nil {
+		return err
+	}
+	if err := makeFolder(filepath.Dir(n.root(path))); err != nil {
+		return err
+	}
+	n.files = []string{path}
+	return os.WriteFile(n.root(path), []byte(n.options.SystemUUID+"\n"), 0o444)
 }
 
 // boot starts the node's processes on the files that are there.
@@ -161,6 +194,7 @@ func (n *Node) settle(ctx context.Context) error {
 		Hostname:   n.options.Name,
 		Root:       n.Root(),
 		Folders:    nodeFolders,
+		Files:      n.files,
 		IPCommands: n.options.Network.inside(n.options.Index),
 		Services: map[string]agentService{
 			containerdService: {
@@ -248,7 +282,7 @@ func (n *Node) Name() string { return n.options.Name }
 func (n *Node) Index() int { return n.options.Index }
 
 // IP is the node's address in the network.
-func (n *Node) IP() string { return n.options.Network.address(n.options.Index).String() }
+func (n *Node) IP() string { return n.options.Network.Address(n.options.Index).String() }
 
 // Root is the host directory that holds the node's own directories by their paths, such as etc/kubernetes.
 func (n *Node) Root() string { return filepath.Join(n.options.Dir, "root") }

@@ -57,7 +57,7 @@ func startNode(t *testing.T, network *node.Network, name string, index int) *nod
 	var progress bytes.Buffer
 	n, err := node.Start(t.Context(), node.Options{
 		Name: name, Index: index, Dir: filepath.Join(t.TempDir(), name), Network: network, BinDir: binDir(t),
-		Standalone: true, Progress: &progress,
+		SystemUUID: systemUUID(name), Standalone: true, Progress: &progress,
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Stop(context.WithoutCancel(t.Context()))) })
@@ -72,6 +72,22 @@ func startNode(t *testing.T, network *node.Network, name string, index int) *nod
 		}
 	})
 	return n
+}
+
+func systemUUID(name string) string {
+	return "00000000-0000-0000-0000-00000000000" + name[len(name)-1:]
+}
+
+// requireSystemUUID requires that a node's processes read its own UUID, where the kubelet looks for it.
+func requireSystemUUID(t *testing.T, n *node.Node) {
+	t.Helper()
+	root := fmt.Sprintf("/proc/%d/root", n.PID())
+	content, err := os.ReadFile(root + "/sys/class/dmi/id/product_uuid")
+	if errors.Is(err, os.ErrNotExist) {
+		content, err = os.ReadFile(root + "/etc/machine-id")
+	}
+	require.NoError(t, err)
+	require.Equal(t, systemUUID(n.Name())+"\n", string(content))
 }
 
 // podImageTar compiles the program of the tests' pods into an image.
@@ -232,6 +248,8 @@ func testLifecycle(t *testing.T) {
 	}
 	requireServing(t, first)
 	requireServing(t, second)
+	requireSystemUUID(t, first)
+	requireSystemUUID(t, second)
 
 	pods := podProcesses(t)
 	require.Len(t, pods, 2)

@@ -19,6 +19,9 @@ type Options struct {
 	// Dir is the node's directory on the host, an absolute path. Start replaces what an earlier run left there, except
 	// for the logs, which it appends to.
 	Dir string
+	// SystemUUID is the UUID that the kubelet reports for the machine, as the machine's firmware has it. Default: that
+	// of the machine that all nodes share.
+	SystemUUID string
 	// Network is the cluster's.
 	Network *Network
 	// APIServerURL is written to /etc/kubernetes/apiserver-url.env, as on an OpenShift node. A standalone node

@@ -17,6 +17,7 @@ type agentSettings struct {
 	Hostname   string                  `json:"hostname"`
 	Root       string                  `json:"root"`
 	Folders    []string                `json:"folders"`
+	Files      []string                `json:"files"`
 	IPCommands []string                `json:"ipCommands"`
 	Services   map[string]agentService `json:"services"`
 }

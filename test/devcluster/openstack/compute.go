@@ -79,12 +79,32 @@ func addresses(kind string, ips []string) []object {
 	return result
 }
 
+// StopInstance stops a server, as a user of the cloud does, until StartInstance; it stays stopped when SetServers
+// replaces the servers.
+func (s *Server) StopInstance(name string) error { return s.setStopped(name, true) }
+
+// StartInstance starts a server that StopInstance stopped.
+func (s *Server) StartInstance(name string) error { return s.setStopped(name, false) }
+
+func (s *Server) setStopped(name string, stopped bool) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if !slices.ContainsFunc(s.instances, func(i Instance) bool { return i.Name == name }) {
+		return fmt.Errorf("openstack stand-in: no server %q", name)
+	}
+	s.stopped[name] = stopped
+	return nil
+}
+
 // servers are the instances for which keep is true.
 func (s *Server) servers(keep func(Instance) bool) []Instance {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	var kept []Instance
 	for _, instance := range s.instances {
+		if s.stopped[instance.Name] {
+			instance.Status = "SHUTOFF"
+		}
 		if keep(instance) {
 			kept = append(kept, instance)
 		}

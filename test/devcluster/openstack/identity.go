@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
+	"slices"
 	"time"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 // The one user of the cloud, with its project and region. Every cloud is made for one run.
@@ -37,6 +38,8 @@ const (
 type tokenInfo struct {
 	method  string // "password" or "application_credential"
 	expires time.Time
+	// credential is its name in the record of calls.
+	credential string
 }
 
 // CloudsYAML is a clouds.yaml with one cloud, openstack, that logs in with the current password.
@@ -79,13 +82,7 @@ func (s *Server) cloudsYAML() []byte {
 
 // writeCloudsYAML leaves the current clouds.yaml in the directory. The caller holds the mutex, unless nothing runs yet.
 func (s *Server) writeCloudsYAML() error {
-	if s.dir == "" {
-		return nil
-	}
-	if err := os.WriteFile(filepath.Join(s.dir, "clouds.yaml"), s.cloudsYAML(), 0o600); err != nil {
-		return fmt.Errorf("openstack stand-in: %w", err)
-	}
-	return nil
+	return s.WriteFile("clouds.yaml", s.cloudsYAML(), 0o600)
 }
 
 func (s *Server) versionV3() object {
@@ -173,6 +170,17 @@ func (r tokenRequest) provesApplicationCredential() bool {
 	return known && credential.Secret == applicationCredentialSecret && r.Auth.Scope == nil
 }
 
+// credential names what a login was tried with: a password of now or of before, or the application credential. The
+// caller holds the mutex.
+func (s *Server) credential(request *tokenRequest) string {
+	for i, password := range append(slices.Clone(s.former), s.password) {
+		if request.method(password) == "password" {
+			return passwordName(i)
+		}
+	}
+	return request.method(s.password)
+}
+
 // createToken handles a login.
 func (s *Server) createToken(w http.ResponseWriter, r *http.Request) {
 	var request tokenRequest
@@ -183,12 +191,13 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) {
 	}
 	now := time.Now().UTC()
 	s.mutex.Lock()
-	method := request.method(s.password)
-	id := randomHex()
+	method, credential := request.method(s.password), s.credential(&request)
+	id := standin.RandomHex()
 	if method != "" {
-		s.tokens[id] = tokenInfo{method: method, expires: now.Add(tokenLifetime)}
+		s.tokens[id] = tokenInfo{method: method, expires: now.Add(tokenLifetime), credential: credential}
 	}
 	s.mutex.Unlock()
+	standin.Identify(r, credential)
 	if method == "" {
 		s.unauthorized(w)
 		return
@@ -216,7 +225,7 @@ func (s *Server) catalog() []object {
 		for _, kindOfURL := range []string{"public", "internal", "admin"} {
 			endpoints = append(endpoints, object{
 				"id": name + "-" + kindOfURL, "interface": kindOfURL, "region": region, "region_id": region,
-				"url": s.base + path,
+				"url": s.URL() + path,
 			})
 		}
 		return object{"id": name, "type": kind, "name": name, "endpoints": endpoints}
@@ -239,11 +248,12 @@ func (s *Server) authenticated(handle http.HandlerFunc) http.HandlerFunc {
 			s.unauthorized(w)
 			return
 		}
+		standin.Identify(r, token.credential)
 		handle(w, r)
 	}
 }
 
 func (s *Server) unauthorized(w http.ResponseWriter) {
-	w.Header().Set("WWW-Authenticate", fmt.Sprintf("Keystone uri=%q", s.base+"/identity"))
+	w.Header().Set("WWW-Authenticate", fmt.Sprintf("Keystone uri=%q", s.URL()+"/identity"))
 	writeError(w, http.StatusUnauthorized, unauthenticated)
 }

@@ -45,7 +45,7 @@ func (s *Server) balancerVersions(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) version(path, id, status string) object {
 	return object{
 		"id": id, "status": status, "updated": "2023-09-05T00:00:00Z",
-		"links": []object{{"rel": "self", "href": s.base + path + "/v2.0"}},
+		"links": []object{{"rel": "self", "href": s.URL() + path + "/v2.0"}},
 	}
 }
 

@@ -2,21 +2,14 @@ package openstack
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/tls"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"maps"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
-	"time"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 // The endpoints, as Requests counts them and Fail takes them.
@@ -40,9 +33,9 @@ const (
 	BalancerLoadBalancers = "GET /load-balancer/v2.0/lbaas/loadbalancers"
 
 	// Unserved counts the requests for anything else; they are answered with 404.
-	Unserved = "/"
+	Unserved = standin.Unserved
 	// AllEndpoints, given to Fail, is an outage of the whole cloud.
-	AllEndpoints = "*"
+	AllEndpoints = standin.AllEndpoints
 )
 
 // Options configure a Server.
@@ -57,86 +50,35 @@ type Options struct {
 
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
-	dir      string
-	base     string // https://host:port
-	caBundle []byte
-	http     *http.Server
-	served   chan error
-	log      io.WriteCloser
+	*standin.Server
 
-	mutex     sync.Mutex
-	endpoints map[string]bool
-	password  string
+	mutex    sync.Mutex
+	password string
+	// former are the passwords before it, in their order.
+	former    []string
 	tokens    map[string]tokenInfo
 	instances []Instance
-	requests  map[string]int
-	failures  map[string]int
+	stopped   map[string]bool
 }
 
 // Start serves the stand-in until ctx is done or Close is called.
 func Start(ctx context.Context, options Options) (*Server, error) {
-	host, err := listenHost(options.Listen)
+	server, err := standin.New(ctx, standin.Options{Name: "openstack", Listen: options.Listen, Dir: options.Dir})
 	if err != nil {
 		return nil, err
 	}
-	caBundle, certificate, err := newCertificate(host, time.Now())
-	if err != nil {
-		return nil, err
+	s := &Server{Server: server, password: standin.NewSecret(), tokens: map[string]tokenInfo{},
+		stopped: map[string]bool{}}
+	if err := s.writeCloudsYAML(); err != nil {
+		return nil, errors.Join(err, server.Close())
 	}
-	s := &Server{
-		dir:       options.Dir,
-		caBundle:  caBundle,
-		served:    make(chan error, 1),
-		log:       discard{io.Discard},
-		endpoints: map[string]bool{},
-		password:  randomHex(),
-		tokens:    map[string]tokenInfo{},
-		requests:  map[string]int{},
-		failures:  map[string]int{},
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", options.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("openstack stand-in: listen on %s: %w", options.Listen, err)
-	}
-	s.base = "https://" + listener.Addr().String()
-	if err := s.openFiles(); err != nil {
-		return nil, errors.Join(err, listener.Close())
-	}
-	s.http = &http.Server{
-		Handler:           s.handler(),
-		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
-		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          log.New(s.log, "", log.LstdFlags),
-	}
-	go func() { s.served <- s.http.ServeTLS(listener, "", "") }()
-	context.AfterFunc(ctx, func() { _ = s.http.Close() })
+	server.Serve(ctx, s.handler())
 	return s, nil
-}
-
-// Close stops the server and ends its connections. A second call does nothing.
-func (s *Server) Close() error {
-	err := s.http.Close()
-	if served, open := <-s.served; open {
-		close(s.served)
-		if !errors.Is(served, http.ErrServerClosed) {
-			err = errors.Join(err, served)
-		}
-		err = errors.Join(err, s.log.Close())
-	}
-	if err != nil {
-		return fmt.Errorf("openstack stand-in: close: %w", err)
-	}
-	return nil
-}
-
-// CABundle is the private CA, in PEM, that signed the server's certificate.
-func (s *Server) CABundle() []byte {
-	return append([]byte(nil), s.caBundle...)
 }
 
 // AuthURL is the URL of Keystone's API v3.
 func (s *Server) AuthURL() string {
-	return s.base + "/identity/v3"
+	return s.URL() + "/identity/v3"
 }
 
 // SetServers replaces the servers of the cloud. The given slices are copied.
@@ -155,32 +97,28 @@ func (s *Server) SetServers(instances []Instance) {
 func (s *Server) SetPassword(password string) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	s.former = append(s.former, s.password)
 	s.password = password
 	maps.DeleteFunc(s.tokens, func(_ string, t tokenInfo) bool { return t.method == "password" })
 	return s.writeCloudsYAML()
 }
 
-// Requests counts, by endpoint, the requests that were received so far.
-func (s *Server) Requests() map[string]int {
+// Rotate is SetPassword with a random password. Credential returns the name of the new one.
+func (s *Server) Rotate() error { return s.SetPassword(standin.NewSecret()) }
+
+// Credential is the name of the current password in the record of calls.
+func (s *Server) Credential() string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return maps.Clone(s.requests)
+	return passwordName(len(s.former))
 }
 
-// Fail makes an endpoint, or with AllEndpoints every one, answer each request with the given HTTP status, whatever the
-// request. A status of 0 ends it. A name that is no endpoint is an error.
-func (s *Server) Fail(endpoint string, status int) error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	switch {
-	case endpoint != AllEndpoints && !s.endpoints[endpoint]:
-		return fmt.Errorf("openstack stand-in: no endpoint %q", endpoint)
-	case status == 0:
-		delete(s.failures, endpoint)
-	default:
-		s.failures[endpoint] = status
-	}
-	return nil
+// passwordName numbers the passwords from 1.
+func passwordName(index int) string { return fmt.Sprintf("password-%d", index+1) }
+
+// Credentials is the data of the credentials Secret.
+func (s *Server) Credentials() map[string][]byte {
+	return map[string][]byte{"clouds.yaml": s.CloudsYAML()}
 }
 
 // handler routes the endpoints. Those of the first table need no token, as with the real services.
@@ -194,7 +132,7 @@ func (s *Server) handler() http.Handler {
 		BalancerVersions: s.balancerVersions,
 		Unserved:         http.NotFound,
 	} {
-		mux.HandleFunc(pattern, s.observe(pattern, handle))
+		mux.HandleFunc(pattern, s.Endpoint(pattern, refuse, handle))
 	}
 	for pattern, handle := range map[string]http.HandlerFunc{
 		ComputeServers:        s.listServers,
@@ -210,87 +148,12 @@ func (s *Server) handler() http.Handler {
 		NetworkFloatingIPs:    list("floatingips", nil),
 		BalancerLoadBalancers: list("loadbalancers", nil),
 	} {
-		mux.HandleFunc(pattern, s.observe(pattern, s.authenticated(handle)))
+		mux.HandleFunc(pattern, s.Endpoint(pattern, refuse, s.authenticated(handle)))
 	}
 	// With and without the trailing slash a version root is the same resource; ServeMux would redirect.
-	mux.HandleFunc("GET /identity/v3", s.observe(IdentityV3, s.identityV3))
+	mux.HandleFunc("GET /identity/v3", s.Endpoint(IdentityV3, refuse, s.identityV3))
 	return mux
 }
-
-// observe counts and logs each request of an endpoint, and fails it if Fail requires it.
-func (s *Server) observe(endpoint string, handle http.HandlerFunc) http.HandlerFunc {
-	s.endpoints[endpoint] = true
-	return func(w http.ResponseWriter, r *http.Request) {
-		s.mutex.Lock()
-		s.requests[endpoint]++
-		status := s.failures[endpoint]
-		if status == 0 {
-			status = s.failures[AllEndpoints]
-		}
-		s.mutex.Unlock()
-		recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
-		if status != 0 {
-			writeError(recorder, status, http.StatusText(status))
-		} else {
-			handle(recorder, r)
-		}
-		fmt.Fprintf(s.log, "%s %s %s %s %d\n", time.Now().UTC().Format(time.RFC3339Nano), r.RemoteAddr, r.Method,
-			r.URL.RequestURI(), recorder.status)
-	}
-}
-
-// openFiles writes files for debugging and opens the request log.
-func (s *Server) openFiles() error {
-	if s.dir == "" {
-		return nil
-	}
-	if err := os.MkdirAll(s.dir, 0o750); err != nil {
-		return fmt.Errorf("openstack stand-in: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(s.dir, "ca.crt"), s.caBundle, 0o644); err != nil {
-		return fmt.Errorf("openstack stand-in: %w", err)
-	}
-	if err := s.writeCloudsYAML(); err != nil {
-		return err
-	}
-	requests, err := os.Create(filepath.Join(s.dir, "requests.log"))
-	if err != nil {
-		return fmt.Errorf("openstack stand-in: %w", err)
-	}
-	s.log = requests
-	return nil
-}
-
-// listenHost is the address part of a listen address; it must be a concrete IP.
-func listenHost(listen string) (net.IP, error) {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return nil, fmt.Errorf("openstack stand-in: listen address %q: %w", listen, err)
-	}
-	ip := net.ParseIP(host)
-	if ip == nil || ip.IsUnspecified() {
-		return nil, fmt.Errorf("openstack stand-in: listen address %q: must be an IP that clients can reach", listen)
-	}
-	return ip, nil
-}
-
-// statusRecorder records the status for the log.
-type statusRecorder struct {
-	http.ResponseWriter
-	status int
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (r *statusRecorder) WriteHeader(status int) {
-	r.status = status
-	r.ResponseWriter.WriteHeader(status)
-}
-
-// discard is the log without a directory.
-type discard struct{ io.Writer }
-
-// Close implements io.Closer.
-func (discard) Close() error { return nil }
 
 // object is a JSON object.
 type object = map[string]any
@@ -306,16 +169,12 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	_, _ = w.Write(data) // the client may be gone
 }
 
+// refuse is the answer to a request that Fail makes fail.
+func refuse(w http.ResponseWriter, status int) { writeError(w, status, http.StatusText(status)) }
+
 // writeError answers as Keystone, and keystonemiddleware in front of the other services, does.
 func writeError(w http.ResponseWriter, status int, message string) {
 	writeJSON(w, status, object{"error": object{
 		"code": status, "title": http.StatusText(status), "message": message,
 	}})
-}
-
-// randomHex is a new random name of 32 digits, the form of Keystone's identifiers.
-func randomHex() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
-	return hex.EncodeToString(b[:])
 }

@@ -2,7 +2,6 @@ package openstack
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -50,7 +49,7 @@ func startDefault(t *testing.T) cloud {
 // do sends a request and returns the status, the header and the decoded body.
 func (c cloud) do(method, path, token, body string) (int, http.Header, map[string]any) {
 	c.t.Helper()
-	request, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(c.t.Context(), method, c.URL()+path, strings.NewReader(body))
 	require.NoError(c.t, err)
 	if token != "" {
 		request.Header.Set("X-Auth-Token", token)
@@ -170,7 +169,7 @@ func TestARejectedLoginLooksLikeKeystones(t *testing.T) {
 	c := startDefault(t)
 	status, header, body := c.do("POST", "/identity/v3/auth/tokens", "", passwordLogin("x", "x", "x", "x"))
 	require.Equal(t, http.StatusUnauthorized, status)
-	require.Equal(t, fmt.Sprintf("Keystone uri=%q", c.base+"/identity"), header.Get("WWW-Authenticate"))
+	require.Equal(t, fmt.Sprintf("Keystone uri=%q", c.URL()+"/identity"), header.Get("WWW-Authenticate"))
 	require.Equal(t, map[string]any{"error": map[string]any{
 		"code": 401.0, "title": "Unauthorized", "message": "The request you have made requires authentication.",
 	}}, body)
@@ -195,7 +194,7 @@ func TestTheCatalogueNamesEveryServiceInEveryInterface(t *testing.T) {
 		"load-balancer": "/load-balancer",
 	} {
 		for _, face := range []string{"public", "internal", "admin"} {
-			want[kind] = append(want[kind], face+" RegionOne "+c.base+path)
+			want[kind] = append(want[kind], face+" RegionOne "+c.URL()+path)
 		}
 	}
 	require.Equal(t, want, urls)
@@ -206,12 +205,12 @@ func TestVersionRootsNeedNoToken(t *testing.T) {
 	version := func(path, id, status string) map[string]any {
 		return map[string]any{
 			"id": id, "status": status, "updated": "2023-09-05T00:00:00Z",
-			"links": []any{map[string]any{"rel": "self", "href": c.base + path}},
+			"links": []any{map[string]any{"rel": "self", "href": c.URL() + path}},
 		}
 	}
 	v3 := map[string]any{
 		"id": "v3.14", "status": "stable", "updated": "2020-04-07T00:00:00Z",
-		"links": []any{map[string]any{"rel": "self", "href": c.base + "/identity/v3/"}},
+		"links": []any{map[string]any{"rel": "self", "href": c.URL() + "/identity/v3/"}},
 	}
 	for path, test := range map[string]struct {
 		status int
@@ -248,7 +247,7 @@ func TestServicesRejectRequestsWithoutAValidToken(t *testing.T) {
 				c := c.in(t)
 				status, header, _ := c.do("GET", path, token, "")
 				require.Equal(t, http.StatusUnauthorized, status)
-				require.Equal(t, fmt.Sprintf("Keystone uri=%q", c.base+"/identity"), header.Get("WWW-Authenticate"))
+				require.Equal(t, fmt.Sprintf("Keystone uri=%q", c.URL()+"/identity"), header.Get("WWW-Authenticate"))
 			})
 		}
 	}
@@ -493,7 +492,10 @@ func TestTheRequestLogNamesEachRequest(t *testing.T) {
 	for line := range strings.Lines(string(data)) {
 		lines = append(lines, strings.Join(strings.Fields(line)[2:], " "))
 	}
-	require.Equal(t, []string{"POST /identity/v3/auth/tokens 201", "GET /compute/v2.1/servers/x?y=z 401"}, lines)
+	require.Equal(t, []string{
+		IdentityTokens + " /identity/v3/auth/tokens 201 password-1",
+		ComputeServer + " /compute/v2.1/servers/x?y=z 401 -",
+	}, lines)
 	require.False(t, bytes.Contains(data, []byte(c.password)))
 	ca, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
 	require.NoError(t, err)
@@ -509,40 +511,43 @@ func TestAClientWithoutTheCAIsNotServed(t *testing.T) {
 	require.ErrorAs(t, err, &unknown)
 }
 
-func TestStartRejectsUnusableOptions(t *testing.T) {
-	c := startDefault(t)
-	taken := strings.TrimPrefix(c.base, "https://")
-	file := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	for name, test := range map[string]struct {
-		options Options
-		err     string
-	}{
-		"no port": {Options{Listen: "127.0.0.1"},
-			`openstack stand-in: listen address "127.0.0.1": address 127.0.0.1: missing port in address`},
-		"every address": {Options{Listen: "0.0.0.0:0"},
-			`openstack stand-in: listen address "0.0.0.0:0": must be an IP that clients can reach`},
-		"a name": {Options{Listen: "localhost:0"},
-			`openstack stand-in: listen address "localhost:0": must be an IP that clients can reach`},
-		"a port that is taken": {Options{Listen: taken}, "openstack stand-in: listen on " + taken + ": listen tcp " +
-			taken + ": bind: address already in use"},
-		"a directory that is a file": {Options{Listen: "127.0.0.1:0", Dir: file},
-			"openstack stand-in: mkdir " + file + ": not a directory"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := Start(t.Context(), test.options)
-			require.EqualError(t, err, test.err)
-		})
-	}
+func TestStartRejectsAnAddressThatNoClientReaches(t *testing.T) {
+	_, err := Start(t.Context(), Options{Listen: "0.0.0.0:0"})
+	require.EqualError(t, err, `openstack stand-in: listen address "0.0.0.0:0": must be an IP that clients can reach`)
 }
 
-func TestTheServerEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	server, err := Start(ctx, Options{Listen: "127.0.0.1:0"})
-	require.NoError(t, err)
-	cancel()
-	require.ErrorIs(t, <-server.served, http.ErrServerClosed)
-	close(server.served)
-	require.NoError(t, server.Close())
-	require.NoError(t, server.Close())
+func TestTheRecordTellsAPasswordFromTheOneBefore(t *testing.T) {
+	c := startDefault(t)
+	former := c.CloudsYAML()
+	c.login()
+	require.Equal(t, "password-1", c.Credential())
+	require.NoError(t, c.Rotate())
+	require.Equal(t, "password-2", c.Credential())
+	require.NotEqual(t, former, c.Credentials()["clouds.yaml"])
+	c.login()
+	c.do("GET", "/compute/v2.1/servers/detail", "unknown", "")
+	var made []string
+	for _, call := range c.Calls() {
+		made = append(made, fmt.Sprint(call.Credential, " ", call.Status))
+	}
+	require.Equal(t, []string{"password-1 201", "password-2 201", " 401"}, made)
+}
+
+func TestAStoppedServerIsShutOff(t *testing.T) {
+	c := startDefault(t)
+	c.SetServers([]Instance{{Name: "a"}, {Name: "b"}})
+	status := func() string {
+		var all []string
+		for _, instance := range c.servers(func(Instance) bool { return true }) {
+			all = append(all, instance.Name+" "+instance.Status)
+		}
+		return strings.Join(all, ", ")
+	}
+	require.NoError(t, c.StopInstance("a"))
+	require.Equal(t, "a SHUTOFF, b ACTIVE", status())
+	c.SetServers([]Instance{{Name: "a"}})
+	require.Equal(t, "a SHUTOFF", status())
+	require.NoError(t, c.StartInstance("a"))
+	require.Equal(t, "a ACTIVE", status())
+	require.EqualError(t, c.StopInstance("c"), `openstack stand-in: no server "c"`)
 }

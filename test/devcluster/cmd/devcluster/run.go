@@ -80,7 +80,7 @@ func goal(cluster *devcluster.Cluster) liveview.Goal {
 		return liveview.Unmanaged
 	case !cluster.HasOperand():
 		return liveview.ImageMissing
-	case cluster.Cloud() == nil:
+	case !cluster.HasCloud():
 		return liveview.Running
 	}
 	return liveview.Initialized

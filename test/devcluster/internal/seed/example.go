@@ -16,8 +16,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
-// Example is an installation on a platform without a fake cloud: everything that the operator reads, with fake
-// values.
+// Example is an installation on a platform with a cloud: everything that the operator reads, with the values of a
+// stand-in for the cloud or, where there is none, with fake ones.
 type Example struct {
 	// Spec and Status are Infrastructure's platformSpec and platformStatus.
 	Spec   configv1.PlatformSpec

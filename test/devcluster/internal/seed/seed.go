@@ -32,23 +32,10 @@ const (
 	CloudConfigKey = "config"
 	// CABundleKey is the key of the cloud's CA bundle beside the cloud configuration.
 	CABundleKey = "ca-bundle.pem"
-	// CredentialsName is the Secret that the cloud-credential-operator writes for the operator's CredentialsRequest.
-	CredentialsName = "openstack-cloud-credentials"
 
 	domain    = "dev.example.com"
 	clusterID = "5f6a1b0e-9c2d-4e8b-8f3a-2f1d6c7b9a40"
 )
-
-// cloudConfig is the installer's configuration for OpenStack with a private CA.
-const cloudConfig = `[Global]
-secret-name = openstack-credentials
-secret-namespace = kube-system
-region = RegionOne
-ca-file = /etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem
-
-[LoadBalancer]
-use-octavia = True
-`
 
 // Cluster has the values in the objects.
 type Cluster struct {
@@ -56,8 +43,6 @@ type Cluster struct {
 	Platform configv1.PlatformType
 	// APIServerURL becomes status.apiServerInternalURI.
 	APIServerURL string
-	// APIServerIP is the address in that URL.
-	APIServerIP string
 	// ServiceCIDR and PodCIDR are the ranges of Services and pods; HostPrefix the length of one node's pod range.
 	ServiceCIDR, PodCIDR string
 	HostPrefix           uint32
@@ -65,9 +50,7 @@ type Cluster struct {
 	SingleNode bool
 	// Version is the cluster's version, such as 4.99.0-dev.
 	Version string
-	// CloudCA is the CA bundle of the cloud, for OpenStack.
-	CloudCA []byte
-	// Example is the installation on a platform without a stand-in for its cloud; nil for others.
+	// Example is the installation on a platform with a cloud; nil for others.
 	Example *Example
 	// Now is the cluster's installation time.
 	Now time.Time
@@ -89,19 +72,10 @@ func (c Cluster) Objects() ([]runtime.Object, error) {
 		c.network(),
 		c.clusterVersion(),
 	}
-	switch {
-	case c.Platform == configv1.OpenStackPlatformType:
-		seeded = append(seeded, cloudConfigMap(map[string]string{CloudConfigKey: cloudConfig,
-			CABundleKey: string(c.CloudCA)}))
-	case c.Example != nil && c.Example.CloudConfig != nil:
+	if c.Example != nil && c.Example.CloudConfig != nil {
 		seeded = append(seeded, c.Example.cloudConfigMap())
 	}
 	return seeded, nil
-}
-
-// Credentials returns the Secret with clouds.yaml; the payload makes its namespace.
-func Credentials(cloudsYAML []byte) *corev1.Secret {
-	return Secret(CredentialsName, map[string][]byte{"clouds.yaml": cloudsYAML})
 }
 
 var singleton = metav1.ObjectMeta{Name: "cluster"}
@@ -142,17 +116,8 @@ func (c Cluster) infrastructure() *configv1.Infrastructure {
 		infrastructure.Status.PlatformStatus = &c.Example.Status
 		infrastructure.Status.Platform = c.Example.Status.Type //nolint:staticcheck // Every cluster still has it.
 	}
-	if c.Platform == configv1.OpenStackPlatformType || c.Example != nil && c.Example.CloudConfig != nil &&
-		c.Example.Custom == nil {
+	if c.Example != nil && c.Example.CloudConfig != nil && c.Example.Custom == nil {
 		infrastructure.Spec.CloudConfig = configv1.ConfigMapFileReference{Name: CloudConfigName, Key: CloudConfigKey}
-	}
-	if c.Platform == configv1.OpenStackPlatformType {
-		infrastructure.Spec.PlatformSpec.OpenStack = &configv1.OpenStackPlatformSpec{}
-		infrastructure.Status.PlatformStatus.OpenStack = &configv1.OpenStackPlatformStatus{
-			CloudName:            "openstack",
-			APIServerInternalIPs: []string{c.APIServerIP},
-			IngressIPs:           []string{c.APIServerIP},
-		}
 	}
 	return infrastructure
 }

@@ -18,12 +18,10 @@ func cluster(platform configv1.PlatformType) seed.Cluster {
 	return seed.Cluster{
 		Platform:     platform,
 		APIServerURL: "https://10.200.0.1:6443",
-		APIServerIP:  "10.200.0.1",
 		ServiceCIDR:  "10.96.0.0/24",
 		PodCIDR:      "10.201.0.0/16",
 		HostPrefix:   24,
 		Version:      "4.99.0-dev",
-		CloudCA:      []byte("the cloud's CA\n"),
 		Now:          time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 	}
 }
@@ -39,30 +37,26 @@ func find[T runtime.Object](t *testing.T, objects []runtime.Object) T {
 	return *new(T)
 }
 
-func TestObjectsOfAnOpenStackCluster(t *testing.T) {
-	objects, err := cluster(configv1.OpenStackPlatformType).Objects()
+func TestObjectsOfAClusterWithACloud(t *testing.T) {
+	installed := cluster(configv1.OpenStackPlatformType)
+	installed.Example = &seed.Example{
+		Spec: configv1.PlatformSpec{Type: configv1.OpenStackPlatformType},
+		Status: configv1.PlatformStatus{Type: configv1.OpenStackPlatformType,
+			OpenStack: &configv1.OpenStackPlatformStatus{CloudName: "openstack"}},
+		CloudConfig: map[string]string{"config": "[Global]\n", "ca-bundle.pem": "the cloud's CA\n"},
+	}
+	objects, err := installed.Objects()
 	require.NoError(t, err)
 
 	infrastructure := find[*configv1.Infrastructure](t, objects)
 	require.Equal(t, "dev-x7k2p", infrastructure.Status.InfrastructureName)
 	require.Equal(t, "https://10.200.0.1:6443", infrastructure.Status.APIServerInternalURL)
 	require.Equal(t, configv1.HighlyAvailableTopologyMode, infrastructure.Status.ControlPlaneTopology)
-	require.Equal(t, []string{"10.200.0.1"}, infrastructure.Status.PlatformStatus.OpenStack.APIServerInternalIPs)
+	require.Equal(t, "openstack", infrastructure.Status.PlatformStatus.OpenStack.CloudName)
 
 	cloudConfig := find[*corev1.ConfigMap](t, objects)
 	require.Equal(t, "openshift-config/cloud-provider-config", cloudConfig.Namespace+"/"+cloudConfig.Name)
-	require.Equal(t, map[string]string{
-		"config": `[Global]
-secret-name = openstack-credentials
-secret-namespace = kube-system
-region = RegionOne
-ca-file = /etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem
-
-[LoadBalancer]
-use-octavia = True
-`,
-		"ca-bundle.pem": "the cloud's CA\n",
-	}, cloudConfig.Data)
+	require.Equal(t, installed.Example.CloudConfig, cloudConfig.Data)
 	require.Equal(t, cloudConfig.Name, infrastructure.Spec.CloudConfig.Name)
 	require.Contains(t, cloudConfig.Data, infrastructure.Spec.CloudConfig.Key)
 }
@@ -146,8 +140,8 @@ func TestAVersionWithoutAMajorNumberIsRejected(t *testing.T) {
 	require.EqualError(t, err, `version "dev" has no major number: strconv.ParseUint: parsing "dev": invalid syntax`)
 }
 
-func TestCredentialsAreTheSecretOfTheCredentialsRequest(t *testing.T) {
-	secret := seed.Credentials([]byte("clouds: {}\n"))
+func TestCredentialsAreInTheNamespaceOfTheOperand(t *testing.T) {
+	secret := seed.Secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte("clouds: {}\n")})
 	require.Equal(t, "openshift-cloud-controller-manager/openstack-cloud-credentials", secret.Namespace+"/"+secret.Name)
 	require.Equal(t, map[string][]byte{"clouds.yaml": []byte("clouds: {}\n")}, secret.Data)
 }

@@ -22,6 +22,8 @@ type settings struct {
 	Root string `json:"root"`
 	// Folders are absolute paths; each is replaced by the directory of that path below Root.
 	Folders []string `json:"folders"`
+	// Files are absolute paths; each is replaced by the file of that path below Root.
+	Files []string `json:"files"`
 	// IPCommands are the lines given to "ip -batch" inside the node's network namespace.
 	IPCommands []string `json:"ipCommands"`
 	// Services are the programs to keep running. They start when a request names them.
@@ -115,14 +117,14 @@ func (s *settings) apply() error {
 	return s.network()
 }
 
-// mount gives the node its own processes and directories.
+// mount gives the node its own processes, directories and files.
 func (s *settings) mount() error {
 	if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return fmt.Errorf("mounting /proc: %w", err)
 	}
-	for _, folder := range s.Folders {
-		if err := syscall.Mount(filepath.Join(s.Root, folder), folder, "", syscall.MS_BIND, ""); err != nil {
-			return fmt.Errorf("mounting the node's own %s: %w", folder, err)
+	for _, path := range append(s.Folders, s.Files...) {
+		if err := syscall.Mount(filepath.Join(s.Root, path), path, "", syscall.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mounting the node's own %s: %w", path, err)
 		}
 	}
 	return nil

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Tells the story of a cluster on a platform whose cloud has a stand-in; $1 is the platform.
+set -euo pipefail
+source "$(dirname "$0")/modules.sh"
+
+# go test shows no output before a test ends, and the first build of the servers takes minutes, so it runs here
+# visibly.
+step "building what the development cluster runs"
+(cd test/devcluster && CGO_ENABLED=0 go build -trimpath -o ../../_output/bin/devcluster ./cmd/devcluster)
+_output/bin/devcluster build
+
+step "testing a cluster on $1"
+cd test/e2e
+PLATFORM="$1" go test -v -count=1 -timeout=1h -run '^TestStory$' .

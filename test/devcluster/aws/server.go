@@ -1,0 +1,184 @@
+package aws
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+)
+
+// The actions, as Requests counts them and Fail takes them.
+const (
+	DescribeInstances         = "DescribeInstances"
+	DescribeInstanceTopology  = "DescribeInstanceTopology"
+	DescribeAvailabilityZones = "DescribeAvailabilityZones"
+
+	// Unserved counts the requests for anything else.
+	Unserved = standin.Unserved
+	// AllEndpoints, given to Fail, is an outage of all of EC2.
+	AllEndpoints = standin.AllEndpoints
+)
+
+// maxBody is more than any request that clients of a cluster send.
+const maxBody = 1 << 20
+
+// Options configure a Server.
+type Options struct {
+	// Listen is the address and port of the one listener, such as "127.0.0.1:0".
+	Listen string
+	// Dir is the directory that receives ca.crt and requests.log for a human to look around with. Empty means that
+	// nothing is written.
+	Dir string
+}
+
+// Instance is a machine that EC2 runs.
+type Instance = standin.Instance
+
+// Server is a running stand-in. Its methods may be called at any time and from any goroutine.
+type Server struct {
+	*standin.Server
+
+	mutex sync.Mutex
+	inventory
+	// keys are the secret access keys of now and of before, the current one last.
+	keys []accessKey
+}
+
+// Start serves the stand-in until ctx is done or Close is called.
+func Start(ctx context.Context, options Options) (*Server, error) {
+	server, err := standin.New(ctx, standin.Options{Name: "aws", Listen: options.Listen, Dir: options.Dir})
+	if err != nil {
+		return nil, err
+	}
+	server.Declare(DescribeInstances, DescribeInstanceTopology, DescribeAvailabilityZones, Unserved)
+	s := &Server{Server: server, inventory: newInventory(), keys: []accessKey{newAccessKey()}}
+	server.Serve(ctx, http.HandlerFunc(s.serve))
+	return s, nil
+}
+
+// accessKey is an access key of an IAM user.
+type accessKey struct{ id, secret string }
+
+func newAccessKey() accessKey {
+	return accessKey{id: "AKIA" + strings.ToUpper(standin.RandomHex()[:16]), secret: standin.NewSecret()}
+}
+
+// current returns the access key of now. The caller holds the mutex.
+func (s *Server) current() accessKey { return s.keys[len(s.keys)-1] }
+
+// Credential is the identifier of the current access key.
+func (s *Server) Credential() string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.current().id
+}
+
+// Rotate replaces the access key. The former one is rejected from now on. It returns no error.
+func (s *Server) Rotate() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.keys = append(s.keys, newAccessKey())
+	return nil
+}
+
+// Credentials is the data of the credentials Secret.
+func (s *Server) Credentials() map[string][]byte {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	key := s.current()
+	return map[string][]byte{
+		"aws_access_key_id":     []byte(key.id),
+		"aws_secret_access_key": []byte(key.secret),
+		"credentials": fmt.Appendf(nil, "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", key.id,
+			key.secret),
+	}
+}
+
+// serve handles one request of the Query API: a form with an action and its parameters.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	if err != nil {
+		writeError(w, http.StatusBadRequest, "MalformedQueryString", "The request cannot be read.")
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		writeError(w, http.StatusBadRequest, "MalformedQueryString", "The query string contains a syntax error.")
+		return
+	}
+	action := form.Get("Action")
+	handle := map[string]func(parameters) (any, *apiError){
+		DescribeInstances:         s.describeInstances,
+		DescribeInstanceTopology:  s.describeInstanceTopology,
+		DescribeAvailabilityZones: s.describeAvailabilityZones,
+	}[action]
+	endpoint := action
+	if handle == nil {
+		endpoint = Unserved
+	}
+	s.Observe(endpoint, refuse, func(w http.ResponseWriter, r *http.Request) {
+		if failed := s.authenticate(r, body, time.Now()); failed != nil {
+			failed.write(w)
+			return
+		}
+		if handle == nil {
+			writeError(w, http.StatusBadRequest, "InvalidAction", "The action "+action+" is not valid.")
+			return
+		}
+		answer, failed := handle(parameters(form))
+		if failed != nil {
+			failed.write(w)
+			return
+		}
+		writeXML(w, http.StatusOK, answer)
+	}, w, r)
+}
+
+// apiError is an answer that is not the wanted one.
+type apiError struct {
+	status        int
+	code, message string
+}
+
+func (e *apiError) write(w http.ResponseWriter) { writeError(w, e.status, e.code, e.message) }
+
+// refuse is the answer to a request that Fail makes fail.
+func refuse(w http.ResponseWriter, status int) {
+	code := "Unavailable"
+	if status < http.StatusInternalServerError {
+		code = "UnauthorizedOperation"
+	}
+	writeError(w, status, code, http.StatusText(status))
+}
+
+// errorResponse is the form of EC2's errors.
+type errorResponse struct {
+	XMLName   xml.Name `xml:"Response"`
+	Code      string   `xml:"Errors>Error>Code"`
+	Message   string   `xml:"Errors>Error>Message"`
+	RequestID string   `xml:"RequestID"`
+}
+
+func writeError(w http.ResponseWriter, status int, code, message string) {
+	writeXML(w, status, errorResponse{Code: code, Message: message, RequestID: standin.RandomHex()})
+}
+
+func writeXML(w http.ResponseWriter, status int, body any) {
+	content, err := xml.Marshal(body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(append([]byte(xml.Header), content...)) // the client may be gone
+}

@@ -1,0 +1,253 @@
+package aws
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// cloud is a running stand-in with a client that trusts its CA.
+type cloud struct {
+	*Server
+	client *http.Client
+}
+
+func start(t *testing.T) cloud {
+	t.Helper()
+	s, err := Start(t.Context(), Options{Listen: "127.0.0.1:0"})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(s.CABundle()))
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return cloud{Server: s, client: &http.Client{Transport: transport}}
+}
+
+// accessKey returns the current access key.
+func (c cloud) accessKey() accessKey {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.current()
+}
+
+// newRequest returns a signed request for an action with parameters, each name=value.
+func (c cloud) newRequest(t *testing.T, key accessKey, now time.Time, action string, parameters ...string,
+) *http.Request {
+	t.Helper()
+	form := url.Values{"Action": {action}, "Version": {"2016-11-15"}}
+	for _, parameter := range parameters {
+		name, value, _ := strings.Cut(parameter, "=")
+		form.Set(name, value)
+	}
+	body := []byte(form.Encode())
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.URL()+"/", bytes.NewReader(body))
+	require.NoError(t, err)
+	date := now.UTC().Format(timeFormat)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("X-Amz-Date", date)
+	headers := []string{"content-length", "content-type", "host", "x-amz-date"}
+	scope := date[:8] + "/eu-central-1/ec2/aws4_request"
+	request.Header.Set("Authorization", fmt.Sprintf("%s Credential=%s/%s, SignedHeaders=%s, Signature=%s", algorithm,
+		key.id, scope, strings.Join(headers, ";"), sign(key, scope, date, canonical(request, headers, body))))
+	return request
+}
+
+func (c cloud) do(t *testing.T, request *http.Request) (int, []byte) {
+	t.Helper()
+	response, err := c.client.Do(request)
+	require.NoError(t, err)
+	content, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return response.StatusCode, content
+}
+
+// call requires the answer to an action.
+func call[T any](t *testing.T, c cloud, action string, parameters ...string) T {
+	t.Helper()
+	status, content := c.do(t, c.newRequest(t, c.accessKey(), time.Now(), action, parameters...))
+	require.Equal(t, http.StatusOK, status, string(content))
+	var answer T
+	require.NoError(t, xml.Unmarshal(content, &answer))
+	return answer
+}
+
+// requireError requires that a request fails.
+func (c cloud) requireError(t *testing.T, request *http.Request, status int, code string) {
+	t.Helper()
+	got, content := c.do(t, request)
+	require.Equal(t, status, got, string(content))
+	var answer errorResponse
+	require.NoError(t, xml.Unmarshal(content, &answer))
+	require.Equal(t, code, answer.Code)
+}
+
+// names describes the instances of an answer.
+func names(answer describeInstancesResponse) []string {
+	var all []string
+	for _, r := range answer.Reservations {
+		for _, i := range r.Instances {
+			all = append(all, i.Tags[0].Value+" "+i.State.Name)
+		}
+	}
+	return all
+}
+
+// The request and the signature are those of the documentation of AWS.
+func TestASignatureIsThatOfTheDocumentation(t *testing.T) {
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"https://iam.amazonaws.com/?Action=ListUsers&Version=2010-05-08", http.NoBody)
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+	request.Header.Set("X-Amz-Date", "20150830T123600Z")
+	key := accessKey{id: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
+	require.Equal(t, "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7",
+		sign(key, "20150830/us-east-1/iam/aws4_request", "20150830T123600Z",
+			canonical(request, []string{"content-type", "host", "x-amz-date"}, nil)))
+}
+
+func TestOnlySignedRequestsAreAnswered(t *testing.T) {
+	c := start(t)
+	key := c.accessKey()
+	c.requireError(t, c.newRequest(t, accessKey{id: "AKIA1", secret: "x"}, time.Now(), DescribeInstances),
+		http.StatusUnauthorized, "AuthFailure")
+	c.requireError(t, c.newRequest(t, accessKey{id: key.id, secret: "x"}, time.Now(), DescribeInstances),
+		http.StatusForbidden, "SignatureDoesNotMatch")
+	c.requireError(t, c.newRequest(t, key, time.Now().Add(-time.Hour), DescribeInstances),
+		http.StatusForbidden, "RequestExpired")
+	unsigned := c.newRequest(t, key, time.Now(), DescribeInstances)
+	unsigned.Header.Del("Authorization")
+	c.requireError(t, unsigned, http.StatusForbidden, "MissingAuthenticationToken")
+	call[describeInstancesResponse](t, c, DescribeInstances)
+}
+
+func TestARotationEndsTheFormerKey(t *testing.T) {
+	c := start(t)
+	former := c.accessKey()
+	call[describeInstancesResponse](t, c, DescribeInstances)
+	require.NoError(t, c.Rotate())
+	require.NotEqual(t, former.id, c.Credential())
+	c.requireError(t, c.newRequest(t, former, time.Now(), DescribeInstances), http.StatusUnauthorized, "AuthFailure")
+	call[describeInstancesResponse](t, c, DescribeInstances)
+	var made []string
+	for _, one := range c.Calls() {
+		made = append(made, fmt.Sprint(one.Endpoint, " ", one.Credential, " ", one.Status))
+	}
+	require.Equal(t, []string{
+		"DescribeInstances " + former.id + " 200",
+		"DescribeInstances " + former.id + " 401",
+		"DescribeInstances " + c.Credential() + " 200",
+	}, made)
+	require.Contains(t, string(c.Credentials()["credentials"]), c.Credential())
+}
+
+func TestInstancesAreFound(t *testing.T) {
+	c := start(t)
+	require.NoError(t, c.SetInstances([]Instance{
+		{Name: "a", Addresses: []string{"10.200.0.10"}}, {Name: "b", Addresses: []string{"10.200.0.11"}},
+	}))
+	require.NoError(t, c.StopInstance("b"))
+	found := call[describeInstancesResponse](t, c, DescribeInstances, "Filter.1.Name=private-dns-name",
+		"Filter.1.Value.1=a", "Filter.2.Name=instance-state-name", "Filter.2.Value.1=stopped",
+		"Filter.2.Value.2=running")
+	require.Equal(t, []string{"a running"}, names(found))
+	described := found.Reservations[0].Instances[0]
+	require.Equal(t, "eu-central-1a", described.Zone)
+	require.Equal(t, "aws:///eu-central-1a/"+described.ID, c.ProviderID("a"))
+	require.Regexp(t, "^i-0[0-9a-f]{16}$", described.ID)
+	require.Equal(t, "10.200.0.10", described.Interfaces[0].Addresses[0].Address)
+	require.Equal(t, tag{"kubernetes.io/cluster/dev-x7k2p", "owned"}, described.Tags[1])
+
+	byID := call[describeInstancesResponse](t, c, DescribeInstances, "InstanceId.1="+described.ID)
+	require.Equal(t, []string{"a running"}, names(byID))
+	require.Equal(t, []string{"a running", "b stopped"}, names(call[describeInstancesResponse](t, c,
+		DescribeInstances)))
+	require.NoError(t, c.StartInstance("b"))
+	require.Equal(t, []string{"b running"}, names(call[describeInstancesResponse](t, c, DescribeInstances,
+		"Filter.1.Name=availability-zone", "Filter.1.Value.1="+c.Zone("b"))))
+	require.EqualError(t, c.StopInstance("c"), `aws stand-in: no instance "c"`)
+}
+
+func TestATerminatedInstanceIsStillDescribed(t *testing.T) {
+	c := start(t)
+	require.NoError(t, c.SetInstances([]Instance{{Name: "a", Addresses: []string{"10.200.0.10"}}}))
+	former := c.ProviderID("a")
+	require.NoError(t, c.SetInstances(nil))
+	require.Empty(t, c.ProviderID("a"))
+	require.Equal(t, []string{"a terminated"}, names(call[describeInstancesResponse](t, c, DescribeInstances)))
+	require.NoError(t, c.SetInstances([]Instance{{Name: "a"}}))
+	require.NotEqual(t, former, c.ProviderID("a"), "another machine is another instance")
+	require.Equal(t, []string{"a running"}, names(call[describeInstancesResponse](t, c, DescribeInstances,
+		"Filter.1.Name=private-dns-name", "Filter.1.Value.1=a")))
+	c.requireError(t, c.newRequest(t, c.accessKey(), time.Now(), DescribeInstances, "InstanceId.1=i-1"),
+		http.StatusBadRequest, "InvalidInstanceID.NotFound")
+}
+
+func TestListsHavePages(t *testing.T) {
+	c := start(t)
+	require.NoError(t, c.SetInstances([]Instance{{Name: "a"}, {Name: "b"}, {Name: "c"}}))
+	var all []string
+	token := ""
+	for range 3 {
+		answer := call[describeInstancesResponse](t, c, DescribeInstances, "MaxResults=2", "NextToken="+token)
+		all = append(all, names(answer)...)
+		if token = answer.NextToken; token == "" {
+			break
+		}
+	}
+	require.Equal(t, []string{"a running", "b running", "c running"}, all)
+	for _, wrong := range []string{"MaxResults=0", "MaxResults=x"} {
+		c.requireError(t, c.newRequest(t, c.accessKey(), time.Now(), DescribeInstances, wrong), http.StatusBadRequest,
+			"InvalidParameterValue")
+	}
+	c.requireError(t, c.newRequest(t, c.accessKey(), time.Now(), DescribeInstances, "NextToken=x"),
+		http.StatusBadRequest, "InvalidNextToken")
+}
+
+func TestZonesAndTopologies(t *testing.T) {
+	c := start(t)
+	answer := call[describeAvailabilityZonesResponse](t, c, DescribeAvailabilityZones)
+	require.Len(t, answer.Zones, 3)
+	require.Equal(t, zone{"eu-central-1b", "euc1-az2", "availability-zone", "available", "eu-central-1"},
+		answer.Zones[1])
+	call[describeInstanceTopologyResponse](t, c, DescribeInstanceTopology)
+}
+
+func TestWhatIsNotServedIsCounted(t *testing.T) {
+	c := start(t)
+	c.requireError(t, c.newRequest(t, c.accessKey(), time.Now(), "RunInstances"), http.StatusBadRequest,
+		"InvalidAction")
+	c.requireError(t, c.newRequest(t, c.accessKey(), time.Now(), DescribeInstances, "Filter.1.Name=x"),
+		http.StatusBadRequest, "InvalidParameterValue")
+	require.Equal(t, map[string]int{Unserved: 1, DescribeInstances: 1}, c.Requests())
+	require.NoError(t, c.Fail(AllEndpoints, http.StatusServiceUnavailable))
+	c.requireError(t, c.newRequest(t, c.accessKey(), time.Now(), DescribeInstances), http.StatusServiceUnavailable,
+		"Unavailable")
+}
+
+func TestAnInstallationHasTheEndpoint(t *testing.T) {
+	c := start(t)
+	installed := c.Installation()
+	require.Equal(t, "eu-central-1", installed.Status.AWS.Region)
+	require.Equal(t, c.URL(), installed.Status.AWS.ServiceEndpoints[0].URL)
+	require.Equal(t, string(c.CABundle()), installed.CloudConfig["ca-bundle.pem"])
+	require.Contains(t, installed.CloudConfig["config"], "KubernetesClusterID = dev-x7k2p\n")
+	require.Contains(t, installed.Credentials, "credentials")
+	require.Regexp(t, "^ec2[0-9a-f]{5}-", c.SystemUUID("a"))
+}
+
+func TestStartRejectsAnAddressThatNoClientReaches(t *testing.T) {
+	_, err := Start(t.Context(), Options{Listen: "0.0.0.0:0"})
+	require.EqualError(t, err, `aws stand-in: listen address "0.0.0.0:0": must be an IP that clients can reach`)
+}

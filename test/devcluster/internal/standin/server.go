@@ -1,0 +1,382 @@
+package standin
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// Unserved counts the requests for anything that is not served.
+	Unserved = "/"
+	// AllEndpoints is the whole cloud, for Fail and Delay.
+	AllEndpoints = "*"
+)
+
+// Options configure a Server.
+type Options struct {
+	// Name is the cloud's, for errors and the certificates.
+	Name string
+	// Listen is the address and port of the one listener, such as "127.0.0.1:0" or "10.200.0.1:0". The address becomes
+	// part of the certificate, so it must be one that clients reach.
+	Listen string
+	// Dir is the directory that receives ca.crt, requests.log and what the stand-in writes with WriteFile, for a human
+	// to look around with; it is created when missing. Empty means that nothing is written.
+	Dir string
+}
+
+// Instance is a machine of the cloud as the development cluster knows it.
+type Instance struct {
+	// Name is the host name, which is also the Node's.
+	Name string
+	// Addresses are the machine's IPs.
+	Addresses []string
+}
+
+// Call is one recorded request.
+type Call struct {
+	// Time is when it was answered.
+	Time time.Time
+	// Endpoint is the endpoint's name, as Requests counts it.
+	Endpoint string
+	// Credential is the one that made the call, by a name that is no secret; empty if it has none or an unknown one.
+	Credential string
+	// Status is the HTTP status of the answer.
+	Status int
+}
+
+// Server serves a stand-in. Its methods may be called at any time and from any goroutine.
+type Server struct {
+	name, dir    string
+	address      net.Addr
+	listener     net.Listener
+	certificates certificates
+	http         *http.Server
+	served       chan error
+	log          io.WriteCloser
+
+	mutex     sync.Mutex
+	endpoints map[string]bool
+	requests  map[string]int
+	calls     []Call
+	failures  map[string]int
+	delays    map[string]time.Duration
+	open      map[net.Conn]struct{}
+}
+
+// New makes a server that listens. Its URL is known then, and it has its endpoints once Serve is called.
+func New(ctx context.Context, options Options) (*Server, error) {
+	s := &Server{
+		name:      options.Name,
+		dir:       options.Dir,
+		served:    make(chan error, 1),
+		log:       discard{io.Discard},
+		endpoints: map[string]bool{},
+		requests:  map[string]int{},
+		failures:  map[string]int{},
+		delays:    map[string]time.Duration{},
+		open:      map[net.Conn]struct{}{},
+	}
+	host, err := listenHost(options.Listen)
+	if err != nil {
+		return nil, s.errorf("%w", err)
+	}
+	if err := s.certificates.init(s.name, host); err != nil {
+		return nil, s.errorf("%w", err)
+	}
+	if s.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", options.Listen); err != nil {
+		return nil, s.errorf("listen on %s: %w", options.Listen, err)
+	}
+	s.address = s.listener.Addr()
+	if err := s.openFiles(); err != nil {
+		return nil, errors.Join(err, s.listener.Close())
+	}
+	return s, nil
+}
+
+// Serve serves the handler until ctx is done or Close is called. It returns immediately.
+func (s *Server) Serve(ctx context.Context, handler http.Handler) {
+	s.http = &http.Server{
+		Handler:           handler,
+		TLSConfig:         &tls.Config{GetCertificate: s.certificates.get, MinVersion: tls.VersionTLS12},
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          log.New(s.log, "", log.LstdFlags),
+		ConnState:         s.follow,
+	}
+	go func() { s.served <- s.http.ServeTLS(s.listener, "", "") }()
+	context.AfterFunc(ctx, func() { _ = s.http.Close() })
+}
+
+// follow keeps the open connections.
+func (s *Server) follow(connection net.Conn, state http.ConnState) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	switch state {
+	case http.StateNew:
+		s.open[connection] = struct{}{}
+	case http.StateClosed, http.StateHijacked:
+		delete(s.open, connection)
+	case http.StateActive, http.StateIdle:
+	}
+}
+
+func (s *Server) closeConnections() {
+	s.mutex.Lock()
+	connections := slices.Collect(maps.Keys(s.open))
+	s.mutex.Unlock()
+	for _, connection := range connections {
+		_ = connection.Close() // the client may have closed it
+	}
+}
+
+// Close stops the server and ends its connections. After Serve, a second call does nothing.
+func (s *Server) Close() error {
+	if s.http == nil {
+		return errors.Join(s.listener.Close(), s.log.Close())
+	}
+	err := s.http.Close()
+	if served, open := <-s.served; open {
+		close(s.served)
+		if !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
+		err = errors.Join(err, s.log.Close())
+	}
+	if err != nil {
+		return s.errorf("close: %w", err)
+	}
+	return nil
+}
+
+// URL is the server's, without a path.
+func (s *Server) URL() string { return "https://" + s.address.String() }
+
+// Host and Port are those of the URL.
+func (s *Server) Host() string {
+	host, _, _ := net.SplitHostPort(s.address.String()) // a listener's address has both
+	return host
+}
+
+// Port is described at Host.
+func (s *Server) Port() string {
+	_, port, _ := net.SplitHostPort(s.address.String())
+	return port
+}
+
+// CABundle is the private CA, in PEM, that signed the server's certificate.
+func (s *Server) CABundle() []byte { return s.certificates.bundle() }
+
+// RenewCA makes another private CA and a serving certificate signed by it, and returns that CA in PEM. The server
+// changes its certificate when use is called, so clients can learn the CA before.
+func (s *Server) RenewCA() (bundle []byte, use func() error, err error) {
+	renewed, err := s.certificates.renew()
+	if err != nil {
+		return nil, nil, s.errorf("%w", err)
+	}
+	return slices.Clone(renewed.ca), func() error {
+		s.certificates.use(renewed)
+		s.closeConnections() // or clients would go on with those that they have
+		return s.WriteFile("ca.crt", renewed.ca, 0o644)
+	}, nil
+}
+
+// Requests counts, by endpoint, the requests that were received so far.
+func (s *Server) Requests() map[string]int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return maps.Clone(s.requests)
+}
+
+// Calls returns the answered requests in the order of their answers.
+func (s *Server) Calls() []Call {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return slices.Clone(s.calls)
+}
+
+// Fail makes an endpoint, or with AllEndpoints every one, answer each request with the given HTTP status, whatever the
+// request. A status of 0 ends it. A name that is no endpoint is an error.
+func (s *Server) Fail(endpoint string, status int) error {
+	return set(s, s.failures, endpoint, status)
+}
+
+// Delay makes an endpoint, or with AllEndpoints every one, wait before it answers. A duration of 0 ends it. A name that
+// is no endpoint is an error.
+func (s *Server) Delay(endpoint string, duration time.Duration) error {
+	return set(s, s.delays, endpoint, duration)
+}
+
+// set sets a switch; the zero value removes it.
+func set[T comparable](s *Server, switches map[string]T, endpoint string, value T) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var none T
+	switch {
+	case endpoint != AllEndpoints && !s.endpoints[endpoint]:
+		return s.errorf("no endpoint %q", endpoint)
+	case value == none:
+		delete(switches, endpoint)
+	default:
+		switches[endpoint] = value
+	}
+	return nil
+}
+
+// Declare adds names of endpoints, so that Fail and Delay take them. Endpoint declares its own.
+func (s *Server) Declare(endpoints ...string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, endpoint := range endpoints {
+		s.endpoints[endpoint] = true
+	}
+}
+
+// Endpoint returns a handler that records each request of an endpoint, and fails or delays it if it should be. refuse
+// answers with a status in the cloud's own form.
+func (s *Server) Endpoint(name string, refuse Refusal, handle http.HandlerFunc) http.HandlerFunc {
+	s.Declare(name)
+	return func(w http.ResponseWriter, r *http.Request) { s.Observe(name, refuse, handle, w, r) }
+}
+
+// Refusal answers a request with a status in the form of a cloud.
+type Refusal func(w http.ResponseWriter, status int)
+
+// Observe handles one request as Endpoint does, for clouds that do not tell their endpoints apart by URL.
+func (s *Server) Observe(name string, refuse Refusal, handle http.HandlerFunc, w http.ResponseWriter,
+	r *http.Request) {
+	status, delay := s.begin(name)
+	call := &Call{Endpoint: name}
+	r = r.WithContext(context.WithValue(r.Context(), callKey{}, call))
+	recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
+	if delay > 0 {
+		select {
+		case <-time.After(delay):
+		case <-r.Context().Done():
+		}
+	}
+	if status != 0 {
+		refuse(recorder, status)
+	} else {
+		handle(recorder, r)
+	}
+	call.Status = recorder.status
+	s.end(call, r)
+}
+
+// begin counts a request and returns its switches.
+func (s *Server) begin(endpoint string) (status int, delay time.Duration) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.requests[endpoint]++
+	if status = s.failures[endpoint]; status == 0 {
+		status = s.failures[AllEndpoints]
+	}
+	return status, max(s.delays[endpoint], s.delays[AllEndpoints])
+}
+
+func (s *Server) end(call *Call, r *http.Request) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	call.Time = time.Now()
+	s.calls = append(s.calls, *call)
+	fmt.Fprintf(s.log, "%s %s %s %s %d %s\n", call.Time.UTC().Format(time.RFC3339Nano), r.RemoteAddr, call.Endpoint,
+		r.URL.RequestURI(), call.Status, cmp.Or(call.Credential, "-"))
+}
+
+type callKey struct{}
+
+// Identify records the credential that made a request, by a name that is no secret. It is called by handlers.
+func Identify(r *http.Request, credential string) {
+	if call, observed := r.Context().Value(callKey{}).(*Call); observed {
+		call.Credential = credential
+	}
+}
+
+// WriteFile writes a file for a human into the directory, if there is one.
+func (s *Server) WriteFile(name string, content []byte, mode os.FileMode) error {
+	if s.dir == "" {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, name), content, mode); err != nil {
+		return s.errorf("%w", err)
+	}
+	return nil
+}
+
+// openFiles writes files for debugging and opens the request log.
+func (s *Server) openFiles() error {
+	if s.dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(s.dir, 0o750); err != nil {
+		return s.errorf("%w", err)
+	}
+	if err := s.WriteFile("ca.crt", s.CABundle(), 0o644); err != nil {
+		return err
+	}
+	requests, err := os.Create(filepath.Join(s.dir, "requests.log"))
+	if err != nil {
+		return s.errorf("%w", err)
+	}
+	s.log = requests
+	return nil
+}
+
+func (s *Server) errorf(format string, args ...any) error {
+	return fmt.Errorf(s.name+" stand-in: "+format, args...)
+}
+
+// listenHost is the address part of a listen address; it must be a concrete IP.
+func listenHost(listen string) (net.IP, error) {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen address %q: %w", listen, err)
+	}
+	ip := net.ParseIP(host)
+	if ip == nil || ip.IsUnspecified() {
+		return nil, fmt.Errorf("listen address %q: must be an IP that clients can reach", listen)
+	}
+	return ip, nil
+}
+
+// statusRecorder records the status of an answer.
+type statusRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *statusRecorder) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// discard is the log without a directory.
+type discard struct{ io.Writer }
+
+// Close implements io.Closer.
+func (discard) Close() error { return nil }
+
+// RandomHex is a new random text of 32 hexadecimal digits.
+func RandomHex() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
+	return hex.EncodeToString(b[:])
+}
+
+// NewSecret is a new random password or key. It begins like the secrets of the examples, so that tests recognize it.
+func NewSecret() string { return "correct-horse-" + RandomHex() }

@@ -1,0 +1,61 @@
+package openstack
+
+import (
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+)
+
+// cloudConfig is the installer's configuration for a cloud with a private CA.
+const cloudConfig = `[Global]
+secret-name = openstack-credentials
+secret-namespace = kube-system
+region = RegionOne
+ca-file = /etc/kubernetes/static-pod-resources/configmaps/cloud-config/ca-bundle.pem
+
+[LoadBalancer]
+use-octavia = True
+`
+
+// Installation returns what the installer leaves in a cluster on this cloud, whose API is at the server's address.
+func (s *Server) Installation() *seed.Example {
+	return &seed.Example{
+		Spec: configv1.PlatformSpec{Type: configv1.OpenStackPlatformType, OpenStack: &configv1.OpenStackPlatformSpec{}},
+		Status: configv1.PlatformStatus{Type: configv1.OpenStackPlatformType,
+			OpenStack: &configv1.OpenStackPlatformStatus{
+				CloudName:            cloudName,
+				APIServerInternalIPs: []string{s.Host()},
+				IngressIPs:           []string{s.Host()},
+			}},
+		CloudConfig: map[string]string{seed.CloudConfigKey: cloudConfig, seed.CABundleKey: string(s.CABundle())},
+		Credentials: s.Credentials(),
+	}
+}
+
+// SetInstances makes the cloud have a server for each machine. It returns no error.
+func (s *Server) SetInstances(machines []standin.Instance) error {
+	instances := make([]Instance, 0, len(machines))
+	for _, machine := range machines {
+		instances = append(instances, Instance{Name: machine.Name, Addresses: machine.Addresses})
+	}
+	s.SetServers(instances)
+	return nil
+}
+
+// ProviderID is the one that the cloud-controller-manager gives the Node of a server.
+func (s *Server) ProviderID(name string) string { return "openstack:///" + InstanceID(name) }
+
+// Region returns the region of all servers.
+func (s *Server) Region() string { return region }
+
+// Zone returns the availability zone of a server.
+func (s *Server) Zone(name string) string {
+	for _, instance := range s.servers(func(i Instance) bool { return i.Name == name }) {
+		return instance.Zone
+	}
+	return ""
+}
+
+// SystemUUID returns the UUID that Nova gives the firmware of a server.
+func (s *Server) SystemUUID(name string) string { return InstanceID(name) }

@@ -1,0 +1,122 @@
+package devcluster
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/vsphere"
+)
+
+// Call is a request that a stand-in for a cloud answered.
+type Call = standin.Call
+
+// AllEndpoints is the whole cloud, for a stand-in's Fail.
+const AllEndpoints = standin.AllEndpoints
+
+// standIn is a running stand-in for a platform's cloud.
+type standIn interface {
+	// SetInstances makes the cloud have exactly these machines.
+	SetInstances(machines []standin.Instance) error
+	// SystemUUID returns the UUID in the firmware of the machine with the name.
+	SystemUUID(name string) string
+	// Installation returns what the operator reads of a cluster on this cloud, with the current credentials and CA.
+	Installation() *seed.Example
+	// CABundle returns the CA, in PEM, that signed the certificate of the cloud's API.
+	CABundle() []byte
+	// Close ends the stand-in.
+	Close() error
+}
+
+// standIns start the stand-ins, by the platform's name in the operator's registry.
+var standIns = map[string]func(ctx context.Context, listen, dir string) (standIn, error){
+	"aws": func(ctx context.Context, listen, dir string) (standIn, error) {
+		return aws.Start(ctx, aws.Options{Listen: listen, Dir: dir})
+	},
+	"openstack": func(ctx context.Context, listen, dir string) (standIn, error) {
+		return openstack.Start(ctx, openstack.Options{Listen: listen, Dir: dir})
+	},
+	"vsphere": func(ctx context.Context, listen, dir string) (standIn, error) {
+		return vsphere.Start(ctx, vsphere.Options{Listen: listen, Dir: dir})
+	},
+}
+
+// HasCloud reports whether the cluster has a stand-in for its platform's cloud, so that its nodes are initialized.
+func (c *Cluster) HasCloud() bool { return standIns[c.registered().Name] != nil }
+
+// AWS returns the stand-in for EC2, nil on other platforms.
+func (c *Cluster) AWS() *aws.Server {
+	server, _ := c.cloud.(*aws.Server)
+	return server
+}
+
+// Cloud returns the stand-in for OpenStack, nil on other platforms.
+func (c *Cluster) Cloud() *openstack.Server {
+	server, _ := c.cloud.(*openstack.Server)
+	return server
+}
+
+// VSphere returns the stand-in for a vCenter, nil on other platforms.
+func (c *Cluster) VSphere() *vsphere.Server {
+	server, _ := c.cloud.(*vsphere.Server)
+	return server
+}
+
+func (c *Cluster) startCloud(ctx context.Context) error {
+	start := standIns[c.registered().Name]
+	if start == nil {
+		return nil
+	}
+	name := c.registered().Name
+	fmt.Fprintln(c.progress, "starting the stand-in for", c.options.Platform)
+	// The stand-in outlives ctx, which may only limit the start.
+	cloud, err := start(context.WithoutCancel(ctx), c.layout.address+":0", filepath.Join(c.options.Dir, name))
+	if err != nil {
+		return err
+	}
+	c.cloud = cloud
+	c.atStop(func(context.Context) error { return cloud.Close() })
+	return nil
+}
+
+// installation returns what the operator reads of the cluster on its platform; nil without a cloud.
+func (c *Cluster) installation() *seed.Example {
+	if c.cloud != nil {
+		return c.cloud.Installation()
+	}
+	return c.example
+}
+
+// setInstance adds the machine of a node to the cloud, or removes it.
+func (c *Cluster) setInstance(index int, exists bool) error {
+	if c.cloud == nil {
+		return nil
+	}
+	c.nodesMutex.Lock()
+	defer c.nodesMutex.Unlock()
+	c.instances = slices.DeleteFunc(c.instances, func(i int) bool { return i == index })
+	if exists {
+		c.instances = append(c.instances, index)
+	}
+	slices.Sort(c.instances)
+	machines := make([]standin.Instance, 0, len(c.instances))
+	for _, i := range c.instances {
+		machines = append(machines, standin.Instance{
+			Name: nodeName(i), Addresses: []string{c.network.Address(i).String()},
+		})
+	}
+	return c.cloud.SetInstances(machines)
+}
+
+// systemUUID returns the UUID of a node's machine; empty without a cloud.
+func (c *Cluster) systemUUID(name string) string {
+	if c.cloud == nil {
+		return ""
+	}
+	return c.cloud.SystemUUID(name)
+}

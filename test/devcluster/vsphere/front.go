@@ -1,0 +1,153 @@
+package vsphere
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/vmware/govmomi/vim25/soap"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+)
+
+const (
+	// restSession is the header and the cookie with the session of a request to the REST API.
+	restSession = "vmware-api-session-id"
+	// maxBody is more than any request that clients of a cluster send.
+	maxBody = 1 << 20
+)
+
+// request is what the front has to know of a request.
+type request struct {
+	endpoint string
+	// isLogin says that the request begins a session, of the user, who may be empty.
+	isLogin bool
+	user    string
+}
+
+// handler records each request and passes it on to the simulator.
+func (s *Server) handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		parsed, err := parse(r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		s.Observe(parsed.endpoint, refuse, func(w http.ResponseWriter, r *http.Request) {
+			s.pass(parsed, w, r)
+		}, w, r)
+	})
+}
+
+// pass lets the simulator answer. It does not see sessions of a former user.
+func (s *Server) pass(parsed request, w http.ResponseWriter, r *http.Request) {
+	if parsed.isLogin {
+		standin.Identify(r, parsed.user)
+		answer := &answerRecorder{ResponseWriter: w}
+		s.model.Service.ServeMux.ServeHTTP(answer, r)
+		if session := answer.session(); session != "" {
+			s.addSession(session, parsed.user)
+		}
+		return
+	}
+	session := r.Header.Get(restSession)
+	if cookie, err := r.Cookie(soap.SessionCookieName); session == "" && err == nil {
+		session = cookie.Value
+	}
+	user, valid := s.userOf(session)
+	standin.Identify(r, user)
+	if !valid {
+		r.Header.Del("Cookie")
+		r.Header.Del(restSession)
+	}
+	s.model.Service.ServeMux.ServeHTTP(w, r)
+}
+
+// parse returns the endpoint of a request, whose body can be read again afterwards.
+func parse(r *http.Request) (request, error) {
+	if !strings.HasPrefix(r.URL.Path, "/sdk") || r.Method != http.MethodPost {
+		parsed := request{endpoint: r.Method + " " + withoutIDs(r.URL.Path)}
+		if parsed.endpoint == RESTSession {
+			parsed.isLogin = true
+			parsed.user, _, _ = r.BasicAuth()
+		}
+		return parsed, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	if err != nil {
+		return request{}, fmt.Errorf("request: %w", err)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return parseSOAP(body)
+}
+
+// withoutIDs replaces the identifiers in a path of the REST API.
+func withoutIDs(path string) string {
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if strings.HasPrefix(part, "id:") {
+			parts[i] = "{id}"
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// parseSOAP returns the method of a request, which is the one element in the body of the envelope.
+func parseSOAP(envelope []byte) (request, error) {
+	decoder := xml.NewDecoder(bytes.NewReader(envelope))
+	for inBody := false; ; {
+		token, err := decoder.Token()
+		if err != nil {
+			return request{}, fmt.Errorf("SOAP request: %w", err)
+		}
+		start, isStart := token.(xml.StartElement)
+		switch {
+		case !isStart:
+		case !inBody:
+			inBody = start.Name.Local == "Body"
+		case start.Name.Local != Login:
+			return request{endpoint: start.Name.Local}, nil
+		default:
+			var login struct {
+				UserName string `xml:"userName"`
+			}
+			if err := decoder.DecodeElement(&login, &start); err != nil {
+				return request{}, fmt.Errorf("SOAP request: %w", err)
+			}
+			return request{endpoint: Login, isLogin: true, user: login.UserName}, nil
+		}
+	}
+}
+
+// answerRecorder keeps the answer to a login.
+type answerRecorder struct {
+	http.ResponseWriter
+	body bytes.Buffer
+}
+
+// Write implements http.ResponseWriter.
+func (a *answerRecorder) Write(content []byte) (int, error) {
+	a.body.Write(content)
+	return a.ResponseWriter.Write(content)
+}
+
+// session returns the key of the session that a login began, empty if it was rejected. SOAP has it in a cookie, the
+// REST API in the body.
+func (a *answerRecorder) session() string {
+	for _, cookie := range (&http.Response{Header: a.Header()}).Cookies() {
+		if cookie.Name == soap.SessionCookieName {
+			return cookie.Value
+		}
+	}
+	var answer struct {
+		Value string `json:"value"`
+	}
+	if err := json.Unmarshal(a.body.Bytes(), &answer); err != nil {
+		return ""
+	}
+	return answer.Value
+}

@@ -1,0 +1,372 @@
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
+)
+
+// cloudAPI is what the stories do with a cloud, as its administrator.
+type cloudAPI interface {
+	// ProviderID, Region and Zone are what the Node of the machine with a name is to have.
+	ProviderID(name string) string
+	Region() string
+	Zone(name string) string
+	// SystemUUID is the UUID of the machine's firmware.
+	SystemUUID(name string) string
+
+	// StopInstance stops a machine until StartInstance.
+	StopInstance(name string) error
+	StartInstance(name string) error
+
+	// Rotate replaces the credentials; the cloud rejects the former ones from then on.
+	Rotate() error
+	// Credential is the name of the current credentials in the record of Calls, and Credentials the data of the Secret.
+	Credential() string
+	Credentials() map[string][]byte
+	Calls() []devcluster.Call
+
+	// Fail makes an endpoint answer with an HTTP status until it is called with 0.
+	Fail(endpoint string, status int) error
+
+	// RenewCA returns another CA. The cloud's certificate is signed by it once use is called.
+	RenewCA() (bundle []byte, use func() error, err error)
+	CABundle() []byte
+}
+
+// storyPlatform is a platform whose cloud has a stand-in.
+type storyPlatform struct {
+	platform configv1.PlatformType
+	// secret is the credentials Secret.
+	secret string
+	api    func(*suite) cloudAPI
+	// addressTypes are the types of the address that every Node has.
+	addressTypes []corev1.NodeAddressType
+	// hasDNS says that every Node has its name as an internal DNS name too.
+	hasDNS bool
+}
+
+// storyPlatforms are the platforms by their names in the operator's registry.
+var storyPlatforms = map[string]storyPlatform{
+	"aws": {
+		platform:     configv1.AWSPlatformType,
+		secret:       "cloud-controller-manager-credentials",
+		api:          func(s *suite) cloudAPI { return s.AWS() },
+		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
+		hasDNS:       true,
+	},
+	"openstack": {
+		platform:     configv1.OpenStackPlatformType,
+		secret:       "openstack-cloud-credentials",
+		api:          func(s *suite) cloudAPI { return s.Cloud() },
+		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
+	},
+	"vsphere": {
+		platform:     configv1.VSpherePlatformType,
+		secret:       "vsphere-cloud-credentials",
+		api:          func(s *suite) cloudAPI { return s.VSphere() },
+		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeExternalIP},
+	},
+}
+
+// cloudStory is a cluster on a platform with a cloud.
+type cloudStory struct {
+	*suite
+	storyPlatform
+	cloud cloudAPI
+}
+
+// TestStory tells what happens to a cluster in its cloud, from the installation on: machines go and stop, the
+// credentials are rotated, the CA of the cloud's API is replaced. PLATFORM names one platform; with E2E_LONG it tests
+// all of them.
+func TestStory(t *testing.T) {
+	names := slices.Sorted(maps.Keys(storyPlatforms))
+	if wanted := strings.ToLower(os.Getenv("PLATFORM")); wanted != "" {
+		require.Contains(t, names, wanted, "PLATFORM: no stand-in for this platform's cloud")
+		names = []string{wanted}
+	} else if os.Getenv("E2E_LONG") == "" {
+		t.Skip("neither PLATFORM nor E2E_LONG is set: this takes ten minutes for each platform")
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			platform := storyPlatforms[name]
+			s := &cloudStory{storyPlatform: platform, suite: startSuite(t, devcluster.Options{
+				Name: "e2e-story-" + name, Platform: platform.platform, Nodes: nodes, WithoutPayload: true,
+				Progress: os.Stderr,
+			})}
+			s.cloud = platform.api(s.suite)
+			s.runSteps(t, []step{
+				{"the payload initializes every node", s.testInstallation},
+				{"the Node of a deleted instance goes", s.testDeletedInstance},
+				{"the Node of a stopped instance stays", s.testStoppedInstance},
+				{"the Node of a stopped machine stays while the cloud's API is down", s.testCloudOutage},
+				{"rotated credentials leave no use of the former", s.testRotatedCredentials},
+				{"the CA of the cloud's API is replaced", s.testRenewedCA},
+				{"the accounts have the rights that they need", func(t *testing.T) { s.requireRights(t, name) }},
+			})
+		})
+	}
+}
+
+func (s *cloudStory) testInstallation(t *testing.T) {
+	s.monitor.Expect(monitor.Rollout("the first revision"))
+	require.NoError(t, s.LoadImages(t.Context()))
+	began := time.Now()
+	require.NoError(t, s.InstallPayload(t.Context()))
+	require.Equal(t, int32(1), s.awaitSettled(t, 1, rolloutLimit))
+	s.figure("payload applied to Available on %d nodes at revision 1: %s", nodes, rounded(began))
+	for _, n := range s.Nodes() {
+		s.awaitInitialized(t, n)
+	}
+	s.figure("payload applied to %d initialized nodes: %s", nodes, rounded(began))
+	s.requireOneLeader(t)
+}
+
+func (s *cloudStory) awaitInitialized(t *testing.T, n *node.Node) {
+	t.Helper()
+	s.await(t, n.Name()+" to have what the cloud knows of it", briefly,
+		func(ctx context.Context) error { return s.isInitialized(ctx, n) })
+}
+
+// isInitialized returns nil when a Node has the cloud's data and no taint.
+func (s *cloudStory) isInitialized(ctx context.Context, n *node.Node) error {
+	object, err := s.kube.CoreV1().Nodes().Get(ctx, n.Name(), metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if hasTaint(object, uninitialized) {
+		return fmt.Errorf("%s has the taint %s", n.Name(), uninitialized)
+	}
+	if want := s.cloud.ProviderID(n.Name()); object.Spec.ProviderID != want {
+		return fmt.Errorf("%s has the providerID %q, not %q", n.Name(), object.Spec.ProviderID, want)
+	}
+	if want := s.cloud.SystemUUID(n.Name()); object.Status.NodeInfo.SystemUUID != want {
+		return fmt.Errorf("%s has the systemUUID %q, not %q", n.Name(), object.Status.NodeInfo.SystemUUID, want)
+	}
+	return cmp.Or(s.hasLabels(object), s.hasAddresses(object, n))
+}
+
+// hasLabels returns nil when a Node has the labels of its machine.
+func (s *cloudStory) hasLabels(object *corev1.Node) error {
+	for label, want := range map[string]string{
+		corev1.LabelTopologyRegion: s.cloud.Region(), corev1.LabelTopologyZone: s.cloud.Zone(object.Name),
+	} {
+		if has := object.Labels[label]; has != want || want == "" {
+			return fmt.Errorf("%s has the label %s=%q, not %q", object.Name, label, has, want)
+		}
+	}
+	if object.Labels[corev1.LabelInstanceTypeStable] == "" {
+		return fmt.Errorf("%s has no label %s", object.Name, corev1.LabelInstanceTypeStable)
+	}
+	return nil
+}
+
+// hasAddresses returns nil when a Node has the address of its machine in each form of its cloud, and its name.
+func (s *cloudStory) hasAddresses(object *corev1.Node, n *node.Node) error {
+	want := map[corev1.NodeAddressType]string{corev1.NodeHostName: n.Name()}
+	for _, kind := range s.addressTypes {
+		want[kind] = n.IP()
+	}
+	if s.hasDNS {
+		want[corev1.NodeInternalDNS] = n.Name()
+	}
+	has := map[corev1.NodeAddressType]string{}
+	for _, address := range object.Status.Addresses {
+		has[address.Type] = address.Address
+	}
+	if !maps.Equal(has, want) {
+		return fmt.Errorf("%s has the addresses %v, not %v", n.Name(), has, want)
+	}
+	return nil
+}
+
+func hasTaint(object *corev1.Node, key string) bool {
+	return slices.ContainsFunc(object.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == key })
+}
+
+// testDeletedInstance deletes a machine in the cloud. Its replacement has another name.
+func (s *cloudStory) testDeletedInstance(t *testing.T) {
+	revision := s.revision(t)
+	lost := s.follower(t, s.requireOneLeader(t)).Name()
+	s.monitor.Expect(monitor.NodeDeleted(lost, "its instance is deleted"))
+	require.NoError(t, s.RemoveNode(t.Context(), lost))
+	began := time.Now()
+	s.await(t, "node/"+lost+" to be deleted", briefly, func(ctx context.Context) error {
+		_, err := s.kube.CoreV1().Nodes().Get(ctx, lost, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("it exists"))
+	})
+	s.figure("instance deleted to its Node deleted: %s", rounded(began))
+
+	began = time.Now()
+	added, err := s.AddNode(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, revision, s.awaitSettled(t, revision, rolloutLimit))
+	s.awaitInitialized(t, added)
+	s.figure("another machine started to clean on %d nodes: %s", nodes, rounded(began))
+}
+
+// shutdown is the taint of a Node whose instance exists but does not run. It shows that the cloud was asked.
+const shutdown = "node.cloudprovider.kubernetes.io/shutdown"
+
+// testStoppedInstance stops a machine in the cloud and starts it again.
+func (s *cloudStory) testStoppedInstance(t *testing.T) {
+	revision := s.revision(t)
+	stopped := s.follower(t, s.requireOneLeader(t))
+	require.NoError(t, s.cloud.StopInstance(stopped.Name()))
+	require.NoError(t, stopped.Kill())
+	began := time.Now()
+	s.await(t, stopped.Name()+" to have the taint "+shutdown, briefly, s.isTainted(stopped, true))
+	s.figure("instance stopped to the taint of its Node: %s", rounded(began))
+
+	require.NoError(t, s.cloud.StartInstance(stopped.Name()))
+	require.NoError(t, stopped.Restart(t.Context()))
+	began = time.Now()
+	s.await(t, stopped.Name()+" to lose the taint "+shutdown, briefly, s.isTainted(stopped, false))
+	require.Equal(t, revision, s.awaitSettled(t, revision, rolloutLimit))
+	s.awaitInitialized(t, stopped)
+	s.figure("instance started to clean: %s", rounded(began))
+}
+
+func (s *cloudStory) isTainted(n *node.Node, wanted bool) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		object, err := s.kube.CoreV1().Nodes().Get(ctx, n.Name(), metav1.GetOptions{})
+		if err == nil && hasTaint(object, shutdown) != wanted {
+			err = fmt.Errorf("it has the taints %v", object.Spec.Taints)
+		}
+		return err
+	}
+}
+
+// testCloudOutage ends a machine while the cloud answers every request with an error, so nobody knows whether it exists.
+func (s *cloudStory) testCloudOutage(t *testing.T) {
+	revision := s.revision(t)
+	stopped := s.follower(t, s.requireOneLeader(t))
+	require.NoError(t, s.cloud.Fail(devcluster.AllEndpoints, http.StatusServiceUnavailable))
+	require.NoError(t, stopped.Kill())
+	s.await(t, stopped.Name()+" not to be Ready", briefly, func(ctx context.Context) error {
+		if s.ready(ctx, stopped.Name()) == nil {
+			return errors.New("it is Ready")
+		}
+		return nil
+	})
+	began := time.Now()
+	const asked = 3
+	s.await(t, "the cloud to be asked", briefly, func(context.Context) error {
+		if n := s.refusedSince(began); n < asked {
+			return fmt.Errorf("it was asked %d times", n)
+		}
+		return nil
+	})
+	s.figure("Node not Ready to %d requests that the cloud did not answer: %s", asked, rounded(began))
+	object, err := s.kube.CoreV1().Nodes().Get(t.Context(), stopped.Name(), metav1.GetOptions{})
+	require.NoError(t, err)
+	require.False(t, hasTaint(object, shutdown))
+
+	require.NoError(t, s.cloud.Fail(devcluster.AllEndpoints, 0))
+	require.NoError(t, stopped.Restart(t.Context()))
+	began = time.Now()
+	require.Equal(t, revision, s.awaitSettled(t, revision, rolloutLimit))
+	s.figure("machine and cloud back to clean: %s", rounded(began))
+}
+
+// refusedSince returns how many calls the cloud has refused because of an outage.
+func (s *cloudStory) refusedSince(since time.Time) int {
+	refused := 0
+	for _, call := range s.cloud.Calls() {
+		if call.Time.After(since) && call.Status == http.StatusServiceUnavailable {
+			refused++
+		}
+	}
+	return refused
+}
+
+// testRotatedCredentials replaces the credentials in the cloud and in the Secret. The record of the cloud shows who used
+// which.
+func (s *cloudStory) testRotatedCredentials(t *testing.T) {
+	before, former := s.revision(t), s.cloud.Credential()
+	s.expectRollout("the credentials are rotated")
+	s.operands.sample()
+	require.NoError(t, s.cloud.Rotate())
+	began := time.Now()
+	s.setSecret(t, s.secret, s.cloud.Credentials())
+	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
+	s.figure("credentials rotated to %d nodes at the new revision: %s", nodes, rounded(began))
+	fewest, history := s.operands.fewest()
+	require.GreaterOrEqual(t, fewest, nodes-1, history)
+
+	settled := time.Now()
+	s.reinitialize(t, "with the new credentials")
+	used, last := 0, time.Time{}
+	for _, call := range s.cloud.Calls() {
+		switch {
+		case call.Credential == s.cloud.Credential() && call.Status < http.StatusBadRequest:
+			used++
+		case call.Credential == former && call.Time.After(began):
+			last = call.Time
+			require.GreaterOrEqual(t, call.Status, http.StatusBadRequest, "%+v", call)
+		}
+	}
+	require.Positive(t, used, "the new credentials are used")
+	require.False(t, last.After(settled), "the former credentials were used at %s, after the rollout at %s", last, settled)
+	if last.IsZero() {
+		last = began
+	}
+	s.figure("credentials rotated to the last use of the former: %s", last.Sub(began).Round(100*time.Millisecond))
+}
+
+// testRenewedCA replaces the CA as an administrator does: trust both, change the certificate, trust the new one.
+func (s *cloudStory) testRenewedCA(t *testing.T) {
+	before := s.revision(t)
+	s.operands.sample()
+	bundle, use, err := s.cloud.RenewCA()
+	require.NoError(t, err)
+	s.expectRollout("the next CA is trusted too")
+	began := s.setCloudConfigKey(t, "ca-bundle.pem", string(s.cloud.CABundle())+string(bundle))
+	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
+	s.figure("another CA to %d nodes that trust it: %s", nodes, rounded(began))
+	require.NoError(t, use())
+	s.reinitialize(t, "through the cloud's new certificate")
+
+	s.expectRollout("the former CA is no longer trusted")
+	began = s.setCloudConfigKey(t, "ca-bundle.pem", string(bundle))
+	require.Equal(t, before+2, s.awaitSettled(t, before+2, rolloutLimit))
+	s.figure("the former CA removed from %d nodes: %s", nodes, rounded(began))
+	s.reinitialize(t, "with the new CA alone")
+	fewest, history := s.operands.fewest()
+	require.GreaterOrEqual(t, fewest, nodes-1, history)
+}
+
+// reinitialize makes the leader ask the cloud: it deletes the Node of a follower, which registers again.
+func (s *cloudStory) reinitialize(t *testing.T, how string) {
+	t.Helper()
+	revision := s.revision(t)
+	n := s.follower(t, s.requireOneLeader(t))
+	s.monitor.Expect(monitor.Uninitialized(n.Name(), "its Node is deleted and registers again"))
+	require.NoError(t, s.kube.CoreV1().Nodes().Delete(t.Context(), n.Name(), metav1.DeleteOptions{}))
+	require.NoError(t, n.RestartKubelet(t.Context()))
+	began := time.Now()
+	s.awaitInitialized(t, n)
+	s.figure("Node registered again to initialized %s: %s", how, rounded(began))
+	require.Equal(t, revision, s.awaitSettled(t, revision, rolloutLimit))
+}
