@@ -31,8 +31,15 @@ const (
 	// lookAgain is the time between two looks at a deletion that waits.
 	lookAgain = 2 * time.Second
 
-	// witnesses is how many living nodes a CCM is asked for at once.
+	// freshness is how long the CCM's last word counts without a question. At first it repeats it every five seconds,
+	// and after a minute its recorder drops most repetitions.
+	freshness = 30 * time.Second
+	// denialLife is how long the answer about a Node that the CCM wants to delete counts: it outlives the next question.
+	denialLife = 2 * (askAgain + answerLimit)
+
+	// witnesses is how many living nodes a CCM is asked for at once, and subjects how many that it wants to delete.
 	witnesses = 3
+	subjects  = 10
 
 	// paceWindow is the time in which at most one node, or a tenth of them, is confirmed.
 	paceWindow = time.Minute
@@ -71,8 +78,8 @@ var reported = []doubt{livingNodesUnknown, nodeReports, tooManyNodes, noWitness,
 // verdict is what to do and to say now.
 type verdict struct {
 	changes map[types.UID]change
-	// asked are the witnesses of a new question.
-	asked []types.UID
+	// asked is a new question, nil if there is none.
+	asked *inquiry
 	// reason and message are those of the condition, empty if it is False.
 	reason, message string
 	// next is the time until the next look, 0 if only an event can change anything.
@@ -83,16 +90,21 @@ type verdict struct {
 func judge(w world, m *memory) verdict {
 	v := verdict{changes: map[types.UID]change{}}
 	held := map[doubt][]node{}
+	asked := &inquiry{}
 	budget := max(1, len(w.nodes)/paceShare) - m.recent(w)
 	for _, n := range w.nodes {
-		if !n.claimed || n.permission == Allowed || m.decided(w, n) {
+		if !n.claimed || m.settled(w, n) {
 			continue
 		}
 		v.next = lookAgain
-		d := cmp.Or(aboutNode(w, n), aboutCluster(w, n))
+		// After a lie the CCM's word may be a part of it.
+		if w.dubious(n) || m.unanswered != nil {
+			asked.subjects = append(asked.subjects, n.uid)
+		}
+		d := cmp.Or(aboutNode(w, m, n), aboutCluster(w, n))
 		if d == none {
-			if d = aboutCloud(w, m); d != none && m.pending == nil && w.now.Sub(m.askedAt) >= askAgain {
-				v.asked = w.witnesses(m.turn)
+			if d = aboutCloud(w, m); d != none {
+				asked.witnesses = w.witnesses(m.turn)
 			}
 		}
 		switch {
@@ -103,18 +115,38 @@ func judge(w world, m *memory) verdict {
 			budget--
 		}
 	}
+	v.ask(w, m, asked)
 	v.tidy(w, m)
 	v.say(w, m, held)
 	return v
 }
 
-// aboutNode returns what the Node itself says against its deletion.
-func aboutNode(w world, n node) doubt {
+// ask asks the question if it is about anything, and if it is time for one.
+func (v *verdict) ask(w world, m *memory, question *inquiry) {
+	question.subjects = question.subjects[:min(subjects, len(question.subjects))]
+	if len(question.witnesses)+len(question.subjects) > 0 &&
+		w.answers && w.leader != "" && m.pending == nil && w.now.Sub(m.askedAt) >= askAgain {
+		v.asked = question
+	}
+}
+
+// dubious reports whether to ask the CCM for a Node that it wants to delete: its kubelet reports, or the CCM has not
+// said so lately.
+func (w world) dubious(n node) bool {
+	if n.reports {
+		return w.now.Sub(n.since) >= shutdownLimit-answerLimit
+	}
+	return w.now.Sub(n.announced) > freshness
+}
+
+// aboutNode returns what speaks against the deletion of one Node.
+func aboutNode(w world, m *memory, n node) doubt {
 	age := w.now.Sub(n.since)
+	denied := m.denies(w, n) || !w.answers
 	switch {
-	case n.reports && age >= shutdownLimit:
+	case n.reports && age >= shutdownLimit && denied:
 		return nodeReports
-	case n.reports, age < settle:
+	case n.reports, age < settle, w.dubious(n) && !denied:
 		return tooEarly
 	}
 	return none
@@ -167,7 +199,7 @@ func (w world) witnesses(turn int) []types.UID {
 func (v *verdict) tidy(w world, m *memory) {
 	pending := m.pending
 	if v.asked != nil {
-		pending = &inquiry{witnesses: v.asked}
+		pending = v.asked
 	}
 	if pending != nil {
 		v.next = time.Second

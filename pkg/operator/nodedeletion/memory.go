@@ -1,6 +1,7 @@
 package nodedeletion
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -13,23 +14,27 @@ import (
 type memory struct {
 	// pending is the question that the CCM has not answered yet, nil if there is none.
 	pending *inquiry
-	// unanswered are the names of nodes that the CCM did not find when it was asked last, at askedAt.
+	// unanswered are the names of living nodes that the CCM did not find when it was asked last; askedAt is when the
+	// last question ended.
 	unanswered []string
 	askedAt    time.Time
-	// knowing is the leader that found every node at knewAt.
+	// knowing is the leader that found every living node that it was asked for, at knewAt.
 	knowing string
 	knewAt  time.Time
+	// found and denied say when the CCM was asked for a Node that it wanted to delete, and did or did not find its
+	// machine.
+	found, denied map[types.UID]time.Time
 	// confirmed are the deletions that the controller confirmed.
 	confirmed map[types.UID]confirmation
 	// turn selects other witnesses for each question.
 	turn int
 }
 
-// inquiry is a question about some living nodes to a leader.
+// inquiry is a question to a leader: about witnesses, which live, and subjects, which it wants to delete.
 type inquiry struct {
-	leader    string
-	since     time.Time
-	witnesses []types.UID
+	leader              string
+	since               time.Time
+	witnesses, subjects []types.UID
 	// written are the versions of the Nodes with the taint.
 	written map[types.UID]string
 }
@@ -39,41 +44,73 @@ type confirmation struct {
 	at     time.Time
 }
 
-func newMemory() memory { return memory{confirmed: map[types.UID]confirmation{}} }
-
-// listen looks for the answer to the pending question. The answer of a leader that has ended, or about a node that
-// has, is none.
-func (m *memory) listen(w world) {
-	for uid, c := range m.confirmed {
-		if _, exists := w.find(uid); !exists && w.now.Sub(c.at) > paceWindow {
-			delete(m.confirmed, uid)
-		}
-	}
-	if m.pending == nil {
-		return
-	}
-	var missing []string
-	for _, uid := range m.pending.witnesses {
-		n, exists := w.find(uid)
-		if !exists || !n.ready || m.pending.leader != w.leader {
-			m.pending = nil
-			return
-		}
-		if !m.pending.answered(n) {
-			missing = append(missing, n.name)
-		}
-	}
-	switch {
-	case len(missing) == 0:
-		m.knowing, m.knewAt = w.leader, w.now
-		m.pending, m.unanswered = nil, nil
-	case w.now.Sub(m.pending.since) >= answerLimit:
-		m.pending, m.unanswered, m.askedAt = nil, missing, w.now
+func newMemory() memory {
+	return memory{
+		found: map[types.UID]time.Time{}, denied: map[types.UID]time.Time{}, confirmed: map[types.UID]confirmation{},
 	}
 }
 
+// listen looks for the answer to the pending question. The answer of a leader that has ended, or about a living node
+// that does not live any more, is none.
+func (m *memory) listen(w world) {
+	m.forget(w)
+	if m.pending == nil {
+		return
+	}
+	missing, valid := m.pending.missing(w)
+	if !valid {
+		m.pending = nil
+		return
+	}
+	if len(missing) == 0 && len(m.pending.witnesses) > 0 {
+		m.knowing, m.knewAt, m.unanswered = w.leader, w.now, nil
+	}
+	var denied []types.UID
+	for _, uid := range m.pending.subjects {
+		switch n, exists := w.find(uid); {
+		case exists && m.pending.answered(n):
+			m.found[uid] = w.now
+		case exists:
+			denied = append(denied, uid)
+		}
+	}
+	if len(missing)+len(denied) > 0 && w.now.Sub(m.pending.since) < answerLimit {
+		return
+	}
+	for _, uid := range denied {
+		m.denied[uid] = w.now
+	}
+	m.pending, m.unanswered, m.askedAt = nil, missing, w.now
+}
+
+// forget removes Nodes that are gone. Their confirmations count for the pace.
+func (m *memory) forget(w world) {
+	gone := func(uid types.UID) bool { _, exists := w.find(uid); return !exists }
+	maps.DeleteFunc(m.found, func(uid types.UID, _ time.Time) bool { return gone(uid) })
+	maps.DeleteFunc(m.denied, func(uid types.UID, _ time.Time) bool { return gone(uid) })
+	maps.DeleteFunc(m.confirmed, func(uid types.UID, c confirmation) bool {
+		return gone(uid) && w.now.Sub(c.at) > paceWindow
+	})
+}
+
+// missing returns the names of the witnesses without an answer, and whether an answer would still count.
+func (i *inquiry) missing(w world) (names []string, valid bool) {
+	for _, uid := range i.witnesses {
+		n, exists := w.find(uid)
+		if !exists || !n.ready {
+			return nil, false
+		}
+		if !i.answered(n) {
+			names = append(names, n.name)
+		}
+	}
+	return names, i.leader == w.leader
+}
+
 // includes reports whether the question is about the node. No question is about none.
-func (i *inquiry) includes(n node) bool { return i != nil && slices.Contains(i.witnesses, n.uid) }
+func (i *inquiry) includes(n node) bool {
+	return i != nil && (slices.Contains(i.witnesses, n.uid) || slices.Contains(i.subjects, n.uid))
+}
 
 // lacks reports whether the node still has to get the taint.
 func (i *inquiry) lacks(n node) bool { return i.includes(n) && !n.asked && i.written[n.uid] == "" }
@@ -99,9 +136,16 @@ func (m *memory) wrote(w world, n node, done change, version string) {
 }
 
 // begin begins a question.
-func (m *memory) begin(w world, witnesses []types.UID) {
+func (m *memory) begin(w world, asked *inquiry) {
 	m.turn++
-	m.pending = &inquiry{leader: w.leader, since: w.now, witnesses: witnesses, written: map[types.UID]string{}}
+	asked.leader, asked.since, asked.written = w.leader, w.now, map[types.UID]string{}
+	m.pending = asked
+}
+
+// denies reports whether the CCM was asked for a Node itself, and did not find its machine.
+func (m *memory) denies(w world, n node) bool {
+	at, asked := m.denied[n.uid]
+	return asked && w.now.Sub(at) < denialLife
 }
 
 // knows reports whether the leader has found living nodes recently.
@@ -115,11 +159,13 @@ func (m *memory) stands(w world, n node) bool {
 	return known && !n.reports && c.leader == w.leader && w.now.Sub(c.at) < confirmationLife
 }
 
-// decided reports whether the CCM has said nothing more since its deletion was confirmed: either it is about to delete
-// the Node, or the cloud knows the machine again.
-func (m *memory) decided(w world, n node) bool {
+// settled reports whether nothing is to be decided about a Node that the CCM wanted to delete: somebody permitted it,
+// or the CCM has found the machine or said nothing more since.
+func (m *memory) settled(w world, n node) bool {
+	found, asked := m.found[n.uid]
 	c, known := m.confirmed[n.uid]
-	return m.stands(w, n) || known && !n.reports && c.leader == w.leader && !n.announced.After(c.at)
+	return n.permission == Allowed || m.stands(w, n) || asked && !n.announced.After(found) ||
+		known && !n.reports && c.leader == w.leader && !n.announced.After(c.at)
 }
 
 // recent counts the confirmations of the last minute.
