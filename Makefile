@@ -89,3 +89,12 @@ e2e-all:
 .PHONY: e2e
 e2e:
 	@hack/e2e.sh $(PLATFORM)
+
+# ROW is a regular expression of rows, SLOW=1 adds those of five minutes and more.
+.PHONY: faults
+faults:
+	@hack/faults.sh '$(ROW)' '$(SLOW)'
+
+.PHONY: proof
+proof:
+	@cd test/e2e && go run ./cmd/proof
