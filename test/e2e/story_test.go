@@ -302,37 +302,50 @@ func (s *cloudStory) refusedSince(since time.Time) int {
 }
 
 // testRotatedCredentials replaces the credentials in the cloud and in the Secret. The record of the cloud shows who used
-// which.
+// which. A Node that registers before the Secret has the new ones waits for them.
 func (s *cloudStory) testRotatedCredentials(t *testing.T) {
 	before, former := s.revision(t), s.cloud.Credential()
+	waiting := s.follower(t, s.requireOneLeader(t))
+	require.NoError(t, s.cloud.Rotate())
+	rotated := time.Now()
+	s.register(t, waiting)
+	s.await(t, "the cloud to reject the former credentials", briefly, func(context.Context) error {
+		if s.lastUse(t, former, rotated).IsZero() {
+			return errors.New("they were not used")
+		}
+		return nil
+	})
+	require.Equal(t, before, s.awaitSettled(t, before, briefly))
+	require.Error(t, s.isInitialized(t.Context(), waiting))
+
 	s.expectRollout("the credentials are rotated")
 	s.operands.sample()
-	require.NoError(t, s.cloud.Rotate())
-	began := time.Now()
 	s.setSecret(t, s.secret, s.cloud.Credentials())
+	began := time.Now()
 	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
+	settled := time.Now()
 	s.figure("credentials rotated to %d nodes at the new revision: %s", nodes, rounded(began))
 	fewest, history := s.operands.fewest()
 	require.GreaterOrEqual(t, fewest, nodes-1, history)
 
-	settled := time.Now()
+	s.awaitInitialized(t, waiting)
 	s.reinitialize(t, "with the new credentials")
-	used, last := 0, time.Time{}
+	last := s.lastUse(t, former, rotated)
+	require.False(t, last.After(settled), "the former credentials were used at %s, after the rollout at %s", last, settled)
+	s.figure("credentials in the Secret to the last use of the former: %s", last.Sub(began).Round(100*time.Millisecond))
+}
+
+// lastUse returns when credentials were last used since a rotation, zero if they were not. Each use must be rejected.
+func (s *cloudStory) lastUse(t *testing.T, credential string, rotated time.Time) time.Time {
+	t.Helper()
+	var last time.Time
 	for _, call := range s.cloud.Calls() {
-		switch {
-		case call.Credential == s.cloud.Credential() && call.Status < http.StatusBadRequest:
-			used++
-		case call.Credential == former && call.Time.After(began):
+		if call.Credential == credential && call.Time.After(rotated) {
 			last = call.Time
 			require.GreaterOrEqual(t, call.Status, http.StatusBadRequest, "%+v", call)
 		}
 	}
-	require.Positive(t, used, "the new credentials are used")
-	require.False(t, last.After(settled), "the former credentials were used at %s, after the rollout at %s", last, settled)
-	if last.IsZero() {
-		last = began
-	}
-	s.figure("credentials rotated to the last use of the former: %s", last.Sub(began).Round(100*time.Millisecond))
+	return last
 }
 
 // testRenewedCA replaces the CA as an administrator does: trust both, change the certificate, trust the new one.
@@ -357,16 +370,22 @@ func (s *cloudStory) testRenewedCA(t *testing.T) {
 	require.GreaterOrEqual(t, fewest, nodes-1, history)
 }
 
-// reinitialize makes the leader ask the cloud: it deletes the Node of a follower, which registers again.
+// reinitialize makes the leader ask the cloud for a Node that registers again.
 func (s *cloudStory) reinitialize(t *testing.T, how string) {
 	t.Helper()
 	revision := s.revision(t)
 	n := s.follower(t, s.requireOneLeader(t))
-	s.monitor.Expect(monitor.Uninitialized(n.Name(), "its Node is deleted and registers again"))
-	require.NoError(t, s.kube.CoreV1().Nodes().Delete(t.Context(), n.Name(), metav1.DeleteOptions{}))
-	require.NoError(t, n.RestartKubelet(t.Context()))
-	began := time.Now()
+	began := s.register(t, n)
 	s.awaitInitialized(t, n)
 	s.figure("Node registered again to initialized %s: %s", how, rounded(began))
 	require.Equal(t, revision, s.awaitSettled(t, revision, rolloutLimit))
+}
+
+// register deletes a Node, whose kubelet registers it again, and returns when it did.
+func (s *cloudStory) register(t *testing.T, n *node.Node) time.Time {
+	t.Helper()
+	s.monitor.Expect(monitor.Uninitialized(n.Name(), "its Node is deleted and registers again"))
+	require.NoError(t, s.kube.CoreV1().Nodes().Delete(t.Context(), n.Name(), metav1.DeleteOptions{}))
+	require.NoError(t, n.RestartKubelet(t.Context()))
+	return time.Now()
 }
