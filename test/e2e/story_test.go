@@ -103,7 +103,7 @@ func TestStory(t *testing.T) {
 		require.Contains(t, names, wanted, "PLATFORM: no stand-in for this platform's cloud")
 		names = []string{wanted}
 	} else if os.Getenv("E2E_LONG") == "" {
-		t.Skip("neither PLATFORM nor E2E_LONG is set: this takes ten minutes for each platform")
+		t.Skip("neither PLATFORM nor E2E_LONG is set: this takes five minutes or more for each platform")
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
