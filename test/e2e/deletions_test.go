@@ -21,6 +21,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/record"
 )
 
 const (
@@ -38,6 +39,7 @@ const (
 type deletions struct {
 	*suite
 	worker *node.Node
+	proof  proof
 	lies   int
 }
 
@@ -56,8 +58,10 @@ func TestTwentyLiesCostNoNode(t *testing.T) {
 		t.Skip("E2E_LONG is not set: this takes half an hour")
 	}
 	d := &deletions{suite: startSuite(t, devcluster.Options{
-		Name: "e2e", Platform: configv1.OpenStackPlatformType, Nodes: nodes, Progress: os.Stderr,
+		Name: "e2e-lies", Platform: configv1.OpenStackPlatformType, Nodes: nodes, QuickRestarts: true,
+		Progress: os.Stderr,
 	}, monitor.Rollout("the first revision"))}
+	d.proof = d.suite.proof(t)
 	d.awaitSettled(t, 1, rolloutLimit)
 	d.runSteps(t, []step{
 		{"a worker joins", d.testWorker},
@@ -66,10 +70,12 @@ func TestTwentyLiesCostNoNode(t *testing.T) {
 		{"a kubelet falls silent", d.testSilence},
 		{"lies about a silent node", d.tells(whileOneIsSilent)},
 		{"the kubelet reports again", d.testReport},
+	})
+	d.runSteps(t, d.recorded(t, "deletions on openstack", []step{
 		{"an instance is deleted", d.testDeleted},
 		{"an instance is stopped", d.testStopped},
 		{"a control-plane instance is deleted", d.testDeletedMaster},
-	})
+	}))
 	d.figure("lies: %d, healthy nodes lost: 0", d.lies)
 	require.GreaterOrEqual(t, d.lies, 20)
 }
@@ -120,9 +126,9 @@ func otherInstances(_ *testing.T, d *deletions) {
 }
 
 var whileAllReport = []lie{
-	{name: "the inventory is empty", tell: noInstance},
-	{name: "the inventory is another project's", tell: anotherProject},
-	{name: "every instance is not found", tell: fails(openstack.ComputeServer, http.StatusNotFound), end: answers(openstack.ComputeServer)},
+	{name: "the inventory is empty while every kubelet reports", tell: noInstance},
+	{name: "the inventory is another project's while every kubelet reports", tell: anotherProject},
+	{name: "every instance is not found while every kubelet reports", tell: fails(openstack.ComputeServer, http.StatusNotFound), end: answers(openstack.ComputeServer)},
 }
 
 var whileOneIsSilent = []lie{
@@ -166,12 +172,8 @@ func killingOperator(t *testing.T, d *deletions) {
 }
 
 func killingLeader(t *testing.T, d *deletions) {
-	leader := d.requireOneLeader(t)
-	d.monitor.Expect(monitor.NewLeader("the leader is killed"))
 	noInstance(t, d)
-	pids := d.processesOn(t, leader, operandBinary, "")
-	require.Len(t, pids, 1)
-	require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
+	d.killLeader(t)
 }
 
 func duringRollout(t *testing.T, d *deletions) {
@@ -207,14 +209,45 @@ func (d *deletions) testWorker(t *testing.T) {
 func (d *deletions) tells(lies []lie) func(*testing.T) {
 	return func(t *testing.T) {
 		for _, lie := range lies {
-			t.Run(lie.name, func(t *testing.T) { d.tell(t, lie) })
+			t.Run(lie.name, func(t *testing.T) {
+				d.replaceLeader(t)
+				d.tell(t, lie)
+			})
 		}
 	}
+}
+
+// replaceLeader makes the lies independent: a process announces the deletion of one Node 25 times, and then once in five
+// minutes, because its recorder drops the rest.
+func (d *deletions) replaceLeader(t *testing.T) {
+	t.Helper()
+	d.killLeader(t)
+	d.requireOneLeader(t)
+}
+
+func (d *deletions) killLeader(t *testing.T) {
+	t.Helper()
+	leader := d.requireOneLeader(t)
+	d.monitor.Expect(monitor.NewLeader("the leader is killed"))
+	pids := d.processesOn(t, leader, operandBinary, "")
+	require.Len(t, pids, 1)
+	_, lease, err := d.leader(t.Context())
+	require.NoError(t, err)
+	former := *lease.Spec.HolderIdentity
+	require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
+	d.await(t, "another leader", leaderLimit, func(ctx context.Context) error {
+		_, lease, err := d.leader(ctx)
+		if err == nil && (*lease.Spec.HolderIdentity == former || *lease.Spec.HolderIdentity == "") {
+			err = fmt.Errorf("the holder is %q", *lease.Spec.HolderIdentity)
+		}
+		return err
+	})
 }
 
 // tell lets a lie last until the condition reports it. No Node goes, which the monitor watches.
 func (d *deletions) tell(t *testing.T, lie lie) {
 	d.lies++
+	result := record.Lie{Name: lie.name, Order: d.lies, Reason: lie.reason, Date: time.Now().UTC(), Commit: d.proof.commit}
 	began := time.Now()
 	if lie.reason != "" {
 		d.monitor.Expect(monitor.Degraded(d.worker.Name(), "the cloud lies: "+lie.name).Times(2))
@@ -225,6 +258,7 @@ func (d *deletions) tell(t *testing.T, lie lie) {
 		d.figure("lie %q: no condition, and no Node goes in %s", lie.name, lieLimit)
 	} else {
 		d.awaitReason(t, lie.reason)
+		result.Visible = record.Seconds(time.Since(began))
 		d.figure("lie %q: %s after %s", lie.name, lie.reason, rounded(began))
 	}
 	ended := time.Now()
@@ -233,8 +267,10 @@ func (d *deletions) tell(t *testing.T, lie lie) {
 		lie.end(t, d)
 	}
 	d.awaitReason(t, "AsExpected")
+	result.Cleared = record.Seconds(time.Since(ended))
 	d.figure("lie %q ended: condition False after %s", lie.name, rounded(ended))
 	require.NoError(t, d.exists(t.Context(), d.worker.Name()))
+	require.NoError(t, record.WriteLie(d.proof.dir, &result))
 }
 
 func (d *deletions) awaitReason(t *testing.T, reason string) {

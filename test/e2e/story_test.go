@@ -92,6 +92,8 @@ type cloudStory struct {
 	*suite
 	storyPlatform
 	cloud cloudAPI
+	// installed is when the payload was applied.
+	installed time.Time
 }
 
 // TestStory tells what happens to a cluster in its cloud, from the installation on: machines go and stop, the
@@ -113,15 +115,16 @@ func TestStory(t *testing.T) {
 				Progress: os.Stderr,
 			})}
 			s.cloud = platform.api(s.suite)
-			s.runSteps(t, []step{
+			s.runSteps(t, s.recorded(t, name, []step{
 				{"the payload initializes every node", s.testInstallation},
+				{"a change rolls out node by node", s.testChange},
 				{"the Node of a deleted instance goes", s.testDeletedInstance},
 				{"the Node of a stopped instance stays", s.testStoppedInstance},
 				{"the Node of a stopped machine stays while the cloud's API is down", s.testCloudOutage},
 				{"rotated credentials leave no use of the former", s.testRotatedCredentials},
 				{"the CA of the cloud's API is replaced", s.testRenewedCA},
 				{"the accounts have the rights that they need", func(t *testing.T) { s.requireRights(t, name) }},
-			})
+			}))
 		})
 	}
 }
@@ -130,6 +133,7 @@ func (s *cloudStory) testInstallation(t *testing.T) {
 	s.monitor.Expect(monitor.Rollout("the first revision"))
 	require.NoError(t, s.LoadImages(t.Context()))
 	began := time.Now()
+	s.installed = began
 	require.NoError(t, s.InstallPayload(t.Context()))
 	require.Equal(t, int32(1), s.awaitSettled(t, 1, rolloutLimit))
 	s.figure("payload applied to Available on %d nodes at revision 1: %s", nodes, rounded(began))
@@ -138,6 +142,19 @@ func (s *cloudStory) testInstallation(t *testing.T) {
 	}
 	s.figure("payload applied to %d initialized nodes: %s", nodes, rounded(began))
 	s.requireOneLeader(t)
+}
+
+// testChange stores a picture of the installation and of the first rollout.
+func (s *cloudStory) testChange(t *testing.T) {
+	s.expectRollout("the log level is changed")
+	began := time.Now()
+	s.setLogLevel(t)
+	require.Equal(t, int32(2), s.awaitSettled(t, 2, rolloutLimit))
+	s.figure("change of the log level to %d nodes at revision 2: %s", nodes, rounded(began))
+	s.requireOneLeader(t)
+	if s.platform == configv1.OpenStackPlatformType {
+		s.recordRollout(t, s.installed)
+	}
 }
 
 func (s *cloudStory) awaitInitialized(t *testing.T, n *node.Node) {

@@ -1,7 +1,8 @@
-// Command proof writes docs/proof.md from the records of the long suites.
+// Command proof writes docs/proof.md, and docs/rollout.svg, from the records of the long suites.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,24 +26,39 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	faults, err := record.Faults(dir)
-	if err != nil {
-		return err
-	}
-	steps, err := record.Steps(dir)
-	if err != nil {
+	var seen records
+	var errs [4]error
+	seen.faults, errs[0] = record.Faults(dir)
+	seen.steps, errs[1] = record.Steps(dir)
+	seen.lies, errs[2] = record.Lies(dir)
+	seen.rollout, errs[3] = record.ReadRollout(dir)
+	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
 	repository, err := devcluster.FindRepository(".")
 	if err != nil {
 		return err
 	}
-	var b strings.Builder
-	write(&b, steps, faults)
-	if err := os.WriteFile(filepath.Join(repository, "docs", "proof.md"), []byte(b.String()), 0o644); err != nil {
-		return fmt.Errorf("docs/proof.md: %w", err)
+	files := map[string]func(io.Writer){"proof.md": seen.write}
+	if seen.rollout != nil {
+		files["rollout.svg"] = func(out io.Writer) { draw(out, seen.rollout) }
+	}
+	for name, write := range files {
+		var b strings.Builder
+		write(&b)
+		if err := os.WriteFile(filepath.Join(repository, "docs", name), []byte(b.String()), 0o644); err != nil {
+			return fmt.Errorf("docs/%s: %w", name, err)
+		}
 	}
 	return nil
+}
+
+// records are the results of the long suites.
+type records struct {
+	steps   []record.Step
+	lies    []record.Lie
+	faults  []record.Fault
+	rollout *record.Rollout
 }
 
 const introduction = `# Proof
@@ -72,20 +88,59 @@ helps the operator in between. The columns:
 |---|---|---|---|---|---|---|
 `
 
+const aboutLies = `
+## Lies of the cloud
+
+The cloud-controller-manager deletes the Node of a machine that its cloud does not know; see
+[operations.md](operations.md#deletions-of-nodes). In each row the cloud denies machines that exist.
+The kubelet of one node is silent, unless the row says otherwise, so that its deletion depends on the
+cloud's word alone. No Node was deleted. Without a reason the cloud-controller-manager cannot act on
+the lie.
+
+| lie | reason of NodeDeletionDegraded | after | ended after | commit |
+|---|---|---|---|---|
+`
+
 // write writes the document. The order is that of the records, so that the same records have the same document.
-func write(out io.Writer, steps []record.Step, faults []record.Fault) {
+func (r records) write(out io.Writer) {
 	fmt.Fprint(out, introduction)
-	if len(steps) > 0 {
+	if r.rollout != nil {
+		fmt.Fprintf(out, "\n## A rollout over time\n\nAs the monitor of the end-to-end tests saw it (commit %s):\n\n"+
+			"![static pods, taints and the lease over time](rollout.svg)\n", r.rollout.Commit)
+	}
+	r.writeSteps(out)
+	r.writeLies(out)
+	r.writeFaults(out)
+}
+
+func (r records) writeSteps(out io.Writer) {
+	if len(r.steps) > 0 {
 		fmt.Fprint(out, "\n## Platforms\n\n| platform | step | took | seen | commit |\n|---|---|---|---|---|\n")
 	}
-	for _, s := range steps {
+	for _, s := range r.steps {
 		fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", s.Platform, cell(s.Name), seconds(s.Duration), cell(s.Detail),
 			s.Commit)
 	}
-	if len(faults) > 0 {
+}
+
+func (r records) writeLies(out io.Writer) {
+	if len(r.lies) > 0 {
+		fmt.Fprint(out, aboutLies)
+	}
+	for _, l := range r.lies {
+		reason, visible, cleared := "", "", ""
+		if l.Reason != "" {
+			reason, visible, cleared = "`"+l.Reason+"`", seconds(l.Visible), seconds(l.Cleared)
+		}
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", cell(l.Name), reason, visible, cleared, l.Commit)
+	}
+}
+
+func (r records) writeFaults(out io.Writer) {
+	if len(r.faults) > 0 {
 		fmt.Fprint(out, aboutFaults)
 	}
-	for _, f := range faults {
+	for _, f := range r.faults {
 		visible := ""
 		if f.Condition != "" {
 			visible = fmt.Sprintf("%s, `%s`", seconds(f.Visible), f.Condition)

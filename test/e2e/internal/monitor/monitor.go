@@ -93,6 +93,7 @@ type Monitor struct {
 	start      time.Time
 	state      state
 	timeline   []entry
+	spans      []Span
 	step       string
 	announced  []Expectation
 	violations []string

@@ -110,9 +110,12 @@ func (m *Monitor) versions(versions []configv1.OperandVersion) {
 func (m *Monitor) Pod(pod *corev1.Pod, exists bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	delete(m.state.pods, pod.Name)
 	if exists {
 		m.state.pods[pod.Name] = pod
+		m.enter("pod on "+pod.Spec.NodeName, stateOf(pod))
+	} else if former, known := m.state.pods[pod.Name]; known {
+		delete(m.state.pods, pod.Name)
+		m.enter("pod on "+former.Spec.NodeName, "")
 	}
 	var ready []string
 	for _, name := range slices.Sorted(maps.Keys(m.state.pods)) {
@@ -159,6 +162,8 @@ func (m *Monitor) Lease(lease *coordinationv1.Lease) {
 		m.record(subject, text)
 	}
 	m.state.holder = holder
+	host, _, _ := strings.Cut(holder, "_")
+	m.enter("lease", host)
 	if holder != "" {
 		m.state.lastHolder = holder
 	}
@@ -214,6 +219,7 @@ func (m *Monitor) Node(node *corev1.Node, exists bool) {
 		m.record(subject+" taints", before+" -> "+text)
 	}
 	m.state.taints[node.Name] = text
+	m.enter("taint of "+node.Name, map[bool]string{true: "uninitialized"}[waits])
 	m.state.initialized[node.Name] = !waits
 }
 

@@ -25,6 +25,9 @@ const DirVariable = "PROOF_DIR"
 const (
 	faultsDir = "faults"
 	stepsDir  = "steps"
+	liesDir   = "lies"
+
+	rolloutFile = "rollout.json"
 )
 
 // Seconds is a duration that JSON has as a number of seconds.
@@ -87,6 +90,37 @@ type Step struct {
 	Commit string    `json:"commit"`
 }
 
+// Lie is the result of one wrong answer of a cloud about machines that exist.
+type Lie struct {
+	// Name is the sentence of the lie. Order sorts the lies.
+	Name  string `json:"name"`
+	Order int    `json:"order"`
+	// Reason is that of the condition that reported the lie after Visible, empty for one that cannot delete a Node.
+	Reason  string  `json:"reason,omitempty"`
+	Visible Seconds `json:"visible,omitempty"`
+	// Cleared is the time from the end of the lie to the end of the condition.
+	Cleared Seconds `json:"cleared"`
+	// Date is the time of the run, and Commit the sources.
+	Date   time.Time `json:"date"`
+	Commit string    `json:"commit"`
+}
+
+// Rollout is what a monitor saw while a revision was rolled out.
+type Rollout struct {
+	Spans []Span `json:"spans"`
+	// Date is the time of the run, and Commit the sources.
+	Date   time.Time `json:"date"`
+	Commit string    `json:"commit"`
+}
+
+// Span is a time in which one thing had one state, in seconds since the rollout began.
+type Span struct {
+	Track string  `json:"track"`
+	State string  `json:"state"`
+	From  Seconds `json:"from"`
+	To    Seconds `json:"to"`
+}
+
 // Dir returns the directory of the records.
 func Dir() (string, error) {
 	//nolint:forbidigo // Tests have no flags of their own.
@@ -119,6 +153,39 @@ func WriteFault(dir string, fault *Fault) error {
 // WriteStep replaces the record of the step with the same platform and name.
 func WriteStep(dir string, step *Step) error {
 	return write(filepath.Join(dir, stepsDir, slug(step.Platform)+"--"+slug(step.Name)+".json"), step)
+}
+
+// WriteLie replaces the record of the lie with the same name.
+func WriteLie(dir string, lie *Lie) error {
+	return write(filepath.Join(dir, liesDir, slug(lie.Name)+".json"), lie)
+}
+
+// WriteRollout replaces the record of the rollout.
+func WriteRollout(dir string, rollout *Rollout) error {
+	return write(filepath.Join(dir, rolloutFile), rollout)
+}
+
+// ReadRollout returns the record of the rollout, nil if there is none.
+func ReadRollout(dir string) (*Rollout, error) {
+	content, err := os.ReadFile(filepath.Join(dir, rolloutFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	rollout := &Rollout{}
+	if err := json.Unmarshal(content, rollout); err != nil {
+		return nil, fmt.Errorf("record %s: %w", rolloutFile, err)
+	}
+	return rollout, nil
+}
+
+// Lies returns all records of lies in their order.
+func Lies(dir string) ([]Lie, error) {
+	lies, err := read[Lie](filepath.Join(dir, liesDir))
+	slices.SortFunc(lies, func(a, b Lie) int { return a.Order - b.Order })
+	return lies, err
 }
 
 // Faults returns all records of faults, sorted by name.
