@@ -20,16 +20,34 @@ var (
 		{"alias": "router", "name": "Neutron L3 Router", "description": "", "updated": "2012-07-20T10:00:00-00:00",
 			"links": []object{}},
 	}
-	networks = []object{{
-		"id": networkID, "name": networkName, "status": "ACTIVE", "admin_state_up": true, "shared": false,
-		"router:external": false, "tenant_id": projectID, "project_id": projectID, "subnets": []string{subnetID},
-	}}
+	networks = []object{
+		{
+			"id": networkID, "name": networkName, "status": "ACTIVE", "admin_state_up": true, "shared": false,
+			"router:external": false, "tenant_id": projectID, "project_id": projectID, "subnets": []string{subnetID},
+		},
+		{
+			"id": externalID, "name": externalName, "status": "ACTIVE", "admin_state_up": true, "shared": true,
+			"router:external": true, "tenant_id": "", "project_id": "", "subnets": []string{externalSubnetID},
+		},
+	}
 	subnets = []object{{
 		"id": subnetID, "name": networkName, "network_id": networkID, "ip_version": 4, "cidr": "10.200.0.0/16",
 		"gateway_ip": "10.200.0.1", "enable_dhcp": true, "tenant_id": projectID, "project_id": projectID,
 		"dns_nameservers": []string{}, "allocation_pools": []object{}, "host_routes": []object{},
 	}}
 )
+
+// listNetworks lists the networks. Clients filter by being external.
+func listNetworks(w http.ResponseWriter, r *http.Request) {
+	found := []object{}
+	for _, network := range networks {
+		wanted := r.URL.Query().Get("router:external")
+		if wanted == "" || wanted == fmt.Sprint(network["router:external"]) {
+			found = append(found, network)
+		}
+	}
+	writeJSON(w, http.StatusOK, object{"networks": found})
+}
 
 func (s *Server) networkVersions(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, object{"versions": []object{s.version("/networking", "v2.0", "CURRENT")}})
@@ -58,16 +76,28 @@ func (s *Server) listPorts(w http.ResponseWriter, r *http.Request) {
 			slices.Contains(devices, i.ID)
 	}) {
 		for n, ip := range instance.Addresses {
+			id := InstanceID(fmt.Sprintf("port %d of %s", n, instance.ID))
+			groups := s.groupsOf(id)
+			if wanted := r.URL.Query().Get("security_groups"); wanted != "" && !slices.Contains(groups, wanted) {
+				continue
+			}
 			ports = append(ports, object{
-				"id": InstanceID(fmt.Sprintf("port %d of %s", n, instance.ID)), "name": "", "status": "ACTIVE",
+				"id": id, "name": "", "status": "ACTIVE", "port_security_enabled": true, "tags": []string{},
 				"admin_state_up": true, "device_id": instance.ID, "device_owner": "compute:" + instance.Zone,
 				"network_id": networkID, "tenant_id": projectID, "project_id": projectID, "mac_address": "",
-				"security_groups": []string{}, "allowed_address_pairs": []object{},
+				"security_groups": groups, "allowed_address_pairs": []object{},
 				"fixed_ips": []object{{"subnet_id": subnetID, "ip_address": ip}},
 			})
 		}
 	}
 	writeJSON(w, http.StatusOK, object{"ports": ports})
+}
+
+// groupsOf returns the identities of a port's security groups.
+func (s *Server) groupsOf(port string) []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return append([]string{}, s.portGroups[port]...)
 }
 
 // list serves a constant collection under the key that clients expect.

@@ -28,9 +28,25 @@ const (
 	NetworkSubnets        = "GET /networking/v2.0/subnets"
 	NetworkSubnet         = "GET /networking/v2.0/subnets/{id}"
 	NetworkSecurityGroups = "GET /networking/v2.0/security-groups"
+	NetworkNewGroup       = "POST /networking/v2.0/security-groups"
+	NetworkNoGroup        = "DELETE /networking/v2.0/security-groups/{id}"
+	NetworkRules          = "GET /networking/v2.0/security-group-rules"
+	NetworkNewRule        = "POST /networking/v2.0/security-group-rules"
+	NetworkNoRule         = "DELETE /networking/v2.0/security-group-rules/{id}"
+	NetworkSetPort        = "PUT /networking/v2.0/ports/{id}"
 	NetworkFloatingIPs    = "GET /networking/v2.0/floatingips"
+	NetworkNewFloatingIP  = "POST /networking/v2.0/floatingips"
+	NetworkNoFloatingIP   = "DELETE /networking/v2.0/floatingips/{id}"
 	BalancerVersions      = "GET /load-balancer/{$}"
 	BalancerLoadBalancers = "GET /load-balancer/v2.0/lbaas/loadbalancers"
+	BalancerCreate        = "POST /load-balancer/v2.0/lbaas/loadbalancers"
+	BalancerGet           = "GET /load-balancer/v2.0/lbaas/loadbalancers/{id}"
+	BalancerDelete        = "DELETE /load-balancer/v2.0/lbaas/loadbalancers/{id}"
+	BalancerListeners     = "GET /load-balancer/v2.0/lbaas/listeners"
+	BalancerSetListener   = "PUT /load-balancer/v2.0/lbaas/listeners/{id}"
+	BalancerPools         = "GET /load-balancer/v2.0/lbaas/pools"
+	BalancerMembers       = "GET /load-balancer/v2.0/lbaas/pools/{id}/members"
+	BalancerSetMembers    = "PUT /load-balancer/v2.0/lbaas/pools/{id}/members"
 
 	// Unserved counts the requests for anything else; they are answered with 404.
 	Unserved = standin.Unserved
@@ -59,6 +75,13 @@ type Server struct {
 	tokens    map[string]tokenInfo
 	instances []Instance
 	stopped   map[string]bool
+	balancers []*balancer
+	floating  []floatingIP
+	groups    []*securityGroup
+	// portGroups are the identities of each port's security groups.
+	portGroups map[string][]string
+	// created counts load balancers and floating IPs, for their identities and addresses.
+	created int
 }
 
 // Start serves the stand-in until ctx is done or Close is called.
@@ -68,7 +91,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Server: server, password: standin.NewSecret(), tokens: map[string]tokenInfo{},
-		stopped: map[string]bool{}}
+		stopped: map[string]bool{}, portGroups: map[string][]string{}}
 	if err := s.writeCloudsYAML(); err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
@@ -140,13 +163,29 @@ func (s *Server) handler() http.Handler {
 		ComputeFlavor:         s.getFlavor,
 		NetworkExtensions:     list("extensions", extensions),
 		NetworkPorts:          s.listPorts,
-		NetworkNetworks:       list("networks", networks),
+		NetworkNetworks:       listNetworks,
 		NetworkNetwork:        get("network", "Network", networks),
 		NetworkSubnets:        list("subnets", subnets),
 		NetworkSubnet:         get("subnet", "Subnet", subnets),
-		NetworkSecurityGroups: list("security_groups", nil),
-		NetworkFloatingIPs:    list("floatingips", nil),
-		BalancerLoadBalancers: list("loadbalancers", nil),
+		NetworkSecurityGroups: s.listSecurityGroups,
+		NetworkNewGroup:       s.createSecurityGroup,
+		NetworkNoGroup:        s.deleteSecurityGroup,
+		NetworkRules:          s.listSecurityGroupRules,
+		NetworkNewRule:        s.createSecurityGroupRule,
+		NetworkNoRule:         s.deleteSecurityGroupRule,
+		NetworkSetPort:        s.updatePort,
+		NetworkFloatingIPs:    s.listFloatingIPs,
+		NetworkNewFloatingIP:  s.createFloatingIP,
+		NetworkNoFloatingIP:   s.deleteFloatingIP,
+		BalancerLoadBalancers: s.listBalancers,
+		BalancerCreate:        s.createBalancer,
+		BalancerGet:           s.withBalancer(getBalancer),
+		BalancerDelete:        s.withBalancer(s.deleteBalancer),
+		BalancerListeners:     s.listListeners,
+		BalancerSetListener:   s.updateListener,
+		BalancerPools:         s.listPools,
+		BalancerMembers:       s.withPool(listMembers),
+		BalancerSetMembers:    s.withPool(replaceMembers),
 	} {
 		mux.HandleFunc(pattern, s.Endpoint(pattern, refuse, s.authenticated(handle)))
 	}

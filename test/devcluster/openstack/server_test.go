@@ -426,7 +426,7 @@ func TestConstantLists(t *testing.T) {
 		count int
 	}{
 		"/networking/v2.0/extensions":             {"extensions", 2},
-		"/networking/v2.0/networks":               {"networks", 1},
+		"/networking/v2.0/networks":               {"networks", 2},
 		"/networking/v2.0/subnets":                {"subnets", 1},
 		"/networking/v2.0/security-groups":        {"security_groups", 0},
 		"/networking/v2.0/floatingips":            {"floatingips", 0},

@@ -68,8 +68,9 @@ func tracksOf(rollout *record.Rollout) []string {
 			tracks = append(tracks, name)
 		}
 	}
+	kinds := []string{"lease", "taint", "pod"}
 	rank := func(track string) int {
-		return slices.IndexFunc([]string{"lease", "taint", "pod"}, func(kind string) bool { return strings.HasPrefix(track, kind) })
+		return slices.IndexFunc(kinds, func(kind string) bool { return strings.HasPrefix(track, kind) })
 	}
 	slices.SortStableFunc(tracks, func(a, b string) int { return rank(a) - rank(b) })
 	return tracks

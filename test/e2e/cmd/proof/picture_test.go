@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/xml"
-	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -24,13 +23,11 @@ func TestThePictureHasABarForEachSpan(t *testing.T) {
 	}})
 	picture := b.String()
 	decoder := xml.NewDecoder(strings.NewReader(picture))
-	for {
-		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
-			break
-		} else {
-			require.NoError(t, err)
-		}
+	var err error
+	for err == nil {
+		_, err = decoder.Token()
 	}
+	require.ErrorIs(t, err, io.EOF)
 	require.Equal(t, 4, strings.Count(picture, "<title>"))
 	require.Contains(t, picture, `<rect x="349.5" y="34" width="598.5" height="18" fill="#2b6cb0" rx="2"><title>master-0</title></rect>`)
 	require.Contains(t, picture, `fill="#c9190b" rx="2"><title>uninitialized</title>`)
