@@ -118,6 +118,7 @@ func TestStory(t *testing.T) {
 			s.runSteps(t, s.recorded(t, name, []step{
 				{"the payload initializes every node", s.testInstallation},
 				{"a change rolls out node by node", s.testChange},
+				{"a load balancer follows the nodes", s.testLoadBalancer},
 				{"the Node of a deleted instance goes", s.testDeletedInstance},
 				{"the Node of a stopped instance stays", s.testStoppedInstance},
 				{"the Node of a stopped machine stays while the cloud's API is down", s.testCloudOutage},

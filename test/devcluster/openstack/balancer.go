@@ -105,7 +105,7 @@ func (b *balancer) json() object {
 	}
 }
 
-func (l listener) json(balancer string) object {
+func (l *listener) json(balancer string) object {
 	return object{
 		"id": l.ID, "name": l.Name, "protocol": l.Protocol, "protocol_port": l.ProtocolPort, "admin_state_up": true,
 		"allowed_cidrs": l.AllowedCIDRs, "default_pool_id": l.DefaultPool.ID, "provisioning_status": "ACTIVE",
@@ -115,7 +115,7 @@ func (l listener) json(balancer string) object {
 	}
 }
 
-func (p pool) json(balancer, listener string) object {
+func (p *pool) json(balancer, listener string) object {
 	members := []object{}
 	for _, m := range p.Members {
 		members = append(members, object{"id": m.ID})

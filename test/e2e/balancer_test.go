@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+)
+
+// balancing is a cloud with load balancers.
+type balancing interface {
+	LoadBalancers() []openstack.LoadBalancer
+}
+
+// testLoadBalancer creates a Service, and a node beside it. On platforms without load balancers there is nothing to do.
+func (s *cloudStory) testLoadBalancer(t *testing.T) {
+	cloud, balances := s.cloud.(balancing)
+	if !balances {
+		return
+	}
+	services := s.kube.CoreV1().Services(metav1.NamespaceDefault)
+	began := time.Now()
+	service, err := services.Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.await(t, "the Service to have the load balancer's address", briefly, func(ctx context.Context) error {
+		if service, err = services.Get(ctx, service.Name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		return s.isBalanced(cloud, service)
+	})
+	s.figure("Service created to its address: %s", rounded(began))
+
+	began = time.Now()
+	_, err = s.AddWorker(t.Context())
+	require.NoError(t, err)
+	s.await(t, "the load balancer to have the new node", briefly, func(context.Context) error {
+		return s.isBalanced(cloud, service)
+	})
+	s.figure("machine started to member of the load balancer: %s", rounded(began))
+
+	began = time.Now()
+	require.NoError(t, services.Delete(t.Context(), service.Name, metav1.DeleteOptions{}))
+	s.await(t, "the Service and the load balancer to be gone", briefly, func(ctx context.Context) error {
+		if _, err := services.Get(ctx, service.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the Service exists: %w", err)
+		}
+		if left := cloud.LoadBalancers(); len(left) > 0 {
+			return fmt.Errorf("the cloud has %v", left)
+		}
+		return nil
+	})
+	s.figure("Service deleted to load balancer gone: %s", rounded(began))
+}
+
+// isBalanced returns nil when the cloud has one load balancer, with the Service's address and all nodes.
+func (s *cloudStory) isBalanced(cloud balancing, service *corev1.Service) error {
+	found := cloud.LoadBalancers()
+	if len(found) != 1 {
+		return fmt.Errorf("the cloud has the load balancers %v", found)
+	}
+	ingress := service.Status.LoadBalancer.Ingress
+	if len(ingress) != 1 || ingress[0].IP == "" || ingress[0].IP != found[0].Address {
+		return fmt.Errorf("the Service has %v, and the cloud %v", ingress, found)
+	}
+	var nodes []string
+	for _, n := range s.Nodes() {
+		nodes = append(nodes, n.IP())
+	}
+	slices.Sort(nodes)
+	members := slices.Sorted(slices.Values(found[0].Members))
+	if !slices.Equal(nodes, members) {
+		return fmt.Errorf("the members are %v, and the nodes %v", members, nodes)
+	}
+	return nil
+}
