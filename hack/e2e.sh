@@ -10,5 +10,10 @@ step "building what the development cluster runs"
 _output/bin/devcluster build
 
 step "testing a cluster on $1"
+# make proof shows what a human sees of it: the steps and the figures.
+recording="${PROOF_DIR:-$ROOT/_output/proof}/recording-${1,,}.txt"
+mkdir -p "$(dirname "$recording")"
+echo "\$ make e2e PLATFORM=$1" >"$recording"
 cd test/e2e
-PLATFORM="$1" go test -v -count=1 -timeout=1h -run '^TestStory$' .
+PLATFORM="$1" go test -v -count=1 -timeout=1h -run '^TestStory$' . 2>&1 |
+	tee >(grep -E '^(== |  measured: |ok |FAIL| *--- )' >>"$recording")

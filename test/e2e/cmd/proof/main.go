@@ -27,11 +27,12 @@ func run() error {
 		return err
 	}
 	var seen records
-	var errs [4]error
+	var errs [5]error
 	seen.faults, errs[0] = record.Faults(dir)
 	seen.steps, errs[1] = record.Steps(dir)
 	seen.lies, errs[2] = record.Lies(dir)
 	seen.rollout, errs[3] = record.ReadRollout(dir)
+	seen.recording, errs[4] = record.Recording(dir, "openstack")
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
@@ -59,6 +60,8 @@ type records struct {
 	lies    []record.Lie
 	faults  []record.Fault
 	rollout *record.Rollout
+	// recording is what a human saw of the story on OpenStack.
+	recording string
 }
 
 const introduction = `# Proof
@@ -111,6 +114,9 @@ func (r records) write(out io.Writer) {
 	r.writeSteps(out)
 	r.writeLies(out)
 	r.writeFaults(out)
+	if r.recording != "" {
+		fmt.Fprintf(out, "\n## What make e2e prints\n\nWithout the progress of the cluster:\n\n```\n%s```\n", r.recording)
+	}
 }
 
 func (r records) writeSteps(out io.Writer) {
