@@ -81,6 +81,8 @@ type Cluster struct {
 	nodes      []*node.Node
 	// instances are the indices of the nodes whose machines the cloud has.
 	instances []int
+	// workers are the names of the nodes that are no control-plane nodes.
+	workers map[string]bool
 	// nextIndex is that of the next further node.
 	nextIndex int
 
@@ -96,7 +98,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{options: options, progress: newProgress(options.Progress)}
+	c := &Cluster{options: options, progress: newProgress(options.Progress), workers: map[string]bool{}}
 	for _, step := range []func(context.Context) error{
 		c.claim, c.readExample, c.build, c.startNetwork, c.startCloud, c.startControlPlane, c.seed, c.applyPayload,
 		c.startNodes,
@@ -350,6 +352,13 @@ func (c *Cluster) Nodes() []*node.Node {
 	c.nodesMutex.Lock()
 	defer c.nodesMutex.Unlock()
 	return slices.Clone(c.nodes)
+}
+
+// ControlPlane returns the nodes without those that AddWorker added.
+func (c *Cluster) ControlPlane() []*node.Node {
+	c.nodesMutex.Lock()
+	defer c.nodesMutex.Unlock()
+	return slices.DeleteFunc(slices.Clone(c.nodes), func(n *node.Node) bool { return c.workers[n.Name()] })
 }
 
 // Node returns the node with the name, or nil.

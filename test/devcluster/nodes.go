@@ -71,7 +71,14 @@ func (c *Cluster) AddWorker(ctx context.Context) (*node.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.addNode(ctx, index, (*nodekeeper.Keeper).KeepWorker)
+	added, err := c.addNode(ctx, index, (*nodekeeper.Keeper).KeepWorker)
+	if err != nil {
+		return nil, err
+	}
+	c.nodesMutex.Lock()
+	defer c.nodesMutex.Unlock()
+	c.workers[added.Name()] = true
+	return added, nil
 }
 
 // takeIndex returns an index that no node had before.

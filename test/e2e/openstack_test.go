@@ -121,7 +121,7 @@ func (s *suite) requireOneLeader(t *testing.T) string {
 			return err
 		}
 		var leaders []string
-		for _, n := range s.Nodes() {
+		for _, n := range s.ControlPlane() {
 			leads, err := operandprobe.Leads(ctx, client, n.IP())
 			if err != nil {
 				return err
@@ -315,7 +315,7 @@ func (s *suite) follower(t *testing.T, leader string) *node.Node {
 	for _, pod := range pods.Items {
 		busy[pod.Spec.NodeName] = true
 	}
-	for _, n := range s.Nodes() {
+	for _, n := range s.ControlPlane() {
 		if !busy[n.Name()] {
 			return n
 		}

@@ -402,7 +402,8 @@ func (s *cloudStory) reinitialize(t *testing.T, how string) {
 // register deletes a Node, whose kubelet registers it again, and returns when it did.
 func (s *cloudStory) register(t *testing.T, n *node.Node) time.Time {
 	t.Helper()
-	s.monitor.Expect(monitor.Uninitialized(n.Name(), "its Node is deleted and registers again"))
+	s.monitor.Expect(monitor.NodeDeleted(n.Name(), "the test deletes it"),
+		monitor.Uninitialized(n.Name(), "its Node registers again"))
 	require.NoError(t, s.kube.CoreV1().Nodes().Delete(t.Context(), n.Name(), metav1.DeleteOptions{}))
 	require.NoError(t, n.RestartKubelet(t.Context()))
 	return time.Now()
