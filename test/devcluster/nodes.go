@@ -168,6 +168,7 @@ func (c *Cluster) startNode(ctx context.Context, index int) (*node.Node, error) 
 		ClientCAFile:          c.ClientCAFile(),
 		KubeletKubeconfig:     kubeconfig,
 		BinDir:                c.BinDir(),
+		Hosts:                 c.hosts(),
 		ExternalCloudProvider: c.registered().Managed(),
 		QuickRestarts:         c.options.QuickRestarts,
 		Progress:              c.progress,

@@ -3,10 +3,12 @@ package devcluster
 import (
 	"context"
 	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
@@ -38,6 +40,12 @@ var standIns = map[string]func(ctx context.Context, listen, dir string) (standIn
 	"aws": func(ctx context.Context, listen, dir string) (standIn, error) {
 		return aws.Start(ctx, aws.Options{Listen: listen, Dir: dir})
 	},
+	"azure": func(ctx context.Context, listen, dir string) (standIn, error) {
+		return azure.Start(ctx, azure.Options{Listen: listen, Dir: dir})
+	},
+	"azurestack": func(ctx context.Context, listen, dir string) (standIn, error) {
+		return azure.Start(ctx, azure.Options{Listen: listen, Dir: dir, Stack: true})
+	},
 	"openstack": func(ctx context.Context, listen, dir string) (standIn, error) {
 		return openstack.Start(ctx, openstack.Options{Listen: listen, Dir: dir})
 	},
@@ -52,6 +60,12 @@ func (c *Cluster) HasCloud() bool { return standIns[c.registered().Name] != nil 
 // AWS returns the stand-in for EC2, nil on other platforms.
 func (c *Cluster) AWS() *aws.Server {
 	server, _ := c.cloud.(*aws.Server)
+	return server
+}
+
+// Azure returns the stand-in for Azure or an Azure Stack Hub, nil on other platforms.
+func (c *Cluster) Azure() *azure.Server {
+	server, _ := c.cloud.(*azure.Server)
 	return server
 }
 
@@ -75,13 +89,23 @@ func (c *Cluster) startCloud(ctx context.Context) error {
 	name := c.registered().Name
 	fmt.Fprintln(c.progress, "starting the stand-in for", c.options.Platform)
 	// The stand-in outlives ctx, which may only limit the start.
-	cloud, err := start(context.WithoutCancel(ctx), c.layout.address+":0", filepath.Join(c.options.Dir, name))
+	cloud, err := start(context.WithoutCancel(ctx), net.JoinHostPort(c.layout.address, c.cloudPort()),
+		filepath.Join(c.options.Dir, name))
 	if err != nil {
 		return err
 	}
 	c.cloud = cloud
 	c.atStop(func(context.Context) error { return cloud.Close() })
 	return nil
+}
+
+// cloudPort returns the port of the cloud's API. Azure's endpoints are names without one. Without nodes nobody calls the
+// API, and the default port would need privileges.
+func (c *Cluster) cloudPort() string {
+	if c.options.Nodes > 0 && c.registered().NodeManagerImage != "" {
+		return "443"
+	}
+	return "0"
 }
 
 // installation returns what the operator reads of the cluster on its platform; nil without a cloud.
@@ -119,4 +143,12 @@ func (c *Cluster) systemUUID(name string) string {
 		return ""
 	}
 	return c.cloud.SystemUUID(name)
+}
+
+// hosts returns the addresses of the names that the nodes must resolve by themselves to reach the cloud.
+func (c *Cluster) hosts() map[string]string {
+	if named, has := c.cloud.(interface{ Hosts() map[string]string }); has {
+		return named.Hosts()
+	}
+	return nil
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -79,6 +81,7 @@ func prepare(ctx context.Context, options Options) (n *Node, err error) {
 		os.WriteFile(n.config("kubelet.yaml"), []byte(kubeletYAML(options)), 0o600),
 		n.writeAPIServerURL(),
 		n.writeSystemUUID(),
+		n.writeHosts(),
 	)
 }
 
@@ -136,11 +139,29 @@ func (n *Node) writeSystemUUID() error {
 	if err != nil {
 		return err
 	}
+	return n.writeOwn(path, n.options.SystemUUID+"\n")
+}
+
+// writeHosts writes the file with the names that the node resolves by itself.
+func (n *Node) writeHosts() error {
+	if len(n.options.Hosts) == 0 {
+		return nil
+	}
+	var content strings.Builder
+	fmt.Fprintf(&content, "127.0.0.1\tlocalhost\n%s\t%s\n", n.IP(), n.options.Name)
+	for _, name := range slices.Sorted(maps.Keys(n.options.Hosts)) {
+		fmt.Fprintf(&content, "%s\t%s\n", n.options.Hosts[name], name)
+	}
+	return n.writeOwn("/etc/hosts", content.String())
+}
+
+// writeOwn writes a file that the node has instead of the machine's.
+func (n *Node) writeOwn(path, content string) error {
 	if err := makeFolder(filepath.Dir(n.root(path))); err != nil {
 		return err
 	}
-	n.files = []string{path}
-	return os.WriteFile(n.root(path), []byte(n.options.SystemUUID+"\n"), 0o444)
+	n.files = append(n.files, path)
+	return os.WriteFile(n.root(path), []byte(content), 0o444)
 }
 
 // boot starts the node's processes on the files that are there.

@@ -36,6 +36,9 @@ type Options struct {
 	BinDir string
 	// Labels are set by the kubelet when it registers; it rejects most names that end in kubernetes.io.
 	Labels map[string]string
+	// Hosts are addresses by name, for the node's /etc/hosts. Pods on the host network have them too. Default: the
+	// machine's file.
+	Hosts map[string]string
 	// ExternalCloudProvider makes the kubelet register with the taint node.cloudprovider.kubernetes.io/uninitialized.
 	ExternalCloudProvider bool
 	// Standalone gives the kubelet no API server: it runs its static pods and nothing else. ClientCAFile,

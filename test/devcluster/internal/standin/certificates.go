@@ -3,7 +3,6 @@ package standin
 import (
 	"crypto/tls"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
 	"time"
@@ -13,8 +12,8 @@ import (
 
 // certificates holds the server's certificate, which can be replaced while it serves.
 type certificates struct {
-	name string
-	host net.IP
+	name  string
+	hosts []string
 
 	mutex   sync.Mutex
 	current *issued
@@ -26,8 +25,8 @@ type issued struct {
 	certificate tls.Certificate
 }
 
-func (c *certificates) init(name string, host net.IP) error {
-	c.name, c.host = name, host
+func (c *certificates) init(name string, hosts []string) error {
+	c.name, c.hosts = name, hosts
 	first, err := c.renew()
 	if err != nil {
 		return err
@@ -41,7 +40,7 @@ func (c *certificates) renew() (*issued, error) {
 	if err != nil {
 		return nil, err
 	}
-	pair, err := authority.Server(c.name+"-stand-in", c.host.String())
+	pair, err := authority.Server(c.name+"-stand-in", c.hosts...)
 	if err != nil {
 		return nil, err
 	}

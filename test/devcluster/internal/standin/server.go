@@ -34,6 +34,8 @@ type Options struct {
 	// Listen is the address and port of the one listener, such as "127.0.0.1:0" or "10.200.0.1:0". The address becomes
 	// part of the certificate, so it must be one that clients reach.
 	Listen string
+	// Names are further names that clients reach the address by, for the certificate.
+	Names []string
 	// Dir is the directory that receives ca.crt, requests.log and what the stand-in writes with WriteFile, for a human
 	// to look around with; it is created when missing. Empty means that nothing is written.
 	Dir string
@@ -95,7 +97,7 @@ func New(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, s.errorf("%w", err)
 	}
-	if err := s.certificates.init(s.name, host); err != nil {
+	if err := s.certificates.init(s.name, append([]string{host.String()}, options.Names...)); err != nil {
 		return nil, s.errorf("%w", err)
 	}
 	if s.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", options.Listen); err != nil {

@@ -1,0 +1,275 @@
+package azure
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+)
+
+const (
+	subscriptionID = "66666666-7777-8888-9999-000000000000"
+	resourcePrefix = seed.InfrastructureName
+	resourceGroup  = seed.InfrastructureName + "-rg"
+	machineSize    = "Standard_D4s_v5"
+	// interfaceSuffix is what the installer adds to the name of a machine to name its interface.
+	interfaceSuffix = "-nic"
+)
+
+// machine is a virtual machine with its network interface.
+type machine struct {
+	standin.Instance
+	// zone is empty without availability zones.
+	zone    string
+	stopped bool
+}
+
+// inventory has the virtual machines. The server's mutex guards it.
+type inventory struct {
+	// spread is nil without availability zones.
+	spread   *standin.Spread
+	machines []*machine
+}
+
+func newInventory(zones []string) inventory {
+	if len(zones) == 0 {
+		return inventory{}
+	}
+	return inventory{spread: standin.NewSpread(zones...)}
+}
+
+// find returns the first machine for which a condition holds, or nil.
+func (i *inventory) find(holds func(m *machine) bool) *machine {
+	if at := slices.IndexFunc(i.machines, holds); at >= 0 {
+		return i.machines[at]
+	}
+	return nil
+}
+
+// named returns the condition of a name, whose case does not matter.
+func named(name string) func(m *machine) bool {
+	return func(m *machine) bool { return strings.EqualFold(m.Name, name) }
+}
+
+// SetInstances makes the cloud have a virtual machine for each machine; others are deleted. Those that exist stay as
+// they are. It returns no error.
+func (s *Server) SetInstances(machines []standin.Instance) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var all []*machine
+	for _, wanted := range machines {
+		m := s.find(named(wanted.Name))
+		if m == nil {
+			wanted.Addresses = slices.Clone(wanted.Addresses)
+			m = &machine{Instance: wanted}
+			if s.spread != nil {
+				m.zone = s.spread.Zone(wanted.Name)
+			}
+		}
+		all = append(all, m)
+	}
+	s.machines = all
+	return nil
+}
+
+// StopInstance deallocates a virtual machine.
+func (s *Server) StopInstance(name string) error { return s.setStopped(name, true) }
+
+// StartInstance starts a deallocated virtual machine.
+func (s *Server) StartInstance(name string) error { return s.setStopped(name, false) }
+
+func (s *Server) setStopped(name string, stopped bool) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	m := s.find(named(name))
+	if m == nil {
+		return fmt.Errorf("azure stand-in: no virtual machine %q", name)
+	}
+	m.stopped = stopped
+	return nil
+}
+
+// resourceID returns the identifier of a resource in the resource group.
+func resourceID(path, name string) string {
+	return "/subscriptions/" + subscriptionID + "/resourceGroups/" + resourceGroup + "/providers/" + path + name
+}
+
+// ProviderID is the one that the cloud-node-manager gives the Node of a virtual machine. It depends on the name alone.
+func (s *Server) ProviderID(name string) string { return "azure://" + resourceID(machinesPath, name) }
+
+// Region returns the location of all virtual machines.
+func (s *Server) Region() string { return s.cloud.location }
+
+// Zone returns the zone of the Node of a virtual machine. An Azure Stack Hub has no zones: it is the fault domain then,
+// which the cloud-node-manager takes to be 0 because it does not ask for the instance view.
+func (s *Server) Zone(name string) string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.spread == nil {
+		return "0"
+	}
+	return s.cloud.location + "-" + s.spread.Zone(name)
+}
+
+// SystemUUID returns the UUID in the firmware of a virtual machine, which is its vmId.
+func (s *Server) SystemUUID(name string) string {
+	b := sha256.Sum256([]byte(name))
+	b[6], b[8] = 0x40|b[6]&0x0f, 0x80|b[8]&0x3f
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}
+
+// The forms of the answers.
+type (
+	resource struct {
+		ID       string `json:"id"`
+		Name     string `json:"name"`
+		Type     string `json:"type"`
+		Location string `json:"location"`
+	}
+	virtualMachine struct {
+		resource
+		Zones      []string          `json:"zones,omitempty"`
+		Properties machineProperties `json:"properties"`
+	}
+	machineProperties struct {
+		ProvisioningState string          `json:"provisioningState"`
+		VMID              string          `json:"vmId"`
+		HardwareProfile   hardwareProfile `json:"hardwareProfile"`
+		NetworkProfile    networkProfile  `json:"networkProfile"`
+		InstanceView      *instanceView   `json:"instanceView,omitempty"`
+	}
+	hardwareProfile struct {
+		VMSize string `json:"vmSize"`
+	}
+	networkProfile struct {
+		Interfaces []interfaceReference `json:"networkInterfaces"`
+	}
+	interfaceReference struct {
+		ID         string            `json:"id"`
+		Properties primaryProperties `json:"properties"`
+	}
+	primaryProperties struct {
+		Primary bool `json:"primary"`
+	}
+	instanceView struct {
+		Statuses []viewStatus `json:"statuses"`
+	}
+	viewStatus struct {
+		Code string `json:"code"`
+	}
+	networkInterface struct {
+		resource
+		Properties interfaceProperties `json:"properties"`
+	}
+	interfaceProperties struct {
+		ProvisioningState string            `json:"provisioningState"`
+		Primary           bool              `json:"primary"`
+		IPConfigurations  []ipConfiguration `json:"ipConfigurations"`
+	}
+	ipConfiguration struct {
+		Name       string                    `json:"name"`
+		Properties ipConfigurationProperties `json:"properties"`
+	}
+	ipConfigurationProperties struct {
+		Primary          bool   `json:"primary"`
+		PrivateIPAddress string `json:"privateIPAddress"`
+	}
+	provider struct {
+		Namespace     string         `json:"namespace"`
+		ResourceTypes []resourceType `json:"resourceTypes"`
+	}
+	resourceType struct {
+		ResourceType string        `json:"resourceType"`
+		Locations    []string      `json:"locations"`
+		ZoneMappings []zoneMapping `json:"zoneMappings"`
+	}
+	zoneMapping struct {
+		Location string   `json:"location"`
+		Zones    []string `json:"zones"`
+	}
+)
+
+const succeeded = "Succeeded"
+
+// lookUp returns a copy of the machine with a name.
+func (s *Server) lookUp(name, path string) (machine, *apiError) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	m := s.find(named(name))
+	if m == nil {
+		return machine{}, &apiError{http.StatusNotFound, "ResourceNotFound", fmt.Sprintf(
+			"The Resource '%s%s' under resource group '%s' was not found.", path, name, resourceGroup)}
+	}
+	return *m, nil
+}
+
+func (s *Server) getMachine(r *http.Request) (any, *apiError) {
+	m, failed := s.lookUp(r.PathValue("name"), machinesPath)
+	if failed != nil {
+		return nil, failed
+	}
+	answer := virtualMachine{
+		resource: s.describe(machinesPath, m.Name),
+		Properties: machineProperties{
+			ProvisioningState: succeeded,
+			VMID:              s.SystemUUID(m.Name),
+			HardwareProfile:   hardwareProfile{machineSize},
+			NetworkProfile: networkProfile{[]interfaceReference{{
+				ID: resourceID(interfacesPath, m.Name+interfaceSuffix), Properties: primaryProperties{Primary: true},
+			}}},
+		},
+	}
+	if m.zone != "" {
+		answer.Zones = []string{m.zone}
+	}
+	if strings.EqualFold(r.URL.Query().Get("$expand"), "instanceView") {
+		power := "PowerState/running"
+		if m.stopped {
+			power = "PowerState/deallocated"
+		}
+		answer.Properties.InstanceView = &instanceView{[]viewStatus{{"ProvisioningState/succeeded"}, {power}}}
+	}
+	return answer, nil
+}
+
+func (s *Server) getInterface(r *http.Request) (any, *apiError) {
+	owner, _ := strings.CutSuffix(r.PathValue("name"), interfaceSuffix)
+	m, failed := s.lookUp(owner, interfacesPath)
+	if failed != nil {
+		return nil, failed
+	}
+	properties := interfaceProperties{ProvisioningState: succeeded, Primary: true}
+	for i, address := range m.Addresses {
+		properties.IPConfigurations = append(properties.IPConfigurations, ipConfiguration{
+			Name:       fmt.Sprintf("pipConfig%d", i),
+			Properties: ipConfigurationProperties{Primary: i == 0, PrivateIPAddress: address},
+		})
+	}
+	return networkInterface{s.describe(interfacesPath, m.Name+interfaceSuffix), properties}, nil
+}
+
+// describe returns what all resources have.
+func (s *Server) describe(path, name string) resource {
+	return resource{
+		ID: resourceID(path, name), Name: name, Type: strings.TrimSuffix(path, "/"), Location: s.cloud.location,
+	}
+}
+
+// getProvider answers with the availability zones for virtual machines.
+func (s *Server) getProvider(r *http.Request) (any, *apiError) {
+	namespace, kind, _ := strings.Cut(strings.TrimSuffix(machinesPath, "/"), "/")
+	if !strings.EqualFold(r.PathValue("namespace"), namespace) {
+		return nil, &apiError{http.StatusNotFound, "InvalidResourceNamespace",
+			fmt.Sprintf("The resource namespace '%s' is invalid.", r.PathValue("namespace"))}
+	}
+	return provider{Namespace: namespace, ResourceTypes: []resourceType{{
+		ResourceType: kind, Locations: []string{locationName}, ZoneMappings: []zoneMapping{{locationName, s.cloud.zones}},
+	}}}, nil
+}
+
+// locationName is what the resource manager calls Azure's location here.
+const locationName = "West Europe"

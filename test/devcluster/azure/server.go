@@ -1,0 +1,253 @@
+package azure
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+)
+
+// The endpoints, as Requests counts them and Fail takes them.
+const (
+	// GetToken is the login, and GetLogin and GetInstances are how clients find it.
+	GetToken     = "POST token"
+	GetLogin     = "GET openid-configuration"
+	GetInstances = "GET discovery"
+	// GetCloud is how clients find the login of an Azure Stack Hub.
+	GetCloud = "GET endpoints"
+	// These are resources of the resource manager. GetProvider has the availability zones.
+	GetMachine   = "GET virtualMachines"
+	GetInterface = "GET networkInterfaces"
+	GetProvider  = "GET providers"
+	// These are parts of the instance metadata service.
+	GetInstance     = "GET instance"
+	GetLoadBalancer = "GET loadbalancer"
+
+	// Unserved counts the requests for anything else.
+	Unserved = standin.Unserved
+	// AllEndpoints, given to Fail, is an outage of the whole cloud.
+	AllEndpoints = standin.AllEndpoints
+)
+
+// Options configure a Server.
+type Options struct {
+	// Listen is the address and port of the one listener for the resource manager and the login, such as
+	// "10.200.0.1:443". Only with port 443 do clients reach Azure's fixed endpoints.
+	Listen string
+	// Dir is the directory that receives ca.crt and requests.log for a human to look around with. Empty means that
+	// nothing is written.
+	Dir string
+	// Stack makes it an Azure Stack Hub.
+	Stack bool
+	// Metadata is the listener of the instance metadata service. The server closes it. Default: no such service.
+	Metadata net.Listener
+}
+
+// Instance is a machine that the cloud runs.
+type Instance = standin.Instance
+
+// cloud has what differs between Azure and an Azure Stack Hub.
+type cloud struct {
+	// manager and login are the hosts of the resource manager and the login.
+	manager, login string
+	// audiences are those of the resource manager's tokens.
+	audiences []string
+	// tenant is the first part of the login's paths.
+	tenant string
+	// discovery and token are the paths of the login.
+	discovery, token string
+	location         string
+	// zones are the availability zones of the location.
+	zones []string
+}
+
+var (
+	publicCloud = cloud{
+		manager:   "management.azure.com",
+		login:     "login.microsoftonline.com",
+		audiences: []string{"https://management.core.windows.net/", "https://management.azure.com/"},
+		tenant:    "11111111-2222-3333-4444-555555555555",
+		discovery: "/v2.0/.well-known/openid-configuration",
+		token:     "/oauth2/v2.0/token",
+		location:  "westeurope",
+		zones:     []string{"1", "2", "3"},
+	}
+	// stackHub logs in with AD FS, as it does when it is disconnected from Azure.
+	stackHub = cloud{
+		manager:   "management.local.azurestack.example.com",
+		login:     "adfs.local.azurestack.example.com",
+		audiences: []string{"https://management.adfs.azurestack.example.com/1e2f3a4b"},
+		tenant:    "adfs",
+		discovery: "/.well-known/openid-configuration",
+		token:     "/oauth2/token",
+		location:  "local",
+	}
+)
+
+// Server is a running stand-in. Its methods may be called at any time and from any goroutine.
+type Server struct {
+	*standin.Server
+
+	cloud    cloud
+	stack    bool
+	metadata *http.Server
+
+	mutex sync.Mutex
+	inventory
+	login
+}
+
+// Start serves the stand-in until ctx is done or Close is called.
+func Start(ctx context.Context, options Options) (*Server, error) {
+	s := &Server{cloud: publicCloud, stack: options.Stack, login: newLogin()}
+	name := "azure"
+	if s.stack {
+		s.cloud, name = stackHub, "azurestack"
+	}
+	s.inventory = newInventory(s.cloud.zones)
+	var err error
+	s.Server, err = standin.New(ctx, standin.Options{
+		Name: name, Listen: options.Listen, Dir: options.Dir, Names: []string{s.cloud.manager, s.cloud.login},
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Serve(ctx, s.handler())
+	if options.Metadata != nil {
+		s.serveMetadata(ctx, options.Metadata)
+	}
+	return s, nil
+}
+
+// Close stops the server.
+func (s *Server) Close() error {
+	if s.metadata != nil {
+		_ = s.metadata.Close() // it has closed its listener before, or does so now
+	}
+	return s.Server.Close()
+}
+
+// Hosts returns the addresses of the names under which clients reach the stand-in.
+func (s *Server) Hosts() map[string]string {
+	return map[string]string{s.cloud.manager: s.Host(), s.cloud.login: s.Host()}
+}
+
+// url returns the URL of a path on one of the stand-in's hosts.
+func (s *Server) url(host, path string) string {
+	if s.Port() != "443" {
+		host = net.JoinHostPort(host, s.Port())
+	}
+	return "https://" + host + path
+}
+
+const (
+	subscriptionPath = "/subscriptions/{subscription}"
+	groupPath        = subscriptionPath + "/resourceGroups/{group}/providers/"
+	machinesPath     = "Microsoft.Compute/virtualMachines/"
+	interfacesPath   = "Microsoft.Network/networkInterfaces/"
+)
+
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	handle := func(name, pattern string, handle http.HandlerFunc) {
+		mux.HandleFunc(pattern, s.Endpoint(name, refuse, handle))
+	}
+	login, manager := s.cloud.login+"/"+s.cloud.tenant, s.cloud.manager
+	handle(GetLogin, "GET "+login+s.cloud.discovery, s.getLogin)
+	handle(GetToken, "POST "+login+s.cloud.token, s.getToken)
+	if s.stack {
+		handle(GetCloud, "GET "+manager+"/metadata/endpoints", s.getCloud)
+	} else {
+		handle(GetInstances, "GET "+s.cloud.login+"/common/discovery/instance", s.getInstances)
+		handle(GetProvider, "GET "+manager+subscriptionPath+"/providers/{namespace}", s.managed(s.getProvider))
+	}
+	handle(GetMachine, "GET "+manager+groupPath+machinesPath+"{name}", s.managed(s.getMachine))
+	handle(GetInterface, "GET "+manager+groupPath+interfacesPath+"{name}", s.managed(s.getInterface))
+	handle(Unserved, "/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, http.StatusNotFound, "InvalidResourceType", "The stand-in does not serve "+r.URL.Path+".")
+	})
+	return mux
+}
+
+// managed checks what all requests to the resource manager need, and answers with what handle returns.
+func (s *Server) managed(handle func(r *http.Request) (any, *apiError)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !s.authorize(r) {
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(
+				`Bearer authorization_uri="%s", error="invalid_token", error_description="The access token is invalid."`,
+				s.url(s.cloud.login, "/"+s.cloud.tenant)))
+			writeError(w, http.StatusUnauthorized, "InvalidAuthenticationToken", "The access token is invalid.")
+			return
+		}
+		if failed := checkScope(r); failed != nil {
+			failed.write(w)
+			return
+		}
+		answer, failed := handle(r)
+		if failed != nil {
+			failed.write(w)
+			return
+		}
+		writeJSON(w, http.StatusOK, answer)
+	}
+}
+
+// checkScope checks the version, the subscription and the resource group of a request. Their case does not matter.
+func checkScope(r *http.Request) *apiError {
+	group := r.PathValue("group")
+	switch {
+	case r.URL.Query().Get("api-version") == "":
+		return &apiError{http.StatusBadRequest, "MissingApiVersionParameter",
+			"The api-version query parameter (?api-version=) is required for all requests."}
+	case !strings.EqualFold(r.PathValue("subscription"), subscriptionID):
+		return &apiError{http.StatusNotFound, "SubscriptionNotFound",
+			fmt.Sprintf("The subscription '%s' could not be found.", r.PathValue("subscription"))}
+	case group != "" && !strings.EqualFold(group, resourceGroup):
+		return &apiError{http.StatusNotFound, "ResourceGroupNotFound",
+			fmt.Sprintf("Resource group '%s' could not be found.", group)}
+	}
+	return nil
+}
+
+// apiError is an answer of the resource manager that is not the wanted one.
+type apiError struct {
+	status        int
+	code, message string
+}
+
+func (e *apiError) write(w http.ResponseWriter) { writeError(w, e.status, e.code, e.message) }
+
+// refuse is the answer to a request that Fail makes fail.
+func refuse(w http.ResponseWriter, status int) {
+	writeError(w, status, strings.ReplaceAll(http.StatusText(status), " ", ""), http.StatusText(status))
+}
+
+// errorResponse is the form of the resource manager's errors.
+type errorResponse struct {
+	Error struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func writeError(w http.ResponseWriter, status int, code, message string) {
+	answer := errorResponse{}
+	answer.Error.Code, answer.Error.Message = code, message
+	writeJSON(w, status, answer)
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	content, err := json.Marshal(body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(content) // the client may be gone
+}
