@@ -106,7 +106,8 @@ func (s *Server) getToken(w http.ResponseWriter, r *http.Request) {
 		refuseToken(w, http.StatusBadRequest, "unsupported_grant_type", "AADSTS70003: The grant type is not supported.")
 		return
 	}
-	audience := strings.TrimSuffix(strings.Join(strings.Fields(r.PostForm.Get("scope"))[:1], ""), "/.default")
+	scope, _, _ := strings.Cut(r.PostForm.Get("scope"), " ")
+	audience := strings.TrimSuffix(scope, "/.default")
 	if !slices.Contains(s.cloud.audiences, audience) {
 		refuseToken(w, http.StatusBadRequest, "invalid_resource", "AADSTS500011: There is no resource "+audience+".")
 		return

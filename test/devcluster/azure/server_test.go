@@ -1,0 +1,336 @@
+package azure
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// running is a running stand-in with a client that trusts its CA and resolves every name to it.
+type running struct {
+	*Server
+	client *http.Client
+}
+
+func start(t *testing.T, options Options) running {
+	t.Helper()
+	options.Listen = "127.0.0.1:0"
+	s, err := Start(t.Context(), options)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(s.CABundle()))
+	transport := &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			name, port, err := net.SplitHostPort(address)
+			if err != nil {
+				return nil, err
+			}
+			return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(s.Hosts()[name], port))
+		},
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	return running{Server: s, client: &http.Client{Transport: transport}}
+}
+
+func (c running) do(t *testing.T, request *http.Request) (int, []byte) {
+	t.Helper()
+	response, err := c.client.Do(request)
+	require.NoError(t, err)
+	content, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return response.StatusCode, content
+}
+
+func (c running) newRequest(t *testing.T, method, url, body string) *http.Request {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	return request
+}
+
+// logIn asks for a token.
+func (c running) logIn(t *testing.T, secret, scope string) (int, map[string]any) {
+	t.Helper()
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {clientID}, "client_secret": {secret},
+		"scope": {scope}}
+	request := c.newRequest(t, http.MethodPost, c.url(c.cloud.login, "/"+c.cloud.tenant+c.cloud.token), form.Encode())
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+	status, content := c.do(t, request)
+	var answer map[string]any
+	require.NoError(t, json.Unmarshal(content, &answer))
+	return status, answer
+}
+
+// newToken returns a token for the current client secret.
+func (c running) newToken(t *testing.T) string {
+	t.Helper()
+	status, answer := c.logIn(t, string(c.Credentials()["azure_client_secret"]),
+		c.cloud.audiences[0]+"/.default openid offline_access profile")
+	require.Equal(t, http.StatusOK, status, answer)
+	require.Equal(t, "Bearer", answer["token_type"])
+	require.InEpsilon(t, 3600, answer["expires_in"], 0)
+	return fmt.Sprint(answer["access_token"])
+}
+
+// get asks the resource manager for a path.
+func (c running) get(t *testing.T, token, path string) (int, []byte) {
+	t.Helper()
+	request := c.newRequest(t, http.MethodGet, c.url(c.cloud.manager, path), "")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	return c.do(t, request)
+}
+
+// requireResource requires an answer of the resource manager.
+func requireResource[T any](t *testing.T, c running, path string) T {
+	t.Helper()
+	status, content := c.get(t, c.newToken(t), path)
+	require.Equal(t, http.StatusOK, status, string(content))
+	var answer T
+	require.NoError(t, json.Unmarshal(content, &answer))
+	return answer
+}
+
+// requireError requires that the resource manager does not answer.
+func (c running) requireError(t *testing.T, token, path string, status int, code string) {
+	t.Helper()
+	got, content := c.get(t, token, path)
+	require.Equal(t, status, got, string(content))
+	var answer errorResponse
+	require.NoError(t, json.Unmarshal(content, &answer))
+	require.Equal(t, code, answer.Error.Code)
+}
+
+func machinePath(name string) string {
+	return resourceID(machinesPath, name) + "?api-version=2024-07-01"
+}
+
+func TestATokenIsForTheClientSecretAndTheResourceManager(t *testing.T) {
+	for name, stack := range map[string]bool{"on Azure": false, "on an Azure Stack Hub": true} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, Options{Stack: stack})
+			secret, scope := string(c.Credentials()["azure_client_secret"]), c.cloud.audiences[0]+"/.default"
+			status, answer := c.logIn(t, "another", scope)
+			require.Equal(t, http.StatusUnauthorized, status)
+			require.Equal(t, "invalid_client", answer["error"])
+			status, answer = c.logIn(t, secret, "https://graph.microsoft.com/.default")
+			require.Equal(t, http.StatusBadRequest, status)
+			require.Equal(t, "invalid_resource", answer["error"])
+			status, _ = c.logIn(t, secret, "")
+			require.Equal(t, http.StatusBadRequest, status)
+			c.newToken(t)
+		})
+	}
+}
+
+func TestTheLoginIsFound(t *testing.T) {
+	for name, test := range map[string]struct {
+		stack bool
+		// discovery and issuer are paths of the login.
+		discovery, issuer string
+	}{
+		"on Azure": {false, "/" + publicCloud.tenant + "/v2.0/.well-known/openid-configuration",
+			"/" + publicCloud.tenant},
+		"on an Azure Stack Hub": {true, "/adfs/.well-known/openid-configuration", "/adfs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, Options{Stack: test.stack})
+			status, content := c.do(t, c.newRequest(t, http.MethodGet, c.url(c.cloud.login, test.discovery), ""))
+			require.Equal(t, http.StatusOK, status)
+			var found map[string]string
+			require.NoError(t, json.Unmarshal(content, &found))
+			require.Equal(t, c.url(c.cloud.login, test.issuer), found["issuer"])
+			require.Equal(t, c.url(c.cloud.login, "/"+c.cloud.tenant+c.cloud.token), found["token_endpoint"])
+			require.Contains(t, found["authorization_endpoint"], "/oauth2/")
+		})
+	}
+	c := start(t, Options{Stack: true})
+	status, content := c.get(t, "", "/metadata/endpoints?api-version=2019-05-01")
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, string(content), `"loginEndpoint":"`+c.url("adfs.local.azurestack.example.com", "/adfs")+`"`)
+}
+
+func TestARotationEndsTheFormerSecretAndItsTokens(t *testing.T) {
+	c := start(t, Options{})
+	require.NoError(t, c.SetInstances([]Instance{{Name: "a"}}))
+	former, secret, token := c.Credential(), string(c.Credentials()["azure_client_secret"]), c.newToken(t)
+	status, _ := c.get(t, token, machinePath("a"))
+	require.Equal(t, http.StatusOK, status)
+	require.NoError(t, c.Rotate())
+	require.NotEqual(t, former, c.Credential())
+	c.requireError(t, token, machinePath("a"), http.StatusUnauthorized, "InvalidAuthenticationToken")
+	status, _ = c.logIn(t, secret, c.cloud.audiences[0]+"/.default")
+	require.Equal(t, http.StatusUnauthorized, status)
+	requireResource[virtualMachine](t, c, machinePath("a"))
+	var made []string
+	for _, one := range c.Calls() {
+		made = append(made, fmt.Sprint(one.Endpoint, " ", one.Credential, " ", one.Status))
+	}
+	require.Equal(t, []string{
+		"POST token " + former + " 200",
+		"GET virtualMachines " + former + " 200",
+		"GET virtualMachines " + former + " 401",
+		"POST token " + former + " 401",
+		"POST token " + c.Credential() + " 200",
+		"GET virtualMachines " + c.Credential() + " 200",
+	}, made)
+}
+
+func TestAVirtualMachineHasAZoneAndAnInterface(t *testing.T) {
+	c := start(t, Options{})
+	require.NoError(t, c.SetInstances([]Instance{
+		{Name: "a", Addresses: []string{"10.200.0.10"}}, {Name: "b", Addresses: []string{"10.200.0.11"}},
+	}))
+	found := requireResource[virtualMachine](t, c, machinePath("B"))
+	require.Equal(t, "azure://"+found.ID, c.ProviderID("b"))
+	require.Equal(t, "westeurope", found.Location)
+	require.Equal(t, []string{"2"}, found.Zones)
+	require.Equal(t, "westeurope-2", c.Zone("b"))
+	require.Equal(t, c.SystemUUID("b"), found.Properties.VMID)
+	card := requireResource[networkInterface](t, c, found.Properties.NetworkProfile.Interfaces[0].ID+"?api-version=1")
+	require.Equal(t, "b-nic", card.Name)
+	require.Equal(t, ipConfigurationProperties{Primary: true, PrivateIPAddress: "10.200.0.11"},
+		card.Properties.IPConfigurations[0].Properties)
+	zones := requireResource[provider](t, c, "/subscriptions/"+subscriptionID+
+		"/providers/Microsoft.Compute?api-version=1")
+	require.Equal(t, []zoneMapping{{"West Europe", []string{"1", "2", "3"}}}, zones.ResourceTypes[0].ZoneMappings)
+}
+
+func TestThePowerStateIsInTheInstanceViewOnly(t *testing.T) {
+	c := start(t, Options{Stack: true})
+	require.NoError(t, c.SetInstances([]Instance{{Name: "a"}}))
+	require.NoError(t, c.StopInstance("a"))
+	require.Nil(t, requireResource[virtualMachine](t, c, machinePath("a")).Properties.InstanceView)
+	power := func() string {
+		found := requireResource[virtualMachine](t, c, machinePath("a")+"&$expand=instanceView")
+		require.Empty(t, found.Zones)
+		return found.Properties.InstanceView.Statuses[1].Code
+	}
+	require.Equal(t, "PowerState/deallocated", power())
+	require.NoError(t, c.StartInstance("a"))
+	require.Equal(t, "PowerState/running", power())
+	require.EqualError(t, c.StopInstance("b"), `azure stand-in: no virtual machine "b"`)
+}
+
+func TestADeletedVirtualMachineIsNotFound(t *testing.T) {
+	c := start(t, Options{})
+	require.NoError(t, c.SetInstances([]Instance{{Name: "a"}, {Name: "b"}}))
+	require.NoError(t, c.SetInstances([]Instance{{Name: "b"}}))
+	token := c.newToken(t)
+	c.requireError(t, token, machinePath("a"), http.StatusNotFound, "ResourceNotFound")
+	c.requireError(t, token, resourceID(interfacesPath, "a-nic")+"?api-version=1", http.StatusNotFound,
+		"ResourceNotFound")
+	requireResource[virtualMachine](t, c, machinePath("b"))
+}
+
+func TestTheResourceManagerRejectsUnusableRequests(t *testing.T) {
+	c := start(t, Options{})
+	require.NoError(t, c.SetInstances([]Instance{{Name: "a"}}))
+	token := c.newToken(t)
+	for name, test := range map[string]struct {
+		token, path string
+		status      int
+		code        string
+	}{
+		"without a token": {"", machinePath("a"), http.StatusUnauthorized, "InvalidAuthenticationToken"},
+		"with an unknown token": {"x", machinePath("a"), http.StatusUnauthorized,
+			"InvalidAuthenticationToken"},
+		"without a version": {token, resourceID(machinesPath, "a"), http.StatusBadRequest,
+			"MissingApiVersionParameter"},
+		"for another subscription": {token, strings.Replace(machinePath("a"), subscriptionID, "x", 1),
+			http.StatusNotFound, "SubscriptionNotFound"},
+		"for another group": {token, strings.Replace(machinePath("a"), resourceGroup, "x", 1), http.StatusNotFound,
+			"ResourceGroupNotFound"},
+		"for another provider": {token, "/subscriptions/" + subscriptionID + "/providers/x?api-version=1",
+			http.StatusNotFound, "InvalidResourceNamespace"},
+		"for anything else": {token, "/subscriptions", http.StatusNotFound, "InvalidResourceType"},
+	} {
+		t.Run(name, func(t *testing.T) { c.requireError(t, test.token, test.path, test.status, test.code) })
+	}
+	require.Equal(t, 1, c.Requests()[Unserved])
+	require.NoError(t, c.Fail(AllEndpoints, http.StatusServiceUnavailable))
+	c.requireError(t, token, machinePath("a"), http.StatusServiceUnavailable, "ServiceUnavailable")
+}
+
+func TestTheMetadataServiceKnowsAMachineByItsAddress(t *testing.T) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	c := start(t, Options{Metadata: listener})
+	ask := func(path, header string) (int, []byte) {
+		request := c.newRequest(t, http.MethodGet, "http://"+listener.Addr().String()+path, "")
+		request.Header.Set("Metadata", header)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		content, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		return response.StatusCode, content
+	}
+	const instance = "/metadata/instance?api-version=2021-10-01"
+	status, _ := ask(instance, "True")
+	require.Equal(t, http.StatusNotFound, status, "there is no machine")
+	require.NoError(t, c.SetInstances([]Instance{{Name: "a", Addresses: []string{"127.0.0.1"}}}))
+	status, _ = ask("/metadata/instance", "True")
+	require.Equal(t, http.StatusBadRequest, status, "it has no version")
+	status, _ = ask(instance, "")
+	require.Equal(t, http.StatusBadRequest, status, "it has no header")
+	status, content := ask(instance, "True")
+	require.Equal(t, http.StatusOK, status)
+	var found instanceMetadata
+	require.NoError(t, json.Unmarshal(content, &found))
+	require.Equal(t, "a", found.Compute.Name)
+	require.Equal(t, c.ProviderID("a"), "azure://"+found.Compute.ResourceID)
+	require.Equal(t, c.Zone("a"), found.Compute.Location+"-"+found.Compute.Zone)
+	require.Equal(t, "127.0.0.1", found.Network.Interface[0].IPv4.Addresses[0].Private)
+	status, _ = ask("/metadata/loadbalancer?api-version=2020-10-01", "True")
+	require.Equal(t, http.StatusOK, status)
+	status, _ = ask("/metadata/attested/document", "True")
+	require.Equal(t, http.StatusNotFound, status)
+	require.Equal(t, map[string]int{GetInstance: 4, GetLoadBalancer: 1, Unserved: 1}, c.Requests())
+}
+
+func TestAnInstallationHasTheEndpointsOfAStack(t *testing.T) {
+	c := start(t, Options{Stack: true})
+	installed := c.Installation()
+	require.Equal(t, c.url(stackHub.manager, ""), installed.Status.Azure.ARMEndpoint)
+	var config, endpoints map[string]any
+	require.NoError(t, json.Unmarshal([]byte(installed.CloudConfig["config"]), &config))
+	require.NoError(t, json.Unmarshal([]byte(installed.CloudConfig["endpoints"]), &endpoints))
+	require.Equal(t, installed.Status.Azure.ARMEndpoint, config["resourceManagerEndpoint"])
+	require.Equal(t, "adfs", config["tenantId"])
+	require.Equal(t, stackHub.audiences[0], endpoints["tokenAudience"])
+	require.Equal(t, c.url(stackHub.login, "/adfs"), endpoints["activeDirectoryEndpoint"])
+	require.Equal(t, string(c.CABundle()), installed.CloudConfig["ca-bundle.pem"])
+	require.Len(t, installed.Credentials, 4)
+}
+
+func TestAnInstallationOnAzureHasNoEndpoints(t *testing.T) {
+	c := start(t, Options{})
+	installed := c.Installation()
+	require.Empty(t, installed.Status.Azure.ARMEndpoint)
+	require.NotContains(t, installed.CloudConfig, "endpoints")
+	require.NotContains(t, installed.CloudConfig["config"], "resourceManagerEndpoint")
+	require.Len(t, installed.Credentials, 7)
+	require.Equal(t, map[string]string{"management.azure.com": "127.0.0.1", "login.microsoftonline.com": "127.0.0.1"},
+		c.Hosts())
+	require.Regexp(t, "^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", c.SystemUUID("a"))
+}
+
+func TestStartRejectsAnAddressThatNoClientReaches(t *testing.T) {
+	_, err := Start(t.Context(), Options{Listen: "0.0.0.0:0"})
+	require.EqualError(t, err, `azure stand-in: listen address "0.0.0.0:0": must be an IP that clients can reach`)
+}
