@@ -96,6 +96,19 @@ func (c *Cluster) startCloud(ctx context.Context) error {
 	}
 	c.cloud = cloud
 	c.atStop(func(context.Context) error { return cloud.Close() })
+	return c.startMetadata(ctx)
+}
+
+// startMetadata serves the metadata of Azure's instances to the nodes. An Azure Stack Hub is asked for none.
+func (c *Cluster) startMetadata(ctx context.Context) error {
+	if c.network == nil || c.registered().Name != "azure" {
+		return nil
+	}
+	listener, err := c.network.ListenMetadata(ctx)
+	if err != nil {
+		return err
+	}
+	c.Azure().ServeMetadata(context.WithoutCancel(ctx), listener)
 	return nil
 }
 

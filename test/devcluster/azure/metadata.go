@@ -44,9 +44,9 @@ type (
 	}
 )
 
-// serveMetadata serves the instance metadata service, which has neither TLS nor a login: it knows virtual machines by
-// their addresses.
-func (s *Server) serveMetadata(ctx context.Context, listener net.Listener) {
+// ServeMetadata serves the instance metadata service, which has neither TLS nor a login: it knows virtual machines by
+// their addresses. Close closes the listener. It is called at most once, before Close.
+func (s *Server) ServeMetadata(ctx context.Context, listener net.Listener) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metadata/instance", s.Endpoint(GetInstance, refuse, s.metadataOf(func(m machine) any {
 		return s.instanceMetadata(m)

@@ -44,8 +44,6 @@ type Options struct {
 	Dir string
 	// Stack makes it an Azure Stack Hub.
 	Stack bool
-	// Metadata is the listener of the instance metadata service. The server closes it. Default: no such service.
-	Metadata net.Listener
 }
 
 // Instance is a machine that the cloud runs.
@@ -118,9 +116,6 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		return nil, err
 	}
 	s.Serve(ctx, s.handler())
-	if options.Metadata != nil {
-		s.serveMetadata(ctx, options.Metadata)
-	}
 	return s, nil
 }
 

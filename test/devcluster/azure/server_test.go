@@ -269,7 +269,8 @@ func TestTheResourceManagerRejectsUnusableRequests(t *testing.T) {
 func TestTheMetadataServiceKnowsAMachineByItsAddress(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	c := start(t, Options{Metadata: listener})
+	c := start(t, Options{})
+	c.ServeMetadata(t.Context(), listener)
 	ask := func(path, header string) (int, []byte) {
 		request := c.newRequest(t, http.MethodGet, "http://"+listener.Addr().String()+path, "")
 		request.Header.Set("Metadata", header)

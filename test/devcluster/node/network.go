@@ -154,6 +154,9 @@ func (n *Network) clean(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing links: %w", err)
 	}
+	if err := n.removeMetadataRoute(ctx); err != nil {
+		return err
+	}
 	for _, link := range links {
 		if link.Name == n.bridge || strings.HasPrefix(link.Name, n.bridge+"-") {
 			if err := deleteLink(ctx, link.Name); err != nil {

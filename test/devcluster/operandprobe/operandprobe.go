@@ -19,8 +19,13 @@ import (
 const (
 	namespace = "openshift-cloud-controller-manager"
 	port      = "10258"
-	// leading is the line of /metrics of a process whose controllers run, which are those of the leader.
-	leading = `running_managed_controllers{manager="cloud-controller-manager",name="cloud-node"} 1`
+	// counter begins the lines of /metrics about controllers, and leading is that of a process whose controllers run,
+	// which are those of the leader.
+	counter = "running_managed_controllers{"
+	leading = counter + `manager="cloud-controller-manager",name="cloud-node"} 1`
+	// started begins the lines of a controller of the leader. Azure's cloud-controller-manager, which has its own copy of
+	// the start, does not count its controllers.
+	started = "\nservice_controller_"
 	// timeout limits a request to a process that may be frozen.
 	timeout = 2 * time.Second
 )
@@ -43,7 +48,10 @@ func Client(ctx context.Context, kube kubernetes.Interface, config *rest.Config)
 // not serve.
 func Leads(ctx context.Context, client *http.Client, ip string) (bool, error) {
 	metrics, err := Get(ctx, client, "https://"+ip+":"+port+"/metrics")
-	return strings.Contains(metrics, leading), err
+	if strings.Contains(metrics, counter) {
+		return strings.Contains(metrics, leading), err
+	}
+	return strings.Contains(metrics, started), err
 }
 
 // Get returns what a server answers. An answer other than 200 is an error.
