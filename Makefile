@@ -85,7 +85,8 @@ mutation:
 e2e-all:
 	@hack/test.sh --long
 
-# What happens to a cluster in its cloud: PLATFORM=AWS, OpenStack or vSphere.
+# What happens to a cluster in its cloud: PLATFORM=AWS, Azure, AzureStack, OpenStack or
+# vSphere.
 .PHONY: e2e
 e2e:
 	@hack/e2e.sh $(PLATFORM)
