@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
@@ -62,8 +63,9 @@ type storyPlatform struct {
 	addressTypes []corev1.NodeAddressType
 	// hasDNS says that every Node has its name as an internal DNS name too.
 	hasDNS bool
-	// hidesShutdown says that the cloud-controller-manager does not notice that an instance is stopped.
-	hidesShutdown bool
+	// described is the endpoint that describes an instance, if the cloud-controller-manager does not notice there that
+	// it is stopped.
+	described string
 }
 
 // storyPlatforms are the platforms by their names in the operator's registry.
@@ -81,14 +83,14 @@ var storyPlatforms = map[string]storyPlatform{
 		api:          func(s *suite) cloudAPI { return s.Azure() },
 		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
 		// Its provider v1.36.5 reads the power state from the instance view, which it does not request.
-		hidesShutdown: true,
+		described: azure.GetMachine,
 	},
 	"azurestack": {
-		platform:      "AzureStack",
-		secret:        "azure-cloud-credentials",
-		api:           func(s *suite) cloudAPI { return s.Azure() },
-		addressTypes:  []corev1.NodeAddressType{corev1.NodeInternalIP},
-		hidesShutdown: true, // see azure
+		platform:     "AzureStack",
+		secret:       "azure-cloud-credentials",
+		api:          func(s *suite) cloudAPI { return s.Azure() },
+		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
+		described:    azure.GetMachine, // see azure
 	},
 	"openstack": {
 		platform:     configv1.OpenStackPlatformType,
@@ -111,6 +113,9 @@ type cloudStory struct {
 	cloud cloudAPI
 	// installed is when the payload was applied.
 	installed time.Time
+	// crashed is the node that a step has crashed. If another step crashed it too, and changes of the configuration kept
+	// its container from running for long, the operator would report a crash loop.
+	crashed *node.Node
 }
 
 // TestStory tells what happens to a cluster in its cloud, from the installation on: machines go and stop, the
@@ -270,9 +275,10 @@ func (s *cloudStory) testStoppedInstance(t *testing.T) {
 	stopped := s.follower(t, s.requireOneLeader(t))
 	before, err := s.kube.CoreV1().Nodes().Get(t.Context(), stopped.Name(), metav1.GetOptions{})
 	require.NoError(t, err)
+	s.crashed = stopped
 	require.NoError(t, s.cloud.StopInstance(stopped.Name()))
 	require.NoError(t, stopped.Kill())
-	if s.hidesShutdown {
+	if s.described != "" {
 		s.awaitAsked(t, stopped)
 	} else {
 		began := time.Now()
@@ -298,10 +304,12 @@ func (s *cloudStory) awaitAsked(t *testing.T, stopped *node.Node) {
 	s.awaitNotReady(t, stopped)
 	began := time.Now()
 	s.await(t, "the cloud to be asked about "+stopped.Name(), briefly, func(context.Context) error {
-		if s.answeredSince(began, http.StatusOK) == 0 {
-			return errors.New("it was not asked")
+		for _, call := range s.cloud.Calls() {
+			if call.Endpoint == s.described && call.Time.After(began) && call.Status == http.StatusOK {
+				return nil
+			}
 		}
-		return nil
+		return errors.New("it was not asked")
 	})
 	s.figure("Node of a stopped instance not Ready to an answer of the cloud: %s", rounded(began))
 }
@@ -329,14 +337,14 @@ func (s *cloudStory) isTainted(n *node.Node, wanted bool) func(ctx context.Conte
 // testCloudOutage ends a machine while the cloud answers every request with an error, so nobody knows whether it exists.
 func (s *cloudStory) testCloudOutage(t *testing.T) {
 	revision := s.revision(t)
-	stopped := s.follower(t, s.requireOneLeader(t))
+	stopped := s.uncrashedFollower(t)
 	require.NoError(t, s.cloud.Fail(devcluster.AllEndpoints, http.StatusServiceUnavailable))
 	require.NoError(t, stopped.Kill())
 	s.awaitNotReady(t, stopped)
 	began := time.Now()
 	const asked = 3
 	s.await(t, "the cloud to be asked", briefly, func(context.Context) error {
-		if n := s.answeredSince(began, http.StatusServiceUnavailable); n < asked {
+		if n := s.refusedSince(began); n < asked {
 			return fmt.Errorf("it was asked %d times", n)
 		}
 		return nil
@@ -353,15 +361,28 @@ func (s *cloudStory) testCloudOutage(t *testing.T) {
 	s.figure("machine and cloud back to clean: %s", rounded(began))
 }
 
-// answeredSince returns how many calls the cloud has answered with a status.
-func (s *cloudStory) answeredSince(since time.Time, status int) int {
-	answered := 0
-	for _, call := range s.cloud.Calls() {
-		if call.Time.After(since) && call.Status == status {
-			answered++
+// uncrashedFollower returns a node that does not lead and has not been crashed.
+func (s *cloudStory) uncrashedFollower(t *testing.T) *node.Node {
+	t.Helper()
+	leader := s.requireOneLeader(t)
+	for _, n := range s.Nodes() {
+		if n.Name() != leader && n != s.crashed {
+			return n
 		}
 	}
-	return answered
+	require.Fail(t, "every follower has been crashed")
+	return nil
+}
+
+// refusedSince returns how many calls the cloud has refused because of an outage.
+func (s *cloudStory) refusedSince(since time.Time) int {
+	refused := 0
+	for _, call := range s.cloud.Calls() {
+		if call.Time.After(since) && call.Status == http.StatusServiceUnavailable {
+			refused++
+		}
+	}
+	return refused
 }
 
 // testRotatedCredentials replaces the credentials in the cloud and in the Secret. The record of the cloud shows who used
