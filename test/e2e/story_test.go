@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -63,6 +64,8 @@ type storyPlatform struct {
 	addressTypes []corev1.NodeAddressType
 	// hasDNS says that every Node has its name as an internal DNS name too.
 	hasDNS bool
+	// trustsProxy says that the cloud's CA is trusted because of Proxy, not of the cloud configuration.
+	trustsProxy bool
 	// described is the endpoint that describes an instance, if the cloud-controller-manager does not notice there that
 	// it is stopped.
 	described string
@@ -82,6 +85,7 @@ var storyPlatforms = map[string]storyPlatform{
 		secret:       "azure-cloud-credentials",
 		api:          func(s *suite) cloudAPI { return s.Azure() },
 		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
+		trustsProxy:  true,
 		// Its provider v1.36.5 reads the power state from the instance view, which it does not request.
 		described: azure.GetMachine,
 	},
@@ -439,19 +443,29 @@ func (s *cloudStory) testRenewedCA(t *testing.T) {
 	bundle, use, err := s.cloud.RenewCA()
 	require.NoError(t, err)
 	s.expectRollout("the next CA is trusted too")
-	began := s.setCloudConfigKey(t, "ca-bundle.pem", string(s.cloud.CABundle())+string(bundle))
+	began := s.trust(t, s.cloud.CABundle(), bundle)
 	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
 	s.figure("another CA to %d nodes that trust it: %s", nodes, rounded(began))
 	require.NoError(t, use())
 	s.reinitialize(t, "through the cloud's new certificate")
 
 	s.expectRollout("the former CA is no longer trusted")
-	began = s.setCloudConfigKey(t, "ca-bundle.pem", string(bundle))
+	began = s.trust(t, bundle)
 	require.Equal(t, before+2, s.awaitSettled(t, before+2, rolloutLimit))
 	s.figure("the former CA removed from %d nodes: %s", nodes, rounded(began))
 	s.reinitialize(t, "with the new CA alone")
 	fewest, history := s.operands.fewest()
 	require.GreaterOrEqual(t, fewest, nodes-1, history)
+}
+
+// trust makes the operator trust these CAs for the cloud, and returns when.
+func (s *cloudStory) trust(t *testing.T, bundles ...[]byte) time.Time {
+	t.Helper()
+	bundle := string(bytes.Join(bundles, nil))
+	if s.trustsProxy {
+		return s.setConfigKey(t, "user-ca-bundle", "ca-bundle.crt", bundle)
+	}
+	return s.setCloudConfigKey(t, "ca-bundle.pem", bundle)
 }
 
 // reinitialize makes the leader ask the cloud for a Node that registers again.

@@ -370,9 +370,15 @@ func (s *suite) setCloudConfig(t *testing.T, text string) time.Time {
 // setCloudConfigKey writes a key of the ConfigMap with the cloud configuration and returns when it did.
 func (s *suite) setCloudConfigKey(t *testing.T, key, text string) time.Time {
 	t.Helper()
+	return s.setConfigKey(t, "cloud-provider-config", key, text)
+}
+
+// setConfigKey changes a key of a ConfigMap of the cluster's configuration, and returns when.
+func (s *suite) setConfigKey(t *testing.T, name, key, text string) time.Time {
+	t.Helper()
 	client := s.kube.CoreV1().ConfigMaps(configNamespace)
 	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		configMap, err := client.Get(t.Context(), "cloud-provider-config", metav1.GetOptions{})
+		configMap, err := client.Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}

@@ -56,16 +56,19 @@ const stackEndpoints = `{
 }
 `
 
-// Installation returns what the installer leaves in a cluster on this cloud.
+// Installation returns what the installer leaves in a cluster on this cloud. The CA of an Azure Stack Hub belongs to the
+// cloud's configuration. Azure has public CAs, so an administrator must have made Proxy trust another one, as for a proxy
+// that replaces certificates.
 func (s *Server) Installation() *seed.Example {
 	status := &configv1.AzurePlatformStatus{
 		ResourceGroupName: resourceGroup, NetworkResourceGroupName: resourceGroup, CloudName: configv1.AzurePublicCloud,
 	}
 	files := map[string]string{
 		seed.CloudConfigKey: fmt.Sprintf(publicConfig, s.cloud.tenant, s.cloud.location),
-		seed.CABundleKey:    string(s.CABundle()),
 	}
+	trusted := string(s.CABundle())
 	if s.stack {
+		files[seed.CABundleKey], trusted = trusted, ""
 		manager := s.url(s.cloud.manager, "")
 		status.CloudName, status.ARMEndpoint = configv1.AzureStackCloud, manager
 		files[seed.CloudConfigKey] = fmt.Sprintf(stackConfig, s.cloud.tenant, s.cloud.location, manager)
@@ -75,6 +78,7 @@ func (s *Server) Installation() *seed.Example {
 		Spec:        configv1.PlatformSpec{Type: configv1.AzurePlatformType, Azure: &configv1.AzurePlatformSpec{}},
 		Status:      configv1.PlatformStatus{Type: configv1.AzurePlatformType, Azure: status},
 		CloudConfig: files,
+		TrustedCA:   trusted,
 		Credentials: s.Credentials(),
 	}
 }

@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -316,6 +318,7 @@ func TestAnInstallationHasTheEndpointsOfAStack(t *testing.T) {
 	require.Equal(t, stackHub.audiences[0], endpoints["tokenAudience"])
 	require.Equal(t, c.url(stackHub.login, "/adfs"), endpoints["activeDirectoryEndpoint"])
 	require.Equal(t, string(c.CABundle()), installed.CloudConfig["ca-bundle.pem"])
+	require.Empty(t, installed.TrustedCA)
 	require.Len(t, installed.Credentials, 4)
 }
 
@@ -323,7 +326,8 @@ func TestAnInstallationOnAzureHasNoEndpoints(t *testing.T) {
 	c := start(t, Options{})
 	installed := c.Installation()
 	require.Empty(t, installed.Status.Azure.ARMEndpoint)
-	require.NotContains(t, installed.CloudConfig, "endpoints")
+	require.Equal(t, []string{"config"}, slices.Collect(maps.Keys(installed.CloudConfig)))
+	require.Equal(t, string(c.CABundle()), installed.TrustedCA)
 	require.NotContains(t, installed.CloudConfig["config"], "resourceManagerEndpoint")
 	require.Len(t, installed.Credentials, 7)
 	require.Equal(t, map[string]string{"management.azure.com": "127.0.0.1", "login.microsoftonline.com": "127.0.0.1"},

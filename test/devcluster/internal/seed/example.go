@@ -24,6 +24,8 @@ type Example struct {
 	Status configv1.PlatformStatus
 	// CloudConfig is the data of the ConfigMap with the cloud configuration; nil where there is none.
 	CloudConfig map[string]string
+	// TrustedCA is the bundle that Proxy names, in PEM; empty where it names none.
+	TrustedCA string
 	// Credentials is the data of the credentials Secret; nil where there is none.
 	Credentials map[string][]byte
 	// Custom is spec.custom of the operator's resource; nil where it is not set.

@@ -30,6 +30,10 @@ const (
 	CloudConfigName = "cloud-provider-config"
 	// CloudConfigKey is the key of the cloud configuration in CloudConfigName.
 	CloudConfigKey = "config"
+	// TrustedCAName is the ConfigMap in ConfigNamespace that Proxy names, and TrustedCAKey its key.
+	TrustedCAName = "user-ca-bundle"
+	// TrustedCAKey is described at TrustedCAName.
+	TrustedCAKey = "ca-bundle.crt"
 	// CABundleKey is the key of the cloud's CA bundle beside the cloud configuration.
 	CABundleKey = "ca-bundle.pem"
 
@@ -66,7 +70,7 @@ func (c Cluster) Objects() ([]runtime.Object, error) {
 		namespace(ConfigNamespace),
 		namespace(ManagedConfigNamespace),
 		c.infrastructure(),
-		&configv1.Proxy{TypeMeta: configKind("Proxy"), ObjectMeta: singleton},
+		c.proxy(),
 		&configv1.APIServer{TypeMeta: configKind("APIServer"), ObjectMeta: singleton},
 		gates,
 		c.network(),
@@ -74,6 +78,9 @@ func (c Cluster) Objects() ([]runtime.Object, error) {
 	}
 	if c.Example != nil && c.Example.CloudConfig != nil {
 		seeded = append(seeded, c.Example.cloudConfigMap())
+	}
+	if c.Example != nil && c.Example.TrustedCA != "" {
+		seeded = append(seeded, configMap(TrustedCAName, map[string]string{TrustedCAKey: c.Example.TrustedCA}))
 	}
 	return seeded, nil
 }
@@ -198,10 +205,22 @@ func (c Cluster) clusterVersion() *configv1.ClusterVersion {
 	}
 }
 
+func (c Cluster) proxy() *configv1.Proxy {
+	proxy := &configv1.Proxy{TypeMeta: configKind("Proxy"), ObjectMeta: singleton}
+	if c.Example != nil && c.Example.TrustedCA != "" {
+		proxy.Spec.TrustedCA.Name = TrustedCAName
+	}
+	return proxy
+}
+
 func cloudConfigMap(data map[string]string) *corev1.ConfigMap {
+	return configMap(CloudConfigName, data)
+}
+
+func configMap(name string, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: ConfigNamespace, Name: CloudConfigName},
+		ObjectMeta: metav1.ObjectMeta{Namespace: ConfigNamespace, Name: name},
 		Data:       data,
 	}
 }
