@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -309,19 +310,21 @@ func (s *suite) testCredentials(t *testing.T) {
 // follower returns a node that neither leads nor runs the operator.
 func (s *suite) follower(t *testing.T, leader string) *node.Node {
 	t.Helper()
+	return s.followers(t, leader)[0]
+}
+
+// followers returns the nodes that neither lead nor run the operator. There is at least one.
+func (s *suite) followers(t *testing.T, leader string) []*node.Node {
+	t.Helper()
 	pods, err := s.kube.CoreV1().Pods(operatorNamespace).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	busy := map[string]bool{leader: true}
 	for _, pod := range pods.Items {
 		busy[pod.Spec.NodeName] = true
 	}
-	for _, n := range s.ControlPlane() {
-		if !busy[n.Name()] {
-			return n
-		}
-	}
-	require.Fail(t, "every node leads or runs the operator", "%v", busy)
-	return nil
+	free := slices.DeleteFunc(s.ControlPlane(), func(n *node.Node) bool { return busy[n.Name()] })
+	require.NotEmpty(t, free, "every node leads or runs the operator: %v", busy)
+	return free
 }
 
 func (s *suite) testKubelet(t *testing.T) {

@@ -64,6 +64,11 @@ type storyPlatform struct {
 	addressTypes []corev1.NodeAddressType
 	// hasDNS says that every Node has its name as an internal DNS name too.
 	hasDNS bool
+	// federate makes the cloud trust the tokens of a ServiceAccount instead of a secret; nil if no step tests it.
+	federate func(*suite) error
+	// hasNodeManager says that a cloud-node-manager initializes nodes, by what the instance knows of itself: without
+	// credentials.
+	hasNodeManager bool
 	// trustsProxy says that the cloud's CA is trusted because of Proxy, not of the cloud configuration.
 	trustsProxy bool
 	// described is the endpoint that describes an instance, if the cloud-controller-manager does not notice there that
@@ -85,7 +90,10 @@ var storyPlatforms = map[string]storyPlatform{
 		secret:       "azure-cloud-credentials",
 		api:          func(s *suite) cloudAPI { return s.Azure() },
 		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
+		federate:     func(s *suite) error { return s.Azure().Federate() },
 		trustsProxy:  true,
+
+		hasNodeManager: true,
 		// Its provider v1.36.5 reads the power state from the instance view, which it does not request.
 		described: azure.GetMachine,
 	},
@@ -95,6 +103,8 @@ var storyPlatforms = map[string]storyPlatform{
 		api:          func(s *suite) cloudAPI { return s.Azure() },
 		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
 		described:    azure.GetMachine, // see azure
+
+		hasNodeManager: true,
 	},
 	"openstack": {
 		platform:     configv1.OpenStackPlatformType,
@@ -141,7 +151,7 @@ func TestStory(t *testing.T) {
 				Progress: os.Stderr,
 			})}
 			s.cloud = platform.api(s.suite)
-			s.runSteps(t, s.recorded(t, name, []step{
+			steps := []step{
 				{"the payload initializes every node", s.testInstallation},
 				{"a change rolls out node by node", s.testChange},
 				{"a load balancer follows the nodes", s.testLoadBalancer},
@@ -151,7 +161,12 @@ func TestStory(t *testing.T) {
 				{"rotated credentials leave no use of the former", s.testRotatedCredentials},
 				{"the CA of the cloud's API is replaced", s.testRenewedCA},
 				{"the accounts have the rights that they need", func(t *testing.T) { s.requireRights(t, name) }},
-			}))
+			}
+			if s.federate != nil {
+				steps = slices.Insert(steps, len(steps)-1,
+					step{"a token of the ServiceAccount replaces the secret", s.testFederatedToken})
+			}
+			s.runSteps(t, s.recorded(t, name, steps))
 		})
 	}
 }
@@ -365,17 +380,11 @@ func (s *cloudStory) testCloudOutage(t *testing.T) {
 	s.figure("machine and cloud back to clean: %s", rounded(began))
 }
 
-// uncrashedFollower returns a node that does not lead and has not been crashed.
+// uncrashedFollower returns a follower, if possible one that no step has crashed.
 func (s *cloudStory) uncrashedFollower(t *testing.T) *node.Node {
 	t.Helper()
-	leader := s.requireOneLeader(t)
-	for _, n := range s.Nodes() {
-		if n.Name() != leader && n != s.crashed {
-			return n
-		}
-	}
-	require.Fail(t, "every follower has been crashed")
-	return nil
+	followers := s.followers(t, s.requireOneLeader(t))
+	return followers[max(0, slices.IndexFunc(followers, func(n *node.Node) bool { return n != s.crashed }))]
 }
 
 // refusedSince returns how many calls the cloud has refused because of an outage.
@@ -389,22 +398,25 @@ func (s *cloudStory) refusedSince(since time.Time) int {
 	return refused
 }
 
-// testRotatedCredentials replaces the credentials in the cloud and in the Secret. The record of the cloud shows who used
-// which. A Node that registers before the Secret has the new ones waits for them.
-func (s *cloudStory) testRotatedCredentials(t *testing.T) {
+// testRotatedCredentials replaces the credentials in the cloud and in the Secret.
+func (s *cloudStory) testRotatedCredentials(t *testing.T) { s.rotate(t, s.cloud.Rotate) }
+
+// testFederatedToken makes the cloud trust a token that the operator requests and keeps fresh.
+func (s *cloudStory) testFederatedToken(t *testing.T) {
+	s.rotate(t, func() error { return s.federate(s.suite) })
+}
+
+// rotate replaces the credentials as change does. The record of the cloud shows who used which. A Node that registers
+// before the Secret has the new ones waits for them.
+func (s *cloudStory) rotate(t *testing.T, change func() error) {
+	t.Helper()
 	before, former := s.revision(t), s.cloud.Credential()
 	waiting := s.follower(t, s.requireOneLeader(t))
-	require.NoError(t, s.cloud.Rotate())
+	require.NoError(t, change())
 	rotated := time.Now()
-	s.register(t, waiting)
-	s.await(t, "the cloud to reject the former credentials", briefly, func(context.Context) error {
-		if s.lastUse(t, former, rotated).IsZero() {
-			return errors.New("they were not used")
-		}
-		return nil
-	})
-	require.Equal(t, before, s.awaitSettled(t, before, briefly))
-	require.Error(t, s.isInitialized(t.Context(), waiting))
+	if !s.hasNodeManager {
+		s.awaitRejection(t, waiting, former, rotated)
+	}
 
 	s.expectRollout("the credentials are rotated")
 	s.operands.sample()
@@ -420,7 +432,26 @@ func (s *cloudStory) testRotatedCredentials(t *testing.T) {
 	s.reinitialize(t, "with the new credentials")
 	last := s.lastUse(t, former, rotated)
 	require.False(t, last.After(settled), "the former credentials were used at %s, after the rollout at %s", last, settled)
+	if last.IsZero() {
+		s.figure("the former credentials were never used again")
+		return
+	}
 	s.figure("credentials in the Secret to the last use of the former: %s", last.Sub(began).Round(100*time.Millisecond))
+}
+
+// awaitRejection waits until a Node that registers again has made the leader use the former credentials in vain.
+func (s *cloudStory) awaitRejection(t *testing.T, waiting *node.Node, former string, rotated time.Time) {
+	t.Helper()
+	before := s.revision(t)
+	s.register(t, waiting)
+	s.await(t, "the cloud to reject the former credentials", briefly, func(context.Context) error {
+		if s.lastUse(t, former, rotated).IsZero() {
+			return errors.New("they were not used")
+		}
+		return nil
+	})
+	require.Equal(t, before, s.awaitSettled(t, before, briefly))
+	require.Error(t, s.isInitialized(t.Context(), waiting))
 }
 
 // lastUse returns when credentials were last used since a rotation, zero if they were not. Each use must be rejected.

@@ -1,8 +1,11 @@
 package azure
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +19,13 @@ const (
 	tokenLifetime = time.Hour
 )
 
-// clientSecret is a client secret of the application.
+// subject is the ServiceAccount whose tokens the application trusts after Federate, and audience whom they are for.
+const (
+	subject  = "system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager"
+	audience = "openshift"
+)
+
+// clientSecret is a client secret of the application. One without a value stands for the tokens of the subject.
 type clientSecret struct{ id, value string }
 
 func newClientSecret() clientSecret {
@@ -57,15 +66,28 @@ func (s *Server) Rotate() error {
 	return nil
 }
 
+// Federate makes the application trust tokens of the cloud-controller-manager's ServiceAccount instead of a client
+// secret. The former secret and its tokens are rejected from now on. It returns no error.
+func (s *Server) Federate() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.secrets = append(s.secrets, clientSecret{id: subject})
+	return nil
+}
+
 // Credentials is the data of the credentials Secret.
 func (s *Server) Credentials() map[string][]byte {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	credentials := map[string][]byte{
 		"azure_client_id":       []byte(clientID),
-		"azure_client_secret":   []byte(s.current().value),
 		"azure_subscription_id": []byte(subscriptionID),
 		"azure_tenant_id":       []byte(s.cloud.tenant),
+	}
+	if s.current().id == subject {
+		credentials["azure_federated_token_file"] = []byte("/var/run/secrets/openshift/serviceaccount/token")
+	} else {
+		credentials["azure_client_secret"] = []byte(s.current().value)
 	}
 	if !s.stack { // the cloud-credential-operator copies these from the root Secret
 		maps.Copy(credentials, map[string][]byte{
@@ -98,7 +120,7 @@ func (s *Server) getInstances(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// getToken issues a token for the client secret.
+// getToken issues a token for the client secret or for a token of the ServiceAccount.
 func (s *Server) getToken(w http.ResponseWriter, r *http.Request) {
 	const form = "application/x-www-form-urlencoded"
 	if !strings.HasPrefix(r.Header.Get("Content-Type"), form) || r.ParseForm() != nil ||
@@ -107,17 +129,18 @@ func (s *Server) getToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	scope, _, _ := strings.Cut(r.PostForm.Get("scope"), " ")
-	audience := strings.TrimSuffix(scope, "/.default")
-	if !slices.Contains(s.cloud.audiences, audience) {
-		refuseToken(w, http.StatusBadRequest, "invalid_resource", "AADSTS500011: There is no resource "+audience+".")
+	target := strings.TrimSuffix(scope, "/.default")
+	if !slices.Contains(s.cloud.audiences, target) {
+		refuseToken(w, http.StatusBadRequest, "invalid_resource", "AADSTS500011: There is no resource "+target+".")
 		return
 	}
-	secret, valid := s.secret(r.PostForm.Get("client_id"), r.PostForm.Get("client_secret"))
+	secret, valid := s.credential(r.PostForm)
 	if secret != "" {
 		standin.Identify(r, secret)
 	}
 	if !valid {
-		refuseToken(w, http.StatusUnauthorized, "invalid_client", "AADSTS7000215: Invalid client secret provided.")
+		refuseToken(w, http.StatusUnauthorized, "invalid_client",
+			"AADSTS7000215: Invalid client secret or assertion provided.")
 		return
 	}
 	writeJSON(w, http.StatusOK, map[string]any{
@@ -125,15 +148,47 @@ func (s *Server) getToken(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// secret returns the identifier of a client secret, empty for an unknown one, and whether it is the current one.
-func (s *Server) secret(client, value string) (id string, current bool) {
+// credential returns the identifier of the credential that logs in, empty for an unknown one, and whether it is valid.
+func (s *Server) credential(form url.Values) (id string, valid bool) {
+	if form.Get("client_id") != clientID {
+		return "", false
+	}
+	if form.Get("client_assertion_type") == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" {
+		return s.assertion(form.Get("client_assertion"))
+	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	i := slices.IndexFunc(s.secrets, func(known clientSecret) bool { return known.value == value })
-	if client != clientID || i < 0 {
+	value := form.Get("client_secret")
+	i := slices.IndexFunc(s.secrets, func(known clientSecret) bool { return value != "" && known.value == value })
+	if i < 0 {
 		return "", false
 	}
 	return s.secrets[i].id, i == len(s.secrets)-1
+}
+
+// assertion returns the subject of a token of the ServiceAccount, and whether it is valid. The stand-in does not have the
+// keys of the cluster's issuer, so it does not check the signature.
+func (s *Server) assertion(text string) (id string, valid bool) {
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 {
+		return "", false
+	}
+	content, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return "", false
+	}
+	var claims struct {
+		Subject  string   `json:"sub"`
+		Audience []string `json:"aud"`
+		Expires  int64    `json:"exp"`
+	}
+	if err := json.Unmarshal(content, &claims); err != nil || claims.Subject != subject {
+		return "", false
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return subject, s.current().id == subject && slices.Contains(claims.Audience, audience) &&
+		time.Now().Before(time.Unix(claims.Expires, 0))
 }
 
 func (s *Server) issue(secret string) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -63,11 +65,17 @@ func (c running) newRequest(t *testing.T, method, url, body string) *http.Reques
 	return request
 }
 
-// logIn asks for a token.
+// logIn asks for a token with a client secret.
 func (c running) logIn(t *testing.T, secret, scope string) (int, map[string]any) {
 	t.Helper()
-	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {clientID}, "client_secret": {secret},
-		"scope": {scope}}
+	return c.send(t, url.Values{"client_secret": {secret}, "scope": {scope}})
+}
+
+// send sends a form to the login.
+func (c running) send(t *testing.T, form url.Values) (int, map[string]any) {
+	t.Helper()
+	form.Set("grant_type", "client_credentials")
+	form.Set("client_id", clientID)
 	request := c.newRequest(t, http.MethodPost, c.url(c.cloud.login, "/"+c.cloud.tenant+c.cloud.token), form.Encode())
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
 	status, content := c.do(t, request)
@@ -190,6 +198,41 @@ func TestARotationEndsTheFormerSecretAndItsTokens(t *testing.T) {
 		"POST token " + c.Credential() + " 200",
 		"GET virtualMachines " + c.Credential() + " 200",
 	}, made)
+}
+
+func TestATokenOfTheServiceAccountLogsInOnceItIsTrusted(t *testing.T) {
+	c := start(t, Options{})
+	assert := func(claims string) int {
+		status, _ := c.send(t, url.Values{
+			"client_assertion_type": {"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"},
+			"client_assertion":      {"e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"},
+			"scope":                 {c.cloud.audiences[0] + "/.default"},
+		})
+		return status
+	}
+	claims := func(subject, audience string, expires time.Time) string {
+		return fmt.Sprintf(`{"sub": %q, "aud": [%q], "exp": %d}`, subject, audience, expires.Unix())
+	}
+	later := time.Now().Add(time.Hour)
+	require.Equal(t, http.StatusUnauthorized, assert(claims(subject, "openshift", later)))
+	secret := string(c.Credentials()["azure_client_secret"])
+	require.NoError(t, c.Federate())
+	require.Equal(t, subject, c.Credential())
+	require.NotContains(t, c.Credentials(), "azure_client_secret")
+	require.Contains(t, c.Credentials(), "azure_federated_token_file")
+	for name, test := range map[string]string{
+		"another subject":  claims("system:serviceaccount:default:default", "openshift", later),
+		"another audience": claims(subject, "api", later),
+		"an expired token": claims(subject, "openshift", time.Now()),
+		"no claims":        "x",
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, http.StatusUnauthorized, assert(test)) })
+	}
+	for _, former := range []string{secret, ""} {
+		status, _ := c.logIn(t, former, c.cloud.audiences[0]+"/.default")
+		require.Equal(t, http.StatusUnauthorized, status)
+	}
+	require.Equal(t, http.StatusOK, assert(claims(subject, "openshift", later)))
 }
 
 func TestAVirtualMachineHasAZoneAndAnInterface(t *testing.T) {

@@ -163,3 +163,19 @@ func TestDefinitionsAreThoseOfTheSeededKinds(t *testing.T) {
 		"clusterversions.config.openshift.io",
 	}, names)
 }
+
+func TestAProxyNamesTheTrustedCAOfTheExample(t *testing.T) {
+	installed := cluster(configv1.AzurePlatformType)
+	installed.Example = &seed.Example{TrustedCA: "a bundle"}
+	objects, err := installed.Objects()
+	require.NoError(t, err)
+	require.Equal(t, "user-ca-bundle", find[*configv1.Proxy](t, objects).Spec.TrustedCA.Name)
+	trusted := find[*corev1.ConfigMap](t, objects)
+	require.Equal(t, "user-ca-bundle", trusted.Name)
+	require.Equal(t, map[string]string{"ca-bundle.crt": "a bundle"}, trusted.Data)
+
+	installed.Example = nil
+	objects, err = installed.Objects()
+	require.NoError(t, err)
+	require.Empty(t, find[*configv1.Proxy](t, objects).Spec.TrustedCA.Name)
+}
