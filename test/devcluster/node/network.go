@@ -113,7 +113,9 @@ func (n *Network) create(ctx context.Context, service netip.Prefix) error {
 		return fmt.Errorf("preparing the machine: %w", err)
 	}
 	commands := []string{
-		"link add " + n.bridge + " type bridge forward_delay 0",
+		// Without an address of its own, a bridge has the lowest of its links. It would change when that node goes, and
+		// the other nodes would not reach the host until their neighbor entries expire, after ten seconds.
+		fmt.Sprintf("link add %s address %s type bridge forward_delay 0", n.bridge, hardwareAddress(n.host.Addr())),
 		"link set " + n.bridge + " addrgenmode none",
 		fmt.Sprintf("address add %s dev %s", n.host, n.bridge),
 		fmt.Sprintf("address add %s dev %s", service, n.bridge),
@@ -196,13 +198,18 @@ func (n *Network) connect(ctx context.Context, index, pid int) error {
 // outside returns the commands that make a node's link. Its hardware address is made of the node's address, so that it
 // stays when the node restarts: neighbors remember it for half a minute.
 func (n *Network) outside(index, pid int) []string {
-	link, octets := n.link(index), n.Address(index).As4()
-	hardware := net.HardwareAddr{0x02, 0x00, octets[0], octets[1], octets[2], octets[3]} // locally administered
+	link, hardware := n.link(index), hardwareAddress(n.Address(index))
 	return []string{
 		fmt.Sprintf("link add %s type veth peer name eth0 address %s netns %d", link, hardware, pid),
 		fmt.Sprintf("link set %s addrgenmode none", link),
 		fmt.Sprintf("link set %s master %s up", link, n.bridge),
 	}
+}
+
+// hardwareAddress is a locally administered one, made of an IPv4 address.
+func hardwareAddress(address netip.Addr) net.HardwareAddr {
+	octets := address.As4()
+	return net.HardwareAddr{0x02, 0x00, octets[0], octets[1], octets[2], octets[3]}
 }
 
 // disconnect removes the link. The kernel also does so when the namespace ends, but with a delay.
