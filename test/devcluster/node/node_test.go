@@ -90,6 +90,14 @@ func requireSystemUUID(t *testing.T, n *node.Node) {
 	require.Equal(t, systemUUID(n.Name())+"\n", string(content))
 }
 
+func bridgeAddress(t *testing.T) string {
+	t.Helper()
+	link, err := net.InterfaceByName(bridge)
+	require.NoError(t, err)
+	require.Equal(t, "02:00:0a:d2:00:01", link.HardwareAddr.String())
+	return link.HardwareAddr.String()
+}
+
 // podImageTar compiles the program of the tests' pods into an image.
 func podImageTar(t *testing.T) string {
 	t.Helper()
@@ -274,7 +282,9 @@ func testLifecycle(t *testing.T) {
 	}, time.Minute, 50*time.Millisecond)
 	require.Equal(t, pods, podProcesses(t))
 
+	hardware := bridgeAddress(t)
 	require.NoError(t, first.Kill())
+	require.Equal(t, hardware, bridgeAddress(t), "the other nodes remember it")
 	require.Len(t, podProcesses(t), 1)
 	_, err = get(t, "http://"+first.IP()+":8080/")
 	require.Error(t, err)
