@@ -24,6 +24,7 @@ const (
 // request is what the front has to know of a request.
 type request struct {
 	endpoint string
+	isSOAP   bool
 	// isLogin says that the request begins a session, of the user, who may be empty.
 	isLogin bool
 	user    string
@@ -60,12 +61,28 @@ func (s *Server) pass(parsed request, w http.ResponseWriter, r *http.Request) {
 	}
 	user, valid := s.userOf(session)
 	standin.Identify(r, user)
-	if !valid {
+	switch {
+	case valid:
+	case user != "" && parsed.isSOAP:
+		// The simulator reads properties for anybody.
+		w.Header().Set("Content-Type", "text/xml; charset=utf-8")
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, notAuthenticated) // the client may be gone
+		return
+	default:
 		r.Header.Del("Cookie")
 		r.Header.Del(restSession)
 	}
 	s.model.Service.ServeMux.ServeHTTP(w, r)
 }
+
+// notAuthenticated is the answer of a vCenter to a request in a session that has ended.
+const notAuthenticated = xml.Header + `<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" ` +
+	`xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soapenv:Body><soapenv:Fault>` +
+	`<faultcode>ServerFaultCode</faultcode><faultstring>The session is not authenticated.</faultstring>` +
+	`<detail><NotAuthenticatedFault xmlns="urn:vim25" xsi:type="NotAuthenticated">` +
+	`<object type="SessionManager">SessionManager</object><privilegeId>System.View</privilegeId>` +
+	`</NotAuthenticatedFault></detail></soapenv:Fault></soapenv:Body></soapenv:Envelope>`
 
 // parse returns the endpoint of a request, whose body can be read again afterwards.
 func parse(r *http.Request) (request, error) {
@@ -110,7 +127,7 @@ func parseSOAP(envelope []byte) (request, error) {
 		case !inBody:
 			inBody = start.Name.Local == "Body"
 		case start.Name.Local != Login:
-			return request{endpoint: start.Name.Local}, nil
+			return request{endpoint: start.Name.Local, isSOAP: true}, nil
 		default:
 			var login struct {
 				UserName string `xml:"userName"`
@@ -118,7 +135,7 @@ func parseSOAP(envelope []byte) (request, error) {
 			if err := decoder.DecodeElement(&login, &start); err != nil {
 				return request{}, fmt.Errorf("SOAP request: %w", err)
 			}
-			return request{endpoint: Login, isLogin: true, user: login.UserName}, nil
+			return request{endpoint: Login, isSOAP: true, isLogin: true, user: login.UserName}, nil
 		}
 	}
 }
