@@ -112,8 +112,8 @@ func (c *Cluster) startMetadata(ctx context.Context) error {
 	return nil
 }
 
-// cloudPort returns the port of the cloud's API. Azure's endpoints are names without one. Without nodes nobody calls the
-// API, and the default port would need privileges.
+// cloudPort returns the port of the cloud's API. Azure's endpoints are names without one. Without nodes nobody calls
+// the API, and the default port would need privileges.
 func (c *Cluster) cloudPort() string {
 	if c.options.Nodes > 0 && c.registered().NodeManagerImage != "" {
 		return "443"

@@ -2,11 +2,11 @@
 // and the instance metadata service as the real cloud-controller-manager and cloud-node-manager ask for until their
 // nodes are initialized and when they go, over TLS with a private CA.
 //
-// It behaves as Azure does where it matters to a test: a token is issued for a client secret and an audience only, every
-// request needs one and an api-version, a deleted virtual machine is not found, and the instance view is left out unless
-// a request expands it. Nothing can be created in it: virtual machines are what SetInstances says. Other requests are
-// answered with 404 and counted under Unserved. Unlike Azure, it rejects the tokens of a former client secret at once, so
-// that a test sees who still has one.
+// It behaves as Azure does where it matters to a test: a token is issued for a client secret and an audience only,
+// every request needs one and an api-version, a deleted virtual machine is not found, and the instance view is left
+// out unless a request expands it. Nothing can be created in it: virtual machines are what SetInstances says. Other
+// requests are answered with 404 and counted under Unserved. Unlike Azure, it rejects the tokens of a former client
+// secret at once, so that a test sees who still has one.
 //
 // The SDK has fixed endpoints for Azure, and those of an Azure Stack Hub are names too. The stand-in serves all of them
 // by their names; Hosts returns what its clients must resolve them to.

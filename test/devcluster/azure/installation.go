@@ -56,9 +56,9 @@ const stackEndpoints = `{
 }
 `
 
-// Installation returns what the installer leaves in a cluster on this cloud. The CA of an Azure Stack Hub belongs to the
-// cloud's configuration. Azure has public CAs, so an administrator must have made Proxy trust another one, as for a proxy
-// that replaces certificates.
+// Installation returns what the installer leaves in a cluster on this cloud. The CA of an Azure Stack Hub belongs to
+// the cloud's configuration. Azure has public CAs, so an administrator must have made Proxy trust another one, as for
+// a proxy that replaces certificates.
 func (s *Server) Installation() *seed.Example {
 	status := &configv1.AzurePlatformStatus{
 		ResourceGroupName: resourceGroup, NetworkResourceGroupName: resourceGroup, CloudName: configv1.AzurePublicCloud,

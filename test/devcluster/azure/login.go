@@ -166,8 +166,8 @@ func (s *Server) credential(form url.Values) (id string, valid bool) {
 	return s.secrets[i].id, i == len(s.secrets)-1
 }
 
-// assertion returns the subject of a token of the ServiceAccount, and whether it is valid. The stand-in does not have the
-// keys of the cluster's issuer, so it does not check the signature.
+// assertion returns the subject of a token of the ServiceAccount, and whether it is valid. The stand-in does not have
+// the keys of the cluster's issuer, so it does not check the signature.
 func (s *Server) assertion(text string) (id string, valid bool) {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
