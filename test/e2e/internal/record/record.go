@@ -1,0 +1,197 @@
+// Package record stores what the long suites measured, one JSON file per result, so that docs/proof.md can be
+// generated from the results of several runs.
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+)
+
+// DirVariable is the environment variable that overrides the default of Dir.
+const DirVariable = "PROOF_DIR"
+
+const (
+	faultsDir = "faults"
+	stepsDir  = "steps"
+)
+
+// Seconds is a duration that JSON has as a number of seconds.
+type Seconds time.Duration
+
+// MarshalJSON implements json.Marshaler.
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	return json.Marshal(time.Duration(s).Seconds())
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Seconds) UnmarshalJSON(text []byte) error {
+	var seconds float64
+	if err := json.Unmarshal(text, &seconds); err != nil {
+		return fmt.Errorf("seconds: %w", err)
+	}
+	*s = Seconds(seconds * float64(time.Second))
+	return nil
+}
+
+// Fault is the result of one row of the fault table.
+type Fault struct {
+	// Name is the sentence of the row.
+	Name string `json:"name"`
+	// Condition is the condition that reported the fault, empty for a fault that needs none.
+	Condition string `json:"condition,omitempty"`
+	// Message is that condition's message.
+	Message string `json:"message,omitempty"`
+	// Visible is the time from the fault to the condition.
+	Visible Seconds `json:"visible,omitempty"`
+	// Converged is the time from the end of the fault to a clean cluster.
+	Converged Seconds `json:"converged"`
+	// WithoutLeader is the longest time in which no process led.
+	WithoutLeader Seconds `json:"withoutLeader"`
+	// FewestServing is the least number of processes that answered at the same time.
+	FewestServing int `json:"fewestServing"`
+	// Invariants is "held", or lists the violations.
+	Invariants string `json:"invariants"`
+	// Allowance is the reason for what the row may do beyond the invariants.
+	Allowance string `json:"allowance,omitempty"`
+	// Date is the time of the run, and Commit the sources.
+	Date   time.Time `json:"date"`
+	Commit string    `json:"commit"`
+}
+
+// Step is the result of one step of a platform's story.
+type Step struct {
+	// Platform is the name in the operator's registry.
+	Platform string `json:"platform"`
+	// Order sorts the steps of a platform.
+	Order int `json:"order"`
+	// Name is the sentence of the step.
+	Name string `json:"name"`
+	// Duration is how long the step took.
+	Duration Seconds `json:"duration"`
+	// Detail is what was seen.
+	Detail string `json:"detail,omitempty"`
+	// Date is the time of the run, and Commit the sources.
+	Date   time.Time `json:"date"`
+	Commit string    `json:"commit"`
+}
+
+// Dir returns the directory of the records.
+func Dir() (string, error) {
+	if dir := os.Getenv(DirVariable); dir != "" {
+		return dir, nil
+	}
+	repository, err := devcluster.FindRepository(".")
+	if err != nil {
+		return "", fmt.Errorf("directory of records: %w", err)
+	}
+	return filepath.Join(repository, "_output", "proof"), nil
+}
+
+// Commit returns the commit of the repository, with "-dirty" if tracked files differ from it.
+func Commit(ctx context.Context, repository string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", "-C", repository, "describe", "--always", "--abbrev=12", "--dirty",
+		"--exclude=*")
+	output, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("commit of %s: %w", repository, err)
+	}
+	return strings.TrimSpace(string(output)), nil
+}
+
+// WriteFault replaces the record of the fault with the same name.
+func WriteFault(dir string, fault *Fault) error {
+	return write(filepath.Join(dir, faultsDir, slug(fault.Name)+".json"), fault)
+}
+
+// WriteStep replaces the record of the step with the same platform and name.
+func WriteStep(dir string, step *Step) error {
+	return write(filepath.Join(dir, stepsDir, slug(step.Platform)+"--"+slug(step.Name)+".json"), step)
+}
+
+// Faults returns all records of faults, sorted by name.
+func Faults(dir string) ([]Fault, error) {
+	faults, err := read[Fault](filepath.Join(dir, faultsDir))
+	slices.SortFunc(faults, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
+	return faults, err
+}
+
+// Steps returns all records of steps, sorted by platform and order.
+func Steps(dir string) ([]Step, error) {
+	steps, err := read[Step](filepath.Join(dir, stepsDir))
+	slices.SortFunc(steps, func(a, b Step) int {
+		if order := strings.Compare(a.Platform, b.Platform); order != 0 {
+			return order
+		}
+		return a.Order - b.Order
+	})
+	return steps, err
+}
+
+var separators = regexp.MustCompile(`[^a-z0-9]+`)
+
+// slug returns a file name for a sentence.
+func slug(sentence string) string {
+	return strings.Trim(separators.ReplaceAllString(strings.ToLower(sentence), "-"), "-")
+}
+
+// write replaces a file at once, so that a reader never sees half of it.
+func write(path string, value any) (err error) {
+	content, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("record %s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), ".record-*")
+	if err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	_, err = file.Write(append(content, '\n'))
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("record: %w", err), os.Remove(file.Name()))
+	}
+	return nil
+}
+
+// read returns the records of a directory, none if the directory does not exist.
+func read[T any](dir string) ([]T, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("records: %w", err)
+	}
+	var records []T
+	for _, entry := range entries {
+		if filepath.Ext(entry.Name()) != ".json" {
+			continue // A temporary file of a run that was killed.
+		}
+		content, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("records: %w", err)
+		}
+		var value T
+		if err := json.Unmarshal(content, &value); err != nil {
+			return nil, fmt.Errorf("record %s: %w", filepath.Join(dir, entry.Name()), err)
+		}
+		records = append(records, value)
+	}
+	return records, nil
+}
