@@ -1,0 +1,288 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+)
+
+// noHeartbeats is why pods count as not Ready: no kubelet could report for longer than the cluster's grace period of
+// eight seconds.
+const noHeartbeats = "no kubelet can report without an API server, so no pod is known to be Ready"
+
+// controlPlaneFaults are faults of the API server and etcd.
+func controlPlaneFaults() []fault {
+	return []fault{
+		{
+			name: "the API server is down for 10 seconds during a rollout", inject: withoutAPIServer(10 * time.Second),
+			allows: allowance{revisions: 1, noneReady: true, unavailable: true, why: noHeartbeats},
+		},
+		{
+			name: "the API server is down for a minute during a rollout", inject: withoutAPIServer(time.Minute),
+			allows: allowance{revisions: 1, noneReady: true, unavailable: true, why: noHeartbeats},
+		},
+		{
+			name: "the API server is down for five minutes during a rollout", inject: withoutAPIServer(5 * time.Minute),
+			slow: true,
+			allows: allowance{revisions: 1, noneReady: true, unavailable: true, noneServing: true,
+				withoutLeader: 10 * time.Minute, why: "the leader gives up after 107 s without an API server"},
+		},
+		{
+			name:   "etcd is killed and restarts during a rollout",
+			allows: allowance{revisions: 1, noneReady: true, unavailable: true, why: noHeartbeats},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.awaitInstaller(t, f.change(t), "")
+				f.killServer(t, "etcd")
+				return func(t *testing.T) { require.NoError(t, f.StartEtcd(context.WithoutCancel(t.Context()))) }
+			},
+		},
+		{
+			name:   "every request waits half a second for the API server during a rollout",
+			allows: allowance{revisions: 1, noneReady: true, unavailable: true, why: noHeartbeats},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				restore := f.slowServer(t, "kube-apiserver")
+				revision := f.change(t)
+				return func(t *testing.T) {
+					defer restore()
+					f.awaitSettled(t, revision, rolloutLimit)
+				}
+			},
+		},
+		{
+			name:   "the API server answers the operator and the operand with 429 during a rollout",
+			allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.awaitInstaller(t, f.change(t), "")
+				allow := f.rejectRequests(t)
+				f.awaitRejected(t, 30*time.Second)
+				return allow
+			},
+		},
+	}
+}
+
+// withoutAPIServer kills the API server while the first node installs.
+func withoutAPIServer(outage time.Duration) func(*running, *testing.T) func(*testing.T) {
+	return func(f *running, t *testing.T) func(*testing.T) {
+		f.awaitInstaller(t, f.change(t), "")
+		f.killServer(t, "kube-apiserver")
+		return func(t *testing.T) {
+			<-time.After(outage)
+			require.NoError(t, f.StartAPIServer(context.WithoutCancel(t.Context())))
+		}
+	}
+}
+
+// killServer kills a server of the control plane and waits for its end.
+func (f *running) killServer(t *testing.T, name string) {
+	t.Helper()
+	pid, runs := f.Processes()[name]
+	require.True(t, runs, "%s runs", name)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+	f.began = time.Now()
+	f.await(t, "the end of "+name, briefly, func(context.Context) error {
+		if err := syscall.Kill(pid, 0); err == nil {
+			return errors.New("it exists")
+		}
+		return nil
+	})
+}
+
+// slowServer stops a server for most of each second: the kernel of a test machine may have no netem. A request waits
+// for half a second on average.
+func (f *running) slowServer(t *testing.T, name string) (restore func()) {
+	t.Helper()
+	const stopped, runs = 900 * time.Millisecond, 100 * time.Millisecond
+	pid := f.Processes()[name]
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		every(ctx, runs, func() {
+			_ = syscall.Kill(pid, syscall.SIGSTOP)
+			<-time.After(stopped)
+			_ = syscall.Kill(pid, syscall.SIGCONT)
+		})
+	}()
+	f.began = time.Now()
+	return func() { cancel(); <-done }
+}
+
+const throttled = "e2e-throttled"
+
+// rejectRequests makes API priority and fairness reject every request of our accounts.
+func (f *running) rejectRequests(t *testing.T) (allow func(*testing.T)) {
+	t.Helper()
+	api := f.kube.FlowcontrolV1()
+	_, err := api.PriorityLevelConfigurations().Create(t.Context(), &flowcontrolv1.PriorityLevelConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: throttled},
+		Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
+			Type: flowcontrolv1.PriorityLevelEnablementLimited,
+			Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
+				NominalConcurrencyShares: ptr.To[int32](0), LendablePercent: ptr.To[int32](0),
+				BorrowingLimitPercent: ptr.To[int32](0),
+				LimitResponse:         flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject},
+			},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	everything := []flowcontrolv1.ResourcePolicyRule{{
+		Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}, Namespaces: []string{"*"},
+		ClusterScope: true,
+	}}
+	var subjects []flowcontrolv1.Subject
+	for _, namespace := range []string{operatorNamespace, targetNamespace} {
+		subjects = append(subjects, flowcontrolv1.Subject{Kind: rbacv1.GroupKind,
+			Group: &flowcontrolv1.GroupSubject{Name: "system:serviceaccounts:" + namespace}})
+	}
+	_, err = api.FlowSchemas().Create(t.Context(), &flowcontrolv1.FlowSchema{
+		ObjectMeta: metav1.ObjectMeta{Name: throttled},
+		Spec: flowcontrolv1.FlowSchemaSpec{
+			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: throttled},
+			MatchingPrecedence:         2, // 1 is reserved.
+			Rules:                      []flowcontrolv1.PolicyRulesWithSubjects{{Subjects: subjects, ResourceRules: everything}},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return func(t *testing.T) {
+		ctx := context.WithoutCancel(t.Context())
+		require.NoError(t, errors.Join(api.FlowSchemas().Delete(ctx, throttled, metav1.DeleteOptions{}),
+			api.PriorityLevelConfigurations().Delete(ctx, throttled, metav1.DeleteOptions{})))
+	}
+}
+
+// awaitRejected waits until the operator's account has been rejected for a while.
+func (f *running) awaitRejected(t *testing.T, lasting time.Duration) {
+	t.Helper()
+	var since time.Time
+	config := f.RESTConfig()
+	config.Impersonate.UserName = ours[0]
+	config.Impersonate.Groups = []string{"system:serviceaccounts:" + operatorNamespace, "system:authenticated"}
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	f.await(t, "requests to be rejected", briefly, func(ctx context.Context) error {
+		// client-go tries again by itself for as long as the context lasts.
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		_, err := client.CoreV1().ConfigMaps(operatorNamespace).List(ctx, metav1.ListOptions{})
+		if !apierrors.IsTooManyRequests(err) && !errors.Is(err, context.DeadlineExceeded) {
+			since = time.Time{}
+			return fmt.Errorf("the answer is %w", err)
+		}
+		if since.IsZero() {
+			since, f.began = time.Now(), time.Now()
+		}
+		if passed := time.Since(since); passed < lasting {
+			return fmt.Errorf("they have been for %s", passed)
+		}
+		return nil
+	})
+}
+
+// operatorFaults are faults of the operator itself.
+func operatorFaults() []fault {
+	return []fault{
+		{
+			name: "the operator is killed when a rollout begins", allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.change(t)
+				f.killOperator(t)
+				f.began = time.Now()
+				return nil
+			},
+		},
+		{
+			name: "the operator is killed while the first node installs", allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.awaitInstaller(t, f.change(t), "")
+				f.killOperator(t)
+				return nil
+			},
+		},
+		{
+			name: "the operator is killed while the leader's node installs", allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.awaitInstaller(t, f.change(t), f.leader)
+				f.killOperator(t)
+				return nil
+			},
+		},
+		{
+			name: "the operator is killed when every node has the new revision", allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				revision := f.change(t)
+				f.await(t, "every node to have the revision", rolloutLimit, func(context.Context) error {
+					if reached := f.operands.reached(revision); reached < f.size {
+						return fmt.Errorf("%d have it", reached)
+					}
+					return nil
+				})
+				f.killOperator(t)
+				f.began = time.Now()
+				return nil
+			},
+		},
+		{
+			name: "the operator is away while the token ends",
+			allows: allowance{withoutLeader: giveUpLimit, noneReady: true, unavailable: true, noneServing: true,
+				why: "nothing renews the token without the operator, and the leader gives up after 107 s"},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.scale(t, 0)
+				f.awaitOperator(t, "", 0)
+				// A token has at least ten minutes, and ends with its ServiceAccount.
+				require.NoError(t, f.kube.CoreV1().ServiceAccounts(targetNamespace).Delete(t.Context(), operand,
+					metav1.DeleteOptions{}))
+				f.began = time.Now()
+				return func(t *testing.T) {
+					f.await(t, "the leader to lose its lease", giveUpLimit, func(ctx context.Context) error {
+						_, lease, err := f.suite.leader(ctx)
+						if err == nil && time.Since(lease.Spec.RenewTime.Time) < 107*time.Second {
+							err = fmt.Errorf("it was renewed at %s", lease.Spec.RenewTime)
+						}
+						return err
+					})
+					f.scale(t, 1)
+				}
+			},
+		},
+		{
+			name: "the operator hangs for three minutes and goes on beside a new leader", slow: true,
+			allows: allowance{unavailable: true, why: "the node's kubelet hangs as well, so that it does not end the operator"},
+			inject: hangingOperator,
+		},
+	}
+}
+
+// hangingOperator stops the operator and the kubelet that would end it, until another operator leads.
+func hangingOperator(f *running, t *testing.T) func(*testing.T) {
+	lease := f.operatorLease(t.Context(), t)
+	pids := f.processes(t, operatorBinary, "operator")
+	require.Len(t, pids, 1)
+	f.node = f.nodeOf(pids[0])
+	thaw := f.freezeProgram(t, f.node, f.BinDir()+"/kubelet")
+	require.NoError(t, syscall.Kill(pids[0], syscall.SIGSTOP))
+	hangs := time.Now()
+	return func(t *testing.T) {
+		defer thaw(t)
+		f.await(t, "another operator to lead for three minutes after the first one hung", giveUpLimit,
+			func(ctx context.Context) error {
+				now := f.operatorLease(ctx, t)
+				if *now.Spec.HolderIdentity == *lease.Spec.HolderIdentity || time.Since(hangs) < 3*time.Minute {
+					return fmt.Errorf("%s leads after %s", *now.Spec.HolderIdentity, time.Since(hangs))
+				}
+				return nil
+			})
+		require.NoError(t, syscall.Kill(pids[0], syscall.SIGCONT))
+	}
+}

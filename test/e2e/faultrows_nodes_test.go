@@ -1,0 +1,336 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
+)
+
+// notReady is how the operator reports a node whose kubelet does not work.
+var notReady = sign{condition: "NodeControllerDegraded", message: `node.*{node}.*not ready`}
+
+// nodeFaults are faults of machines, kubelets and container runtimes, and of the installation on a node.
+func nodeFaults() []fault {
+	return []fault{
+		{
+			name: "a kubelet hangs while it installs", shows: notReady, allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.awaitInstaller(t, f.change(t), "")
+				return f.freezeProgram(t, f.node, filepath.Join(f.BinDir(), "kubelet"))
+			},
+		},
+		{
+			name: "a container runtime hangs before the installer starts", shows: notReady,
+			allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				containerd, err := exec.LookPath("containerd")
+				require.NoError(t, err)
+				thaw := f.freezeProgram(t, f.node, containerd)
+				f.change(t)
+				return thaw
+			},
+		},
+		{
+			name: "a node crashes while it installs", shows: notReady, allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.awaitInstaller(t, f.change(t), "")
+				require.NoError(t, f.node.Kill())
+				return func(t *testing.T) { require.NoError(t, f.node.Restart(context.WithoutCancel(t.Context()))) }
+			},
+		},
+		{
+			name: "all kubelets restart at once",
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				var group sync.WaitGroup
+				errs := make([]error, len(f.Nodes()))
+				for i, n := range f.Nodes() {
+					group.Go(func() { errs[i] = n.RestartKubelet(t.Context()) })
+				}
+				group.Wait()
+				require.NoError(t, errors.Join(errs...))
+				return nil
+			},
+		},
+		{
+			name: "an installer pod is deleted", allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				pod := f.awaitInstaller(t, f.change(t), "")
+				require.NoError(t, f.kube.CoreV1().Pods(targetNamespace).Delete(t.Context(), pod.Name,
+					*metav1.NewDeleteOptions(0)))
+				return nil
+			},
+		},
+		{
+			name: "an installer pod is evicted", allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				pod := f.awaitInstaller(t, f.change(t), "")
+				require.NoError(t, f.kube.PolicyV1().Evictions(targetNamespace).Evict(t.Context(),
+					&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}}))
+				return nil
+			},
+		},
+		{
+			name:   "the clock of the leader's node is an hour ahead during a rollout",
+			allows: allowance{revisions: 1}, inject: skewedRollout(time.Hour),
+		},
+		{
+			name:   "the clock of the leader's node is an hour behind during a rollout",
+			allows: allowance{revisions: 1}, inject: skewedRollout(-time.Hour),
+		},
+		{
+			name: "the leader's node crashes", shows: notReady, slow: true,
+			allows: allowance{
+				withoutLeader: 251 * time.Second,
+				why:           "a node that is not Ready may still act, so its lease has to expire",
+			},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.node = f.Node(f.leader)
+				require.NoError(t, f.node.Kill())
+				return func(t *testing.T) { require.NoError(t, f.node.Restart(context.WithoutCancel(t.Context()))) }
+			},
+		},
+	}
+}
+
+// skewedRollout moves the clock of the leader's node and rolls a revision out.
+func skewedRollout(offset time.Duration) func(*running, *testing.T) func(*testing.T) {
+	return func(f *running, t *testing.T) func(*testing.T) {
+		f.node = f.Node(f.leader)
+		restore := f.moveClocks(t, f.node, offset)
+		revision := f.change(t)
+		return func(t *testing.T) {
+			defer restore()
+			f.awaitSettled(t, revision, rolloutLimit)
+			f.requireOneLeader(t)
+		}
+	}
+}
+
+// awaitInstaller waits for the installer pod of a revision on a node, by default on the first one. The row's node is
+// that node.
+func (f *running) awaitInstaller(t *testing.T, revision int32, on string) *corev1.Pod {
+	t.Helper()
+	prefix := fmt.Sprintf("installer-%d-%s", revision, on)
+	var installer corev1.Pod
+	f.await(t, "pod "+prefix, briefly, func(ctx context.Context) error {
+		pods, err := f.kube.CoreV1().Pods(targetNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=installer"})
+		if err != nil {
+			return err
+		}
+		for _, installer = range pods.Items {
+			if strings.HasPrefix(installer.Name, prefix) && installer.Status.Phase != corev1.PodSucceeded {
+				return nil
+			}
+		}
+		return fmt.Errorf("it is not among %d pods", len(pods.Items))
+	})
+	f.node, f.began = f.Node(installer.Spec.NodeName), time.Now()
+	return &installer
+}
+
+// freezeProgram stops the process of a program on a node and returns what lets it go on.
+func (f *running) freezeProgram(t *testing.T, n *node.Node, program string) (thaw func(*testing.T)) {
+	t.Helper()
+	pids := f.processesOn(t, n.Name(), program, "")
+	require.NotEmpty(t, pids, "%s on %s", program, n.Name())
+	for _, pid := range pids {
+		require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	}
+	f.began = time.Now()
+	return func(*testing.T) {
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGCONT) // It may have been replaced.
+		}
+	}
+}
+
+// fileFaults are faults of the disk, the manifest and the other files of a node.
+func fileFaults() []fault {
+
+	return []fault{
+		{
+			name:   "the disk of a node is full during a rollout",
+			shows:  sign{condition: "NodeInstallerDegraded", message: `no space left on device`},
+			allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				umount := f.mountOver(t, "mount -t tmpfs -o size=64m tmpfs /mnt && cp -a "+resources+"/. /mnt && "+
+					"mount --move /mnt "+resources+" && ! cat /dev/zero > "+resources+"/full 2>/dev/null")
+				f.change(t)
+				return umount
+			},
+		},
+		{
+			name:   "the disk of a node is read-only during a rollout",
+			shows:  sign{condition: "NodeInstallerDegraded", message: `read-only file system`},
+			allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				umount := f.mountOver(t, "mount --bind "+resources+" "+resources+" && "+
+					"mount -o remount,bind,ro "+resources)
+				f.change(t)
+				return umount
+			},
+		},
+		{
+			name: "a directory of the next revision was half written by another process", allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				directory := filepath.Join(f.node.Root(), revisionDirectory(f.revision+1), "secrets/cloud-config")
+				require.NoError(t, os.MkdirAll(directory, 0o700))
+				file := filepath.Join(directory, "cloud.conf")
+				require.NoError(t, os.WriteFile(file, []byte("[Glob"), 0o600))
+				f.change(t)
+				f.repaired = func(context.Context) error {
+					content, err := os.ReadFile(file)
+					if err == nil && !strings.Contains(string(content), "max-shared-lb") {
+						err = fmt.Errorf("it is %q", content)
+					}
+					return err
+				}
+				return nil
+			},
+		},
+		{
+			name: "a manifest is deleted", shows: sign{event: "NodeFilesRepaired", message: `node/{node}`},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				return f.damageFile(t, manifestPath, func(path string) error { return os.Remove(path) })
+			},
+		},
+		{
+			name: "a manifest is edited", shows: sign{event: "NodeFilesRepaired", message: `node/{node}.*manifest`},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				return f.damageFile(t, manifestPath, func(path string) error {
+					content, err := os.ReadFile(path)
+					if err != nil {
+						return err
+					}
+					return os.WriteFile(path, []byte(strings.Replace(string(content), "--v=2", "--v=3", 1)), 0o600)
+				})
+			},
+		},
+		{
+			name:   "the directory of the running revision is deleted on a node",
+			shows:  sign{event: "NodeFilesRepaired", message: `node/{node}.*the files of revision`},
+			allows: allowance{revisionDeleted: true, why: "the fault itself deletes the revision of one node"},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				return f.damageFile(t, revisionDirectory(f.revision)+"/secrets/cloud-config/cloud.conf",
+					func(string) error { return os.RemoveAll(filepath.Join(f.node.Root(), revisionDirectory(f.revision))) })
+			},
+		},
+		{
+			name: "the leader's token is damaged on its node",
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.node = f.Node(f.leader)
+				return f.damageFile(t, synced+"/secrets/kube-token/token", overwriteFile)
+			},
+		},
+		{
+			name:  "the client CA is damaged on a node",
+			shows: sign{event: "SyncedFilesRepaired", message: `configmap/client-ca on node {node}`},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				return f.damageFile(t, synced+"/configmaps/client-ca/ca-bundle.crt", overwriteFile)
+			},
+		},
+		{
+			name:  "the serving certificate is damaged on a node",
+			shows: sign{event: "SyncedFilesRepaired", message: `secret/serving-cert on node {node}`},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				return f.damageFile(t, synced+"/secrets/serving-cert/tls.crt", overwriteFile)
+			},
+		},
+		{
+			name: "a directory of synced files cannot be written while a token changes",
+			shows: sign{condition: "NodeFilesDegraded", message: `node/{node}.*secret/kube-token`,
+				clearedWithin: 2 * time.Minute,
+				why:           "a file-syncer that could not write tries again after a minute"},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				directory := filepath.Join(f.node.Root(), synced, "secrets")
+				setImmutable(t, directory, true)
+				f.deleteSecrets(t, targetNamespace, kubeToken)
+				return func(t *testing.T) { setImmutable(t, directory, false) }
+			},
+		},
+		{
+			name: "a file-syncer is killed",
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				pids := f.processesOn(t, f.node.Name(), syncerBinary, "")
+				require.Len(t, pids, 1)
+				require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
+				f.repaired = func(context.Context) error {
+					if now := f.processesOn(t, f.node.Name(), syncerBinary, ""); len(now) != 1 || now[0] == pids[0] {
+						return errors.New("it does not run")
+					}
+					return nil
+				}
+				return nil
+			},
+		},
+	}
+}
+
+const (
+	// resources is the directory of everything that the operator installs on a node, synced that of the synced files.
+	resources = "/etc/kubernetes/static-pod-resources"
+	synced    = resources + "/cloud-controller-manager-certs"
+)
+
+func overwriteFile(path string) error { return os.WriteFile(path, []byte("damaged"), 0o600) }
+
+// mountOver runs a script in the mount namespace of the row's node and returns what ends its mount over the installed
+// files. Containers that run keep what they have mounted.
+func (f *running) mountOver(t *testing.T, script string) (umount func(*testing.T)) {
+	t.Helper()
+	inNode := func(script string) error {
+		output, err := exec.Command("nsenter", "--target", strconv.Itoa(f.node.PID()), "--mount", "--", "sh", "-c",
+			script).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%s: %w: %s", script, err, output)
+		}
+		return nil
+	}
+	require.NoError(t, inNode(script))
+	return func(t *testing.T) { require.NoError(t, inNode("umount -l "+resources)) }
+}
+
+// damageFile damages a file of the row's node, and makes the row wait until it is as before.
+func (f *running) damageFile(t *testing.T, path string, damage func(path string) error) func(*testing.T) {
+	t.Helper()
+	path = filepath.Join(f.node.Root(), path)
+	sound, err := os.ReadFile(path)
+	require.NoError(t, err)
+	f.began = time.Now()
+	require.NoError(t, damage(path))
+	f.repaired = func(context.Context) error { return requireContent(path, sound) }
+	return nil
+}
+
+func (f *running) deleteSecrets(t *testing.T, namespace string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		err := f.kube.CoreV1().Secrets(namespace).Delete(t.Context(), name, metav1.DeleteOptions{})
+		require.True(t, err == nil || apierrors.IsNotFound(err), "%v", err)
+	}
+}
+
+func (f *running) deleteConfigMaps(t *testing.T, namespace string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		err := f.kube.CoreV1().ConfigMaps(namespace).Delete(t.Context(), name, metav1.DeleteOptions{})
+		require.True(t, err == nil || apierrors.IsNotFound(err), "%v", err)
+	}
+}

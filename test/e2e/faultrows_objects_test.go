@@ -1,0 +1,202 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+)
+
+// objectFaults are objects that others delete or change.
+func objectFaults() []fault {
+	return []fault{
+		{
+			name: "the copies of the running revision are deleted",
+			allows: allowance{revisions: 1, revisionDeleted: true,
+				why: "the fault itself deletes the revision, and another one replaces it"},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				for _, name := range []string{"cloud-config", "cloud-credentials"} {
+					f.deleteSecrets(t, targetNamespace, fmt.Sprintf("%s-%d", name, f.revision))
+				}
+				f.deleteConfigMaps(t, targetNamespace, fmt.Sprintf("cloud-controller-manager-pod-%d", f.revision))
+				return nil
+			},
+		},
+		{
+			name: "the status of the running revision is deleted, and with it everything that it owns",
+			allows: allowance{revisions: 1, revisionDeleted: true,
+				why: "the fault itself deletes the revision, and another one replaces it"},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.deleteConfigMaps(t, targetNamespace, fmt.Sprintf("revision-status-%d", f.revision))
+				return nil
+			},
+		},
+		{
+			name: "the objects that revisions are made of are deleted",
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.deleteSecrets(t, targetNamespace, "cloud-config", "cloud-credentials", "accepted-inputs")
+				f.deleteConfigMaps(t, targetNamespace, "cloud-controller-manager-pod", "cloud-config", "kubeconfigs",
+					"trusted-ca")
+				f.repaired = func(ctx context.Context) error {
+					_, pod := f.kube.CoreV1().ConfigMaps(targetNamespace).Get(ctx, "cloud-controller-manager-pod",
+						metav1.GetOptions{})
+					_, inputs := f.kube.CoreV1().Secrets(targetNamespace).Get(ctx, "accepted-inputs", metav1.GetOptions{})
+					return errors.Join(pod, inputs)
+				}
+				return nil
+			},
+		},
+		{
+			name: "the serving certificate's signer, its CA and the token are deleted",
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.deleteSecrets(t, operatorNamespace, "cloud-controller-manager-serving-signer")
+				f.deleteConfigMaps(t, targetNamespace, "serving-ca")
+				f.deleteSecrets(t, targetNamespace, "serving-cert", kubeToken)
+				return nil
+			},
+		},
+		{
+			name: "the ServiceAccounts are deleted",
+			allows: allowance{revisions: 1,
+				why: "the file-syncer's new token comes with a revision"},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				for _, name := range []string{"cloud-controller-manager", "file-syncer", "installer-sa"} {
+					require.NoError(t, f.kube.CoreV1().ServiceAccounts(targetNamespace).Delete(t.Context(), name,
+						metav1.DeleteOptions{}))
+				}
+				return nil
+			},
+		},
+		{
+			name:  "the cloud configuration is deleted",
+			shows: sign{condition: "CloudConfigDegraded", message: `configmap/cloud-provider-config in openshift-config`},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				client := f.kube.CoreV1().ConfigMaps(configNamespace)
+				saved, err := client.Get(t.Context(), "cloud-provider-config", metav1.GetOptions{})
+				require.NoError(t, err)
+				f.deleteConfigMaps(t, configNamespace, saved.Name)
+				saved.ResourceVersion, saved.UID = "", ""
+				return func(t *testing.T) {
+					_, err := client.Create(context.WithoutCancel(t.Context()), saved, metav1.CreateOptions{})
+					require.NoError(t, err)
+				}
+			},
+		},
+		{
+			name: "the credentials are deleted",
+			shows: sign{condition: "CredentialsDegraded", message: `secret/openstack-cloud-credentials`,
+				within: 90 * time.Second,
+				why:    "cloud-credential-operator, which owns the Secret, has a minute to create it again"},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				restore := f.saveCredentials(t)
+				f.deleteSecrets(t, targetNamespace, "openstack-cloud-credentials")
+				return restore
+			},
+		},
+		{
+			name:   "the observed configuration is overwritten",
+			allows: allowance{revisions: 2, why: "the overwritten flags may become a revision before they are corrected"},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.patchResource(t, `{"spec":{"observedConfig":{"extendedArguments":{"v":["9"]},"scribble":true}}}`)
+				f.repaired = func(ctx context.Context) error {
+					object, err := f.dynamic.Resource(ccmv1.Resource).Get(ctx, ccmv1.InstanceName, metav1.GetOptions{})
+					if err != nil {
+						return err
+					}
+					_, found, err := unstructured.NestedFieldNoCopy(object.Object, "spec", "observedConfig", "scribble")
+					if err == nil && found {
+						err = errors.New("the scribble is still there")
+					}
+					return err
+				}
+				return nil
+			},
+		},
+		{
+			name: "the status of the operator's resource is wiped",
+			allows: allowance{revisions: 3, unavailable: true,
+				why: "the number of the latest revision is lost and found again"},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				client := f.dynamic.Resource(ccmv1.Resource)
+				f.await(t, "the status to be wiped", briefly, func(ctx context.Context) error {
+					object, err := client.Get(ctx, ccmv1.InstanceName, metav1.GetOptions{})
+					if err != nil {
+						return err
+					}
+					object.Object["status"] = map[string]any{}
+					_, err = client.UpdateStatus(ctx, object, metav1.UpdateOptions{})
+					return err
+				})
+				return nil
+			},
+		},
+		{
+			name: "the operator's resource is deleted",
+			allows: allowance{revisions: 3, unavailable: true,
+				why: "the number of the latest revision is lost and found again"},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				require.NoError(t, f.dynamic.Resource(ccmv1.Resource).Delete(t.Context(), ccmv1.InstanceName,
+					metav1.DeleteOptions{}))
+				return f.applyRelease
+			},
+		},
+		{
+			name:  "the operand's namespace is deleted",
+			shows: sign{condition: "ConfigurationDegraded", message: `namespace.*` + targetNamespace},
+			allows: allowance{revisions: 3, revisionDeleted: true, noneReady: true, unavailable: true,
+				noneServing: true, withoutLeader: 10 * time.Minute,
+				why: "the fault itself deletes the lease, every token and every revision"},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				restore := f.saveCredentials(t)
+				namespaces := f.kube.CoreV1().Namespaces()
+				require.NoError(t, namespaces.Delete(t.Context(), targetNamespace, metav1.DeleteOptions{}))
+				return func(t *testing.T) {
+					f.await(t, "the end of the namespace", briefly, func(ctx context.Context) error {
+						_, err := namespaces.Get(ctx, targetNamespace, metav1.GetOptions{})
+						if !apierrors.IsNotFound(err) {
+							return fmt.Errorf("got %w", err)
+						}
+						return nil
+					})
+					f.applyRelease(t)
+					restore(t)
+				}
+			},
+		},
+	}
+}
+
+// applyRelease does what the cluster-version-operator does all the time.
+func (f *running) applyRelease(t *testing.T) {
+	t.Helper()
+	require.NoError(t, f.ApplyRelease(context.WithoutCancel(t.Context()), f.Release()))
+}
+
+// saveCredentials returns what cloud-credential-operator does when its Secret is missing.
+func (f *running) saveCredentials(t *testing.T) (restore func(*testing.T)) {
+	t.Helper()
+	client := f.kube.CoreV1().Secrets(targetNamespace)
+	saved, err := client.Get(t.Context(), "openstack-cloud-credentials", metav1.GetOptions{})
+	require.NoError(t, err)
+	saved.ResourceVersion, saved.UID = "", ""
+	return func(t *testing.T) {
+		_, err := client.Create(context.WithoutCancel(t.Context()), saved, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+}
+
+func (f *running) patchResource(t *testing.T, patch string) {
+	t.Helper()
+	_, err := f.dynamic.Resource(ccmv1.Resource).Patch(t.Context(), ccmv1.InstanceName, types.MergePatchType,
+		[]byte(patch), metav1.PatchOptions{})
+	require.NoError(t, err)
+}

@@ -1,0 +1,222 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+)
+
+const (
+	missingImage = "localhost/devcluster/missing:1"
+	// wrongImage exists on every node and has one program, which is not a cloud-controller-manager.
+	wrongImage = "localhost/devcluster/pause:1"
+	// withRestart is visibleLimit with the restart of the operator, whose Deployment has the image.
+	withRestart = 2 * visibleLimit
+)
+
+// operandFaults are faults of the cloud-controller-managers.
+func operandFaults() []fault {
+	return []fault{
+		{
+			name: "the leading process is killed",
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.awaitHeld(t)
+				f.signal(t, f.leader, syscall.SIGKILL)
+				return nil
+			},
+		},
+		{
+			name:  "the leading process hangs",
+			shows: sign{condition: "StaticPodsDegraded", message: `cloud-controller-manager-{node}.*not ready`},
+			allows: allowance{withoutLeader: 4 * time.Minute,
+				why: "the kubelet ends a process that hangs after 90 s, and a standby asks for the lease every 26 to 57 s"},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.node = f.Node(f.leader)
+				pid := f.signal(t, f.leader, syscall.SIGSTOP)
+				// Its kubelet replaces it.
+				return func(t *testing.T) {
+					f.await(t, "the process that hangs to be ended", giveUpLimit, func(context.Context) error {
+						if err := syscall.Kill(pid, 0); err == nil {
+							return errors.New("it exists")
+						}
+						return nil
+					})
+				}
+			},
+		},
+		{
+			name: "the process of a new revision is Ready and then ends", allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.awaitRevisionReady(t, f.change(t))
+				f.signal(t, f.node.Name(), syscall.SIGKILL)
+				return nil
+			},
+		},
+		{
+			name:   "the processes of a new revision end at their start",
+			shows:  sign{condition: "StaticPodsDegraded", message: `cloud-controller-manager-.*connection refused`},
+			allows: allowance{revisions: 2},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				good := f.Cloud().CloudsYAML()
+				f.setCredentials(t, regexp.MustCompile(`(https://[0-9.]+):\d+/`).ReplaceAll(good, []byte("${1}:1/")))
+				return func(t *testing.T) {
+					require.LessOrEqual(t, f.operands.reached(f.revision+1), 1, "the rollout stops at the first node")
+					f.setCredentials(t, good)
+					f.revision += 2
+				}
+			},
+		},
+		{
+			name: "the image of a new revision does not exist",
+			shows: sign{condition: "ImagePullDegraded", message: regexp.QuoteMeta(missingImage) + `(.|\n)*keeps running`,
+				within: withRestart, why: "the operator restarts with the image"},
+			allows: allowance{revisions: 2}, inject: otherImage(missingImage),
+		},
+		{
+			name: "the image of a new revision has no cloud-controller-manager",
+			shows: sign{condition: "StaticPodsDegraded", message: `cloud-controller-manager-`,
+				within: withRestart, clearedWithin: withRestart, why: "the operator restarts with the image"},
+			allows: allowance{revisions: 2}, inject: otherImage(wrongImage),
+		},
+	}
+}
+
+// otherImage upgrades to another image, and back.
+func otherImage(image string) func(*running, *testing.T) func(*testing.T) {
+	return func(f *running, t *testing.T) func(*testing.T) {
+		present := f.staticPods(t)[0].Spec.Containers[0].Image
+		f.setOperandImage(t, image)
+		return func(t *testing.T) {
+			f.setOperandImage(t, present)
+			f.revision += 2
+		}
+	}
+}
+
+// signal sends a signal to the cloud-controller-manager of a node.
+func (f *running) signal(t *testing.T, on string, signal syscall.Signal) (pid int) {
+	t.Helper()
+	pids := f.processesOn(t, on, operandBinary, "")
+	require.Len(t, pids, 1)
+	require.NoError(t, syscall.Kill(pids[0], signal))
+	f.began = time.Now()
+	return pids[0]
+}
+
+// awaitRevisionReady waits for the first Ready pod of a revision. The row's node is its node.
+func (f *running) awaitRevisionReady(t *testing.T, revision int32) {
+	t.Helper()
+	f.await(t, fmt.Sprintf("a Ready pod of revision %d", revision), rolloutLimit, func(ctx context.Context) error {
+		pods, err := f.kube.CoreV1().Pods(targetNamespace).List(ctx,
+			metav1.ListOptions{LabelSelector: "app=" + operand + ",revision=" + strconv.Itoa(int(revision))})
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(pods.Items, func(p corev1.Pod) bool { return isReady(&p) })
+		if i < 0 {
+			return fmt.Errorf("none of %d is", len(pods.Items))
+		}
+		f.node = f.Node(pods.Items[i].Spec.NodeName)
+		return nil
+	})
+}
+
+// cloudFaults are faults of the cloud.
+func cloudFaults() []fault {
+	const noCloud = "no process starts without a cloud"
+	return []fault{
+		{
+			name: "the cloud is down while a node waits for it",
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				require.NoError(t, f.Cloud().Fail(openstack.AllEndpoints, http.StatusServiceUnavailable))
+				calls := f.cloudCalls()
+				f.taintUninitialized(t, f.node)
+				f.await(t, "the leader to ask the cloud", briefly, func(context.Context) error {
+					if now := f.cloudCalls(); now == calls {
+						return fmt.Errorf("it was asked %d times", now)
+					}
+					return nil
+				})
+				f.repaired = func(ctx context.Context) error { return f.initialized(ctx, f.node) }
+				return f.cloudReturns
+			},
+		},
+		{
+			name:   "the cloud is down when a rollout begins",
+			shows:  sign{condition: "StaticPodsDegraded", message: `cloud-controller-manager-`},
+			allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				require.NoError(t, f.Cloud().Fail(openstack.AllEndpoints, http.StatusServiceUnavailable))
+				f.change(t)
+				return f.cloudReturns
+			},
+		},
+		{
+			name:  "the cloud is down when the leading process ends",
+			shows: sign{condition: "StaticPodsDegraded", message: `cloud-controller-manager-`},
+			allows: allowance{withoutLeader: 10 * time.Minute, noneServing: true, unavailable: true,
+				why: noCloud},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				require.NoError(t, f.Cloud().Fail(openstack.AllEndpoints, http.StatusServiceUnavailable))
+				f.signal(t, f.leader, syscall.SIGKILL)
+				return f.cloudReturns
+			},
+		},
+		{
+			name:   "the cloud revokes the credentials, and a process restarts",
+			shows:  sign{condition: "StaticPodsDegraded", message: `cloud-controller-manager-{node}`},
+			allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				require.NoError(t, f.Cloud().SetPassword(fmt.Sprintf("rotated-%d-8c5f0e1b7a64", time.Now().UnixNano())))
+				f.invariants.keepSecret(t)
+				f.signal(t, f.node.Name(), syscall.SIGKILL)
+				return func(t *testing.T) {
+					f.setCredentials(t, f.Cloud().CloudsYAML())
+					f.revision++
+				}
+			},
+		},
+	}
+}
+
+func (f *running) cloudReturns(t *testing.T) {
+	t.Helper()
+	require.NoError(t, f.Cloud().Fail(openstack.AllEndpoints, 0))
+}
+
+func (f *running) cloudCalls() int {
+	calls := 0
+	for _, count := range f.Cloud().Requests() {
+		calls += count
+	}
+	return calls
+}
+
+// taintUninitialized makes the leader ask the cloud about a node.
+func (f *running) taintUninitialized(t *testing.T, n *node.Node) {
+	t.Helper()
+	f.await(t, n.Name()+" to be uninitialized", briefly, func(ctx context.Context) error {
+		object, err := f.kube.CoreV1().Nodes().Get(ctx, n.Name(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		object.Spec.Taints = append(object.Spec.Taints, corev1.Taint{Key: uninitialized, Value: "true",
+			Effect: corev1.TaintEffectNoSchedule})
+		_, err = f.kube.CoreV1().Nodes().Update(ctx, object, metav1.UpdateOptions{})
+		return err
+	})
+}
