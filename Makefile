@@ -84,3 +84,12 @@ mutation:
 .PHONY: e2e-all
 e2e-all:
 	@hack/test.sh --long
+
+# ROW is a regular expression of rows, SLOW=1 adds those of five minutes and more.
+.PHONY: faults
+faults:
+	@hack/faults.sh '$(ROW)' '$(SLOW)'
+
+.PHONY: proof
+proof:
+	@cd test/e2e && go run ./cmd/proof

@@ -208,7 +208,7 @@ func fileFaults() []fault {
 		{
 			name: "a manifest is deleted", shows: sign{event: "NodeFilesRepaired", message: `node/{node}`},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
-				return f.damageFile(t, manifestPath, func(path string) error { return os.Remove(path) })
+				return f.damageFile(t, manifestPath, os.Remove)
 			},
 		},
 		{

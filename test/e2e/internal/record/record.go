@@ -89,6 +89,7 @@ type Step struct {
 
 // Dir returns the directory of the records.
 func Dir() (string, error) {
+	//nolint:forbidigo // Tests have no flags of their own.
 	if dir := os.Getenv(DirVariable); dir != "" {
 		return dir, nil
 	}
