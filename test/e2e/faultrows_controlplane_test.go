@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -11,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
@@ -48,7 +50,7 @@ func controlPlaneFaults() []fault {
 			},
 		},
 		{
-			name:   "every request waits half a second for the API server during a rollout",
+			name:   "every request waits up to half a second for the API server during a rollout",
 			allows: allowance{revisions: 1, noneReady: true, unavailable: true, why: noHeartbeats},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				restore := f.slowServer(t, "kube-apiserver")
@@ -63,10 +65,14 @@ func controlPlaneFaults() []fault {
 			name:   "the API server answers the operator and the operand with 429 during a rollout",
 			allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
-				f.awaitInstaller(t, f.change(t), "")
 				allow := f.rejectRequests(t)
-				f.awaitRejected(t, 30*time.Second)
-				return allow
+				release := f.occupy(t)
+				revision := f.change(t)
+				return func(t *testing.T) {
+					defer allow(t)
+					defer release(t)
+					f.awaitSettled(t, revision, rolloutLimit)
+				}
 			},
 		},
 	}
@@ -99,11 +105,11 @@ func (f *running) killServer(t *testing.T, name string) {
 	})
 }
 
-// slowServer stops a server for most of each second: the kernel of a test machine may have no netem. A request waits
-// for half a second on average.
+// slowServer stops a server for most of the time: the kernel of a test machine may have no netem. The server still has
+// enough time for its work.
 func (f *running) slowServer(t *testing.T, name string) (restore func()) {
 	t.Helper()
-	const stopped, runs = 900 * time.Millisecond, 100 * time.Millisecond
+	const stopped, runs = 500 * time.Millisecond, 250 * time.Millisecond
 	pid := f.Processes()[name]
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan struct{})
@@ -121,7 +127,7 @@ func (f *running) slowServer(t *testing.T, name string) (restore func()) {
 
 const throttled = "e2e-throttled"
 
-// rejectRequests makes API priority and fairness reject every request of our accounts.
+// rejectRequests makes API priority and fairness serve one request of our accounts at a time, and reject the others.
 func (f *running) rejectRequests(t *testing.T) (allow func(*testing.T)) {
 	t.Helper()
 	api := f.kube.FlowcontrolV1()
@@ -162,32 +168,40 @@ func (f *running) rejectRequests(t *testing.T) (allow func(*testing.T)) {
 	}
 }
 
-// awaitRejected waits until the operator's account has been rejected for a while.
-func (f *running) awaitRejected(t *testing.T, lasting time.Duration) {
+// occupy uses the only seat of the priority level, so that most other requests of our accounts are rejected. The
+// returned function ends that, and fails the test unless many were.
+func (f *running) occupy(t *testing.T) (release func(*testing.T)) {
 	t.Helper()
-	var since time.Time
 	config := f.RESTConfig()
 	config.Impersonate.UserName = ours[0]
 	config.Impersonate.Groups = []string{"system:serviceaccounts:" + operatorNamespace, "system:authenticated"}
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	f.await(t, "requests to be rejected", briefly, func(ctx context.Context) error {
-		// client-go tries again by itself for as long as the context lasts.
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		_, err := client.CoreV1().ConfigMaps(operatorNamespace).List(ctx, metav1.ListOptions{})
-		if !apierrors.IsTooManyRequests(err) && !errors.Is(err, context.DeadlineExceeded) {
-			since = time.Time{}
-			return fmt.Errorf("the answer is %w", err)
-		}
-		if since.IsZero() {
-			since, f.began = time.Now(), time.Now()
-		}
-		if passed := time.Since(since); passed < lasting {
-			return fmt.Errorf("they have been for %s", passed)
-		}
-		return nil
-	})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	began := time.Now()
+	var group sync.WaitGroup
+	for range 2 {
+		group.Go(func() {
+			every(ctx, time.Millisecond, func() {
+				// Rejected or not, it is repeated.
+				_ = client.CoreV1().RESTClient().Get().Namespace(targetNamespace).Resource("configmaps").MaxRetries(0).
+					Do(ctx).Error()
+			})
+		})
+	}
+	return func(t *testing.T) {
+		cancel()
+		group.Wait()
+		rejected := 0
+		f.eachRequest(t, accounts, func(e *auditEvent) {
+			if e.ResponseStatus.Code == http.StatusTooManyRequests && e.StageTimestamp.After(began) &&
+				strings.HasPrefix(e.User.Username, accounts) {
+				rejected++
+			}
+		})
+		f.figure("requests answered with 429: %d", rejected)
+		require.Greater(t, rejected, 10)
+	}
 }
 
 // operatorFaults are faults of the operator itself.

@@ -32,7 +32,7 @@ func nodeFaults() []fault {
 		{
 			name: "a kubelet hangs while it installs", shows: notReady, allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
-				f.awaitInstaller(t, f.change(t), "")
+				f.awaitInstaller(t, f.change(t), f.node.Name())
 				return f.freezeProgram(t, f.node, filepath.Join(f.BinDir(), "kubelet"))
 			},
 		},
@@ -50,7 +50,7 @@ func nodeFaults() []fault {
 		{
 			name: "a node crashes while it installs", shows: notReady, allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
-				f.awaitInstaller(t, f.change(t), "")
+				f.awaitInstaller(t, f.change(t), f.node.Name())
 				require.NoError(t, f.node.Kill())
 				return func(t *testing.T) { require.NoError(t, f.node.Restart(context.WithoutCancel(t.Context()))) }
 			},
@@ -170,8 +170,10 @@ func fileFaults() []fault {
 			shows:  sign{condition: "NodeInstallerDegraded", message: `no space left on device`},
 			allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
-				umount := f.mountOver(t, "mount -t tmpfs -o size=64m tmpfs /mnt && cp -a "+resources+"/. /mnt && "+
-					"mount --move /mnt "+resources+" && ! cat /dev/zero > "+resources+"/full 2>/dev/null")
+				const saved = "/run/lock/saved"
+				umount := f.mountOver(t, "cp -a "+resources+" "+saved+" && "+
+					"mount -t tmpfs -o size=64m tmpfs "+resources+" && cp -a "+saved+"/. "+resources+" && "+
+					"rm -r "+saved+" && ! cat /dev/zero > "+resources+"/full")
 				f.change(t)
 				return umount
 			},
@@ -212,8 +214,10 @@ func fileFaults() []fault {
 			},
 		},
 		{
-			name: "a manifest is edited", shows: sign{event: "NodeFilesRepaired", message: `node/{node}.*manifest`},
+			name:  "the manifest of the leader is edited",
+			shows: sign{event: "NodeFilesRepaired", message: `node/{node}.*manifest`},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.node = f.Node(f.leader)
 				return f.damageFile(t, manifestPath, func(path string) error {
 					content, err := os.ReadFile(path)
 					if err != nil {

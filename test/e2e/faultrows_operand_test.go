@@ -76,7 +76,7 @@ func operandFaults() []fault {
 				return func(t *testing.T) {
 					require.LessOrEqual(t, f.operands.reached(f.revision+1), 1, "the rollout stops at the first node")
 					f.setCredentials(t, good)
-					f.revision += 2
+					f.wanted = f.revision + 2
 				}
 			},
 		},
@@ -102,7 +102,7 @@ func otherImage(image string) func(*running, *testing.T) func(*testing.T) {
 		f.setOperandImage(t, image)
 		return func(t *testing.T) {
 			f.setOperandImage(t, present)
-			f.revision += 2
+			f.wanted = f.revision + 2
 		}
 	}
 }
@@ -186,7 +186,7 @@ func cloudFaults() []fault {
 				f.signal(t, f.node.Name(), syscall.SIGKILL)
 				return func(t *testing.T) {
 					f.setCredentials(t, f.Cloud().CloudsYAML())
-					f.revision++
+					f.wanted = f.revision + 1
 				}
 			},
 		},

@@ -51,9 +51,9 @@ type running struct {
 	*faultSuite
 	// node is the node with the fault.
 	node *node.Node
-	// leader is the node that led before the fault, and revision was the latest revision.
-	leader   string
-	revision int32
+	// leader is the node that led before the fault, and revision was the latest revision. wanted is the one at the end.
+	leader           string
+	revision, wanted int32
 	// began is the moment of the fault. A row that has to prepare it sets it again.
 	began time.Time
 	// repaired is what has to be true besides a settled cluster, nil if nothing.
@@ -118,7 +118,7 @@ func (s *faultSuite) run(t *testing.T, row *fault) {
 	fmt.Fprintln(os.Stderr, "== fault:", row.name)
 	s.monitor.Begin(row.name)
 	f := &running{faultSuite: s, revision: s.awaitSettled(t, 1, rolloutLimit), leader: s.requireOneLeader(t)}
-	f.node = s.follower(t, f.leader)
+	f.wanted, f.node = f.revision, s.follower(t, f.leader)
 	s.announce(row)
 	s.invariants.begin(t, f.revision, row.allows)
 	result := record.Fault{Name: row.name, Condition: cmp.Or(row.shows.condition, row.shows.event), Commit: s.commit,
@@ -136,7 +136,7 @@ func (s *faultSuite) run(t *testing.T, row *fault) {
 		f.awaitGone(t, row.shows)
 	}
 	f.awaitRepaired(t)
-	s.awaitSettled(t, f.revision, rolloutLimit)
+	s.awaitSettled(t, f.wanted, rolloutLimit)
 	s.requireOneLeader(t)
 	result.Converged = record.Seconds(time.Since(ended))
 	s.finish(t, &result)
@@ -273,5 +273,6 @@ func (f *running) change(t *testing.T) int32 {
 	f.changes++
 	text, _, _ := strings.Cut(f.cloudConfig(t), "max-shared-lb")
 	f.setCloudConfig(t, fmt.Sprintf("%smax-shared-lb = %d\n", text, f.changes+1))
-	return f.revision + 1
+	f.wanted = f.revision + 1
+	return f.wanted
 }
