@@ -49,7 +49,8 @@ func newAssessor() *assessor { return &assessor{loops: crashLoops{}} }
 func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
 	plane := a.roster.observe(s)
 	pods := plane.podsOnNodes(s.pods)
-	v := judge(s, pods, plane)
+	a.outages.see(s.lease, s.now)
+	v := judge(s, a.outages.lease, pods, plane)
 	next := minPositive(v.leader.runsFor, v.leader.settlesIn)
 	next = minPositive(next, a.loops.observe(pods, plane, s.now))
 
@@ -66,7 +67,7 @@ func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
 
 // available keeps the condition True until a failure becomes an outage, and returns the time until then.
 func (a *assessor) available(v verdict, s snapshot) (*condition, time.Duration) {
-	outage := a.outages.observe(v, s.lease, s.now)
+	outage := a.outages.observe(v, s.now)
 	if v.reason == asExpected || v.leader.tenure == preceding {
 		return newCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
 	}

@@ -53,11 +53,12 @@ type leadership struct {
 // predecessor's process on the same host uses the same host name. A holder is ours only if it acquired the lease
 // after our container on its node started. An acquisition within the second of the container's start counts as ours.
 // vanished are deleted Nodes that ran a pod of ours. predecessors are pods of the predecessor: one of them on the node
-// of a holder that is not ours is the holder.
+// of a holder that is not ours is the holder. seen is the lease as this process saw it: its clock and that of the
+// holder's node may differ.
 func leadershipOf(
-	lease *coordinationv1.Lease, pods, predecessors []*corev1.Pod, vanished []string, now time.Time,
+	lease *coordinationv1.Lease, seen sighting, pods, predecessors []*corev1.Pod, vanished []string, now time.Time,
 ) leadership {
-	l := ownLeadershipOf(lease, pods, vanished, now)
+	l := ownLeadershipOf(lease, seen, pods, vanished, now)
 	if l.tenure != foreign && l.tenure != ended {
 		return l
 	}
@@ -69,8 +70,10 @@ func leadershipOf(
 	return l
 }
 
-func ownLeadershipOf(lease *coordinationv1.Lease, pods []*corev1.Pod, vanished []string, now time.Time) leadership {
-	l := leadership{identity: ptr.Deref(lease.Spec.HolderIdentity, ""), runsFor: remaining(lease, now)}
+func ownLeadershipOf(
+	lease *coordinationv1.Lease, seen sighting, pods []*corev1.Pod, vanished []string, now time.Time,
+) leadership {
+	l := leadership{identity: ptr.Deref(lease.Spec.HolderIdentity, ""), runsFor: seen.remaining(lease, now)}
 	var nodes []string
 	for _, pod := range pods {
 		nodes = append(nodes, pod.Spec.NodeName)
@@ -92,14 +95,16 @@ func ownLeadershipOf(lease *coordinationv1.Lease, pods []*corev1.Pod, vanished [
 	}
 	for _, pod := range pods {
 		if pod.Spec.NodeName == l.node {
-			l.judge(lease, containerStatus(pod, operand.Name), now)
+			l.judge(lease, seen, containerStatus(pod, operand.Name), now)
 		}
 	}
 	return l
 }
 
 // judge compares the lease with the container on the holder's node.
-func (l *leadership) judge(lease *coordinationv1.Lease, container corev1.ContainerStatus, now time.Time) {
+func (l *leadership) judge(
+	lease *coordinationv1.Lease, seen sighting, container corev1.ContainerStatus, now time.Time,
+) {
 	if lease.Spec.AcquireTime == nil {
 		// client-go's leader election always sets AcquireTime.
 		l.tenure = foreign
@@ -122,8 +127,7 @@ func (l *leadership) judge(lease *coordinationv1.Lease, container corev1.Contain
 		}
 	default:
 		l.tenure = leading
-		held := max(now.Sub(l.acquired), renewed.Sub(l.acquired))
-		if l.settlesIn = max(0, settleTime-held); l.settlesIn > 0 {
+		if l.settlesIn = max(0, settleTime-now.Sub(seen.holding)); l.settlesIn > 0 {
 			l.tenure = starting
 		}
 	}
@@ -138,6 +142,8 @@ type sighting struct {
 	renewed     time.Time
 	// since is when this process saw it so first.
 	since time.Time
+	// holding is when the holder acquired the lease, by the clock of this process.
+	holding time.Time
 	// present reports whether the lease advanced while this process watched, so that a process has written it since. What
 	// this process finds first may be of the past: etcd was restored from an older snapshot, in which the lease is as it
 	// was then. After a restore the lease goes back, and is of the past again.
@@ -151,7 +157,14 @@ func (s *sighting) see(lease *coordinationv1.Lease, now time.Time) (past bool) {
 		transitions: ptr.Deref(lease.Spec.LeaseTransitions, 0),
 		renewed:     ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Time,
 		since:       now,
+		holding:     s.holding,
 		present:     s.present,
+	}
+	if s.since.IsZero() || next.holder != s.holder || next.transitions != s.transitions {
+		next.holding = now.Add(-heldFor(lease))
+	}
+	if acquired := lease.Spec.AcquireTime; s.since.IsZero() && acquired != nil && acquired.Time.Before(next.holding) {
+		next.holding = acquired.Time // Nobody saw the acquisition.
 	}
 	switch order := cmp.Or(cmp.Compare(next.transitions, s.transitions), next.renewed.Compare(s.renewed)); {
 	case s.since.IsZero() || order < 0:
@@ -165,14 +178,26 @@ func (s *sighting) see(lease *coordinationv1.Lease, now time.Time) (past bool) {
 	return past
 }
 
-// remaining returns the time until the lease expires without a renewal. Clock skew within a control plane is much
-// smaller than the lease's duration.
-func remaining(lease *coordinationv1.Lease, now time.Time) time.Duration {
-	renewed := lease.Spec.RenewTime
-	if renewed == nil {
+// remaining returns the time until the lease expires without a renewal. Like the standbys, it counts from when this
+// process saw the renewal: the clock of the holder's node may be wrong. Before it has seen one, it has the lease's own
+// time only.
+func (s *sighting) remaining(lease *coordinationv1.Lease, now time.Time) time.Duration {
+	if lease.Spec.RenewTime == nil {
 		return 0
 	}
+	renewed := lease.Spec.RenewTime.Time
+	if s.present {
+		renewed = s.since
+	}
 	return max(0, renewed.Add(duration(lease)).Sub(now))
+}
+
+// heldFor returns for how long the holder had held the lease at its last renewal. The clock of its node has both times.
+func heldFor(lease *coordinationv1.Lease) time.Duration {
+	if lease.Spec.AcquireTime == nil || lease.Spec.RenewTime == nil {
+		return 0
+	}
+	return max(0, lease.Spec.RenewTime.Sub(lease.Spec.AcquireTime.Time))
 }
 
 func duration(lease *coordinationv1.Lease) time.Duration {

@@ -94,7 +94,9 @@ func TestTheProcessBehindALease(t *testing.T) {
 			c := newCluster("m0", "m1")
 			tc.change(c)
 			s := c.snapshot(0)
-			got := leadershipOf(s.lease, s.pods, s.predecessors, map[bool][]string{true: {"m0"}}[tc.want == cutOff], s.now)
+			var seen sighting
+			seen.see(s.lease, s.now)
+			got := leadershipOf(s.lease, seen, s.pods, s.predecessors, map[bool][]string{true: {"m0"}}[tc.want == cutOff], s.now)
 			require.Equal(t, tc.want, got.tenure)
 			require.Equal(t, tc.node, got.node)
 		})
@@ -123,6 +125,47 @@ func TestAForeignLeaderOfTheSameHostIsNotOurs(t *testing.T) {
 		"420s CloudControllerManagerAvailable=False LeaderStarting",
 		"450s CloudControllerManagerAvailable=True AsExpected",
 	}, of(events.run(t, start, 700), AvailableCondition))
+}
+
+// The clock of the leader's node may be wrong: its times are compared with each other only.
+func TestAWrongClockOfTheLeadersNodeIsNoOutage(t *testing.T) {
+	for name, tc := range map[string]struct {
+		offset int
+		want   []string
+	}{
+		"an hour ahead": {offset: 3600, want: []string{}},
+		// A lease that goes back could be that of a restored etcd, until it is renewed.
+		"an hour behind": {offset: -3600, want: []string{
+			"10s CloudControllerManagerAvailable=True LeaseExpired",
+			"36s CloudControllerManagerAvailable=True AsExpected",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events := timeline{}
+			for second := 10; second < 700; second += 26 {
+				events.at(second, func(c *cluster, second int) { c.renew(second + tc.offset) })
+			}
+			// The clock is corrected.
+			events.renews(710, 1400)
+			require.Equal(t, tc.want, of(events.run(t, threeMasters, 1400), AvailableCondition))
+		})
+	}
+}
+
+// A process that starts while its node's clock is wrong has held the lease since the future when the clock is right.
+func TestALeaderThatAcquiredTheLeaseByAWrongClockLeads(t *testing.T) {
+	const ahead = 3600
+	events := timeline{}
+	events.at(10, func(c *cluster, second int) {
+		c.start("m1", second-5+ahead)
+		c.acquire("m1", "another", second+ahead)
+	})
+	events.at(36, func(c *cluster, second int) { c.renew(second + ahead) })
+	events.renews(62, 1000)
+	require.Equal(t, []string{
+		"10s CloudControllerManagerAvailable=True LeaderStarting",
+		"40s CloudControllerManagerAvailable=True AsExpected",
+	}, of(events.run(t, threeMasters, 1000), AvailableCondition))
 }
 
 // The take-over is no outage: the predecessor works, then a standby of ours acquires the released lease.

@@ -24,11 +24,15 @@ type outages struct {
 	granted time.Time
 }
 
-// observe records v and returns when it becomes an outage, if it is a failure.
-func (o *outages) observe(v verdict, lease *coordinationv1.Lease, now time.Time) time.Time {
+// see records the lease. It precedes observe.
+func (o *outages) see(lease *coordinationv1.Lease, now time.Time) {
 	if o.lease.see(lease, now) {
 		o.heldUntil, o.granted = now.Add(duration(lease)), time.Time{}
 	}
+}
+
+// observe records v and returns when it becomes an outage, if it is a failure.
+func (o *outages) observe(v verdict, now time.Time) time.Time {
 	if v.ready {
 		o.unreadySince = time.Time{}
 	} else if o.unreadySince.IsZero() {

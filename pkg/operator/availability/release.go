@@ -43,8 +43,8 @@ const outOfServiceSilence = 2 * 26 * time.Second
 //     not report may be cut off from the API server only. Its CCM acts until 133 seconds after its last renewal.
 //   - The update fails if the lease has changed since it was read, so a later renewal or acquisition stays.
 func (c *controller) releaseLease(ctx context.Context, s snapshot) (wait time.Duration, err error) {
-	leader := leadershipOf(s.lease, s.pods, s.predecessors, nil, s.now)
 	c.lease.see(s.lease, s.now)
+	leader := leadershipOf(s.lease, c.lease, s.pods, s.predecessors, nil, s.now)
 	c.witness(leader, c.lease.present || s.oneCanLead())
 	silent := s.now.Sub(c.lease.since)
 	switch {

@@ -33,11 +33,12 @@ type verdict struct {
 
 // judge evaluates the operand's pods on the Nodes of plane, and the lease, which a pod on a Node that lost the role may
 // hold. Messages contain nothing that changes with the clock, because every change is written to the API.
-func judge(s snapshot, pods []*corev1.Pod, plane controlPlane) verdict {
+func judge(s snapshot, seen sighting, pods []*corev1.Pod, plane controlPlane) verdict {
 	ready := readyNodes(pods)
 	lease := s.lease
 	v := verdict{
-		leader:      leadershipOf(lease, slices.Concat(pods, plane.leftPods(s.pods)), s.predecessors, plane.vanished, s.now),
+		leader: leadershipOf(lease, seen, slices.Concat(pods, plane.leftPods(s.pods)), s.predecessors, plane.vanished,
+			s.now),
 		gracePeriod: max(minGracePeriod, duration(lease)),
 	}
 	v.ready = len(ready) > 0 || v.leader.tenure == preceding

@@ -111,7 +111,9 @@ func TestJudge(t *testing.T) {
 			tc.change(c)
 			s := c.snapshot(0)
 			plane := a.roster.observe(s)
-			got := judge(s, plane.podsOnNodes(s.pods), plane)
+			var seen sighting
+			seen.see(s.lease, s.now)
+			got := judge(s, seen, plane.podsOnNodes(s.pods), plane)
 			require.Equal(t, tc.reason, got.reason)
 			require.Equal(t, tc.message, got.message)
 		})
