@@ -4,6 +4,9 @@
 //
 // The subtests of TestOpenStack run in order on one cluster. Each starts and ends with every node at the latest
 // revision and a healthy ClusterOperator. The environment variable E2E_LONG adds long subtests, and the stories
-// TestNodesComeAndGo, TestRestore, TestRestoreWithoutTheOperator, TestSingleNode and TestLeaderKills. Every other test
-// has its own cluster.
+// TestNodesComeAndGo, TestRestore, TestRestoreWithoutTheOperator, TestSingleNode, TestLeaderKills and TestFaults. Every
+// other test has its own cluster.
+//
+// TestFaults is a table. `go test -run '^TestFaults$/cloud'` selects the rows with that word, and FAULTS_SLOW adds those
+// of five minutes and more.
 package e2e

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 )
 
 // objectFaults are objects that others delete or change.
@@ -89,6 +90,20 @@ func objectFaults() []fault {
 					_, err := client.Create(context.WithoutCancel(t.Context()), saved, metav1.CreateOptions{})
 					require.NoError(t, err)
 				}
+			},
+		},
+		{
+			name: "an object of a revision cannot be written",
+			shows: sign{condition: "TargetConfigControllerDegraded",
+				message: `configmap/cloud-controller-manager-pod in ` + targetNamespace + `(.|\n)*the test rejects it`},
+			allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				allow, err := f.RejectUpdates(t.Context(), devcluster.UpdateRejection{Resource: "configmaps",
+					Namespace: targetNamespace, Name: "cloud-controller-manager-pod", Message: "the test rejects it"})
+				require.NoError(t, err)
+				f.change(t)
+				f.began = time.Now()
+				return func(t *testing.T) { require.NoError(t, allow(context.WithoutCancel(t.Context()))) }
 			},
 		},
 		{
