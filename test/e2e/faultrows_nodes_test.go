@@ -88,11 +88,13 @@ func nodeFaults() []fault {
 		},
 		{
 			name:   "the clock of the leader's node is an hour ahead during a rollout",
-			allows: allowance{revisions: 1}, inject: skewedRollout(time.Hour),
+			allows: allowance{revisions: 2}, inject: skewedRollout(time.Hour),
 		},
 		{
 			name:   "the clock of the leader's node is an hour behind during a rollout",
-			allows: allowance{revisions: 1}, inject: skewedRollout(-time.Hour),
+			allows: allowance{revisions: 2, withoutLeader: 251 * time.Second,
+				why: "a process that ended an hour before it acquired the lease is not known to have ended"},
+			inject: skewedRollout(-time.Hour),
 		},
 		{
 			name: "the leader's node crashes", shows: notReady, slow: true,
@@ -109,13 +111,15 @@ func nodeFaults() []fault {
 	}
 }
 
-// skewedRollout moves the clock of the leader's node and rolls a revision out.
+// skewedRollout moves the clock of the leader's node, rolls a revision out, corrects the clock, and rolls another one
+// out. A container that started in the future is foreign to a lease that it acquires afterwards (docs/operations.md).
 func skewedRollout(offset time.Duration) func(*running, *testing.T) func(*testing.T) {
 	return func(f *running, t *testing.T) func(*testing.T) {
 		f.node = f.Node(f.leader)
 		restore := f.moveClocks(t, f.node, offset)
 		revision := f.change(t)
 		return func(t *testing.T) {
+			defer f.change(t)
 			defer restore()
 			f.awaitSettled(t, revision, rolloutLimit)
 			f.requireOneLeader(t)

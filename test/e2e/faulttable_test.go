@@ -273,6 +273,6 @@ func (f *running) change(t *testing.T) int32 {
 	f.changes++
 	text, _, _ := strings.Cut(f.cloudConfig(t), "max-shared-lb")
 	f.setCloudConfig(t, fmt.Sprintf("%smax-shared-lb = %d\n", text, f.changes+1))
-	f.wanted = f.revision + 1
+	f.wanted++
 	return f.wanted
 }
