@@ -91,7 +91,7 @@ func nodeFaults() []fault {
 			allows: allowance{revisions: 2}, inject: skewedRollout(time.Hour),
 		},
 		{
-			name:   "the clock of the leader's node is an hour behind during a rollout",
+			name: "the clock of the leader's node is an hour behind during a rollout",
 			allows: allowance{revisions: 2, withoutLeader: 251 * time.Second,
 				why: "a process that ended an hour before it acquired the lease is not known to have ended"},
 			inject: skewedRollout(-time.Hour),

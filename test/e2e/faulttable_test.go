@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -199,8 +200,10 @@ func (f *running) messages(ctx context.Context, shows sign) ([]string, error) {
 			return nil, err
 		}
 		for _, event := range events.Items {
-			// An event has whole seconds.
-			if !event.LastTimestamp.Time.Before(f.began.Truncate(time.Second)) {
+			// An event has whole seconds. Only a repeated one has a last time.
+			last := slices.MaxFunc([]time.Time{event.CreationTimestamp.Time, event.LastTimestamp.Time, event.EventTime.Time},
+				time.Time.Compare)
+			if !last.Before(f.began.Truncate(time.Second)) {
 				messages = append(messages, event.Message)
 			}
 		}

@@ -62,7 +62,7 @@ func (s *suite) moveClocks(t *testing.T, n *node.Node, offset time.Duration) (re
 			select {
 			case <-stop:
 				return
-			case <-time.After(50 * time.Millisecond):
+			case <-time.After(askInterval):
 				// A process that ends meanwhile is none.
 				_ = k.apply(s.everyProcess(n))
 			}
