@@ -65,6 +65,7 @@ type running struct {
 type faultSuite struct {
 	*suite
 	invariants  *invariants
+	started     time.Time
 	commit, dir string
 	// changes makes each change of the cloud configuration another one.
 	changes int
@@ -99,7 +100,7 @@ func faultTable() []fault {
 
 func startFaultSuite(t *testing.T) *faultSuite {
 	t.Helper()
-	s := &faultSuite{suite: startSuite(t, devcluster.Options{
+	s := &faultSuite{started: time.Now(), suite: startSuite(t, devcluster.Options{
 		Name: "e2e-faults", Platform: configv1.OpenStackPlatformType, Nodes: nodes, QuickRestarts: true,
 		Progress: os.Stderr,
 	}, monitor.Rollout("the first revision"), monitor.NewLeader("the first leader"))}
