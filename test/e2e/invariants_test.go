@@ -69,14 +69,13 @@ type invariants struct {
 
 	mutex sync.Mutex
 	// row is the running row's allowance; nothing is checked between rows.
-	row     *allowance
-	began   time.Time
-	nodes   map[string]types.UID
-	held    int32
-	serving map[string]time.Time
-	leading map[string]time.Time
-	lastLed time.Time
-	// asked is when every process was last asked; a gap in it is one of this program.
+	row           *allowance
+	began         time.Time
+	nodes         map[string]types.UID
+	held          int32
+	serving       map[string]time.Time
+	leading       map[string]time.Time
+	lastLed       time.Time
 	fewest        int
 	withoutLeader time.Duration
 	violations    sets.Set[string]
@@ -102,7 +101,7 @@ func (s *suite) watchInvariants(t *testing.T) *invariants {
 	for _, n := range s.Nodes() {
 		group.Go(func() { every(t.Context(), askInterval, func() { i.ask(t.Context(), n) }) })
 	}
-	group.Go(func() { every(t.Context(), askInterval, i.count) })
+	group.Go(func() { every(t.Context(), askInterval, func() { i.count(time.Now()) }) })
 	group.Go(func() { every(t.Context(), lookInterval, func() { i.lookAtNodes(t.Context()) }) })
 	group.Go(func() { every(t.Context(), lookInterval, func() { i.lookAtRevision(t.Context()) }) })
 	group.Go(func() { every(t.Context(), lookInterval, i.readLogs) })
@@ -146,11 +145,16 @@ func (i *invariants) begin(t *testing.T, revision int32, row allowance) {
 	for _, n := range list.Items {
 		i.nodes[n.Name] = n.UID
 	}
+	i.start(time.Now(), i.suite.size, revision, row)
+}
+
+// start resets what is recorded of a row. The caller holds the mutex.
+func (i *invariants) start(now time.Time, size int, revision int32, row allowance) {
 	if row.withoutLeader == 0 {
 		row.withoutLeader = withoutLeaderLimit
 	}
-	i.row, i.held, i.began = &row, revision, time.Now()
-	i.fewest, i.withoutLeader, i.lastLed = i.suite.size, 0, time.Now()
+	i.row, i.held, i.began, i.lastLed = &row, revision, now, now
+	i.fewest, i.withoutLeader = size, 0
 	i.violations = sets.New[string]()
 }
 
@@ -164,12 +168,13 @@ type summary struct {
 func (i *invariants) end() summary {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
-	found := summary{fewest: i.fewest, withoutLeader: i.withoutLeader, violations: sets.List(i.violations)}
+	found := summary{fewest: i.fewest, withoutLeader: i.withoutLeader}
+	found.violations = append(found.violations, sets.List(i.violations)...)
 	if i.withoutLeader > i.row.withoutLeader {
 		found.violations = append(found.violations, fmt.Sprintf("no process led for %s",
 			i.withoutLeader.Round(100*time.Millisecond)))
 	}
-	i.row = nil
+	i.row, i.violations = nil, sets.New[string]()
 	return found
 }
 
@@ -180,40 +185,43 @@ func (i *invariants) violated(format string, args ...any) {
 	}
 }
 
-// ask asks the process of a node. An answer tells of a moment after the question.
+// ask asks the process of a node.
 func (i *invariants) ask(ctx context.Context, n *node.Node) {
 	asked := time.Now()
-	leads, err := operandprobe.Leads(ctx, i.client, n.IP())
-	if err != nil {
-		return
+	if leads, err := operandprobe.Leads(ctx, i.client, n.IP()); err == nil {
+		i.answered(n.Name(), asked, leads)
 	}
+}
+
+// answered records an answer, which tells of a moment after the question.
+func (i *invariants) answered(name string, asked time.Time, leads bool) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
-	i.serving[n.Name()] = asked
+	i.serving[name] = asked
 	if !leads {
-		delete(i.leading, n.Name())
+		delete(i.leading, name)
 		return
 	}
 	for other, at := range i.leading {
-		if other != n.Name() && asked.Sub(at).Abs() < 2*askInterval {
-			i.violated("two processes led: %s and %s", n.Name(), other)
+		if other != name && asked.Sub(at).Abs() < 2*askInterval {
+			i.violated("two processes led: %s and %s", min(name, other), max(name, other))
 		}
 	}
-	i.leading[n.Name()] = asked
+	i.leading[name] = asked
 	i.withoutLeader = max(i.withoutLeader, asked.Sub(i.lastLed))
 	i.lastLed = asked
 }
 
 // count counts the processes that serve.
-func (i *invariants) count() {
+func (i *invariants) count(now time.Time) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
-	if i.row == nil || time.Since(i.began) < answerAge {
+	if i.row == nil || now.Sub(i.began) < answerAge {
 		return
 	}
 	serve := 0
 	for _, at := range i.serving {
-		if time.Since(at) < answerAge {
+		if now.Sub(at) < answerAge {
 			serve++
 		}
 	}
@@ -221,7 +229,7 @@ func (i *invariants) count() {
 	if serve == 0 && !i.row.noneServing {
 		i.violated("no process served")
 	}
-	i.withoutLeader = max(i.withoutLeader, time.Since(i.lastLed))
+	i.withoutLeader = max(i.withoutLeader, now.Sub(i.lastLed))
 }
 
 // lookAtNodes checks that every Node is the one of the row's begin.

@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// TestAViolationIsSeen checks the checker: each breach of an invariant is found, and what a row allows is none.
+func TestAViolationIsSeen(t *testing.T) {
+	began := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	after := func(d time.Duration) time.Time { return began.Add(d) }
+	for name, tc := range map[string]struct {
+		row  allowance
+		do   func(i *invariants)
+		want []string
+	}{
+		"two lead": {
+			do: func(i *invariants) {
+				i.answered("m0", began, true)
+				i.answered("m1", after(askInterval), true)
+			},
+			want: []string{"two processes led: m0 and m1"},
+		},
+		"one leads after the other": {
+			do: func(i *invariants) {
+				i.answered("m0", began, true)
+				i.answered("m0", after(askInterval), false)
+				i.answered("m1", after(askInterval), true)
+			},
+		},
+		"none serves": {
+			do: func(i *invariants) {
+				i.answered("m0", began, true)
+				i.count(after(answerAge - 1))
+				i.count(after(answerAge))
+				i.count(after(2 * answerAge))
+			},
+			want: []string{"no process served"},
+		},
+		"none serves, and may": {
+			row: allowance{noneServing: true}, do: func(i *invariants) { i.count(after(time.Minute / 4)) },
+		},
+		"none leads for too long": {
+			do: func(i *invariants) {
+				i.answered("m0", after(31*time.Second), false)
+				i.count(after(31 * time.Second))
+				i.answered("m0", after(32*time.Second), true)
+			},
+			want: []string{"no process led for 32s"},
+		},
+		"none leads for as long as the row may": {
+			row: allowance{withoutLeader: time.Minute},
+			do:  func(i *invariants) { i.answered("m0", after(time.Minute), true) },
+		},
+		"a password is found": {
+			do:   func(i *invariants) { i.requireNone("a log", []byte("log in with hunter2 as root")) },
+			want: []string{"a password is in a log"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := &invariants{serving: map[string]time.Time{}, leading: map[string]time.Time{}, secrets: []string{"hunter2"},
+				violations: sets.New[string]()}
+			i.start(began, nodes, 1, tc.row)
+			tc.do(i)
+			require.Equal(t, tc.want, i.end().violations)
+			i.violated("nothing is checked between rows")
+			require.Empty(t, i.violations)
+		})
+	}
+}
