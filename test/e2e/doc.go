@@ -7,6 +7,6 @@
 // TestNodesComeAndGo, TestRestore, TestRestoreWithoutTheOperator, TestSingleNode, TestLeaderKills and TestFaults. Every
 // other test has its own cluster.
 //
-// TestFaults is a table. `go test -run '^TestFaults$/cloud'` selects the rows with that word, and FAULTS_SLOW adds those
-// of five minutes and more.
+// TestFaults is a table. `go test -run '^TestFaults$/cloud'` selects the rows with that word, and FAULTS_SLOW adds
+// those of five minutes and more.
 package e2e

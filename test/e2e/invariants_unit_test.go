@@ -11,7 +11,7 @@ import (
 // TestAViolationIsSeen checks the checker: each breach of an invariant is found, and what a row allows is none.
 func TestAViolationIsSeen(t *testing.T) {
 	began := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	after := func(d time.Duration) time.Time { return began.Add(d) }
+	after := began.Add
 	for name, tc := range map[string]struct {
 		row  allowance
 		do   func(i *invariants)
