@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 )
@@ -104,11 +106,84 @@ func nodeFaults() []fault {
 			},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.node = f.Node(f.leader)
+				f.moveOperator(t, f.node)
 				require.NoError(t, f.node.Kill())
-				return func(t *testing.T) { require.NoError(t, f.node.Restart(context.WithoutCancel(t.Context()))) }
+				return func(t *testing.T) {
+					f.awaitAnotherLeader(t)
+					require.NoError(t, f.node.Restart(context.WithoutCancel(t.Context())))
+				}
+			},
+		},
+		{
+			name: "the leader's node is cut off from the API server", shows: notReady, slow: true,
+			allows: allowance{
+				withoutLeader: 251 * time.Second,
+				why:           "the leader acts for up to 133 s without an API server, so its lease has to expire",
+			},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.node = f.Node(f.leader)
+				f.moveOperator(t, f.node)
+				join := f.cutOff(t)
+				return func(t *testing.T) {
+					defer join(t)
+					f.awaitAnotherLeader(t)
+				}
 			},
 		},
 	}
+}
+
+// moveOperator makes the operator run on another node.
+func (f *running) moveOperator(t *testing.T, away *node.Node) {
+	t.Helper()
+	schedulable := func(yes bool) {
+		_, err := f.kube.CoreV1().Nodes().Patch(t.Context(), away.Name(), types.MergePatchType,
+			fmt.Appendf(nil, `{"spec": {"unschedulable": %t}}`, !yes), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	schedulable(false)
+	pods := f.kube.CoreV1().Pods(operatorNamespace)
+	require.NoError(t, pods.DeleteCollection(t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{FieldSelector: "spec.nodeName=" + away.Name()}))
+	f.await(t, "the operator on another node", briefly, func(context.Context) error {
+		if pids := f.processes(t, operatorBinary, "operator"); len(pids) != 1 || f.nodeOf(pids[0]) == away {
+			return fmt.Errorf("%d processes run", len(pids))
+		}
+		return nil
+	})
+	schedulable(true)
+	f.awaitSettled(t, f.revision, briefly)
+	f.began = time.Now()
+}
+
+func (f *running) awaitAnotherLeader(t *testing.T) {
+	t.Helper()
+	f.await(t, "another leader than "+f.leader, giveUpLimit, func(ctx context.Context) error {
+		now, _, err := f.suite.leader(ctx)
+		if err == nil && now == f.leader {
+			err = errors.New("it holds the lease")
+		}
+		return err
+	})
+}
+
+// cutOff drops what the row's node sends to the API server. The processes there still answer this test.
+func (f *running) cutOff(t *testing.T) (join func(*testing.T)) {
+	t.Helper()
+	server, err := url.Parse(f.URL())
+	require.NoError(t, err)
+	rule := func(operation string) error {
+		output, err := exec.Command("nsenter", "--target", strconv.Itoa(f.node.PID()), "--net", "--", "iptables", operation,
+			"OUTPUT", "--destination", server.Hostname(), "--protocol", "tcp", "--dport", server.Port(), "--jump",
+			"DROP").CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("iptables %s: %w: %s", operation, err, output)
+		}
+		return nil
+	}
+	require.NoError(t, rule("--append"))
+	f.began = time.Now()
+	return func(t *testing.T) { require.NoError(t, rule("--delete")) }
 }
 
 // skewedRollout moves the clock of the leader's node, rolls a revision out, corrects the clock, and rolls another one
