@@ -83,7 +83,7 @@ func operandFaults() []fault {
 		{
 			name: "the image of a new revision does not exist",
 			shows: sign{condition: "ImagePullDegraded", message: regexp.QuoteMeta(missingImage) + `(.|\n)*keeps running`,
-				within: withRestart, why: "the operator restarts with the image"},
+				within: withRestart, clearedWithin: withRestart, why: "the operator restarts with the image"},
 			allows: allowance{revisions: 2}, inject: otherImage(missingImage),
 		},
 		{
