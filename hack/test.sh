@@ -29,7 +29,7 @@ for module in "${order[@]}"; do
 	# These tests run the built operator, which Go's test cache does not track. They take long, so they print their
 	# progress.
 	[[ "$module" != test/integration && "$module" != test/e2e ]] || flags+=(-v -count=1)
-	[[ -z "$E2E_LONG" ]] || flags+=(-timeout=3h)
+	[[ -z "$E2E_LONG" ]] || flags+=(-timeout=5h)
 	# These tests run the built cloud-controller-managers, which the test cache does not track either.
 	[[ "$module" != test/conformance ]] || flags+=(-count=1)
 	if (cd "$module" && go test "${flags[@]}" ./...); then
