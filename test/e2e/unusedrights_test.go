@@ -132,6 +132,10 @@ var unusedByOperator = []rights.Exception{
 		Verbs: []string{"delete"}, Reason: notRemoved,
 	},
 	{
+		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"leases.coordination.k8s.io"},
+		Verbs: []string{"create"}, Reason: "TestFaults deletes the lease, on a cluster of its own.",
+	},
+	{
 		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"deployments.apps"},
 		Verbs: []string{"delete"}, Reason: noPredecessor,
 	},

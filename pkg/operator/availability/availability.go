@@ -79,6 +79,8 @@ type controller struct {
 	// witnessed is the identity of the lease's holder if it is a process of ours that was seen to write it.
 	witnessed string
 	lease     sighting
+	// kept is the last lease that this process saw, nil if there was none.
+	kept *coordinationv1.Lease
 }
 
 // New returns the controller that writes the conditions of this package on managed platforms. It reacts to pods,

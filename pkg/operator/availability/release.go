@@ -43,7 +43,11 @@ const outOfServiceSilence = 2 * 26 * time.Second
 //     not report may be cut off from the API server only. Its CCM acts until 133 seconds after its last renewal.
 //   - The update fails if the lease has changed since it was read, so a later renewal or acquisition stays.
 func (c *controller) releaseLease(ctx context.Context, s snapshot) (wait time.Duration, err error) {
+	if s.lease.Name == "" {
+		return 0, c.restoreLease(ctx, s.now)
+	}
 	c.lease.see(s.lease, s.now)
+	c.kept = s.lease
 	leader := leadershipOf(s.lease, c.lease, s.pods, s.predecessors, nil, s.now)
 	c.witness(leader, c.lease.present || s.oneCanLead())
 	silent := s.now.Sub(c.lease.since)
@@ -60,6 +64,29 @@ func (c *controller) releaseLease(ctx context.Context, s snapshot) (wait time.Du
 		return outOfServiceSilence - silent, nil
 	}
 	return 0, c.release(ctx, s.lease, "its holder "+leader.identity+" is on a node that is out of service")
+}
+
+// restoreLease creates a lease again that was deleted while a process held it. Otherwise any standby acquires a new one
+// within 57 seconds, and the holder does not know: it acts until 107 seconds after its last renewal. A holder that acts
+// renews the restored lease, and one that has ended loses it when it would have without the deletion.
+func (c *controller) restoreLease(ctx context.Context, now time.Time) error {
+	if !c.lease.present || c.lease.holder == "" || c.lease.remaining(c.kept, now) == 0 {
+		c.lease, c.kept = sighting{}, nil
+		return nil
+	}
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: operand.Lease}, Spec: c.kept.Spec,
+	}
+	_, err := c.leaseClient.Leases(operand.Namespace).Create(ctx, lease, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil // another sync follows
+	}
+	if err != nil {
+		return fmt.Errorf("restoring lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
+	}
+	c.recorder.Warningf("LeaseRestored", "lease/%s in %s was deleted while %s held it, and is restored: without it, "+
+		"another cloud-controller-manager would act beside that one", operand.Lease, operand.Namespace, c.lease.holder)
+	return nil
 }
 
 // witness records the identity of a process of ours that holds the lease. current reports whether the lease is of the

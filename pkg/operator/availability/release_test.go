@@ -359,6 +359,68 @@ func TestAChangeOfTheLeaseSinceItWasReadKeepsIt(t *testing.T) {
 	}
 }
 
+// Without its lease, the holder acts on for up to 107 seconds, and a standby would begin at once.
+func TestADeletedLeaseIsRestored(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// unseen says that the operator has not seen a renewal.
+		unseen bool
+		change func(c *cluster)
+		second int
+		want   bool
+	}{
+		"while a process holds it":           {second: 10, want: true},
+		"while a frozen process holds it":    {second: 130, want: true},
+		"after it has expired":               {second: 140},
+		"after it was released":              {second: 10, change: func(c *cluster) { *c.lease.Spec.HolderIdentity = "" }},
+		"that nobody has renewed since then": {second: 10, unseen: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReleasing()
+			c := threeMasters()
+			c.acquire("m0", "a", -60)
+			if tc.unseen {
+				require.NoError(t, r.observe(t, c, 1))
+			} else {
+				r.witness(t, c)
+			}
+			if tc.change != nil {
+				c.lease = c.lease.DeepCopy()
+				tc.change(c)
+				require.NoError(t, r.observe(t, c, 2))
+			}
+			want := c.lease.Spec
+			c.lease = &coordinationv1.Lease{}
+			for range 2 {
+				require.NoError(t, r.observe(t, c, tc.second), "an existing one stays")
+			}
+			restored, err := r.kube.CoordinationV1().Leases("openshift-cloud-controller-manager").
+				Get(t.Context(), "cloud-controller-manager", metav1.GetOptions{})
+			if !tc.want {
+				require.True(t, apierrors.IsNotFound(err), "%v", err)
+				require.Empty(t, r.recorder.Events())
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, want, restored.Spec)
+			require.Len(t, r.recorder.Events(), 1)
+			require.Equal(t, "LeaseRestored", r.recorder.Events()[0].Reason)
+		})
+	}
+}
+
+func TestALeaseThatCannotBeRestoredIsAnError(t *testing.T) {
+	r := newReleasing()
+	r.kube.PrependReactor("create", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("no answer")
+	})
+	c := threeMasters()
+	c.acquire("m0", "a", -60)
+	r.witness(t, c)
+	c.lease = &coordinationv1.Lease{}
+	require.EqualError(t, r.observe(t, c, 10),
+		"restoring lease/cloud-controller-manager in openshift-cloud-controller-manager: no answer")
+}
+
 // A container's start is truncated to a second, so a start in the second of the acquisition proves nothing.
 func TestAStartInTheSecondOfTheAcquisitionProvesNothing(t *testing.T) {
 	c := threeMasters()
