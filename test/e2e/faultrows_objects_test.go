@@ -78,6 +78,24 @@ func objectFaults() []fault {
 			},
 		},
 		{
+			name:  "the lease is deleted",
+			shows: sign{event: "LeaseRestored", message: `lease/cloud-controller-manager`},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.awaitHeld(t)
+				f.began = time.Now()
+				require.NoError(t, f.kube.CoordinationV1().Leases(targetNamespace).Delete(t.Context(), operand,
+					metav1.DeleteOptions{}))
+				holder := f.leader
+				// A standby would ask within 57 s.
+				return func(t *testing.T) {
+					require.Never(t, func() bool {
+						node, _, err := f.suite.leader(t.Context())
+						return err == nil && node != holder
+					}, time.Minute, time.Second, "the holder acts on")
+				}
+			},
+		},
+		{
 			name:  "the cloud configuration is deleted",
 			shows: sign{condition: "CloudConfigDegraded", message: `configmap/cloud-provider-config in openshift-config`},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
