@@ -351,6 +351,13 @@ func fileFaults() []fault {
 				directory := filepath.Join(f.node.Root(), synced, "secrets")
 				setImmutable(t, directory, true)
 				f.deleteSecrets(t, targetNamespace, kubeToken)
+				f.repaired = func(ctx context.Context) error {
+					secret, err := f.kube.CoreV1().Secrets(targetNamespace).Get(ctx, kubeToken, metav1.GetOptions{})
+					if err != nil {
+						return err
+					}
+					return requireContent(filepath.Join(directory, kubeToken, "token"), secret.Data["token"])
+				}
 				return func(t *testing.T) { setImmutable(t, directory, false) }
 			},
 		},
