@@ -39,7 +39,9 @@ func nodeFaults() []fault {
 			},
 		},
 		{
-			name: "a container runtime hangs before the installer starts", shows: notReady,
+			name: "a container runtime hangs before the installer starts", slow: true,
+			shows: sign{condition: "InstallerPodPendingDegraded", message: `installer-.*{node}`, within: 6 * time.Minute,
+				why: "the kubelet waits for the runtime for two minutes, and library-go for an installer for five"},
 			allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				containerd, err := exec.LookPath("containerd")

@@ -120,13 +120,16 @@ func startFaultSuite(t *testing.T) *faultSuite {
 // run runs one row: a clean cluster, the fault, its sign, its end, and a clean cluster again.
 func (s *faultSuite) run(t *testing.T, row *fault) {
 	fmt.Fprintln(os.Stderr, "== fault:", row.name)
-	s.monitor.Begin(row.name)
 	if s.stuck {
 		t.Skip("the cluster did not settle after an earlier row")
 	}
 	s.stuck = true
 	f := &running{faultSuite: s, revision: s.awaitSettled(t, 1, giveUpLimit), leader: s.requireOneLeader(t)}
 	s.stuck = false
+	// What a row that failed left behind is not this row's.
+	require.NoError(t, s.watches.CatchUp(t.Context()))
+	s.monitor.Violations()
+	s.monitor.Begin(row.name)
 	f.wanted, f.node = f.revision, s.follower(t, f.leader)
 	s.announce(row)
 	s.invariants.begin(t, f.revision, row.allows)
