@@ -86,7 +86,7 @@ func nodeFaults() []fault {
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				pod := f.awaitInstaller(t, f.change(t), "")
 				require.NoError(t, f.kube.PolicyV1().Evictions(targetNamespace).Evict(t.Context(),
-					&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}}))
+					&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: targetNamespace, Name: pod.Name}}))
 				return nil
 			},
 		},
@@ -394,7 +394,7 @@ func overwriteFile(path string) error { return os.WriteFile(path, []byte("damage
 func (f *running) mountOver(t *testing.T, script string) (umount func(*testing.T)) {
 	t.Helper()
 	inNode := func(script string) error {
-		output, err := exec.Command("nsenter", "--target", strconv.Itoa(f.node.PID()), "--mount", "--", "sh", "-c",
+		output, err := exec.Command("nsenter", "--target", strconv.Itoa(f.node.PID()), "--mount", "--pid", "--", "sh", "-c",
 			script).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%s: %w: %s", script, err, output)

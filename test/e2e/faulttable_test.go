@@ -178,9 +178,10 @@ func (f *running) endOnce(t *testing.T, end func(*testing.T)) func() {
 	if end == nil {
 		return func() {}
 	}
-	once := sync.OnceFunc(func() { end(t) })
-	t.Cleanup(once)
-	return once
+	var once sync.Once // sync.OnceFunc panics again when the test failed in end.
+	ended := func() { once.Do(func() { end(t) }) }
+	t.Cleanup(ended)
+	return ended
 }
 
 // awaitSign waits until the fault is visible and returns the message.
