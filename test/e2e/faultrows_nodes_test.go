@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -61,6 +62,8 @@ func nodeFaults() []fault {
 		},
 		{
 			name: "all kubelets restart at once",
+			allows: allowance{noneReady: true,
+				why: "a kubelet that has started reports pods as not Ready until it has probed them"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				var group sync.WaitGroup
 				errs := make([]error, len(f.Nodes()))
@@ -69,6 +72,21 @@ func nodeFaults() []fault {
 				}
 				group.Wait()
 				require.NoError(t, errors.Join(errs...))
+				restarted := time.Now().Add(time.Second) // The API has whole seconds.
+				f.repaired = func(ctx context.Context) error {
+					list, err := f.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+					if err != nil {
+						return err
+					}
+					for _, n := range list.Items {
+						if i := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+							return c.Type == corev1.NodeReady && c.LastHeartbeatTime.After(restarted)
+						}); i < 0 {
+							return fmt.Errorf("%s has not reported since", n.Name)
+						}
+					}
+					return nil
+				}
 				return nil
 			},
 		},
