@@ -29,6 +29,7 @@ func objectFaults() []fault {
 					f.deleteSecrets(t, targetNamespace, fmt.Sprintf("%s-%d", name, f.revision))
 				}
 				f.deleteConfigMaps(t, targetNamespace, fmt.Sprintf("cloud-controller-manager-pod-%d", f.revision))
+				f.wanted++
 				return nil
 			},
 		},
@@ -38,6 +39,7 @@ func objectFaults() []fault {
 				why: "the fault itself deletes the revision, and another one replaces it"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.deleteConfigMaps(t, targetNamespace, fmt.Sprintf("revision-status-%d", f.revision))
+				f.wanted++
 				return nil
 			},
 		},
@@ -62,6 +64,19 @@ func objectFaults() []fault {
 				f.deleteSecrets(t, operatorNamespace, "cloud-controller-manager-serving-signer")
 				f.deleteConfigMaps(t, targetNamespace, "serving-ca")
 				f.deleteSecrets(t, targetNamespace, "serving-cert", kubeToken)
+				before := f.serials(t)
+				f.repaired = func(ctx context.Context) error {
+					for _, n := range f.Nodes() {
+						certificate, err := servedCertificate(ctx, n)
+						if err != nil {
+							return err
+						}
+						if certificate.SerialNumber.String() == before[n.Name()] {
+							return fmt.Errorf("%s serves the former certificate", n.Name())
+						}
+					}
+					return nil
+				}
 				return nil
 			},
 		},
@@ -74,6 +89,7 @@ func objectFaults() []fault {
 					require.NoError(t, f.kube.CoreV1().ServiceAccounts(targetNamespace).Delete(t.Context(), name,
 						metav1.DeleteOptions{}))
 				}
+				f.wanted++
 				return nil
 			},
 		},
