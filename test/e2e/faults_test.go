@@ -1,15 +1,9 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"os"
-	"path/filepath"
-	"regexp"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
@@ -59,36 +52,6 @@ func (s *suite) setCredentials(t *testing.T, cloudsYAML []byte) {
 	}))
 }
 
-// testClosedPort gives the processes credentials for a port at which nothing listens, so they end at their start. The
-// rollout stops at the first node, which does not lead.
-func (s *suite) testClosedPort(t *testing.T) {
-	leader, before := s.requireOneLeader(t), s.revision(t)
-	good := s.Cloud().CloudsYAML()
-	closed := regexp.MustCompile(`(https://[0-9.]+):\d+/`).ReplaceAll(good, []byte("${1}:1/"))
-	require.NotEqual(t, good, closed)
-	s.monitor.Expect(monitor.Rollout("credentials for a closed port"),
-		monitor.Degraded("", "a process cannot start"))
-	s.operands.sample()
-	s.setCredentials(t, closed)
-	began := time.Now()
-	s.awaitCondition(t, "StaticPodsDegraded", operatorv1.ConditionTrue, visibleLimit, "connection refused")
-	s.figure("credentials for a closed port to StaticPodsDegraded: %s", rounded(began))
-	require.Equal(t, before+1, s.revision(t))
-	require.Equal(t, 1, s.operands.reached(before+1), "the rollout stops at the first node")
-	holder, _, err := s.leader(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, leader, holder)
-
-	s.expectRollout("the credentials are corrected")
-	s.setCredentials(t, good)
-	began = time.Now()
-	require.Equal(t, before+2, s.awaitSettled(t, before+2, rolloutLimit))
-	s.figure("credentials corrected to clean: %s", rounded(began))
-	fewest, history := s.operands.fewest()
-	require.GreaterOrEqual(t, fewest, 2, history)
-	s.awaitCondition(t, "StaticPodsDegraded", operatorv1.ConditionFalse, visibleLimit)
-}
-
 // setOperandImage gives the operator another image of the cloud-controller-manager, as an upgrade does.
 func (s *suite) setOperandImage(t *testing.T, image string) {
 	t.Helper()
@@ -119,58 +82,6 @@ func (s *suite) testMissingImage(t *testing.T) {
 	s.awaitCondition(t, "ImagePullDegraded", operatorv1.ConditionFalse, visibleLimit)
 }
 
-// testDamagedToken damages the token that the leader needs.
-func (s *suite) testDamagedToken(t *testing.T) {
-	leader, containers := s.requireOneLeader(t), s.operands.containers()
-	token := filepath.Join(s.Node(leader).Root(), "etc/kubernetes/static-pod-resources/cloud-controller-manager-certs/secrets/kube-token/token")
-	sound, err := os.ReadFile(token)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(token, []byte("damaged"), 0o600))
-	began := time.Now()
-	s.await(t, "the token to be repaired", briefly, func(context.Context) error {
-		if found, err := os.ReadFile(token); err != nil || !bytes.Equal(found, sound) {
-			return errors.Join(err, errors.New("it is damaged"))
-		}
-		return nil
-	})
-	s.figure("token of the leader damaged to repaired: %s", rounded(began))
-	require.Equal(t, leader, s.requireOneLeader(t))
-	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
-}
-
-// testImmutableDirectory makes a node's directory of synced files immutable while one of them changes.
-func (s *suite) testImmutableDirectory(t *testing.T) {
-	containers := s.operands.containers()
-	n := s.follower(t, s.requireOneLeader(t))
-	s.monitor.Expect(monitor.Degraded("files cannot be written", "a directory is immutable"))
-	directory := filepath.Join(n.Root(), "etc/kubernetes/static-pod-resources/cloud-controller-manager-certs/secrets")
-	setImmutable(t, directory, true)
-	t.Cleanup(func() { setImmutable(t, directory, false) })
-	token := func(ctx context.Context) ([]byte, error) {
-		secret, err := s.kube.CoreV1().Secrets(targetNamespace).Get(ctx, kubeToken, metav1.GetOptions{})
-		if err != nil {
-			return nil, err
-		}
-		return secret.Data["token"], nil
-	}
-	require.NoError(t, s.kube.CoreV1().Secrets(targetNamespace).Delete(t.Context(), kubeToken, metav1.DeleteOptions{}))
-	began := time.Now()
-	s.awaitCondition(t, "NodeFilesDegraded", operatorv1.ConditionTrue, visibleLimit, "node/"+n.Name(), "secret/kube-token",
-		"operation not permitted")
-	s.figure("immutable directory to NodeFilesDegraded: %s", rounded(began))
-
-	setImmutable(t, directory, false)
-	began = time.Now()
-	s.awaitCondition(t, "NodeFilesDegraded", operatorv1.ConditionFalse, visibleLimit+time.Minute)
-	s.figure("directory writable again to clean: %s", rounded(began))
-	want, err := token(t.Context())
-	require.NoError(t, err)
-	found, err := os.ReadFile(filepath.Join(directory, "kube-token/token"))
-	require.NoError(t, err)
-	require.Equal(t, want, found)
-	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
-}
-
 // setImmutable sets or clears the attribute that chattr calls i.
 func setImmutable(t *testing.T, directory string, immutable bool) {
 	t.Helper()
@@ -185,28 +96,4 @@ func setImmutable(t *testing.T, directory string, immutable bool) {
 		flags |= attribute
 	}
 	require.NoError(t, unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags))
-}
-
-// testCloudDown kills the leader while the cloud answers every request with an error.
-func (s *suite) testCloudDown(t *testing.T) {
-	leader, revision := s.requireOneLeader(t), s.revision(t)
-	pids := s.processesOn(t, leader, operandBinary, "")
-	require.Len(t, pids, 1)
-	s.monitor.Expect(
-		monitor.NewLeader("the leader is killed, and others end without a cloud").Times(50),
-		monitor.NoneReady("no process starts without a cloud").Times(50),
-		monitor.Unavailable("", "no process leads without a cloud").Times(2),
-		monitor.Degraded("", "no process starts without a cloud").Times(2),
-	)
-	require.NoError(t, s.Cloud().Fail(openstack.AllEndpoints, http.StatusServiceUnavailable))
-	require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
-	began := time.Now()
-	s.awaitCondition(t, "StaticPodsDegraded", operatorv1.ConditionTrue, visibleLimit)
-	s.figure("leader killed while the cloud is down to StaticPodsDegraded: %s", rounded(began))
-	require.NoError(t, s.Cloud().Fail(openstack.AllEndpoints, 0))
-	began = time.Now()
-	// The kubelet's back-off has at most five minutes.
-	require.Equal(t, revision, s.awaitSettled(t, revision, 2*giveUpLimit))
-	s.requireOneLeader(t)
-	s.figure("cloud back to clean: %s", rounded(began))
 }

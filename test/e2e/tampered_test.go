@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,28 +24,6 @@ func (s *suite) testEditedManifest(t *testing.T) {
 		require.NotEqual(t, sound, edited)
 		require.NoError(t, os.WriteFile(manifest, edited, 0o600))
 		return func() error { return requireContent(manifest, sound) }
-	})
-}
-
-// testDeletedManifest deletes a manifest, and with it the file-syncer that would report that.
-func (s *suite) testDeletedManifest(t *testing.T) {
-	s.testRepair(t, "static pod does not exist", func(t *testing.T, _ *node.Node, manifest string) (repaired func() error) {
-		sound, err := os.ReadFile(manifest)
-		require.NoError(t, err)
-		require.NoError(t, os.Remove(manifest))
-		return func() error { return requireContent(manifest, sound) }
-	})
-}
-
-// testDeletedDirectory deletes the directory of the revision.
-func (s *suite) testDeletedDirectory(t *testing.T) {
-	s.testRepair(t, "the files of revision", func(t *testing.T, n *node.Node, _ string) (repaired func() error) {
-		directory := filepath.Join(n.Root(), fmt.Sprintf("etc/kubernetes/static-pod-resources/cloud-controller-manager-pod-%d", s.revision(t)))
-		config := filepath.Join(directory, "secrets/cloud-config/cloud.conf")
-		sound, err := os.ReadFile(config)
-		require.NoError(t, err)
-		require.NoError(t, os.RemoveAll(directory))
-		return func() error { return requireContent(config, sound) }
 	})
 }
 
