@@ -182,7 +182,7 @@ func (f *running) occupy(t *testing.T) (release func(*testing.T)) {
 	var group sync.WaitGroup
 	for range 2 {
 		group.Go(func() {
-			every(ctx, time.Millisecond, func() {
+			every(ctx, 10*time.Millisecond, func() {
 				// Rejected or not, it is repeated.
 				_ = client.CoreV1().RESTClient().Get().Namespace(targetNamespace).Resource("configmaps").MaxRetries(0).
 					Do(ctx).Error()
