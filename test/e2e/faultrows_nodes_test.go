@@ -109,7 +109,7 @@ func nodeFaults() []fault {
 			},
 		},
 		{
-			name:   "the clock of the leader's node is an hour ahead during a rollout",
+			name: "the clock of the leader's node is an hour ahead during a rollout",
 			allows: allowance{revisions: 2, withoutLeader: 251 * time.Second,
 				why: "a process that acquires the lease before its clock is moved seems to be older than its container"},
 			inject: skewedRollout(time.Hour),
