@@ -75,6 +75,8 @@ cloud-controller-managers (CCMs), with a stand-in for the cloud.
 const aboutFaults = `
 ## Faults
 
+Rows of TestFaults that are missing here have not passed in a recorded run.
+
 Each row begins and ends with a clean ClusterOperator and every node at the latest revision. Nobody
 helps the operator in between. The columns:
 
