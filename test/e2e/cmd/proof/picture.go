@@ -15,6 +15,7 @@ import (
 // The picture's measures, in pixels.
 const (
 	width     = 960
+	margin    = 8
 	labels    = 150
 	rowHeight = 26
 	barHeight = 18
@@ -29,7 +30,7 @@ const ticks = 12
 // colors are the fills of a state, by its beginning or end.
 var colors = []struct{ part, fill, meaning string }{
 	{"uninitialized", "#c9190b", "tainted as uninitialized"},
-	{"Ready", "#3e8635", "cloud-controller-manager Ready"},
+	{"Ready", "#3e8635", "CCM Ready"},
 	{"revision", "#f0ab00", "static pod, not Ready"},
 	{"", "#2b6cb0", "holder of the lease"},
 }
@@ -49,7 +50,7 @@ func draw(out io.Writer, rollout *record.Rollout) {
 	drawAxis(out, end, x, top+rowHeight*len(tracks))
 	for i, track := range tracks {
 		y := top + rowHeight*i
-		text(out, 0, y+barHeight-4, track)
+		text(out, margin, y+barHeight-4, track)
 		for _, span := range rollout.Spans {
 			if short(span.Track) == track {
 				drawBar(out, span, x, y)
