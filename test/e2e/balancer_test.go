@@ -20,12 +20,9 @@ type balancing interface {
 	LoadBalancers() []openstack.LoadBalancer
 }
 
-// testLoadBalancer creates a Service, and a node beside it. On platforms without load balancers there is nothing to do.
+// testLoadBalancer creates a Service, and a node beside it.
 func (s *cloudStory) testLoadBalancer(t *testing.T) {
-	cloud, balances := s.cloud.(balancing)
-	if !balances {
-		return
-	}
+	cloud := s.cloud.(balancing)
 	services := s.kube.CoreV1().Services(metav1.NamespaceDefault)
 	began := time.Now()
 	service, err := services.Create(t.Context(), &corev1.Service{

@@ -154,13 +154,15 @@ func TestStory(t *testing.T) {
 			steps := []step{
 				{"the payload initializes every node", s.testInstallation},
 				{"a change rolls out node by node", s.testChange},
-				{"a load balancer follows the nodes", s.testLoadBalancer},
 				{"the Node of a deleted instance goes", s.testDeletedInstance},
 				{"the Node of a stopped instance stays", s.testStoppedInstance},
 				{"the Node of a stopped machine stays while the cloud's API is down", s.testCloudOutage},
 				{"rotated credentials leave no use of the former", s.testRotatedCredentials},
 				{"the CA of the cloud's API is replaced", s.testRenewedCA},
 				{"the accounts have the rights that they need", func(t *testing.T) { s.requireRights(t, name) }},
+			}
+			if _, balances := s.cloud.(balancing); balances {
+				steps = slices.Insert(steps, 2, step{"a load balancer follows the nodes", s.testLoadBalancer})
 			}
 			if s.federate != nil {
 				steps = slices.Insert(steps, len(steps)-1,
