@@ -153,16 +153,16 @@ func TestACloudControllerManagerDeletesOnlyNodesThatAreConfirmed(t *testing.T) {
 		permission string
 		denied     []string
 	}{
-		"a node that works":                             {ready: corev1.ConditionTrue, denied: []string{exists, unconfirmed}},
-		"a node that reports that it is not ready":      {ready: corev1.ConditionFalse, denied: []string{exists, unconfirmed}},
-		"a silent node":                                 {ready: corev1.ConditionUnknown, denied: []string{unconfirmed}},
-		"a node that never reported":                    {denied: []string{unconfirmed}},
-		"a silent node that the operator confirmed":     {ready: corev1.ConditionUnknown, permission: "Confirmed"},
-		"a confirmed node that is back":                 {ready: corev1.ConditionTrue, permission: "Confirmed", denied: []string{exists}},
-		"a node that works, with somebody's permission": {ready: corev1.ConditionTrue, permission: "Allowed"},
-		"a silent node with permission":                 {ready: corev1.ConditionUnknown, permission: "Allowed"},
-		"a permission that nobody defined":              {ready: corev1.ConditionUnknown, permission: "allowed", denied: []string{unconfirmed}},
-		"an administrator":                              {user: "admin", ready: corev1.ConditionTrue},
+		"a node that works":                         {ready: corev1.ConditionTrue, denied: []string{exists, unconfirmed}},
+		"a node that reports that it is not ready":  {ready: corev1.ConditionFalse, denied: []string{exists, unconfirmed}},
+		"a silent node":                             {ready: corev1.ConditionUnknown, denied: []string{unconfirmed}},
+		"a node that never reported":                {denied: []string{unconfirmed}},
+		"a silent node that the operator confirmed": {ready: corev1.ConditionUnknown, permission: "Confirmed"},
+		"a confirmed node that is back":             {ready: corev1.ConditionTrue, permission: "Confirmed", denied: []string{exists}},
+		"a node that works, with permission":        {ready: corev1.ConditionTrue, permission: "Allowed"},
+		"a silent node with permission":             {ready: corev1.ConditionUnknown, permission: "Allowed"},
+		"a permission that is not defined":          {ready: corev1.ConditionUnknown, permission: "allowed", denied: []string{unconfirmed}},
+		"an administrator":                          {user: "admin", ready: corev1.ConditionTrue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := worker()

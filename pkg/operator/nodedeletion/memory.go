@@ -159,8 +159,8 @@ func (m *memory) stands(w world, n node) bool {
 	return known && !n.reports && c.leader == w.leader && w.now.Sub(c.at) < confirmationLife
 }
 
-// settled reports whether nothing is to be decided about a Node that the CCM wanted to delete: somebody permitted it,
-// or the CCM has found the machine or said nothing more since.
+// settled reports whether there is no decision to make about a Node that the CCM wanted to delete: the deletion is
+// permitted, or the CCM has since found the machine or said nothing more.
 func (m *memory) settled(w world, n node) bool {
 	found, asked := m.found[n.uid]
 	c, known := m.confirmed[n.uid]
