@@ -103,9 +103,8 @@ func judge(w world, m *memory) verdict {
 		}
 		d := cmp.Or(aboutNode(w, m, n), aboutCluster(w, n))
 		if d == none {
-			if d = aboutCloud(w, m); d != none {
-				asked.witnesses = w.witnesses(m.turn)
-			}
+			d = aboutCloud(w, m)
+			asked.needed = asked.needed || d != none
 		}
 		switch {
 		case d != none:
@@ -123,9 +122,15 @@ func judge(w world, m *memory) verdict {
 
 // ask asks the question if it is about anything, and if it is time for one.
 func (v *verdict) ask(w world, m *memory, question *inquiry) {
+	if !w.answers || w.leader == "" || m.pending != nil || w.now.Sub(m.askedAt) < askAgain {
+		return
+	}
 	question.subjects = question.subjects[:min(subjects, len(question.subjects))]
-	if len(question.witnesses)+len(question.subjects) > 0 &&
-		w.answers && w.leader != "" && m.pending == nil && w.now.Sub(m.askedAt) >= askAgain {
+	if question.needed || len(question.subjects) > 0 {
+		// What the CCM does not find means nothing without what it finds.
+		question.witnesses = w.witnesses(m.turn)
+	}
+	if len(question.witnesses)+len(question.subjects) > 0 {
 		v.asked = question
 	}
 }

@@ -35,6 +35,8 @@ type inquiry struct {
 	leader              string
 	since               time.Time
 	witnesses, subjects []types.UID
+	// needed is true if a decision depends on the witnesses.
+	needed bool
 	// written are the versions of the Nodes with the taint.
 	written map[types.UID]string
 }

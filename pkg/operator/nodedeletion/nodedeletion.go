@@ -11,12 +11,14 @@ package nodedeletion
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"k8s.io/apimachinery/pkg/types"
 	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -26,6 +28,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 const (
@@ -44,6 +47,9 @@ const (
 	// EventSource is the component of the CCM that deletes Nodes, and announces each attempt by an event
 	// (k8s.io/cloud-provider/controllers/nodelifecycle).
 	EventSource = "cloud-node-lifecycle-controller"
+
+	// syncLimit is how long the first lists may take before the operator reports it.
+	syncLimit = time.Minute
 
 	name = "NodeDeletionController"
 )
@@ -66,14 +72,16 @@ type Options struct {
 type controller struct {
 	Options
 	synced func() bool
-	memory memory
+	// waitingSince is when this process began to wait for the caches.
+	waitingSince time.Time
+	memory       memory
 	// lastWarning is the message of the last warning event.
 	lastWarning string
 }
 
 // New returns the controller that permits the CCM to delete Nodes whose machines are gone, and sets
 // NodeDeletionDegraded while the CCM wants to delete a Node that the controller does not believe to be gone. On
-// unmanaged platforms, and while the platform is unknown, it does nothing.
+// unmanaged platforms it takes back its marks on Nodes, and while the platform is unknown, it does nothing.
 func New(o Options) factory.Controller {
 	nodes, said := o.Nodes.Informer(), o.Events.Informer()
 	c := &controller{Options: o, memory: newMemory(), synced: func() bool { return nodes.HasSynced() && said.HasSynced() }}
@@ -104,12 +112,14 @@ func New(o Options) factory.Controller {
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
 	observed, known, err := observedplatform.Get(c.Operator)
-	if err != nil || !known || !observed.Managed() {
+	if err != nil || !known {
 		return err
 	}
 	if !c.synced() {
-		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, time.Second)
-		return nil
+		return c.wait(observed, syncCtx)
+	}
+	if !observed.Managed() {
+		return c.leave(ctx)
 	}
 	// A cloud-node-manager answers in place of the CCM, from the node itself, so its answer would prove nothing.
 	w, err := c.look(observed.NodeManagerImage == "")
@@ -122,6 +132,36 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, v.next)
 	}
 	return errors.Join(c.act(ctx, w, v), c.report(ctx, v))
+}
+
+// wait waits for the caches. Without them no deletion is confirmed, so the operator reports it when that lasts. On
+// unmanaged platforms the informers do not run.
+func (c *controller) wait(observed platform.Platform, syncCtx factory.SyncContext) error {
+	if !observed.Managed() {
+		return nil
+	}
+	syncCtx.Queue().AddAfter(factory.DefaultQueueKey, time.Second)
+	now := c.Clock.Now()
+	if c.waitingSince.IsZero() {
+		c.waitingSince = now
+	}
+	if now.Sub(c.waitingSince) < syncLimit {
+		return nil
+	}
+	return fmt.Errorf("the Nodes, or the Events in namespace %s, cannot be listed since %s: no Node of a deleted machine "+
+		"goes; read the operator's log", EventNamespace, c.waitingSince.UTC().Format(time.RFC3339))
+}
+
+// leave takes the marks back when a removal begins.
+func (c *controller) leave(ctx context.Context) error {
+	c.memory = newMemory()
+	w, err := c.look(false)
+	if err != nil {
+		return err
+	}
+	v := verdict{changes: map[types.UID]change{}}
+	v.tidy(w, &c.memory)
+	return c.act(ctx, w, v)
 }
 
 // act writes what the verdict requires on Nodes.

@@ -4,9 +4,13 @@ import (
 	"testing"
 	"time"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 var five = []string{"master-0", "master-1", "master-2", "worker-0", "worker-1"}
@@ -84,7 +88,7 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 				c.report("worker-1", corev1.ConditionUnknown)
 				c.run(time.Minute)
 			},
-			wantDeleted: []string{"worker-1 after 1m30s"},
+			wantDeleted: []string{"worker-1 after 1m15s"},
 		},
 		"most kubelets are silent": {
 			do: func(c *cluster) {
@@ -231,7 +235,7 @@ func TestAnOldWordIsNotBelieved(t *testing.T) {
 		known bool
 		want  []string
 	}{
-		"the machine is still gone": {want: []string{"worker-1 after 1m25s"}},
+		"the machine is still gone": {want: []string{"worker-1 after 1m15s"}},
 		"the machine is back":       {known: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -315,6 +319,44 @@ func TestAConflictIsTriedAgain(t *testing.T) {
 	c.run(20 * time.Second)
 	c.stale = true
 	require.ErrorContains(t, c.controller.sync(t.Context(), c.timer), "node/master-0: ")
+}
+
+func TestARemovalTakesTheMarksBack(t *testing.T) {
+	c := newCluster(t, "openstack", five...)
+	c.report("worker-1", corev1.ConditionUnknown)
+	c.denyAll()
+	c.run(25 * time.Second)
+	require.NotEmpty(t, c.marks(), "the CCM is asked")
+
+	require.NoError(t, operatorclient.ApplyConditions(t.Context(), c.operator, "test", operatorclient.NewCondition(
+		observedplatform.RemovingCondition, operatorv1.ConditionTrue, string(observedplatform.RemovingStaticPods), "")))
+	require.NoError(t, c.controller.sync(t.Context(), c.timer))
+	require.Empty(t, c.marks())
+}
+
+// A watch that does not start looks like a cluster in which no machine is deleted.
+func TestCachesThatDoNotFillAreReported(t *testing.T) {
+	c := newCluster(t, "openstack", five...)
+	c.controller.synced = func() bool { return false }
+	calls, err := c.timer.Run(t.Context(), c.controller.sync, 2*time.Minute)
+	require.EqualError(t, err, "the Nodes, or the Events in namespace default, cannot be listed since 2026-11-21T09:00:00Z: "+
+		"no Node of a deleted machine goes; read the operator's log")
+	require.Equal(t, time.Minute, calls[len(calls)-1])
+	_, status, _, err := c.operator.GetOperatorState()
+	require.NoError(t, err)
+	require.Empty(t, status.Conditions, "unknown is not false")
+}
+
+// Only the delays that the controller requests call it here: a question ends although nothing happens.
+func TestItComesBackByItselfWhileADeletionWaits(t *testing.T) {
+	c := newCluster(t, "openstack", five...)
+	c.report("worker-1", corev1.ConditionUnknown)
+	c.denyAll()
+	c.cloudControllerManager()
+	calls, err := c.timer.Run(t.Context(), c.controller.sync, 95*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, "LivingNodesUnknown", reasonOf(c))
+	require.Greater(t, len(calls), 20)
 }
 
 func TestOnUnmanagedPlatformsNothingIsWritten(t *testing.T) {
