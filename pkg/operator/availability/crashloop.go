@@ -51,6 +51,9 @@ type crashLoop struct {
 	subject, text string
 	// stableAfter is the length of a run that ends the series.
 	stableAfter time.Duration
+	// calm is the start of the first run after the last exit. A rollout replaces a pod that runs, and its successor goes
+	// on with that run.
+	calm time.Time
 }
 
 // observe records the containers of pods. It returns the time until one of them will have run long enough to end its
@@ -82,7 +85,7 @@ func (c crashLoops) record(key containerOn, pod string, container corev1.Contain
 	last, running, ended := container.LastTerminationState.Terminated, container.State.Running, container.State.Terminated
 	var left time.Duration
 	if running != nil {
-		left = c.stableAfter(key, last) - now.Sub(running.StartedAt.Time)
+		left = c.stableAfter(key, last) - now.Sub(c.calmSince(key, last, running))
 	}
 	if running != nil && left <= 0 || ended != nil && ended.ExitCode == 0 && container.Ready {
 		// The container is stable, or is an init container that has completed.
@@ -115,6 +118,21 @@ func (c crashLoops) stableAfter(key containerOn, last *corev1.ContainerStateTerm
 	}
 }
 
+// calmSince returns since when the container has run without an exit. Only a pod that replaced another one shows no last
+// exit.
+func (c crashLoops) calmSince(
+	key containerOn, last *corev1.ContainerStateTerminated, running *corev1.ContainerStateRunning,
+) time.Time {
+	loop := c[key]
+	if loop == nil {
+		return running.StartedAt.Time
+	}
+	if loop.calm.IsZero() || last != nil {
+		loop.calm = running.StartedAt.Time
+	}
+	return loop.calm
+}
+
 func isShort(run *corev1.ContainerStateTerminated) bool {
 	return !run.FinishedAt.IsZero() && run.FinishedAt.Sub(run.StartedAt.Time) < shortRun
 }
@@ -124,7 +142,7 @@ func (l *crashLoop) add(pod, container string, last *corev1.ContainerStateTermin
 		return
 	}
 	l.exits++
-	l.lastExit = last.FinishedAt.Time
+	l.lastExit, l.calm = last.FinishedAt.Time, time.Time{}
 	l.subject = fmt.Sprintf("container %s of pod/%s keeps exiting", container, pod)
 	l.text = fmt.Sprintf("%s, last with code %d", l.subject, last.ExitCode)
 	if summary := terminationmessage.Summary(last.Message); summary != "" {

@@ -108,6 +108,18 @@ func TestAFailureThatPassesIsNoCrashLoop(t *testing.T) {
 	}
 }
 
+func TestARolloutDoesNotProlongAFailureThatIsOver(t *testing.T) {
+	events := timeline{}
+	events.renews(26, 2000)
+	start := func() *cluster { c := threeMasters(); c.start("m1", -1); return c }
+	events.crashes("m1", 0, 1, 42)
+	for second := 100; second < 600; second += 100 {
+		events.at(second, func(c *cluster, _ int) { delete(c.pods, "m1") })
+		events.at(second+14, func(c *cluster, second int) { c.install("m1", second) })
+	}
+	require.Empty(t, of(events.run(t, start, 2000), CrashLoopCondition))
+}
+
 func TestARevisionThatFailsLikeThePreviousOneIsTheSameFailure(t *testing.T) {
 	events := timeline{}
 	events.renews(26, 2000)
