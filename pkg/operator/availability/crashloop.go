@@ -118,8 +118,8 @@ func (c crashLoops) stableAfter(key containerOn, last *corev1.ContainerStateTerm
 	}
 }
 
-// calmSince returns since when the container has run without an exit. Only a pod that replaced another one shows no last
-// exit.
+// calmSince returns since when the container has run without an exit. Only a pod that replaced another one shows no
+// last exit.
 func (c crashLoops) calmSince(
 	key containerOn, last *corev1.ContainerStateTerminated, running *corev1.ContainerStateRunning,
 ) time.Time {

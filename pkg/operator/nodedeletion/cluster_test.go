@@ -220,12 +220,22 @@ func (c *cluster) cloudControllerManager() {
 }
 
 func (c *cluster) announce(node *corev1.Node) {
-	require.NoError(c.t, c.logs.Update(&corev1.Event{
+	require.NoError(c.t, c.logs.Update(announcement(node, c.clock.Now())))
+}
+
+// announcement is the event that precedes an attempt to delete a Node.
+func announcement(node *corev1.Node, at time.Time) *corev1.Event {
+	return &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: EventNamespace, Name: node.Name + ".1"},
 		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: node.Name, UID: node.UID},
-		Source:         corev1.EventSource{Component: EventSource}, Reason: "DeletingNode",
-		LastTimestamp: metav1.NewTime(c.clock.Now()),
-	}))
+		Source:         corev1.EventSource{Component: EventSource}, Reason: "DeletingNode", LastTimestamp: metav1.NewTime(at),
+	}
+}
+
+// judged reports whether the condition exists.
+func (c *cluster) judged() bool {
+	_, status, _, err := c.operator.GetOperatorState()
+	return err == nil && v1helpers.FindOperatorCondition(status.Conditions, ConditionType) != nil
 }
 
 // condition returns "" while the condition is False.
