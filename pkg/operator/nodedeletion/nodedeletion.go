@@ -87,17 +87,8 @@ func New(o Options) factory.Controller {
 	c := &controller{Options: o, memory: newMemory(), synced: func() bool { return nodes.HasSynced() && said.HasSynced() }}
 	syncCtx := factory.NewSyncContext(name, o.Recorder)
 	queue := func() { syncCtx.Queue().Add(factory.DefaultQueueKey) }
-	// The handlers are called only after the informers have started, which depends on the platform. The controller
-	// must not wait for their caches.
-	_, _ = nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { queue() },
-		DeleteFunc: func(any) { queue() },
-		UpdateFunc: func(before, after any) {
-			if relevant(before, after) {
-				queue()
-			}
-		},
-	})
+	// The handler is called only after the informers have started, which depends on the platform. The controller must not
+	// wait for their caches. Every deletion begins with an Event; from then on the controller looks again by itself.
 	_, _ = said.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { queue() },
 		UpdateFunc: func(any, any) { queue() },

@@ -77,21 +77,6 @@ func StripNode(obj any) (any, error) {
 	return stripped, nil
 }
 
-// relevant reports whether an update of a Node is more than a heartbeat.
-func relevant(before, after any) bool {
-	a, ok := before.(*corev1.Node)
-	b, okAfter := after.(*corev1.Node)
-	if !ok || !okAfter {
-		return true
-	}
-	ready, readyAfter := readyCondition(a), readyCondition(b)
-	if (ready == nil) != (readyAfter == nil) || ready != nil && ready.Status != readyAfter.Status {
-		return true
-	}
-	return a.UID != b.UID || a.Annotations[Annotation] != b.Annotations[Annotation] ||
-		len(a.Spec.Taints) != len(b.Spec.Taints)
-}
-
 func readyCondition(n *corev1.Node) *corev1.NodeCondition {
 	i := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 	if i < 0 {
@@ -145,7 +130,9 @@ func newNode(n *corev1.Node, announced, now time.Time) node {
 			seen.initialized = false
 		}
 	}
-	seen.claimed = !announced.IsZero() && !announced.Before(seen.since) && now.Sub(announced) < claimLife
+	// A report refutes what the CCM said before it. Silence does not, and the CCM's recorder may drop what it says then.
+	refuted := seen.reports && announced.Before(seen.since)
+	seen.claimed = !announced.IsZero() && !refuted && now.Sub(announced) < claimLife
 	return seen
 }
 
