@@ -129,15 +129,14 @@ func (p *pool) json(balancer, listener string) object {
 
 // createBalancer creates a load balancer with everything that belongs to it, which Octavia calls fully populated.
 func (s *Server) createBalancer(w http.ResponseWriter, r *http.Request) {
-	var request struct {
+	request, ok := decode[struct {
 		LoadBalancer struct {
 			Name      string     `json:"name"`
 			Tags      []string   `json:"tags"`
 			Listeners []listener `json:"listeners"`
 		} `json:"loadbalancer"`
-	}
-	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-		writeError(w, http.StatusBadRequest, err.Error())
+	}](w, r)
+	if !ok {
 		return
 	}
 	s.mutex.Lock()
@@ -289,11 +288,10 @@ func listMembers(w http.ResponseWriter, _ *http.Request, p *pool) {
 
 // replaceMembers replaces all members of a pool.
 func replaceMembers(w http.ResponseWriter, r *http.Request, p *pool) {
-	var request struct {
+	request, ok := decode[struct {
 		Members []member `json:"members"`
-	}
-	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-		writeError(w, http.StatusBadRequest, err.Error())
+	}](w, r)
+	if !ok {
 		return
 	}
 	p.Members = request.Members
@@ -322,14 +320,13 @@ func (s *Server) listFloatingIPs(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) createFloatingIP(w http.ResponseWriter, r *http.Request) {
-	var request struct {
+	request, ok := decode[struct {
 		FloatingIP struct {
 			PortID      string `json:"port_id"`
 			Description string `json:"description"`
 		} `json:"floatingip"`
-	}
-	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-		writeError(w, http.StatusBadRequest, err.Error())
+	}](w, r)
+	if !ok {
 		return
 	}
 	s.mutex.Lock()

@@ -24,14 +24,13 @@ func (g *securityGroup) json() object {
 	}
 }
 
-// decode reads the object with a key of a request.
-func decode(w http.ResponseWriter, r *http.Request, key string) (object, bool) {
-	var request map[string]object
+// decode reads the body of a request. If it cannot, it has answered.
+func decode[T any](w http.ResponseWriter, r *http.Request) (request T, ok bool) {
 	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
 		writeError(w, http.StatusBadRequest, err.Error())
-		return nil, false
+		return request, false
 	}
-	return request[key], true
+	return request, true
 }
 
 func (s *Server) listSecurityGroups(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +47,12 @@ func (s *Server) listSecurityGroups(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) createSecurityGroup(w http.ResponseWriter, r *http.Request) {
-	request, ok := decode(w, r, "security_group")
+	request, ok := decode[struct {
+		Group struct {
+			Name        string `json:"name"`
+			Description string `json:"description"`
+		} `json:"security_group"`
+	}](w, r)
 	if !ok {
 		return
 	}
@@ -56,8 +60,8 @@ func (s *Server) createSecurityGroup(w http.ResponseWriter, r *http.Request) {
 	defer s.mutex.Unlock()
 	s.created++
 	made := &securityGroup{
-		id: InstanceID(fmt.Sprintf("security group %d", s.created)), name: fmt.Sprint(request["name"]),
-		description: fmt.Sprint(request["description"]),
+		id: InstanceID(fmt.Sprintf("security group %d", s.created)), name: request.Group.Name,
+		description: request.Group.Description,
 	}
 	s.groups = append(s.groups, made)
 	writeJSON(w, http.StatusCreated, object{"security_group": made.json()})
@@ -94,10 +98,11 @@ func (s *Server) listSecurityGroupRules(w http.ResponseWriter, r *http.Request) 
 }
 
 func (s *Server) createSecurityGroupRule(w http.ResponseWriter, r *http.Request) {
-	rule, ok := decode(w, r, "security_group_rule")
+	request, ok := decode[map[string]object](w, r)
 	if !ok {
 		return
 	}
+	rule := request["security_group_rule"]
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	i := slices.IndexFunc(s.groups, func(g *securityGroup) bool { return g.id == rule["security_group_id"] })
@@ -124,13 +129,12 @@ func (s *Server) deleteSecurityGroupRule(w http.ResponseWriter, r *http.Request)
 
 // updatePort replaces the security groups of a port.
 func (s *Server) updatePort(w http.ResponseWriter, r *http.Request) {
-	var request struct {
+	request, ok := decode[struct {
 		Port struct {
 			SecurityGroups []string `json:"security_groups"`
 		} `json:"port"`
-	}
-	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-		writeError(w, http.StatusBadRequest, err.Error())
+	}](w, r)
+	if !ok {
 		return
 	}
 	id := r.PathValue("id")
