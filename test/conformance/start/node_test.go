@@ -42,24 +42,17 @@ func (h host) write(t *testing.T, path string, data []byte, secret bool) {
 	require.NoError(t, os.WriteFile(path, data, mode))
 }
 
-// makeDir makes the directory of an object, which is there when the object is empty too.
-func (h host) makeDir(t *testing.T, path string) {
-	t.Helper()
-	require.NoError(t, os.MkdirAll(filepath.Join(h.dir, path), 0o755))
-}
-
-// install writes what the installer and the file-syncer write for a candidate.
+// install writes what the installer and the file-syncer write for a candidate. Neither makes a directory for an object
+// without files.
 func (h host) install(t *testing.T, r *operand.Resources, synced map[string]map[string][]byte) {
 	t.Helper()
 	revisioned := "/etc/kubernetes/static-pod-resources/" + operand.PodConfigMap + "-" + revision
 	for _, o := range r.ConfigMaps {
-		h.makeDir(t, filepath.Join(revisioned, "configmaps", o.Name))
 		for key, value := range o.Data {
 			h.write(t, filepath.Join(revisioned, "configmaps", o.Name, key), []byte(value), false)
 		}
 	}
 	for _, o := range r.Secrets {
-		h.makeDir(t, filepath.Join(revisioned, "secrets", o.Name))
 		for key, value := range o.Data {
 			h.write(t, filepath.Join(revisioned, "secrets", o.Name, key), value, true)
 		}
@@ -125,9 +118,12 @@ func (h host) volume(t *testing.T, pod corev1.PodSpec, name string, objects obje
 		switch {
 		case v.HostPath != nil:
 			path := filepath.Join(h.dir, strings.ReplaceAll(v.HostPath.Path, "REVISION", revision))
+			if *v.HostPath.Type == corev1.HostPathDirectoryOrCreate {
+				require.NoError(t, os.MkdirAll(path, 0o755)) // as the kubelet does
+			}
 			info, err := os.Stat(path)
 			require.NoError(t, err, "volume %s", name)
-			require.Equal(t, *v.HostPath.Type == corev1.HostPathDirectory, info.IsDir(), "volume %s", name)
+			require.Equal(t, *v.HostPath.Type != corev1.HostPathFile, info.IsDir(), "volume %s", name)
 			return path
 		case v.EmptyDir != nil:
 			return t.TempDir()
