@@ -163,10 +163,14 @@ var whileOneIsSilent = []lie{
 
 func withoutOperator(t *testing.T, d *deletions) {
 	d.scale(t, 0)
+	d.awaitOperator(t, "", 0)
 	noInstance(t, d)
 }
 
-func withOperator(t *testing.T, d *deletions) { d.scale(t, 1) }
+func withOperator(t *testing.T, d *deletions) {
+	d.scale(t, 1)
+	d.awaitOperator(t, "", 1)
+}
 
 func killingOperator(t *testing.T, d *deletions) {
 	noInstance(t, d)
@@ -284,11 +288,11 @@ func (d *deletions) tell(t *testing.T, lie lie) {
 	require.NoError(t, record.WriteLie(d.proof.dir, &result))
 }
 
-func (d *deletions) awaitReason(t *testing.T, reason string) {
+func (s *suite) awaitReason(t *testing.T, reason string) {
 	t.Helper()
 	// A killed operator waits for its own lease for up to three minutes.
-	d.await(t, nodeDeletion+" with reason "+reason, 5*time.Minute, func(ctx context.Context) error {
-		resource, err := d.resource(ctx)
+	s.await(t, nodeDeletion+" with reason "+reason, 5*time.Minute, func(ctx context.Context) error {
+		resource, err := s.resource(ctx)
 		if err != nil {
 			return err
 		}
@@ -301,29 +305,40 @@ func (d *deletions) awaitReason(t *testing.T, reason string) {
 	})
 }
 
-func (d *deletions) exists(ctx context.Context, name string) error {
-	_, err := d.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+func (s *suite) exists(ctx context.Context, name string) error {
+	_, err := s.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	return err
 }
 
-// testNotReady takes the pod network from the worker, so its kubelet reports that it is not ready.
+// testNotReady lets the worker's kubelet report that it is not ready.
 func (d *deletions) testNotReady(t *testing.T) {
-	configs, err := filepath.Glob(filepath.Join(d.worker.Root(), "etc/cni/net.d/*.conflist"))
-	require.NoError(t, err)
-	require.Len(t, configs, 1)
-	require.NoError(t, os.Remove(configs[0]))
-	d.awaitReady(t, d.worker.Name(), corev1.ConditionFalse)
+	d.disableCNI(t, d.worker)
 	d.tell(t, lie{
 		name: "the inventory is empty while a kubelet reports that it is not ready", tell: noInstance, reason: "NodeReports",
 	})
-	require.NoError(t, d.worker.EnableCNI())
-	d.awaitReady(t, d.worker.Name(), corev1.ConditionTrue)
+	d.enableCNI(t, d.worker)
 }
 
-func (d *deletions) awaitReady(t *testing.T, name string, status corev1.ConditionStatus) {
+// disableCNI takes the pod network from a node, so its kubelet reports that it is not ready.
+func (s *suite) disableCNI(t *testing.T, n *node.Node) {
 	t.Helper()
-	d.await(t, fmt.Sprintf("Ready=%s of %s", status, name), briefly, func(ctx context.Context) error {
-		object, err := d.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	configs, err := filepath.Glob(filepath.Join(n.Root(), "etc/cni/net.d/*.conflist"))
+	require.NoError(t, err)
+	require.Len(t, configs, 1)
+	require.NoError(t, os.Remove(configs[0]))
+	s.awaitReady(t, n.Name(), corev1.ConditionFalse)
+}
+
+func (s *suite) enableCNI(t *testing.T, n *node.Node) {
+	t.Helper()
+	require.NoError(t, n.EnableCNI())
+	s.awaitReady(t, n.Name(), corev1.ConditionTrue)
+}
+
+func (s *suite) awaitReady(t *testing.T, name string, status corev1.ConditionStatus) {
+	t.Helper()
+	s.await(t, fmt.Sprintf("Ready=%s of %s", status, name), briefly, func(ctx context.Context) error {
+		object, err := s.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -336,24 +351,34 @@ func (d *deletions) awaitReady(t *testing.T, name string, status corev1.Conditio
 	})
 }
 
-// signalKubelet stops or continues the worker's kubelet. The machine and its pods live.
-func (d *deletions) signalKubelet(t *testing.T, signal syscall.Signal) {
+// freezeKubelet stops a kubelet. The machine and its pods live.
+func (s *suite) freezeKubelet(t *testing.T, n *node.Node) {
 	t.Helper()
-	pids := d.processesOn(t, d.worker.Name(), filepath.Join(d.BinDir(), "kubelet"), "")
+	s.signalKubelet(t, n, syscall.SIGSTOP)
+	s.awaitReady(t, n.Name(), corev1.ConditionUnknown)
+}
+
+func (s *suite) thawKubelet(t *testing.T, n *node.Node) {
+	t.Helper()
+	s.signalKubelet(t, n, syscall.SIGCONT)
+	s.awaitReady(t, n.Name(), corev1.ConditionTrue)
+}
+
+func (s *suite) signalKubelet(t *testing.T, n *node.Node, signal syscall.Signal) {
+	t.Helper()
+	pids := s.processesOn(t, n.Name(), filepath.Join(s.BinDir(), "kubelet"), "")
 	require.Len(t, pids, 1)
 	require.NoError(t, syscall.Kill(pids[0], signal))
 }
 
 func (d *deletions) testSilence(t *testing.T) {
 	d.silent = true
-	d.signalKubelet(t, syscall.SIGSTOP)
-	d.awaitReady(t, d.worker.Name(), corev1.ConditionUnknown)
+	d.freezeKubelet(t, d.worker)
 }
 
 func (d *deletions) testReport(t *testing.T) {
 	d.silent = false
-	d.signalKubelet(t, syscall.SIGCONT)
-	d.awaitReady(t, d.worker.Name(), corev1.ConditionTrue)
+	d.thawKubelet(t, d.worker)
 }
 
 // testDeleted deletes the worker's instance in the cloud. Nobody deletes its Node but the cloud-controller-manager.

@@ -38,6 +38,8 @@ type cloudAPI interface {
 	// StopInstance stops a machine until StartInstance.
 	StopInstance(name string) error
 	StartInstance(name string) error
+	// DenyInstances makes the cloud deny that any machine exists until it is called with false.
+	DenyInstances(denied bool) error
 
 	// Rotate replaces the credentials; the cloud rejects the former ones from then on.
 	Rotate() error
@@ -157,6 +159,7 @@ func TestStory(t *testing.T) {
 				{"the Node of a deleted instance goes", s.testDeletedInstance},
 				{"the Node of a stopped instance stays", s.testStoppedInstance},
 				{"the Node of a stopped machine stays while the cloud's API is down", s.testCloudOutage},
+				{"a lie of the cloud costs no Node", s.testLie},
 				{"rotated credentials leave no use of the former", s.testRotatedCredentials},
 				{"the CA of the cloud's API is replaced", s.testRenewedCA},
 				{"the accounts have the rights that they need", func(t *testing.T) { s.requireRights(t, name) }},

@@ -52,6 +52,8 @@ type inventory struct {
 	spread *standin.Spread
 	// machines are in the order of their start. Terminated ones stay.
 	machines []*machine
+	// denied hides all machines.
+	denied bool
 }
 
 func newInventory() inventory { return inventory{spread: standin.NewSpread(zones...)} }
@@ -103,6 +105,15 @@ func (s *Server) StopInstance(name string) error { return s.setState(name, stopp
 
 // StartInstance starts a stopped instance.
 func (s *Server) StartInstance(name string) error { return s.setState(name, running) }
+
+// DenyInstances makes EC2 know no instance, as another account does, until it is called with false. It returns no
+// error.
+func (s *Server) DenyInstances(denied bool) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.denied = denied
+	return nil
+}
 
 func (s *Server) setState(name string, wanted state) error {
 	s.mutex.Lock()
@@ -218,15 +229,19 @@ func (s *Server) find(p parameters) ([]machine, *apiError) {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	machines := s.machines
+	if s.denied {
+		machines = nil
+	}
 	ids := p.list("InstanceId")
 	for _, id := range ids {
-		if !slices.ContainsFunc(s.machines, func(m *machine) bool { return m.id == id }) {
+		if !slices.ContainsFunc(machines, func(m *machine) bool { return m.id == id }) {
 			return nil, &apiError{http.StatusBadRequest, "InvalidInstanceID.NotFound",
 				fmt.Sprintf("The instance ID '%s' does not exist", id)}
 		}
 	}
 	var found []machine
-	for _, m := range s.machines {
+	for _, m := range machines {
 		matches := len(ids) == 0 || slices.Contains(ids, m.id)
 		for _, filter := range filters {
 			matches = matches && filter(m)

@@ -33,6 +33,8 @@ type inventory struct {
 	// spread is nil without availability zones.
 	spread   *standin.Spread
 	machines []*machine
+	// denied hides all machines from the resource manager.
+	denied bool
 }
 
 func newInventory(zones []string) inventory {
@@ -81,6 +83,15 @@ func (s *Server) StopInstance(name string) error { return s.setStopped(name, tru
 
 // StartInstance starts a deallocated virtual machine.
 func (s *Server) StartInstance(name string) error { return s.setStopped(name, false) }
+
+// DenyInstances makes the resource manager know no virtual machine, as in another resource group, until it is called
+// with false. It returns no error.
+func (s *Server) DenyInstances(denied bool) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.denied = denied
+	return nil
+}
 
 func (s *Server) setStopped(name string, stopped bool) error {
 	s.mutex.Lock()
@@ -200,7 +211,7 @@ func (s *Server) lookUp(name, path string) (machine, *apiError) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	m := s.find(named(name))
-	if m == nil {
+	if m == nil || s.denied {
 		return machine{}, &apiError{http.StatusNotFound, "ResourceNotFound", fmt.Sprintf(
 			"The Resource '%s%s' under resource group '%s' was not found.", path, name, resourceGroup)}
 	}

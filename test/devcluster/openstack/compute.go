@@ -86,6 +86,15 @@ func (s *Server) StopInstance(name string) error { return s.setStopped(name, tru
 // StartInstance starts a server that StopInstance stopped.
 func (s *Server) StartInstance(name string) error { return s.setStopped(name, false) }
 
+// DenyInstances makes the cloud know no server, as another project does, until it is called with false. It returns no
+// error.
+func (s *Server) DenyInstances(denied bool) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.denied = denied
+	return nil
+}
+
 func (s *Server) setStopped(name string, stopped bool) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -94,6 +103,17 @@ func (s *Server) setStopped(name string, stopped bool) error {
 	}
 	s.stopped[name] = stopped
 	return nil
+}
+
+// known are the instances for which keep is true, and that the cloud admits.
+func (s *Server) known(keep func(Instance) bool) []Instance {
+	s.mutex.Lock()
+	denied := s.denied
+	s.mutex.Unlock()
+	if denied {
+		return nil
+	}
+	return s.servers(keep)
 }
 
 // servers are the instances for which keep is true.
@@ -122,7 +142,7 @@ func (s *Server) listServers(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	found := []object{}
-	for _, instance := range s.servers(func(i Instance) bool { return name.MatchString(i.Name) }) {
+	for _, instance := range s.known(func(i Instance) bool { return name.MatchString(i.Name) }) {
 		found = append(found, instance.json())
 	}
 	writeJSON(w, http.StatusOK, object{"servers": found})
@@ -130,7 +150,7 @@ func (s *Server) listServers(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) getServer(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
-	found := s.servers(func(i Instance) bool { return i.ID == id })
+	found := s.known(func(i Instance) bool { return i.ID == id })
 	if len(found) == 0 {
 		itemNotFound(w, fmt.Sprintf("Instance %s could not be found.", id))
 		return

@@ -75,6 +75,8 @@ type Server struct {
 	tokens    map[string]tokenInfo
 	instances []Instance
 	stopped   map[string]bool
+	// denied hides all servers.
+	denied    bool
 	balancers []*balancer
 	floating  []floatingIP
 	groups    []*securityGroup

@@ -87,6 +87,8 @@ type inventory struct {
 	changes  sync.Mutex
 	machines map[string]*object.VirtualMachine
 	spread   *standin.Spread
+	// hidden are the virtual machines that the vCenter denies.
+	hidden []mo.Reference
 }
 
 // init looks up the objects of the model and tags them. The URL is that of the simulator's own server.
@@ -260,6 +262,29 @@ func (s *Server) StopInstance(name string) error { return s.setPower(name, false
 
 // StartInstance powers a virtual machine on.
 func (s *Server) StartInstance(name string) error { return s.setPower(name, true) }
+
+// DenyInstances makes the vCenter know no virtual machine until it is called with false. In between the machines must
+// not change. A cloud-controller-manager asks by UUID, and if that fails, by the reference that it found before.
+func (s *Server) DenyInstances(denied bool) error {
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	for _, hidden := range s.hidden {
+		s.registry.Put(hidden)
+	}
+	s.hidden = nil
+	if !denied {
+		return nil
+	}
+	for name, machine := range s.machines {
+		entity := s.registry.Get(machine.Reference())
+		if entity == nil {
+			return fmt.Errorf("vsphere stand-in: %s does not exist", name)
+		}
+		s.hidden = append(s.hidden, entity)
+		s.registry.Remove(&simulator.Context{Map: s.registry}, machine.Reference())
+	}
+	return nil
+}
 
 func (s *Server) setPower(name string, on bool) error {
 	s.changes.Lock()

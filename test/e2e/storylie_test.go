@@ -1,0 +1,89 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
+)
+
+// testLie makes the cloud deny every machine while a worker's kubelet is silent; TestTwentyLiesCostNoNode has more
+// lies. Where the cloud-controller-manager cannot be asked about living nodes, the kubelet reports that it is not
+// ready, which proves that the machine exists.
+func (s *cloudStory) testLie(t *testing.T) {
+	worker := s.worker(t)
+	before, err := s.kube.CoreV1().Nodes().Get(t.Context(), worker.Name(), metav1.GetOptions{})
+	require.NoError(t, err)
+	s.monitor.Expect(monitor.Degraded(worker.Name(), "the cloud denies every machine").Times(2))
+	reason, provoke, restore := "LivingNodesUnknown", s.freezeKubelet, s.thawKubelet
+	if s.hasNodeManager {
+		reason, provoke, restore = "NodeReports", s.disableCNI, s.enableCNI
+	}
+	leader := s.requireOneLeader(t)
+
+	require.NoError(t, s.cloud.DenyInstances(true))
+	provoke(t, worker)
+	began := time.Now()
+	s.await(t, "the deletion of "+worker.Name()+" to be refused again and again", briefly, func(context.Context) error {
+		const often = 3
+		if n := s.refusedDeletions(t, worker.Name()); n < often {
+			return fmt.Errorf("it was refused %d times", n)
+		}
+		return nil
+	})
+	s.awaitReason(t, reason)
+	s.figure("every machine denied to reason %s: %s", reason, rounded(began))
+	require.Equal(t, leader, s.requireOneLeader(t))
+
+	require.NoError(t, s.cloud.DenyInstances(false))
+	if s.hasNodeManager {
+		restore(t, worker) // Only the kubelet's report refutes there what the cloud-controller-manager said.
+	}
+	began = time.Now()
+	s.awaitReason(t, "AsExpected")
+	s.figure("every machine known again to condition False: %s", rounded(began))
+	if !s.hasNodeManager {
+		restore(t, worker)
+	}
+	s.awaitInitialized(t, worker)
+	after, err := s.kube.CoreV1().Nodes().Get(t.Context(), worker.Name(), metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, before.UID, after.UID, "the Node stayed")
+}
+
+// worker returns a node without a static pod.
+func (s *cloudStory) worker(t *testing.T) *node.Node {
+	t.Helper()
+	masters := s.ControlPlane()
+	i := slices.IndexFunc(s.Nodes(), func(n *node.Node) bool { return !slices.Contains(masters, n) })
+	if i >= 0 {
+		return s.Nodes()[i]
+	}
+	added, err := s.AddWorker(t.Context())
+	require.NoError(t, err)
+	s.awaitInitialized(t, added)
+	s.await(t, added.Name()+" to be Ready", briefly, func(ctx context.Context) error { return s.ready(ctx, added.Name()) })
+	return added
+}
+
+// refusedDeletions returns how often the admission policy refused the deletion of a Node by the
+// cloud-controller-manager.
+func (s *cloudStory) refusedDeletions(t *testing.T, name string) int {
+	t.Helper()
+	refused := 0
+	s.eachRequest(t, brake, func(e *auditEvent) {
+		if e.Verb == "delete" && e.ObjectRef.Resource == "nodes" && e.ObjectRef.Name == name &&
+			e.ResponseStatus.Code == http.StatusForbidden {
+			refused++
+		}
+	})
+	return refused
+}
