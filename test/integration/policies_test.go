@@ -30,13 +30,7 @@ func TestAdmissionPolicies(t *testing.T) {
 	// The Service has these values from before the policies.
 	old := c.createService(t, map[string]string{lbType: "nlb", idleTimeout: "999", networkTier: "Gold"})
 	c.bindServicePolicies(t)
-	await(t, "the policies to count", func(ctx context.Context) error {
-		_, err := c.kube.CoreV1().Services("default").Create(ctx, service(map[string]string{idleTimeout: "x"}), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if err == nil {
-			return errors.New("a Service is admitted that they forbid")
-		}
-		return nil
-	})
+	c.awaitServicePolicies(t, old)
 
 	for name, tc := range map[string]struct {
 		annotation, value string
@@ -77,6 +71,35 @@ func TestAdmissionPolicies(t *testing.T) {
 			tc.change(changed.Annotations)
 			_, err := c.kube.CoreV1().Services("default").Update(t.Context(), changed, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 			requireRejected(t, err, tc.rejected, tc.annotation)
+		})
+	}
+}
+
+// awaitServicePolicies waits until each policy rejects something: the API server begins to apply them one by one.
+func (c *cluster) awaitServicePolicies(t *testing.T, old *corev1.Service) {
+	t.Helper()
+	services, dryRun := c.kube.CoreV1().Services("default"), []string{metav1.DryRunAll}
+	changed := old.DeepCopy()
+	delete(changed.Annotations, lbType)
+	for annotation, request := range map[string]func(ctx context.Context) error{
+		idleTimeout: func(ctx context.Context) error {
+			_, err := services.Create(ctx, service(map[string]string{idleTimeout: "x"}), metav1.CreateOptions{DryRun: dryRun})
+			return err
+		},
+		networkTier: func(ctx context.Context) error {
+			_, err := services.Create(ctx, service(map[string]string{networkTier: "x"}), metav1.CreateOptions{DryRun: dryRun})
+			return err
+		},
+		lbType: func(ctx context.Context) error {
+			_, err := services.Update(ctx, changed, metav1.UpdateOptions{DryRun: dryRun})
+			return err
+		},
+	} {
+		await(t, "the policy about "+annotation, func(ctx context.Context) error {
+			if request(ctx) == nil {
+				return errors.New("a Service is admitted that it forbids")
+			}
+			return nil
 		})
 	}
 }
