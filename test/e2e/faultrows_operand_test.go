@@ -143,14 +143,7 @@ func cloudFaults() []fault {
 			name: "the cloud is down while a node waits for it",
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				require.NoError(t, f.Cloud().Fail(openstack.AllEndpoints, http.StatusServiceUnavailable))
-				calls := f.cloudCalls()
-				f.taintUninitialized(t, f.node)
-				f.await(t, "the leader to ask the cloud", briefly, func(context.Context) error {
-					if now := f.cloudCalls(); now == calls {
-						return fmt.Errorf("it was asked %d times", now)
-					}
-					return nil
-				})
+				f.askCloud(t)
 				f.repaired = func(ctx context.Context) error { return f.initialized(ctx, f.node) }
 				return f.cloudReturns
 			},
@@ -174,6 +167,38 @@ func cloudFaults() []fault {
 				require.NoError(t, f.Cloud().Fail(openstack.AllEndpoints, http.StatusServiceUnavailable))
 				f.signal(t, f.leader, syscall.SIGKILL)
 				return f.cloudReturns
+			},
+		},
+		{
+			name:  "the certificate of the cloud has expired when the leading process ends",
+			shows: sign{condition: "StaticPodsDegraded", message: `certificate has expired`},
+			allows: allowance{withoutLeader: 10 * time.Minute, noneServing: true, unavailable: true,
+				why: noCloud},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.Cloud().ExpireCertificate(true)
+				f.signal(t, f.leader, syscall.SIGKILL)
+				return func(*testing.T) { f.Cloud().ExpireCertificate(false) }
+			},
+		},
+		{
+			name: "the cloud asks for patience while a node waits for it",
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				require.NoError(t, f.Cloud().Throttle(2*time.Second))
+				f.askCloud(t)
+				f.repaired = func(ctx context.Context) error { return f.initialized(ctx, f.node) }
+				return f.cloudReturns
+			},
+		},
+		{
+			name:   "the cloud takes three seconds for each answer during a rollout",
+			allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				require.NoError(t, f.Cloud().Delay(openstack.AllEndpoints, 3*time.Second))
+				revision := f.change(t)
+				return func(t *testing.T) {
+					f.awaitSettled(t, revision, rolloutLimit)
+					require.NoError(t, f.Cloud().Delay(openstack.AllEndpoints, 0))
+				}
 			},
 		},
 		{
@@ -204,6 +229,19 @@ func (f *running) cloudCalls() int {
 		calls += count
 	}
 	return calls
+}
+
+// askCloud makes the leader ask the cloud about the node with the fault, and waits until it has.
+func (f *running) askCloud(t *testing.T) {
+	t.Helper()
+	calls := f.cloudCalls()
+	f.taintUninitialized(t, f.node)
+	f.await(t, "the leader to ask the cloud", briefly, func(context.Context) error {
+		if now := f.cloudCalls(); now == calls {
+			return fmt.Errorf("it was asked %d times", now)
+		}
+		return nil
+	})
 }
 
 // taintUninitialized makes the leader ask the cloud about a node.

@@ -68,6 +68,7 @@ func NewAuthority(commonName string, now time.Time) (*Authority, error) {
 // Client issues a client certificate for a Kubernetes user and groups, valid as long as the authority.
 func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 	return a.issue(&x509.Certificate{
+		NotAfter:    a.certificate.NotAfter,
 		Subject:     pkix.Name{CommonName: user, Organization: groups},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
@@ -75,7 +76,17 @@ func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 
 // Server issues a serving certificate for the hosts, names or addresses, valid as long as the authority.
 func (a *Authority) Server(commonName string, hosts ...string) (Pair, error) {
+	return a.server(a.certificate.NotAfter, commonName, hosts)
+}
+
+// ExpiredServer issues a serving certificate that ended with the first hour of the authority.
+func (a *Authority) ExpiredServer(commonName string, hosts ...string) (Pair, error) {
+	return a.server(a.certificate.NotBefore.Add(backdate), commonName, hosts)
+}
+
+func (a *Authority) server(end time.Time, commonName string, hosts []string) (Pair, error) {
 	template := &x509.Certificate{
+		NotAfter:    end,
 		Subject:     pkix.Name{CommonName: commonName},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
@@ -90,7 +101,7 @@ func (a *Authority) Server(commonName string, hosts ...string) (Pair, error) {
 }
 
 func (a *Authority) issue(template *x509.Certificate) (Pair, error) {
-	template.NotBefore, template.NotAfter = a.certificate.NotBefore, a.certificate.NotAfter
+	template.NotBefore = a.certificate.NotBefore
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	pair, _, _, err := sign(template, a.certificate, a.key)
 	if err != nil {

@@ -17,12 +17,14 @@ type certificates struct {
 
 	mutex   sync.Mutex
 	current *issued
+	// expired selects the certificate that has ended.
+	expired bool
 }
 
-// issued is a serving certificate with its private CA in PEM. The CA's key is forgotten.
+// issued are serving certificates, one of which has ended, with their private CA in PEM. The CA's key is forgotten.
 type issued struct {
-	ca          []byte
-	certificate tls.Certificate
+	ca                   []byte
+	certificate, expired tls.Certificate
 }
 
 func (c *certificates) init(name string, hosts []string) error {
@@ -40,15 +42,25 @@ func (c *certificates) renew() (*issued, error) {
 	if err != nil {
 		return nil, err
 	}
-	pair, err := authority.Server(c.name+"-stand-in", c.hosts...)
-	if err != nil {
-		return nil, err
+	next := &issued{ca: authority.Certificate}
+	for certificate, issue := range map[*tls.Certificate]func(string, ...string) (pki.Pair, error){
+		&next.certificate: authority.Server, &next.expired: authority.ExpiredServer,
+	} {
+		pair, err := issue(c.name+"-stand-in", c.hosts...)
+		if err != nil {
+			return nil, err
+		}
+		if *certificate, err = tls.X509KeyPair(pair.Certificate, pair.Key); err != nil {
+			return nil, fmt.Errorf("serving certificate: %w", err)
+		}
 	}
-	certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
-	if err != nil {
-		return nil, fmt.Errorf("serving certificate: %w", err)
-	}
-	return &issued{ca: authority.Certificate, certificate: certificate}, nil
+	return next, nil
+}
+
+func (c *certificates) expire(expired bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.expired = expired
 }
 
 func (c *certificates) use(renewed *issued) {
@@ -66,5 +78,8 @@ func (c *certificates) bundle() []byte {
 func (c *certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	if c.expired {
+		return &c.current.expired, nil
+	}
 	return &c.current.certificate, nil
 }

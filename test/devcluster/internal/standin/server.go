@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -77,7 +78,9 @@ type Server struct {
 	calls     []Call
 	failures  map[string]int
 	delays    map[string]time.Duration
-	open      map[net.Conn]struct{}
+	// patience is the value of Retry-After with each refusal, 0 for none.
+	patience time.Duration
+	open     map[net.Conn]struct{}
 }
 
 // New makes a server that listens. Its URL is known then, and it has its endpoints once Serve is called.
@@ -196,6 +199,12 @@ func (s *Server) RenewCA() (bundle []byte, use func() error, err error) {
 	}, nil
 }
 
+// ExpireCertificate makes the server have a certificate that has ended, until it is called with false.
+func (s *Server) ExpireCertificate(expired bool) {
+	s.certificates.expire(expired)
+	s.closeConnections()
+}
+
 // Requests counts, by endpoint, the requests that were received so far.
 func (s *Server) Requests() map[string]int {
 	s.mutex.Lock()
@@ -214,6 +223,15 @@ func (s *Server) Calls() []Call {
 // request. A status of 0 ends it. A name that is no endpoint is an error.
 func (s *Server) Fail(endpoint string, status int) error {
 	return set(s, s.failures, endpoint, status)
+}
+
+// Throttle makes every endpoint answer with 429 and, unless it is 0, ask for patience in Retry-After. Fail with
+// AllEndpoints and 0 ends it.
+func (s *Server) Throttle(patience time.Duration) error {
+	s.mutex.Lock()
+	s.patience = patience
+	s.mutex.Unlock()
+	return s.Fail(AllEndpoints, http.StatusTooManyRequests)
 }
 
 // Delay makes an endpoint, or with AllEndpoints every one, wait before it answers. A duration of 0 ends it. A name that
@@ -260,7 +278,7 @@ type Refusal func(w http.ResponseWriter, status int)
 // Observe handles one request as Endpoint does, for clouds that do not tell their endpoints apart by URL.
 func (s *Server) Observe(name string, refuse Refusal, handle http.HandlerFunc, w http.ResponseWriter,
 	r *http.Request) {
-	status, delay := s.begin(name)
+	status, delay, patience := s.begin(name)
 	call := &Call{Endpoint: name}
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, call))
 	recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
@@ -269,6 +287,9 @@ func (s *Server) Observe(name string, refuse Refusal, handle http.HandlerFunc, w
 		case <-time.After(delay):
 		case <-r.Context().Done():
 		}
+	}
+	if status == http.StatusTooManyRequests && patience > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(patience.Seconds())))
 	}
 	if status != 0 {
 		refuse(recorder, status)
@@ -280,14 +301,14 @@ func (s *Server) Observe(name string, refuse Refusal, handle http.HandlerFunc, w
 }
 
 // begin counts a request and returns its switches.
-func (s *Server) begin(endpoint string) (status int, delay time.Duration) {
+func (s *Server) begin(endpoint string) (status int, delay, patience time.Duration) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.requests[endpoint]++
 	if status = s.failures[endpoint]; status == 0 {
 		status = s.failures[AllEndpoints]
 	}
-	return status, max(s.delays[endpoint], s.delays[AllEndpoints])
+	return status, max(s.delays[endpoint], s.delays[AllEndpoints]), s.patience
 }
 
 func (s *Server) end(call *Call, r *http.Request) {

@@ -114,6 +114,17 @@ func TestEndpointsFailAndWait(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), wait)
 	require.NoError(t, s.Delay(list, 0))
 
+	require.NoError(t, s.Throttle(3*time.Second))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/list", http.NoBody)
+	require.NoError(t, err)
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusTooManyRequests, response.StatusCode)
+	require.Equal(t, "3", response.Header.Get("Retry-After"))
+	require.NoError(t, s.Fail(standin.AllEndpoints, 0))
+	requireStatus(t, http.StatusAccepted, client, s.URL()+"/list")
+
 	require.EqualError(t, s.Fail("GET /other", 500), `example stand-in: no endpoint "GET /other"`)
 	require.EqualError(t, s.Delay("GET /other", wait), `example stand-in: no endpoint "GET /other"`)
 }
@@ -141,6 +152,20 @@ func TestTheCAIsRenewedOnceItIsUsed(t *testing.T) {
 		var unknown x509.UnknownAuthorityError
 		return errors.As(err, &unknown)
 	}, 10*time.Second, 10*time.Millisecond)
+}
+
+func TestTheCertificateExpiresAndIsGoodAgain(t *testing.T) {
+	s := startDefault(t)
+	client := newClient(t, s.CABundle())
+	requireStatus(t, http.StatusAccepted, client, s.URL()+"/list")
+	s.ExpireCertificate(true)
+	require.Eventually(t, func() bool {
+		_, err := get(t, client, s.URL()+"/list")
+		var invalid x509.CertificateInvalidError
+		return errors.As(err, &invalid) && invalid.Reason == x509.Expired
+	}, 10*time.Second, 10*time.Millisecond)
+	s.ExpireCertificate(false)
+	requireStatus(t, http.StatusAccepted, client, s.URL()+"/list")
 }
 
 func TestAServerRejectsUnusableOptions(t *testing.T) {
