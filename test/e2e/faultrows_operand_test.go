@@ -40,8 +40,9 @@ func operandFaults() []fault {
 			},
 		},
 		{
-			name:  "the leading process hangs",
-			shows: sign{condition: "StaticPodsDegraded", message: `cloud-controller-manager-{node}.*not ready`},
+			name: "the leading process hangs",
+			shows: sign{condition: "UnresponsiveDegraded",
+				message: `container cloud-controller-manager .* node/{node} runs.*holds lease/cloud-controller-manager`},
 			allows: allowance{withoutLeader: 4 * time.Minute,
 				why: "the kubelet ends a process that hangs after 90 s, and a standby asks for the lease every 26 to 57 s"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {

@@ -40,9 +40,10 @@ type assessor struct {
 	outages outages
 	roster  roster
 	loops   crashLoops
+	silent  unresponsive
 }
 
-func newAssessor() *assessor { return &assessor{loops: crashLoops{}} }
+func newAssessor() *assessor { return &assessor{loops: crashLoops{}, silent: unresponsive{}} }
 
 // assess returns the conditions, and the delay until the next assessment. A delay of 0 means that only an event
 // requeues.
@@ -62,7 +63,10 @@ func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
 	next = minPositive(next, wait)
 	nodes, wait := a.roster.condition(plane, s)
 	next = minPositive(next, wait)
-	return []*condition{available, progressing(s.status, plane), degraded, crashing, nodes}, next
+	a.silent.observe(pods, s.now)
+	hanging, wait := a.silent.condition(v.leader, s.now)
+	next = minPositive(next, wait)
+	return []*condition{available, progressing(s.status, plane), degraded, crashing, hanging, nodes}, next
 }
 
 // available keeps the condition True until a failure becomes an outage, and returns the time until then.

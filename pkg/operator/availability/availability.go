@@ -38,6 +38,7 @@ const (
 	ProgressingCondition       = "CloudControllerManagerProgressing"
 	DegradedCondition          = "CloudControllerManagerDegraded"
 	CrashLoopCondition         = "CrashLoopDegraded"
+	UnresponsiveCondition      = "UnresponsiveDegraded"
 	ControlPlaneNodesCondition = "ControlPlaneNodesDegraded"
 )
 

@@ -45,6 +45,7 @@ func TestInertia(t *testing.T) {
 		"CloudControllerManagerDegraded":     0,
 		"CrashLoopDegraded":                  0,
 		"ControlPlaneNodesDegraded":          2 * time.Minute,
+		"UnresponsiveDegraded":               2 * time.Minute,
 		"NodeDeletionDegraded":               0,
 		"NodeInitializationDegraded":         0,
 		"NodeManagerDegraded":                0,
