@@ -110,20 +110,20 @@ func nodeFaults() []fault {
 		},
 		{
 			name: "the clock of the leader's node is an hour ahead during a rollout",
-			allows: allowance{revisions: 2, withoutLeader: 251 * time.Second,
+			allows: allowance{revisions: 2, withoutLeader: leaseExpires,
 				why: "a process that acquires the lease before its clock is moved seems to be older than its container"},
 			inject: skewedRollout(time.Hour),
 		},
 		{
 			name: "the clock of the leader's node is five minutes behind during a rollout",
-			allows: allowance{revisions: 2, withoutLeader: 251 * time.Second,
+			allows: allowance{revisions: 2, withoutLeader: leaseExpires,
 				why: "a process that ended before it acquired the lease is not known to have ended"},
 			inject: skewedRollout(-5 * time.Minute),
 		},
 		{
 			name: "the leader's node crashes", shows: notReady, slow: true,
 			allows: allowance{
-				withoutLeader: 251 * time.Second,
+				withoutLeader: leaseExpires,
 				why:           "a node that is not Ready may still act, so its lease has to expire",
 			},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
@@ -139,7 +139,7 @@ func nodeFaults() []fault {
 		{
 			name: "the leader's node is cut off from the API server", shows: notReady, slow: true,
 			allows: allowance{
-				withoutLeader: 251 * time.Second,
+				withoutLeader: leaseExpires,
 				why:           "the leader acts for up to 133 s without an API server, so its lease has to expire",
 			},
 			inject: func(f *running, t *testing.T) func(*testing.T) {

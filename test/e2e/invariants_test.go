@@ -43,6 +43,9 @@ const (
 	lookInterval = time.Second
 	// withoutLeaderLimit is how long no process may lead after the end of the leader.
 	withoutLeaderLimit = 30 * time.Second
+	// leaseExpires is how long no process may lead where nothing releases the lease: it lasts 137 s, and a standby asks
+	// for it every 26 to 57 s. It may begin to count the 137 s one period late.
+	leaseExpires = 251 * time.Second
 )
 
 // allowance is what one fault may do beyond the invariants. why is the reason.
