@@ -86,6 +86,9 @@ type Cluster struct {
 	// nextIndex is that of the next further node.
 	nextIndex int
 
+	// bootstrap is the bootstrap node, nil if none was started.
+	bootstrap *node.Node
+
 	mutex   sync.Mutex
 	cleanup []func(context.Context) error
 }
@@ -344,7 +347,7 @@ func (c *Cluster) RestoreEtcd(ctx context.Context, path string) error {
 	return c.StartAPIServer(ctx)
 }
 
-// Network returns the nodes' network, for a further node such as a bootstrap node; nil without nodes.
+// Network returns the nodes' network; nil without nodes.
 func (c *Cluster) Network() *node.Network { return c.network }
 
 // Nodes returns the nodes in the order of their indices.

@@ -16,6 +16,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 )
 
+// bootstrapIndex is that of the bootstrap node, beyond those of the cluster's nodes.
+const bootstrapIndex = maxNodes
+
 // registerLimit is how long the nodes may take to register after their kubelets are healthy. It took one second.
 const registerLimit = 2 * time.Minute
 
@@ -146,7 +149,55 @@ func (c *Cluster) addNode(
 	return added, nil
 }
 
-func nodeName(index int) string { return fmt.Sprintf("%s-master-%d", seed.InfrastructureName, index) }
+// SetInstance makes the cloud have the machine of a node, or not, while the node runs.
+func (c *Cluster) SetInstance(name string, exists bool) error {
+	found := c.Node(name)
+	if found == nil {
+		return fmt.Errorf("node %s does not exist", name)
+	}
+	return c.setInstance(found.Index(), exists)
+}
+
+// StartBootstrapNode starts the machine that installs the cluster, with the payload's images: a kubelet without an API
+// server. There is at most one.
+func (c *Cluster) StartBootstrapNode(ctx context.Context) (*node.Node, error) {
+	images, err := c.Images(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.setInstance(bootstrapIndex, true); err != nil {
+		return nil, err
+	}
+	name := nodeName(bootstrapIndex)
+	c.bootstrap, err = node.Start(ctx, node.Options{
+		Name:       name,
+		Index:      bootstrapIndex,
+		SystemUUID: c.systemUUID(name),
+		Dir:        filepath.Join(c.options.Dir, "nodes", name),
+		Network:    c.network,
+		BinDir:     c.BinDir(),
+		Hosts:      c.hosts(),
+		Standalone: true,
+		Progress:   c.progress,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.atStop(c.StopBootstrapNode)
+	return c.bootstrap, c.bootstrap.LoadImages(ctx, images...)
+}
+
+// StopBootstrapNode ends the bootstrap node and its instance in the cloud. It is idempotent.
+func (c *Cluster) StopBootstrapNode(ctx context.Context) error {
+	return errors.Join(c.bootstrap.Stop(ctx), c.setInstance(bootstrapIndex, false))
+}
+
+func nodeName(index int) string {
+	if index == bootstrapIndex {
+		return seed.InfrastructureName + "-bootstrap"
+	}
+	return fmt.Sprintf("%s-master-%d", seed.InfrastructureName, index)
+}
 
 func (c *Cluster) startNode(ctx context.Context, index int) (*node.Node, error) {
 	name := nodeName(index)

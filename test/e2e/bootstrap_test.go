@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -21,74 +22,86 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/dockerfile"
 )
 
-const (
-	bootstrapName  = "bootstrap"
-	bootstrapIndex = 20
-	// podLimit is the timeout of a static pod's work, which takes seconds.
-	podLimit = 3 * time.Minute
-)
+// podLimit is the timeout of a static pod's work, which takes seconds.
+const podLimit = 3 * time.Minute
 
 // testBootstrap runs the step of bootkube.sh on the cluster's objects in the installer's layout, and its outputs on a
 // standalone kubelet. No other cloud-controller-manager exists yet, so the bootstrap node's pod must initialize the
-// node. The cloud then has only the first node's server; the operator initializes the other nodes.
-func (s *suite) testBootstrap(t *testing.T) {
+// node. The cloud has no other node's machine until bootOthers. The bootstrap node runs until endBootstrap.
+func (s *cloudStory) testBootstrap(t *testing.T) {
 	first := s.Nodes()[0]
-	s.Cloud().SetServers([]openstack.Instance{{Name: first.Name(), Addresses: []string{first.IP()}}})
-	bootstrap := s.startBootstrapNode(t)
+	for _, other := range s.Nodes()[1:] {
+		require.NoError(t, s.SetInstance(other.Name(), false))
+	}
+	var err error
+	s.bootstrap, err = s.StartBootstrapNode(t.Context())
+	require.NoError(t, err)
 	dir := t.TempDir()
 	s.writeInstallerFiles(t, dir)
 	s.runBootkubeStep(t, dir)
 	require.Equal(t, []string{"cloud-controller-manager-pod.yaml"}, names(t, filepath.Join(dir, "bootstrap-manifests")))
+	s.requireUninitialized(t, s.Nodes())
 
 	began := time.Now()
-	s.putInPlace(t, dir, bootstrap)
+	s.putInPlace(t, dir, s.bootstrap)
 	s.await(t, first.Name()+" to be initialized by the bootstrap node's pod", podLimit, func(ctx context.Context) error {
-		return s.initialized(ctx, first)
+		return s.isInitialized(ctx, first)
 	})
-	s.figure("bootstrap pod placed to node initialized: %s", rounded(began))
-	for _, other := range s.Nodes()[1:] {
-		require.Error(t, s.initialized(t.Context(), other), "the cloud does not have %s yet", other.Name())
-	}
-	_, err := s.kube.CoreV1().Nodes().Get(t.Context(), bootstrapName, metav1.GetOptions{})
+	s.figure("bootstrap pod placed to first control-plane node initialized: %s", rounded(began))
+	s.requireUninitialized(t, s.Nodes()[1:])
+	_, err = s.kube.CoreV1().Nodes().Get(t.Context(), s.bootstrap.Name(), metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "the bootstrap node is no Node of the cluster: %v", err)
-	require.Equal(t, []string{bootstrap.IP()}, s.taintRemovers(t, first.Name()),
-		"the address from which the taint was removed")
-
-	// After an installation the bootstrap node is deleted.
-	require.NoError(t, bootstrap.Stop(t.Context()))
-	s.Cloud().SetServers(s.servers())
+	require.Equal(t, []string{s.operandProgram() + " on " + s.bootstrap.IP()}, s.initializers(t, first.Name()))
+	leases, err := s.kube.CoordinationV1().Leases("").List(t.Context(),
+		metav1.ListOptions{FieldSelector: "metadata.name=" + operand})
+	require.NoError(t, err)
+	require.Empty(t, leases.Items, "the bootstrap node's pod neither takes a lease nor waits for one")
 }
 
-func (s *suite) servers() []openstack.Instance {
-	var servers []openstack.Instance
-	for _, n := range s.Nodes() {
-		servers = append(servers, openstack.Instance{Name: n.Name(), Addresses: []string{n.IP()}})
-	}
-	return servers
-}
-
-func (s *suite) startBootstrapNode(t *testing.T) *node.Node {
+// bootOthers makes the cloud have the machines of all nodes.
+func (s *cloudStory) bootOthers(t *testing.T) {
 	t.Helper()
-	images, err := s.Images(t.Context())
-	require.NoError(t, err)
-	bootstrap, err := node.Start(t.Context(), node.Options{
-		Name: bootstrapName, Index: bootstrapIndex, Dir: filepath.Join(s.Dir(), "nodes", bootstrapName),
-		Network: s.Network(), BinDir: s.BinDir(), Standalone: true, Progress: os.Stderr,
+	for _, other := range s.Nodes()[1:] {
+		require.NoError(t, s.SetInstance(other.Name(), true))
+	}
+}
+
+// endBootstrap removes from the bootstrap node what cluster-bootstrap removes at its end, and then deletes the machine
+// as the installer does.
+func (s *cloudStory) endBootstrap(t *testing.T) {
+	t.Helper()
+	kubernetes := filepath.Join(s.bootstrap.Root(), "etc", "kubernetes")
+	require.NoError(t, os.RemoveAll(filepath.Join(kubernetes, "bootstrap-secrets")))
+	require.NoError(t, os.Remove(filepath.Join(kubernetes, "manifests", "cloud-controller-manager-pod.yaml")))
+	s.await(t, "the bootstrap node's pod to end", podLimit, func(ctx context.Context) error {
+		if _, err := servedCertificate(ctx, s.bootstrap); err == nil {
+			return errors.New("it serves")
+		}
+		return nil
 	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, bootstrap.Stop(context.WithoutCancel(t.Context()))) })
-	require.NoError(t, bootstrap.LoadImages(t.Context(), images...))
-	return bootstrap
+	require.NoError(t, s.StopBootstrapNode(t.Context()))
+}
+
+// requireUninitialized checks that nodes have registered and that nothing has initialized them.
+func (s *cloudStory) requireUninitialized(t *testing.T, list []*node.Node) {
+	t.Helper()
+	for _, n := range list {
+		object, err := s.kube.CoreV1().Nodes().Get(t.Context(), n.Name(), metav1.GetOptions{})
+		require.NoError(t, err)
+		require.True(t, hasTaint(object, uninitialized), "%s has the taints %v", n.Name(), object.Spec.Taints)
+		require.Empty(t, object.Spec.ProviderID, n.Name())
+	}
 }
 
 // writeInstallerFiles writes the files in /opt/openshift at the time of the step, from the cluster's objects.
-func (s *suite) writeInstallerFiles(t *testing.T, dir string) {
+func (s *cloudStory) writeInstallerFiles(t *testing.T, dir string) {
 	t.Helper()
 	ctx := t.Context()
 	infrastructure, err := s.config.ConfigV1().Infrastructures().Get(ctx, "cluster", metav1.GetOptions{})
@@ -100,32 +113,72 @@ func (s *suite) writeInstallerFiles(t *testing.T, dir string) {
 	cloudConfig, err := s.kube.CoreV1().ConfigMaps(configNamespace).Get(ctx, "cloud-provider-config",
 		metav1.GetOptions{})
 	require.NoError(t, err)
-	managed := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config-managed", Name: "kube-cloud-config"},
-		Data: map[string]string{"cloud.conf": cloudConfig.Data["config"],
-			"ca-bundle.pem": cloudConfig.Data["ca-bundle.pem"]},
-	}
-	credentials := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "openstack-credentials"},
-		Data:       map[string][]byte{"clouds.yaml": s.Cloud().CloudsYAML()},
+	if name := proxy.Spec.TrustedCA.Name; name != "" {
+		trusted, err := s.kube.CoreV1().ConfigMaps(configNamespace).Get(ctx, name, metav1.GetOptions{})
+		require.NoError(t, err)
+		writeManifest(t, filepath.Join(dir, "manifests/user-ca-bundle-config.yaml"), trusted)
 	}
 	for path, object := range map[string]runtime.Object{
 		"manifests/cluster-infrastructure-02-config.yml":        infrastructure,
 		"manifests/cluster-proxy-01-config.yaml":                proxy,
 		"manifests/99_feature-gate.yaml":                        gates,
 		"manifests/cloud-provider-config.yaml":                  cloudConfig,
-		"manifests/99_cloud-creds-secret.yaml":                  credentials,
-		"config-bootstrap/cloud-provider-config-generated.yaml": managed,
+		"manifests/99_cloud-creds-secret.yaml":                  s.installerCredentials(),
+		"config-bootstrap/cloud-provider-config-generated.yaml": generatedConfig(cloudConfig, infrastructure),
 	} {
 		writeManifest(t, filepath.Join(dir, path), object)
 	}
+	tags := []any{imageTag(operatorName)}
+	for _, tag := range s.registered().Images() {
+		tags = append(tags, imageTag(tag))
+	}
 	references := map[string]any{"kind": "ImageStream", "apiVersion": "image.openshift.io/v1",
-		"metadata": map[string]any{"name": devcluster.Version}, "spec": map[string]any{"tags": []any{
-			imageTag("cluster-cloud-controller-manager-operator"), imageTag("openstack-cloud-controller-manager"),
-		}}}
+		"metadata": map[string]any{"name": devcluster.Version}, "spec": map[string]any{"tags": tags}}
 	content, err := json.Marshal(references)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "image-references"), content, 0o600))
+}
+
+// installerCredentials returns the Secret that the installer writes for cloud-credential-operator, or the one that its
+// user gave it for a cloud that this operator does not support.
+func (s *cloudStory) installerCredentials() *corev1.Secret {
+	credentials := &corev1.Secret{Data: s.cloud.Credentials()}
+	credentials.Namespace, credentials.Name = "kube-system", s.registered().Credentials.RootSecret
+	if credentials.Name == "" {
+		credentials.Namespace, credentials.Name = targetNamespace, s.secret
+		return credentials
+	}
+	for _, key := range s.mintedKeys {
+		delete(credentials.Data, key)
+	}
+	return credentials
+}
+
+// generatedConfig returns what cluster-config-operator makes of the cloud configuration, as of commit 158288a3. On
+// Azure, the installer's already has what this operator adds.
+func generatedConfig(user *corev1.ConfigMap, infrastructure *configv1.Infrastructure) *corev1.ConfigMap {
+	generated := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config-managed", Name: "kube-cloud-config"},
+		Data:       maps.Clone(user.Data),
+	}
+	delete(generated.Data, "config")
+	text := user.Data["config"]
+	if status := infrastructure.Status.PlatformStatus.AWS; status != nil {
+		for i, endpoint := range status.ServiceEndpoints {
+			text += fmt.Sprintf("\n[ServiceOverride \"%d\"]\n\tService = %s\n\tRegion = %s\n\tURL = %s\n\tSigningRegion = %s\n",
+				i, endpoint.Name, status.Region, endpoint.URL, status.Region)
+		}
+	}
+	generated.Data["cloud.conf"] = text
+	return generated
+}
+
+func (s *suite) servers() []openstack.Instance {
+	var servers []openstack.Instance
+	for _, n := range s.Nodes() {
+		servers = append(servers, openstack.Instance{Name: n.Name(), Addresses: []string{n.IP()}})
+	}
+	return servers
 }
 
 func imageTag(name string) map[string]any {
@@ -168,18 +221,24 @@ bootkube_podman_run() {
 	while [ "$1" != "${CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE}" ]; do shift; done
 	podman_run_image "${@:2}"
 }
-run_program() { "$BINARY" "${@//\/assets\//$PWD/}"; }
+run_program() { "$BINARY" "${@//\/assets\//$PWD/}" --config-override-files="$OVERRIDES"; }
 source "$STEP"
 `
 
-func (s *suite) runBootkubeStep(t *testing.T, dir string) {
+// runBootkubeStep also passes the settings that upstream's cloud-controller-managers need.
+func (s *cloudStory) runBootkubeStep(t *testing.T, dir string) {
 	t.Helper()
 	image, err := dockerfile.Read(filepath.Join(s.Repository(), dockerfile.Name))
 	require.NoError(t, err)
+	overrides := filepath.Join(t.TempDir(), "overrides.yaml")
+	content, err := yaml.Marshal(devcluster.Overrides(s.registered().Name))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(overrides, content, 0o600))
 	command := exec.CommandContext(t.Context(), "bash", "-c", image.Shell("/usr/bin/"+operatorName)+bootkube)
 	command.Dir = dir
 	command.Env = append(os.Environ(),
 		"BINARY="+filepath.Join(s.BinDir(), operatorName),
+		"OVERRIDES="+overrides,
 		"STEP="+filepath.Join(s.Repository(), "bootstrap", "bootkube-step.sh"),
 		"VERSION="+devcluster.Version,
 		"CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE="+devcluster.ImageRef(operatorName),
@@ -191,7 +250,7 @@ func (s *suite) runBootkubeStep(t *testing.T, dir string) {
 
 // putInPlace handles the outputs like cluster-bootstrap: it creates the manifests through the API and copies the rest
 // to the node, the static pod last. The kubeconfig is the administrator's; on a bootstrap node it names localhost.
-func (s *suite) putInPlace(t *testing.T, dir string, bootstrap *node.Node) {
+func (s *cloudStory) putInPlace(t *testing.T, dir string, bootstrap *node.Node) {
 	t.Helper()
 	// The cluster already has the installer's objects.
 	for _, name := range names(t, filepath.Join(dir, "cloud-controller-manager-bootstrap", "manifests")) {
@@ -254,16 +313,26 @@ func (s *suite) initialized(ctx context.Context, n *node.Node) error {
 	return nil
 }
 
-// taintRemovers returns the addresses from which a cloud-controller-manager changed the node, from the audit log.
-func (s *suite) taintRemovers(t *testing.T, name string) []string {
+// registered returns the platform's entry in the operator's registry.
+func (s *cloudStory) registered() platform.Platform {
+	found, _ := platform.ByName(s.name)
+	return found
+}
+
+// operandProgram returns the name of the cloud-controller-manager's binary.
+func (s *cloudStory) operandProgram() string { return s.registered().Image }
+
+// initializers returns the programs of the platform that changed a Node, with their addresses, from the audit log.
+func (s *cloudStory) initializers(t *testing.T, name string) []string {
 	t.Helper()
-	addresses := map[string]struct{}{}
+	found := map[string]struct{}{}
 	s.eachRequest(t, name, func(e *auditEvent) {
+		program, _, _ := strings.Cut(e.UserAgent, "/")
 		writes := e.Verb == "patch" || e.Verb == "update"
 		if writes && e.ObjectRef.Resource == "nodes" && e.ObjectRef.Subresource == "" && e.ObjectRef.Name == name &&
-			strings.HasPrefix(e.UserAgent, "openstack-cloud-controller-manager/") {
-			addresses[strings.Join(e.SourceIPs, ",")] = struct{}{}
+			slices.Contains(s.registered().Images(), program) {
+			found[program+" on "+strings.Join(e.SourceIPs, ",")] = struct{}{}
 		}
 	})
-	return slices.Sorted(maps.Keys(addresses))
+	return slices.Sorted(maps.Keys(found))
 }

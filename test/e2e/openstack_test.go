@@ -43,7 +43,12 @@ func TestOpenStack(t *testing.T) {
 		Name: "e2e", Platform: configv1.OpenStackPlatformType, Nodes: nodes, WithoutPayload: true, Progress: os.Stderr,
 	})
 	steps := []step{
-		{"the bootstrap node's pod initializes a node", s.testBootstrap},
+		{"the bootstrap node's pod initializes a node", func(t *testing.T) {
+			story := newStory(s, "openstack")
+			story.testBootstrap(t)
+			story.endBootstrap(t)
+			story.bootOthers(t)
+		}},
 		{"the operator brings up a cloud-controller-manager on every node", s.testStart},
 		{"a change rolls node by node, also when the operator is killed", s.testRollout},
 		{"a broken configuration is reported and changes nothing", s.testBrokenConfiguration},

@@ -21,9 +21,9 @@ func TestSingleNode(t *testing.T) {
 	if os.Getenv("E2E_LONG") == "" {
 		t.Skip("E2E_LONG is not set: this takes ten minutes")
 	}
-	s := startSuite(t, devcluster.Options{
+	s := newStory(startSuite(t, devcluster.Options{
 		Name: "e2e", Platform: configv1.OpenStackPlatformType, Nodes: 1, WithoutPayload: true, Progress: os.Stderr,
-	})
+	}), "openstack")
 	s.runSteps(t, []step{
 		{"the bootstrap pod initializes the node that it runs on", s.testBootstrapInPlace},
 		{"the first revision replaces the bootstrap pod", s.testFirstRevisionInPlace},
@@ -31,7 +31,7 @@ func TestSingleNode(t *testing.T) {
 	})
 }
 
-func (s *suite) testBootstrapInPlace(t *testing.T) {
+func (s *cloudStory) testBootstrapInPlace(t *testing.T) {
 	only := s.Nodes()[0]
 	require.NoError(t, s.LoadImages(t.Context()))
 	dir := t.TempDir()
@@ -40,7 +40,7 @@ func (s *suite) testBootstrapInPlace(t *testing.T) {
 	began := time.Now()
 	s.putInPlace(t, dir, only)
 	s.await(t, "the node to be initialized by its own bootstrap pod", podLimit, func(ctx context.Context) error {
-		return s.initialized(ctx, only)
+		return s.isInitialized(ctx, only)
 	})
 	s.figure("bootstrap pod placed to its own node initialized: %s", rounded(began))
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
@@ -59,9 +61,11 @@ type cloudAPI interface {
 // storyPlatform is a platform whose cloud has a stand-in.
 type storyPlatform struct {
 	platform configv1.PlatformType
-	// secret is the credentials Secret.
-	secret string
-	api    func(*suite) cloudAPI
+	// secret is the credentials Secret. mintedKeys are the keys that it has in addition to those of the Secret that the
+	// installer writes.
+	secret     string
+	mintedKeys []string
+	api        func(*suite) cloudAPI
 	// addressTypes are the types of the address that every Node has.
 	addressTypes []corev1.NodeAddressType
 	// hasDNS says that every Node has its name as an internal DNS name too.
@@ -83,6 +87,7 @@ var storyPlatforms = map[string]storyPlatform{
 	"aws": {
 		platform:     configv1.AWSPlatformType,
 		secret:       "cloud-controller-manager-credentials",
+		mintedKeys:   []string{"credentials"},
 		api:          func(s *suite) cloudAPI { return s.AWS() },
 		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
 		hasDNS:       true,
@@ -126,12 +131,21 @@ var storyPlatforms = map[string]storyPlatform{
 type cloudStory struct {
 	*suite
 	storyPlatform
+	// name is the platform's in the operator's registry.
+	name  string
 	cloud cloudAPI
+	// bootstrap is the bootstrap node, which has ended after the installation.
+	bootstrap *node.Node
 	// installed is when the payload was applied.
 	installed time.Time
 	// crashed is the node that a step has crashed. If another step crashed it too, and changes of the configuration kept
 	// its container from running for long, the operator would report a crash loop.
 	crashed *node.Node
+}
+
+func newStory(s *suite, name string) *cloudStory {
+	p := storyPlatforms[name]
+	return &cloudStory{suite: s, storyPlatform: p, name: name, cloud: p.api(s)}
 }
 
 // TestStory tells what happens to a cluster in its cloud, from the installation on: machines go and stop, the
@@ -147,14 +161,14 @@ func TestStory(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			platform := storyPlatforms[name]
-			s := &cloudStory{storyPlatform: platform, suite: startSuite(t, devcluster.Options{
-				Name: "e2e-story-" + name, Platform: platform.platform, Nodes: nodes, WithoutPayload: true,
+			s := newStory(startSuite(t, devcluster.Options{
+				Name: "e2e-story-" + name, Platform: storyPlatforms[name].platform, Nodes: nodes, WithoutPayload: true,
 				Progress: os.Stderr,
-			})}
-			s.cloud = platform.api(s.suite)
+			}), name)
 			steps := []step{
-				{"the payload initializes every node", s.testInstallation},
+				{"the bootstrap node's pod initializes the first node", s.testBootstrap},
+				{"the payload takes over from the bootstrap node and initializes every node", s.testInstallation},
+				{"a worker joins and is initialized", s.testWorker},
 				{"a change rolls out node by node", s.testChange},
 				{"the Node of a deleted instance goes", s.testDeletedInstance},
 				{"the Node of a stopped instance stays", s.testStoppedInstance},
@@ -165,7 +179,7 @@ func TestStory(t *testing.T) {
 				{"the accounts have the rights that they need", func(t *testing.T) { s.requireRights(t, name) }},
 			}
 			if _, balances := s.cloud.(balancing); balances {
-				steps = slices.Insert(steps, 2, step{"a load balancer follows the nodes", s.testLoadBalancer})
+				steps = slices.Insert(steps, 3, step{"a load balancer follows the nodes", s.testLoadBalancer})
 			}
 			if s.federate != nil {
 				steps = slices.Insert(steps, len(steps)-1,
@@ -176,9 +190,11 @@ func TestStory(t *testing.T) {
 	}
 }
 
+// testInstallation applies the payload while the bootstrap node still runs. That it ends must change nothing.
 func (s *cloudStory) testInstallation(t *testing.T) {
 	s.monitor.Expect(monitor.Rollout("the first revision"))
 	require.NoError(t, s.LoadImages(t.Context()))
+	s.bootOthers(t)
 	began := time.Now()
 	s.installed = began
 	require.NoError(t, s.InstallPayload(t.Context()))
@@ -189,6 +205,96 @@ func (s *cloudStory) testInstallation(t *testing.T) {
 	}
 	s.figure("payload applied to %d initialized nodes: %s", nodes, rounded(began))
 	s.requireOneLeader(t)
+
+	_, before, err := s.leader(t.Context())
+	require.NoError(t, err)
+	containers := s.operands.containers()
+	began = time.Now()
+	s.endBootstrap(t)
+	s.figure("bootstrap node's pod removed to its machine gone: %s", rounded(began))
+	require.Equal(t, int32(1), s.awaitSettled(t, 1, briefly))
+	s.requireOneLeader(t)
+	_, after, err := s.leader(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, before.Spec.HolderIdentity, after.Spec.HolderIdentity)
+	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
+	for _, n := range s.Nodes() {
+		s.awaitInitialized(t, n)
+	}
+}
+
+// testWorker adds a machine that is no control-plane node. It stays until the end.
+func (s *cloudStory) testWorker(t *testing.T) {
+	revision, leader, containers := s.revision(t), s.requireOneLeader(t), s.operands.containers()
+	registered, err := s.kube.CoreV1().Nodes().Watch(t.Context(), metav1.ListOptions{ResourceVersion: s.nodesVersion(t)})
+	require.NoError(t, err)
+	defer registered.Stop()
+	began := time.Now()
+	worker, err := s.AddWorker(t.Context())
+	require.NoError(t, err)
+	s.awaitInitialized(t, worker)
+	s.figure("worker's machine started to its Node initialized: %s", rounded(began))
+	first := s.firstOf(t, registered, worker.Name())
+	require.True(t, hasTaint(first, uninitialized), "it registered with the taints %v", first.Spec.Taints)
+	require.Empty(t, first.Spec.ProviderID)
+	want := s.operandProgram() + " on " + s.Node(leader).IP()
+	if s.hasNodeManager {
+		want = s.registered().NodeManagerImage + " on " + worker.IP()
+	}
+	require.Equal(t, []string{want}, s.initializers(t, worker.Name()))
+	s.await(t, worker.Name()+" to be Ready", briefly,
+		func(ctx context.Context) error { return s.ready(ctx, worker.Name()) })
+	s.figure("worker's machine started to its Node Ready: %s", rounded(began))
+
+	require.Equal(t, revision, s.awaitSettled(t, revision, briefly))
+	require.Equal(t, leader, s.requireOneLeader(t))
+	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
+	s.requireNoStaticPod(t, worker)
+}
+
+// nodesVersion returns the resource version after which a watch has every later change of a Node.
+func (s *suite) nodesVersion(t *testing.T) string {
+	t.Helper()
+	list, err := s.kube.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	return list.ResourceVersion
+}
+
+// firstOf returns the first version of a Node in a watch.
+func (s *suite) firstOf(t *testing.T, events watch.Interface, name string) *corev1.Node {
+	t.Helper()
+	limit := time.After(briefly)
+	for {
+		select {
+		case event, open := <-events.ResultChan():
+			require.True(t, open, "the watch ended before %s registered", name)
+			if object, is := event.Object.(*corev1.Node); is && object.Name == name {
+				return object
+			}
+		case <-limit:
+			require.Failf(t, "timed out", "%s did not register", name)
+		}
+	}
+}
+
+// requireNoStaticPod checks that the operator leaves a node alone that is no control-plane node. A cloud-node-manager
+// runs on every node.
+func (s *cloudStory) requireNoStaticPod(t *testing.T, worker *node.Node) {
+	t.Helper()
+	require.Empty(t, names(t, filepath.Join(worker.Root(), "etc", "kubernetes", "manifests")))
+	require.NoDirExists(t, filepath.Join(worker.Root(), "etc", "kubernetes", "static-pod-resources"))
+	pods, err := s.kube.CoreV1().Pods(targetNamespace).List(t.Context(),
+		metav1.ListOptions{FieldSelector: "spec.nodeName=" + worker.Name()})
+	require.NoError(t, err)
+	for _, pod := range pods.Items {
+		owner := metav1.GetControllerOf(&pod)
+		require.True(t, s.hasNodeManager && owner != nil && owner.Kind == "DaemonSet", "pod/%s", pod.Name)
+	}
+	resource, err := s.resource(t.Context())
+	require.NoError(t, err)
+	for _, status := range resource.Status.NodeStatuses {
+		require.NotEqual(t, worker.Name(), status.NodeName)
+	}
 }
 
 // testChange stores a picture of the installation and of the first rollout.
@@ -199,6 +305,11 @@ func (s *cloudStory) testChange(t *testing.T) {
 	require.Equal(t, int32(2), s.awaitSettled(t, 2, rolloutLimit))
 	s.figure("change of the log level to %d nodes at revision 2: %s", nodes, rounded(began))
 	s.requireOneLeader(t)
+	for _, n := range s.Nodes() {
+		if !slices.Contains(s.ControlPlane(), n) {
+			s.requireNoStaticPod(t, n)
+		}
+	}
 	if s.platform == configv1.OpenStackPlatformType {
 		s.recordRollout(t, s.installed)
 	}
