@@ -6,8 +6,10 @@ source "$(dirname "$0")/modules.sh"
 # go test shows no output before a test ends, and the first build of the servers takes minutes, so it runs here
 # visibly.
 step "building what the development cluster runs"
+began=$SECONDS
 (cd test/devcluster && CGO_ENABLED=0 go build -trimpath -o ../../_output/bin/devcluster ./cmd/devcluster)
 _output/bin/devcluster build
+export BUILD_SECONDS=$((SECONDS - began))
 
 step "testing a cluster on $1"
 # make proof shows what a human sees of it: the steps and the figures.

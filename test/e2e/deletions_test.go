@@ -67,7 +67,7 @@ func TestTwentyLiesCostNoNode(t *testing.T) {
 	d.proof = d.suite.proof(t)
 	d.awaitSettled(t, 1, rolloutLimit)
 	d.runSteps(t, []step{{"a worker joins", d.testWorker}})
-	d.runSteps(t, d.recorded(t, "openstack: deletions", []step{
+	d.runSteps(t, d.recorded(t, record.Step{Platform: "openstack", Story: record.Deletions}, []step{
 		{"an instance is deleted", d.testDeleted},
 		{"an instance is stopped", d.testStopped},
 		{"a control-plane instance is deleted", d.testDeletedMaster},

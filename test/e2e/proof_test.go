@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -22,8 +23,31 @@ func (s *suite) proof(t *testing.T) proof {
 	return proof{dir: dir, commit: commit}
 }
 
+// coldBuild is a time in which everything cannot have been built before.
+const coldBuild = time.Minute
+
+// recordBuild stores in what time hack/e2e.sh built what the cluster runs, if it did. It returns what all records of
+// the story have in common.
+func (s *cloudStory) recordBuild(t *testing.T) record.Step {
+	t.Helper()
+	common := record.Step{Platform: s.name}
+	text := os.Getenv(record.BuildVariable)
+	if text == "" {
+		return common
+	}
+	built, err := time.ParseDuration(text + "s")
+	require.NoError(t, err)
+	p := s.proof(t)
+	common.Cold = built >= coldBuild
+	build := common
+	build.Name, build.Duration = "what the cluster runs is built", record.Seconds(built)
+	build.Date, build.Commit = time.Now().UTC(), p.commit
+	require.NoError(t, record.WriteStep(p.dir, &build))
+	return common
+}
+
 // recorded returns the steps, each of which stores its duration and its figures when it passes.
-func (s *suite) recorded(t *testing.T, platform string, steps []step) []step {
+func (s *suite) recorded(t *testing.T, common record.Step, steps []step) []step {
 	t.Helper()
 	p := s.proof(t)
 	var all []step
@@ -34,10 +58,10 @@ func (s *suite) recorded(t *testing.T, platform string, steps []step) []step {
 			if t.Failed() {
 				return
 			}
-			require.NoError(t, record.WriteStep(p.dir, &record.Step{
-				Platform: platform, Order: i + 1, Name: one.name, Duration: record.Seconds(time.Since(began)),
-				Detail: strings.Join(s.figures[figures:], "; "), Date: began.UTC(), Commit: p.commit,
-			}))
+			passed := common
+			passed.Order, passed.Name, passed.Duration = i+1, one.name, record.Seconds(time.Since(began))
+			passed.Detail, passed.Date, passed.Commit = strings.Join(s.figures[figures:], "; "), began.UTC(), p.commit
+			require.NoError(t, record.WriteStep(p.dir, &passed))
 		}})
 	}
 	return all

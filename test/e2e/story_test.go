@@ -185,7 +185,7 @@ func TestStory(t *testing.T) {
 				steps = slices.Insert(steps, len(steps)-1,
 					step{"a token of the ServiceAccount replaces the secret", s.testFederatedToken})
 			}
-			s.runSteps(t, s.recorded(t, name, steps))
+			s.runSteps(t, s.recorded(t, s.recordBuild(t), steps))
 		})
 	}
 }

@@ -59,19 +59,13 @@ func (s *cloudStory) testLie(t *testing.T) {
 	require.Equal(t, before.UID, after.UID, "the Node stayed")
 }
 
-// worker returns a node without a static pod.
+// worker returns a node that is no control-plane node.
 func (s *cloudStory) worker(t *testing.T) *node.Node {
 	t.Helper()
 	masters := s.ControlPlane()
 	i := slices.IndexFunc(s.Nodes(), func(n *node.Node) bool { return !slices.Contains(masters, n) })
-	if i >= 0 {
-		return s.Nodes()[i]
-	}
-	added, err := s.AddWorker(t.Context())
-	require.NoError(t, err)
-	s.awaitInitialized(t, added)
-	s.await(t, added.Name()+" to be Ready", briefly, func(ctx context.Context) error { return s.ready(ctx, added.Name()) })
-	return added
+	require.GreaterOrEqual(t, i, 0, "a worker has joined")
+	return s.Nodes()[i]
 }
 
 // refusedDeletions returns how often the admission policy refused the deletion of a Node by the

@@ -115,19 +115,10 @@ func (r records) write(out io.Writer) {
 	}
 	r.writeSteps(out)
 	r.writeLies(out)
+	r.writeDeletions(out)
 	r.writeFaults(out)
 	if r.recording != "" {
 		fmt.Fprintf(out, "\n## What make e2e prints\n\nWithout the progress of the cluster:\n\n```\n%s```\n", r.recording)
-	}
-}
-
-func (r records) writeSteps(out io.Writer) {
-	if len(r.steps) > 0 {
-		fmt.Fprint(out, "\n## Platforms\n\n| platform | step | took | seen | commit |\n|---|---|---|---|---|\n")
-	}
-	for _, s := range r.steps {
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", s.Platform, cell(s.Name), seconds(s.Duration), cell(s.Detail),
-			s.Commit)
 	}
 }
 

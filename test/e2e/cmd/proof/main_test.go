@@ -12,7 +12,13 @@ import (
 
 func TestEachRecordIsARow(t *testing.T) {
 	var b strings.Builder
-	records{steps: []record.Step{{Platform: "openstack", Name: "it starts", Duration: record.Seconds(time.Minute), Detail: "a|b"}},
+	records{steps: []record.Step{
+		{Platform: "openstack", Order: 2, Name: "it rolls out", Duration: record.Seconds(time.Second)},
+		{Platform: "openstack", Order: 1, Name: "it starts", Duration: record.Seconds(time.Minute), Detail: "a|b", Commit: "0123"},
+		{Platform: "openstack", Order: 1, Name: "it starts", Duration: record.Seconds(time.Hour), Cold: true},
+		{Platform: "aws", Order: 1, Name: "it rolls out", Duration: record.Seconds(2 * time.Second)},
+		{Platform: "openstack", Story: record.Deletions, Name: "an instance is deleted", Detail: "gone", Commit: "0123"},
+	},
 		lies: []record.Lie{
 			{Name: "nothing is found", Reason: "NodeReports", Visible: record.Seconds(time.Second), Commit: "0123"},
 			{Name: "the cloud is down"},
@@ -25,7 +31,13 @@ func TestEachRecordIsARow(t *testing.T) {
 		}}.write(&b)
 	require.Contains(t, b.String(), "\n```\n$ make e2e\n```\n")
 	require.Contains(t, b.String(), "| nothing is found | `NodeReports` | 1.0 s | 0.0 s | 0123 |\n| the cloud is down |  |  |  |  |\n")
-	require.Contains(t, b.String(), `| openstack | it starts | 60.0 s | a\|b |  |`)
+	require.Contains(t, b.String(), `| step | aws | openstack | openstack, cold |
+|---|---|---|---|
+| it starts | – | 60.0 s | 3600.0 s |
+| it rolls out | 2.0 s | 1.0 s | – |
+`)
+	require.Contains(t, b.String(), "| openstack | it starts | a\\|b | 0123 |\n")
+	require.Contains(t, b.String(), "| an instance is deleted | gone | 0123 |\n")
 	require.Contains(t, b.String(),
 		"| a manifest is deleted | 1.0 s, `NodeFilesRepaired` | 0.0 s | 0.0 s | 2 | held, but it is allowed | 0123 |\n")
 	require.Contains(t, b.String(), "| the operator is killed |  | 0.0 s | 0.0 s | 0 | two processes led |  |\n")

@@ -19,8 +19,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 )
 
-// DirVariable is the environment variable that overrides the default of Dir.
-const DirVariable = "PROOF_DIR"
+// DirVariable is the environment variable that overrides the default of Dir. BuildVariable has the seconds in which
+// hack/e2e.sh built what the cluster runs.
+const (
+	DirVariable   = "PROOF_DIR"
+	BuildVariable = "BUILD_SECONDS"
+)
 
 const (
 	faultsDir = "faults"
@@ -29,6 +33,9 @@ const (
 
 	rolloutFile = "rollout.json"
 )
+
+// Deletions is the story of machines that the cloud deletes, beside the lies.
+const Deletions = "deletions"
 
 // Seconds is a duration that JSON has as a number of seconds.
 type Seconds time.Duration
@@ -73,11 +80,15 @@ type Fault struct {
 	Commit string    `json:"commit"`
 }
 
-// Step is the result of one step of a platform's story.
+// Step is the result of one step of a story.
 type Step struct {
 	// Platform is the name in the operator's registry.
 	Platform string `json:"platform"`
-	// Order sorts the steps of a platform.
+	// Story is empty for the story that every platform has.
+	Story string `json:"story,omitempty"`
+	// Cold is true if the servers, the programs and the images of the cluster were built before, with empty caches.
+	Cold bool `json:"cold,omitempty"`
+	// Order sorts the steps of a story.
 	Order int `json:"order"`
 	// Name is the sentence of the step.
 	Name string `json:"name"`
@@ -150,9 +161,13 @@ func WriteFault(dir string, fault *Fault) error {
 	return write(filepath.Join(dir, faultsDir, slug(fault.Name)+".json"), fault)
 }
 
-// WriteStep replaces the record of the step with the same platform and name.
+// WriteStep replaces the record of the step with the same platform, story and name, cold or warm.
 func WriteStep(dir string, step *Step) error {
-	return write(filepath.Join(dir, stepsDir, slug(step.Platform)+"--"+slug(step.Name)+".json"), step)
+	name := slug(step.Platform+" "+step.Story) + "--" + slug(step.Name)
+	if step.Cold {
+		name += "--cold"
+	}
+	return write(filepath.Join(dir, stepsDir, name+".json"), step)
 }
 
 // WriteLie replaces the record of the lie with the same name.
