@@ -1,12 +1,16 @@
-// Package aws is a small stand-in for Amazon EC2: as much of its Query API as the real AWS cloud-controller-manager
-// asks for until its nodes are initialized and when they go, over TLS with a private CA.
+// Package aws is a small stand-in for AWS: as much of the Query APIs of EC2 and Elastic Load Balancing as the real
+// cloud-controller-manager asks for until its nodes are initialized, when they go, and for a network load balancer,
+// over TLS with a private CA.
 //
-// It behaves as EC2 does where it matters to a test: the signature of every request is checked, an unknown instance is
-// an error, a terminated one is still described, and lists have pages. Nothing can be created in it: instances are what
-// SetInstances says. An action that is not served is answered with InvalidAction and counted under Unserved.
+// It behaves as AWS does where it matters to a test: the signature of every request is checked for its service, an
+// unknown instance is an error, a terminated one is still described, lists have pages, rules of a security group are
+// grouped, and nothing is deleted that something else uses. Instances are what SetInstances says. Load balancers,
+// target groups and security groups can be created. A terminated instance stays in its target group until it is
+// deregistered. An action that is not served is answered with InvalidAction and counted under Unserved. Both services
+// have one endpoint here: the version of the API in a request says which one it is for.
 //
 // There is no metadata service: the cloud configuration has what the cloud-controller-manager would ask it for.
 //
-// The servers for the whole of AWS that exist in Go are young, large, and answer no faults on demand. Three actions,
-// which are all that is asked for, are less than such a dependency.
+// The servers for the whole of AWS that exist in Go are young, large, and answer no faults on demand. The actions that
+// are asked for are less than such a dependency.
 package aws

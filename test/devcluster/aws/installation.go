@@ -1,6 +1,8 @@
 package aws
 
 import (
+	"fmt"
+
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
@@ -8,16 +10,16 @@ import (
 
 // cloudConfig is what the installer writes for a given VPC. With it the cloud-controller-manager does not ask the
 // metadata service on which instance it runs.
-const cloudConfig = `[Global]
-VPC = ` + vpcID + `
-SubnetID = ` + subnetID + `
-KubernetesClusterID = ` + seed.InfrastructureName + `
-`
+var cloudConfig = fmt.Sprintf(`[Global]
+VPC = `+vpcID+`
+SubnetID = %s
+KubernetesClusterID = `+seed.InfrastructureName+`
+`, subnets[0].ID)
 
-// Installation returns what the installer leaves in a cluster on this cloud. The endpoint of EC2 is in Infrastructure,
-// as for a region whose endpoints the SDK does not know.
+// Installation returns what the installer leaves in a cluster on this cloud. The endpoints are in Infrastructure, as
+// for a region whose endpoints the SDK does not know.
 func (s *Server) Installation() *seed.Example {
-	endpoints := []configv1.AWSServiceEndpoint{{Name: "ec2", URL: s.URL()}}
+	endpoints := []configv1.AWSServiceEndpoint{{Name: "ec2", URL: s.URL()}, {Name: "elasticloadbalancing", URL: s.URL()}}
 	return &seed.Example{
 		Spec: configv1.PlatformSpec{Type: configv1.AWSPlatformType,
 			AWS: &configv1.AWSPlatformSpec{ServiceEndpoints: endpoints}},

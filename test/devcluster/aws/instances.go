@@ -2,13 +2,10 @@ package aws
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/xml"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
@@ -17,13 +14,13 @@ import (
 
 const (
 	region       = "eu-central-1"
+	account      = "111122223333"
 	vpcID        = "vpc-0a1b2c3d4e5f60718"
-	subnetID     = "subnet-0a1b2c3d4e5f60718"
 	instanceType = "m6i.xlarge"
-
-	// maxPage is the default of EC2.
-	maxPage = 1000
 )
+
+// clusterTag is the tag of what belongs to the cluster.
+var clusterTag = tag{"kubernetes.io/cluster/" + seed.InfrastructureName, "owned"}
 
 // zones are the availability zones of the region.
 var zones = []string{region + "a", region + "b", region + "c"}
@@ -154,36 +151,7 @@ func (s *Server) SystemUUID(name string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// parameters are those of an action. Lists have numbered names, from 1.
-type parameters url.Values
-
-func (p parameters) get(name string) string { return url.Values(p).Get(name) }
-
-func (p parameters) list(name string) []string {
-	var values []string
-	for n := 1; url.Values(p).Has(fmt.Sprintf("%s.%d", name, n)); n++ {
-		values = append(values, p.get(fmt.Sprintf("%s.%d", name, n)))
-	}
-	return values
-}
-
-// filters returns the functions that all must be true of an instance.
-func (p parameters) filters() ([]func(*machine) bool, *apiError) {
-	var filters []func(*machine) bool
-	for n := 1; url.Values(p).Has(fmt.Sprintf("Filter.%d.Name", n)); n++ {
-		name := p.get(fmt.Sprintf("Filter.%d.Name", n))
-		values := p.list(fmt.Sprintf("Filter.%d.Value", n))
-		field, known := filterFields[name]
-		if !known {
-			return nil, &apiError{http.StatusBadRequest, "InvalidParameterValue",
-				fmt.Sprintf("The filter '%s' is invalid", name)}
-		}
-		filters = append(filters, func(m *machine) bool { return slices.Contains(values, field(m)) })
-	}
-	return filters, nil
-}
-
-// filterFields are the filters that are served.
+// filterFields are the filters of instances that are served.
 var filterFields = map[string]func(*machine) string{
 	"instance-id":         func(m *machine) string { return m.id },
 	"instance-state-name": func(m *machine) string { return m.state.Name },
@@ -200,30 +168,9 @@ func (m *machine) privateDNSName() string {
 	return m.Name
 }
 
-// page cuts a page out of n items, and returns the token of the next one.
-func (p parameters) page(n int) (from, to int, next string, failed *apiError) {
-	size := maxPage
-	if text := p.get("MaxResults"); text != "" {
-		var err error
-		if size, err = strconv.Atoi(text); err != nil || size < 1 {
-			return 0, 0, "", &apiError{http.StatusBadRequest, "InvalidParameterValue", "Invalid value for MaxResults"}
-		}
-	}
-	if token := p.get("NextToken"); token != "" {
-		text, err := base64.RawURLEncoding.DecodeString(token)
-		if from, _ = strconv.Atoi(string(text)); err != nil || from < 1 || from > n {
-			return 0, 0, "", &apiError{http.StatusBadRequest, "InvalidNextToken", "The token is not valid."}
-		}
-	}
-	if to = min(from+size, n); to < n {
-		next = base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(to)))
-	}
-	return from, to, next, nil
-}
-
 // find returns the instances that an action asks for, by identifiers and filters.
 func (s *Server) find(p parameters) ([]machine, *apiError) {
-	filters, failed := p.filters()
+	matches, failed := filter(p, filterFields)
 	if failed != nil {
 		return nil, failed
 	}
@@ -242,11 +189,7 @@ func (s *Server) find(p parameters) ([]machine, *apiError) {
 	}
 	var found []machine
 	for _, m := range machines {
-		matches := len(ids) == 0 || slices.Contains(ids, m.id)
-		for _, filter := range filters {
-			matches = matches && filter(m)
-		}
-		if matches {
+		if (len(ids) == 0 || slices.Contains(ids, m.id)) && matches(m) {
 			found = append(found, *m)
 		}
 	}
@@ -275,6 +218,7 @@ type (
 		VPC              string             `xml:"vpcId,omitempty"`
 		Subnet           string             `xml:"subnetId,omitempty"`
 		Tags             []tag              `xml:"tagSet>item"`
+		Groups           []groupIdentifier  `xml:"groupSet>item"`
 		Interfaces       []networkInterface `xml:"networkInterfaceSet>item"`
 	}
 	tag struct {
@@ -313,12 +257,13 @@ func (s *Server) describeInstances(p parameters) (any, *apiError) {
 func (m *machine) describe() instance {
 	described := instance{
 		ID: m.id, Type: instanceType, State: m.state, Zone: m.zone, PrivateDNSName: m.privateDNSName(),
-		Tags: []tag{{"Name", m.Name}, {"kubernetes.io/cluster/" + seed.InfrastructureName, "owned"}},
+		Tags: []tag{{"Name", m.Name}, clusterTag},
 	}
 	if m.state == terminated {
 		return described
 	}
-	described.VPC, described.Subnet = vpcID, subnetID
+	described.VPC, described.Subnet = vpcID, privateSubnet(m.zone).ID
+	described.Groups = []groupIdentifier{{nodeGroupID, nodeGroupName}}
 	card := networkInterface{Status: "in-use"}
 	for i, address := range m.Addresses {
 		card.Addresses = append(card.Addresses, privateAddress{Address: address, Primary: i == 0})

@@ -6,8 +6,10 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,13 +19,34 @@ import (
 
 // The actions, as Requests counts them and Fail takes them.
 const (
-	DescribeInstances         = "DescribeInstances"
-	DescribeInstanceTopology  = "DescribeInstanceTopology"
-	DescribeAvailabilityZones = "DescribeAvailabilityZones"
+	DescribeInstances             = "DescribeInstances"
+	DescribeInstanceTopology      = "DescribeInstanceTopology"
+	DescribeAvailabilityZones     = "DescribeAvailabilityZones"
+	DescribeSubnets               = "DescribeSubnets"
+	DescribeRouteTables           = "DescribeRouteTables"
+	DescribeSecurityGroups        = "DescribeSecurityGroups"
+	CreateSecurityGroup           = "CreateSecurityGroup"
+	DeleteSecurityGroup           = "DeleteSecurityGroup"
+	AuthorizeSecurityGroupIngress = "AuthorizeSecurityGroupIngress"
+	RevokeSecurityGroupIngress    = "RevokeSecurityGroupIngress"
+
+	DescribeLoadBalancers          = "DescribeLoadBalancers"
+	DescribeLoadBalancerAttributes = "DescribeLoadBalancerAttributes"
+	CreateLoadBalancer             = "CreateLoadBalancer"
+	DeleteLoadBalancer             = "DeleteLoadBalancer"
+	DescribeListeners              = "DescribeListeners"
+	CreateListener                 = "CreateListener"
+	DescribeTargetGroups           = "DescribeTargetGroups"
+	DescribeTargetHealth           = "DescribeTargetHealth"
+	CreateTargetGroup              = "CreateTargetGroup"
+	ModifyTargetGroup              = "ModifyTargetGroup"
+	DeleteTargetGroup              = "DeleteTargetGroup"
+	RegisterTargets                = "RegisterTargets"
+	DeregisterTargets              = "DeregisterTargets"
 
 	// Unserved counts the requests for anything else.
 	Unserved = standin.Unserved
-	// AllEndpoints, given to Fail, is an outage of all of EC2.
+	// AllEndpoints, given to Fail, is an outage of all of AWS.
 	AllEndpoints = standin.AllEndpoints
 )
 
@@ -46,8 +69,14 @@ type Instance = standin.Instance
 type Server struct {
 	*standin.Server
 
+	// services are those behind the one endpoint, by the version of their API.
+	services map[string]*service
+
 	mutex sync.Mutex
 	inventory
+	groups       []*securityGroup
+	balancers    []*balancer
+	targetGroups []*targetGroup
 	// keys are the secret access keys of now and of before, the current one last.
 	keys []accessKey
 }
@@ -58,8 +87,12 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server.Declare(DescribeInstances, DescribeInstanceTopology, DescribeAvailabilityZones, Unserved)
-	s := &Server{Server: server, inventory: newInventory(), keys: []accessKey{newAccessKey()}}
+	s := &Server{Server: server, inventory: newInventory(), groups: newGroups(), keys: []accessKey{newAccessKey()}}
+	s.services = s.newServices()
+	server.Declare(Unserved)
+	for _, served := range s.services {
+		server.Declare(slices.Collect(maps.Keys(served.actions))...)
+	}
 	server.Serve(ctx, http.HandlerFunc(s.serve))
 	return s, nil
 }
@@ -106,70 +139,41 @@ func (s *Server) Credentials() map[string][]byte {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
 	if err != nil {
-		writeError(w, http.StatusBadRequest, "MalformedQueryString", "The request cannot be read.")
+		http.Error(w, "The request cannot be read.", http.StatusBadRequest)
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		writeError(w, http.StatusBadRequest, "MalformedQueryString", "The query string contains a syntax error.")
+		http.Error(w, "The query string contains a syntax error.", http.StatusBadRequest)
 		return
 	}
+	called := s.services[form.Get("Version")]
+	if called == nil {
+		called = &service{failure: newFailure}
+	}
 	action := form.Get("Action")
-	handle := map[string]func(parameters) (any, *apiError){
-		DescribeInstances:         s.describeInstances,
-		DescribeInstanceTopology:  s.describeInstanceTopology,
-		DescribeAvailabilityZones: s.describeAvailabilityZones,
-	}[action]
+	handle := called.actions[action]
 	endpoint := action
 	if handle == nil {
 		endpoint = Unserved
 	}
-	s.Observe(endpoint, refuse, func(w http.ResponseWriter, r *http.Request) {
-		if failed := s.authenticate(r, body, time.Now()); failed != nil {
-			failed.write(w)
+	s.Observe(endpoint, called.refuse, func(w http.ResponseWriter, r *http.Request) {
+		if failed := s.authenticate(r, called.name, body, time.Now()); failed != nil {
+			called.write(w, failed)
 			return
 		}
 		if handle == nil {
-			writeError(w, http.StatusBadRequest, "InvalidAction", "The action "+action+" is not valid.")
+			called.write(w, &apiError{http.StatusBadRequest, "InvalidAction", "The action " + action + " is not valid."})
 			return
 		}
 		answer, failed := handle(parameters(form))
 		if failed != nil {
-			failed.write(w)
+			called.write(w, failed)
 			return
 		}
-		writeXML(w, http.StatusOK, answer)
+		writeXML(w, http.StatusOK, called.wrap(action, answer))
 	}, w, r)
-}
-
-// apiError is an answer that is not the wanted one.
-type apiError struct {
-	status        int
-	code, message string
-}
-
-func (e *apiError) write(w http.ResponseWriter) { writeError(w, e.status, e.code, e.message) }
-
-// refuse is the answer to a request that Fail makes fail.
-func refuse(w http.ResponseWriter, status int) {
-	code := "Unavailable"
-	if status < http.StatusInternalServerError {
-		code = "UnauthorizedOperation"
-	}
-	writeError(w, status, code, http.StatusText(status))
-}
-
-// errorResponse is the form of EC2's errors.
-type errorResponse struct {
-	XMLName   xml.Name `xml:"Response"`
-	Code      string   `xml:"Errors>Error>Code"`
-	Message   string   `xml:"Errors>Error>Message"`
-	RequestID string   `xml:"RequestID"`
-}
-
-func writeError(w http.ResponseWriter, status int, code, message string) {
-	writeXML(w, status, errorResponse{Code: code, Message: message, RequestID: standin.RandomHex()})
 }
 
 func writeXML(w http.ResponseWriter, status int, body any) {

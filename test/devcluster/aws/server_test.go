@@ -41,11 +41,20 @@ func (c cloud) accessKey() accessKey {
 	return c.current()
 }
 
+// serving returns the version and the name of the service that has an action. It is EC2 for an unknown action.
+func (c cloud) serving(action string) (version, name string) {
+	if c.services[balancingVersion].actions[action] != nil {
+		return "2015-12-01", "elasticloadbalancing"
+	}
+	return "2016-11-15", "ec2"
+}
+
 // newRequest returns a signed request for an action with parameters, each name=value.
 func (c cloud) newRequest(t *testing.T, key accessKey, now time.Time, action string, parameters ...string,
 ) *http.Request {
 	t.Helper()
-	form := url.Values{"Action": {action}, "Version": {"2016-11-15"}}
+	version, service := c.serving(action)
+	form := url.Values{"Action": {action}, "Version": {version}}
 	for _, parameter := range parameters {
 		name, value, _ := strings.Cut(parameter, "=")
 		form.Set(name, value)
@@ -57,7 +66,7 @@ func (c cloud) newRequest(t *testing.T, key accessKey, now time.Time, action str
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("X-Amz-Date", date)
 	headers := []string{"content-length", "content-type", "host", "x-amz-date"}
-	scope := date[:8] + "/eu-central-1/ec2/aws4_request"
+	scope := date[:8] + "/eu-central-1/" + service + "/aws4_request"
 	request.Header.Set("Authorization", fmt.Sprintf("%s Credential=%s/%s, SignedHeaders=%s, Signature=%s", algorithm,
 		key.id, scope, strings.Join(headers, ";"), sign(key, scope, date, canonical(request, headers, body))))
 	return request
@@ -88,9 +97,18 @@ func (c cloud) requireError(t *testing.T, request *http.Request, status int, cod
 	t.Helper()
 	got, content := c.do(t, request)
 	require.Equal(t, status, got, string(content))
-	var answer errorResponse
+	var answer struct { // of either form
+		Code      string `xml:"Errors>Error>Code"`
+		Balancing string `xml:"Error>Code"`
+	}
 	require.NoError(t, xml.Unmarshal(content, &answer))
-	require.Equal(t, code, answer.Code)
+	require.Equal(t, code, answer.Code+answer.Balancing)
+}
+
+// requireActionError requires that an action fails.
+func (c cloud) requireActionError(t *testing.T, code, action string, parameters ...string) {
+	t.Helper()
+	c.requireError(t, c.newRequest(t, c.accessKey(), time.Now(), action, parameters...), http.StatusBadRequest, code)
 }
 
 // names describes the instances of an answer.
@@ -240,7 +258,10 @@ func TestAnInstallationHasTheEndpoint(t *testing.T) {
 	c := start(t)
 	installed := c.Installation()
 	require.Equal(t, "eu-central-1", installed.Status.AWS.Region)
-	require.Equal(t, c.URL(), installed.Status.AWS.ServiceEndpoints[0].URL)
+	for i, name := range []string{"ec2", "elasticloadbalancing"} {
+		endpoint := installed.Status.AWS.ServiceEndpoints[i]
+		require.Equal(t, name+" "+c.URL(), endpoint.Name+" "+endpoint.URL)
+	}
 	require.Equal(t, string(c.CABundle()), installed.CloudConfig["ca-bundle.pem"])
 	require.Contains(t, installed.CloudConfig["config"], "KubernetesClusterID = dev-x7k2p\n")
 	require.Contains(t, installed.Credentials, "credentials")

@@ -26,8 +26,8 @@ const (
 var authorization = regexp.MustCompile(`^` + algorithm + ` Credential=([^/]+)/([^,]+), ?SignedHeaders=([^,]+), ?` +
 	`Signature=([0-9a-f]+)$`)
 
-// authenticate checks the signature of a request, version 4, and identifies its access key.
-func (s *Server) authenticate(r *http.Request, body []byte, now time.Time) *apiError {
+// authenticate checks the signature of a request to a service, version 4, and identifies its access key.
+func (s *Server) authenticate(r *http.Request, service string, body []byte, now time.Time) *apiError {
 	parts := authorization.FindStringSubmatch(r.Header.Get("Authorization"))
 	if parts == nil {
 		return &apiError{http.StatusForbidden, "MissingAuthenticationToken",
@@ -47,7 +47,7 @@ func (s *Server) authenticate(r *http.Request, body []byte, now time.Time) *apiE
 		return &apiError{http.StatusForbidden, "RequestExpired", "Request has expired."}
 	}
 	scope := parts[2]
-	if scope != date[:8]+"/"+region+"/ec2/aws4_request" {
+	if scope != date[:8]+"/"+region+"/"+service+"/aws4_request" {
 		return &apiError{http.StatusForbidden, "SignatureDoesNotMatch",
 			fmt.Sprintf("Credential should be scoped to a valid region, not %q.", scope)}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 )
 
 // The network of the floating IPs.
@@ -14,15 +16,8 @@ const (
 	externalSubnetID = "4d5e6f7a-8b9c-4d0e-8f2a-3b4c5d6e7f80"
 )
 
-// LoadBalancer is a load balancer of the cloud.
-type LoadBalancer struct {
-	// Name is the one that the cloud-controller-manager gave it.
-	Name string
-	// Address is the floating IP, or "".
-	Address string
-	// Members are the addresses that the first pool distributes to.
-	Members []string
-}
+// LoadBalancer is a load balancer of the cloud. Its address is the floating IP.
+type LoadBalancer = standin.LoadBalancer
 
 // balancer is a load balancer in Octavia's form: it owns listeners, a listener owns a pool, a pool its members.
 type balancer struct {

@@ -50,6 +50,16 @@ type Instance struct {
 	Addresses []string
 }
 
+// LoadBalancer is a load balancer of the cloud.
+type LoadBalancer struct {
+	// Name is the one that the cloud-controller-manager gave it.
+	Name string
+	// Address is the IP or the host name that clients reach it by, or "".
+	Address string
+	// Members are the first addresses of the machines that it distributes to.
+	Members []string
+}
+
 // Call is one recorded request.
 type Call struct {
 	// Time is when it was answered.

@@ -1,0 +1,113 @@
+package aws
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	awscloud "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/aws"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	standin "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
+)
+
+// startBalancing starts the real provider on our rewriting of what the installer writes for the stand-in.
+func startBalancing(t *testing.T, cloud *standin.Server, gates ...string) cloudprovider.LoadBalancer {
+	t.Helper()
+	installed := cloud.Installation()
+	src := clouds.Source{
+		Config: []byte(installed.CloudConfig["config"]), Credentials: installed.Credentials,
+		Paths: clouds.Paths{Credentials: "/credentials", Tokens: "/tokens"},
+	}
+	src.Cluster.Status, src.Cluster.FeatureGates = installed.Status, gates
+	result := awscloud.Rewrite(src)
+	require.Empty(t, result.Errors(diagnostic.Strict))
+	for variable, content := range map[string][]byte{
+		"AWS_SHARED_CREDENTIALS_FILE": result.Credentials["credentials"], "AWS_CA_BUNDLE": cloud.CABundle(),
+	} {
+		path := filepath.Join(t.TempDir(), variable)
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+		t.Setenv(variable, path)
+	}
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	provider, err := cloudprovider.GetCloudProvider("aws", bytes.NewReader(result.Config))
+	require.NoError(t, err)
+	balancing, has := provider.LoadBalancer()
+	require.True(t, has)
+	return balancing
+}
+
+func TestTheProviderBalancesOnTheStandIn(t *testing.T) {
+	for name, gates := range map[string][]string{"without security groups": nil, "with security groups": {gate}} {
+		t.Run(name, func(t *testing.T) {
+			cloud, err := standin.Start(t.Context(), standin.Options{Listen: "127.0.0.1:0"})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, cloud.Close()) })
+			provider := startBalancing(t, cloud, gates...)
+			a := standin.Instance{Name: "a", Addresses: []string{"10.0.0.10"}}
+			b := standin.Instance{Name: "b", Addresses: []string{"10.0.1.10"}}
+			require.NoError(t, cloud.SetInstances([]standin.Instance{a, b}))
+			nodes := []*corev1.Node{node(cloud, "a"), node(cloud, "b")}
+			service := &corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "0123", Annotations: map[string]string{
+					"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}},
+				Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, SessionAffinity: corev1.ServiceAffinityNone,
+					Ports: []corev1.ServicePort{{Port: 80, NodePort: 30080, Protocol: corev1.ProtocolTCP}}},
+			}
+
+			status, err := provider.EnsureLoadBalancer(t.Context(), "kubernetes", service, nodes[:1])
+			require.NoError(t, err)
+			require.Len(t, status.Ingress, 1)
+			require.Equal(t, []standin.LoadBalancer{
+				{Name: "a0123", Address: status.Ingress[0].Hostname, Members: []string{"10.0.0.10"}},
+			}, cloud.LoadBalancers())
+			found, exists, err := provider.GetLoadBalancer(t.Context(), "kubernetes", service)
+			require.NoError(t, err)
+			require.True(t, exists)
+			require.Equal(t, status, found)
+
+			require.NoError(t, provider.UpdateLoadBalancer(t.Context(), "kubernetes", service, nodes))
+			require.ElementsMatch(t, []string{"10.0.0.10", "10.0.1.10"}, cloud.LoadBalancers()[0].Members)
+			require.NoError(t, cloud.SetInstances([]standin.Instance{b}))
+			require.NoError(t, provider.UpdateLoadBalancer(t.Context(), "kubernetes", service, nodes[1:]))
+			require.Equal(t, []string{"10.0.1.10"}, cloud.LoadBalancers()[0].Members)
+
+			require.NoError(t, provider.EnsureLoadBalancerDeleted(t.Context(), "kubernetes", service))
+			require.Empty(t, cloud.LoadBalancers())
+			_, exists, err = provider.GetLoadBalancer(t.Context(), "kubernetes", service)
+			require.NoError(t, err)
+			require.False(t, exists)
+			require.NoError(t, provider.EnsureLoadBalancerDeleted(t.Context(), "kubernetes", service), "a second time")
+			requireServed(t, cloud)
+			requests := cloud.Requests()
+			require.Equal(t, requests[standin.CreateTargetGroup], requests[standin.DeleteTargetGroup])
+			require.Equal(t, len(gates), requests[standin.CreateSecurityGroup])
+			require.Equal(t, len(gates), requests[standin.DeleteSecurityGroup])
+			require.NotZero(t, requests[standin.AuthorizeSecurityGroupIngress])
+			require.NotZero(t, requests[standin.RevokeSecurityGroupIngress])
+		})
+	}
+}
+
+// requireServed requires that the stand-in answered what it was asked, but whether there is a load balancer.
+func requireServed(t *testing.T, cloud *standin.Server) {
+	t.Helper()
+	for _, call := range cloud.Calls() {
+		if call.Endpoint != standin.DescribeLoadBalancers {
+			require.Equal(t, http.StatusOK, call.Status, "%+v", call)
+		}
+	}
+}
+
+func node(cloud *standin.Server, name string) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: cloud.ProviderID(name)},
+	}
+}
