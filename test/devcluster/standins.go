@@ -18,6 +18,9 @@ import (
 // Call is a request that a stand-in for a cloud answered.
 type Call = standin.Call
 
+// LoadBalancer is a load balancer of a stand-in for a cloud.
+type LoadBalancer = standin.LoadBalancer
+
 // AllEndpoints is the whole cloud, for a stand-in's Fail.
 const AllEndpoints = standin.AllEndpoints
 

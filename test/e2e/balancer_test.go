@@ -1,32 +1,41 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
+	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
 
 // balancing is a cloud with load balancers.
 type balancing interface {
-	LoadBalancers() []openstack.LoadBalancer
+	LoadBalancers() []devcluster.LoadBalancer
 }
 
-// testLoadBalancer creates a Service, and a node beside it.
+// balancerAnnotations are those of a Service whose load balancer the stand-in has. AWS has three kinds: this is the one
+// that OpenShift's own Services have.
+var balancerAnnotations = map[configv1.PlatformType]map[string]string{
+	configv1.AWSPlatformType: {"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"},
+}
+
+// testLoadBalancer creates a Service, and while it exists a node whose instance is deleted again.
 func (s *cloudStory) testLoadBalancer(t *testing.T) {
 	cloud := s.cloud.(balancing)
 	services := s.kube.CoreV1().Services(metav1.NamespaceDefault)
 	began := time.Now()
 	service, err := services.Create(t.Context(), &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Annotations: balancerAnnotations[s.platform]},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -39,12 +48,23 @@ func (s *cloudStory) testLoadBalancer(t *testing.T) {
 	s.figure("Service created to its address: %s", rounded(began))
 
 	began = time.Now()
-	_, err = s.AddWorker(t.Context())
+	worker, err := s.AddWorker(t.Context())
 	require.NoError(t, err)
 	s.await(t, "the load balancer to have the new node", briefly, func(context.Context) error {
 		return s.isBalanced(cloud, service)
 	})
 	s.figure("machine started to member of the load balancer: %s", rounded(began))
+
+	s.monitor.Expect(monitor.NodeDeleted(worker.Name(), "its instance is deleted"))
+	require.NoError(t, s.RemoveNode(t.Context(), worker.Name()))
+	began = time.Now()
+	s.await(t, "the deleted instance to be neither a Node nor a member", briefly, func(ctx context.Context) error {
+		if _, err := s.kube.CoreV1().Nodes().Get(ctx, worker.Name(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("node/%s exists: %w", worker.Name(), err)
+		}
+		return s.isBalanced(cloud, service)
+	})
+	s.figure("instance deleted to no member of the load balancer: %s", rounded(began))
 
 	began = time.Now()
 	require.NoError(t, services.Delete(t.Context(), service.Name, metav1.DeleteOptions{}))
@@ -67,7 +87,7 @@ func (s *cloudStory) isBalanced(cloud balancing, service *corev1.Service) error 
 		return fmt.Errorf("the cloud has the load balancers %v", found)
 	}
 	ingress := service.Status.LoadBalancer.Ingress
-	if len(ingress) != 1 || ingress[0].IP == "" || ingress[0].IP != found[0].Address {
+	if len(ingress) != 1 || found[0].Address == "" || cmp.Or(ingress[0].IP, ingress[0].Hostname) != found[0].Address {
 		return fmt.Errorf("the Service has %v, and the cloud %v", ingress, found)
 	}
 	var nodes []string
