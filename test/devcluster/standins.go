@@ -102,16 +102,19 @@ func (c *Cluster) startCloud(ctx context.Context) error {
 	return c.startMetadata(ctx)
 }
 
-// startMetadata serves the metadata of Azure's instances to the nodes. An Azure Stack Hub is asked for none.
+// startMetadata serves the metadata of AWS's and Azure's instances to the nodes. An Azure Stack Hub is asked for none.
 func (c *Cluster) startMetadata(ctx context.Context) error {
-	if c.network == nil || c.registered().Name != "azure" {
+	served, has := c.cloud.(interface {
+		ServeMetadata(ctx context.Context, listener net.Listener)
+	})
+	if c.network == nil || !has || c.registered().Name == "azurestack" {
 		return nil
 	}
 	listener, err := c.network.ListenMetadata(ctx)
 	if err != nil {
 		return err
 	}
-	c.Azure().ServeMetadata(context.WithoutCancel(ctx), listener)
+	served.ServeMetadata(context.WithoutCancel(ctx), listener)
 	return nil
 }
 

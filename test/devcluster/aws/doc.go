@@ -9,7 +9,10 @@
 // deregistered. An action that is not served is answered with InvalidAction and counted under Unserved. Both services
 // have one endpoint here: the version of the API in a request says which one it is for.
 //
-// There is no metadata service: the cloud configuration has what the cloud-controller-manager would ask it for.
+// The cloud configuration has the region, the VPC, the subnet and the cluster's ID. The cloud-controller-manager
+// therefore needs nothing from the instance metadata service. Nevertheless, at every start it asks twice which instance
+// it runs on, for its log alone. Without an answer each of these questions takes five seconds. ServeMetadata answers
+// them. STS is not asked, because the credentials are an access key.
 //
 // The servers for the whole of AWS that exist in Go are young, large, and answer no faults on demand. The actions that
 // are asked for are less than such a dependency.

@@ -44,6 +44,10 @@ const (
 	RegisterTargets                = "RegisterTargets"
 	DeregisterTargets              = "DeregisterTargets"
 
+	// These are parts of the instance metadata service.
+	CreateToken = "PUT token"
+	GetIdentity = "GET instance-identity"
+
 	// Unserved counts the requests for anything else.
 	Unserved = standin.Unserved
 	// AllEndpoints, given to Fail, is an outage of all of AWS.
@@ -71,12 +75,15 @@ type Server struct {
 
 	// services are those behind the one endpoint, by the version of their API.
 	services map[string]*service
+	metadata *http.Server
 
 	mutex sync.Mutex
 	inventory
 	groups       []*securityGroup
 	balancers    []*balancer
 	targetGroups []*targetGroup
+	// sessions are those of the metadata service, by token.
+	sessions map[string]session
 	// keys are the secret access keys of now and of before, the current one last.
 	keys []accessKey
 }
@@ -87,7 +94,8 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Server: server, inventory: newInventory(), groups: newGroups(), keys: []accessKey{newAccessKey()}}
+	s := &Server{Server: server, inventory: newInventory(), groups: newGroups(), sessions: map[string]session{},
+		keys: []accessKey{newAccessKey()}}
 	s.services = s.newServices()
 	server.Declare(Unserved)
 	for _, served := range s.services {

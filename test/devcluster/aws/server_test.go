@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -252,6 +253,44 @@ func TestWhatIsNotServedIsCounted(t *testing.T) {
 	require.NoError(t, c.Fail(AllEndpoints, http.StatusServiceUnavailable))
 	c.requireError(t, c.newRequest(t, c.accessKey(), time.Now(), DescribeInstances), http.StatusServiceUnavailable,
 		"Unavailable")
+}
+
+func TestTheMetadataServiceAnswersToATokenOfTheInstance(t *testing.T) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	c := start(t)
+	c.ServeMetadata(t.Context(), listener)
+	ask := func(method, path, header, value string) (int, string) {
+		request, err := http.NewRequestWithContext(t.Context(), method, "http://"+listener.Addr().String()+path, http.NoBody)
+		require.NoError(t, err)
+		request.Header.Set(header, value)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		content, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		return response.StatusCode, string(content)
+	}
+	const token, document = "/latest/api/token", "/latest/dynamic/instance-identity/document"
+	status, _ := ask(http.MethodPut, token, tokenLifetime, "300")
+	require.Equal(t, http.StatusNotFound, status, "there is no instance")
+	require.NoError(t, c.SetInstances([]Instance{{Name: "a", Addresses: []string{"127.0.0.1"}}}))
+	for _, lifetime := range []string{"", "0", "21601"} {
+		status, _ = ask(http.MethodPut, token, tokenLifetime, lifetime)
+		require.Equal(t, http.StatusBadRequest, status)
+	}
+	status, issued := ask(http.MethodPut, token, tokenLifetime, "300")
+	require.Equal(t, http.StatusOK, status)
+	status, _ = ask(http.MethodGet, document, tokenHeader, "x")
+	require.Equal(t, http.StatusUnauthorized, status)
+	status, content := ask(http.MethodGet, document, tokenHeader, issued)
+	require.Equal(t, http.StatusOK, status)
+	require.JSONEq(t, fmt.Sprintf(`{"accountId": "111122223333", "architecture": "x86_64", "version": "2017-09-30",
+		"availabilityZone": "eu-central-1a", "instanceId": %q, "instanceType": "m6i.xlarge", "privateIp": "127.0.0.1",
+		"region": "eu-central-1"}`, c.idOf("a")), content)
+	status, _ = ask(http.MethodGet, "/latest/user-data", tokenHeader, issued)
+	require.Equal(t, http.StatusNotFound, status)
+	require.Equal(t, map[string]int{CreateToken: 5, GetIdentity: 2, Unserved: 1}, c.Requests())
 }
 
 func TestAnInstallationHasTheEndpoint(t *testing.T) {
