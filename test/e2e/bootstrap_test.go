@@ -49,6 +49,7 @@ func (s *cloudStory) testBootstrap(t *testing.T) {
 	require.Equal(t, []string{"cloud-controller-manager-pod.yaml"}, names(t, filepath.Join(dir, "bootstrap-manifests")))
 	s.requireUninitialized(t, s.Nodes())
 
+	defer s.showBootstrap(t)
 	began := time.Now()
 	s.putInPlace(t, dir, s.bootstrap)
 	s.await(t, first.Name()+" to be initialized by the bootstrap node's pod", podLimit, func(ctx context.Context) error {
@@ -87,6 +88,22 @@ func (s *cloudStory) endBootstrap(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, s.StopBootstrapNode(t.Context()))
+}
+
+// showBootstrap writes the end of the logs of the bootstrap node's pod to the output of a failed test.
+func (s *cloudStory) showBootstrap(t *testing.T) {
+	t.Helper()
+	if !t.Failed() {
+		return
+	}
+	const most = 8 << 10
+	logs, err := filepath.Glob(filepath.Join(s.bootstrap.Root(), "var/log/pods/*/*/*.log"))
+	require.NoError(t, err)
+	for _, log := range logs {
+		content, err := os.ReadFile(log)
+		require.NoError(t, err)
+		t.Logf("%s:\n%s", log, content[max(0, len(content)-most):])
+	}
 }
 
 // requireUninitialized checks that nodes have registered and that nothing has initialized them.
