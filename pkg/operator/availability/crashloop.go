@@ -151,7 +151,8 @@ func (l *crashLoop) add(pod, container string, last *corev1.ContainerStateTermin
 }
 
 // condition reports the containers that have kept exiting for crashLoopAfter, and the delay until the next
-// assessment. A single exit suffices for a series that an earlier process of the operator reported.
+// assessment. A report begins with an exit: a container that runs may have recovered, for example after an outage of
+// the API server. A single exit suffices for a series that an earlier process of the operator reported.
 func (c crashLoops) condition(s snapshot) (*condition, time.Duration) {
 	reported := ""
 	previous := v1helpers.FindOperatorCondition(s.status.Conditions, CrashLoopCondition)
@@ -164,7 +165,7 @@ func (c crashLoops) condition(s snapshot) (*condition, time.Duration) {
 		loop := c[key]
 		left := crashLoopAfter - s.now.Sub(loop.since)
 		switch {
-		case strings.Contains(reported, loop.subject), left <= 0 && loop.exits > 1:
+		case strings.Contains(reported, loop.subject), left <= 0 && loop.exits > 1 && loop.calm.IsZero():
 			texts = append(texts, loop.text)
 		default:
 			next = minPositive(next, max(0, left))
