@@ -40,9 +40,8 @@ func nodeFaults() []fault {
 			},
 		},
 		{
-			name: "a container runtime hangs before the installer starts", slow: true,
-			shows: sign{condition: "InstallerPodPendingDegraded", message: `installer-.*{node}`, within: 6 * time.Minute,
-				why: "the kubelet waits for the runtime for two minutes, and library-go for an installer for five"},
+			name:   "a container runtime hangs before the installer starts",
+			shows:  sign{condition: "NodeControllerDegraded", message: `node.*{node}.*not ready.*container runtime is down`},
 			allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				containerd, err := exec.LookPath("containerd")
