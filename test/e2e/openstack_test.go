@@ -114,7 +114,7 @@ func (s *suite) requireOneLeader(t *testing.T) string {
 	t.Helper()
 	var leader string
 	s.await(t, "exactly one leader, which holds the lease", leaderLimit, func(ctx context.Context) error {
-		holder, lease, err := s.leader(ctx)
+		_, lease, err := s.leader(ctx)
 		if err != nil {
 			return err
 		}
@@ -122,27 +122,36 @@ func (s *suite) requireOneLeader(t *testing.T) string {
 		if time.Now().After(valid) {
 			return fmt.Errorf("the lease of %s ran out at %s", *lease.Spec.HolderIdentity, valid.Format(time.TimeOnly))
 		}
-		client, err := operandprobe.Client(ctx, s.kube, s.RESTConfig())
-		if err != nil {
-			return err
-		}
-		var leaders []string
-		for _, n := range s.ControlPlane() {
-			leads, err := operandprobe.Leads(ctx, client, n.IP())
-			if err != nil {
-				return err
-			}
-			if leads {
-				leaders = append(leaders, n.Name())
-			}
-		}
-		if len(leaders) != 1 || leaders[0] != holder {
-			return fmt.Errorf("%v lead and %s holds the lease", leaders, holder)
-		}
-		leader = holder
-		return nil
+		leader, err = s.oneLeads(ctx)
+		return err
 	})
 	return leader
+}
+
+// oneLeads returns the node of the only process that leads, and an error unless that process holds the lease.
+func (s *suite) oneLeads(ctx context.Context) (string, error) {
+	holder, _, err := s.leader(ctx)
+	if err != nil {
+		return "", err
+	}
+	client, err := operandprobe.Client(ctx, s.kube, s.RESTConfig())
+	if err != nil {
+		return "", err
+	}
+	var leaders []string
+	for _, n := range s.ControlPlane() {
+		leads, err := operandprobe.Leads(ctx, client, n.IP())
+		if err != nil {
+			return "", err
+		}
+		if leads {
+			leaders = append(leaders, n.Name())
+		}
+	}
+	if len(leaders) != 1 || leaders[0] != holder {
+		return "", fmt.Errorf("%v lead and %s holds the lease", leaders, holder)
+	}
+	return holder, nil
 }
 
 func (s *suite) testRollout(t *testing.T) {
