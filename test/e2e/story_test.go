@@ -91,6 +91,7 @@ var storyPlatforms = map[string]storyPlatform{
 		api:          func(s *suite) cloudAPI { return s.AWS() },
 		addressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
 		hasDNS:       true,
+		federate:     func(s *suite) error { return s.AWS().Federate() },
 	},
 	"azure": {
 		platform:     configv1.AzurePlatformType,
@@ -183,7 +184,8 @@ func TestStory(t *testing.T) {
 			}
 			if s.federate != nil {
 				steps = slices.Insert(steps, len(steps)-1,
-					step{"a token of the ServiceAccount replaces the secret", s.testFederatedToken})
+					step{"a token of the ServiceAccount replaces the secret", s.testFederatedToken},
+					step{"another token reaches the nodes without a rollout", s.testRenewedToken})
 			}
 			s.runSteps(t, s.recorded(t, s.recordBuild(t), steps))
 		})
@@ -401,6 +403,9 @@ func (s *cloudStory) testDeletedInstance(t *testing.T) {
 	s.figure("another machine started to clean on %d nodes: %s", nodes, rounded(began))
 }
 
+// cloudTokens is the Secret with the federated tokens.
+const cloudTokens = "cloud-tokens"
+
 // shutdown is the taint of a Node whose instance exists but does not run. It shows that the cloud was asked.
 const shutdown = "node.cloudprovider.kubernetes.io/shutdown"
 
@@ -520,6 +525,32 @@ func (s *cloudStory) testRotatedCredentials(t *testing.T) { s.rotate(t, s.cloud.
 // testFederatedToken makes the cloud trust a token that the operator requests and keeps fresh.
 func (s *cloudStory) testFederatedToken(t *testing.T) {
 	s.rotate(t, func() error { return s.federate(s.suite) })
+}
+
+// testRenewedToken makes the operator request another federated token, as it does after a third of its lifetime.
+func (s *cloudStory) testRenewedToken(t *testing.T) {
+	revision, containers := s.revision(t), s.operands.containers()
+	secrets := s.kube.CoreV1().Secrets(targetNamespace)
+	former, err := secrets.Get(t.Context(), cloudTokens, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, secrets.Delete(t.Context(), cloudTokens, metav1.DeleteOptions{}))
+	began := time.Now()
+	s.await(t, "every control-plane node to have another token", briefly, func(ctx context.Context) error {
+		for _, n := range s.ControlPlane() {
+			token, err := os.ReadFile(filepath.Join(n.Root(), synced, "secrets", cloudTokens, "token"))
+			if err != nil {
+				return err
+			}
+			if len(token) == 0 || bytes.Equal(token, former.Data["token"]) {
+				return fmt.Errorf("%s has none", n.Name())
+			}
+		}
+		return nil
+	})
+	s.figure("federated token deleted to another one on every node: %s", rounded(began))
+	s.reinitialize(t, "with another token")
+	require.Equal(t, revision, s.revision(t))
+	require.Equal(t, containers, s.operands.containers(), "no container was restarted")
 }
 
 // rotate replaces the credentials as change does. The record of the cloud shows who used which. A Node that registers

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
@@ -27,6 +28,10 @@ const (
 	credentialSource = "credential_source"
 	process          = "credential_process"
 	tokenAudience    = "sts.amazonaws.com"
+	// servicesKey in a profile names the section with the endpoints of services.
+	servicesKey     = "services"
+	servicesSection = "openshift"
+	tokenService    = "sts"
 )
 
 // halves are the two keys of a pair, each with the other one.
@@ -116,7 +121,28 @@ func (a *rewriter) sharedFile(text string) (map[string][]byte, []clouds.Token) {
 				tokenFile, minted)
 		}
 	}
+	lines = a.addTokenService(file, profiles, lines)
 	return map[string][]byte{credentialsFile: []byte(strings.Join(lines, "\n"))}, tokens
+}
+
+// addTokenService adds the endpoint of STS that Infrastructure has, if a profile takes a role. The provider has no
+// override for the STS that gives it the keys of a role: it reads no other file, and the SDK applies endpoint_url of a
+// profile only after the login. An endpoint of the user stays.
+func (a *rewriter) addTokenService(file *confdoc.Document, profiles []*profile, lines []string) []string {
+	endpoint := slices.IndexFunc(a.status.ServiceEndpoints, func(e configv1.AWSServiceEndpoint) bool {
+		return strings.EqualFold(e.Name, tokenService)
+	})
+	takesRole := slices.ContainsFunc(profiles, func(p *profile) bool { return p.value(roleARN) != "" })
+	main := slices.IndexFunc(profiles, func(p *profile) bool { return p.name == defaultProfile })
+	if endpoint < 0 || !takesRole || main < 0 || profiles[main].has(servicesKey) {
+		return lines
+	}
+	header := profiles[main].header
+	file.Reportf(header, diagnostic.Adapted, "the endpoint of STS is added to the profile %s: %s has it",
+		profiles[main].shown(), endpointsField)
+	lines[header.Line-1] += "\n" + servicesKey + " = " + servicesSection
+	return append(lines, "["+servicesKey+" "+servicesSection+"]", tokenService+" =",
+		"  endpoint_url = "+a.status.ServiceEndpoints[endpoint].URL)
 }
 
 // checkLogin reports the first problem that keeps the provider from logging in with the default profile and the

@@ -29,19 +29,25 @@ func startBalancing(t *testing.T, cloud *standin.Server, gates ...string) cloudp
 	src.Cluster.Status, src.Cluster.FeatureGates = installed.Status, gates
 	result := awscloud.Rewrite(src)
 	require.Empty(t, result.Errors(diagnostic.Strict))
+	setFiles(t, cloud, result.Credentials["credentials"])
+	provider, err := cloudprovider.GetCloudProvider("aws", bytes.NewReader(result.Config))
+	require.NoError(t, err)
+	balancing, has := provider.LoadBalancer()
+	require.True(t, has)
+	return balancing
+}
+
+// setFiles gives the provider its files as the static pod does.
+func setFiles(t *testing.T, cloud *standin.Server, credentials []byte) {
+	t.Helper()
 	for variable, content := range map[string][]byte{
-		"AWS_SHARED_CREDENTIALS_FILE": result.Credentials["credentials"], "AWS_CA_BUNDLE": cloud.CABundle(),
+		"AWS_SHARED_CREDENTIALS_FILE": credentials, "AWS_CA_BUNDLE": cloud.CABundle(),
 	} {
 		path := filepath.Join(t.TempDir(), variable)
 		require.NoError(t, os.WriteFile(path, content, 0o600))
 		t.Setenv(variable, path)
 	}
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	provider, err := cloudprovider.GetCloudProvider("aws", bytes.NewReader(result.Config))
-	require.NoError(t, err)
-	balancing, has := provider.LoadBalancer()
-	require.True(t, has)
-	return balancing
 }
 
 func TestTheProviderBalancesOnTheStandIn(t *testing.T) {

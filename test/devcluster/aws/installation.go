@@ -19,7 +19,10 @@ KubernetesClusterID = `+seed.InfrastructureName+`
 // Installation returns what the installer leaves in a cluster on this cloud. The endpoints are in Infrastructure, as
 // for a region whose endpoints the SDK does not know.
 func (s *Server) Installation() *seed.Example {
-	endpoints := []configv1.AWSServiceEndpoint{{Name: "ec2", URL: s.URL()}, {Name: "elasticloadbalancing", URL: s.URL()}}
+	var endpoints []configv1.AWSServiceEndpoint
+	for _, service := range []string{"ec2", "elasticloadbalancing", "sts"} {
+		endpoints = append(endpoints, configv1.AWSServiceEndpoint{Name: service, URL: s.URL()})
+	}
 	return &seed.Example{
 		Spec: configv1.PlatformSpec{Type: configv1.AWSPlatformType,
 			AWS: &configv1.AWSPlatformSpec{ServiceEndpoints: endpoints}},

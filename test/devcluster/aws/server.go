@@ -44,6 +44,8 @@ const (
 	RegisterTargets                = "RegisterTargets"
 	DeregisterTargets              = "DeregisterTargets"
 
+	AssumeRoleWithWebIdentity = "AssumeRoleWithWebIdentity"
+
 	// These are parts of the instance metadata service.
 	CreateToken = "PUT token"
 	GetIdentity = "GET instance-identity"
@@ -84,8 +86,10 @@ type Server struct {
 	targetGroups []*targetGroup
 	// sessions are those of the metadata service, by token.
 	sessions map[string]session
-	// keys are the secret access keys of now and of before, the current one last.
-	keys []accessKey
+	// keys are the secret access keys of now and of before, the current one last. One without a secret stands for the
+	// tokens of the ServiceAccount, and temporary are the keys that they got, by identifier.
+	keys      []accessKey
+	temporary map[string]accessKey
 }
 
 // Start serves the stand-in until ctx is done or Close is called.
@@ -95,7 +99,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Server: server, inventory: newInventory(), groups: newGroups(), sessions: map[string]session{},
-		keys: []accessKey{newAccessKey()}}
+		keys: []accessKey{newAccessKey()}, temporary: map[string]accessKey{}}
 	s.services = s.newServices()
 	server.Declare(Unserved)
 	for _, served := range s.services {
@@ -105,8 +109,11 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	return s, nil
 }
 
-// accessKey is an access key of an IAM user.
-type accessKey struct{ id, secret string }
+// accessKey is an access key of an IAM user. One of a role has a session and expires.
+type accessKey struct {
+	id, secret, session string
+	expires             time.Time
+}
 
 func newAccessKey() accessKey {
 	return accessKey{id: "AKIA" + strings.ToUpper(standin.RandomHex()[:16]), secret: standin.NewSecret()}
@@ -115,7 +122,7 @@ func newAccessKey() accessKey {
 // current returns the access key of now. The caller holds the mutex.
 func (s *Server) current() accessKey { return s.keys[len(s.keys)-1] }
 
-// Credential is the identifier of the current access key.
+// Credential is the identifier of the current access key, or the trusted ServiceAccount.
 func (s *Server) Credential() string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -135,6 +142,9 @@ func (s *Server) Credentials() map[string][]byte {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	key := s.current()
+	if key.id == standin.Subject {
+		return map[string][]byte{"credentials": []byte(roleCredentials)}
+	}
 	return map[string][]byte{
 		"aws_access_key_id":     []byte(key.id),
 		"aws_secret_access_key": []byte(key.secret),
@@ -167,7 +177,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		endpoint = Unserved
 	}
 	s.Observe(endpoint, called.refuse, func(w http.ResponseWriter, r *http.Request) {
-		if failed := s.authenticate(r, called.name, body, time.Now()); failed != nil {
+		if failed := s.authenticate(r, called, parameters(form), body, time.Now()); failed != nil {
 			called.write(w, failed)
 			return
 		}

@@ -11,13 +11,15 @@ import (
 const (
 	computeVersion   = "2016-11-15"
 	balancingVersion = "2015-12-01"
+	tokenVersion     = "2011-06-15"
 )
 
 // service is a service with the Query API.
 type service struct {
-	// name is in the scope of its signatures.
-	name    string
-	actions map[string]action
+	// name is in the scope of its signatures. unsigned says that its requests have none.
+	name     string
+	unsigned bool
+	actions  map[string]action
 	// failure and wrap give errors and answers their form.
 	failure func(e *apiError) any
 	wrap    func(action string, answer any) any
@@ -64,6 +66,13 @@ func (s *Server) newServices() map[string]*service {
 			},
 			failure: newBalancingFailure,
 			wrap:    wrapBalancing,
+		},
+		tokenVersion: {
+			name:     "sts",
+			unsigned: true,
+			actions:  map[string]action{AssumeRoleWithWebIdentity: s.locked(s.assumeRole)},
+			failure:  newBalancingFailure,
+			wrap:     wrapBalancing,
 		},
 	}
 }

@@ -26,18 +26,25 @@ const (
 var authorization = regexp.MustCompile(`^` + algorithm + ` Credential=([^/]+)/([^,]+), ?SignedHeaders=([^,]+), ?` +
 	`Signature=([0-9a-f]+)$`)
 
-// authenticate checks the signature of a request to a service, version 4, and identifies its access key.
-func (s *Server) authenticate(r *http.Request, service string, body []byte, now time.Time) *apiError {
+// authenticate checks the signature of a request to a service, version 4, and identifies its access key. A request that
+// has no signature is identified by its token.
+func (s *Server) authenticate(r *http.Request, called *service, p parameters, body []byte, now time.Time) *apiError {
+	if called.unsigned {
+		if subject, _ := standin.TokenSubject(p.get("WebIdentityToken"), audience); subject == standin.Subject {
+			standin.Identify(r, subject)
+		}
+		return nil
+	}
 	parts := authorization.FindStringSubmatch(r.Header.Get("Authorization"))
 	if parts == nil {
 		return &apiError{http.StatusForbidden, "MissingAuthenticationToken",
 			"Request is missing Authentication Token"}
 	}
-	key, valid := s.key(parts[1])
-	if key.id != "" {
-		standin.Identify(r, key.id)
+	key, owner, valid := s.key(parts[1])
+	if owner != "" {
+		standin.Identify(r, owner)
 	}
-	if !valid {
+	if !valid || r.Header.Get("X-Amz-Security-Token") != key.session {
 		return &apiError{http.StatusUnauthorized, "AuthFailure",
 			"AWS was not able to validate the provided access credentials"}
 	}
@@ -47,7 +54,7 @@ func (s *Server) authenticate(r *http.Request, service string, body []byte, now 
 		return &apiError{http.StatusForbidden, "RequestExpired", "Request has expired."}
 	}
 	scope := parts[2]
-	if scope != date[:8]+"/"+region+"/"+service+"/aws4_request" {
+	if scope != date[:8]+"/"+region+"/"+called.name+"/aws4_request" {
 		return &apiError{http.StatusForbidden, "SignatureDoesNotMatch",
 			fmt.Sprintf("Credential should be scoped to a valid region, not %q.", scope)}
 	}
@@ -59,16 +66,19 @@ func (s *Server) authenticate(r *http.Request, service string, body []byte, now 
 	return nil
 }
 
-// key returns the access key with an identifier, and whether it is the current one. The identifier of an unknown one is
-// empty.
-func (s *Server) key(id string) (found accessKey, current bool) {
+// key returns the access key with an identifier, by which credential it was given, and whether that is the current one.
+// An unknown key has none.
+func (s *Server) key(id string) (found accessKey, owner string, valid bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	if key, known := s.temporary[id]; known {
+		return key, standin.Subject, s.current().id == standin.Subject && time.Now().Before(key.expires)
+	}
 	i := slices.IndexFunc(s.keys, func(k accessKey) bool { return k.id == id })
 	if i < 0 {
-		return accessKey{}, false
+		return accessKey{}, "", false
 	}
-	return s.keys[i], i == len(s.keys)-1
+	return s.keys[i], id, i == len(s.keys)-1 && s.keys[i].secret != ""
 }
 
 // canonical returns the request in the form that is signed. The paths and queries of the Query API need no escaping:

@@ -1,8 +1,6 @@
 package azure
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"maps"
 	"net/http"
 	"net/url"
@@ -21,7 +19,7 @@ const (
 
 // subject is the ServiceAccount whose tokens the application trusts after Federate, and audience whom they are for.
 const (
-	subject  = "system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager"
+	subject  = standin.Subject
 	audience = "openshift"
 )
 
@@ -166,29 +164,15 @@ func (s *Server) credential(form url.Values) (id string, valid bool) {
 	return s.secrets[i].id, i == len(s.secrets)-1
 }
 
-// assertion returns the subject of a token of the ServiceAccount, and whether it is valid. The stand-in does not have
-// the keys of the cluster's issuer, so it does not check the signature.
+// assertion returns the subject of a token of the ServiceAccount, and whether it is valid.
 func (s *Server) assertion(text string) (id string, valid bool) {
-	parts := strings.Split(text, ".")
-	if len(parts) != 3 {
-		return "", false
-	}
-	content, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return "", false
-	}
-	var claims struct {
-		Subject  string   `json:"sub"`
-		Audience []string `json:"aud"`
-		Expires  int64    `json:"exp"`
-	}
-	if err := json.Unmarshal(content, &claims); err != nil || claims.Subject != subject {
+	id, valid = standin.TokenSubject(text, audience)
+	if id != subject {
 		return "", false
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return subject, s.current().id == subject && slices.Contains(claims.Audience, audience) &&
-		time.Now().Before(time.Unix(claims.Expires, 0))
+	return subject, valid && s.current().id == subject
 }
 
 func (s *Server) issue(secret string) string {
