@@ -10,7 +10,7 @@ import (
 	"path"
 )
 
-//go:embed config.yaml pod-patch.yaml manifests
+//go:embed config.yaml pod-patch.yaml manifests node-manager
 var files embed.FS
 
 // Config returns the bootstrap phase's layer of the operand's configuration as YAML.
@@ -28,8 +28,13 @@ type Manifest struct {
 }
 
 // Manifests returns the manifests, sorted by name. The bootstrap node creates them through the API on every platform.
-func Manifests() []Manifest {
-	const dir = "manifests"
+func Manifests() []Manifest { return manifestsIn("manifests") }
+
+// NodeManagerManifests returns the ClusterRoles of the payload that a cloud-node-manager needs before the payload is
+// applied, sorted by name. The bootstrap node creates them on a platform that has one.
+func NodeManagerManifests() []Manifest { return manifestsIn("node-manager") }
+
+func manifestsIn(dir string) []Manifest {
 	entries, err := files.ReadDir(dir)
 	if err != nil {
 		panic(fmt.Errorf("reading embedded manifests: %w", err))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bootstrap"
@@ -35,13 +36,32 @@ func TestTheNamespaceIsThatOfThePayload(t *testing.T) {
 	require.NoError(t, yaml.UnmarshalStrict(manifests[0].Data, early))
 	require.Equal(t, "openshift-cloud-controller-manager", early.Name)
 
-	payload, err := os.ReadFile(filepath.Join("..", "manifests", "0000_26_cloud-controller-manager-operator_00_namespace.yaml"))
-	require.NoError(t, err)
-	var found []*corev1.Namespace
-	for document := range bytes.SplitSeq(payload, []byte("\n---\n")) {
-		namespace := &corev1.Namespace{}
-		require.NoError(t, yaml.UnmarshalStrict(document, namespace))
-		found = append(found, namespace)
+	require.Contains(t, payload[corev1.Namespace](t, "00_namespace"), *early)
+}
+
+func TestTheRolesOfTheNodeManagerAreThoseOfThePayload(t *testing.T) {
+	roles := payload[rbacv1.ClusterRole](t, "05_operand.rbac")
+	manifests := bootstrap.NodeManagerManifests()
+	require.Len(t, manifests, 2)
+	for _, m := range manifests {
+		early := rbacv1.ClusterRole{}
+		require.NoError(t, yaml.UnmarshalStrict(m.Data, &early))
+		require.Contains(t, roles, early)
 	}
-	require.Contains(t, found, early)
+}
+
+// payload returns the objects of a kind in a manifest of the payload.
+func payload[T any](t *testing.T, name string) []T {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", "manifests", "0000_26_cloud-controller-manager-operator_"+name+".yaml"))
+	require.NoError(t, err)
+	var found []T
+	for document := range bytes.SplitSeq(content, []byte("\n---\n")) {
+		var object T
+		if yaml.UnmarshalStrict(document, &object) == nil {
+			found = append(found, object)
+		}
+	}
+	require.NotEmpty(t, found)
+	return found
 }

@@ -86,7 +86,7 @@ var allGates = []string{
 func TestOnlyEnabledAndKnownFeatureGatesArePassedOn(t *testing.T) {
 	k := readKnown(t)
 	for _, p := range managed() {
-		for _, phase := range phases() {
+		for _, phase := range podPhases(p) {
 			for name, enabled := range map[string][]string{"no gate": nil, "all gates": allGates, "the webhooks' gate": {"CloudControllerManagerWebhook"}} {
 				t.Run(fmt.Sprintf("%s with %s enabled in phase %s", p.Name, name, phase.Name), func(t *testing.T) {
 					in := inputs(t, p, phase)

@@ -41,12 +41,48 @@ var NodeManagerLabels = sync.OnceValue(func() labels.Set {
 	return daemonSet.Spec.Selector.MatchLabels
 })
 
+// nodeManagerAlone returns what a platform with a cloud-node-manager needs before the operator runs: the same DaemonSet
+// and objects that the operator writes later, and no static pod. The cloud-controller-manager initializes no node
+// there: since v1.27, cloud-provider-azure starts its cloud-node-controller without workers
+// (kubernetes-sigs/cloud-provider-azure#6498).
+func nodeManagerAlone(in Inputs, c *config, files []deliveredFile, checked *checkedInputs) (*Resources, error) {
+	resources := &Resources{
+		ConfigMaps: []*corev1.ConfigMap{newConfigMap(TrustedCAConfigMap, files)},
+		Config:     c.yaml,
+		Kept:       checked.cloud.Kept,
+		Warnings:   checked.warnings,
+	}
+	return resources.withNodeManager(in, c, checked)
+}
+
+// withNodeManager adds the platform's cloud-node-manager, if it has one.
+func (r *Resources) withNodeManager(in Inputs, c *config, checked *checkedInputs) (*Resources, error) {
+	var err error
+	r.NodeManagerConfig = nodeManagerConfig(in, checked.cloud.NodeManager)
+	if r.NodeManager, err = buildNodeManager(in, c, r); err != nil {
+		return nil, fmt.Errorf("building the cloud-node-manager of platform %s: %w", in.Platform.Name, err)
+	}
+	return r, nil
+}
+
+// NodeManagerManifests returns the assets, in YAML by file name, that give the cloud-node-manager its identity. The
+// operator applies them too.
+func NodeManagerManifests() map[string][]byte {
+	manifests := map[string][]byte{}
+	for _, name := range []string{"clusterrolebinding", "rolebinding", "serviceaccount"} {
+		file := name + "-node-manager.yaml"
+		manifests[file] = bindata.MustRead("assets/node-manager/resources/" + file)
+	}
+	return manifests
+}
+
 // nodeManagerConfig returns the Secret with the files that the cloud-node-manager reads, nil if it reads none.
 func nodeManagerConfig(in Inputs, files map[string][]byte) *corev1.Secret {
 	if in.Platform.NodeManagerImage == "" || len(files) == 0 {
 		return nil
 	}
 	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: string(Secret)},
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: NodeManagerConfigSecret},
 		Type:       corev1.SecretTypeOpaque,
 		Data:       files,

@@ -28,9 +28,30 @@ func TestOnlyThePlatformsWithAnImageHaveANodeManager(t *testing.T) {
 		for _, phase := range phases() {
 			resources, err := operand.Render(inputs(t, p, phase))
 			require.NoError(t, err)
-			require.Equal(t, p.NodeManagerImage != "" && phase.Files == nil, resources.NodeManager != nil,
-				"%s in phase %s", p.Name, phase.Name)
+			require.Equal(t, p.NodeManagerImage != "", resources.NodeManager != nil, "%s in phase %s", p.Name, phase.Name)
 		}
+	}
+}
+
+// At bootstrap, cloud-provider-azure's cloud-controller-manager would initialize nothing.
+func TestTheNodeManagerComesInsteadOfABootstrapPod(t *testing.T) {
+	for _, p := range withNodeManager() {
+		t.Run(p.Name, func(t *testing.T) {
+			early, err := operand.Render(inputs(t, p, operand.BootstrapPhase()))
+			require.NoError(t, err)
+			require.Nil(t, early.Pod)
+			require.Empty(t, early.Files)
+			require.Empty(t, early.Tokens)
+
+			late, err := operand.Render(inputs(t, p, operand.OperatorPhase()))
+			require.NoError(t, err)
+			require.Equal(t, late.NodeManager, early.NodeManager, "the operator replaces no pod")
+			require.Equal(t, late.NodeManagerConfig, early.NodeManagerConfig)
+			for _, o := range early.ConfigMaps {
+				require.Contains(t, late.ConfigMaps, o)
+			}
+			require.Len(t, early.ConfigMaps, 1)
+		})
 	}
 }
 

@@ -174,7 +174,8 @@ type Identity struct {
 
 // Resources is a complete candidate. Either all of it is applied, or nothing.
 type Resources struct {
-	// Pod is the static pod. The ConfigMap PodConfigMap holds it as pod.yaml.
+	// Pod is the static pod. The ConfigMap PodConfigMap holds it as pod.yaml. It is nil in a phase that delivers files, on
+	// a platform whose cloud-node-manager initializes the nodes.
 	Pod *corev1.Pod
 
 	// ConfigMaps and Secrets are the revisioned objects in the order of Delivered, but with the pod's ConfigMap last.
@@ -182,14 +183,13 @@ type Resources struct {
 	ConfigMaps []*corev1.ConfigMap
 	Secrets    []*corev1.Secret
 
-	// Files are set instead of the objects in a phase that delivers files.
+	// Files are set instead of the objects in a phase that delivers files, if there is a Pod.
 	Files []File
 
 	// Config is the merged configuration that the pod was rendered from, as YAML.
 	Config []byte
 
-	// NodeManager is the DaemonSet of the cloud-node-manager. It is nil if the platform has none, and in a phase that
-	// delivers files.
+	// NodeManager is the DaemonSet of the cloud-node-manager. It is nil if the platform has none.
 	NodeManager *appsv1.DaemonSet
 
 	// NodeManagerConfig is the Secret that NodeManager reads, nil if it reads none.

@@ -36,6 +36,9 @@ func Render(in Inputs) (*Resources, error) {
 	if err != nil {
 		return nil, err
 	}
+	if in.Phase.Files != nil && in.Platform.NodeManagerImage != "" {
+		return nodeManagerAlone(in, config, files, checked)
+	}
 	pod, err := buildPod(in, base, config, files)
 	if err != nil {
 		return nil, fmt.Errorf("building the pod of platform %s in phase %s: %w", in.Platform.Name, in.Phase.Name, err)
@@ -49,12 +52,7 @@ func Render(in Inputs) (*Resources, error) {
 	if resources, err = resources.withObjects(in, files); err != nil {
 		return nil, err
 	}
-	resources.NodeManagerConfig = nodeManagerConfig(in, checked.cloud.NodeManager)
-	resources.NodeManager, err = buildNodeManager(in, config, resources)
-	if err != nil {
-		return nil, fmt.Errorf("building the cloud-node-manager of platform %s: %w", in.Platform.Name, err)
-	}
-	return resources, nil
+	return resources.withNodeManager(in, config, checked)
 }
 
 // Check makes the same check as Render and returns all diagnostics, but no pod.
@@ -200,7 +198,7 @@ func (c *checkedInputs) checkImages(in Inputs, base *corev1.Pod) {
 				"must name it", in.Platform.Name),
 		})
 	}
-	if in.Platform.NodeManagerImage != "" && in.Images.NodeManager == "" && in.Phase.Files == nil {
+	if in.Platform.NodeManagerImage != "" && in.Images.NodeManager == "" {
 		c.reject(diagnostic.Diagnostic{
 			Cause: diagnostic.Image, Object: source, Key: in.Platform.NodeManagerImage,
 			Message: fmt.Sprintf("there is no image of the cloud-node-manager for platform %s; the release must name it",

@@ -27,6 +27,15 @@ func phases() []operand.Phase {
 	return []operand.Phase{operand.OperatorPhase(), operand.BootstrapPhase()}
 }
 
+// podPhases returns the phases in which a static pod runs on the platform: none at bootstrap if the nodes have a
+// cloud-node-manager.
+func podPhases(p platform.Platform) []operand.Phase {
+	if p.NodeManagerImage != "" {
+		return []operand.Phase{operand.OperatorPhase()}
+	}
+	return phases()
+}
+
 // managed returns the platforms with a cloud-controller-manager.
 func managed() []platform.Platform {
 	return slices.DeleteFunc(platform.All(), func(p platform.Platform) bool { return !p.Managed() })
@@ -125,9 +134,11 @@ func TestGoldens(t *testing.T) {
 func dump(t *testing.T, r *operand.Resources) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	pod, err := r.PodYAML()
-	require.NoError(t, err)
-	fmt.Fprintf(&out, "# pod.yaml\n%s", pod)
+	if r.Pod != nil {
+		pod, err := r.PodYAML()
+		require.NoError(t, err)
+		fmt.Fprintf(&out, "# pod.yaml\n%s", pod)
+	}
 	document := func(title string, data map[string]string) {
 		text, err := yaml.Marshal(data)
 		require.NoError(t, err)

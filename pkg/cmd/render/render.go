@@ -3,11 +3,15 @@ package render
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bootstrap"
@@ -28,6 +32,8 @@ const (
 	secretDir   = "tls"
 	filePrefix  = operand.Name + "-"
 	podFile     = operand.Name + "-pod.yaml"
+	// manifestPrefix is that of our early manifests, which the payload's do not have.
+	manifestPrefix = "0000_26_cloud-controller-manager_"
 )
 
 // render reads and checks every input and returns the outputs in the order of writing. The pod comes last, after the
@@ -159,6 +165,7 @@ func (o *options) candidate(
 	phase := operand.BootstrapPhase()
 	phase.Files = &operand.FileLayout{SecretsDir: o.secretsHostPath, ConfigDir: o.configHostPath, Prefix: filePrefix}
 	return operand.Inputs{
+		Version:     o.payloadVersion,
 		Phase:       phase,
 		Platform:    p,
 		Overrides:   in.overrides,
@@ -188,7 +195,9 @@ func (o *options) images(
 			"image",
 			o.image, o.imageReferences, referenced, p.Image)
 	}
-	images := operand.Images{Operand: referenced, Operator: o.operatorImage, Source: o.imageReferences}
+	images := operand.Images{
+		Operand: referenced, NodeManager: in.images[p.NodeManagerImage], Operator: o.operatorImage, Source: o.imageReferences,
+	}
 	if o.image != "" {
 		images.Operand, images.Source = o.image, "--manifest-image"
 	}
@@ -217,6 +226,10 @@ func (o *options) outputs(r *operand.Resources) ([]output, error) {
 	for _, m := range bootstrap.Manifests() {
 		outputs = append(outputs, output{filepath.Join(o.assetOutputDir, manifestDir, m.Name), publicMode, m.Data})
 	}
+	if r.NodeManager != nil {
+		manifests, err := o.nodeManagerManifests(r)
+		return append(outputs, manifests...), err
+	}
 	if r.Pod == nil {
 		return outputs, nil
 	}
@@ -231,6 +244,57 @@ func (o *options) outputs(r *operand.Resources) ([]output, error) {
 		return nil, err
 	}
 	return append(outputs, output{filepath.Join(o.assetOutputDir, podDir, podFile), secretMode, pod}), nil
+}
+
+// nodeManagerManifests returns the objects that make a cloud-node-manager initialize every node that registers. The
+// operator takes them over.
+func (o *options) nodeManagerManifests(r *operand.Resources) ([]output, error) {
+	var outputs []output
+	add := func(name string, mode os.FileMode, data []byte) {
+		outputs = append(outputs, output{filepath.Join(o.assetOutputDir, manifestDir, name), mode, data})
+	}
+	for _, m := range bootstrap.NodeManagerManifests() {
+		add(m.Name, publicMode, m.Data)
+	}
+	identity := operand.NodeManagerManifests()
+	for _, name := range slices.Sorted(maps.Keys(identity)) {
+		add(manifestPrefix+"01_"+name, publicMode, identity[name])
+	}
+	for _, configMap := range r.ConfigMaps {
+		data, err := manifest(configMap)
+		if err != nil {
+			return nil, err
+		}
+		add(manifestPrefix+"02_configmap-"+configMap.Name+".yaml", publicMode, data)
+	}
+	if r.NodeManagerConfig != nil {
+		data, err := manifest(r.NodeManagerConfig)
+		if err != nil {
+			return nil, err
+		}
+		add(manifestPrefix+"02_secret-"+r.NodeManagerConfig.Name+".yaml", secretMode, data)
+	}
+	data, err := manifest(r.NodeManager)
+	if err != nil {
+		return nil, err
+	}
+	// A proxy's URL in its environment may have a password.
+	add(manifestPrefix+"03_daemonset-"+r.NodeManager.Name+".yaml", secretMode, data)
+	return outputs, nil
+}
+
+// manifest returns an object as YAML.
+func manifest(object runtime.Object) ([]byte, error) {
+	document, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("writing a manifest: %w", err)
+	}
+	delete(document, "status")
+	data, err := yaml.Marshal(document)
+	if err != nil {
+		return nil, fmt.Errorf("writing a manifest: %w", err)
+	}
+	return data, nil
 }
 
 func (o *options) warn(format string, args ...any) {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/bootstrap"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 )
 
@@ -60,10 +59,7 @@ func writeNew(path string, data []byte, mode os.FileMode) error {
 func staleOutputs(assetOutputDir string, outputs []output) ([]string, error) {
 	var stale []string
 	owned := []string{filepath.Join(podDir, podFile), filepath.Join(configDir, filePrefix+"*"),
-		filepath.Join(secretDir, filePrefix+"*")}
-	for _, m := range bootstrap.Manifests() {
-		owned = append(owned, filepath.Join(manifestDir, m.Name))
-	}
+		filepath.Join(secretDir, filePrefix+"*"), filepath.Join(manifestDir, manifestPrefix+"*")}
 	for _, pattern := range owned {
 		found, err := filepath.Glob(filepath.Join(escapeGlob(assetOutputDir), pattern))
 		if err != nil {
