@@ -19,9 +19,9 @@ const operatorTag = "cluster-cloud-controller-manager-operator"
 // operatorPrograms are the programs of the operator's image.
 var operatorPrograms = []string{operatorTag, "file-syncer", "image-puller"}
 
-// systemBundles are the paths of the system's CA bundle in Debian and in the product's image.
+// SystemTrust is the path of the system's CA bundle in Debian, which the images have at the path of the product's.
 const (
-	hostBundle  = "/etc/ssl/certs/ca-certificates.crt"
+	SystemTrust = "/etc/ssl/certs/ca-certificates.crt"
 	imageBundle = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"
 )
 
@@ -103,8 +103,8 @@ func (c *Cluster) imagesInto(dir string, release Release) ([]string, error) {
 				files["/usr/bin/"+name] = filepath.Join(release.bin, name)
 			}
 		}
-		if _, err := os.Stat(hostBundle); err == nil {
-			files[imageBundle] = hostBundle
+		if _, err := os.Stat(SystemTrust); err == nil {
+			files[imageBundle] = SystemTrust
 		} else if !errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("system CA bundle: %w", err)
 		}

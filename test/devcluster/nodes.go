@@ -158,17 +158,14 @@ func (c *Cluster) SetInstance(name string, exists bool) error {
 	return c.setInstance(found.Index(), exists)
 }
 
-// StartBootstrapNode starts the machine that installs the cluster, with the payload's images: a kubelet without an API
-// server. There is at most one.
+// StartBootstrapNode starts the machine that installs the cluster, with the images of the nodes: a kubelet without an
+// API server. There is at most one.
 func (c *Cluster) StartBootstrapNode(ctx context.Context) (*node.Node, error) {
-	images, err := c.Images(ctx)
-	if err != nil {
-		return nil, err
-	}
 	if err := c.setInstance(bootstrapIndex, true); err != nil {
 		return nil, err
 	}
 	name := nodeName(bootstrapIndex)
+	var err error
 	c.bootstrap, err = node.Start(ctx, node.Options{
 		Name:       name,
 		Index:      bootstrapIndex,
@@ -184,7 +181,7 @@ func (c *Cluster) StartBootstrapNode(ctx context.Context) (*node.Node, error) {
 		return nil, err
 	}
 	c.atStop(c.StopBootstrapNode)
-	return c.bootstrap, c.bootstrap.LoadImages(ctx, images...)
+	return c.bootstrap, c.bootstrap.LoadImages(ctx, c.images...)
 }
 
 // StopBootstrapNode ends the bootstrap node and its instance in the cloud. It is idempotent.

@@ -32,9 +32,10 @@ import (
 // podLimit is the timeout of a static pod's work, which takes seconds.
 const podLimit = 3 * time.Minute
 
-// testBootstrap runs the step of bootkube.sh on the cluster's objects in the installer's layout, and its outputs on a
-// standalone kubelet. No other cloud-controller-manager exists yet, so the bootstrap node's pod must initialize the
-// node. The cloud has no other node's machine until bootOthers. The bootstrap node runs until endBootstrap.
+// testBootstrap runs the step of bootkube.sh on the cluster's objects in the installer's layout, and handles its outputs
+// as on a bootstrap node. No cloud-controller-manager of the cluster exists yet, so these outputs must initialize the
+// first node: a pod on a standalone kubelet or, where a cloud-node-manager initializes nodes, its DaemonSet. The cloud
+// has no other node's machine until bootOthers. The bootstrap node runs until endBootstrap.
 func (s *cloudStory) testBootstrap(t *testing.T) {
 	first := s.Nodes()[0]
 	for _, other := range s.Nodes()[1:] {
@@ -46,24 +47,36 @@ func (s *cloudStory) testBootstrap(t *testing.T) {
 	dir := t.TempDir()
 	s.writeInstallerFiles(t, dir)
 	s.runBootkubeStep(t, dir)
-	require.Equal(t, []string{"cloud-controller-manager-pod.yaml"}, names(t, filepath.Join(dir, "bootstrap-manifests")))
+	require.Equal(t, s.bootstrapPods(), names(t, filepath.Join(dir, "bootstrap-manifests")))
 	s.requireUninitialized(t, s.Nodes())
 
 	defer s.showBootstrap(t)
 	began := time.Now()
 	s.putInPlace(t, dir, s.bootstrap)
-	s.await(t, first.Name()+" to be initialized by the bootstrap node's pod", podLimit, func(ctx context.Context) error {
+	s.await(t, first.Name()+" to be initialized by what the bootstrap node has", podLimit, func(ctx context.Context) error {
 		return s.isInitialized(ctx, first)
 	})
-	s.figure("bootstrap pod placed to first control-plane node initialized: %s", rounded(began))
+	what := "bootstrap pod placed"
+	if s.hasNodeManager {
+		what = "bootstrap manifests created"
+	}
+	s.figure("%s to first control-plane node initialized: %s", what, rounded(began))
 	s.requireUninitialized(t, s.Nodes()[1:])
 	_, err = s.kube.CoreV1().Nodes().Get(t.Context(), s.bootstrap.Name(), metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "the bootstrap node is no Node of the cluster: %v", err)
-	require.Equal(t, []string{s.operandProgram() + " on " + s.bootstrap.IP()}, s.initializers(t, first.Name()))
+	s.requireInitializer(t, first, s.bootstrap)
 	leases, err := s.kube.CoordinationV1().Leases("").List(t.Context(),
 		metav1.ListOptions{FieldSelector: "metadata.name=" + operand})
 	require.NoError(t, err)
-	require.Empty(t, leases.Items, "the bootstrap node's pod neither takes a lease nor waits for one")
+	require.Empty(t, leases.Items, "what runs now neither takes a lease nor waits for one")
+}
+
+// bootstrapPods returns the static pods that the step writes.
+func (s *cloudStory) bootstrapPods() []string {
+	if s.hasNodeManager {
+		return nil
+	}
+	return []string{"cloud-controller-manager-pod.yaml"}
 }
 
 // bootOthers makes the cloud have the machines of all nodes.
@@ -75,12 +88,17 @@ func (s *cloudStory) bootOthers(t *testing.T) {
 }
 
 // endBootstrap removes from the bootstrap node what cluster-bootstrap removes at its end, and then deletes the machine
-// as the installer does.
+// as the installer does. Without the step before, there is no such node.
 func (s *cloudStory) endBootstrap(t *testing.T) {
 	t.Helper()
+	if s.bootstrap == nil {
+		return
+	}
 	kubernetes := filepath.Join(s.bootstrap.Root(), "etc", "kubernetes")
 	require.NoError(t, os.RemoveAll(filepath.Join(kubernetes, "bootstrap-secrets")))
-	require.NoError(t, os.Remove(filepath.Join(kubernetes, "manifests", "cloud-controller-manager-pod.yaml")))
+	for _, pod := range s.bootstrapPods() {
+		require.NoError(t, os.Remove(filepath.Join(kubernetes, "manifests", pod)))
+	}
 	s.await(t, "the bootstrap node's pod to end", podLimit, func(ctx context.Context) error {
 		if _, err := servedCertificate(ctx, s.bootstrap); err == nil {
 			return errors.New("it serves")
@@ -238,11 +256,14 @@ bootkube_podman_run() {
 	while [ "$1" != "${CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE}" ]; do shift; done
 	podman_run_image "${@:2}"
 }
-run_program() { "$BINARY" "${@//\/assets\//$PWD/}" --config-override-files="$OVERRIDES"; }
+run_program() {
+	"$BINARY" "${@//\/assets\//$PWD/}" --config-override-files="$OVERRIDES" --system-trust-bundle="$TRUST"
+}
 source "$STEP"
 `
 
-// runBootkubeStep also passes the settings that upstream's cloud-controller-managers need.
+// runBootkubeStep also passes the settings that upstream's cloud-controller-managers need, and the CAs of the operator's
+// image.
 func (s *cloudStory) runBootkubeStep(t *testing.T, dir string) {
 	t.Helper()
 	image, err := dockerfile.Read(filepath.Join(s.Repository(), dockerfile.Name))
@@ -256,6 +277,7 @@ func (s *cloudStory) runBootkubeStep(t *testing.T, dir string) {
 	command.Env = append(os.Environ(),
 		"BINARY="+filepath.Join(s.BinDir(), operatorName),
 		"OVERRIDES="+overrides,
+		"TRUST="+devcluster.SystemTrust,
 		"STEP="+filepath.Join(s.Repository(), "bootstrap", "bootkube-step.sh"),
 		"VERSION="+devcluster.Version,
 		"CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE="+devcluster.ImageRef(operatorName),
@@ -336,8 +358,16 @@ func (s *cloudStory) registered() platform.Platform {
 	return found
 }
 
-// operandProgram returns the name of the cloud-controller-manager's binary.
-func (s *cloudStory) operandProgram() string { return s.registered().Image }
+// requireInitializer checks that a Node was changed by the cloud-controller-manager on a machine and by no other, or
+// by the cloud-node-manager on its own machine.
+func (s *cloudStory) requireInitializer(t *testing.T, n, machine *node.Node) {
+	t.Helper()
+	want := s.registered().Image + " on " + machine.IP()
+	if s.hasNodeManager {
+		want = s.registered().NodeManagerImage + " on " + n.IP()
+	}
+	require.Equal(t, []string{want}, s.initializers(t, n.Name()))
+}
 
 // initializers returns the programs of the platform that changed a Node, with their addresses, from the audit log.
 func (s *cloudStory) initializers(t *testing.T, name string) []string {

@@ -45,6 +45,7 @@ func TestOpenStack(t *testing.T) {
 	steps := []step{
 		{"the bootstrap node's pod initializes a node", func(t *testing.T) {
 			story := newStory(s, "openstack")
+			require.NoError(t, s.LoadImages(t.Context()))
 			story.testBootstrap(t)
 			story.endBootstrap(t)
 			story.bootOthers(t)

@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
@@ -166,8 +167,9 @@ func TestStory(t *testing.T) {
 				Name: "e2e-story-" + name, Platform: storyPlatforms[name].platform, Nodes: nodes, WithoutPayload: true,
 				Progress: os.Stderr,
 			}), name)
+			require.NoError(t, s.LoadImages(t.Context()))
 			steps := []step{
-				{"the bootstrap node's pod initializes the first node", s.testBootstrap},
+				{"the bootstrap node initializes the first control-plane node", s.testBootstrap},
 				{"the payload takes over from the bootstrap node and initializes every node", s.testInstallation},
 				{"a worker joins and is initialized", s.testWorker},
 				{"a change rolls out node by node", s.testChange},
@@ -195,7 +197,7 @@ func TestStory(t *testing.T) {
 // testInstallation applies the payload while the bootstrap node still runs. That it ends must change nothing.
 func (s *cloudStory) testInstallation(t *testing.T) {
 	s.monitor.Expect(monitor.Rollout("the first revision"))
-	require.NoError(t, s.LoadImages(t.Context()))
+	managers := s.nodeManagers(t)
 	s.bootOthers(t)
 	began := time.Now()
 	s.installed = began
@@ -223,6 +225,20 @@ func (s *cloudStory) testInstallation(t *testing.T) {
 	for _, n := range s.Nodes() {
 		s.awaitInitialized(t, n)
 	}
+	require.Equal(t, managers, s.nodeManagers(t), "the operator took the bootstrap node's DaemonSet over as it was")
+}
+
+// nodeManagers returns the UIDs of the cloud-node-manager's pods by node.
+func (s *cloudStory) nodeManagers(t *testing.T) map[string]types.UID {
+	t.Helper()
+	pods, err := s.kube.CoreV1().Pods(targetNamespace).List(t.Context(),
+		metav1.ListOptions{LabelSelector: "k8s-app=azure-cloud-node-manager"})
+	require.NoError(t, err)
+	found := map[string]types.UID{}
+	for _, pod := range pods.Items {
+		found[pod.Spec.NodeName] = pod.UID
+	}
+	return found
 }
 
 // testWorker adds a machine that is no control-plane node. It stays until the end.
@@ -239,11 +255,7 @@ func (s *cloudStory) testWorker(t *testing.T) {
 	first := s.firstOf(t, registered, worker.Name())
 	require.True(t, hasTaint(first, uninitialized), "it registered with the taints %v", first.Spec.Taints)
 	require.Empty(t, first.Spec.ProviderID)
-	want := s.operandProgram() + " on " + s.Node(leader).IP()
-	if s.hasNodeManager {
-		want = s.registered().NodeManagerImage + " on " + worker.IP()
-	}
-	require.Equal(t, []string{want}, s.initializers(t, worker.Name()))
+	s.requireInitializer(t, worker, s.Node(leader))
 	s.await(t, worker.Name()+" to be Ready", briefly,
 		func(ctx context.Context) error { return s.ready(ctx, worker.Name()) })
 	s.figure("worker's machine started to its Node Ready: %s", rounded(began))
