@@ -215,7 +215,7 @@ func (s *cloudStory) testInstallation(t *testing.T) {
 	containers := s.operands.containers()
 	began = time.Now()
 	s.endBootstrap(t)
-	s.figure("bootstrap node's pod removed to its machine gone: %s", rounded(began))
+	s.figure("end of the bootstrap node: %s", rounded(began))
 	require.Equal(t, int32(1), s.awaitSettled(t, 1, briefly))
 	s.requireOneLeader(t)
 	_, after, err := s.leader(t.Context())

@@ -122,6 +122,15 @@ func TestANodeManagerThatReadsMetadataNeedsNoSecret(t *testing.T) {
 	require.Equal(t, []string{configOutput, namespaceOutput}, n.outputFiles(), "those of an earlier run are removed")
 }
 
+func TestANodeManagerThatReadsMetadataNeedsNoToken(t *testing.T) {
+	n := newAzureNode(t, "azure", "AzurePublicCloud", "", "network-rg")
+	n.edit(secretFile, "azure_client_secret: correct-horse",
+		"azure_federated_token_file: /var/run/secrets/openshift/serviceaccount/token")
+	require.Equal(t, result{}, n.run())
+	require.Contains(t, n.outputFiles(),
+		"out/manifests/0000_26_cloud-controller-manager_03_daemonset-azure-cloud-node-manager.yaml")
+}
+
 func TestANodeManagerNeedsItsImage(t *testing.T) {
 	n := newAzureNode(t, "azure", "AzurePublicCloud", "", "network-rg")
 	n.edit("image-references", "azure-cloud-node-manager", "another-image")
