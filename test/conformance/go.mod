@@ -21,14 +21,22 @@ require (
 require (
 	github.com/beevik/etree v1.1.3 // indirect
 	github.com/gibson042/canonicaljson-go v1.0.3 // indirect
+	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/golang-jwt/jwt/v4 v4.5.2 // indirect
 	github.com/golang/mock v1.6.0 // indirect
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/openshift/library-go v0.0.0-20260715193157-1a5091f58ece // indirect
 	github.com/pkg/errors v0.9.1 // indirect
+	github.com/prometheus/otlptranslator v1.0.0 // indirect
+	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/vmware/govmomi v0.53.0 // indirect
 	github.com/vmware/vsphere-automation-sdk-go/lib v0.7.0 // indirect
 	github.com/vmware/vsphere-automation-sdk-go/runtime v0.7.0 // indirect
 	github.com/vmware/vsphere-automation-sdk-go/services/nsxt v0.12.0 // indirect
+	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
+	go.opentelemetry.io/otel/exporters/prometheus v0.66.0 // indirect
+	go.opentelemetry.io/otel/sdk v1.44.0 // indirect
+	go.opentelemetry.io/otel/sdk/metric v1.44.0 // indirect
 	k8s.io/apiextensions-apiserver v0.36.6 // indirect
 	k8s.io/component-helpers v0.36.6 // indirect
 )

@@ -29,7 +29,8 @@ const publicConfig = `{
   "cloudProviderBackoff": true,
   "cloudProviderBackoffDuration": 6,
   "useInstanceMetadata": true,
-  "loadBalancerSku": "standard"
+  "loadBalancerSku": "standard",
+  "excludeMasterFromStandardLB": false
 }
 `
 

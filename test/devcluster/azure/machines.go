@@ -2,6 +2,7 @@ package azure
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -26,6 +27,8 @@ type machine struct {
 	// zone is empty without availability zones.
 	zone    string
 	stopped bool
+	// pools are the identifiers of the backend pools that its interface is in.
+	pools []string
 }
 
 // inventory has the virtual machines. The server's mutex guards it.
@@ -174,12 +177,14 @@ type (
 	}
 	networkInterface struct {
 		resource
+		ETag       string              `json:"etag,omitempty"`
 		Properties interfaceProperties `json:"properties"`
 	}
 	interfaceProperties struct {
 		ProvisioningState string            `json:"provisioningState"`
 		Primary           bool              `json:"primary"`
 		IPConfigurations  []ipConfiguration `json:"ipConfigurations"`
+		VirtualMachine    subResource       `json:"virtualMachine"`
 	}
 	ipConfiguration struct {
 		Name       string                    `json:"name"`
@@ -188,6 +193,12 @@ type (
 	ipConfigurationProperties struct {
 		Primary          bool   `json:"primary"`
 		PrivateIPAddress string `json:"privateIPAddress"`
+		AddressVersion   string `json:"privateIPAddressVersion"`
+		// Pools are the backend pools of load balancers.
+		Pools []subResource `json:"loadBalancerBackendAddressPools,omitempty"`
+	}
+	subResource struct {
+		ID string `json:"id"`
 	}
 	provider struct {
 		Namespace     string         `json:"namespace"`
@@ -212,17 +223,35 @@ func (s *Server) lookUp(name, path string) (machine, *apiError) {
 	defer s.mutex.Unlock()
 	m := s.find(named(name))
 	if m == nil || s.denied {
-		return machine{}, &apiError{http.StatusNotFound, "ResourceNotFound", fmt.Sprintf(
-			"The Resource '%s%s' under resource group '%s' was not found.", path, name, resourceGroup)}
+		return machine{}, notFound(path, name)
 	}
 	return *m, nil
 }
 
-func (s *Server) getMachine(r *http.Request) (any, *apiError) {
+func notFound(path, name string) *apiError {
+	return &apiError{http.StatusNotFound, "ResourceNotFound", fmt.Sprintf(
+		"The Resource '%s%s' under resource group '%s' was not found.", path, name, resourceGroup)}
+}
+
+func (s *Server) getMachine(r *http.Request) (int, any, *apiError) {
 	m, failed := s.lookUp(r.PathValue("name"), machinesPath)
 	if failed != nil {
-		return nil, failed
+		return 0, nil, failed
 	}
+	return http.StatusOK, s.describeMachine(m, strings.EqualFold(r.URL.Query().Get("$expand"), "instanceView")), nil
+}
+
+func (s *Server) listMachines(*http.Request) (int, any, *apiError) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	found := []any{}
+	for _, m := range s.machines {
+		found = append(found, s.describeMachine(*m, false))
+	}
+	return http.StatusOK, object{"value": found}, nil
+}
+
+func (s *Server) describeMachine(m machine, withView bool) virtualMachine {
 	answer := virtualMachine{
 		resource: s.describe(machinesPath, m.Name),
 		Properties: machineProperties{
@@ -237,30 +266,75 @@ func (s *Server) getMachine(r *http.Request) (any, *apiError) {
 	if m.zone != "" {
 		answer.Zones = []string{m.zone}
 	}
-	if strings.EqualFold(r.URL.Query().Get("$expand"), "instanceView") {
+	if withView {
 		power := "PowerState/running"
 		if m.stopped {
 			power = "PowerState/deallocated"
 		}
 		answer.Properties.InstanceView = &instanceView{[]viewStatus{{"ProvisioningState/succeeded"}, {power}}}
 	}
-	return answer, nil
+	return answer
 }
 
-func (s *Server) getInterface(r *http.Request) (any, *apiError) {
-	owner, _ := strings.CutSuffix(r.PathValue("name"), interfaceSuffix)
-	m, failed := s.lookUp(owner, interfacesPath)
+func (s *Server) getInterface(r *http.Request) (int, any, *apiError) {
+	m, failed := s.lookUp(ownerOf(r), interfacesPath)
 	if failed != nil {
-		return nil, failed
+		return 0, nil, failed
 	}
-	properties := interfaceProperties{ProvisioningState: succeeded, Primary: true}
+	return http.StatusOK, s.describeInterface(m), nil
+}
+
+// ownerOf returns the name of the machine with the interface that a request is for.
+func ownerOf(r *http.Request) string { return strings.TrimSuffix(r.PathValue("name"), interfaceSuffix) }
+
+func (s *Server) describeInterface(m machine) networkInterface {
+	properties := interfaceProperties{
+		ProvisioningState: succeeded, Primary: true, VirtualMachine: subResource{resourceID(machinesPath, m.Name)},
+	}
 	for i, address := range m.Addresses {
-		properties.IPConfigurations = append(properties.IPConfigurations, ipConfiguration{
+		described := ipConfiguration{
 			Name:       fmt.Sprintf("pipConfig%d", i),
-			Properties: ipConfigurationProperties{Primary: i == 0, PrivateIPAddress: address},
-		})
+			Properties: ipConfigurationProperties{Primary: i == 0, PrivateIPAddress: address, AddressVersion: "IPv4"},
+		}
+		for _, pool := range m.pools {
+			if i == 0 {
+				described.Properties.Pools = append(described.Properties.Pools, subResource{pool})
+			}
+		}
+		properties.IPConfigurations = append(properties.IPConfigurations, described)
 	}
-	return networkInterface{s.describe(interfacesPath, m.Name+interfaceSuffix), properties}, nil
+	described := networkInterface{resource: s.describe(interfacesPath, m.Name+interfaceSuffix), Properties: properties}
+	described.ETag = etag(described)
+	return described
+}
+
+// putInterface changes the backend pools of a machine's interface. Everything else in the request is what it was.
+func (s *Server) putInterface(r *http.Request) (int, any, *apiError) {
+	var wanted networkInterface
+	if err := json.NewDecoder(r.Body).Decode(&wanted); err != nil {
+		return 0, nil, &apiError{http.StatusBadRequest, "InvalidRequestContent", err.Error()}
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	m := s.find(named(ownerOf(r)))
+	if m == nil {
+		return 0, nil, notFound(interfacesPath, r.PathValue("name"))
+	}
+	if failed := checkMatch(r, s.describeInterface(*m).ETag); failed != nil {
+		return 0, nil, failed
+	}
+	var pools []string
+	for _, configuration := range wanted.Properties.IPConfigurations {
+		for _, pool := range configuration.Properties.Pools {
+			if !s.hasPool(pool.ID) {
+				return 0, nil, &apiError{http.StatusBadRequest, "InvalidResourceReference", fmt.Sprintf(
+					"Resource %s referenced by resource %s was not found.", pool.ID, r.PathValue("name"))}
+			}
+			pools = append(pools, pool.ID)
+		}
+	}
+	m.pools = pools
+	return http.StatusOK, s.describeInterface(*m), nil
 }
 
 // describe returns what all resources have.
@@ -271,13 +345,13 @@ func (s *Server) describe(path, name string) resource {
 }
 
 // getProvider answers with the availability zones for virtual machines.
-func (s *Server) getProvider(r *http.Request) (any, *apiError) {
+func (s *Server) getProvider(r *http.Request) (int, any, *apiError) {
 	namespace, kind, _ := strings.Cut(strings.TrimSuffix(machinesPath, "/"), "/")
 	if !strings.EqualFold(r.PathValue("namespace"), namespace) {
-		return nil, &apiError{http.StatusNotFound, "InvalidResourceNamespace",
+		return 0, nil, &apiError{http.StatusNotFound, "InvalidResourceNamespace",
 			fmt.Sprintf("The resource namespace '%s' is invalid.", r.PathValue("namespace"))}
 	}
-	return provider{Namespace: namespace, ResourceTypes: []resourceType{{
+	return http.StatusOK, provider{Namespace: namespace, ResourceTypes: []resourceType{{
 		ResourceType: kind, Locations: []string{locationName}, ZoneMappings: []zoneMapping{{locationName, s.cloud.zones}},
 	}}}, nil
 }

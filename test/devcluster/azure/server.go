@@ -24,6 +24,8 @@ const (
 	GetMachine   = "GET virtualMachines"
 	GetInterface = "GET networkInterfaces"
 	GetProvider  = "GET providers"
+	// The others are a method, or LIST, and a kind: PUT networkInterfaces, LIST loadBalancers.
+
 	// These are parts of the instance metadata service.
 	GetInstance     = "GET instance"
 	GetLoadBalancer = "GET loadbalancer"
@@ -44,6 +46,8 @@ type Options struct {
 	Dir string
 	// Stack makes it an Azure Stack Hub.
 	Stack bool
+	// BehindProxy says that clients reach the port 443 of its hosts through a proxy, whatever the listener's port is.
+	BehindProxy bool
 }
 
 // Instance is a machine that the cloud runs.
@@ -93,21 +97,23 @@ type Server struct {
 
 	cloud    cloud
 	stack    bool
+	proxied  bool
 	metadata *http.Server
 
 	mutex sync.Mutex
 	inventory
+	network
 	login
 }
 
 // Start serves the stand-in until ctx is done or Close is called.
 func Start(ctx context.Context, options Options) (*Server, error) {
-	s := &Server{cloud: publicCloud, stack: options.Stack, login: newLogin()}
+	s := &Server{cloud: publicCloud, stack: options.Stack, proxied: options.BehindProxy, login: newLogin()}
 	name := "azure"
 	if s.stack {
 		s.cloud, name = stackHub, "azurestack"
 	}
-	s.inventory = newInventory(s.cloud.zones)
+	s.inventory, s.network = newInventory(s.cloud.zones), newNetwork(s.cloud.location)
 	var err error
 	s.Server, err = standin.New(ctx, standin.Options{
 		Name: name, Listen: options.Listen, Dir: options.Dir, Names: []string{s.cloud.manager, s.cloud.login},
@@ -134,7 +140,7 @@ func (s *Server) Hosts() map[string]string {
 
 // url returns the URL of a path on one of the stand-in's hosts.
 func (s *Server) url(host, path string) string {
-	if s.Port() != "443" {
+	if s.Port() != "443" && !s.proxied {
 		host = net.JoinHostPort(host, s.Port())
 	}
 	return "https://" + host + path
@@ -160,17 +166,32 @@ func (s *Server) handler() http.Handler {
 	} else {
 		handle(GetInstances, "GET "+s.cloud.login+"/common/discovery/instance", s.getInstances)
 		handle(GetProvider, "GET "+manager+subscriptionPath+"/providers/{namespace}", s.managed(s.getProvider))
+		handle("LIST privateLinkServices", "GET "+manager+groupPath+networkPath+"privateLinkServices",
+			s.managed(s.listResources("privateLinkServices")))
 	}
-	handle(GetMachine, "GET "+manager+groupPath+machinesPath+"{name}", s.managed(s.getMachine))
-	handle(GetInterface, "GET "+manager+groupPath+interfacesPath+"{name}", s.managed(s.getInterface))
+	group := " " + manager + groupPath
+	handle(GetMachine, "GET"+group+machinesPath+"{name}", s.managed(s.getMachine))
+	handle("LIST virtualMachines", "GET"+group+strings.TrimSuffix(machinesPath, "/"), s.managed(s.listMachines))
+	handle(GetInterface, "GET"+group+interfacesPath+"{name}", s.managed(s.getInterface))
+	handle("PUT networkInterfaces", "PUT"+group+interfacesPath+"{name}", s.managed(s.putInterface))
+	for _, kind := range []string{loadBalancers, publicIPs, securityGroups} {
+		path := group + networkPath + kind
+		handle("LIST "+kind, "GET"+path, s.managed(s.listResources(kind)))
+		handle("GET "+kind, "GET"+path+"/{name}", s.managed(s.getResource(kind)))
+		handle("PUT "+kind, "PUT"+path+"/{name}", s.managed(s.putResource(kind)))
+		handle("DELETE "+kind, "DELETE"+path+"/{name}", s.managed(s.deleteResource(kind)))
+	}
 	handle(Unserved, "/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, "InvalidResourceType", "The stand-in does not serve "+r.URL.Path+".")
 	})
 	return mux
 }
 
+// handler returns the status and the body of the answer to a request. There may be no body.
+type handler func(r *http.Request) (status int, body any, failed *apiError)
+
 // managed checks what all requests to the resource manager need, and answers with what handle returns.
-func (s *Server) managed(handle func(r *http.Request) (any, *apiError)) http.HandlerFunc {
+func (s *Server) managed(handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !s.authorize(r) {
 			w.Header().Set("WWW-Authenticate", fmt.Sprintf(
@@ -183,12 +204,15 @@ func (s *Server) managed(handle func(r *http.Request) (any, *apiError)) http.Han
 			failed.write(w)
 			return
 		}
-		answer, failed := handle(r)
-		if failed != nil {
+		status, answer, failed := handle(r)
+		switch {
+		case failed != nil:
 			failed.write(w)
-			return
+		case answer == nil:
+			w.WriteHeader(status)
+		default:
+			writeJSON(w, status, answer)
 		}
-		writeJSON(w, http.StatusOK, answer)
 	}
 }
 

@@ -248,7 +248,7 @@ func TestAVirtualMachineHasAZoneAndAnInterface(t *testing.T) {
 	require.Equal(t, c.SystemUUID("b"), found.Properties.VMID)
 	card := requireResource[networkInterface](t, c, found.Properties.NetworkProfile.Interfaces[0].ID+"?api-version=1")
 	require.Equal(t, "b-nic", card.Name)
-	require.Equal(t, ipConfigurationProperties{Primary: true, PrivateIPAddress: "10.200.0.11"},
+	require.Equal(t, ipConfigurationProperties{Primary: true, PrivateIPAddress: "10.200.0.11", AddressVersion: "IPv4"},
 		card.Properties.IPConfigurations[0].Properties)
 	zones := requireResource[provider](t, c, "/subscriptions/"+subscriptionID+
 		"/providers/Microsoft.Compute?api-version=1")
