@@ -167,9 +167,25 @@ func withoutOperator(t *testing.T, d *deletions) {
 	noInstance(t, d)
 }
 
+// withOperator waits until the operator acts again. It knows only leaders that it has seen renew their lease.
 func withOperator(t *testing.T, d *deletions) {
+	former := *d.operatorLease(t.Context(), t).Spec.HolderIdentity
 	d.scale(t, 1)
-	d.awaitOperator(t, "", 1)
+	d.await(t, "an operator to lead", giveUpLimit, func(ctx context.Context) error {
+		if holder := *d.operatorLease(ctx, t).Spec.HolderIdentity; holder == former || holder == "" {
+			return fmt.Errorf("the holder is %q", holder)
+		}
+		return nil
+	})
+	_, began, err := d.leader(t.Context())
+	require.NoError(t, err)
+	d.await(t, "the leader to renew the lease", briefly, func(ctx context.Context) error {
+		_, lease, err := d.leader(ctx)
+		if err == nil && lease.Spec.RenewTime.Equal(began.Spec.RenewTime) {
+			err = fmt.Errorf("it was renewed at %s", lease.Spec.RenewTime)
+		}
+		return err
+	})
 }
 
 func killingOperator(t *testing.T, d *deletions) {
@@ -243,7 +259,8 @@ func (d *deletions) replaceLeader(t *testing.T) {
 func (d *deletions) killLeader(t *testing.T) {
 	t.Helper()
 	leader := d.requireOneLeader(t)
-	d.monitor.Expect(monitor.NewLeader("the leader is killed"))
+	d.monitor.Expect(monitor.NewLeader("the leader is killed"),
+		monitor.Degraded("CrashLoopDegraded", "leaders are killed again and again"))
 	pids := d.processesOn(t, leader, operandBinary, "")
 	require.Len(t, pids, 1)
 	_, lease, err := d.leader(t.Context())

@@ -49,6 +49,8 @@ type cluster struct {
 	// unknown are the machines that the cloud denies. While it fails, the CCM neither finds nor deletes any.
 	unknown map[string]bool
 	fails   bool
+	// dead is true once the leader has ended and its lease has not.
+	dead bool
 	// silent makes the CCM announce nothing.
 	silent bool
 	// stale makes each write fail, as with a cache that is behind.
@@ -175,6 +177,7 @@ func (c *cluster) denyAll() {
 }
 
 func (c *cluster) lead(identity string) {
+	c.dead = false
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-controller-manager", Name: "cloud-controller-manager"},
 		Spec: coordinationv1.LeaseSpec{
@@ -182,6 +185,15 @@ func (c *cluster) lead(identity string) {
 		},
 	}
 	require.NoError(c.t, c.leases.Update(lease))
+}
+
+// renew renews the lease by the clock of the leader's node, which is wrong.
+func (c *cluster) renew() {
+	for _, object := range c.leases.List() {
+		lease := object.(*coordinationv1.Lease).DeepCopy()
+		lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(c.clock.Now().Add(-2 * time.Hour)))
+		require.NoError(c.t, c.leases.Update(lease))
+	}
 }
 
 // run lets time pass in steps of a second.
@@ -194,9 +206,13 @@ func (c *cluster) run(duration time.Duration) {
 	}
 }
 
-// cloudControllerManager initializes nodes at once, and looks for deleted machines every five seconds.
+// cloudControllerManager initializes nodes at once, looks for deleted machines every five seconds, and renews the lease
+// every 26.
 func (c *cluster) cloudControllerManager() {
-	if c.fails {
+	if !c.dead && c.clock.Now().Unix()%26 == 0 {
+		c.renew()
+	}
+	if c.fails || c.dead {
 		return
 	}
 	for _, key := range c.nodes.ListKeys() {

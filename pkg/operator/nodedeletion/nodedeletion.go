@@ -75,6 +75,8 @@ type controller struct {
 	// waitingSince is when this process began to wait for the caches.
 	waitingSince time.Time
 	memory       memory
+	// renewal is the last one of the CCM's lease.
+	renewal renewal
 	// lastWarning is the message of the last warning event.
 	lastWarning string
 }

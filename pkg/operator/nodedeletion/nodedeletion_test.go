@@ -1,10 +1,12 @@
 package nodedeletion
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -297,6 +299,27 @@ func TestANewLeaderIsAskedAgain(t *testing.T) {
 	require.Empty(t, c.deleted)
 }
 
+// A dead leader does not find living machines either. That is no reason to doubt the credentials.
+func TestADeadLeaderProvesNothing(t *testing.T) {
+	c := newCluster(t, "openstack", five...)
+	c.run(time.Minute)
+	c.report("worker-1", corev1.ConditionUnknown)
+	c.unknown["worker-1"] = true
+	c.run(10 * time.Second) // the CCM announces the deletion
+	c.dead = true
+	c.run(leaderSilence)
+	for range 120 {
+		reason, message := c.condition()
+		require.Empty(t, reason, message)
+		c.run(time.Second)
+	}
+	require.Empty(t, c.deleted)
+
+	c.lead("master-1_2")
+	c.run(time.Minute)
+	require.Len(t, c.deleted, 1)
+}
+
 func TestAnOperatorThatStartsTakesBackWhatTheLastOneLeft(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.fails = true
@@ -364,7 +387,11 @@ func TestItComesBackByItselfWhileADeletionWaits(t *testing.T) {
 	c.report("worker-1", corev1.ConditionUnknown)
 	c.denyAll()
 	c.cloudControllerManager()
-	calls, err := c.timer.Run(t.Context(), c.controller.sync, 95*time.Second)
+	led := func(ctx context.Context, syncCtx factory.SyncContext) error {
+		c.renew()
+		return c.controller.sync(ctx, syncCtx)
+	}
+	calls, err := c.timer.Run(t.Context(), led, 95*time.Second)
 	require.NoError(t, err)
 	require.Equal(t, "LivingNodesUnknown", reasonOf(c))
 	require.Greater(t, len(calls), 20)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
@@ -22,6 +23,10 @@ const (
 	// question is the value of the controller's taint.
 	question = "known-to-the-cloud"
 
+	// leaderSilence is how long a leader may renew its lease late before it counts as dead: it renews it every 26
+	// seconds. What a dead one does not find proves nothing.
+	leaderSilence = 40 * time.Second
+
 	// claimLife is how long a CCM's last announcement counts. Its recorder passes on one repetition in five minutes.
 	claimLife = 12 * time.Minute
 )
@@ -29,7 +34,7 @@ const (
 // world is what the controller decides by.
 type world struct {
 	now time.Time
-	// leader identifies the CCM process that holds the lease, "" if there is none.
+	// leader identifies the CCM process that holds the lease, "" if there is none or if it does not renew the lease.
 	leader string
 	// nodes are sorted by name.
 	nodes []node
@@ -100,7 +105,7 @@ func (c *controller) look(answers bool) (world, error) {
 		w.nodes = append(w.nodes, newNode(n, announced[n.UID], w.now))
 	}
 	slices.SortFunc(w.nodes, func(a, b node) int { return strings.Compare(a.name, b.name) })
-	if w.leader, err = c.leader(); err != nil {
+	if w.leader, err = c.leader(w.now); err != nil {
 		return w, err
 	}
 	_, status, _, err := c.Operator.GetStaticPodOperatorState()
@@ -155,12 +160,25 @@ func (c *controller) announced() (map[types.UID]time.Time, error) {
 	return announced, nil
 }
 
+// renewal is a renewal of the lease: its time by the leader's clock, and when the operator saw it by its own.
+type renewal struct {
+	at   metav1.MicroTime
+	seen time.Time
+}
+
 // leader returns an identity that differs between processes, and between terms of one process.
-func (c *controller) leader() (string, error) {
+func (c *controller) leader(now time.Time) (string, error) {
 	lease, err := operatorclient.Find(
 		c.Leases.Lister().Leases(operand.Namespace), "lease", operand.Namespace, operand.Lease)
 	if err != nil || lease == nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 		return "", err
+	}
+	renewed := ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{})
+	if c.renewal.seen.IsZero() || !renewed.Equal(&c.renewal.at) {
+		c.renewal = renewal{at: renewed, seen: now}
+	}
+	if now.Sub(c.renewal.seen) > leaderSilence {
+		return "", nil
 	}
 	return fmt.Sprintf("%s since %s", *lease.Spec.HolderIdentity, lease.Spec.AcquireTime), nil
 }
