@@ -60,7 +60,7 @@ var standIns = map[string]func(ctx context.Context, listen, dir string) (standIn
 // HasCloud reports whether the cluster has a stand-in for its platform's cloud, so that its nodes are initialized.
 func (c *Cluster) HasCloud() bool { return standIns[c.registered().Name] != nil }
 
-// AWS returns the stand-in for EC2, nil on other platforms.
+// AWS returns the stand-in for AWS, nil on other platforms.
 func (c *Cluster) AWS() *aws.Server {
 	server, _ := c.cloud.(*aws.Server)
 	return server
