@@ -40,8 +40,9 @@ func nodeFaults() []fault {
 			},
 		},
 		{
+			// The node stays Ready for more than a minute.
 			name:   "a container runtime hangs before the installer starts",
-			shows:  sign{condition: "NodeControllerDegraded", message: `node.*{node}.*not ready.*container runtime is down`},
+			shows:  sign{condition: "InstallerPodStartDegraded", message: `node/{node}: .*container runtime`},
 			allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				containerd, err := exec.LookPath("containerd")

@@ -58,6 +58,7 @@ func TestInertia(t *testing.T) {
 		"NodeInstallerDegraded":              2 * time.Minute,
 		"TargetConfigControllerDegraded":     2 * time.Minute,
 		"InstallerPodPendingDegraded":        2 * time.Minute,
+		"InstallerPodStartDegraded":          2 * time.Minute,
 		"NotQuiteCloudConfigDegraded":        2 * time.Minute,
 		"MissingStaticPodControllerDegraded": 2 * time.Minute,
 	} {

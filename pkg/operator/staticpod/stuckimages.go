@@ -28,15 +28,19 @@ const (
 	// ImagePullCondition is True while an installer pod waits for an image that the kubelet cannot pull.
 	ImagePullCondition = "ImagePullDegraded"
 
+	// InstallerStartCondition is True while the kubelet has not started any container of an installer pod.
+	InstallerStartCondition = "InstallerPodStartDegraded"
+
 	imagePullController = "ImagePullController"
 
-	// imagePullGracePeriod is how long an init container may wait for its image before the operator degrades. The
-	// kubelet pulls again after 10 seconds and after 20 more.
+	// imagePullGracePeriod is how long an init container may wait for its image, and an installer pod for its start,
+	// before the operator degrades. The kubelet pulls again after 10 seconds and after 20 more.
 	imagePullGracePeriod = 30 * time.Second
 )
 
-// stuckImages reports installer pods that wait for an image. library-go's installer-state controller reports a waiting
-// container after five minutes, and no init container.
+// stuckImages reports installer pods that wait for an image, or for a kubelet whose container runtime hangs: its node
+// stays Ready for minutes. library-go's installer-state controller reports a pending pod and a waiting container after
+// five minutes, and no init container.
 type stuckImages struct {
 	operator v1helpers.StaticPodOperatorClient
 	pods     corelisters.PodNamespaceLister
@@ -74,50 +78,74 @@ func (c *stuckImages) sync(ctx context.Context, syncCtx factory.SyncContext) err
 	if next > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), next)
 	}
-	condition := operatorclient.AsExpected(ImagePullCondition)
-	if len(messages) > 0 {
-		condition = operatorclient.NewCondition(ImagePullCondition, operatorv1.ConditionTrue, "ImageNotPulled",
-			strings.Join(messages, "\n"))
-	}
 	return operatorclient.ApplyConditions(ctx, c.operator,
-		factory.ControllerFieldManager(imagePullController, "condition"), condition)
+		factory.ControllerFieldManager(imagePullController, "condition"),
+		conditionOf(ImagePullCondition, "ImageNotPulled", messages),
+		conditionOf(InstallerStartCondition, "NotStarted", messages))
 }
 
-// stuck returns a message for each container that has waited for the grace period, and the time until another one will
-// have, 0 if there is none.
+func conditionOf(conditionType, reason string, messages map[string][]string) *operatorclient.Condition {
+	if len(messages[conditionType]) == 0 {
+		return operatorclient.AsExpected(conditionType)
+	}
+	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason,
+		strings.Join(slices.Sorted(slices.Values(messages[conditionType])), "\n"))
+}
+
+// stuck returns messages by condition for what has lasted for the grace period, and the time until something else will
+// have, 0 if there is nothing.
 func (c *stuckImages) stuck(
 	status *operatorv1.StaticPodOperatorStatus, installers []*corev1.Pod,
-) (messages []string, next time.Duration) {
+) (messages map[string][]string, next time.Duration) {
 	now := c.clock.Now()
-	first := now
-	if c.since == nil && v1helpers.IsOperatorConditionTrue(status.Conditions, ImagePullCondition) {
-		first = now.Add(-imagePullGracePeriod) // seen by the previous process of the operator
-	}
+	messages = map[string][]string{}
 	since := map[stuckContainer]time.Time{}
 	for _, node := range status.NodeStatuses {
 		for _, pod := range installersOf(&node, installers) {
-			waiting := waitingContainer(pod)
-			if waiting == nil {
+			found := delayOf(&node, pod)
+			if found == nil {
 				continue
 			}
-			key := stuckContainer{pod: pod.UID, name: waiting.Name}
+			key := stuckContainer{pod: pod.UID, name: found.container}
 			seen, known := c.since[key]
 			if !known {
-				seen = first
+				seen = now
+				if c.since == nil && v1helpers.IsOperatorConditionTrue(status.Conditions, found.condition) {
+					seen = now.Add(-imagePullGracePeriod) // seen by the previous process of the operator
+				}
 			}
 			since[key] = seen
 			left := seen.Add(imagePullGracePeriod).Sub(now)
 			switch {
 			case left <= 0:
-				messages = append(messages, describeStuck(&node, pod, waiting))
+				messages[found.condition] = append(messages[found.condition], found.message)
 			case next == 0 || left < next:
 				next = left
 			}
 		}
 	}
 	c.since = since
-	slices.Sort(messages)
 	return messages, next
+}
+
+// delay is why an installer pod does not run: the condition that reports it, the container that waits ("" if none has
+// started), and the message.
+type delay struct{ condition, container, message string }
+
+// delayOf returns nil for a pod that makes progress.
+func delayOf(node *operatorv1.NodeStatus, pod *corev1.Pod) *delay {
+	if waiting := waitingContainer(pod); waiting != nil {
+		return &delay{ImagePullCondition, waiting.Name, describeStuck(node, pod, waiting)}
+	}
+	started := func(s corev1.ContainerStatus) bool { return s.State.Running != nil || s.State.Terminated != nil }
+	if slices.ContainsFunc(pod.Status.InitContainerStatuses, started) ||
+		slices.ContainsFunc(pod.Status.ContainerStatuses, started) {
+		return nil
+	}
+	return &delay{InstallerStartCondition, "", fmt.Sprintf("revision %d cannot be installed on node/%s: "+
+		"the kubelet has not started any container of pod/%s%s; check that the kubelet and the container runtime there "+
+		"respond, and that they can pull the image of this operator", node.TargetRevision, node.NodeName, pod.Name,
+		formerRevision(node))}
 }
 
 // installersOf returns the pods that install the node's target revision and have not started to. Those of an earlier
@@ -161,15 +189,20 @@ func describeStuck(node *operatorv1.NodeStatus, pod *corev1.Pod, waiting *corev1
 			image = container.Image
 		}
 	}
-	former := ""
-	// Equal revisions are a repair, whose static pod may not run.
-	if node.CurrentRevision != 0 && node.CurrentRevision != node.TargetRevision {
-		former = fmt.Sprintf("; revision %d keeps running there", node.CurrentRevision)
-	}
 	return fmt.Sprintf("revision %d cannot be installed on node/%s: "+
 		"container %s of pod/%s with image %q does not start: %s%s; "+
 		"check that the image exists, and that the node can reach its registry and has credentials for it",
-		node.TargetRevision, node.NodeName, waiting.Name, pod.Name, image, kubeletError(waiting.State.Waiting), former)
+		node.TargetRevision, node.NodeName, waiting.Name, pod.Name, image, kubeletError(waiting.State.Waiting),
+		formerRevision(node))
+}
+
+// formerRevision returns what a message says about the revision that the node runs meanwhile.
+func formerRevision(node *operatorv1.NodeStatus) string {
+	// Equal revisions are a repair, whose static pod may not run.
+	if node.CurrentRevision == 0 || node.CurrentRevision == node.TargetRevision {
+		return ""
+	}
+	return fmt.Sprintf("; revision %d keeps running there", node.CurrentRevision)
 }
 
 // backOff matches what the kubelet puts before the error of the last pull until it pulls again (EnsureImageExists in

@@ -73,9 +73,14 @@ func (i *installation) syncFor(t *testing.T, duration time.Duration) string {
 
 func (i *installation) condition(t *testing.T) string {
 	t.Helper()
+	return i.conditionOf(t, ImagePullCondition)
+}
+
+func (i *installation) conditionOf(t *testing.T, conditionType string) string {
+	t.Helper()
 	_, status, _, err := i.operator.GetStaticPodOperatorState()
 	require.NoError(t, err)
-	found := v1helpers.FindOperatorCondition(status.Conditions, ImagePullCondition)
+	found := v1helpers.FindOperatorCondition(status.Conditions, conditionType)
 	require.NotNil(t, found)
 	return fmt.Sprintf("%s %s: %s", found.Status, found.Reason, found.Message)
 }
@@ -275,4 +280,35 @@ func TestImagesAreNotJudgedWithoutTheStatus(t *testing.T) {
 	i.status.err = errors.New("no cache")
 	require.EqualError(t, i.sync(t.Context(), factory.NewSyncContext("test", events.NewInMemoryRecorder("test", i.clock))),
 		"cloudcontrollermanager/cluster: no cache")
+}
+
+func TestAnInstallerThatNoKubeletStartsIsReported(t *testing.T) {
+	const reported = "True NotStarted: revision 2 cannot be installed on node/master-0: " +
+		"the kubelet has not started any container of pod/installer-2-master-0; revision 1 keeps running there; " +
+		"check that the kubelet and the container runtime there respond, " +
+		"and that they can pull the image of this operator"
+	pending := waitingInstaller("installer-2-master-0", "", "")
+	pending.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	creating := waitingInstaller("installer-2-master-0", "PodInitializing", "")
+	creating.Status.InitContainerStatuses[0].State = corev1.ContainerState{
+		Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"},
+	}
+	for name, pod := range map[string]*corev1.Pod{"it reports nothing": pending, "it waits for its runtime": creating} {
+		t.Run(name, func(t *testing.T) {
+			i := newInstallation(t, changing("master-0"))
+			i.store(t, pod)
+			require.Equal(t, asExpected, i.syncFor(t, imagePullGracePeriod-time.Nanosecond))
+			require.Equal(t, asExpected, i.conditionOf(t, InstallerStartCondition))
+			require.Equal(t, asExpected, i.syncFor(t, time.Nanosecond), "no image is to blame")
+			require.Equal(t, reported, i.conditionOf(t, InstallerStartCondition))
+
+			i.stuckImages = &stuckImages{operator: i.operator, pods: i.pods, clock: i.clock}
+			i.syncFor(t, 0)
+			require.Equal(t, reported, i.conditionOf(t, InstallerStartCondition), "another operator goes on")
+
+			i.store(t, waitingInstaller("installer-2-master-0", "PodInitializing", ""))
+			require.Equal(t, asExpected, i.syncFor(t, time.Hour))
+			require.Equal(t, asExpected, i.conditionOf(t, InstallerStartCondition), "a container has started")
+		})
+	}
 }
