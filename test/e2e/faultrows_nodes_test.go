@@ -22,6 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 )
@@ -174,6 +175,18 @@ func (f *running) moveOperator(t *testing.T, away *node.Node) {
 		return nil
 	})
 	schedulable(true)
+	f.await(t, "that operator to lead", briefly, func(ctx context.Context) error {
+		lease, err := f.kube.CoordinationV1().Leases(operatorNamespace).Get(ctx, operatorLock, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		// The former operator releases its lease at its end.
+		holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+		if on, _, _ := strings.Cut(holder, "_"); on == "" || on == away.Name() {
+			return fmt.Errorf("its lease is held by %q", holder)
+		}
+		return nil
+	})
 	f.awaitSettled(t, f.revision, briefly)
 	f.began = time.Now()
 }

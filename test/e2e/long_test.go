@@ -292,8 +292,7 @@ func (s *suite) testTwoOperators(t *testing.T) {
 // operatorLease is the lease of the operators' leader election.
 func (s *suite) operatorLease(ctx context.Context, t *testing.T) *coordinationv1.Lease {
 	t.Helper()
-	lease, err := s.kube.CoordinationV1().Leases(operatorNamespace).Get(ctx,
-		"cluster-cloud-controller-manager-operator-lock", metav1.GetOptions{})
+	lease, err := s.kube.CoordinationV1().Leases(operatorNamespace).Get(ctx, operatorLock, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.NotEmpty(t, lease.Spec.HolderIdentity)
 	return lease

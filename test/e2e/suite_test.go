@@ -34,6 +34,7 @@ import (
 const (
 	operatorNamespace = "openshift-cloud-controller-manager-operator"
 	operatorName      = "cluster-cloud-controller-manager-operator"
+	operatorLock      = operatorName + "-lock"
 	operatorBinary    = "/usr/bin/cluster-cloud-controller-manager-operator"
 	syncerBinary      = "/usr/bin/file-syncer"
 	targetNamespace   = "openshift-cloud-controller-manager"
