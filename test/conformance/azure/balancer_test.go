@@ -3,6 +3,7 @@ package azure
 import (
 	"context"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +29,15 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	standin "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
 )
+
+// publicCloud is the SDK's configuration of Azure. For an Azure Stack Hub, the provider changes the one in the SDK, which
+// is no problem for a process with one cloud.
+var publicCloud = cloneCloud(sdk.AzurePublic)
+
+func cloneCloud(c sdk.Configuration) sdk.Configuration {
+	c.Services = maps.Clone(c.Services)
+	return c
+}
 
 // startClouds starts the stand-ins for Azure and for an Azure Stack Hub, and makes the process reach and trust them. Go
 // reads the proxy and the CAs of the environment once, so there is one call.
@@ -97,6 +108,7 @@ func startProvider(t *testing.T, cloud *standin.Server, isStack bool, nodes ...*
 		require.NoError(t, os.WriteFile(file, result.Files["endpoints"], 0o600))
 		t.Setenv(azclient.EnvironmentFilepathName, file)
 	}
+	sdk.AzurePublic = cloneCloud(publicCloud)
 	client := fake.NewClientset()
 	for _, node := range nodes {
 		_, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
