@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -265,19 +266,21 @@ func operatorFaults() []fault {
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.scale(t, 0)
 				f.awaitOperator(t, "", 0)
+				leading := f.processesOn(t, f.leader, operandBinary, "")
 				// A token has at least ten minutes, and ends with its ServiceAccount.
 				require.NoError(t, f.kube.CoreV1().ServiceAccounts(targetNamespace).Delete(t.Context(), operand,
 					metav1.DeleteOptions{}))
 				f.began = time.Now()
 				return func(t *testing.T) {
-					f.await(t, "the leader to lose its lease", giveUpLimit, func(ctx context.Context) error {
-						_, lease, err := f.suite.leader(ctx)
-						if err == nil && time.Since(lease.Spec.RenewTime.Time) < 107*time.Second {
-							err = fmt.Errorf("it was renewed at %s", lease.Spec.RenewTime)
+					f.await(t, "the leader to give up", giveUpLimit, func(context.Context) error {
+						if slices.Equal(f.processesOn(t, f.leader, operandBinary, ""), leading) {
+							return fmt.Errorf("process %v on %s runs", leading, f.leader)
 						}
-						return err
+						return nil
 					})
 					f.scale(t, 1)
+					// Until it leads, every condition is that of the former one.
+					f.awaitOperatorLeads(t, "")
 				}
 			},
 		},
@@ -291,6 +294,7 @@ func operatorFaults() []fault {
 
 // hangingOperator stops the operator and the kubelet that would end it, until another operator leads.
 func hangingOperator(f *running, t *testing.T) func(*testing.T) {
+	f.awaitOperatorLeads(t, "")
 	lease := f.operatorLease(t.Context(), t)
 	pids := f.processes(t, operatorBinary, "operator")
 	require.Len(t, pids, 1)

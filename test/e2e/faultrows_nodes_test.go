@@ -175,20 +175,26 @@ func (f *running) moveOperator(t *testing.T, away *node.Node) {
 		return nil
 	})
 	schedulable(true)
-	f.await(t, "that operator to lead", briefly, func(ctx context.Context) error {
+	f.awaitOperatorLeads(t, away.Name())
+	f.awaitSettled(t, f.revision, briefly)
+	f.began = time.Now()
+}
+
+// awaitOperatorLeads waits until an operator on another node than away leads.
+func (f *running) awaitOperatorLeads(t *testing.T, away string) {
+	t.Helper()
+	f.await(t, "an operator to lead", giveUpLimit, func(ctx context.Context) error {
 		lease, err := f.kube.CoordinationV1().Leases(operatorNamespace).Get(ctx, operatorLock, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		// The former operator releases its lease at its end.
 		holder := ptr.Deref(lease.Spec.HolderIdentity, "")
-		if on, _, _ := strings.Cut(holder, "_"); on == "" || on == away.Name() {
+		if on, _, _ := strings.Cut(holder, "_"); on == "" || on == away {
 			return fmt.Errorf("its lease is held by %q", holder)
 		}
 		return nil
 	})
-	f.awaitSettled(t, f.revision, briefly)
-	f.began = time.Now()
 }
 
 func (f *running) awaitAnotherLeader(t *testing.T) {
