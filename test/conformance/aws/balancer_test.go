@@ -1,10 +1,7 @@
 package aws
 
 import (
-	"bytes"
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,42 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
-	awscloud "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds/aws"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	standin "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
 )
 
-// startBalancing starts the real provider on our rewriting of what the installer writes for the stand-in.
+// startBalancing starts the real provider and returns its load balancers.
 func startBalancing(t *testing.T, cloud *standin.Server, gates ...string) cloudprovider.LoadBalancer {
 	t.Helper()
-	installed := cloud.Installation()
-	src := clouds.Source{
-		Config: []byte(installed.CloudConfig["config"]), Credentials: installed.Credentials,
-		Paths: clouds.Paths{Credentials: "/credentials", Tokens: "/tokens"},
-	}
-	src.Cluster.Status, src.Cluster.FeatureGates = installed.Status, gates
-	result := awscloud.Rewrite(src)
-	require.Empty(t, result.Errors(diagnostic.Strict))
-	setFiles(t, cloud, result.Credentials["credentials"])
-	provider, err := cloudprovider.GetCloudProvider("aws", bytes.NewReader(result.Config))
-	require.NoError(t, err)
-	balancing, has := provider.LoadBalancer()
+	balancing, has := startProvider(t, cloud, rewrite(t, cloud, "/tokens", gates...)).LoadBalancer()
 	require.True(t, has)
 	return balancing
-}
-
-// setFiles gives the provider its files as the static pod does.
-func setFiles(t *testing.T, cloud *standin.Server, credentials []byte) {
-	t.Helper()
-	for variable, content := range map[string][]byte{
-		"AWS_SHARED_CREDENTIALS_FILE": credentials, "AWS_CA_BUNDLE": cloud.CABundle(),
-	} {
-		path := filepath.Join(t.TempDir(), variable)
-		require.NoError(t, os.WriteFile(path, content, 0o600))
-		t.Setenv(variable, path)
-	}
-	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 }
 
 func TestTheProviderBalancesOnTheStandIn(t *testing.T) {

@@ -18,31 +18,42 @@ import (
 	standin "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
 )
 
-// startProvider starts the provider with the rewritten installation of a stand-in for its cloud.
-func startProvider(t *testing.T, cloud *standin.Server) cloudprovider.InstancesV2 {
+// rewrite returns our rewriting of what the installer writes for the stand-in. The tokens are in a directory.
+func rewrite(t *testing.T, cloud *standin.Server, tokens string, gates ...string) clouds.Result {
 	t.Helper()
-	dir := t.TempDir()
 	installed := cloud.Installation()
 	src := clouds.Source{
 		Config: []byte(installed.CloudConfig["config"]), Credentials: installed.Credentials,
-		Paths: clouds.Paths{Credentials: dir, Tokens: "/tokens"},
+		Paths: clouds.Paths{Credentials: "/credentials", Tokens: tokens},
 	}
-	src.Cluster.Spec, src.Cluster.Status = installed.Spec, installed.Status
+	src.Cluster.Spec, src.Cluster.Status, src.Cluster.FeatureGates = installed.Spec, installed.Status, gates
 	result := awscloud.Rewrite(src)
 	require.Empty(t, result.Errors(diagnostic.Strict))
-	for name, content := range result.Credentials {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
-	}
-	ca := filepath.Join(dir, "ca-bundle.crt")
-	require.NoError(t, os.WriteFile(ca, cloud.CABundle(), 0o600))
+	return result
+}
+
+// startProvider starts the real provider with its files, as the static pod does.
+func startProvider(t *testing.T, cloud *standin.Server, result clouds.Result) cloudprovider.Interface {
+	t.Helper()
 	// The static pod has SSL_CERT_FILE, which this process has read already.
-	t.Setenv("AWS_CA_BUNDLE", ca)
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(dir, "credentials"))
+	for variable, content := range map[string][]byte{
+		"AWS_SHARED_CREDENTIALS_FILE": result.Credentials["credentials"], "AWS_CA_BUNDLE": cloud.CABundle(),
+	} {
+		path := filepath.Join(t.TempDir(), variable)
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+		t.Setenv(variable, path)
+	}
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	provider, err := cloudprovider.GetCloudProvider("aws", bytes.NewReader(result.Config))
 	require.NoError(t, err)
-	instances, supported := provider.InstancesV2()
-	require.True(t, supported)
+	return provider
+}
+
+// startInstances starts the real provider and returns its instances.
+func startInstances(t *testing.T, cloud *standin.Server, tokens string) cloudprovider.InstancesV2 {
+	t.Helper()
+	instances, has := startProvider(t, cloud, rewrite(t, cloud, tokens)).InstancesV2()
+	require.True(t, has)
 	return instances
 }
 
@@ -52,7 +63,7 @@ func TestTheProviderFindsTheInstancesOfTheStandIn(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, cloud.Close()) })
 	machine := standin.Instance{Name: "master-0", Addresses: []string{"10.200.0.10"}}
 	require.NoError(t, cloud.SetInstances([]standin.Instance{machine, {Name: "master-1"}}))
-	instances := startProvider(t, cloud)
+	instances := startInstances(t, cloud, "/tokens")
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master-0"}}
 	metadata, err := instances.InstanceMetadata(t.Context(), node)
