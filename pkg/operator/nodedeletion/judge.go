@@ -31,9 +31,6 @@ const (
 	// lookAgain is the time between two looks at a deletion that waits.
 	lookAgain = 2 * time.Second
 
-	// freshness is how long the CCM's last word counts without a question. At first it repeats it every five seconds,
-	// and after a minute its recorder drops most repetitions.
-	freshness = 30 * time.Second
 	// denialLife is how long the answer about a Node that the CCM wants to delete counts: it outlives the next question.
 	denialLife = 2 * (askAgain + answerLimit)
 
@@ -80,8 +77,9 @@ type verdict struct {
 	changes map[types.UID]change
 	// asked is a new question, nil if there is none.
 	asked *inquiry
-	// reason and message are those of the condition, empty if it is False.
-	reason, message string
+	// reason and message are those of the condition, empty if it is False. The message names other living nodes in each
+	// turn; about does not.
+	reason, message, about string
 	// next is the time until the next look, 0 if only an event can change anything.
 	next time.Duration
 }
@@ -97,16 +95,8 @@ func judge(w world, m *memory) verdict {
 			continue
 		}
 		v.next = lookAgain
-		// After a lie the CCM's word may be a part of it.
-		if w.dubious(n) || m.unanswered != nil {
-			asked.subjects = append(asked.subjects, n.uid)
-		}
-		d := cmp.Or(aboutNode(w, m, n), aboutCluster(w, n))
-		if d == none {
-			d = aboutCloud(w, m)
-			asked.needed = asked.needed || d != none
-		}
-		switch {
+		asked.subjects = append(asked.subjects, n.uid)
+		switch d := cmp.Or(aboutNode(w, m, n), aboutCluster(w, n), aboutCloud(w, m, n)); {
 		case d != none:
 			held[d] = append(held[d], n)
 		case budget > 0:
@@ -120,28 +110,18 @@ func judge(w world, m *memory) verdict {
 	return v
 }
 
-// ask asks the question if it is about anything, and if it is time for one.
+// ask asks the question if it is about anything, and if it is time for one. The oldest denials come first.
 func (v *verdict) ask(w world, m *memory, question *inquiry) {
 	if !w.answers || w.leader == "" || m.pending != nil || w.now.Sub(m.askedAt) < askAgain {
 		return
 	}
+	if len(question.subjects) == 0 {
+		return
+	}
+	slices.SortStableFunc(question.subjects, func(a, b types.UID) int { return m.denied[a].Compare(m.denied[b]) })
 	question.subjects = question.subjects[:min(subjects, len(question.subjects))]
-	if question.needed || len(question.subjects) > 0 {
-		// What the CCM does not find means nothing without what it finds.
-		question.witnesses = w.witnesses(m.turn)
-	}
-	if len(question.witnesses)+len(question.subjects) > 0 {
-		v.asked = question
-	}
-}
-
-// dubious reports whether to ask the CCM for a Node that it wants to delete: its kubelet reports, or the CCM has not
-// said so lately.
-func (w world) dubious(n node) bool {
-	if n.reports {
-		return w.now.Sub(n.since) >= shutdownLimit-answerLimit
-	}
-	return w.now.Sub(n.announced) > freshness
+	question.witnesses = w.witnesses(m.turn)
+	v.asked = question
 }
 
 // aboutNode returns what speaks against the deletion of one Node.
@@ -151,7 +131,7 @@ func aboutNode(w world, m *memory, n node) doubt {
 	switch {
 	case n.reports && age >= shutdownLimit && denied:
 		return nodeReports
-	case n.reports, age < settle, w.dubious(n) && !denied:
+	case n.reports, age < settle:
 		return tooEarly
 	}
 	return none
@@ -172,10 +152,11 @@ func aboutCluster(w world, n node) doubt {
 	return none
 }
 
-// aboutCloud returns whether the leader's cloud can be believed. Where the CCM does not answer, it is.
-func aboutCloud(w world, m *memory) doubt {
+// aboutCloud returns whether the leader's cloud can be believed. Where the CCM does not answer, it is. An answer about
+// living nodes proves nothing about a word that the CCM says later, so the question is about both.
+func aboutCloud(w world, m *memory, n node) doubt {
 	switch {
-	case !w.answers || m.knows(w):
+	case !w.answers || m.proves(w, n):
 		return none
 	case len(w.witnesses(m.turn)) == 0:
 		return noWitness
@@ -236,6 +217,7 @@ func (v *verdict) say(w world, m *memory, held map[doubt][]node) {
 		names = append(names, "node/"+n.name)
 	}
 	v.reason = string(d)
+	v.about = v.reason + " " + strings.Join(names, " ")
 	v.message = fmt.Sprintf("the cloud-controller-manager wants to delete %s, because the cloud does not know the "+
 		"machine, but %s; if the machine is gone, allow the deletion: oc annotate node %s %s=%s",
 		diagnostic.JoinFew(names, ", ", " and %d more"), d.explain(w, m), held[d][0].name, Annotation, Allowed)

@@ -18,14 +18,12 @@ type memory struct {
 	// last question ended.
 	unanswered []string
 	askedAt    time.Time
-	// knowing is the leader that found every living node that it was asked for, at knewAt.
-	knowing string
-	knewAt  time.Time
 	// found and denied say when the CCM was asked for a Node that it wanted to delete, and did or did not find its
 	// machine.
 	found, denied map[types.UID]time.Time
-	// confirmed are the deletions that the controller confirmed.
-	confirmed map[types.UID]confirmation
+	// proven are denials together with which the leader found every living node that it was asked for, and confirmed
+	// are the deletions that the controller confirmed.
+	proven, confirmed map[types.UID]decision
 	// turn selects other witnesses for each question.
 	turn int
 }
@@ -35,20 +33,19 @@ type inquiry struct {
 	leader              string
 	since               time.Time
 	witnesses, subjects []types.UID
-	// needed is true if a decision depends on the witnesses.
-	needed bool
 	// written are the versions of the Nodes with the taint.
 	written map[types.UID]string
 }
 
-type confirmation struct {
+type decision struct {
 	leader string
 	at     time.Time
 }
 
 func newMemory() memory {
 	return memory{
-		found: map[types.UID]time.Time{}, denied: map[types.UID]time.Time{}, confirmed: map[types.UID]confirmation{},
+		found: map[types.UID]time.Time{}, denied: map[types.UID]time.Time{},
+		proven: map[types.UID]decision{}, confirmed: map[types.UID]decision{},
 	}
 }
 
@@ -65,7 +62,7 @@ func (m *memory) listen(w world) {
 		return
 	}
 	if len(missing) == 0 && len(m.pending.witnesses) > 0 {
-		m.knowing, m.knewAt, m.unanswered = w.leader, w.now, nil
+		m.unanswered = nil
 	}
 	var denied []types.UID
 	for _, uid := range m.pending.subjects {
@@ -79,10 +76,18 @@ func (m *memory) listen(w world) {
 	if len(missing)+len(denied) > 0 && w.now.Sub(m.pending.since) < answerLimit {
 		return
 	}
+	m.deny(w, denied, len(missing) == 0 && len(m.pending.witnesses) > 0)
+	m.pending, m.unanswered, m.askedAt = nil, missing, w.now
+}
+
+// deny remembers that the CCM did not find machines, and whether it found every living node with the same question.
+func (m *memory) deny(w world, denied []types.UID, proven bool) {
 	for _, uid := range denied {
 		m.denied[uid] = w.now
+		if proven {
+			m.proven[uid] = decision{leader: w.leader, at: w.now}
+		}
 	}
-	m.pending, m.unanswered, m.askedAt = nil, missing, w.now
 }
 
 // forget removes Nodes that are gone. Their confirmations count for the pace.
@@ -90,7 +95,8 @@ func (m *memory) forget(w world) {
 	gone := func(uid types.UID) bool { _, exists := w.find(uid); return !exists }
 	maps.DeleteFunc(m.found, func(uid types.UID, _ time.Time) bool { return gone(uid) })
 	maps.DeleteFunc(m.denied, func(uid types.UID, _ time.Time) bool { return gone(uid) })
-	maps.DeleteFunc(m.confirmed, func(uid types.UID, c confirmation) bool {
+	maps.DeleteFunc(m.proven, func(uid types.UID, _ decision) bool { return gone(uid) })
+	maps.DeleteFunc(m.confirmed, func(uid types.UID, c decision) bool {
 		return gone(uid) && w.now.Sub(c.at) > paceWindow
 	})
 }
@@ -133,7 +139,7 @@ func (m *memory) wrote(w world, n node, done change, version string) {
 		m.pending.written[n.uid] = version
 	}
 	if done == confirm {
-		m.confirmed[n.uid] = confirmation{leader: w.leader, at: w.now}
+		m.confirmed[n.uid] = decision{leader: w.leader, at: w.now}
 	}
 }
 
@@ -150,9 +156,10 @@ func (m *memory) denies(w world, n node) bool {
 	return asked && w.now.Sub(at) < denialLife
 }
 
-// knows reports whether the leader has found living nodes recently.
-func (m *memory) knows(w world) bool {
-	return m.knowing == w.leader && w.now.Sub(m.knewAt) < confirmationLife
+// proves reports whether the leader has recently denied a Node and found living ones.
+func (m *memory) proves(w world, n node) bool {
+	proof, known := m.proven[n.uid]
+	return known && proof.leader == w.leader && w.now.Sub(proof.at) < confirmationLife
 }
 
 // stands reports whether a confirmation still counts.

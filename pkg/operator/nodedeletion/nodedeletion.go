@@ -77,7 +77,7 @@ type controller struct {
 	memory       memory
 	// renewal is the last one of the CCM's lease.
 	renewal renewal
-	// lastWarning is the message of the last warning event.
+	// lastWarning is what the last warning event is about.
 	lastWarning string
 }
 
@@ -180,15 +180,15 @@ func (c *controller) act(ctx context.Context, w world, v verdict) error {
 	return nil
 }
 
-// report writes the condition, and an event when its message changes.
+// report writes the condition, and an event when it is about something else.
 func (c *controller) report(ctx context.Context, v verdict) error {
 	condition := operatorclient.AsExpected(ConditionType)
 	if v.reason != "" {
 		condition = operatorclient.NewCondition(ConditionType, operatorv1.ConditionTrue, v.reason, v.message)
-		if c.lastWarning != v.message {
+		if c.lastWarning != v.about {
 			c.Recorder.Warning("NodeDeletionHeld", v.message)
 		}
 	}
-	c.lastWarning = v.message
+	c.lastWarning = v.about
 	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"), condition)
 }

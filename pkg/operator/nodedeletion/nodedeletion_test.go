@@ -58,7 +58,7 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 			},
 			wantReason: "LivingNodesUnknown",
 			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
-				"it did not find the machine of the living node master-0, master-1, master-2 either within 15s" + check + override,
+				"it did not find the machine of the living node worker-0, master-0, master-1 either within 15s" + check + override,
 		},
 		"an inventory that lacks a living node": {
 			nodes: []string{"master-0", "worker-0", "worker-1"},
@@ -242,6 +242,21 @@ func TestTheConditionEndsWithTheLie(t *testing.T) {
 	require.Len(t, c.recorder.Events(), 1, "nothing was confirmed")
 }
 
+func TestALieThatFollowsAnHonestAnswerIsNotBelieved(t *testing.T) {
+	c := newCluster(t, "openstack", five...)
+	c.report("worker-1", corev1.ConditionUnknown)
+	for range 3 {
+		c.denyAll()
+		c.run(2 * time.Minute)
+		require.Equal(t, "LivingNodesUnknown", reasonOf(c))
+		clear(c.unknown)
+		for reasonOf(c) != "" {
+			c.run(time.Second)
+		}
+	}
+	require.Empty(t, c.deleted)
+}
+
 // The CCM's recorder drops most repetitions, and the lie may have ended since it passed the last one on.
 func TestAnOldWordIsNotBelieved(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -350,7 +365,7 @@ func TestAConflictIsTriedAgain(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.report("worker-1", corev1.ConditionUnknown)
 	c.unknown["worker-1"] = true
-	c.run(20 * time.Second)
+	c.cloudControllerManager()
 	c.stale = true
 	require.ErrorContains(t, c.controller.sync(t.Context(), c.timer), "node/master-0: ")
 }
@@ -359,7 +374,7 @@ func TestARemovalTakesTheMarksBack(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.report("worker-1", corev1.ConditionUnknown)
 	c.denyAll()
-	c.run(25 * time.Second)
+	c.run(5 * time.Second)
 	require.NotEmpty(t, c.marks(), "the CCM is asked")
 
 	require.NoError(t, operatorclient.ApplyConditions(t.Context(), c.operator, "test", operatorclient.NewCondition(
