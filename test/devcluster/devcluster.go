@@ -55,6 +55,8 @@ type Options struct {
 	// QuickRestarts makes the kubelets restart containers within a second. Their back-off grows to five minutes
 	// otherwise, which is too long for tests that end processes often.
 	QuickRestarts bool
+	// CloudHost is a name for OpenStack's API, which the nodes resolve by themselves. Default: its address is used.
+	CloudHost string
 	// Progress receives a line per step. Default: none.
 	Progress io.Writer
 }

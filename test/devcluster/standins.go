@@ -38,22 +38,25 @@ type standIn interface {
 	Close() error
 }
 
+// standInOptions configure a stand-in: where it listens, the name that clients have for that, and its directory.
+type standInOptions struct{ listen, host, dir string }
+
 // standIns start the stand-ins, by the platform's name in the operator's registry.
-var standIns = map[string]func(ctx context.Context, listen, dir string) (standIn, error){
-	"aws": func(ctx context.Context, listen, dir string) (standIn, error) {
-		return aws.Start(ctx, aws.Options{Listen: listen, Dir: dir})
+var standIns = map[string]func(ctx context.Context, o standInOptions) (standIn, error){
+	"aws": func(ctx context.Context, o standInOptions) (standIn, error) {
+		return aws.Start(ctx, aws.Options{Listen: o.listen, Dir: o.dir})
 	},
-	"azure": func(ctx context.Context, listen, dir string) (standIn, error) {
-		return azure.Start(ctx, azure.Options{Listen: listen, Dir: dir})
+	"azure": func(ctx context.Context, o standInOptions) (standIn, error) {
+		return azure.Start(ctx, azure.Options{Listen: o.listen, Dir: o.dir})
 	},
-	"azurestack": func(ctx context.Context, listen, dir string) (standIn, error) {
-		return azure.Start(ctx, azure.Options{Listen: listen, Dir: dir, Stack: true})
+	"azurestack": func(ctx context.Context, o standInOptions) (standIn, error) {
+		return azure.Start(ctx, azure.Options{Listen: o.listen, Dir: o.dir, Stack: true})
 	},
-	"openstack": func(ctx context.Context, listen, dir string) (standIn, error) {
-		return openstack.Start(ctx, openstack.Options{Listen: listen, Dir: dir})
+	"openstack": func(ctx context.Context, o standInOptions) (standIn, error) {
+		return openstack.Start(ctx, openstack.Options{Listen: o.listen, Host: o.host, Dir: o.dir})
 	},
-	"vsphere": func(ctx context.Context, listen, dir string) (standIn, error) {
-		return vsphere.Start(ctx, vsphere.Options{Listen: listen, Dir: dir})
+	"vsphere": func(ctx context.Context, o standInOptions) (standIn, error) {
+		return vsphere.Start(ctx, vsphere.Options{Listen: o.listen, Dir: o.dir})
 	},
 }
 
@@ -92,8 +95,10 @@ func (c *Cluster) startCloud(ctx context.Context) error {
 	name := c.registered().Name
 	fmt.Fprintln(c.progress, "starting the stand-in for", c.options.Platform)
 	// The stand-in outlives ctx, which may only limit the start.
-	cloud, err := start(context.WithoutCancel(ctx), net.JoinHostPort(c.layout.address, c.cloudPort()),
-		filepath.Join(c.options.Dir, name))
+	cloud, err := start(context.WithoutCancel(ctx), standInOptions{
+		listen: net.JoinHostPort(c.layout.address, c.cloudPort()), host: c.options.CloudHost,
+		dir: filepath.Join(c.options.Dir, name),
+	})
 	if err != nil {
 		return err
 	}

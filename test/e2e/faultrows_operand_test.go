@@ -182,6 +182,17 @@ func cloudFaults() []fault {
 			},
 		},
 		{
+			name:  "the name of the cloud does not resolve when the leading process ends",
+			shows: sign{condition: "StaticPodsDegraded", message: `lookup openstack\.example\.com`},
+			allows: allowance{withoutLeader: 10 * time.Minute, noneServing: true, unavailable: true,
+				why: noCloud},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.resolve(t, false)
+				f.signal(t, f.leader, syscall.SIGKILL)
+				return func(t *testing.T) { f.resolve(t, true) }
+			},
+		},
+		{
 			name: "the cloud asks for patience while a node waits for it",
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				require.NoError(t, f.Cloud().Throttle(2*time.Second))
@@ -216,6 +227,14 @@ func cloudFaults() []fault {
 				}
 			},
 		},
+	}
+}
+
+// resolve makes every node resolve the name of the cloud or not.
+func (f *running) resolve(t *testing.T, name bool) {
+	t.Helper()
+	for _, n := range f.Nodes() {
+		require.NoError(t, n.Resolve(name))
 	}
 }
 

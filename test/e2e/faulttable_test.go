@@ -104,7 +104,7 @@ func startFaultSuite(t *testing.T) *faultSuite {
 	t.Helper()
 	s := &faultSuite{started: time.Now(), suite: startSuite(t, devcluster.Options{
 		Name: "e2e-faults", Platform: configv1.OpenStackPlatformType, Nodes: nodes, QuickRestarts: true,
-		Progress: os.Stderr,
+		CloudHost: "openstack.example.com", Progress: os.Stderr,
 	}, monitor.Rollout("the first revision"), monitor.NewLeader("the first leader"))}
 	var err error
 	s.dir, err = record.Dir()

@@ -147,12 +147,29 @@ func (n *Node) writeHosts() error {
 	if len(n.options.Hosts) == 0 {
 		return nil
 	}
+	return n.writeOwn("/etc/hosts", n.hosts(n.options.Hosts))
+}
+
+func (n *Node) hosts(addresses map[string]string) string {
 	var content strings.Builder
 	fmt.Fprintf(&content, "127.0.0.1\tlocalhost\n%s\t%s\n", n.IP(), n.options.Name)
-	for _, name := range slices.Sorted(maps.Keys(n.options.Hosts)) {
-		fmt.Fprintf(&content, "%s\t%s\n", n.options.Hosts[name], name)
+	for _, name := range slices.Sorted(maps.Keys(addresses)) {
+		fmt.Fprintf(&content, "%s\t%s\n", addresses[name], name)
 	}
-	return n.writeOwn("/etc/hosts", content.String())
+	return content.String()
+}
+
+// Resolve makes the node resolve the names of its options or not, for containers that start from now on.
+func (n *Node) Resolve(names bool) error {
+	addresses := n.options.Hosts
+	if !names {
+		addresses = nil
+	}
+	// The node has the file itself mounted, so its content is replaced.
+	if err := os.WriteFile(n.root("/etc/hosts"), []byte(n.hosts(addresses)), 0o444); err != nil {
+		return fmt.Errorf("node %s: %w", n.options.Name, err)
+	}
+	return nil
 }
 
 // writeOwn writes a file that the node has instead of the machine's.

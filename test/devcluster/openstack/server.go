@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"sync"
 
@@ -59,6 +60,8 @@ type Options struct {
 	// Listen is the address and port of the one listener, such as "127.0.0.1:0" or "10.200.0.1:0". The address becomes
 	// part of the certificate and of the catalog, so it must be one that clients reach.
 	Listen string
+	// Host is the name under which clients reach Listen, if they can resolve it. Default: the address.
+	Host string
 	// Dir is the directory that receives ca.crt, clouds.yaml (0600) and requests.log for a human to look around with;
 	// it is created when missing. Empty means that nothing is written.
 	Dir string
@@ -67,6 +70,7 @@ type Options struct {
 // Server is a running stand-in. Its methods may be called at any time and from any goroutine.
 type Server struct {
 	*standin.Server
+	host string
 
 	mutex    sync.Mutex
 	password string
@@ -88,17 +92,38 @@ type Server struct {
 
 // Start serves the stand-in until ctx is done or Close is called.
 func Start(ctx context.Context, options Options) (*Server, error) {
-	server, err := standin.New(ctx, standin.Options{Name: "openstack", Listen: options.Listen, Dir: options.Dir})
+	var names []string
+	if options.Host != "" {
+		names = []string{options.Host}
+	}
+	server, err := standin.New(ctx,
+		standin.Options{Name: "openstack", Listen: options.Listen, Names: names, Dir: options.Dir})
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Server: server, password: standin.NewSecret(), tokens: map[string]tokenInfo{},
+	s := &Server{Server: server, host: options.Host, password: standin.NewSecret(), tokens: map[string]tokenInfo{},
 		stopped: map[string]bool{}, portGroups: map[string][]string{}}
 	if err := s.writeCloudsYAML(); err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
 	server.Serve(ctx, s.handler())
 	return s, nil
+}
+
+// URL is the cloud's, without a path.
+func (s *Server) URL() string {
+	if s.host == "" {
+		return s.Server.URL()
+	}
+	return "https://" + net.JoinHostPort(s.host, s.Port())
+}
+
+// Hosts returns the address of the name under which clients reach the stand-in, if it has one.
+func (s *Server) Hosts() map[string]string {
+	if s.host == "" {
+		return nil
+	}
+	return map[string]string{s.host: s.Host()}
 }
 
 // AuthURL is the URL of Keystone's API v3.

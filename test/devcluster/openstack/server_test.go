@@ -2,11 +2,13 @@ package openstack
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -500,6 +502,17 @@ func TestTheRequestLogNamesEachRequest(t *testing.T) {
 	ca, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
 	require.NoError(t, err)
 	require.Equal(t, c.CABundle(), ca)
+}
+
+func TestTheCloudMayHaveAName(t *testing.T) {
+	c := start(t, Options{Listen: "127.0.0.1:0", Host: "openstack.example.com"})
+	require.Equal(t, "https://openstack.example.com:"+c.Port()+"/identity/v3", c.AuthURL())
+	require.Equal(t, map[string]string{"openstack.example.com": "127.0.0.1"}, c.Hosts())
+	c.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(c.Host(), c.Port()))
+	}
+	status, _, _ := c.do(http.MethodGet, "/identity/v3", "", "")
+	require.Equal(t, http.StatusOK, status)
 }
 
 func TestAClientWithoutTheCAIsNotServed(t *testing.T) {
