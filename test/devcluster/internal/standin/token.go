@@ -11,8 +11,8 @@ import (
 // Subject is the ServiceAccount whose tokens a cloud trusts once it federates.
 const Subject = "system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager"
 
-// TokenSubject returns the subject of a ServiceAccount's token, empty for another text, and whether the token is for the
-// audience and has not expired. A stand-in does not have the keys of the cluster's issuer, so nothing checks the
+// TokenSubject returns the subject of a ServiceAccount's token, empty for another text, and whether the token is for
+// the audience and has not expired. A stand-in does not have the keys of the cluster's issuer, so nothing checks the
 // signature.
 func TokenSubject(token, audience string) (subject string, valid bool) {
 	parts := strings.Split(token, ".")
