@@ -169,14 +169,10 @@ func withoutOperator(t *testing.T, d *deletions) {
 
 // withOperator waits until the operator acts again. It knows only leaders that it has seen renew their lease.
 func withOperator(t *testing.T, d *deletions) {
-	former := *d.operatorLease(t.Context(), t).Spec.HolderIdentity
+	former, err := d.operatorHolder(t.Context())
+	require.NoError(t, err)
 	d.scale(t, 1)
-	d.await(t, "an operator to lead", giveUpLimit, func(ctx context.Context) error {
-		if holder := *d.operatorLease(ctx, t).Spec.HolderIdentity; holder == former || holder == "" {
-			return fmt.Errorf("the holder is %q", holder)
-		}
-		return nil
-	})
+	d.awaitOperatorLeads(t, former)
 	_, began, err := d.leader(t.Context())
 	require.NoError(t, err)
 	d.await(t, "the leader to renew the lease", briefly, func(ctx context.Context) error {

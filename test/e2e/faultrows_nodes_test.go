@@ -22,7 +22,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 )
@@ -175,26 +174,9 @@ func (f *running) moveOperator(t *testing.T, away *node.Node) {
 		return nil
 	})
 	schedulable(true)
-	f.awaitOperatorLeads(t, away.Name())
+	f.awaitOperatorLeads(t, away.Name()+"_")
 	f.awaitSettled(t, f.revision, briefly)
 	f.began = time.Now()
-}
-
-// awaitOperatorLeads waits until an operator on another node than away leads.
-func (f *running) awaitOperatorLeads(t *testing.T, away string) {
-	t.Helper()
-	f.await(t, "an operator to lead", giveUpLimit, func(ctx context.Context) error {
-		lease, err := f.kube.CoordinationV1().Leases(operatorNamespace).Get(ctx, operatorLock, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		// The former operator releases its lease at its end.
-		holder := ptr.Deref(lease.Spec.HolderIdentity, "")
-		if on, _, _ := strings.Cut(holder, "_"); on == "" || on == away {
-			return fmt.Errorf("its lease is held by %q", holder)
-		}
-		return nil
-	})
 }
 
 func (f *running) awaitAnotherLeader(t *testing.T) {
