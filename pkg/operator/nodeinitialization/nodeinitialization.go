@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -24,12 +25,19 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
+// The conditions that this package writes. Notices reports nodes that have not waited long enough to degrade the
+// operator.
 const (
-	// ConditionType is the condition that this package writes.
-	ConditionType = "NodeInitializationDegraded"
+	DegradedCondition = "NodeInitializationDegraded"
+	NoticesCondition  = "NodeInitializationNotices"
+)
 
+const (
 	// DefaultThreshold is how long a node may stay uninitialized. A throttling cloud API can take minutes.
 	DefaultThreshold = 5 * time.Minute
+
+	// noticeAfter is how long a node waits before it is reported. A cloud that responds initializes it within seconds.
+	noticeAfter = 30 * time.Second
 
 	name = "NodeInitializationController"
 )
@@ -52,9 +60,9 @@ type controller struct {
 }
 
 // New returns the controller that sets NodeInitializationDegraded while a node has had the uninitialized taint for
-// longer than the threshold. The time counts from the node's creation, or from the moment when the taint appeared. On
-// unmanaged platforms, and while the platform is unknown, the controller writes no condition. It runs its own watch
-// of Nodes and stores only the uninitialized ones.
+// longer than the threshold, and NodeInitializationNotices after half a minute. The time counts from the node's
+// creation, or from the moment when the taint appeared. On unmanaged platforms, and while the platform is unknown, the
+// controller writes no condition. It runs its own watch of Nodes and stores only the uninitialized ones.
 func New(o Options) factory.Controller {
 	syncCtx := factory.NewSyncContext(name, o.Recorder)
 	o.Threshold = cmp.Or(o.Threshold, DefaultThreshold)
@@ -87,43 +95,52 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if !synced {
 		return nil
 	}
-	overdue, next := c.judge(waiting)
+	overdue, late, next := c.judge(waiting)
 	if next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
 	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"),
-		condition(observed, overdue, waiting))
+		condition(DegradedCondition, "NodesUninitialized", observed, overdue, waiting),
+		condition(NoticesCondition, "NodesWaiting", observed, late, waiting))
 }
 
-// judge returns the overdue nodes, the longest waiting first, and the time until the next node becomes overdue, 0 if
-// none is waiting.
-func (c *controller) judge(waiting map[string]time.Time) (overdue []string, next time.Duration) {
+// judge returns the nodes that have waited for the threshold and those that have waited for noticeAfter, each with the
+// longest waiting first, and the time until a node becomes one of them, 0 if none will.
+func (c *controller) judge(waiting map[string]time.Time) (overdue, late []string, next time.Duration) {
 	now := c.Clock.Now()
-	for node, since := range waiting {
-		left := c.Threshold - now.Sub(since)
-		if left <= 0 {
-			overdue = append(overdue, node)
-		} else {
-			next = min(cmp.Or(next, left), left)
-		}
-	}
-	slices.SortFunc(overdue, func(a, b string) int {
+	longestFirst := func(a, b string) int {
 		return cmp.Or(waiting[a].Compare(waiting[b]), strings.Compare(a, b))
-	})
-	return overdue, next
+	}
+	for _, node := range slices.SortedFunc(maps.Keys(waiting), longestFirst) {
+		left := c.Threshold - now.Sub(waiting[node])
+		switch soon := noticeAfter - now.Sub(waiting[node]); {
+		case left <= 0:
+			overdue = append(overdue, node)
+			continue
+		case soon <= 0:
+			late = append(late, node)
+		default:
+			left = min(left, soon)
+		}
+		next = min(cmp.Or(next, left), left)
+	}
+	return overdue, late, next
 }
 
-func condition(p platform.Platform, overdue []string, since map[string]time.Time) *operatorclient.Condition {
-	if len(overdue) == 0 {
-		return operatorclient.AsExpected(ConditionType)
+// condition returns a condition that is True while there are nodes.
+func condition(
+	conditionType, reason string, p platform.Platform, nodes []string, since map[string]time.Time,
+) *operatorclient.Condition {
+	if len(nodes) == 0 {
+		return operatorclient.AsExpected(conditionType)
 	}
 	var named []string
-	for _, node := range overdue {
+	for _, node := range nodes {
 		// The message has the time instead of the duration, which would change with every sync.
 		named = append(named, fmt.Sprintf("node/%s (since %s)", node, since[node].UTC().Format(time.RFC3339)))
 	}
 	by := initializerOf(p)
-	return operatorclient.NewCondition(ConditionType, operatorv1.ConditionTrue, "NodesUninitialized", fmt.Sprintf(
+	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason, fmt.Sprintf(
 		"not initialized by the %s: %s; read the log of %s, and check that the cloud has an instance with the node's "+
 			"name, that its API is reachable from %s, and that the credentials may read instances and their networks",
 		by.name, diagnostic.JoinFew(named, ", ", " and %d more"), by.log, by.place))

@@ -219,6 +219,11 @@ const advice = "; read the log of the pod in openshift-cloud-controller-manager 
 	"and check that the cloud has an instance with the node's name, that its API is reachable from the control plane, " +
 	"and that the credentials may read instances and their networks"
 
+var (
+	notDegraded = operatorv1.OperatorCondition{Type: "NodeInitializationDegraded", Status: "False", Reason: "AsExpected"}
+	noNotices   = operatorv1.OperatorCondition{Type: "NodeInitializationNotices", Status: "False", Reason: "AsExpected"}
+)
+
 func TestSync(t *testing.T) {
 	for name, tc := range map[string]struct {
 		observed string
@@ -227,18 +232,25 @@ func TestSync(t *testing.T) {
 		want     []operatorv1.OperatorCondition
 	}{
 		"without a waiting node all is well": {
-			want: []operatorv1.OperatorCondition{{Type: "NodeInitializationDegraded", Status: "False", Reason: "AsExpected"}},
+			want: []operatorv1.OperatorCondition{notDegraded, noNotices},
 		},
-		"a node may wait for five minutes": {
-			waiting: map[string]time.Time{"a": now.Add(-5*time.Minute + time.Second)},
-			want:    []operatorv1.OperatorCondition{{Type: "NodeInitializationDegraded", Status: "False", Reason: "AsExpected"}},
+		"a node may wait for half a minute": {
+			waiting: map[string]time.Time{"a": now.Add(-30*time.Second + time.Second)},
+			want:    []operatorv1.OperatorCondition{notDegraded, noNotices},
+		},
+		"for another four and a half it is named without harm": {
+			waiting: map[string]time.Time{"a": now.Add(-5*time.Minute + time.Second), "b": now.Add(-30 * time.Second)},
+			want: []operatorv1.OperatorCondition{notDegraded, {
+				Type: "NodeInitializationNotices", Status: "True", Reason: "NodesWaiting",
+				Message: "not initialized by the cloud-controller-manager: node/a (since 2026-11-21T08:55:01Z), node/b (since 2026-11-21T08:59:30Z)" + advice,
+			}},
 		},
 		"one that has waited for five minutes is named, the longest first": {
-			waiting: map[string]time.Time{"a": now.Add(-5 * time.Minute), "b": now.Add(-time.Minute), "c": now.Add(-time.Hour)},
+			waiting: map[string]time.Time{"a": now.Add(-5 * time.Minute), "b": now.Add(-time.Second), "c": now.Add(-time.Hour)},
 			want: []operatorv1.OperatorCondition{{
 				Type: "NodeInitializationDegraded", Status: "True", Reason: "NodesUninitialized",
 				Message: "not initialized by the cloud-controller-manager: node/c (since 2026-11-21T08:00:00Z), node/a (since 2026-11-21T08:55:00Z)" + advice,
-			}},
+			}, noNotices},
 		},
 		"of many, five are named": {
 			waiting: map[string]time.Time{
@@ -249,7 +261,7 @@ func TestSync(t *testing.T) {
 				Type: "NodeInitializationDegraded", Status: "True", Reason: "NodesUninitialized",
 				Message: "not initialized by the cloud-controller-manager: node/a (since 2026-11-21T08:00:00Z), node/b (since 2026-11-21T08:00:00Z), " +
 					"node/c (since 2026-11-21T08:00:00Z), node/d (since 2026-11-21T08:00:00Z), node/e (since 2026-11-21T08:00:00Z) and 2 more" + advice,
-			}},
+			}, noNotices},
 		},
 		"where there is a node manager, it is the one to look at": {
 			observed: `{"platform":"azure"}`,
@@ -260,7 +272,7 @@ func TestSync(t *testing.T) {
 					"read the log of the pod of daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager on that node, " +
 					"and check that the cloud has an instance with the node's name, that its API is reachable from the node, " +
 					"and that the credentials may read instances and their networks",
-			}},
+			}, noNotices},
 		},
 		"before all nodes were seen nothing is said": {unsynced: true},
 		"on a platform that runs nothing, nothing":   {observed: `{"platform":"none"}`, waiting: map[string]time.Time{"a": now.Add(-time.Hour)}},
@@ -289,9 +301,15 @@ func TestSync(t *testing.T) {
 
 func TestTheTimerIsSetForTheNextNode(t *testing.T) {
 	c := &controller{Options: Options{Clock: clocktesting.NewFakePassiveClock(now), Threshold: DefaultThreshold}}
-	overdue, next := c.judge(map[string]time.Time{"a": now.Add(-time.Hour), "b": now.Add(-4 * time.Minute), "c": now.Add(-time.Minute)})
+	overdue, late, next := c.judge(map[string]time.Time{
+		"a": now.Add(-time.Hour), "b": now.Add(-4 * time.Minute), "c": now.Add(-time.Minute),
+	})
 	require.Equal(t, []string{"a"}, overdue)
+	require.Equal(t, []string{"b", "c"}, late)
 	require.Equal(t, time.Minute, next)
-	_, next = c.judge(map[string]time.Time{"a": now.Add(-time.Hour)})
+	_, late, next = c.judge(map[string]time.Time{"b": now.Add(-4 * time.Minute), "c": now.Add(-10 * time.Second)})
+	require.Equal(t, []string{"b"}, late)
+	require.Equal(t, 20*time.Second, next)
+	_, _, next = c.judge(map[string]time.Time{"a": now.Add(-time.Hour)})
 	require.Zero(t, next)
 }

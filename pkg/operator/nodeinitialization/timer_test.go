@@ -21,17 +21,17 @@ func TestItComesBackByItselfWhenANodeHasWaitedForTooLong(t *testing.T) {
 		ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
 	}, &operatorv1.OperatorStatus{}, nil)
 	c := New(Options{Operator: operator, Clock: clock, Recorder: recorder}).(*controller)
-	first, second := node("first", 3*time.Minute, uninit), node("second", time.Minute, uninit)
+	first, second := node("first", 3*time.Minute, uninit), node("second", 10*time.Second, uninit)
 	require.NoError(t, c.store.Replace([]any{first, second}, "1"))
 
 	calls, err := controllertest.NewTimer(clock, recorder).Run(t.Context(), c.Sync, time.Hour)
 	require.NoError(t, err)
-	require.Equal(t, []time.Duration{0, 2 * time.Minute, 4 * time.Minute}, calls)
+	require.Equal(t, []time.Duration{0, 20 * time.Second, 2 * time.Minute, 4*time.Minute + 50*time.Second}, calls)
 	_, status, _, err := operator.GetOperatorState()
 	require.NoError(t, err)
-	degraded := v1helpers.FindOperatorCondition(status.Conditions, ConditionType)
+	degraded := v1helpers.FindOperatorCondition(status.Conditions, DegradedCondition)
 	require.NotNil(t, degraded)
 	require.Equal(t, operatorv1.ConditionTrue, degraded.Status)
 	require.Contains(t, degraded.Message,
-		"node/first (since 2026-11-21T08:57:00Z), node/second (since 2026-11-21T08:59:00Z)")
+		"node/first (since 2026-11-21T08:57:00Z), node/second (since 2026-11-21T08:59:50Z)")
 }
