@@ -139,9 +139,11 @@ func (f *running) awaitRevisionReady(t *testing.T, revision int32) {
 // cloudFaults are faults of the cloud.
 func cloudFaults() []fault {
 	const noCloud = "no process starts without a cloud"
+	waits := sign{condition: "NodeInitializationNotices", message: `node/{node} .*check that the cloud has an instance`}
 	return []fault{
 		{
-			name: "the cloud is down while a node waits for it",
+			name:  "the cloud is down while a node waits for it",
+			shows: waits,
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				require.NoError(t, f.Cloud().Fail(openstack.AllEndpoints, http.StatusServiceUnavailable))
 				f.askCloud(t)
@@ -193,12 +195,23 @@ func cloudFaults() []fault {
 			},
 		},
 		{
-			name: "the cloud asks for patience while a node waits for it",
+			name:  "the cloud asks for patience while a node waits for it",
+			shows: waits,
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				require.NoError(t, f.Cloud().Throttle(2*time.Second))
 				f.askCloud(t)
 				f.repaired = func(ctx context.Context) error { return f.initialized(ctx, f.node) }
 				return f.cloudReturns
+			},
+		},
+		{
+			name:  "the cloud answers from before the machine of a node that waits for it",
+			shows: waits,
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.Cloud().SetServers(slices.DeleteFunc(f.servers(), func(i openstack.Instance) bool { return i.Name == f.node.Name() }))
+				f.askCloud(t)
+				f.repaired = func(ctx context.Context) error { return f.initialized(ctx, f.node) }
+				return func(*testing.T) { f.Cloud().SetServers(f.servers()) }
 			},
 		},
 		{
