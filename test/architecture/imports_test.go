@@ -56,8 +56,9 @@ var layers = []layer{
 	{dir: "pkg/filesyncer", ours: []string{"pkg/nodefiles"}},
 	{dir: "cmd/file-syncer", ours: []string{"pkg/filesyncer"}},
 	{dir: "cmd/image-puller"},
-	{dir: "pkg/cmd/installer", ours: []string{"pkg/nodefiles", "pkg/operand", "pkg/printable"}},
-	{dir: "pkg/cmd/remove", ours: []string{"pkg/nodefiles", "pkg/operand", "pkg/printable"}},
+	{dir: "pkg/cmd/nodepod", ours: []string{"pkg/printable"}},
+	{dir: "pkg/cmd/installer", ours: []string{"pkg/cmd/nodepod", "pkg/nodefiles", "pkg/operand", "pkg/printable"}},
+	{dir: "pkg/cmd/remove", ours: []string{"pkg/cmd/nodepod", "pkg/nodefiles", "pkg/operand", "pkg/printable"}},
 	{dir: "pkg/cmd/envfile", ours: []string{"pkg/regularfile", "pkg/printable"}},
 	// The shared code of the offline commands.
 	{dir: "pkg/offline", ours: []string{

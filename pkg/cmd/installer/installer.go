@@ -7,29 +7,22 @@ package installer
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/nodepod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
-// terminationLog is where the kubelet looks for the message of a container that ended.
-const terminationLog = "/dev/termination-log"
-
 type options struct {
+	nodepod.Pod
+
 	revision  int32
 	namespace string
 
@@ -47,16 +40,13 @@ type options struct {
 	// timeout limits an attempt. The installer controller creates another installer pod after a failed one.
 	timeout time.Duration
 
-	node, pod      string
-	client         kubernetes.Interface
-	terminationLog string
 	// after is time.After.
 	after func(time.Duration) <-chan time.Time
 }
 
 // NewCommand returns the command. It is hidden because only installer pods run it.
 func NewCommand() *cobra.Command {
-	o := &options{terminationLog: terminationLog, after: time.After}
+	o := &options{Pod: nodepod.Pod{TerminationLog: nodepod.TerminationLog}, after: time.After}
 	cmd := &cobra.Command{
 		Use:           "installer",
 		Short:         "Write a revision of the static pod to this node",
@@ -65,12 +55,12 @@ func NewCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true, // the root command's caller prints it
 		RunE: func(*cobra.Command, []string) error {
-			if err := o.complete(); err != nil {
-				return o.failed(err)
+			if err := o.Connect(); err != nil {
+				return o.ended(err)
 			}
 			ctx, cancel := context.WithTimeout(genericapiserver.SetupSignalContext(), o.timeout)
 			defer cancel()
-			return o.failed(o.run(ctx))
+			return o.ended(o.run(ctx))
 		},
 	}
 	flags := cmd.Flags()
@@ -95,39 +85,13 @@ func NewCommand() *cobra.Command {
 	return cmd
 }
 
-func (o *options) complete() error {
-	// The installer controller sets both through the downward API.
-	if o.node, o.pod = os.Getenv("NODE_NAME"), os.Getenv("POD_NAME"); o.node == "" || o.pod == "" {
-		return errors.New("the environment variables NODE_NAME and POD_NAME are required")
-	}
-	config, err := rest.InClusterConfig()
-	if err != nil {
-		return fmt.Errorf("reading the credentials of the pod: %w", err)
-	}
-	// A request that gets no answer must leave time for another.
-	config.Timeout = 15 * time.Second
-	o.client, err = kubernetes.NewForConfig(config)
-	return err
-}
-
-// failed writes the error to the termination log, which the operator's conditions quote.
-func (o *options) failed(err error) error {
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("installing revision %d on node %s: %w", o.revision, o.node, err)
-	// An answer of the API server may have anything in it.
-	message := printable.Text(err.Error())
-	if err := os.WriteFile(o.terminationLog, []byte(message), 0o600); err != nil {
-		klog.ErrorS(err, "Failed to write the termination message")
-	}
-	return errors.New(message)
+// ended reports the command's error, if it has one.
+func (o *options) ended(err error) error {
+	return o.End(fmt.Sprintf("installing revision %d on node %s", o.revision, o.Node), err)
 }
 
 func (o *options) run(ctx context.Context) error {
-	reference := &corev1.ObjectReference{Kind: "Pod", Namespace: o.namespace, Name: o.pod}
-	recorder := events.NewRecorder(o.client.CoreV1().Events(o.namespace), "static-pod-installer", reference,
-		clock.RealClock{})
+	recorder := o.Recorder(o.namespace, "static-pod-installer")
 	if err := o.install(ctx); err != nil {
 		recorder.Warningf("StaticPodInstallerFailed", "Installing revision %d: %s", o.revision, printable.Text(err.Error()))
 		return err

@@ -22,6 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/nodepod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -95,8 +96,8 @@ func newNode(t *testing.T, objects ...runtime.Object) *testNode {
 		certConfigMaps: operand.DeliveredBy(operand.ConfigMap, operand.Synced), certSecrets: operand.DeliveredBy(operand.Secret, operand.Synced),
 		resourceDir: filepath.Join(root, "static-pod-resources"), certDir: filepath.Join(root, "static-pod-resources", operand.CertDir),
 		podManifestDir: filepath.Join(root, "manifests"),
-		node:           node, pod: "installer-7-" + node, client: kube, terminationLog: filepath.Join(root, "termination-log"),
-		after: time.After,
+		Pod:            nodepod.Pod{Node: node, Name: "installer-7-" + node, Client: kube, TerminationLog: filepath.Join(root, "termination-log")},
+		after:          time.After,
 	}
 	return &testNode{options: o, kube: kube, root: root}
 }
@@ -146,7 +147,7 @@ func TestARevisionIsWritten(t *testing.T) {
 	require.NotContains(t, manifest, "REVISION")
 	require.Contains(t, manifest, "cloud-controller-manager-pod-7/secrets/cloud-credentials")
 	require.Equal(t, []string{"Normal StaticPodInstallerCompleted Successfully installed revision 7"}, n.events(t))
-	require.NoFileExists(t, n.terminationLog)
+	require.NoFileExists(t, n.TerminationLog)
 }
 
 // Library-go's installer replaced these texts in every value.
@@ -235,7 +236,7 @@ func TestAFailedInstallationLeavesTheFormerManifest(t *testing.T) {
 			tc.change(t, n)
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
-			err := n.failed(n.run(ctx))
+			err := n.ended(n.run(ctx))
 			require.ErrorContains(t, err, "installing revision 7 on node master-0: ")
 			require.ErrorContains(t, err, tc.want)
 			require.Equal(t, err.Error(), n.read(t, "termination-log"))
@@ -387,14 +388,4 @@ func TestTheCommandTakesTheInstallerControllersFlags(t *testing.T) {
 	cmd = NewCommand()
 	cmd.SetArgs([]string{"--revision=7"})
 	require.EqualError(t, cmd.Execute(), `required flag(s) "namespace", "pod", "pod-manifest-dir", "resource-dir" not set`)
-}
-
-func TestTheCommandNeedsAPod(t *testing.T) {
-	t.Setenv("NODE_NAME", "")
-	require.EqualError(t, (&options{}).complete(), "the environment variables NODE_NAME and POD_NAME are required")
-	t.Setenv("NODE_NAME", node)
-	t.Setenv("POD_NAME", "installer-7-"+node)
-	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	require.EqualError(t, (&options{}).complete(), "reading the credentials of the pod: unable to load in-cluster configuration, "+
-		"KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined")
 }

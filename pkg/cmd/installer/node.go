@@ -39,7 +39,7 @@ const (
 // checkLatest returns an error if the node has an installer pod of a later revision. Only that one may install.
 func (o *options) checkLatest(ctx context.Context) error {
 	pods, err := read(ctx, func(ctx context.Context) (*corev1.PodList, error) {
-		return o.client.CoreV1().Pods(o.namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=installer"})
+		return o.Client.CoreV1().Pods(o.namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=installer"})
 	})
 	if err != nil {
 		return fmt.Errorf("listing the installer pods: %w", err)
@@ -49,7 +49,7 @@ func (o *options) checkLatest(ctx context.Context) error {
 		rest, isInstaller := strings.CutPrefix(pod.Name, "installer-")
 		number, _, _ := strings.Cut(rest, "-")
 		revision, err := strconv.ParseInt(number, 10, 32)
-		if isInstaller && err == nil && pod.Spec.NodeName == o.node && revision > int64(o.revision) {
+		if isInstaller && err == nil && pod.Spec.NodeName == o.Node && revision > int64(o.revision) {
 			return fmt.Errorf("pod/%s installs a later revision on this node", pod.Name)
 		}
 	}
@@ -83,8 +83,8 @@ func (o *options) replaceManifest(ctx context.Context, manifest []byte, replaced
 // stopFormer removes the former manifest and waits until the kubelet has deleted its mirror pod, which it does when the
 // static pod has ended, and has cleaned up.
 func (o *options) stopFormer(ctx context.Context, file string) error {
-	pods := o.client.CoreV1().Pods(o.namespace)
-	former, err := pods.Get(ctx, operand.Name+"-"+o.node, metav1.GetOptions{})
+	pods := o.Client.CoreV1().Pods(o.namespace)
+	former, err := pods.Get(ctx, operand.Name+"-"+o.Node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -24,11 +24,11 @@ func (o *options) named(name string) string { return fmt.Sprintf("%s-%d", name, 
 
 // readRevision reads the revision's objects and checks that they are one complete candidate.
 func (o *options) readRevision(ctx context.Context) (*operand.Installed, error) {
-	configMaps, err := readAll(ctx, o.configMaps, o.named, o.client.CoreV1().ConfigMaps(o.namespace).Get)
+	configMaps, err := readAll(ctx, o.configMaps, o.named, o.Client.CoreV1().ConfigMaps(o.namespace).Get)
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := readAll(ctx, o.secrets, o.named, o.client.CoreV1().Secrets(o.namespace).Get)
+	secrets, err := readAll(ctx, o.secrets, o.named, o.Client.CoreV1().Secrets(o.namespace).Get)
 	if err != nil {
 		return nil, err
 	}
@@ -38,11 +38,11 @@ func (o *options) readRevision(ctx context.Context) (*operand.Installed, error) 
 // readCerts reads the objects without revisions and returns their files by the object's path in the directory.
 func (o *options) readCerts(ctx context.Context) (map[string]nodefiles.Files, error) {
 	asIs := func(name string) string { return name }
-	configMaps, err := readAll(ctx, o.certConfigMaps, asIs, o.client.CoreV1().ConfigMaps(o.namespace).Get)
+	configMaps, err := readAll(ctx, o.certConfigMaps, asIs, o.Client.CoreV1().ConfigMaps(o.namespace).Get)
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := readAll(ctx, o.certSecrets, asIs, o.client.CoreV1().Secrets(o.namespace).Get)
+	secrets, err := readAll(ctx, o.certSecrets, asIs, o.Client.CoreV1().Secrets(o.namespace).Get)
 	if err != nil {
 		return nil, err
 	}

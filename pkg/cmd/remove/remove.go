@@ -12,45 +12,34 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/nodepod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
-const (
-	// terminationLog is where the kubelet looks for the message of a container that ended.
-	terminationLog = "/dev/termination-log"
-
-	// mirrorPodPeriod is how often the mirror pod is read until the kubelet has deleted it.
-	mirrorPodPeriod = 500 * time.Millisecond
-)
+// mirrorPodPeriod is how often the mirror pod is read until the kubelet has deleted it.
+const mirrorPodPeriod = 500 * time.Millisecond
 
 type options struct {
+	nodepod.Pod
+
 	resourceDir, certDir, podManifestDir string
 
 	// timeout limits an attempt. The operator creates another removal pod after a failed one.
 	timeout time.Duration
-
-	node, pod      string
-	client         kubernetes.Interface
-	terminationLog string
 }
 
 // NewCommand returns the command. It is hidden because only removal pods run it.
 func NewCommand() *cobra.Command {
-	o := &options{terminationLog: terminationLog}
+	o := &options{Pod: nodepod.Pod{TerminationLog: nodepod.TerminationLog}}
 	cmd := &cobra.Command{
 		Use:           "remove",
 		Short:         "Remove the static pod and its files from this node",
@@ -59,12 +48,12 @@ func NewCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true, // the root command's caller prints it
 		RunE: func(*cobra.Command, []string) error {
-			if err := o.complete(); err != nil {
-				return o.failed(err)
+			if err := o.Connect(); err != nil {
+				return o.ended(err)
 			}
 			ctx, cancel := context.WithTimeout(genericapiserver.SetupSignalContext(), o.timeout)
 			defer cancel()
-			return o.failed(o.run(ctx))
+			return o.ended(o.run(ctx))
 		},
 	}
 	flags := cmd.Flags()
@@ -81,39 +70,13 @@ func NewCommand() *cobra.Command {
 	return cmd
 }
 
-func (o *options) complete() error {
-	// The operator sets both through the downward API.
-	if o.node, o.pod = os.Getenv("NODE_NAME"), os.Getenv("POD_NAME"); o.node == "" || o.pod == "" {
-		return errors.New("the environment variables NODE_NAME and POD_NAME are required")
-	}
-	config, err := rest.InClusterConfig()
-	if err != nil {
-		return fmt.Errorf("reading the credentials of the pod: %w", err)
-	}
-	// A request that gets no answer must leave time for another.
-	config.Timeout = 15 * time.Second
-	o.client, err = kubernetes.NewForConfig(config)
-	return err
-}
-
-// failed writes the error to the termination log, which the operator's conditions quote.
-func (o *options) failed(err error) error {
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("removing the static pod from node %s: %w", o.node, err)
-	// An answer of the API server may have anything in it.
-	message := printable.Text(err.Error())
-	if err := os.WriteFile(o.terminationLog, []byte(message), 0o600); err != nil {
-		klog.ErrorS(err, "Failed to write the termination message")
-	}
-	return errors.New(message)
+// ended reports the command's error, if it has one.
+func (o *options) ended(err error) error {
+	return o.End("removing the static pod from node "+o.Node, err)
 }
 
 func (o *options) run(ctx context.Context) error {
-	reference := &corev1.ObjectReference{Kind: "Pod", Namespace: operand.Namespace, Name: o.pod}
-	recorder := events.NewRecorder(o.client.CoreV1().Events(operand.Namespace), "static-pod-removal", reference,
-		clock.RealClock{})
+	recorder := o.Recorder(operand.Namespace, "static-pod-removal")
 	if err := o.remove(ctx); err != nil {
 		recorder.Warningf("StaticPodRemovalFailed", "Removing the static pod: %s", printable.Text(err.Error()))
 		return err
@@ -159,10 +122,10 @@ func (o *options) remove(ctx context.Context) error {
 
 // awaitEnd waits until the kubelet has deleted the mirror pod, which it does when the static pod has ended.
 func (o *options) awaitEnd(ctx context.Context) error {
-	name := operand.Name + "-" + o.node
+	name := operand.Name + "-" + o.Node
 	var last error
 	err := wait.PollUntilContextCancel(ctx, mirrorPodPeriod, true, func(ctx context.Context) (bool, error) {
-		_, err := o.client.CoreV1().Pods(operand.Namespace).Get(ctx, name, metav1.GetOptions{})
+		_, err := o.Client.CoreV1().Pods(operand.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if ctx.Err() == nil {
 			last = err // an API server that does not answer may answer the next time
 		}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/nodepod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
@@ -36,8 +37,8 @@ func newNode(t *testing.T) *testNode {
 	kube := fake.NewClientset(mirror)
 	n := &testNode{kube: kube, root: root, options: &options{
 		resourceDir: filepath.Join(root, "static-pod-resources"), certDir: filepath.Join(root, "static-pod-resources", operand.CertDir),
-		podManifestDir: filepath.Join(root, "manifests"), node: node, pod: "removal-" + node, client: kube,
-		terminationLog: filepath.Join(root, "termination-log"),
+		podManifestDir: filepath.Join(root, "manifests"),
+		Pod:            nodepod.Pod{Node: node, Name: "removal-" + node, Client: kube, TerminationLog: filepath.Join(root, "termination-log")},
 	}}
 	for _, file := range append(others,
 		"manifests/cloud-controller-manager-pod.yaml",
@@ -127,14 +128,14 @@ func TestTheFilesStayUntilTheStaticPodHasEnded(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			err := n.failed(n.run(ctx))
+			err := n.ended(n.run(ctx))
 			message := "removing the static pod from node master-0: the static pod has not ended, " +
 				"pod/cloud-controller-manager-master-0 in openshift-cloud-controller-manager: " + tc.want
 			require.EqualError(t, err, message)
-			written, err := os.ReadFile(n.terminationLog)
+			written, err := os.ReadFile(n.TerminationLog)
 			require.NoError(t, err)
 			require.Equal(t, message, string(written))
-			require.NoError(t, os.Remove(n.terminationLog))
+			require.NoError(t, os.Remove(n.TerminationLog))
 
 			require.Subset(t, before, n.files(t))
 			require.Len(t, n.files(t), len(before)-2, "only the manifest is gone, and what an installer left beside it")
@@ -157,7 +158,7 @@ func TestAnInstallerGoesFirst(t *testing.T) {
 	require.Equal(t, before, n.files(t))
 }
 
-func TestTheCommandNeedsItsPodAndItsFlags(t *testing.T) {
+func TestTheCommandNeedsItsFlags(t *testing.T) {
 	run := func(args ...string) error {
 		command := NewCommand()
 		command.SetArgs(args)
@@ -166,11 +167,4 @@ func TestTheCommandNeedsItsPodAndItsFlags(t *testing.T) {
 		return command.Execute()
 	}
 	require.EqualError(t, run(), `required flag(s) "cert-dir", "pod-manifest-dir", "resource-dir" not set`)
-
-	o := &options{}
-	t.Setenv("NODE_NAME", "")
-	require.EqualError(t, o.complete(), "the environment variables NODE_NAME and POD_NAME are required")
-	t.Setenv("NODE_NAME", node)
-	t.Setenv("POD_NAME", "removal-"+node)
-	require.ErrorContains(t, o.complete(), "reading the credentials of the pod: ")
 }
