@@ -24,6 +24,9 @@ const (
 // machine is a virtual machine with its network interface.
 type machine struct {
 	standin.Instance
+	// set is the scale set that it is a member of, and id its instance ID there. They are empty for a virtual machine of
+	// its own.
+	set, id string
 	// zone is empty without availability zones.
 	zone    string
 	stopped bool
@@ -31,11 +34,44 @@ type machine struct {
 	pools []string
 }
 
-// inventory has the virtual machines. The server's mutex guards it.
+// resourceID returns the identifier of a machine.
+func (m *machine) resourceID() string {
+	if m.set == "" {
+		return resourceID(machinesPath, m.Name)
+	}
+	return resourceID(scaleSetsPath, m.set) + "/virtualMachines/" + m.id
+}
+
+// vmName returns the name of a machine as Azure has it. It is not the computer name of a member of a scale set.
+func (m *machine) vmName() string {
+	if m.set == "" {
+		return m.Name
+	}
+	return m.set + "_" + m.id
+}
+
+// interfaceID returns the identifier of a machine's interface.
+func (m *machine) interfaceID() string {
+	if m.set == "" {
+		return resourceID(interfacesPath, m.Name+interfaceSuffix)
+	}
+	return m.resourceID() + "/networkInterfaces/" + m.set + interfaceSuffix
+}
+
+// zones returns the list with the zone of a machine.
+func (m *machine) zones() []string {
+	if m.zone == "" {
+		return nil
+	}
+	return []string{m.zone}
+}
+
+// inventory has the scale sets and all virtual machines. The server's mutex guards it.
 type inventory struct {
 	// spread is nil without availability zones.
-	spread   *standin.Spread
-	machines []*machine
+	spread    *standin.Spread
+	scaleSets []string
+	machines  []*machine
 	// denied hides all machines from the resource manager.
 	denied bool
 }
@@ -55,22 +91,43 @@ func (i *inventory) find(holds func(m *machine) bool) *machine {
 	return nil
 }
 
-// named returns the condition of a name, whose case does not matter.
+// named returns the condition of a computer name, whose case does not matter.
 func named(name string) func(m *machine) bool {
 	return func(m *machine) bool { return strings.EqualFold(m.Name, name) }
 }
 
+// of returns the condition of a computer name in a scale set, or with "" of a virtual machine of its own.
+func of(set, name string) func(m *machine) bool {
+	return func(m *machine) bool { return m.set == set && named(name)(m) }
+}
+
 // SetInstances makes the cloud have a virtual machine for each machine; others are deleted. Those that exist stay as
-// they are. It returns no error.
+// they are, and so do the members of scale sets. It returns no error.
 func (s *Server) SetInstances(machines []standin.Instance) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	s.replace("", machines)
+	return nil
+}
+
+// replace makes the wanted machines the members of a scale set, or with "" the virtual machines of their own. It
+// ignores those whose names belong elsewhere.
+func (s *Server) replace(set string, machines []standin.Instance) {
 	var all []*machine
+	for _, m := range s.machines {
+		if other, _ := s.setOf(m.Name); other != set {
+			all = append(all, m)
+		}
+	}
 	for _, wanted := range machines {
-		m := s.find(named(wanted.Name))
+		owner, id := s.setOf(wanted.Name)
+		if owner != set {
+			continue
+		}
+		m := s.find(of(set, wanted.Name))
 		if m == nil {
 			wanted.Addresses = slices.Clone(wanted.Addresses)
-			m = &machine{Instance: wanted}
+			m = &machine{Instance: wanted, set: set, id: id}
 			if s.spread != nil {
 				m.zone = s.spread.Zone(wanted.Name)
 			}
@@ -78,7 +135,6 @@ func (s *Server) SetInstances(machines []standin.Instance) error {
 		all = append(all, m)
 	}
 	s.machines = all
-	return nil
 }
 
 // StopInstance deallocates a virtual machine.
@@ -87,8 +143,8 @@ func (s *Server) StopInstance(name string) error { return s.setStopped(name, tru
 // StartInstance starts a deallocated virtual machine.
 func (s *Server) StartInstance(name string) error { return s.setStopped(name, false) }
 
-// DenyInstances makes the resource manager know no virtual machine, as in another resource group, until it is called
-// with false. It returns no error.
+// DenyInstances makes the resource manager know no virtual machine and no scale set, as in another resource group,
+// until it is called with false. It returns no error.
 func (s *Server) DenyInstances(denied bool) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -112,8 +168,15 @@ func resourceID(path, name string) string {
 	return "/subscriptions/" + subscriptionID + "/resourceGroups/" + resourceGroup + "/providers/" + path + name
 }
 
-// ProviderID is the one that the cloud-node-manager gives the Node of a virtual machine. It depends on the name alone.
-func (s *Server) ProviderID(name string) string { return "azure://" + resourceID(machinesPath, name) }
+// ProviderID is the one that the cloud-node-manager gives the Node of a virtual machine. It depends on the name and on
+// the scale sets that exist.
+func (s *Server) ProviderID(name string) string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	m := machine{Instance: standin.Instance{Name: name}}
+	m.set, m.id = s.setOf(name)
+	return "azure://" + m.resourceID()
+}
 
 // Region returns the location of all virtual machines.
 func (s *Server) Region() string { return s.cloud.location }
@@ -153,11 +216,15 @@ type (
 		ProvisioningState string          `json:"provisioningState"`
 		VMID              string          `json:"vmId"`
 		HardwareProfile   hardwareProfile `json:"hardwareProfile"`
+		OSProfile         osProfile       `json:"osProfile"`
 		NetworkProfile    networkProfile  `json:"networkProfile"`
 		InstanceView      *instanceView   `json:"instanceView,omitempty"`
 	}
 	hardwareProfile struct {
-		VMSize string `json:"vmSize"`
+		VMSize string `json:"vmSize,omitempty"`
+	}
+	osProfile struct {
+		ComputerName string `json:"computerName"`
 	}
 	networkProfile struct {
 		Interfaces []interfaceReference `json:"networkInterfaces"`
@@ -170,7 +237,8 @@ type (
 		Primary bool `json:"primary"`
 	}
 	instanceView struct {
-		Statuses []viewStatus `json:"statuses"`
+		FaultDomain int          `json:"platformFaultDomain"`
+		Statuses    []viewStatus `json:"statuses"`
 	}
 	viewStatus struct {
 		Code string `json:"code"`
@@ -217,11 +285,11 @@ type (
 
 const succeeded = "Succeeded"
 
-// lookUp returns a copy of the machine with a name.
+// lookUp returns a copy of the virtual machine with a name.
 func (s *Server) lookUp(name, path string) (machine, *apiError) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	m := s.find(named(name))
+	m := s.find(of("", name))
 	if m == nil || s.denied {
 		return machine{}, notFound(path, name)
 	}
@@ -238,7 +306,12 @@ func (s *Server) getMachine(r *http.Request) (int, any, *apiError) {
 	if failed != nil {
 		return 0, nil, failed
 	}
-	return http.StatusOK, s.describeMachine(m, strings.EqualFold(r.URL.Query().Get("$expand"), "instanceView")), nil
+	return http.StatusOK, s.describeMachine(m, expandsView(r)), nil
+}
+
+// expandsView reports whether a request is for the instance view too.
+func expandsView(r *http.Request) bool {
+	return strings.EqualFold(r.URL.Query().Get("$expand"), "instanceView")
 }
 
 func (s *Server) listMachines(*http.Request) (int, any, *apiError) {
@@ -246,32 +319,36 @@ func (s *Server) listMachines(*http.Request) (int, any, *apiError) {
 	defer s.mutex.Unlock()
 	found := []any{}
 	for _, m := range s.machines {
-		found = append(found, s.describeMachine(*m, false))
+		if m.set == "" && !s.denied {
+			found = append(found, s.describeMachine(*m, false))
+		}
 	}
 	return http.StatusOK, object{"value": found}, nil
 }
 
 func (s *Server) describeMachine(m machine, withView bool) virtualMachine {
-	answer := virtualMachine{
-		resource: s.describe(machinesPath, m.Name),
-		Properties: machineProperties{
-			ProvisioningState: succeeded,
-			VMID:              s.SystemUUID(m.Name),
-			HardwareProfile:   hardwareProfile{machineSize},
-			NetworkProfile: networkProfile{[]interfaceReference{{
-				ID: resourceID(interfacesPath, m.Name+interfaceSuffix), Properties: primaryProperties{Primary: true},
-			}}},
-		},
+	return virtualMachine{
+		resource: s.describe(machinesPath, m.Name), Zones: m.zones(), Properties: s.describeProperties(m, withView),
 	}
-	if m.zone != "" {
-		answer.Zones = []string{m.zone}
+}
+
+// describeProperties returns the properties that all virtual machines have.
+func (s *Server) describeProperties(m machine, withView bool) machineProperties {
+	answer := machineProperties{
+		ProvisioningState: succeeded,
+		VMID:              s.SystemUUID(m.Name),
+		HardwareProfile:   hardwareProfile{machineSize},
+		OSProfile:         osProfile{m.Name},
+		NetworkProfile: networkProfile{[]interfaceReference{{
+			ID: m.interfaceID(), Properties: primaryProperties{Primary: true},
+		}}},
 	}
 	if withView {
 		power := "PowerState/running"
 		if m.stopped {
 			power = "PowerState/deallocated"
 		}
-		answer.Properties.InstanceView = &instanceView{[]viewStatus{{"ProvisioningState/succeeded"}, {power}}}
+		answer.InstanceView = &instanceView{Statuses: []viewStatus{{"ProvisioningState/succeeded"}, {power}}}
 	}
 	return answer
 }
@@ -289,7 +366,7 @@ func ownerOf(r *http.Request) string { return strings.TrimSuffix(r.PathValue("na
 
 func (s *Server) describeInterface(m machine) networkInterface {
 	properties := interfaceProperties{
-		ProvisioningState: succeeded, Primary: true, VirtualMachine: subResource{resourceID(machinesPath, m.Name)},
+		ProvisioningState: succeeded, Primary: true, VirtualMachine: subResource{m.resourceID()},
 	}
 	for i, address := range m.Addresses {
 		described := ipConfiguration{
@@ -303,7 +380,10 @@ func (s *Server) describeInterface(m machine) networkInterface {
 		}
 		properties.IPConfigurations = append(properties.IPConfigurations, described)
 	}
-	described := networkInterface{resource: s.describe(interfacesPath, m.Name+interfaceSuffix), Properties: properties}
+	described := networkInterface{
+		resource: s.describe(interfacesPath, lastSegment(m.interfaceID())), Properties: properties,
+	}
+	described.ID = m.interfaceID()
 	described.ETag = etag(described)
 	return described
 }
@@ -316,7 +396,7 @@ func (s *Server) putInterface(r *http.Request) (int, any, *apiError) {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	m := s.find(named(ownerOf(r)))
+	m := s.find(of("", ownerOf(r)))
 	if m == nil {
 		return 0, nil, notFound(interfacesPath, r.PathValue("name"))
 	}

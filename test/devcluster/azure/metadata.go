@@ -27,6 +27,7 @@ type (
 		ResourceGroup string `json:"resourceGroupName"`
 		Subscription  string `json:"subscriptionId"`
 		ResourceID    string `json:"resourceId"`
+		ScaleSet      string `json:"vmScaleSetName"`
 	}
 	networkMetadata struct {
 		Interface []interfaceMetadata `json:"interface"`
@@ -100,7 +101,7 @@ func (s *Server) instanceMetadata(m machine) instanceMetadata {
 	return instanceMetadata{
 		Compute: computeMetadata{
 			Environment:   "AzurePublicCloud",
-			Name:          m.Name,
+			Name:          m.vmName(),
 			VMID:          s.SystemUUID(m.Name),
 			VMSize:        machineSize,
 			OSType:        "Linux",
@@ -109,7 +110,8 @@ func (s *Server) instanceMetadata(m machine) instanceMetadata {
 			FaultDomain:   "0",
 			ResourceGroup: resourceGroup,
 			Subscription:  subscriptionID,
-			ResourceID:    resourceID(machinesPath, m.Name),
+			ResourceID:    m.resourceID(),
+			ScaleSet:      m.set,
 		},
 		Network: networkMetadata{[]interfaceMetadata{card}},
 	}

@@ -217,7 +217,7 @@ func (s *Server) completeBalancer(r *stored, body object) {
 
 // ipConfigurationID returns the identifier of the first address of a machine's interface.
 func (m *machine) ipConfigurationID() string {
-	return resourceID(interfacesPath, m.Name+interfaceSuffix) + "/ipConfigurations/pipConfig0"
+	return m.interfaceID() + "/ipConfigurations/pipConfig0"
 }
 
 // frontendOf returns the identifier of the frontend that has a public IP, or "".

@@ -24,6 +24,9 @@ const (
 	GetMachine   = "GET virtualMachines"
 	GetInterface = "GET networkInterfaces"
 	GetProvider  = "GET providers"
+	// These are of the members of scale sets.
+	ListMembers        = "LIST virtualMachineScaleSets/virtualMachines"
+	GetMemberInterface = "GET virtualMachineScaleSets/virtualMachines/networkInterfaces"
 	// The others are a method, or LIST, and a kind: PUT networkInterfaces, LIST loadBalancers.
 
 	// These are parts of the instance metadata service.
@@ -172,6 +175,10 @@ func (s *Server) handler() http.Handler {
 	group := " " + manager + groupPath
 	handle(GetMachine, "GET"+group+machinesPath+"{name}", s.managed(s.getMachine))
 	handle("LIST virtualMachines", "GET"+group+strings.TrimSuffix(machinesPath, "/"), s.managed(s.listMachines))
+	handle("LIST virtualMachineScaleSets", "GET"+group+strings.TrimSuffix(scaleSetsPath, "/"),
+		s.managed(s.listScaleSets))
+	handle(ListMembers, "GET"+group+scaleSetsPath+"{set}/virtualMachines", s.managed(s.listMembers))
+	handle(GetMemberInterface, "GET"+group+memberInterfacesPath+"{name}", s.managed(s.getMemberInterface))
 	handle(GetInterface, "GET"+group+interfacesPath+"{name}", s.managed(s.getInterface))
 	handle("PUT networkInterfaces", "PUT"+group+interfacesPath+"{name}", s.managed(s.putInterface))
 	for _, kind := range []string{loadBalancers, publicIPs, securityGroups} {

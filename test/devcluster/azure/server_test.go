@@ -311,12 +311,13 @@ func TestTheResourceManagerRejectsUnusableRequests(t *testing.T) {
 	c.requireError(t, token, machinePath("a"), http.StatusServiceUnavailable, "ServiceUnavailable")
 }
 
-func TestTheMetadataServiceKnowsAMachineByItsAddress(t *testing.T) {
+// serveMetadata serves the metadata service, and returns a function that asks it with a header.
+func (c running) serveMetadata(t *testing.T) (ask func(path, header string) (int, []byte)) {
+	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	c := start(t, Options{})
 	c.ServeMetadata(t.Context(), listener)
-	ask := func(path, header string) (int, []byte) {
+	return func(path, header string) (int, []byte) {
 		request := c.newRequest(t, http.MethodGet, "http://"+listener.Addr().String()+path, "")
 		request.Header.Set("Metadata", header)
 		response, err := http.DefaultClient.Do(request)
@@ -326,6 +327,11 @@ func TestTheMetadataServiceKnowsAMachineByItsAddress(t *testing.T) {
 		require.NoError(t, response.Body.Close())
 		return response.StatusCode, content
 	}
+}
+
+func TestTheMetadataServiceKnowsAMachineByItsAddress(t *testing.T) {
+	c := start(t, Options{})
+	ask := c.serveMetadata(t)
 	const instance = "/metadata/instance?api-version=2021-10-01"
 	status, _ := ask(instance, "True")
 	require.Equal(t, http.StatusNotFound, status, "there is no machine")
