@@ -48,7 +48,9 @@ type cluster struct {
 
 	// unknown are the machines that the cloud denies. While it fails, the CCM neither finds nor deletes any.
 	unknown map[string]bool
-	fails   bool
+	// described are machines that the cloud denies, and yet describes, as EC2 does for an hour after their end.
+	described map[string]bool
+	fails     bool
 	// dead is true once the leader has ended and its lease has not.
 	dead bool
 	// silent makes the CCM announce nothing.
@@ -62,7 +64,7 @@ func newCluster(t *testing.T, platform string, names ...string) *cluster {
 	t.Helper()
 	c := &cluster{
 		t: t, clock: clocktesting.NewFakePassiveClock(start), kube: fake.NewClientset(),
-		unknown: map[string]bool{},
+		unknown: map[string]bool{}, described: map[string]bool{},
 	}
 	c.recorder = events.NewInMemoryRecorder("test", c.clock)
 	c.operator = &operatorClient{StaticPodOperatorClient: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
@@ -217,7 +219,8 @@ func (c *cluster) cloudControllerManager() {
 	}
 	for _, key := range c.nodes.ListKeys() {
 		node := c.node(key)
-		if !c.unknown[key] && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint }) {
+		found := !c.unknown[key] || c.described[key]
+		if found && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint }) {
 			node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint })
 			c.put(node)
 		}

@@ -24,6 +24,8 @@ type memory struct {
 	// proven are denials together with which the leader found every living node that it was asked for, and confirmed
 	// are the deletions that the controller confirmed.
 	proven, confirmed map[types.UID]decision
+	// described are the last answers about Nodes whose machine the leader found together with every living node.
+	described map[types.UID]decision
 	// turn selects other witnesses for each question.
 	turn int
 }
@@ -45,7 +47,7 @@ type decision struct {
 func newMemory() memory {
 	return memory{
 		found: map[types.UID]time.Time{}, denied: map[types.UID]time.Time{},
-		proven: map[types.UID]decision{}, confirmed: map[types.UID]decision{},
+		proven: map[types.UID]decision{}, confirmed: map[types.UID]decision{}, described: map[types.UID]decision{},
 	}
 }
 
@@ -65,10 +67,13 @@ func (m *memory) listen(w world) {
 		m.unanswered = nil
 	}
 	var denied []types.UID
+	var found []node
 	for _, uid := range m.pending.subjects {
 		switch n, exists := w.find(uid); {
 		case exists && m.pending.answered(n):
 			m.found[uid] = w.now
+			delete(m.proven, uid)
+			found = append(found, n)
 		case exists:
 			denied = append(denied, uid)
 		}
@@ -76,16 +81,36 @@ func (m *memory) listen(w world) {
 	if len(missing)+len(denied) > 0 && w.now.Sub(m.pending.since) < answerLimit {
 		return
 	}
-	m.deny(w, denied, len(missing) == 0 && len(m.pending.witnesses) > 0)
+	proven := len(missing) == 0 && len(m.pending.witnesses) > 0
+	m.deny(w, denied, proven)
+	m.describe(w, found, proven)
 	m.pending, m.unanswered, m.askedAt = nil, missing, w.now
 }
 
 // deny remembers that the CCM did not find machines, and whether it found every living node with the same question.
 func (m *memory) deny(w world, denied []types.UID, proven bool) {
 	for _, uid := range denied {
+		delete(m.described, uid)
 		m.denied[uid] = w.now
 		if proven {
 			m.proven[uid] = decision{leader: w.leader, at: w.now}
+		}
+	}
+}
+
+// describe remembers that the CCM found machines. A cloud may describe a machine for an hour after its end, as EC2
+// does: the CCM finds it, and goes on to announce the deletion of its Node. That is a denial too, if the same leader
+// found every living node both before and after it.
+func (m *memory) describe(w world, found []node, proven bool) {
+	for _, n := range found {
+		last, known := m.described[n.uid]
+		delete(m.described, n.uid)
+		if !proven {
+			continue
+		}
+		m.described[n.uid] = decision{leader: w.leader, at: w.now}
+		if known && last.leader == w.leader && w.now.Sub(last.at) < claimLife && n.announced.After(last.at) {
+			m.proven[n.uid] = decision{leader: w.leader, at: w.now}
 		}
 	}
 }
@@ -96,6 +121,7 @@ func (m *memory) forget(w world) {
 	maps.DeleteFunc(m.found, func(uid types.UID, _ time.Time) bool { return gone(uid) })
 	maps.DeleteFunc(m.denied, func(uid types.UID, _ time.Time) bool { return gone(uid) })
 	maps.DeleteFunc(m.proven, func(uid types.UID, _ decision) bool { return gone(uid) })
+	maps.DeleteFunc(m.described, func(uid types.UID, _ decision) bool { return gone(uid) })
 	maps.DeleteFunc(m.confirmed, func(uid types.UID, c decision) bool {
 		return gone(uid) && w.now.Sub(c.at) > paceWindow
 	})
@@ -173,7 +199,7 @@ func (m *memory) stands(w world, n node) bool {
 func (m *memory) settled(w world, n node) bool {
 	found, asked := m.found[n.uid]
 	c, known := m.confirmed[n.uid]
-	return n.permission == Allowed || m.stands(w, n) || asked && !n.announced.After(found) ||
+	return n.permission == Allowed || m.stands(w, n) || asked && !n.announced.After(found) && !m.proves(w, n) ||
 		known && !n.reports && c.leader == w.leader && !n.announced.After(c.at)
 }
 

@@ -38,6 +38,14 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 			},
 			wantDeleted: []string{"worker-1 after 25s"},
 		},
+		"a machine that is gone, which the cloud still describes, as EC2 does": {
+			do: func(c *cluster) {
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.unknown["worker-1"], c.described["worker-1"] = true, true
+				c.run(2 * time.Minute)
+			},
+			wantDeleted: []string{"worker-1 after 35s"},
+		},
 		"a machine that is off, which the cloud knows": {
 			do: func(c *cluster) {
 				c.report("worker-1", corev1.ConditionUnknown)
@@ -254,6 +262,24 @@ func TestALieThatFollowsAnHonestAnswerIsNotBelieved(t *testing.T) {
 			c.run(time.Second)
 		}
 	}
+	require.Empty(t, c.deleted)
+}
+
+// A short lie between two honest answers looks like a machine that is gone and still described, so it is forgotten soon.
+func TestALieBetweenHonestAnswersIsNotBelievedLater(t *testing.T) {
+	c := newCluster(t, "openstack", five...)
+	c.report("worker-1", corev1.ConditionUnknown)
+	lie := func() {
+		c.denyAll()
+		c.run(6 * time.Second)
+		clear(c.unknown)
+	}
+	lie()
+	c.run(claimLife) // It has found every machine once.
+	lie()
+	c.run(40 * time.Second)
+	require.Empty(t, c.recorder.Events(), "nothing was confirmed")
+	require.Empty(t, c.marks())
 	require.Empty(t, c.deleted)
 }
 
