@@ -2,6 +2,7 @@ package nodedeletion
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -56,7 +57,10 @@ type cluster struct {
 	// silent makes the CCM announce nothing.
 	silent bool
 	// stale makes each write fail, as with a cache that is behind.
-	stale   bool
+	stale bool
+	// refused is the Node that cannot be written, and slow is how long a write takes.
+	refused string
+	slow    time.Duration
 	deleted []string
 }
 
@@ -107,6 +111,10 @@ func (c *cluster) patched(action clienttesting.Action) (bool, runtime.Object, er
 		Spec struct{ Taints []corev1.Taint }
 	}
 	require.NoError(c.t, json.Unmarshal(patch.GetPatch(), &content))
+	c.clock.SetTime(c.clock.Now().Add(c.slow))
+	if c.refused == node.Name {
+		return true, nil, apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
+	}
 	if c.stale || content.Metadata.ResourceVersion != node.ResourceVersion {
 		return true, nil, apierrors.NewConflict(corev1.Resource("nodes"), node.Name, nil)
 	}

@@ -66,25 +66,40 @@ func (m *memory) listen(w world) {
 	if len(missing) == 0 && len(m.pending.witnesses) > 0 {
 		m.unanswered = nil
 	}
-	var denied []types.UID
-	var found []node
+	denied, found, complete := m.collect(w)
+	if (!complete || len(missing)+len(denied) > 0) && w.now.Sub(m.pending.since) < answerLimit {
+		return
+	}
+	if !slices.ContainsFunc(m.pending.witnesses, func(uid types.UID) bool { return !m.pending.asked(uid) }) {
+		m.conclude(w, missing, denied, found)
+	}
+	m.pending, m.askedAt = nil, w.now
+}
+
+// collect returns the subjects without and with an answer, and whether the CCM was asked for all of them.
+func (m *memory) collect(w world) (denied []types.UID, found []node, complete bool) {
+	complete = true
 	for _, uid := range m.pending.subjects {
 		switch n, exists := w.find(uid); {
 		case exists && m.pending.answered(n):
 			m.found[uid] = w.now
 			delete(m.proven, uid)
 			found = append(found, n)
-		case exists:
+		case exists && m.pending.asked(uid):
 			denied = append(denied, uid)
+		case exists:
+			complete = false
 		}
 	}
-	if len(missing)+len(denied) > 0 && w.now.Sub(m.pending.since) < answerLimit {
-		return
-	}
+	return denied, found, complete
+}
+
+// conclude remembers the answers to the pending question, of which every living node was asked for.
+func (m *memory) conclude(w world, missing []string, denied []types.UID, found []node) {
 	proven := len(missing) == 0 && len(m.pending.witnesses) > 0
 	m.deny(w, denied, proven)
 	m.describe(w, found, proven)
-	m.pending, m.unanswered, m.askedAt = nil, missing, w.now
+	m.unanswered = missing
 }
 
 // deny remembers that the CCM did not find machines, and whether it found every living node with the same question.
@@ -147,32 +162,39 @@ func (i *inquiry) includes(n node) bool {
 }
 
 // lacks reports whether the node still has to get the taint.
-func (i *inquiry) lacks(n node) bool { return i.includes(n) && !n.asked && i.written[n.uid] == "" }
+func (i *inquiry) lacks(n node) bool { return i.includes(n) && !n.asked && !i.asked(n.uid) }
+
+// asked reports whether the taint was written. A write may fail or take long.
+func (i *inquiry) asked(uid types.UID) bool { return i.written[uid] != "" }
 
 // answered reports whether the taint was written and is gone again.
 func (i *inquiry) answered(n node) bool {
-	written, asked := i.written[n.uid]
-	if !asked || n.asked {
+	if !i.asked(n.uid) || n.asked {
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(n.object.ResourceVersion, written)
+	order, err := resourceversion.CompareResourceVersion(n.object.ResourceVersion, i.written[n.uid])
 	return err == nil && order > 0
 }
 
-// wrote remembers a change of a Node.
-func (m *memory) wrote(w world, n node, done change, version string) {
+// wrote remembers a change of a Node. The time to answer begins with the last taint.
+func (m *memory) wrote(w world, n node, done change, version string, now time.Time) {
 	if done == ask {
-		m.pending.written[n.uid] = version
+		m.pending.written[n.uid], m.pending.since = version, now
 	}
 	if done == confirm {
 		m.confirmed[n.uid] = decision{leader: w.leader, at: w.now}
 	}
 }
 
-// begin begins a question.
+// begin begins a question. Some Nodes may still have the taint of the last one.
 func (m *memory) begin(w world, asked *inquiry) {
 	m.turn++
 	asked.leader, asked.since, asked.written = w.leader, w.now, map[types.UID]string{}
+	for _, n := range w.nodes {
+		if n.asked && asked.includes(n) {
+			asked.written[n.uid] = n.object.ResourceVersion
+		}
+	}
 	m.pending = asked
 }
 

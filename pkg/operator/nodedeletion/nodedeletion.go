@@ -171,7 +171,7 @@ func (c *controller) act(ctx context.Context, w world, v verdict) error {
 		if err != nil {
 			return err
 		}
-		c.memory.wrote(w, n, wanted, version)
+		c.memory.wrote(w, n, wanted, version, c.Clock.Now())
 		if wanted == confirm {
 			c.Recorder.Eventf("NodeDeletionConfirmed",
 				"The cloud-controller-manager may delete node %s, whose kubelet is silent", n.name)

@@ -387,6 +387,57 @@ func TestAnOperatorThatStartsTakesBackWhatTheLastOneLeft(t *testing.T) {
 	}, c.marks())
 }
 
+// The CCM has to be asked before its silence is an answer: a write that fails or takes long is not the CCM's silence.
+func TestACCMThatWasNotAskedDeniesNothing(t *testing.T) {
+	t.Run("the taint of the silent node cannot be written", func(t *testing.T) {
+		c := newCluster(t, "openstack", five...)
+		c.refused = "worker-1"
+		c.report("worker-1", corev1.ConditionUnknown)
+		c.unknown["worker-1"] = true
+		c.cloudControllerManager()
+		clear(c.unknown) // The lie ends before the CCM can be asked.
+		for range 60 {
+			_ = c.controller.sync(t.Context(), c.timer)
+			c.clock.SetTime(c.clock.Now().Add(time.Second))
+			c.cloudControllerManager()
+			require.Empty(t, c.controller.memory.denied)
+		}
+		require.Empty(t, c.recorder.Events(), "nothing was confirmed")
+	})
+	t.Run("writes take long", func(t *testing.T) {
+		c := newCluster(t, "openstack", five...)
+		c.slow = 5 * time.Second // for each of four Nodes
+		c.report("worker-1", corev1.ConditionUnknown)
+		c.unknown["worker-1"] = true
+		c.cloudControllerManager()
+		require.NoError(t, c.controller.sync(t.Context(), c.timer))
+		c.slow, c.fails = 0, true
+		c.run(5 * time.Second)
+		c.fails = false
+		for range 25 {
+			c.run(time.Second)
+			reason, message := c.condition()
+			require.Empty(t, reason, message)
+		}
+		require.Len(t, c.deleted, 1)
+	})
+	t.Run("a living node cannot be written", func(t *testing.T) {
+		c := newCluster(t, "openstack", five...)
+		c.refused = "master-1"
+		c.report("worker-1", corev1.ConditionUnknown)
+		c.unknown["worker-1"] = true
+		for range 60 {
+			c.cloudControllerManager()
+			_ = c.controller.sync(t.Context(), c.timer)
+			c.clock.SetTime(c.clock.Now().Add(time.Second))
+			reason, message := c.condition()
+			require.Empty(t, reason, message)
+		}
+		require.Empty(t, c.deleted)
+		require.Empty(t, c.marks())
+	})
+}
+
 func TestAConflictIsTriedAgain(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.report("worker-1", corev1.ConditionUnknown)
