@@ -139,10 +139,10 @@ func aboutNode(w world, m *memory, n node) doubt {
 
 // aboutCluster returns what the state of the cluster says against any deletion.
 func aboutCluster(w world, n node) doubt {
-	switch silent := w.silent(); {
+	switch silent, of := w.silent(); {
 	case w.leader == "":
 		return tooEarly
-	case silent > 1 && silent*2 > len(w.nodes):
+	case silent > 1 && silent*2 > of:
 		return tooManyNodes
 	case w.rollout && w.now.Sub(n.since) < rolloutLimit:
 		return tooEarly
@@ -233,8 +233,9 @@ func (d doubt) explain(w world, m *memory) string {
 	case nodeReports:
 		return "the kubelet there reports its state: " + check
 	case tooManyNodes:
+		silent, of := w.silent()
 		return fmt.Sprintf("%d of %d kubelets are silent, as after a failure of the network: restore their connection to "+
-			"the API server", w.silent(), len(w.nodes))
+			"the API server", silent, of)
 	case noWitness:
 		return "there is no other initialized and ready node to compare with"
 	case rolloutInProgress:
@@ -244,13 +245,16 @@ func (d doubt) explain(w world, m *memory) string {
 	return "it is too early to tell"
 }
 
-// silent counts the nodes whose kubelets do not report.
-func (w world) silent() int {
-	count := 0
+// silent counts the nodes whose kubelets do not report, and those that should. Machines that are shut down should not.
+func (w world) silent() (count, of int) {
 	for _, n := range w.nodes {
+		if n.off && !n.reports && !n.claimed {
+			continue
+		}
+		of++
 		if !n.reports {
 			count++
 		}
 	}
-	return count
+	return count, of
 }

@@ -123,6 +123,26 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
 				"3 of 5 kubelets are silent, as after a failure of the network: restore their connection to the API server" + override,
 		},
+		"most machines are shut down, which the cloud knows, and one more is gone": {
+			do: func(c *cluster) {
+				for _, name := range []string{"master-1", "master-2", "worker-0"} {
+					c.report(name, corev1.ConditionUnknown)
+					node := c.node(name)
+					node.Spec.Taints = []corev1.Taint{{Key: shutdownTaint, Effect: corev1.TaintEffectNoSchedule}}
+					c.put(node)
+				}
+				c.run(10 * time.Minute)
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.unknown["worker-1"] = true
+				c.run(2 * time.Minute)
+				for _, name := range []string{"master-1", "master-2", "worker-0"} {
+					node := c.node(name)
+					node.Spec.Taints = nil
+					c.put(node)
+				}
+			},
+			wantDeleted: []string{"worker-1 after 10m25s"},
+		},
 		"a single node": {
 			nodes: []string{"worker-1"},
 			do: func(c *cluster) {

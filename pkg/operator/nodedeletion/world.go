@@ -20,6 +20,9 @@ import (
 const (
 	// uninitializedTaint is k8s.io/cloud-provider/api.TaintExternalCloudProvider.
 	uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
+	// shutdownTaint is k8s.io/cloud-provider/api.TaintNodeShutdown: the CCM sets it on a node whose machine is shut down,
+	// as the cloud says.
+	shutdownTaint = "node.cloudprovider.kubernetes.io/shutdown"
 	// question is the value of the controller's taint.
 	question = "known-to-the-cloud"
 
@@ -53,6 +56,8 @@ type node struct {
 	ready, reports bool
 	since          time.Time
 	initialized    bool
+	// off is true while the cloud knows the machine to be shut down.
+	off bool
 	// asked is true while the node has the controller's taint.
 	asked      bool
 	permission string
@@ -128,6 +133,8 @@ func newNode(n *corev1.Node, announced, now time.Time) node {
 	}
 	for _, taint := range n.Spec.Taints {
 		switch {
+		case taint.Key == shutdownTaint:
+			seen.off = true
 		case taint.Key != uninitializedTaint:
 		case isQuestion(taint):
 			seen.asked = true
