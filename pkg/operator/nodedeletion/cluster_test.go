@@ -54,6 +54,8 @@ type cluster struct {
 	fails     bool
 	// dead is true once the leader has ended and its lease has not.
 	dead bool
+	// skew is how far the clock of the CCM's node is off.
+	skew time.Duration
 	// silent makes the CCM announce nothing.
 	silent bool
 	// stale makes each write fail, as with a cache that is behind.
@@ -247,11 +249,11 @@ func (c *cluster) cloudControllerManager() {
 }
 
 func (c *cluster) announce(node *corev1.Node) {
-	require.NoError(c.t, c.logs.Update(announcement(node, c.clock.Now())))
+	require.NoError(c.t, c.logs.Update(announcementOf(node, c.clock.Now().Add(c.skew))))
 }
 
-// announcement is the event that precedes an attempt to delete a Node.
-func announcement(node *corev1.Node, at time.Time) *corev1.Event {
+// announcementOf is the event that precedes an attempt to delete a Node.
+func announcementOf(node *corev1.Node, at time.Time) *corev1.Event {
 	return &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: EventNamespace, Name: node.Name + ".1"},
 		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: node.Name, UID: node.UID},

@@ -49,7 +49,7 @@ func TestAnEventCallsTheController(t *testing.T) {
 	go controller.Run(t.Context(), 1)
 	require.Eventually(t, model.judged, 10*time.Second, 10*time.Millisecond, "the first sync")
 
-	_, err := kube.CoreV1().Events(EventNamespace).Create(t.Context(), announcement(model.node("worker-1"), time.Now()),
+	_, err := kube.CoreV1().Events(EventNamespace).Create(t.Context(), announcementOf(model.node("worker-1"), time.Now()),
 		metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {

@@ -77,6 +77,8 @@ type controller struct {
 	memory       memory
 	// renewal is the last one of the CCM's lease.
 	renewal renewal
+	// announcements are what the CCM said about Nodes, by the name of the Event, nil before the first look.
+	announcements map[string]announcement
 	// lastWarning is what the last warning event is about.
 	lastWarning string
 }

@@ -303,6 +303,31 @@ func TestALieBetweenHonestAnswersIsNotBelievedLater(t *testing.T) {
 	require.Empty(t, c.deleted)
 }
 
+// An Event has the time of the CCM's node.
+func TestAWrongClockOfTheLeadersNodeDelaysNoDeletion(t *testing.T) {
+	for name, skew := range map[string]time.Duration{"slow": -2 * time.Hour, "fast": 2 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, "openstack", five...)
+			c.skew = skew
+			c.run(time.Minute)
+			c.report("worker-1", corev1.ConditionUnknown)
+			c.unknown["worker-1"] = true
+			c.run(time.Minute)
+			require.Equal(t, []string{"worker-1 after 1m25s"}, c.deleted)
+
+			c.report("worker-0", corev1.ConditionUnknown)
+			c.unknown["worker-0"] = true
+			c.run(10 * time.Second)
+			clear(c.unknown)
+			c.run(time.Minute)
+			require.Empty(t, c.marks(), "the cloud knows the machine again, so the CCM is not asked any more")
+			c.run(time.Hour)
+			require.Len(t, c.deleted, 1)
+			require.Empty(t, c.marks())
+		})
+	}
+}
+
 // The CCM's recorder drops most repetitions, and the lie may have ended since it passed the last one on.
 func TestAnOldWordIsNotBelieved(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -102,7 +102,7 @@ func (c *controller) look(answers bool) (world, error) {
 	if err != nil {
 		return w, fmt.Errorf("nodes: %w", err)
 	}
-	announced, err := c.announced()
+	announced, err := c.announced(w.now)
 	if err != nil {
 		return w, err
 	}
@@ -152,18 +152,35 @@ func isQuestion(t corev1.Taint) bool {
 	return t.Key == uninitializedTaint && t.Effect == corev1.TaintEffectPreferNoSchedule && t.Value == question
 }
 
-// announced returns when the CCM last announced the deletion of each Node.
-func (c *controller) announced() (map[types.UID]time.Time, error) {
+// announcement is a word of the CCM: its time by the clock of the CCM's node, and when the operator heard it.
+type announcement struct {
+	at    metav1.Time
+	heard time.Time
+}
+
+// announced returns when the CCM last announced the deletion of each Node. A process that starts hears of what was said
+// before, so the time in the Event counts then. A later one counts when it arrives: clocks differ.
+func (c *controller) announced(now time.Time) (map[types.UID]time.Time, error) {
 	found, err := c.Events.Lister().Events(EventNamespace).List(labels.Everything())
 	if err != nil {
 		return nil, fmt.Errorf("events about nodes: %w", err)
 	}
 	announced := map[types.UID]time.Time{}
+	announcements := map[string]announcement{}
 	for _, event := range found {
-		if uid, at := event.InvolvedObject.UID, event.LastTimestamp.Time; at.After(announced[uid]) {
-			announced[uid] = at
+		said, known := c.announcements[event.Name]
+		switch {
+		case !known && c.announcements == nil && event.LastTimestamp.Time.Before(now):
+			said = announcement{at: event.LastTimestamp, heard: event.LastTimestamp.Time}
+		case !known || !said.at.Equal(&event.LastTimestamp):
+			said = announcement{at: event.LastTimestamp, heard: now}
+		}
+		announcements[event.Name] = said
+		if uid := event.InvolvedObject.UID; said.heard.After(announced[uid]) {
+			announced[uid] = said.heard
 		}
 	}
+	c.announcements = announcements
 	return announced, nil
 }
 
