@@ -90,6 +90,15 @@ func TestStore(t *testing.T) {
 			},
 			want: map[string]time.Time{}, wantChanges: 1,
 		},
+		"a question of node deletion about an initialized node, as an operator that was killed leaves it": {
+			do: func(s *store, _ *clocktesting.FakeClock) {
+				asked := node("old", time.Hour, uninit)
+				asked.Spec.Taints[0].Effect = corev1.TaintEffectPreferNoSchedule
+				_ = s.Replace([]any{asked}, "1")
+				_ = s.Update(asked)
+			},
+			want: map[string]time.Time{}, wantChanges: 1,
+		},
 		"a new list keeps the waits that it confirms, drops the others and dates new ones from now": {
 			do: func(s *store, clock *clocktesting.FakeClock) {
 				_ = s.Replace([]any{node("stays", time.Hour, uninit), node("goes", time.Hour, uninit)}, "1")

@@ -106,8 +106,12 @@ func stripped(node *corev1.Node) *corev1.Node {
 	}
 }
 
+// uninitialized reports whether a node waits. By a taint that repels no pod the operator asks about initialized nodes
+// (package nodedeletion).
 func uninitialized(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint })
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == uninitializedTaint && t.Effect != corev1.TaintEffectPreferNoSchedule
+	})
 }
 
 // Add implements cache.ReflectorStore.

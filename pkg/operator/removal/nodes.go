@@ -29,7 +29,8 @@ const (
 	appRemoval   = "removal"
 )
 
-// uninitializedTaint is on a node from its registration until a cloud-controller-manager has initialized it.
+// uninitializedTaint is on a node from its registration until a cloud-controller-manager has initialized it. With the
+// effect PreferNoSchedule it is a question about an initialized node (package nodedeletion).
 const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 
 // retryPeriod is how long a failed removal pod stays, so that its log can be read and a node is not busy with them.
@@ -45,7 +46,7 @@ func (c *controller) uninitialized(ctx context.Context) ([]string, error) {
 	err := list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
 		node, ok := object.(*corev1.Node)
 		if ok && slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
-			return taint.Key == uninitializedTaint
+			return taint.Key == uninitializedTaint && taint.Effect != corev1.TaintEffectPreferNoSchedule
 		}) {
 			waiting = append(waiting, "node/"+node.Name)
 		}

@@ -68,6 +68,8 @@ func TestWhenARemovalBegins(t *testing.T) {
 	waiting := []runtime.Object{
 		master("worker-1", "True", uninitializedTaint), master("worker-0", "False", "other", uninitializedTaint), master("worker-2", "True", "other"),
 	}
+	asked := master("worker-3", "True", uninitializedTaint)
+	asked.Spec.Taints[0].Effect = corev1.TaintEffectPreferNoSchedule
 	for name, tc := range map[string]struct {
 		change       func(*world)
 		nodes        []runtime.Object
@@ -76,6 +78,7 @@ func TestWhenARemovalBegins(t *testing.T) {
 		wantErr      string
 	}{
 		"every node is initialized":           {nodes: waiting[2:], removing: "True RemovingStaticPods:", wantDegraded: "False AsExpected:"},
+		"node deletion asks about a node":     {nodes: []runtime.Object{asked}, removing: "True RemovingStaticPods:", wantDegraded: "False AsExpected:"},
 		"nodes wait to be initialized":        {nodes: waiting, removing: "False " + message, wantDegraded: "True " + message},
 		"nodes wait, but the policy is Force": {nodes: waiting, change: func(w *world) { w.policy = ccmv1.ForcedRemoval }, removing: "True RemovingStaticPods:", wantDegraded: "False AsExpected:"},
 		"it is not requested":                 {change: func(w *world) { w.spec.ManagementState = operatorv1.Managed }},
