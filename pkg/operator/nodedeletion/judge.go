@@ -34,7 +34,8 @@ const (
 	// denialLife is how long the answer about a Node that the CCM wants to delete counts: it outlives the next question.
 	denialLife = 2 * (askAgain + answerLimit)
 
-	// witnesses is how many living nodes a CCM is asked for at once, and subjects how many that it wants to delete.
+	// witnesses is how many living nodes a CCM is asked for at once, or one for each zone of the subjects. subjects is how
+	// many it is asked for that it wants to delete.
 	witnesses = 3
 	subjects  = 10
 
@@ -120,7 +121,7 @@ func (v *verdict) ask(w world, m *memory, question *inquiry) {
 	}
 	slices.SortStableFunc(question.subjects, func(a, b types.UID) int { return m.denied[a].Compare(m.denied[b]) })
 	question.subjects = question.subjects[:min(subjects, len(question.subjects))]
-	question.witnesses = w.witnesses(m.turn)
+	question.witnesses = w.witnesses(m.turn, question.subjects)
 	v.asked = question
 }
 
@@ -158,7 +159,7 @@ func aboutCloud(w world, m *memory, n node) doubt {
 	switch {
 	case !w.answers || m.proves(w, n):
 		return none
-	case len(w.witnesses(m.turn)) == 0:
+	case len(w.witnesses(m.turn, nil)) == 0:
 		return noWitness
 	case m.unanswered != nil:
 		return livingNodesUnknown
@@ -166,19 +167,34 @@ func aboutCloud(w world, m *memory, n node) doubt {
 	return tooEarly
 }
 
-// witnesses returns living nodes to ask for, others in each turn.
-func (w world) witnesses(turn int) []types.UID {
-	var living []types.UID
+// witnesses returns living nodes to ask for, others in each turn. Among them is one of each zone of the subjects, if it
+// has one: a cloud may lose a single zone.
+func (w world) witnesses(turn int, about []types.UID) []types.UID {
+	var living []node
 	for _, n := range w.nodes {
 		if n.ready && n.initialized && !n.claimed {
-			living = append(living, n.uid)
+			living = append(living, n)
 		}
 	}
 	if len(living) == 0 {
 		return nil
 	}
 	first := turn * witnesses % len(living)
-	return slices.Concat(living[first:], living[:first])[:min(witnesses, len(living))]
+	living = slices.Concat(living[first:], living[:first])
+	var chosen []types.UID
+	for _, uid := range about {
+		subject, _ := w.find(uid)
+		near := slices.IndexFunc(living, func(n node) bool { return n.zone == subject.zone })
+		if near >= 0 && !slices.Contains(chosen, living[near].uid) {
+			chosen = append(chosen, living[near].uid)
+		}
+	}
+	for _, n := range living {
+		if len(chosen) < witnesses && !slices.Contains(chosen, n.uid) {
+			chosen = append(chosen, n.uid)
+		}
+	}
+	return chosen
 }
 
 // tidy completes the pending question, and takes back what no longer counts.

@@ -303,6 +303,36 @@ func TestALieBetweenHonestAnswersIsNotBelievedLater(t *testing.T) {
 	require.Empty(t, c.deleted)
 }
 
+// An account may lose the right to see one datacenter, and a part of a cloud may lose its inventory.
+func TestALieAboutOneZoneIsNotBelieved(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lost       []string
+		wantReason string
+		want       []string
+	}{
+		"the cloud knows no machine of the zone": {lost: []string{"b-0", "b-1", "b-2"}, wantReason: "LivingNodesUnknown"},
+		"one machine is gone":                    {lost: []string{"b-2"}, want: []string{"b-2 after 25s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, "vsphere", "a-0", "a-1", "a-2", "b-0", "b-1", "b-2", "c-0", "c-1", "c-2")
+			for _, key := range c.nodes.ListKeys() {
+				node := c.node(key)
+				node.Labels = map[string]string{corev1.LabelTopologyZone: key[:1]}
+				stripped, err := StripNode(node)
+				require.NoError(t, err)
+				c.put(stripped.(*corev1.Node))
+			}
+			c.report("b-2", corev1.ConditionUnknown)
+			for _, lost := range tc.lost {
+				c.unknown[lost] = true
+			}
+			c.run(5 * time.Minute)
+			require.Equal(t, tc.want, c.deleted)
+			require.Equal(t, tc.wantReason, reasonOf(c))
+		})
+	}
+}
+
 // An Event has the time of the CCM's node.
 func TestAWrongClockOfTheLeadersNodeDelaysNoDeletion(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"slow": -2 * time.Hour, "fast": 2 * time.Hour} {

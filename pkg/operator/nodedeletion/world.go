@@ -48,8 +48,8 @@ type world struct {
 }
 
 type node struct {
-	name string
-	uid  types.UID
+	name, zone string
+	uid        types.UID
 	// object has the version and the taints to patch.
 	object *corev1.Node
 	// ready is the kubelet's own report. reports is false once it has been silent, since is the last change.
@@ -78,6 +78,9 @@ func StripNode(obj any) (any, error) {
 	}
 	if permission := full.Annotations[Annotation]; permission != "" {
 		stripped.Annotations = map[string]string{Annotation: permission}
+	}
+	if zone := full.Labels[corev1.LabelTopologyZone]; zone != "" {
+		stripped.Labels = map[string]string{corev1.LabelTopologyZone: zone}
 	}
 	if ready := readyCondition(full); ready != nil {
 		stripped.Status.Conditions = []corev1.NodeCondition{{
@@ -124,7 +127,7 @@ func (c *controller) look(answers bool) (world, error) {
 func newNode(n *corev1.Node, announced, now time.Time) node {
 	seen := node{
 		name: n.Name, uid: n.UID, object: n, permission: n.Annotations[Annotation], announced: announced,
-		initialized: n.Spec.ProviderID != "",
+		initialized: n.Spec.ProviderID != "", zone: n.Labels[corev1.LabelTopologyZone],
 	}
 	if ready := readyCondition(n); ready != nil {
 		seen.ready = ready.Status == corev1.ConditionTrue
