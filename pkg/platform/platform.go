@@ -38,12 +38,27 @@ type Platform struct {
 	// unmanaged platform.
 	Rewrite clouds.Rewrite
 
+	// Deletions describe how the cloud-controller-manager deletes the Nodes of deleted machines.
+	Deletions Deletions
+
 	// ManagedConfig defines what this operator writes to kube-cloud-config instead of cluster-config-operator.
 	// kube-cloud-config is then not an input. It is empty if the operator does not write it.
 	ManagedConfig ManagedConfig
 
 	// matches reports whether a cluster is on this platform. It is nil for the fallback.
 	matches func(*configv1.PlatformStatus, *operatorv1.CustomCloudControllerManager) bool
+}
+
+// Deletions describe how a cloud-controller-manager deletes the Nodes of deleted machines, where that differs from the
+// others, which use k8s.io/cloud-provider.
+type Deletions struct {
+	// Unannounced means that the cloud-controller-manager may have a controller of its own for Nodes. It may emit no
+	// Event before it deletes a Node, and may not look up the machine of a Node with the uninitialized taint again.
+	Unannounced bool
+
+	// Described means that the cloud describes a machine after its end, as EC2 does for an hour. The
+	// cloud-controller-manager then finds the machine of a Node that it wants to delete.
+	Described bool
 }
 
 // ManagedConfig defines the cloud configuration for other components of the cluster.

@@ -37,7 +37,8 @@ var registry = []Platform{
 			// Without a Secret, the RAM role of the instances is used.
 			Optional: true,
 		},
-		Rewrite: alibabacloud.Rewrite,
+		Deletions: Deletions{Unannounced: true},
+		Rewrite:   alibabacloud.Rewrite,
 		matches: func(s *configv1.PlatformStatus, e *operatorv1.CustomCloudControllerManager) bool {
 			return s.Type == configv1.AlibabaCloudPlatformType || isExternalWithCCM(s) &&
 				builtIn(e) == operatorv1.CustomAlibabaCloud
@@ -53,8 +54,9 @@ var registry = []Platform{
 			// Clusters of earlier releases use the control plane's instance profile.
 			Optional: true,
 		},
-		Rewrite: aws.Rewrite,
-		matches: ofType(configv1.AWSPlatformType),
+		Deletions: Deletions{Described: true},
+		Rewrite:   aws.Rewrite,
+		matches:   ofType(configv1.AWSPlatformType),
 	},
 	{
 		Name:             "azure",
@@ -94,9 +96,11 @@ var registry = []Platform{
 		},
 	},
 	{
-		Name:    "external",
-		Custom:  true,
-		Rewrite: external.Rewrite,
+		Name:   "external",
+		Custom: true,
+		// Nothing is known about it.
+		Deletions: Deletions{Unannounced: true},
+		Rewrite:   external.Rewrite,
 		matches: func(s *configv1.PlatformStatus, e *operatorv1.CustomCloudControllerManager) bool {
 			return isExternalWithCCM(s) && e != nil && builtIn(e) == ""
 		},

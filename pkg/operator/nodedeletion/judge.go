@@ -234,12 +234,16 @@ func (v *verdict) say(w world, m *memory, held map[doubt][]node) {
 	}
 	v.reason = string(d)
 	v.about = v.reason + " " + strings.Join(names, " ")
-	v.message = fmt.Sprintf("the cloud-controller-manager wants to delete %s, because the cloud does not know the "+
-		"machine, but %s; if the machine is gone, allow the deletion: oc annotate node %s %s=%s",
+	wants := "wants to delete %s, because the cloud does not know the machine"
+	if w.deletions.Unannounced {
+		wants = "may want to delete %s, whose kubelet is silent"
+	}
+	v.message = fmt.Sprintf("the cloud-controller-manager "+wants+", but %s; if the machine is gone, allow the deletion: "+
+		"oc annotate node %s %s=%s",
 		diagnostic.JoinFew(names, ", ", " and %d more"), d.explain(w, m), held[d][0].name, Annotation, Allowed)
 }
 
-// explain completes the sentence "the cloud does not know the machine, but …".
+// explain completes the sentence "the cloud-controller-manager wants to delete …, but …".
 func (d doubt) explain(w world, m *memory) string {
 	const check = "check that the credentials and the cloud configuration are those of this cluster's project and region"
 	switch d {

@@ -98,7 +98,9 @@ func (m *memory) collect(w world) (denied []types.UID, found []node, complete bo
 func (m *memory) conclude(w world, missing []string, denied []types.UID, found []node) {
 	proven := len(missing) == 0 && len(m.pending.witnesses) > 0
 	m.deny(w, denied, proven)
-	m.describe(w, found, proven)
+	if w.deletions.Described {
+		m.describe(w, found, proven)
+	}
 	m.unanswered = missing
 }
 
@@ -113,9 +115,9 @@ func (m *memory) deny(w world, denied []types.UID, proven bool) {
 	}
 }
 
-// describe remembers that the CCM found machines. A cloud may describe a machine for an hour after its end, as EC2
-// does: the CCM finds it, and goes on to announce the deletion of its Node. That is a denial too, if the same leader
-// found every living node both before and after it.
+// describe remembers that the CCM found machines, where the cloud describes a machine after its end: the CCM finds it,
+// and goes on to announce the deletion of its Node. That is a denial too, if the same leader found every living node
+// both before and after it.
 func (m *memory) describe(w world, found []node, proven bool) {
 	for _, n := range found {
 		last, known := m.described[n.uid]
@@ -210,10 +212,11 @@ func (m *memory) proves(w world, n node) bool {
 	return known && proof.leader == w.leader && w.now.Sub(proof.at) < confirmationLife
 }
 
-// stands reports whether a confirmation still counts.
+// stands reports whether a confirmation still counts. When a CCM tries a deletion that it does not announce is unknown.
 func (m *memory) stands(w world, n node) bool {
 	c, known := m.confirmed[n.uid]
-	return known && !n.reports && c.leader == w.leader && w.now.Sub(c.at) < confirmationLife
+	return known && !n.reports && c.leader == w.leader &&
+		(w.deletions.Unannounced || w.now.Sub(c.at) < confirmationLife)
 }
 
 // settled reports whether there is no decision to make about a Node that the CCM wanted to delete: the deletion is

@@ -116,8 +116,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if !observed.Managed() {
 		return c.leave(ctx)
 	}
-	// A cloud-node-manager answers in place of the CCM, from the node itself, so its answer would prove nothing.
-	w, err := c.look(observed.NodeManagerImage == "")
+	w, err := c.look(observed)
 	if err != nil {
 		return err
 	}
@@ -150,7 +149,7 @@ func (c *controller) wait(observed platform.Platform, syncCtx factory.SyncContex
 // leave takes the marks back when a removal begins.
 func (c *controller) leave(ctx context.Context) error {
 	c.memory = newMemory()
-	w, err := c.look(false)
+	w, err := c.look(platform.Platform{})
 	if err != nil {
 		return err
 	}

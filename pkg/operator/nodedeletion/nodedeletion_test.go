@@ -38,13 +38,46 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 			},
 			wantDeleted: []string{"worker-1 after 25s"},
 		},
-		"a machine that is gone, which the cloud still describes, as EC2 does": {
+		"a machine that is gone, which EC2 still describes": {
+			platform: "aws",
 			do: func(c *cluster) {
 				c.report("worker-1", corev1.ConditionUnknown)
 				c.unknown["worker-1"], c.described["worker-1"] = true, true
 				c.run(2 * time.Minute)
 			},
 			wantDeleted: []string{"worker-1 after 35s"},
+		},
+		"a machine that another cloud describes exists": {
+			do: func(c *cluster) {
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.unknown["worker-1"], c.described["worker-1"] = true, true
+				c.run(2 * time.Minute)
+			},
+		},
+		"a machine that is gone, and a CCM with a controller of its own that announces nothing": {
+			platform: "alibabacloud",
+			do: func(c *cluster) {
+				c.silent = true
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.run(6 * time.Minute) // It looks every five minutes.
+				c.unknown["worker-1"] = true
+				c.run(5 * time.Second)
+			},
+			wantDeleted: []string{"worker-1 after 6m0s"},
+		},
+		"a failure of the network, and a CCM that announces nothing": {
+			platform: "external",
+			do: func(c *cluster) {
+				c.silent = true
+				for _, name := range five[:3] {
+					c.report(name, corev1.ConditionUnknown)
+				}
+				c.run(2 * time.Minute)
+			},
+			wantReason: "TooManyNodes",
+			wantMessage: "the cloud-controller-manager may want to delete node/master-0, node/master-1, node/master-2, whose kubelet is silent, " +
+				"but 3 of 5 kubelets are silent, as after a failure of the network: restore their connection to the API server; if the machine " +
+				"is gone, allow the deletion: oc annotate node master-0 cloudcontrollermanager.operator.openshift.io/node-deletion=Allowed",
 		},
 		"a machine that is off, which the cloud knows": {
 			do: func(c *cluster) {
@@ -287,7 +320,7 @@ func TestALieThatFollowsAnHonestAnswerIsNotBelieved(t *testing.T) {
 
 // A short lie between two honest answers looks like a machine that is gone and still described, so it is forgotten soon.
 func TestALieBetweenHonestAnswersIsNotBelievedLater(t *testing.T) {
-	c := newCluster(t, "openstack", five...)
+	c := newCluster(t, "aws", five...)
 	c.report("worker-1", corev1.ConditionUnknown)
 	lie := func() {
 		c.denyAll()
@@ -602,4 +635,24 @@ func TestAStrippedNodeHasWhatTheControllerReads(t *testing.T) {
 func reasonOf(c *cluster) string {
 	reason, _ := c.condition()
 	return reason
+}
+
+// The operator does not know when such a CCM tries, so its permission lasts as long as the silence and the leader.
+func TestAPermissionForACCMThatAnnouncesNothingEndsWithTheSilence(t *testing.T) {
+	confirmed := []string{"worker-1 Confirmed"}
+	for name, end := range map[string]func(c *cluster){
+		"the kubelet reports":   func(c *cluster) { c.report("worker-1", corev1.ConditionFalse) },
+		"another process leads": func(c *cluster) { c.rollOut(5, 4); c.lead("master-1_2") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, "external", five...)
+			c.silent = true
+			c.report("worker-1", corev1.ConditionUnknown)
+			c.run(time.Hour)
+			require.Equal(t, confirmed, c.marks())
+			end(c)
+			c.run(2 * time.Second)
+			require.Empty(t, c.marks())
+		})
+	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 const (
@@ -45,6 +46,8 @@ type world struct {
 	rollout bool
 	// answers reports whether the CCM looks up machines of nodes with the taint.
 	answers bool
+	// deletions are the platform's.
+	deletions platform.Deletions
 }
 
 type node struct {
@@ -61,7 +64,7 @@ type node struct {
 	// asked is true while the node has the controller's taint.
 	asked      bool
 	permission string
-	// claimed is true while the CCM says that the machine is gone; announced is when it said so last.
+	// claimed is true while the CCM says that the machine is gone, or may think so; announced is when it said so last.
 	claimed   bool
 	announced time.Time
 }
@@ -99,8 +102,10 @@ func readyCondition(n *corev1.Node) *corev1.NodeCondition {
 }
 
 // look reads the caches.
-func (c *controller) look(answers bool) (world, error) {
-	w := world{now: c.Clock.Now(), answers: answers}
+func (c *controller) look(p platform.Platform) (world, error) {
+	// A cloud-node-manager answers in place of the CCM, from the node itself, so its answer would prove nothing.
+	answers := p.NodeManagerImage == "" && !p.Deletions.Unannounced
+	w := world{now: c.Clock.Now(), answers: answers, deletions: p.Deletions}
 	nodes, err := c.Nodes.Lister().List(labels.Everything())
 	if err != nil {
 		return w, fmt.Errorf("nodes: %w", err)
@@ -110,7 +115,11 @@ func (c *controller) look(answers bool) (world, error) {
 		return w, err
 	}
 	for _, n := range nodes {
-		w.nodes = append(w.nodes, newNode(n, announced[n.UID], w.now))
+		seen := newNode(n, announced[n.UID], w.now)
+		if w.deletions.Unannounced {
+			seen.claimed = !seen.since.IsZero() && !seen.reports && !seen.off
+		}
+		w.nodes = append(w.nodes, seen)
 	}
 	slices.SortFunc(w.nodes, func(a, b node) int { return strings.Compare(a.name, b.name) })
 	if w.leader, err = c.leader(w.now); err != nil {
