@@ -77,9 +77,10 @@ type controller struct {
 	nodeClient  corev1client.NodesGetter
 	leaseClient coordinationv1client.LeasesGetter
 	recorder    events.Recorder
-	// witnessed is the identity of the lease's holder if it is a process of ours that was seen to write it.
-	witnessed string
-	lease     sighting
+	// witnessed is the identity of the lease's holder if it is a process of ours that was seen to write it, and manifest
+	// the hash of its static pod.
+	witnessed, manifest string
+	lease               sighting
 	// kept is the last lease that this process saw, nil if there was none.
 	kept *coordinationv1.Lease
 }

@@ -21,6 +21,9 @@ import (
 // helperApps are the apps of the pods of this operator that run beside the operand and never take its lease.
 var helperApps = []string{"installer", "pruner"}
 
+// configHash has the hash of a static pod's manifest in its mirror pod (k8s.io/kubernetes/pkg/kubelet/types).
+const configHash = "kubernetes.io/config.hash"
+
 // outOfServiceSilence is how long the holder on a Node that is out of service must not have renewed the lease: two
 // retry periods of the CCM's leader election.
 const outOfServiceSilence = 2 * 26 * time.Second
@@ -35,9 +38,10 @@ const outOfServiceSilence = 2 * 26 * time.Second
 //   - It was seen to write the lease. In an etcd that was restored from an older snapshot, the lease has a former
 //     holder. The process that led until then acts until 107 seconds after its last renewal. On a single control-plane
 //     node that process could only be an earlier container of the same pod, so nothing has to be seen.
-//   - The process has ended: its container has terminated, or the next one runs. The kubelet runs one container of a
-//     static pod at a time. A process that is frozen, or on a node that does not report, may live: its container counts
-//     as running.
+//   - The process has ended: its container has terminated, or the next one runs, or the mirror pod is that of another
+//     manifest. The kubelet runs one container of a static pod at a time, and begins with a static pod, and its mirror
+//     pod, only after the former one of that name has ended (startedStaticPodsByFullname in its pod_workers.go). A
+//     process that is frozen, or on a node that does not report, may live: its container counts as running.
 //   - Or an administrator, or a controller that fences nodes, has declared that the node is shut down, with the taint
 //     out-of-service (KEP-2268), and the kubelet and the holder have been silent. Without that taint a node that does
 //     not report may be cut off from the API server only. Its CCM acts until 133 seconds after its last renewal.
@@ -49,13 +53,14 @@ func (c *controller) releaseLease(ctx context.Context, s snapshot) (wait time.Du
 	c.lease.see(s.lease, s.now)
 	c.kept = s.lease
 	leader := leadershipOf(s.lease, c.lease, s.pods, s.predecessors, nil, s.now)
-	c.witness(leader, c.lease.present || s.oneCanLead())
+	c.witness(leader, s.pods, c.lease.present || s.oneCanLead())
 	silent := s.now.Sub(c.lease.since)
 	switch {
 	case c.witnessed == "":
 		return 0, nil
 	case leader.tenure == ended && slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool {
-		return pod.Spec.NodeName == leader.node && hasEnded(s.lease, containerStatus(pod, operand.Name))
+		return pod.Spec.NodeName == leader.node &&
+			(c.replaced(pod) || hasEnded(s.lease, containerStatus(pod, operand.Name)))
 	}):
 		return 0, c.release(ctx, s.lease, "its holder "+leader.identity+" on node/"+leader.node+" has ended")
 	case !isOutOfService(s.nodes, leader.identity):
@@ -91,13 +96,26 @@ func (c *controller) restoreLease(ctx context.Context, now time.Time) error {
 
 // witness records the identity of a process of ours that holds the lease. current reports whether the lease is of the
 // present.
-func (c *controller) witness(leader leadership, current bool) {
+func (c *controller) witness(leader leadership, pods []*corev1.Pod, current bool) {
 	if !current || leader.identity != c.witnessed {
-		c.witnessed = ""
+		c.witnessed, c.manifest = "", ""
 	}
-	if current && (leader.tenure == starting || leader.tenure == leading) && c.couldOnlyBeOurs(leader.node) {
-		c.witnessed = leader.identity
+	if !current || leader.tenure != starting && leader.tenure != leading || !c.couldOnlyBeOurs(leader.node) {
+		return
 	}
+	c.witnessed = leader.identity
+	for _, pod := range pods {
+		if pod.Spec.NodeName == leader.node {
+			c.manifest = pod.Annotations[configHash]
+		}
+	}
+}
+
+// replaced reports whether a pod on the holder's node has another manifest than the one that the holder was seen to run
+// with.
+func (c *controller) replaced(pod *corev1.Pod) bool {
+	hash := pod.Annotations[configHash]
+	return hash != "" && c.manifest != "" && hash != c.manifest
 }
 
 // oneCanLead reports whether every pod of the operand is on the only control-plane node. Its kubelet runs one container

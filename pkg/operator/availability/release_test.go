@@ -122,7 +122,28 @@ func TestTheLeaseOfAProcessThatHasEndedIsReleased(t *testing.T) {
 		"the process runs, and may be frozen": {
 			change: func(*cluster) {},
 		},
-		"the new pod has no status yet": {
+		"the pod of the next revision has no status yet": {
+			change: func(c *cluster) {
+				c.install("m0", 5)
+				c.pods["m0"].Annotations = map[string]string{"kubernetes.io/config.hash": "next"}
+				c.container("m0").State = corev1.ContainerState{}
+			},
+			want: true,
+		},
+		"the same mirror pod was made again, without a status": {
+			change: func(c *cluster) {
+				c.install("m0", 5)
+				c.pods["m0"].Annotations = map[string]string{"kubernetes.io/config.hash": "former"}
+				c.container("m0").State = corev1.ContainerState{}
+			},
+		},
+		"the pod of the next revision appears on another node": {
+			change: func(c *cluster) {
+				c.install("m1", 5)
+				c.pods["m1"].Annotations = map[string]string{"kubernetes.io/config.hash": "next"}
+			},
+		},
+		"a new pod has neither a status nor a hash": {
 			change: func(c *cluster) { c.install("m0", 5); c.container("m0").State = corev1.ContainerState{} },
 		},
 		"the kubelet lost the container and does not know when it ended": {
@@ -145,6 +166,7 @@ func TestTheLeaseOfAProcessThatHasEndedIsReleased(t *testing.T) {
 			r := newReleasing()
 			r.others = tc.others
 			c := threeMasters()
+			c.pods["m0"].Annotations = map[string]string{"kubernetes.io/config.hash": "former"}
 			c.acquire("m0", "a", -60)
 			c.renew(0)
 			c.lease.ResourceVersion = "17"
