@@ -218,6 +218,7 @@ func (c *Cluster) startNode(ctx context.Context, index int) (*node.Node, error) 
 		BinDir:                c.BinDir(),
 		Hosts:                 c.hosts(),
 		ExternalCloudProvider: c.registered().Managed(),
+		AnyAddress:            c.registered().Name == "aws",
 		QuickRestarts:         c.options.QuickRestarts,
 		Progress:              c.progress,
 	})

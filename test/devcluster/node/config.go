@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -121,6 +122,9 @@ authorization:
 
 // kubeletCommand returns the kubelet's command line.
 func kubeletCommand(options Options, address, configPath string) []string {
+	if options.AnyAddress {
+		address = netip.IPv4Unspecified().String()
+	}
 	command := []string{
 		filepath.Join(options.BinDir, "kubelet"),
 		"--config=" + configPath,

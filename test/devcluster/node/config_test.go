@@ -17,6 +17,7 @@ func TestRenderedConfiguration(t *testing.T) {
 		Labels:       map[string]string{"zone": "b", "a": "1"}, ExternalCloudProvider: true,
 	}
 	standalone := Options{Name: "bootstrap", BinDir: "/bin", Standalone: true}
+	anyAddress := Options{Name: "master-3", BinDir: "/bin", KubeletKubeconfig: "/run/kubelet.kubeconfig", AnyAddress: true}
 	network := Network{
 		bridge: "devcluster", host: netip.MustParsePrefix("10.200.0.1/24"),
 		podRange: netip.MustParsePrefix("10.201.0.0/16"),
@@ -25,6 +26,7 @@ func TestRenderedConfiguration(t *testing.T) {
 		"containerd.toml":         containerdConfig,
 		"kubelet-cluster.yaml":    kubeletYAML(cluster),
 		"kubelet-cluster.args":    strings.Join(kubeletCommand(cluster, "10.200.0.11", "/config/kubelet.yaml"), "\n"),
+		"kubelet-address.args":    strings.Join(kubeletCommand(anyAddress, "10.200.0.13", "/config/kubelet.yaml"), "\n"),
 		"kubelet-standalone.yaml": kubeletYAML(standalone),
 		"kubelet-standalone.args": strings.Join(kubeletCommand(standalone, "10.200.0.12", "/config/kubelet.yaml"),
 			"\n"),

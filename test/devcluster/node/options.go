@@ -41,6 +41,9 @@ type Options struct {
 	Hosts map[string]string
 	// ExternalCloudProvider makes the kubelet register with the taint node.cloudprovider.kubernetes.io/uninitialized.
 	ExternalCloudProvider bool
+	// AnyAddress leaves the Node's addresses to the cloud-controller-manager, as OpenShift's kubelets do on AWS. Without
+	// it, the cloud-controller-manager rejects a machine that does not have the node's address.
+	AnyAddress bool
 	// Standalone gives the kubelet no API server: it runs its static pods and nothing else. ClientCAFile,
 	// KubeletKubeconfig, Labels and ExternalCloudProvider must be empty then.
 	Standalone bool
