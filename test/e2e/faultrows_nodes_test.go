@@ -283,9 +283,12 @@ func fileFaults() []fault {
 			allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				const saved = "/run/lock/saved"
+				// The pruner would make room by removing former revisions.
+				former := "find " + resources + " -maxdepth 1 -name 'cloud-controller-manager-pod-*' -not -name '*-" +
+					strconv.Itoa(int(f.revision)) + "' -exec rm -r {} +"
 				umount := f.mountOver(t, "cp -a "+resources+" "+saved+" && "+
 					"mount -t tmpfs -o size=64m tmpfs "+resources+" && cp -a "+saved+"/. "+resources+" && "+
-					"rm -r "+saved+" && ! cat /dev/zero > "+resources+"/full")
+					"rm -r "+saved+" && "+former+" && ! cat /dev/zero > "+resources+"/full")
 				f.change(t)
 				return umount
 			},
