@@ -142,9 +142,10 @@ func (n *Node) writeSystemUUID() error {
 	return n.writeOwn(path, n.options.SystemUUID+"\n")
 }
 
-// writeHosts writes the file with the names that the node resolves by itself.
+// writeHosts writes the file with the names that the node resolves by itself. A kubelet without an address looks up its
+// own name, and waits 20 seconds for a server that a node does not have.
 func (n *Node) writeHosts() error {
-	if len(n.options.Hosts) == 0 {
+	if len(n.options.Hosts) == 0 && !n.options.AnyAddress {
 		return nil
 	}
 	return n.writeOwn("/etc/hosts", n.hosts(n.options.Hosts))
