@@ -11,7 +11,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
@@ -59,8 +58,8 @@ func (s *cloudStory) testLoadBalancer(t *testing.T) {
 	require.NoError(t, s.RemoveNode(t.Context(), worker.Name()))
 	began = time.Now()
 	s.await(t, "the deleted instance to be neither a Node nor a member", briefly, func(ctx context.Context) error {
-		if _, err := s.kube.CoreV1().Nodes().Get(ctx, worker.Name(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("node/%s exists: %w", worker.Name(), err)
+		if err := gone(s.exists(ctx, worker.Name())); err != nil {
+			return fmt.Errorf("node/%s: %w", worker.Name(), err)
 		}
 		return s.isBalanced(cloud, service)
 	})
@@ -69,8 +68,9 @@ func (s *cloudStory) testLoadBalancer(t *testing.T) {
 	began = time.Now()
 	require.NoError(t, services.Delete(t.Context(), service.Name, metav1.DeleteOptions{}))
 	s.await(t, "the Service and the load balancer to be gone", briefly, func(ctx context.Context) error {
-		if _, err := services.Get(ctx, service.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the Service exists: %w", err)
+		_, err := services.Get(ctx, service.Name, metav1.GetOptions{})
+		if err := gone(err); err != nil {
+			return fmt.Errorf("the Service: %w", err)
 		}
 		if left := cloud.LoadBalancers(); len(left) > 0 {
 			return fmt.Errorf("the cloud has %v", left)

@@ -15,7 +15,6 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
@@ -406,10 +405,7 @@ func (d *deletions) remove(t *testing.T, name string) {
 	began := time.Now()
 	require.NoError(t, d.RemoveNode(t.Context(), name))
 	d.await(t, "Node "+name+" to be deleted", deletionLimit, func(ctx context.Context) error {
-		if err := d.exists(ctx, name); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("it exists: %w", err)
-		}
-		return nil
+		return gone(d.exists(ctx, name))
 	})
 	d.figure("instance of %s deleted to its Node deleted: %s", name, rounded(began))
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -211,10 +210,7 @@ func objectFaults() []fault {
 				return func(t *testing.T) {
 					f.await(t, "the end of the namespace", briefly, func(ctx context.Context) error {
 						_, err := namespaces.Get(ctx, targetNamespace, metav1.GetOptions{})
-						if !apierrors.IsNotFound(err) {
-							return fmt.Errorf("got %w", err)
-						}
-						return nil
+						return gone(err)
 					})
 					f.applyRelease(t)
 					restore(t)

@@ -19,7 +19,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -387,10 +386,7 @@ func (s *suite) testPruning(t *testing.T) {
 	s.await(t, "the Secrets of the revision before to be gone", briefly, func(ctx context.Context) error {
 		_, err := s.kube.CoreV1().Secrets(targetNamespace).Get(ctx, fmt.Sprintf("cloud-credentials-%d", revision-1),
 			metav1.GetOptions{})
-		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("got %w", err)
-		}
-		return nil
+		return gone(err)
 	})
 	require.Equal(t, revision, s.awaitSettled(t, revision, briefly))
 	require.Equal(t, containers, s.operands.containers(), "no container was restarted")

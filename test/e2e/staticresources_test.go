@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -85,10 +84,7 @@ func (s *suite) requireGone(t *testing.T, objects []*unstructured.Unstructured) 
 	for _, object := range objects {
 		s.await(t, fmt.Sprintf("the end of %s/%s", object.GetKind(), object.GetName()), briefly, func(ctx context.Context) error {
 			_, err := s.client(object).Get(ctx, object.GetName(), metav1.GetOptions{})
-			if !apierrors.IsNotFound(err) {
-				return fmt.Errorf("got %w", err)
-			}
-			return nil
+			return gone(err)
 		})
 	}
 }

@@ -18,7 +18,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -399,11 +398,7 @@ func (s *cloudStory) testDeletedInstance(t *testing.T) {
 	require.NoError(t, s.RemoveNode(t.Context(), lost))
 	began := time.Now()
 	s.await(t, "node/"+lost+" to be deleted", briefly, func(ctx context.Context) error {
-		_, err := s.kube.CoreV1().Nodes().Get(ctx, lost, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return errors.Join(err, errors.New("it exists"))
+		return gone(s.exists(ctx, lost))
 	})
 	s.figure("instance deleted to its Node deleted: %s", rounded(began))
 

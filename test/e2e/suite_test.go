@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -148,6 +149,17 @@ func (s *suite) await(t *testing.T, what string, limit time.Duration, check func
 	if err != nil {
 		require.Failf(t, "timed out", "waiting %[2]s for %[1]s: %[3]v\n%s", what, limit, last, s.describe())
 	}
+}
+
+// gone returns nil if err, the answer to a request for an object, says that it does not exist.
+func gone(err error) error {
+	switch {
+	case err == nil:
+		return errors.New("it exists")
+	case apierrors.IsNotFound(err):
+		return nil
+	}
+	return err
 }
 
 // describe returns the state for failures: conditions, pods, taints and the last events.
