@@ -73,7 +73,9 @@ func operandFaults() []fault {
 			allows: allowance{revisions: 2},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				good := f.Cloud().CloudsYAML()
-				f.setCredentials(t, regexp.MustCompile(`(https://[0-9.]+):\d+/`).ReplaceAll(good, []byte("${1}:1/")))
+				nobody := regexp.MustCompile(`(https://[^:/]+):\d+/`).ReplaceAll(good, []byte("${1}:1/"))
+				require.NotEqual(t, string(good), string(nobody))
+				f.setCredentials(t, nobody)
 				return func(t *testing.T) {
 					require.LessOrEqual(t, f.operands.reached(f.revision+1), 1, "the rollout stops at the first node")
 					f.setCredentials(t, good)

@@ -35,6 +35,9 @@ const (
 	// giveUpLimit exceeds the time until a leader without renewals exits, 107 s, plus the time until another process
 	// takes over, 137 s.
 	giveUpLimit = 5 * time.Minute
+	// operatorLimit exceeds the time until the operator of a silent node is replaced, 170 s, and until the next one
+	// leads: it waits for 137 s since it has seen the lease first, and asks every 26 to 57 s.
+	operatorLimit = 8 * time.Minute
 
 	kubeToken         = "kube-token"
 	recordsAnnotation = "cloud-controller-manager.openshift.io/token-records"
@@ -297,7 +300,7 @@ func (s *suite) operatorHolder(ctx context.Context) (string, error) {
 func (s *suite) awaitOperatorLeads(t *testing.T, former string) string {
 	t.Helper()
 	var holder string
-	s.await(t, "an operator to lead", giveUpLimit, func(ctx context.Context) (err error) {
+	s.await(t, "an operator to lead", operatorLimit, func(ctx context.Context) (err error) {
 		holder, err = s.operatorHolder(ctx)
 		if err == nil && (holder == "" || former != "" && strings.HasPrefix(holder, former)) {
 			err = fmt.Errorf("its lease is held by %q", holder)
