@@ -41,8 +41,8 @@ import (
 const (
 	// componentGracePeriod is how long an input that another component writes may be absent before the operator
 	// degrades. For example, the cloud-credential-operator recreates a deleted Secret, but may have to call the
-	// cloud's API first.
-	componentGracePeriod = time.Minute
+	// cloud's API first. A lasting absence is visible within a minute.
+	componentGracePeriod = 45 * time.Second
 
 	// userGracePeriod is the same for an input that an administrator writes, once a candidate was accepted. An object
 	// that is replaced is deleted and recreated, and the object that references it may arrive in the cache first.

@@ -386,7 +386,7 @@ func TestANewClusterIsGivenTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, goodInputs(absent)...)
 			require.NoError(t, f.run(t))
-			f.clock.Step(59 * time.Second)
+			f.clock.Step(44 * time.Second)
 			require.NoError(t, f.run(t))
 			require.Empty(t, f.trueConditions(t))
 
@@ -503,12 +503,12 @@ func TestWhatAnotherComponentIsAboutToRepairIsNotReportedYet(t *testing.T) {
 		"credentials that the cloud-credential-operator creates again": {
 			observed: observed,
 			change:   deleteSecret("openstack-cloud-credentials"),
-			patience: time.Minute,
+			patience: 45 * time.Second,
 		},
 		"the token of the file-syncer": {
 			observed: observed,
 			change:   deleteSecret("file-syncer-identity"),
-			patience: time.Minute,
+			patience: 45 * time.Second,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -554,7 +554,7 @@ func TestEachAbsenceIsGivenItsOwnTime(t *testing.T) {
 	for range 2 {
 		deleteSecret("openstack-cloud-credentials")(f, t)
 		require.NoError(t, f.run(t))
-		f.clock.Step(59 * time.Second)
+		f.clock.Step(44 * time.Second)
 		require.NoError(t, f.run(t))
 		require.Empty(t, f.trueConditions(t))
 		_, err := f.kube.CoreV1().Secrets(target).Create(t.Context(), secret("openstack-cloud-credentials", map[string][]byte{"clouds.yaml": []byte(goodClouds)}),

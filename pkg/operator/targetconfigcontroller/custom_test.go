@@ -52,7 +52,7 @@ func TestASecretOfSpecCustomThatIsMissing(t *testing.T) {
 	require.NoError(t, f.run(t))
 	require.Empty(t, f.trueConditions(t), "a new cluster is given time")
 
-	f.clock.Step(time.Minute)
+	f.clock.Step(45 * time.Second)
 	require.NoError(t, f.run(t))
 	require.Empty(t, f.writes())
 	require.Equal(t, []string{"CredentialsDegraded: secret/a in openshift-cloud-controller-manager: it does not exist, but spec.custom.secrets of " +
@@ -72,7 +72,7 @@ func TestOptionalCredentialsAreWaitedForAndThenDoneWithout(t *testing.T) {
 	f := newObserving(t, observed, withoutCloud()...)
 	f.OperandImages = map[string]string{"aws-cloud-controller-manager": "registry/aws:1"}
 	require.NoError(t, f.run(t))
-	f.clock.Step(59 * time.Second)
+	f.clock.Step(44 * time.Second)
 	require.NoError(t, f.run(t))
 	require.Empty(t, f.writes(), "they may come")
 

@@ -15,7 +15,7 @@ func TestItComesBackByItselfWhenANewClusterHadItsTime(t *testing.T) {
 	f := newFixture(t, goodInputs(without(secret("openstack-cloud-credentials", nil)))...)
 	calls, err := controllertest.NewTimer(f.clock, f.recorder).Run(t.Context(), f.sync, time.Hour)
 	require.NoError(t, err)
-	require.Equal(t, []time.Duration{0, time.Minute}, calls)
+	require.Equal(t, []time.Duration{0, 45 * time.Second}, calls)
 	require.Len(t, f.trueConditions(t), 1)
 }
 
