@@ -109,10 +109,10 @@ func nodeFaults() []fault {
 			},
 		},
 		{
-			name: "the clock of the leader's node is an hour ahead during a rollout",
+			name: "the clock of the leader's node is two hours ahead during a rollout",
 			allows: allowance{revisions: 2, withoutLeader: leaseExpires,
 				why: "a process that acquires the lease before its clock is moved seems to be older than its container"},
-			inject: skewedRollout(time.Hour),
+			inject: skewedRollout(2 * time.Hour),
 		},
 		{
 			name: "the clock of the leader's node is five minutes behind during a rollout",
