@@ -28,8 +28,10 @@ const (
 	// rolloutLimit is how long deletions wait for a rollout without a word.
 	rolloutLimit = 5 * time.Minute
 
-	// lookAgain is the time between two looks at a deletion that waits.
-	lookAgain = 2 * time.Second
+	// lookAgain is the time between two looks at a deletion that waits, and lookForSilence between two looks for silent
+	// kubelets, where no Event announces a deletion.
+	lookAgain      = 2 * time.Second
+	lookForSilence = 10 * time.Second
 
 	// denialLife is how long the answer about a Node that the CCM wants to delete counts: it outlives the next question.
 	denialLife = 2 * (askAgain + answerLimit)
@@ -88,6 +90,9 @@ type verdict struct {
 // judge decides about every Node that the CCM wants to delete.
 func judge(w world, m *memory) verdict {
 	v := verdict{changes: map[types.UID]change{}}
+	if w.deletions.Unannounced {
+		v.next = lookForSilence
+	}
 	held := map[doubt][]node{}
 	asked := &inquiry{}
 	budget := max(1, len(w.nodes)/paceShare) - m.recent(w)

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
@@ -653,6 +654,39 @@ func TestAPermissionForACCMThatAnnouncesNothingEndsWithTheSilence(t *testing.T) 
 			end(c)
 			c.run(2 * time.Second)
 			require.Empty(t, c.marks())
+		})
+	}
+}
+
+func TestWithoutAnnouncementsTheControllerLooksForSilenceByItself(t *testing.T) {
+	for platform, want := range map[string][]time.Duration{
+		"external":  {0, 10 * time.Second, 20 * time.Second},
+		"openstack": {0},
+	} {
+		t.Run(platform, func(t *testing.T) {
+			c := newCluster(t, platform, five...)
+			calls, err := controllertest.NewTimer(c.clock, c.recorder).Run(t.Context(), c.controller.sync, 25*time.Second)
+			require.NoError(t, err)
+			require.Equal(t, want, calls)
+		})
+	}
+}
+
+func TestWithoutAnnouncementsOnlySilenceIsConfirmed(t *testing.T) {
+	for name, change := range map[string]func(n *corev1.Node){
+		"not a machine that the cloud knows to be shut down": func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/shutdown", Effect: corev1.TaintEffectNoSchedule}}
+		},
+		"not a Node whose kubelet has not reported yet": func(n *corev1.Node) { n.Status.Conditions = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, "external", five...)
+			c.report("worker-1", corev1.ConditionUnknown)
+			n := c.node("worker-1")
+			change(n)
+			c.put(n)
+			c.run(2 * time.Minute)
+			require.Empty(t, c.node("worker-1").Annotations)
 		})
 	}
 }
