@@ -111,7 +111,11 @@ func Check(request Request) (*Report, error) {
 		k.addUnchecked(nothingToCheck(c.PlatformName, platform.AbsenceOf(&config.Cluster.Status)))
 		return k.report, nil
 	}
-	return k.report, k.run(request, observed)
+	err = k.run(request, observed)
+	for _, message := range c.Ignored() {
+		k.addUnchecked(message)
+	}
+	return k.report, err
 }
 
 // nothingToCheck returns the reason why nothing is checked.

@@ -46,7 +46,8 @@ type Cluster struct {
 	objects manifests
 }
 
-// Read reads every file. A missing or invalid file is an error.
+// Read reads every file. A missing file is an error, and so is an invalid one of those that have one object. An invalid
+// object among Manifests is an error only if it is an input; otherwise Ignored reports it.
 func Read(files Files) (*Cluster, error) {
 	c := &Cluster{}
 	var err error
@@ -85,8 +86,18 @@ func (c *Cluster) addFile(file, group, kind, namespace, name string) error {
 		expected.GVK.Group, expected.GVK.Kind = group, kind
 		return fmt.Errorf("%s must have exactly %s, but has %s", file, expected, held(objects))
 	}
-	c.objects, err = c.objects.add(*wanted)
-	return err
+	c.objects = c.objects.add(*wanted)
+	return nil
+}
+
+// Ignored returns a message for each manifest that cannot be used, but that was not needed as an input either. Call it
+// after all inputs are read.
+func (c *Cluster) Ignored() []string {
+	var messages []string
+	for _, err := range c.objects.ignored() {
+		messages = append(messages, "ignored, because it is no input of the cloud-controller-manager: "+err.Error())
+	}
+	return messages
 }
 
 // held returns the names of objects for a message.
@@ -105,8 +116,9 @@ func held(objects []Manifest) string {
 func (c *Cluster) checkInfrastructure() error {
 	found := c.objects.find(configv1.GroupName, "Infrastructure", "", operatorclient.Instance)
 	if found == nil {
-		return fmt.Errorf("infrastructure.%s/%s is not among the manifests: specify its file with --infra-config-file",
+		err := fmt.Errorf("infrastructure.%s/%s is not among the manifests: specify its file with --infra-config-file",
 			configv1.GroupName, operatorclient.Instance)
+		return errors.Join(append(c.objects.ignored(), err)...)
 	}
 	c.Infrastructure = *found
 	infrastructure := &configv1.Infrastructure{}

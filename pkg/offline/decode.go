@@ -19,6 +19,10 @@ import (
 
 // Decode reads the object into its type and ignores unknown fields, which a newer installer may write.
 func (m Manifest) Decode(into any) error {
+	if m.defect != nil {
+		m.defect.reported = true
+		return m.defect.err
+	}
 	err := utiljson.Unmarshal(m.json, into)
 	var wrongType *json.UnmarshalTypeError
 	switch {

@@ -1,14 +1,17 @@
 package offline
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	sigsyaml "sigs.k8s.io/yaml"
 )
 
 // header has the fields that every object has.
@@ -16,8 +19,9 @@ type header struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Metadata   struct {
-		Name      string `json:"name"`
-		Namespace string `json:"namespace"`
+		Name         string `json:"name"`
+		GenerateName string `json:"generateName"`
+		Namespace    string `json:"namespace"`
 	} `json:"metadata"`
 }
 
@@ -26,6 +30,10 @@ func (h header) isList() bool { return strings.HasSuffix(h.Kind, "List") && h.Me
 
 // readDocument returns the object of a document, or the items of a list.
 func readDocument(file string, d yamlDocument) ([]Manifest, error) {
+	if bytes.Contains(d.data, []byte("\nkind: CustomResourceDefinition\n")) {
+		// CRDs are the largest part of the rendered manifests, and none of them is an input.
+		return nil, nil
+	}
 	asJSON, err := d.json()
 	if err != nil {
 		return nil, fmt.Errorf("%s:%w", file, err)
@@ -47,6 +55,9 @@ func objectsOf(m Manifest) ([]Manifest, error) {
 	if err == nil && h.isList() {
 		return itemsOf(m, h)
 	}
+	if err == nil && h.Metadata.Name == "" && h.Metadata.GenerateName != "" {
+		return nil, nil // Nothing refers to an object whose name the API server makes up.
+	}
 	if err != nil || h.Kind == "" || h.APIVersion == "" || h.Metadata.Name == "" {
 		place := m.start()
 		return nil, &noObjectError{file: m.File, line: place.line, item: m.itemName()}
@@ -57,6 +68,30 @@ func objectsOf(m Manifest) ([]Manifest, error) {
 	}
 	m.GVK, m.Namespace, m.Name = version.WithKind(h.Kind), h.Metadata.Namespace, h.Metadata.Name
 	return []Manifest{m}, nil
+}
+
+// headerLine matches a field of a header in text that is neither YAML nor JSON.
+var headerLine = regexp.MustCompile(`(?m)^[\s{,]*["']?(apiVersion|kind|namespace|name)["']?\s*:\s*["']?([^\s"',{}]+)`)
+
+// claimedObject returns the group, kind, namespace and name that an unreadable document seems to have, as far as they
+// are recognizable.
+func claimedObject(d yamlDocument) Manifest {
+	var h header
+	if err := sigsyaml.Unmarshal(d.data, &h); err != nil {
+		fields := map[string]string{}
+		for _, match := range headerLine.FindAllSubmatch(d.data, -1) {
+			if name := string(match[1]); fields[name] == "" {
+				fields[name] = string(match[2])
+			}
+		}
+		h.APIVersion, h.Kind = fields["apiVersion"], fields["kind"]
+		h.Metadata.Namespace, h.Metadata.Name = fields["namespace"], fields["name"]
+	}
+	version, err := schema.ParseGroupVersion(h.APIVersion)
+	if err != nil {
+		return Manifest{}
+	}
+	return Manifest{GVK: version.WithKind(h.Kind), Namespace: h.Metadata.Namespace, Name: h.Metadata.Name}
 }
 
 func itemsOf(m Manifest, h header) ([]Manifest, error) {

@@ -2,6 +2,7 @@ package offline
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
@@ -26,6 +28,15 @@ type Manifest struct {
 	document yamlDocument
 	// item is the path of a list item in the document, empty for other objects.
 	item []string
+	// defect is why the object cannot be read, nil if it can.
+	defect *defect
+}
+
+// defect is an error that matters only if a command needs the object.
+type defect struct {
+	err error
+	// reported is set once Decode has returned the error.
+	reported bool
 }
 
 // String returns the object's name for messages, for example "configmap/cloud-provider-config in openshift-config".
@@ -58,52 +69,84 @@ func (ms manifests) find(group, kind, namespace, name string) *Manifest {
 	return &ms[i]
 }
 
-// add appends objects. It returns an error if two objects of the same name differ, because the cluster could get
-// either.
-func (ms manifests) add(more ...Manifest) (manifests, error) {
-	var errs []error
+// add adds objects. Two objects of the same name that differ are a defect, because the cluster could get either.
+func (ms manifests) add(more ...Manifest) manifests {
 	for _, m := range more {
 		known := ms.find(m.GVK.Group, m.GVK.Kind, m.Namespace, m.Name)
-		if known == nil {
+		if known == nil || m.Name == "" {
 			ms = append(ms, m)
 			continue
 		}
-		if same, err := sameObject(*known, m); err != nil || !same {
-			errs = append(errs, errors.Join(err, fmt.Errorf("%s and %s define %s differently: keep one of them",
-				known.File, m.File, m)))
+		if known.defect == nil && !sameObject(*known, m) {
+			known.defect = cmp.Or(m.defect, &defect{err: fmt.Errorf("%s and %s define %s differently: keep one of them",
+				known.File, m.File, m)})
 		}
 	}
-	return ms, errors.Join(errs...)
+	return ms
 }
 
-func sameObject(a, b Manifest) (bool, error) {
+func sameObject(a, b Manifest) bool {
 	if bytes.Equal(a.json, b.json) {
-		return true, nil
+		return true
 	}
 	var left, right any
-	if err := errors.Join(a.Decode(&left), b.Decode(&right)); err != nil {
-		return false, err
-	}
-	return reflect.DeepEqual(left, right), nil
+	return utiljson.Unmarshal(a.json, &left) == nil && utiljson.Unmarshal(b.json, &right) == nil &&
+		reflect.DeepEqual(left, right)
 }
 
-// readManifests reads every manifest of the files and directory trees.
+// ignored returns the defects of objects that no command needed.
+func (ms manifests) ignored() []error {
+	var errs []error
+	for _, m := range ms {
+		if m.defect != nil && !m.defect.reported {
+			errs = append(errs, m.defect.err)
+		}
+	}
+	return errs
+}
+
+// readManifests reads every manifest of the files and directory trees. What cannot be read becomes an object with a
+// defect: most manifests are not inputs, and other operators and administrators add files of their own.
 func readManifests(paths []string) (manifests, error) {
 	var all manifests
-	var errs []error
 	for _, path := range paths {
 		files, err := manifestFiles(path)
 		if err != nil {
 			return nil, err
 		}
 		for _, file := range files {
-			objects, err := ReadObjects(file)
-			errs = append(errs, err)
-			all, err = all.add(objects...)
-			errs = append(errs, err)
+			all = all.add(readTolerantly(file)...)
 		}
 	}
-	return all, errors.Join(errs...)
+	return all, nil
+}
+
+// readTolerantly returns the objects of a file. An unreadable object has the name that its document seems to have.
+func readTolerantly(file string) []Manifest {
+	unreadable := func(err error) []Manifest { return []Manifest{{File: file, defect: &defect{err: err}}} }
+	data, err := ReadFile(file)
+	if err != nil {
+		return unreadable(err)
+	}
+	documents := nonEmptyDocuments(data)
+	if len(documents) == 0 {
+		return unreadable(noObjects(file))
+	}
+	var objects []Manifest
+	for _, document := range documents {
+		found, err := readDocument(file, document)
+		objects = append(objects, found...)
+		if err != nil {
+			broken := claimedObject(document)
+			broken.File, broken.document, broken.defect = file, document, &defect{err: err}
+			objects = append(objects, broken)
+		}
+	}
+	return objects
+}
+
+func noObjects(file string) error {
+	return fmt.Errorf("%s: the file has no object: add one or remove the file", file)
 }
 
 // manifestFiles returns the files at path, sorted. In a directory it returns the files that cluster-bootstrap reads.
@@ -136,22 +179,14 @@ func ReadObjects(file string) ([]Manifest, error) {
 	}
 	var objects []Manifest
 	var errs []error
-	empty := true
-	for _, document := range splitDocuments(data) {
-		if isBlank(document.data) {
-			continue
-		}
-		empty = false
-		if bytes.Contains(document.data, []byte("\nkind: CustomResourceDefinition\n")) {
-			// CRDs are the largest part of the rendered manifests, and none of them is an input.
-			continue
-		}
+	documents := nonEmptyDocuments(data)
+	for _, document := range documents {
 		found, err := readDocument(file, document)
 		errs = append(errs, err)
 		objects = append(objects, found...)
 	}
-	if empty {
-		errs = append(errs, fmt.Errorf("%s: the file has no object: add one or remove the file", file))
+	if len(documents) == 0 {
+		errs = append(errs, noObjects(file))
 	}
 	return objects, errors.Join(errs...)
 }
@@ -179,6 +214,11 @@ type yamlDocument struct {
 	// column is the number of characters before it in that line.
 	column int
 	data   []byte
+}
+
+// nonEmptyDocuments returns a file's documents without those that have only whitespace and comments.
+func nonEmptyDocuments(data []byte) []yamlDocument {
+	return slices.DeleteFunc(splitDocuments(data), func(d yamlDocument) bool { return isBlank(d.data) })
 }
 
 // splitDocuments splits a file at its document separators. The rest of a separator's line belongs to the document.

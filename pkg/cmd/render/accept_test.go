@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,6 +53,65 @@ func TestAnInstallationOnOpenStackRendersTheBootstrapPod(t *testing.T) {
 	n := newNode(t)
 	require.Equal(t, result{stderr: openStackWarnings}, n.run())
 	n.requireGolden("openstack-out")
+}
+
+func TestAFileThatIsNoInputDoesNotStopAnInstallation(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare func(node)
+		// message follows the path of the file, empty if nothing is wrong with it.
+		message string
+	}{
+		"an object that the API server names": {
+			prepare: func(n node) {
+				n.write("manifests/job.yaml", "apiVersion: batch/v1\nkind: Job\nmetadata:\n  generateName: a-\n")
+			},
+		},
+		"an empty file": {
+			prepare: func(n node) { n.write("manifests/empty.yaml", "") },
+			message: "manifests/empty.yaml: the file has no object: add one or remove the file",
+		},
+		"a file that is not YAML": {prepare: func(n node) {
+			n.write("manifests/broken.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n---\n# more\napiVersion: v1\nkind: ConfigMap: b\n")
+		}, message: "manifests/broken.yaml:8: invalid YAML: mapping values are not allowed in this context"},
+		"an object with a key twice": {prepare: func(n node) {
+			n.write("manifests/twice.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  name: b\n")
+		}, message: "manifests/twice.yaml:5: invalid YAML: key \"name\" already set in map"},
+		"a document that is no object": {
+			prepare: func(n node) { n.write("manifests/list.yaml", "\n- a\n- b\n") },
+			message: "manifests/list.yaml:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name",
+		},
+		"a binary file": {
+			prepare: func(n node) { n.write("manifests/binary.yaml", "\x00\x01\x02") },
+			message: "manifests/binary.yaml:1: invalid YAML: control characters are not allowed",
+		},
+		"JSON without apiVersion": {
+			prepare: func(n node) { n.write("manifests/kindless.json", `{"kind": "Proxy", "metadata": {"name": "cluster"}}`) },
+			message: "manifests/kindless.json:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name",
+		},
+		"a link to nowhere": {
+			prepare: func(n node) { require.NoError(n.t, os.Symlink("nowhere", n.path("manifests/link.yaml"))) },
+			message: "manifests/link.yaml cannot be read: no such file or directory",
+		},
+		"a named pipe": {
+			prepare: func(n node) { require.NoError(n.t, syscall.Mkfifo(n.path("manifests/pipe.yaml"), 0o600)) },
+			message: "manifests/pipe.yaml cannot be read: it is a named pipe; give a regular file",
+		},
+		"two different objects of one name": {prepare: func(n node) {
+			n.write("manifests/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n")
+			n.write("manifests/b.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata: {a: b}\n")
+		}, message: "manifests/a.yaml and manifests/b.yaml define configmap/a differently: keep one of them"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			test.prepare(n)
+			want := result{stderr: openStackWarnings}
+			if test.message != "" {
+				want.stderr += "render: ignored, because it is no input of the cloud-controller-manager: " + test.message + "\n"
+			}
+			require.Equal(t, want, n.run())
+			n.requireGolden("openstack-out")
+		})
+	}
 }
 
 func TestSecretsAreForTheirOwnerOnly(t *testing.T) {

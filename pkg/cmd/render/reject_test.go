@@ -126,31 +126,23 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 			flags:   []string{"--rendered-manifest-files=nowhere"},
 			message: "nowhere cannot be read: no such file or directory",
 		},
-		"a manifest that is empty": {
-			prepare: func(n node) { n.write("manifests/empty.yaml", "") },
-			message: "manifests/empty.yaml: the file has no object: add one or remove the file",
+		"a Secret of the credentials that is not YAML": {
+			prepare: func(n node) { n.edit(secretFile, "data:\n", "data: {\n") },
+			message: secretFile + ":4: invalid YAML: did not find expected ',' or '}'",
 		},
-		"a manifest that is not YAML": {prepare: func(n node) {
-			n.write("manifests/broken.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n---\n# more\napiVersion: v1\nkind: ConfigMap: b\n")
-		}, message: "manifests/broken.yaml:8: invalid YAML: mapping values are not allowed in this context"},
-		"a manifest with a key twice": {prepare: func(n node) {
-			n.write("manifests/twice.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  name: b\n")
-		}, message: "manifests/twice.yaml:5: invalid YAML: key \"name\" already set in map"},
-		"a manifest that is no object": {
-			prepare: func(n node) { n.write("manifests/list.yaml", "\n- a\n- b\n") },
-			message: "manifests/list.yaml:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name",
+		"a cloud config with a key twice": {
+			prepare: func(n node) { n.edit(cloudFile, "metadata:\n", "metadata:\n  name: other\n") },
+			flags:   []string{"--cloud-config-file="},
+			message: cloudFile + ":6: invalid YAML: key \"name\" already set in map",
 		},
-		"a manifest that is binary": {
-			prepare: func(n node) { n.write("manifests/binary.yaml", "\x00\x01\x02") },
-			message: "manifests/binary.yaml:1: invalid YAML: control characters are not allowed",
-		},
-		"a manifest without kind": {
-			prepare: func(n node) { n.write("manifests/kindless.json", `{"apiVersion": "v1"}`) },
-			message: "manifests/kindless.json:1: this is not a Kubernetes object: it needs apiVersion, kind and metadata.name",
-		},
-		"a manifest that cannot be read": {
-			prepare: func(n node) { require.NoError(n.t, os.Symlink("nowhere", n.path("manifests/link.yaml"))) },
-			message: "manifests/link.yaml cannot be read: no such file or directory",
+		"an infrastructure that cannot be read": {
+			prepare: func(n node) {
+				n.remove(infraFile)
+				require.NoError(n.t, os.Symlink("nowhere", n.path(infraFile)))
+			},
+			flags: []string{"--infra-config-file="},
+			message: infraFile + " cannot be read: no such file or directory; infrastructure.config.openshift.io/cluster is not among " +
+				"the manifests: specify its file with --infra-config-file",
 		},
 		"a cloud config file with something else": {
 			flags: []string{"--cloud-config-file=" + cloudFile},
@@ -282,10 +274,6 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 			},
 			message: "manifests/cvo-overrides.yaml: clusterversion.config.openshift.io/version in openshift-cluster-version: " +
 				"spec.capabilities.baselineCapabilitySet is \"v3.11\", which this release does not know; use vCurrent or None",
-		},
-		"a named pipe among the manifests": {
-			prepare: func(n node) { require.NoError(n.t, syscall.Mkfifo(n.path("manifests/pipe.yaml"), 0o600)) },
-			message: "manifests/pipe.yaml cannot be read: it is a named pipe; give a regular file",
 		},
 		"a named pipe as override": {
 			prepare: func(n node) { require.NoError(n.t, syscall.Mkfifo(n.path("override.yaml"), 0o600)) },

@@ -43,6 +43,11 @@ func (o *options) render() ([]output, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		for _, message := range in.Ignored() {
+			o.warn("%s", message)
+		}
+	}()
 	if disabled, err := in.WithoutCapability(); err != nil || disabled != nil {
 		if disabled != nil {
 			o.warn("%s disables the capability %s: no files are written", disabled.Source(),
