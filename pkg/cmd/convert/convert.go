@@ -4,7 +4,6 @@ package convert
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -67,9 +66,7 @@ func run(stdout, stderr io.Writer, request offline.Request, diff bool) (code int
 	if diff {
 		write = writeDiff
 	}
-	if err := write(&out, report); err != nil {
-		return 0, err
-	}
+	write(&out, report)
 	_, err = io.WriteString(stdout, printable.Text(out.String()))
 	return code, diagnostics.WriteError(err)
 }
@@ -114,7 +111,7 @@ func files(report *offline.Report) []file {
 	return all
 }
 
-func writeFiles(out *bytes.Buffer, report *offline.Report) error {
+func writeFiles(out *bytes.Buffer, report *offline.Report) {
 	for i, f := range files(report) {
 		if i > 0 {
 			fmt.Fprintf(out, "\n==> %s <==\n", printable.Line(f.name))
@@ -124,13 +121,11 @@ func writeFiles(out *bytes.Buffer, report *offline.Report) error {
 			out.WriteByte('\n')
 		}
 	}
-	return nil
 }
 
-func writeDiff(out *bytes.Buffer, report *offline.Report) error {
-	var errs []error
+func writeDiff(out *bytes.Buffer, report *offline.Report) {
 	for _, f := range files(report) {
-		errs = append(errs, f.writeDiff(out))
+		f.writeDiff(out)
 	}
 	if out.Len() > 0 && len(report.Changes) > 0 {
 		out.WriteByte('\n')
@@ -138,5 +133,4 @@ func writeDiff(out *bytes.Buffer, report *offline.Report) error {
 	for _, change := range report.Changes {
 		fmt.Fprintln(out, printable.Line(change.String()))
 	}
-	return errors.Join(errs...)
 }

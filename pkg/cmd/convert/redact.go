@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -51,9 +50,8 @@ func isSecret(name string) bool {
 type redactor struct {
 	// names are the names of the known secrets by value.
 	names map[string]string
-	// longest are the known secrets that are also redacted inside other values, the longest first, because one may be
-	// part of another.
-	longest []string
+	// embedded are the spellings of the known secrets that are also redacted inside other values.
+	embedded secretIndex
 }
 
 // newRedactor collects the secrets of the credentials Secret and of the configurations. An alias or the conversion
@@ -70,10 +68,7 @@ func newRedactor(credentials map[string][]byte, configs ...[]byte) *redactor {
 	for _, config := range configs {
 		r.addSecretsOf(config)
 	}
-	r.longest = slices.SortedFunc(maps.Keys(r.names), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
-	})
-	r.longest = slices.DeleteFunc(r.longest, func(secret string) bool { return len(secret) < minEmbedded })
+	r.embedded = newSecretIndex(r.names)
 	return r
 }
 
@@ -115,7 +110,7 @@ func (r *redactor) redact(data []byte) string {
 	if !ok {
 		return fmt.Sprintf("<%d bytes that are neither INI, JSON nor YAML>\n", len(data))
 	}
-	return r.redactKnown(redacted)
+	return r.embedded.replace(redacted) // secrets outside values too, for example in names
 }
 
 // redactInPlace redacts INI or JSON and keeps its layout.
@@ -175,18 +170,20 @@ func (r *redactor) redactYAML(documents []*yaml.Node, values []value) (redacted 
 // mask replaces the secrets inside a value, and also returns the name of one that raw has only with escape sequences.
 func (r *redactor) mask(raw, text string) (masked, escaped string) {
 	masked = raw
-	for _, secret := range append(passwordsInURLs(text), r.longest...) {
-		if !strings.Contains(text, secret) {
-			continue
-		}
-		name := cmp.Or(r.names[secret], "password")
-		if !strings.Contains(masked, secret) {
+	for _, password := range passwordsInURLs(text) {
+		name := cmp.Or(r.names[password], "password")
+		if !strings.Contains(masked, password) {
 			return "", name
 		}
-		text = strings.ReplaceAll(text, secret, marker(name))
-		masked = strings.ReplaceAll(masked, secret, marker(name))
+		text = strings.ReplaceAll(text, password, marker(name))
+		masked = strings.ReplaceAll(masked, password, marker(name))
 	}
-	return masked, ""
+	for _, found := range r.embedded.find(text) {
+		if !strings.Contains(masked, text[found.start:found.end]) {
+			return "", found.name
+		}
+	}
+	return r.embedded.replace(masked), ""
 }
 
 // nameOf returns the name of the secret if the value is one, otherwise "".
@@ -209,17 +206,6 @@ func marker(name string) string {
 		}
 		return '_'
 	}, name) + ">"
-}
-
-// redactKnown redacts the known secrets outside values too, for example in names.
-func (r *redactor) redactKnown(text string) string {
-	for _, secret := range r.longest {
-		text = strings.ReplaceAll(text, secret, marker(r.names[secret]))
-		if quoted, err := json.Marshal(secret); err == nil {
-			text = strings.ReplaceAll(text, string(quoted[1:len(quoted)-1]), marker(r.names[secret]))
-		}
-	}
-	return text
 }
 
 // passwordsInURLs returns the passwords of all URLs in a value.
