@@ -34,6 +34,32 @@ type Request struct {
 	Manifests []string
 	// PayloadVersion is the release whose entry in the FeatureGate is used. If it is empty, the only entry is used.
 	PayloadVersion string
+	// Occasion is when the cluster gets the configuration. The zero value is Change.
+	Occasion Occasion
+}
+
+// Occasion is when a cluster gets a configuration. It decides whether a likely mistake is an error.
+type Occasion string
+
+const (
+	// Change is a change of a cluster's configuration. The operator rejects likely mistakes.
+	Change Occasion = "change"
+	// Installation is a first installation. Likely mistakes are warnings: there is nothing else to run with.
+	Installation Occasion = "installation"
+	// Takeover is an upgrade from a release without this operator. Likely mistakes are warnings: the cluster already
+	// works with them.
+	Takeover Occasion = "takeover"
+)
+
+// Occasions are all values of Occasion.
+var Occasions = []Occasion{Change, Installation, Takeover}
+
+// policy returns the policy under which the operator checks on this occasion.
+func (o Occasion) policy() diagnostic.Policy {
+	if o == Installation || o == Takeover {
+		return diagnostic.Lenient
+	}
+	return diagnostic.Strict
 }
 
 // Report is the result of Check.
@@ -48,8 +74,9 @@ type Report struct {
 	// Changes explain, in the same order, the differences between the inputs and what the cloud-controller-manager
 	// gets.
 	Changes []diagnostic.Diagnostic
-	// Unchecked are messages about inputs that were not checked, with the reason.
-	Unchecked []string
+	// Remarks are messages about the check itself: what was not checked and why, and which diagnostics have another
+	// severity on another Occasion.
+	Remarks []string
 	// CloudConfig and Credentials are the checked inputs.
 	CloudConfig operand.CloudConfig
 	Credentials operand.Credentials
@@ -108,12 +135,12 @@ func Check(request Request) (*Report, error) {
 		return k.report, nil
 	}
 	if !p.Managed() {
-		k.addUnchecked(nothingToCheck(c.PlatformName, platform.AbsenceOf(&config.Cluster.Status)))
+		k.addRemark(nothingToCheck(c.PlatformName, platform.AbsenceOf(&config.Cluster.Status)))
 		return k.report, nil
 	}
 	err = k.run(request, observed)
 	for _, message := range c.Ignored() {
-		k.addUnchecked(message)
+		k.addRemark(message)
 	}
 	return k.report, err
 }
@@ -197,7 +224,7 @@ func (k *check) run(request Request, observed []byte) error {
 		return nil
 	}
 	in := operand.Inputs{Phase: operand.OperatorPhase(), Platform: k.platform, Config: observed,
-		Policy: diagnostic.Strict}
+		Policy: request.Occasion.policy(), First: request.Occasion.policy() == diagnostic.Lenient}
 	// The cluster's configuration does not determine the images of the release.
 	in.Images = operand.Images{Operand: "in the release", NodeManager: "in the release", Operator: "in the release"}
 	if k.platform.Image == "" && len(request.Manifests) > 0 {
@@ -255,14 +282,14 @@ func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
 	switch {
 	case len(request.Manifests) == 0:
 		if names.Secret != "" {
-			k.addUnchecked("no Secret was given: credentials are not checked; give the manifests of the Secrets with " +
+			k.addRemark("no Secret was given: credentials are not checked; give the manifests of the Secrets with " +
 				"--rendered-manifest-files")
 		}
 		gathered.Custom, gathered.Credentials = customccm.Secrets{}, unknown
 	case names.Secret == "":
 		k.leaveOutMissing(&gathered.Custom)
 	case gathered.Credentials.Data == nil && !names.Optional:
-		k.addUnchecked(NoneOf(names) + " is among the manifests: credentials are not checked")
+		k.addRemark(NoneOf(names) + " is among the manifests: credentials are not checked")
 		gathered.Credentials = unknown
 	}
 }
@@ -274,17 +301,18 @@ func (k *check) leaveOutMissing(custom *customccm.Secrets) {
 		return d.Key == "" && slices.Contains(custom.Missing, d.Object)
 	})
 	for _, missing := range custom.Missing {
-		k.addUnchecked("no " + missing + " is among the manifests: it is not checked")
+		k.addRemark("no " + missing + " is among the manifests: it is not checked")
 	}
 }
 
-func (k *check) addUnchecked(text string) { k.report.Unchecked = append(k.report.Unchecked, text) }
+func (k *check) addRemark(text string) { k.report.Remarks = append(k.report.Remarks, text) }
 
 // fill adds the results to the report.
 func (k *check) fill(in operand.Inputs, checked *operand.Checked) {
 	k.report.CloudConfig, k.report.Credentials = in.CloudConfig, in.Credentials
 	k.add(diagnostic.Error, checked.Diagnostics)
 	k.add(diagnostic.Warning, checked.Warnings)
+	k.remarkOnOccasion(in.Policy, checked)
 	if isReformatted(in.CloudConfig.Data, checked.Cloud.Config) {
 		checked.Changes = append(checked.Changes, diagnostic.Diagnostic{
 			Object: in.CloudConfig.Source, Key: in.CloudConfig.Key,
@@ -299,6 +327,24 @@ func (k *check) fill(in operand.Inputs, checked *operand.Checked) {
 	k.sort(k.report.Changes)
 	if k.report.Count(diagnostic.Error) == 0 {
 		k.report.Cloud = checked.Cloud
+	}
+}
+
+// remarkOnOccasion says how many likely mistakes have another severity under the other policy.
+func (k *check) remarkOnOccasion(policy diagnostic.Policy, checked *operand.Checked) {
+	likely := 0
+	for _, d := range slices.Concat(checked.Diagnostics, checked.Warnings) {
+		if d.Kind.Severity(diagnostic.Strict) != d.Kind.Severity(diagnostic.Lenient) {
+			likely++
+		}
+	}
+	switch {
+	case likely == 0:
+	case policy == diagnostic.Strict:
+		k.addRemark(fmt.Sprintf("%d of the errors would be only warnings with --for=%s or --for=%s", likely, Installation,
+			Takeover))
+	default:
+		k.addRemark(fmt.Sprintf("%d of the warnings would be errors with --for=%s", likely, Change))
 	}
 }
 

@@ -54,7 +54,7 @@ func run(stdout, stderr io.Writer, request offline.Request, diff bool) (code int
 	if err := diagnostics.Print(stderr, printed, diagnostics.UseColor(stderr)); err != nil {
 		return 0, err
 	}
-	if err := diagnostics.PrintUnchecked(stderr, report.Unchecked); err != nil {
+	if err := diagnostics.PrintRemarks(stderr, report.Remarks); err != nil {
 		return 0, err
 	}
 	code = diagnostics.Code(report)

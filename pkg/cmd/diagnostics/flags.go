@@ -3,8 +3,10 @@
 package diagnostics
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,10 +45,45 @@ func AddFlags(cmd *cobra.Command, request *offline.Request) {
 			"Network and CloudControllerManager are used.")
 	fs.StringVar(&request.PayloadVersion, "payload-version", "",
 		"Version of the release, which selects the FeatureGate's entry. Default: the only entry.")
+	fs.Var(&occasionFlag{&request.Occasion}, "for", "When the cluster gets the configuration: "+occasions(", ", " or ")+
+		". A likely mistake rejects a change only.")
+	// The flag exists, so there is no error.
+	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(strings.Fields(occasions(" ", " ")),
+		cobra.ShellCompDirectiveNoFileComp))
 	for _, name := range []string{"infra-config-file", "cloud-config-file", "rendered-manifest-files"} {
 		// The flag was added above.
 		_ = cmd.MarkFlagFilename(name, "yaml", "yml", "json")
 	}
+}
+
+// occasionFlag is a flag with one of offline.Occasions.
+type occasionFlag struct{ occasion *offline.Occasion }
+
+func (f *occasionFlag) String() string {
+	if f.occasion == nil {
+		return "" // pflag asks a zero value for the default
+	}
+	return string(cmp.Or(*f.occasion, offline.Change))
+}
+
+func (f *occasionFlag) Set(text string) error {
+	if !slices.Contains(offline.Occasions, offline.Occasion(text)) {
+		return fmt.Errorf("specify %s", occasions(", ", " or "))
+	}
+	*f.occasion = offline.Occasion(text)
+	return nil
+}
+
+func (f *occasionFlag) Type() string { return "string" }
+
+// occasions lists the values of the flag.
+func occasions(separator, last string) string {
+	names := make([]string, 0, len(offline.Occasions))
+	for _, occasion := range offline.Occasions {
+		names = append(names, string(occasion))
+	}
+	end := len(names) - 1
+	return strings.Join(names[:end], separator) + last + names[end]
 }
 
 // Run sets the command's Run function, which exits with the code that run returns. An error, or an invalid flag, is

@@ -44,8 +44,8 @@ func Print(out io.Writer, diagnostics []diagnostic.Diagnostic, color bool) error
 	return WriteError(errors.Join(errs...))
 }
 
-// PrintUnchecked writes a line for each input that was not checked.
-func PrintUnchecked(out io.Writer, messages []string) error {
+// PrintRemarks writes a line for each remark.
+func PrintRemarks(out io.Writer, messages []string) error {
 	for _, message := range messages {
 		if _, err := fmt.Fprintln(out, printable.Line(message)); err != nil {
 			return WriteError(err)

@@ -30,7 +30,8 @@ const (
 	typo     = `unknown key "regoin" in [Global]; did you mean "region"?`
 	noSecret = "no Secret was given: credentials are not checked; give the manifests of the Secrets with --rendered-manifest-files"
 	clean    = noSecret + "\n0 errors, 0 warnings in cloud.yaml, checked for platform openstack"
-	oneError = noSecret + "\n1 error, 0 warnings in cloud.yaml, checked for platform openstack"
+	likely   = "1 of the errors would be only warnings with --for=installation or --for=takeover"
+	oneError = noSecret + "\n" + likely + "\n1 error, 0 warnings in cloud.yaml, checked for platform openstack"
 )
 
 func TestACleanConfiguration(t *testing.T) {
@@ -297,12 +298,28 @@ func TestWhatStandsInTheConfigMapInsteadOfAConfiguration(t *testing.T) {
 	}
 }
 
+func TestALikelyMistakeIsAnErrorForAChangeOnly(t *testing.T) {
+	f := newWorkspace(t)
+	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n    region = one\n    regoin = one\n")
+	rejected := result{code: 1, stdout: lines("cloud.yaml:10:5: error: "+typo, oneError)}
+	require.Equal(t, rejected, f.run())
+	require.Equal(t, rejected, f.run("--for=change"))
+	for _, occasion := range []string{"installation", "takeover"} {
+		require.Equal(t, result{stdout: lines(
+			"cloud.yaml:10:5: warning: "+typo, noSecret, "1 of the warnings would be errors with --for=change",
+			"0 errors, 1 warning in cloud.yaml, checked for platform openstack",
+		)}, f.run("--for="+occasion))
+	}
+	f.write("cloud.yaml", configMap+"  config: |\n    [Global\n")
+	require.Equal(t, 1, f.run("--for=installation").code, "what the provider rejects is always an error")
+}
+
 func TestAConfigurationAsLargeAsAConfigMapCanBe(t *testing.T) {
 	f := newWorkspace(t)
 	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n"+strings.Repeat("    regoin = one\n", 1<<20/16))
 	got := f.run()
 	require.Equal(t, 1, got.code)
-	require.Len(t, strings.Split(got.stdout, "\n"), 103)
+	require.Len(t, strings.Split(got.stdout, "\n"), 104)
 	require.True(t, strings.HasSuffix(got.stdout, "100 errors, 0 warnings in cloud.yaml, checked for platform openstack\n"), got.stdout[len(got.stdout)-200:])
 }
 
@@ -401,7 +418,7 @@ func TestManifestsAloneAreEnough(t *testing.T) {
 	f.write("manifests/gate.yaml", featureGate)
 	f.write("manifests/secret.yaml", secret+"stringData:\n  clouds.yaml: |\n"+indent(clouds))
 	f.write("manifests/cloud.yaml", configMap+"  config: |\n    [Global]\n    regoin = one\n")
-	require.Equal(t, result{code: 1, stdout: lines("manifests/cloud.yaml:9:5: error: "+typo, "1 error, 0 warnings in manifests, checked for platform openstack")},
+	require.Equal(t, result{code: 1, stdout: lines("manifests/cloud.yaml:9:5: error: "+typo, likely, "1 error, 0 warnings in manifests, checked for platform openstack")},
 		f.command("--rendered-manifest-files=manifests"))
 	require.Equal(t, result{stdout: lines("0 errors, 0 warnings in cloud.yaml and manifests, checked for platform openstack")},
 		f.command("--rendered-manifest-files=manifests", "--cloud-config-file=cloud.yaml"), "the given file counts")

@@ -30,6 +30,10 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		"an unknown flag":               {flags: []string{"--colour"}, message: "unknown flag: --colour"},
 		"a flag without its value":      {flags: []string{"--output"}, message: "flag needs an argument: --output"},
 		"an argument":                   {flags: []string{"cloud.yaml"}, message: `unexpected argument "cloud.yaml": use flags for all inputs`},
+		"an unknown occasion": {
+			flags:   []string{"--for=fun"},
+			message: `invalid argument "fun" for "--for" flag: specify change, installation or takeover`,
+		},
 		"an unknown format":             {flags: []string{"-o", "yaml"}, message: `--output is "yaml": specify text or json`},
 		"a file that is missing":        {flags: []string{"--cloud-config-file=a.yaml"}, message: "a.yaml cannot be read: no such file or directory"},
 		"a directory instead of a file": {flags: []string{"--cloud-config-file=."}, message: ". cannot be read: is a directory"},

@@ -31,15 +31,17 @@ func NewCommand() *cobra.Command {
 		Short: "Check a cloud configuration without a cluster",
 		Long: "Validate makes the checks of render and the operator on files. It checks the cloud configuration\n" +
 			"and, if the installer's manifests are given, the credentials, the trusted CAs and the\n" +
-			"CloudControllerManager. Likely typos are errors here, although an installation accepts them. The\n" +
-			"command uses neither the API nor the network.\n\n" +
+			"CloudControllerManager. Likely mistakes are errors, as for a change in a running cluster; with\n" +
+			"--for=installation and --for=takeover they are warnings, as when a cluster is installed or upgraded\n" +
+			"from a release without this operator. The command uses neither the API nor the network.\n\n" +
 			"Each diagnostic is one line on stdout in a compiler's format: file:line:column: severity: message.\n" +
 			"Line and column are those of the given file, not of the value in its ConfigMap. For a value that is\n" +
 			"not a literal block, such as base64 or JSON, they are those of its key, and the message has the\n" +
 			"position in the value.\n\n" +
 			diagnostics.ExitCodes,
 		Example: "  # Before an installation, in the installer's directory\n" +
-			"  cluster-cloud-controller-manager-operator validate --rendered-manifest-files=manifests\n\n" +
+			"  cluster-cloud-controller-manager-operator validate --for=installation \\\n" +
+			"    --rendered-manifest-files=manifests\n\n" +
 			"  # Before a change to a cluster, and in CI\n" +
 			"  oc get infrastructure cluster -o yaml >infrastructure.yaml\n" +
 			"  oc get configmap cloud-provider-config -n openshift-config -o yaml >cloud-provider-config.yaml\n" +
@@ -74,7 +76,7 @@ func printText(out io.Writer, request offline.Request, report *offline.Report) e
 	if err := diagnostics.Print(out, report.Diagnostics, diagnostics.UseColor(out)); err != nil {
 		return err
 	}
-	if err := diagnostics.PrintUnchecked(out, report.Unchecked); err != nil {
+	if err := diagnostics.PrintRemarks(out, report.Remarks); err != nil {
 		return err
 	}
 	if !report.Managed && len(report.Diagnostics) == 0 {
@@ -93,7 +95,7 @@ type result struct {
 	Errors      int                     `json:"errors"`
 	Warnings    int                     `json:"warnings"`
 	Platform    string                  `json:"platform"`
-	Unchecked   []string                `json:"remarks,omitempty"`
+	Remarks     []string                `json:"remarks,omitempty"`
 }
 
 func printJSON(out io.Writer, _ offline.Request, report *offline.Report) error {
@@ -107,7 +109,7 @@ func printJSON(out io.Writer, _ offline.Request, report *offline.Report) error {
 		Errors:      report.Count(diagnostic.Error),
 		Warnings:    report.Count(diagnostic.Warning),
 		Platform:    report.Platform,
-		Unchecked:   report.Unchecked,
+		Remarks:     report.Remarks,
 	}); err != nil {
 		return fmt.Errorf("writing the diagnostics as JSON: %w", err)
 	}
