@@ -27,9 +27,9 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 			message: "--cloud-config-file is required: infra.yaml: infrastructure.config.openshift.io/cluster names " +
 				"configmap/cloud-provider-config in spec.cloudConfig",
 		},
-		"an unknown flag":               {flags: []string{"--colour"}, message: "unknown flag: --colour"},
-		"a flag without its value":      {flags: []string{"--output"}, message: "flag needs an argument: --output"},
-		"an argument":                   {flags: []string{"cloud.yaml"}, message: `unexpected argument "cloud.yaml": use flags for all inputs`},
+		"an unknown flag":          {flags: []string{"--colour"}, message: "unknown flag: --colour"},
+		"a flag without its value": {flags: []string{"--output"}, message: "flag needs an argument: --output"},
+		"an argument":              {flags: []string{"cloud.yaml"}, message: `unexpected argument "cloud.yaml": use flags for all inputs`},
 		"an unknown occasion": {
 			flags:   []string{"--for=fun"},
 			message: `invalid argument "fun" for "--for" flag: specify change, installation or takeover`,
