@@ -145,3 +145,17 @@ func copyTree(from, to string) error {
 	}
 	return os.WriteFile(to, content, 0o600)
 }
+
+// Drift returns what the cluster-version-operator would write at its next sync of the release, although nobody has
+// changed what it applied: one line for each object that is in the payload in another form than in the API server.
+func (c *Cluster) Drift(ctx context.Context, r Release) ([]string, error) {
+	client, err := objects.NewClient(c.config)
+	if err != nil {
+		return nil, err
+	}
+	manifests, err := payload.Read(filepath.Join(r.dir, "manifests"), payload.Release{Version: r.Version, Image: r.Image})
+	if err != nil {
+		return nil, err
+	}
+	return payload.Drift(ctx, client, manifests)
+}
