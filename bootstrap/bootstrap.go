@@ -31,7 +31,8 @@ type Manifest struct {
 func Manifests() []Manifest { return manifestsIn("manifests") }
 
 // NodeManagerManifests returns the ClusterRoles of the payload that a cloud-node-manager needs before the payload is
-// applied, sorted by name. The bootstrap node creates them on a platform that has one.
+// applied, and the admission policy that restrains it, sorted by name. The bootstrap node creates them in this order on
+// a platform that has a cloud-node-manager.
 func NodeManagerManifests() []Manifest { return manifestsIn("node-manager") }
 
 func manifestsIn(dir string) []Manifest {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
@@ -39,11 +40,14 @@ func TestTheNamespaceIsThatOfThePayload(t *testing.T) {
 	require.Contains(t, payload[corev1.Namespace](t, "00_namespace"), *early)
 }
 
-func TestTheRolesOfTheNodeManagerAreThoseOfThePayload(t *testing.T) {
+func TestTheManifestsOfTheNodeManagerAreThoseOfThePayload(t *testing.T) {
 	roles := payload[rbacv1.ClusterRole](t, "05_operand.rbac")
 	manifests := bootstrap.NodeManagerManifests()
-	require.Len(t, manifests, 2)
-	for _, m := range manifests {
+	require.Len(t, manifests, 3)
+	policy := admissionv1.ValidatingAdmissionPolicy{}
+	require.NoError(t, yaml.UnmarshalStrict(manifests[0].Data, &policy), "the restraint comes before the rights")
+	require.Contains(t, payload[admissionv1.ValidatingAdmissionPolicy](t, "09_node-manager.validatingadmissionpolicy"), policy)
+	for _, m := range manifests[1:] {
 		early := rbacv1.ClusterRole{}
 		require.NoError(t, yaml.UnmarshalStrict(m.Data, &early))
 		require.Contains(t, roles, early)

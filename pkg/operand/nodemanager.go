@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -66,12 +67,16 @@ func (r *Resources) withNodeManager(in Inputs, c *config, checked *checkedInputs
 }
 
 // NodeManagerManifests returns the assets, in YAML by file name, that give the cloud-node-manager its identity. The
+// names sort in the order of creation: the binding of the admission policy that restrains it precedes its rights. The
 // operator applies them too.
 func NodeManagerManifests() map[string][]byte {
 	manifests := map[string][]byte{}
-	for _, name := range []string{"clusterrolebinding", "rolebinding", "serviceaccount"} {
+	for _, name := range []string{
+		"00_validatingadmissionpolicybinding", "01_clusterrolebinding", "01_rolebinding", "01_serviceaccount",
+	} {
 		file := name + "-node-manager.yaml"
-		manifests[file] = bindata.MustRead("assets/node-manager/resources/" + file)
+		_, asset, _ := strings.Cut(file, "_")
+		manifests[file] = bindata.MustRead("assets/node-manager/resources/" + asset)
 	}
 	return manifests
 }

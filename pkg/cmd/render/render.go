@@ -263,7 +263,7 @@ func (o *options) nodeManagerManifests(r *operand.Resources) ([]output, error) {
 	}
 	identity := operand.NodeManagerManifests()
 	for _, name := range slices.Sorted(maps.Keys(identity)) {
-		add(manifestPrefix+"01_"+name, publicMode, identity[name])
+		add(manifestPrefix+name, publicMode, identity[name])
 	}
 	for _, configMap := range r.ConfigMaps {
 		data, err := manifest(configMap)
