@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -96,4 +97,19 @@ func TestTheImagePullerIsBuiltWithoutCgo(t *testing.T) {
 		"\t@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o _output/ ./cmd/image-puller\n")
 	require.Contains(t, string(read(t, "Dockerfile.rhel")), "\nENV GO_COMPLIANCE_EXCLUDE=\"build.*cmd/image-puller\"\n")
 	require.Contains(t, string(read(t, "test/devcluster/internal/build/build.go")), "\"CGO_ENABLED=0\"")
+}
+
+// A file that git ignores is not in a clone, and COPY fails without it.
+func TestTheProductIsBuiltFromAClone(t *testing.T) {
+	copies := regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(string(read(t, "Dockerfile.rhel")), -1)
+	require.NotEmpty(t, copies)
+	for _, match := range copies {
+		for _, source := range strings.Fields(match[1]) {
+			tracked := exec.CommandContext(t.Context(), "git", "ls-files", "--", source)
+			tracked.Dir = root
+			files, err := tracked.Output()
+			require.NoError(t, err)
+			require.NotEmptyf(t, files, "git has no %s", source)
+		}
+	}
 }
