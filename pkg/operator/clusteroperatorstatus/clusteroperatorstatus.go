@@ -4,10 +4,10 @@ package clusteroperatorstatus
 
 import (
 	"fmt"
-	"regexp"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
 	configv1informers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -50,7 +50,7 @@ func New(o Options) factory.Controller {
 		o.Versions,
 		o.Recorder,
 		o.Clock,
-	).WithDegradedInertia(inertia().Inertia)
+	).WithDegradedInertia(inertia)
 	syncer.WithRelatedObjectsFunc(o.relatedObjects)
 	return syncer
 }
@@ -66,29 +66,50 @@ func (o Options) relatedObjects() (known bool, objects []configv1.ObjectReferenc
 	return err == nil, objects
 }
 
-// inertia returns how long a Degraded condition must last before the ClusterOperator shows it. An invalid
-// configuration does not recover by itself and shows at once. So does a condition whose controller has already
-// waited. A rebooting node and a restarting pod get the time that a reboot takes on bare metal.
-func inertia() *status.InertiaConfig {
-	const (
-		byDefault = 2 * time.Minute
-		reboot    = 10 * time.Minute
-	)
-	return status.MustNewInertia(byDefault,
-		status.InertiaCondition{
-			ConditionTypeMatcher: regexp.MustCompile(
-				`^(CloudConfig|Credentials|TrustedCA|Image|Configuration|ConfigObservation)Degraded$`),
-		},
-		status.InertiaCondition{
-			ConditionTypeMatcher: regexp.MustCompile(
-				`^(CloudControllerManager|CrashLoop|ImagePull|NodeDeletion|NodeInitialization|NodeManager|` +
-					`RevisionHeldBack)Degraded$`),
-		},
-		status.InertiaCondition{
-			ConditionTypeMatcher: regexp.MustCompile(`^(NodeController|StaticPods)Degraded$`),
-			Duration:             reboot,
-		},
-	)
+// Inertia of a Degraded condition.
+const (
+	// byDefault gives an error of a controller the time to resolve itself.
+	byDefault = 2 * time.Minute
+	// reboot is what a reboot takes on bare metal, for a node that reboots and the static pod on it.
+	reboot = 10 * time.Minute
+	// none is for an invalid configuration, which does not recover by itself, and for a condition whose controller has
+	// already waited.
+	none = 0
+)
+
+// inertiaOf has the Degraded conditions that do not have the default inertia.
+var inertiaOf = map[string]time.Duration{
+	"CloudConfigDegraded":       none,
+	"CredentialsDegraded":       none,
+	"TrustedCADegraded":         none,
+	"ImageDegraded":             none,
+	"ConfigurationDegraded":     none,
+	"ConfigObservationDegraded": none,
+
+	"CloudControllerManagerDegraded": none,
+	"CrashLoopDegraded":              none,
+	"ImagePullDegraded":              none,
+	"InstallerPodStartDegraded":      none,
+	"NodeDeletionDegraded":           none,
+	"NodeInitializationDegraded":     none,
+	"NodeManagerDegraded":            none,
+	"RevisionHeldBackDegraded":       none,
+	// Its kubelet ends a leader that hangs after a minute and a half, so inertia would hide it.
+	"UnresponsiveDegraded": none,
+
+	"NodeControllerDegraded": reboot,
+	"StaticPodsDegraded":     reboot,
+}
+
+// inertia returns how long a Degraded condition must last before the ClusterOperator shows it.
+func inertia(c operatorv1.OperatorCondition) time.Duration {
+	if c.Type == "ControlPlaneNodesDegraded" && c.Reason == "NodesMissing" {
+		return none // it has waited for half an hour; a Node that vanished may register again within minutes
+	}
+	if duration, listed := inertiaOf[c.Type]; listed {
+		return duration
+	}
+	return byDefault
 }
 
 // RelatedObjects returns what must-gather collects on every platform, the same as in the ClusterOperator's manifest.

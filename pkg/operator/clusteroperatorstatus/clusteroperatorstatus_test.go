@@ -45,7 +45,7 @@ func TestInertia(t *testing.T) {
 		"CloudControllerManagerDegraded":     0,
 		"CrashLoopDegraded":                  0,
 		"ControlPlaneNodesDegraded":          2 * time.Minute,
-		"UnresponsiveDegraded":               2 * time.Minute,
+		"UnresponsiveDegraded":               0,
 		"NodeDeletionDegraded":               0,
 		"NodeInitializationDegraded":         0,
 		"NodeManagerDegraded":                0,
@@ -58,13 +58,19 @@ func TestInertia(t *testing.T) {
 		"NodeInstallerDegraded":              2 * time.Minute,
 		"TargetConfigControllerDegraded":     2 * time.Minute,
 		"InstallerPodPendingDegraded":        2 * time.Minute,
-		"InstallerPodStartDegraded":          2 * time.Minute,
+		"InstallerPodStartDegraded":          0,
 		"NotQuiteCloudConfigDegraded":        2 * time.Minute,
 		"MissingStaticPodControllerDegraded": 2 * time.Minute,
 	} {
 		t.Run(conditionType, func(t *testing.T) {
-			require.Equal(t, want, inertia().Inertia(operatorv1.OperatorCondition{Type: conditionType}))
+			require.Equal(t, want, inertia(operatorv1.OperatorCondition{Type: conditionType}))
 		})
+	}
+}
+
+func TestMissingNodesHaveWaitedAlready(t *testing.T) {
+	for reason, want := range map[string]time.Duration{"NodesMissing": 0, "NodesVanished": 2 * time.Minute, "StaticPodsLeft": 2 * time.Minute} {
+		require.Equal(t, want, inertia(operatorv1.OperatorCondition{Type: "ControlPlaneNodesDegraded", Reason: reason}), reason)
 	}
 }
 
