@@ -377,6 +377,12 @@ func (w *wiring) reporting() []factory.Controller {
 			Clock:            w.Clock,
 			Recorder:         w.EventRecorder,
 		}),
+		clusteroperatorstatus.NewSummary(clusteroperatorstatus.SummaryOptions{
+			Informer: w.informers.clusterOperator.Config().V1().ClusterOperators(),
+			Resource: w.resource,
+			Client:   w.dynamic,
+			Recorder: w.EventRecorder,
+		}),
 		loglevel.NewClusterOperatorLoggingController(w.client, w.EventRecorder),
 	}
 }

@@ -40,6 +40,7 @@ func TestABadInputIsReportedAndLeavesTheLastRevision(t *testing.T) {
 			defer restore()
 			c.awaitCondition(t, tc.condition, operatorv1.ConditionTrue, tc.message+c.standIn(t, tc.condition))
 			c.awaitClusterOperator(t, configv1.OperatorDegraded, configv1.ConditionTrue, tc.message)
+			c.awaitColumns(t, "True", tc.condition+": "+tc.message)
 			require.Equal(t, good, c.delivered(t))
 
 			restore()
@@ -49,6 +50,7 @@ func TestABadInputIsReportedAndLeavesTheLastRevision(t *testing.T) {
 		})
 	}
 	c.awaitClusterOperator(t, configv1.OperatorDegraded, configv1.ConditionFalse, "")
+	c.awaitColumns(t, "False", "")
 }
 
 var badInputs = map[string]badInput{

@@ -1,8 +1,7 @@
 // Package v1 holds the operator's own resource, cloudcontrollermanagers.operator.openshift.io/v1.
 //
-// The resource embeds the specification and status of every static-pod operator and adds no field of its own:
-// library-go's controllers own and apply those fields, and a field that they do not know would be dropped when
-// the object is read as one of theirs.
+// The resource embeds the specification and status of every static-pod operator, which library-go's controllers own and
+// apply. It adds spec.custom, spec.removalPolicy and status.summary, which have writers of their own.
 //
 // Clients of the resource are dynamic. The types therefore need neither a scheme nor deep copies.
 //

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -12,13 +13,13 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=cloudcontrollermanagers,scope=Cluster,categories=coreoperators
 // +kubebuilder:validation:XValidation:rule="self.metadata.name == 'cluster'",message="cloudcontrollermanager is a singleton: metadata.name must be 'cluster'"
-// +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="CloudControllerManagerAvailable")].status`
-// +kubebuilder:printcolumn:name="Progressing",type=string,JSONPath=`.status.conditions[?(@.type=="CloudControllerManagerProgressing")].status`
-// +kubebuilder:printcolumn:name="Degraded",type=string,JSONPath=`.status.conditions[?(@.type=="CloudControllerManagerDegraded")].status`
+// +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.summary.available`
+// +kubebuilder:printcolumn:name="Progressing",type=string,JSONPath=`.status.summary.progressing`
+// +kubebuilder:printcolumn:name="Degraded",type=string,JSONPath=`.status.summary.degraded`
 // +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.status.latestAvailableRevision`
 // +kubebuilder:printcolumn:name="Platform",type=string,JSONPath=`.spec.observedConfig.platform`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="CloudControllerManagerProgressing")].message`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.summary.message`
 // +kubebuilder:metadata:annotations="include.release.openshift.io/self-managed-high-availability=true"
 // +kubebuilder:metadata:annotations="include.release.openshift.io/single-node-developer=true"
 // +kubebuilder:metadata:annotations="capability.openshift.io/name=CloudControllerManager"
@@ -60,6 +61,26 @@ type CloudControllerManagerSpec struct {
 // CloudControllerManagerStatus is the status that all static-pod operators share.
 type CloudControllerManagerStatus struct {
 	operatorv1.StaticPodOperatorStatus `json:",inline"`
+
+	// summary is what the ClusterOperator cloud-controller-manager says, for the columns of oc get.
+	// +optional
+	Summary *Summary `json:"summary,omitempty"`
+}
+
+// Summary is a copy of the ClusterOperator's conditions, which aggregate all conditions of the operator's resource.
+type Summary struct {
+	// available is the status of the condition Available: True, False or Unknown.
+	Available configv1.ConditionStatus `json:"available"`
+
+	// progressing is the status of the condition Progressing: True, False or Unknown.
+	Progressing configv1.ConditionStatus `json:"progressing"`
+
+	// degraded is the status of the condition Degraded: True, False or Unknown.
+	Degraded configv1.ConditionStatus `json:"degraded"`
+
+	// message is that of the most alarming of the three, on one line.
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // RemovalPolicy determines when managementState Removed takes effect.
