@@ -3,8 +3,10 @@ package integration_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,6 +56,23 @@ func TestStatusTellsTheTruthAboutProcessesAndNodes(t *testing.T) {
 		c.awaitClusterOperator(t, configv1.OperatorAvailable, configv1.ConditionFalse, `is held by "master-0_ours" on node/master-0, which has not yet held it for 30s`)
 		c.awaitClusterOperator(t, configv1.OperatorAvailable, configv1.ConditionTrue,
 			"3 of 3 cloud-controller-managers are Ready; the one on node/master-0 leads")
+	})
+	t.Run("a status that is wiped is no outage", func(t *testing.T) {
+		recorded := c.recordAvailable(t)
+		client := c.dynamic.Resource(ccmv1.Resource)
+		require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			object, err := client.Get(t.Context(), "cluster", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			object.Object["status"] = map[string]any{}
+			_, err = client.UpdateStatus(t.Context(), object, metav1.UpdateOptions{})
+			return err
+		}))
+		revision = c.install(t, started)
+		c.awaitCondition(t, "CloudControllerManagerProgressing", operatorv1.ConditionFalse,
+			fmt.Sprintf("3 of 3 control-plane nodes run revision %d", revision))
+		require.Empty(t, recorded())
 	})
 	t.Run("kubectl get shows what runs and what is wanted", func(t *testing.T) {
 		require.Equal(t, map[string]any{
@@ -341,6 +360,39 @@ func (c *cluster) clusterOperator(t *testing.T, conditionType configv1.ClusterSt
 	}
 	require.Fail(t, "there is no such condition", conditionType)
 	return configv1.ClusterOperatorStatusCondition{}
+}
+
+// recordAvailable records from now on when the ClusterOperator is not Available.
+func (c *cluster) recordAvailable(t *testing.T) (recorded func() []string) {
+	t.Helper()
+	client := c.config.ConfigV1().ClusterOperators()
+	list, err := client.List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	watcher, err := client.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	require.NoError(t, err)
+	t.Cleanup(watcher.Stop)
+	var mutex sync.Mutex
+	var outages []string
+	go func() {
+		for event := range watcher.ResultChan() {
+			operator, is := event.Object.(*configv1.ClusterOperator)
+			if !is {
+				continue
+			}
+			for _, condition := range operator.Status.Conditions {
+				if condition.Type == configv1.OperatorAvailable && condition.Status != configv1.ConditionTrue {
+					mutex.Lock()
+					outages = append(outages, fmt.Sprintf("%s %s: %s", condition.Status, condition.Reason, condition.Message))
+					mutex.Unlock()
+				}
+			}
+		}
+	}()
+	return func() []string {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return slices.Clone(outages)
+	}
 }
 
 // remains checks a condition of the ClusterOperator for some time.

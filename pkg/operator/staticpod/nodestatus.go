@@ -24,9 +24,9 @@ import (
 
 // installerClient is the operator client of the installer controller. It makes the leader's node the last one of a
 // rollout, and makes the controller install a revision again on a node whose target is the revision that it is at. It
-// corrects two reports of library-go's controller. That controller never clears a failed revision, not even after the
-// node has reached that revision or a newer one. It also reports the objects of revision 0 as missing while the
-// revision controller creates revision 1.
+// corrects three reports of library-go's controller. That controller never clears a failed revision, not even after the
+// node has reached that revision or a newer one. It reports the objects of revision 0 as missing while the revision
+// controller creates revision 1. And it judges availability by revisions, which do not say whether a process works.
 type installerClient struct {
 	v1helpers.StaticPodOperatorClient
 	leases coordinationlisters.LeaseLister
@@ -95,8 +95,8 @@ func nodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
 	return names
 }
 
-// ApplyStaticPodOperatorStatus omits failures that are over, and missing objects of revision 0. It keeps the revision
-// of a node that appeared to be at an older one, which the API server would refuse.
+// ApplyStaticPodOperatorStatus omits failures that are over, missing objects of revision 0, and the judgement on
+// availability. It keeps the revision of a node that appeared to be at an older one, which the API server would reject.
 func (c *installerClient) ApplyStaticPodOperatorStatus(
 	ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration,
 ) error {
@@ -115,9 +115,7 @@ func (c *installerClient) ApplyStaticPodOperatorStatus(
 		if c.read.Load() == 0 {
 			clearMissingRevision(status.Conditions)
 		}
-		if predecessor.Remains(current.Conditions) {
-			leaveAvailability(status.Conditions)
-		}
+		status.Conditions = slices.DeleteFunc(status.Conditions, countsRevisions)
 	}
 	return c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(ctx, fieldManager, status)
 }
@@ -132,17 +130,11 @@ func clearPastFailure(node *applyoperatorv1.NodeStatusApplyConfiguration) {
 	node.LastFailedTime, node.LastFailedRevisionErrors = nil, nil
 }
 
-// leaveAvailability keeps library-go's count of static pods from making the operator unavailable while it replaces the
-// predecessor, which works. CloudControllerManagerAvailable has the judgement on both.
-func leaveAvailability(conditions []applyoperatorv1.OperatorConditionApplyConfiguration) {
-	for i := range conditions {
-		c := &conditions[i]
-		if ptr.Deref(c.Type, "") == condition.StaticPodsAvailableConditionType &&
-			ptr.Deref(c.Status, "") == operatorv1.ConditionFalse {
-			c.WithStatus(operatorv1.ConditionTrue).WithReason("TakingOver").
-				WithMessage("the predecessor runs until the static pods stand by")
-		}
-	}
+// countsRevisions reports whether c is library-go's count of nodes that have a revision. It is not applied, because the
+// ClusterOperator would count it as an outage: a resource that was created again has no revisions while the pods run,
+// and during a take-over the predecessor works. CloudControllerManagerAvailable has the judgement on processes.
+func countsRevisions(c applyoperatorv1.OperatorConditionApplyConfiguration) bool {
+	return ptr.Deref(c.Type, "") == condition.StaticPodsAvailableConditionType
 }
 
 // clearMissingRevision clears the condition about missing objects of revision 0.
