@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -57,23 +58,39 @@ func TestStatusTellsTheTruthAboutProcessesAndNodes(t *testing.T) {
 		c.awaitClusterOperator(t, configv1.OperatorAvailable, configv1.ConditionTrue,
 			"3 of 3 cloud-controller-managers are Ready; the one on node/master-0 leads")
 	})
-	t.Run("a status that is wiped is no outage", func(t *testing.T) {
-		recorded := c.recordAvailable(t)
-		client := c.dynamic.Resource(ccmv1.Resource)
-		require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
-			object, err := client.Get(t.Context(), "cluster", metav1.GetOptions{})
-			if err != nil {
+	client := c.dynamic.Resource(ccmv1.Resource)
+	for name, lose := range map[string]func(t *testing.T, resource *unstructured.Unstructured) error{
+		"a status that is wiped is no outage": func(t *testing.T, resource *unstructured.Unstructured) error {
+			resource.Object["status"] = map[string]any{}
+			_, err := client.UpdateStatus(t.Context(), resource, metav1.UpdateOptions{})
+			return err
+		},
+		"a resource that is created again is no outage": func(t *testing.T, _ *unstructured.Unstructured) error {
+			if err := client.Delete(t.Context(), "cluster", metav1.DeleteOptions{}); err != nil {
 				return err
 			}
-			object.Object["status"] = map[string]any{}
-			_, err = client.UpdateStatus(t.Context(), object, metav1.UpdateOptions{})
+			created := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"managementState": "Managed"}}}
+			created.SetGroupVersionKind(ccmv1.Kind)
+			created.SetName("cluster")
+			_, err := client.Create(t.Context(), created, metav1.CreateOptions{})
 			return err
-		}))
-		revision = c.install(t, started)
-		c.awaitCondition(t, "CloudControllerManagerProgressing", operatorv1.ConditionFalse,
-			fmt.Sprintf("3 of 3 control-plane nodes run revision %d", revision))
-		require.Empty(t, recorded())
-	})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorded := c.recordOutages(t)
+			require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+				resource, err := client.Get(t.Context(), "cluster", metav1.GetOptions{})
+				if err != nil {
+					return err
+				}
+				return lose(t, resource)
+			}))
+			revision = c.install(t, started)
+			c.awaitCondition(t, "CloudControllerManagerProgressing", operatorv1.ConditionFalse,
+				fmt.Sprintf("3 of 3 control-plane nodes run revision %d", revision))
+			require.Empty(t, recorded())
+		})
+	}
 	t.Run("kubectl get shows what runs and what is wanted", func(t *testing.T) {
 		require.Equal(t, map[string]any{
 			"Name": "cluster", "Available": "True", "Progressing": "False", "Degraded": "False", "Revision": int64(revision), "Platform": "openstack",
@@ -362,8 +379,9 @@ func (c *cluster) clusterOperator(t *testing.T, conditionType configv1.ClusterSt
 	return configv1.ClusterOperatorStatusCondition{}
 }
 
-// recordAvailable records from now on when the ClusterOperator is not Available.
-func (c *cluster) recordAvailable(t *testing.T) (recorded func() []string) {
+// recordOutages records from now on when the ClusterOperator is unavailable. It is Unknown while the operator's resource
+// has no conditions.
+func (c *cluster) recordOutages(t *testing.T) (recorded func() []string) {
 	t.Helper()
 	client := c.config.ConfigV1().ClusterOperators()
 	list, err := client.List(t.Context(), metav1.ListOptions{})
@@ -380,9 +398,9 @@ func (c *cluster) recordAvailable(t *testing.T) (recorded func() []string) {
 				continue
 			}
 			for _, condition := range operator.Status.Conditions {
-				if condition.Type == configv1.OperatorAvailable && condition.Status != configv1.ConditionTrue {
+				if condition.Type == configv1.OperatorAvailable && condition.Status == configv1.ConditionFalse {
 					mutex.Lock()
-					outages = append(outages, fmt.Sprintf("%s %s: %s", condition.Status, condition.Reason, condition.Message))
+					outages = append(outages, condition.Reason+": "+condition.Message)
 					mutex.Unlock()
 				}
 			}
