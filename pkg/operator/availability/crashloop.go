@@ -25,6 +25,10 @@ const (
 	// minStable is the minimum run after which an earlier failure is over.
 	minStable = 2 * time.Minute
 
+	// newStable is how long the container of a new revision must run before the operator believes that the revision
+	// removed the cause.
+	newStable = 45 * time.Second
+
 	// crashLoopAfter is how long a container must keep exiting before the operator degrades.
 	crashLoopAfter = 5 * time.Minute
 )
@@ -54,6 +58,12 @@ type crashLoop struct {
 	// calm is the start of the first run after the last exit. A rollout replaces a pod that runs, and its successor goes
 	// on with that run.
 	calm time.Time
+	// started is the start of the run of a pod that replaced the one of the last exit, startSeen when this process saw
+	// it first. The node's clock may be wrong.
+	started, startSeen time.Time
+	// stays reports whether that run has lasted for newStable. The series goes on, so the next exit is reported at
+	// once: a standby may run for minutes before it acquires the lease and exits.
+	stays bool
 }
 
 // observe records the containers of pods. It returns the time until one of them will have run long enough to end its
@@ -102,6 +112,23 @@ func (c crashLoops) record(key containerOn, pod string, container corev1.Contain
 	if c[key] == nil {
 		return 0
 	}
+	return minPositive(left, c[key].observeReplacement(last, running, now))
+}
+
+// observeReplacement records whether a pod that replaced the one of the last exit, and therefore shows none, stays up.
+// It returns the time until it has.
+func (l *crashLoop) observeReplacement(
+	last *corev1.ContainerStateTerminated, running *corev1.ContainerStateRunning, now time.Time,
+) time.Duration {
+	l.stays = false
+	if last != nil || running == nil {
+		return 0
+	}
+	if !running.StartedAt.Time.Equal(l.started) {
+		l.started, l.startSeen = running.StartedAt.Time, now
+	}
+	left := max(0, newStable-now.Sub(l.startSeen))
+	l.stays = left == 0
 	return left
 }
 
@@ -152,7 +179,8 @@ func (l *crashLoop) add(pod, container string, last *corev1.ContainerStateTermin
 
 // condition reports the containers that have kept exiting for crashLoopAfter, and the delay until the next
 // assessment. A report begins with an exit: a container that runs may have recovered, for example after an outage of
-// the API server. A single exit suffices for a series that an earlier process of the operator reported.
+// the API server. A single exit suffices for a series that an earlier process of the operator reported. A report ends
+// when the next revision's container stays up.
 func (c crashLoops) condition(s snapshot) (*condition, time.Duration) {
 	reported := ""
 	previous := v1helpers.FindOperatorCondition(s.status.Conditions, CrashLoopCondition)
@@ -165,6 +193,7 @@ func (c crashLoops) condition(s snapshot) (*condition, time.Duration) {
 		loop := c[key]
 		left := crashLoopAfter - s.now.Sub(loop.since)
 		switch {
+		case loop.stays:
 		case strings.Contains(reported, loop.subject), left <= 0 && loop.exits > 1 && loop.calm.IsZero():
 			texts = append(texts, loop.text)
 		default:

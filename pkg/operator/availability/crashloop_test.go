@@ -137,8 +137,63 @@ func TestARevisionThatFailsLikeThePreviousOneIsTheSameFailure(t *testing.T) {
 	events.at(1215, func(c *cluster, second int) { c.install("m1", second) })
 	require.Equal(t, []string{
 		"299s CrashLoopDegraded=True CrashLooping",
-		"1335s CrashLoopDegraded=False AsExpected",
+		"1260s CrashLoopDegraded=False AsExpected",
 	}, of(events.run(t, start, 2000), CrashLoopCondition))
+}
+
+// Its former revision ran for three minutes before each exit, as with a cloud that does not answer.
+func TestANewRevisionThatStaysUpEndsACrashLoopWithinAMinute(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(events timeline)
+		want   []string
+	}{
+		"it stays up": {change: func(timeline) {}, want: []string{
+			"191s CrashLoopDegraded=True CrashLooping",
+			"1045s CrashLoopDegraded=False AsExpected",
+		}},
+		"it exits like the former one": {
+			change: func(events timeline) {
+				events.at(1180, func(c *cluster, second int) { c.exit("m1", second, terminationTail) })
+				events.at(1181, func(c *cluster, second int) { c.start("m1", second) })
+			},
+			want: []string{
+				"191s CrashLoopDegraded=True CrashLooping",
+				"1045s CrashLoopDegraded=False AsExpected",
+				"1180s CrashLoopDegraded=True CrashLooping",
+				"1541s CrashLoopDegraded=False AsExpected",
+			},
+		},
+		"the clock of its node is an hour ahead": {
+			change: func(events timeline) {
+				events.at(1000, func(c *cluster, second int) { c.start("m1", second+3600) })
+			},
+			want: []string{
+				"191s CrashLoopDegraded=True CrashLooping",
+				"1045s CrashLoopDegraded=False AsExpected",
+			},
+		},
+		"another one replaces it before": {
+			change: func(events timeline) {
+				events.at(1030, func(c *cluster, _ int) { delete(c.pods, "m1") })
+				events.at(1035, func(c *cluster, second int) { c.install("m1", second) })
+			},
+			want: []string{
+				"191s CrashLoopDegraded=True CrashLooping",
+				"1080s CrashLoopDegraded=False AsExpected",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := func() *cluster { c := threeMasters(); c.start("m1", -180); return c }
+			events := timeline{}
+			events.renews(26, 2000)
+			events.crashes("m1", 1, 180, 980)
+			events.at(985, func(c *cluster, _ int) { delete(c.pods, "m1") })
+			events.at(1000, func(c *cluster, second int) { c.install("m1", second) })
+			tc.change(events)
+			require.Equal(t, tc.want, of(events.run(t, start, 2000), CrashLoopCondition))
+		})
+	}
 }
 
 func TestARestartedOperatorGoesOnReportingACrashLoop(t *testing.T) {
