@@ -38,6 +38,9 @@ type snapshot struct {
 // assessor turns snapshots into conditions. It keeps the state that a snapshot does not show, and has no clock.
 type assessor struct {
 	outages outages
+	// working reports whether the last assessment was that the operand is available. The stored condition is missing if
+	// the status was wiped.
+	working bool
 	roster  roster
 	loops   crashLoops
 	silent  unresponsive
@@ -70,13 +73,14 @@ func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
 }
 
 // available keeps the condition True until a failure becomes an outage, and returns the time until then.
-func (a *assessor) available(v verdict, s snapshot) (*condition, time.Duration) {
+func (a *assessor) available(v verdict, s snapshot) (available *condition, wait time.Duration) {
 	outage := a.outages.observe(v, s.now)
+	defer func() { a.working = *available.Status == operatorv1.ConditionTrue }()
 	if v.reason == asExpected || v.leader.tenure == preceding {
 		return newCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
 	}
 	left := outage.Sub(s.now)
-	if left > 0 && v1helpers.IsOperatorConditionTrue(s.status.Conditions, AvailableCondition) {
+	if left > 0 && (a.working || v1helpers.IsOperatorConditionTrue(s.status.Conditions, AvailableCondition)) {
 		return newCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason,
 			fmt.Sprintf("tolerated until %s: %s", outage.UTC().Format(time.RFC3339), v.message)), left
 	}

@@ -428,3 +428,14 @@ func TestARestoreAfterWhichNobodyLeadsIsAnOutage(t *testing.T) {
 		"374s CloudControllerManagerAvailable=False LeaseExpired",
 	}, of(events.run(t, threeMasters, 600), AvailableCondition))
 }
+
+// A status that is wiped loses the condition that tolerates a take-over.
+func TestAStatusThatIsWipedDuringATakeOverIsNoOutage(t *testing.T) {
+	events := timeline{}
+	events.at(150, func(c *cluster, _ int) { c.status.Conditions = nil })
+	events.at(200, func(c *cluster, second int) { c.acquire("m1", "second", second) })
+	events.renews(226, 400)
+	for _, change := range of(events.run(t, threeMasters, 400), AvailableCondition) {
+		require.Contains(t, change, "=True")
+	}
+}
