@@ -91,6 +91,26 @@ func TestStatusTellsTheTruthAboutProcessesAndNodes(t *testing.T) {
 			require.Empty(t, recorded())
 		})
 	}
+	t.Run("a leader that was restarted within the second of its acquisition has ended", func(t *testing.T) {
+		second := time.Now().Truncate(time.Second)
+		require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			lease, err := c.kube.CoordinationV1().Leases(targetNamespace).Get(t.Context(), ccmName, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			lease.Spec.HolderIdentity = ptr.To("master-2_ours")
+			lease.Spec.AcquireTime = &metav1.MicroTime{Time: second.Add(60 * time.Millisecond)}
+			lease.Spec.RenewTime = lease.Spec.AcquireTime
+			_, err = c.kube.CoordinationV1().Leases(targetNamespace).Update(t.Context(), lease, metav1.UpdateOptions{})
+			return err
+		}))
+		c.crash(t, "master-2", started, second)
+		c.run(t, "master-2", second)
+		c.awaitClusterOperator(t, configv1.OperatorAvailable, configv1.ConditionTrue,
+			`is held by "master-2_ours", a container on node/master-2 that has ended`)
+	})
+	c.hold(t, "master-0_ours", time.Now().Add(-time.Minute))
+	c.awaitClusterOperator(t, configv1.OperatorAvailable, configv1.ConditionTrue, "the one on node/master-0 leads")
 	t.Run("kubectl get shows what runs and what is wanted", func(t *testing.T) {
 		require.Equal(t, map[string]any{
 			"Name": "cluster", "Available": "True", "Progressing": "False", "Degraded": "False", "Revision": int64(revision), "Platform": "openstack",

@@ -55,7 +55,7 @@ func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
 	pods := plane.podsOnNodes(s.pods)
 	a.outages.see(s.lease, s.now)
 	v := judge(s, a.outages.lease, pods, plane)
-	next := minPositive(v.leader.runsFor, v.leader.settlesIn)
+	next := minPositive(minPositive(v.leader.runsFor, v.leader.settlesIn), v.leader.silentIn)
 	next = minPositive(next, a.loops.observe(pods, plane, s.now))
 
 	available, wait := a.available(v, s)

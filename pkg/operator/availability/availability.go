@@ -133,11 +133,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "conditions"), apply); err != nil {
 		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
 	}
-	wait, err := c.releaseLease(ctx, current)
-	if wait > 0 {
-		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, wait)
-	}
-	return err
+	return c.releaseLease(ctx, current)
 }
 
 // observe reads the caches.

@@ -33,6 +33,7 @@ const (
 	cutOff                  // the holder is, or was, on a Node that vanished
 	ended                   // the holder was a container of ours
 	starting                // the holder is a container of ours that has not held the lease for settleTime yet
+	silent                  // the holder is a container of ours that runs and does not renew the lease
 	leading                 // the holder is a container of ours that has held the lease for settleTime
 )
 
@@ -45,13 +46,17 @@ type leadership struct {
 	acquired time.Time
 	// runsFor is the time until the lease expires without a renewal, 0 if it has expired.
 	runsFor time.Duration
+	// silence is how long the holder must not have renewed the lease to count as silent, silentIn how much longer, 0 if
+	// it is.
+	silence, silentIn time.Duration
 	// settlesIn is how much longer a starting holder must keep the lease.
 	settlesIn time.Duration
 }
 
 // leadershipOf returns the state of the lease's holder. The identity does not prove that the holder is ours: the
 // predecessor's process on the same host uses the same host name. A holder is ours only if it acquired the lease
-// after our container on its node started. An acquisition within the second of the container's start counts as ours.
+// after our container on its node started. An acquisition within the second of the container's start counts as ours,
+// unless a former run of the container ended in that second: until the next renewal, that run counts as the holder.
 // vanished are deleted Nodes that ran a pod of ours. predecessors are pods of the predecessor: one of them on the node
 // of a holder that is not ours is the holder. seen is the lease as this process saw it: its clock and that of the
 // holder's node may differ.
@@ -86,6 +91,8 @@ func ownLeadershipOf(
 		l.tenure = expired
 		return l
 	}
+	l.silence = leaseholder.Silence(lease)
+	l.silentIn = max(0, l.silence-now.Sub(seen.since))
 	if l.node = leaseholder.NodeOf(l.identity, nodes); l.node == "" {
 		l.tenure = foreign
 		if l.node = leaseholder.NodeOf(l.identity, vanished); l.node != "" {
@@ -125,6 +132,11 @@ func (l *leadership) judge(
 		if !renewed.Before(running.StartedAt.Add(stampPrecision)) {
 			l.tenure = foreign
 		}
+	case endedSince(last, l.acquired.Truncate(stampPrecision)) && renewed.Before(running.StartedAt.Add(stampPrecision)):
+		// The container was restarted within the second of the acquisition, and the lease was not renewed since.
+		l.tenure = ended
+	case l.silentIn == 0:
+		l.tenure = silent
 	default:
 		l.tenure = leading
 		if l.settlesIn = max(0, settleTime-now.Sub(seen.holding)); l.settlesIn > 0 {
@@ -189,7 +201,7 @@ func (s *sighting) remaining(lease *coordinationv1.Lease, now time.Time) time.Du
 	if s.present {
 		renewed = s.since
 	}
-	return max(0, renewed.Add(duration(lease)).Sub(now))
+	return max(0, renewed.Add(leaseholder.Duration(lease)).Sub(now))
 }
 
 // heldFor returns for how long the holder had held the lease at its last renewal. The clock of its node has both times.
@@ -198,10 +210,6 @@ func heldFor(lease *coordinationv1.Lease) time.Duration {
 		return 0
 	}
 	return max(0, lease.Spec.RenewTime.Sub(lease.Spec.AcquireTime.Time))
-}
-
-func duration(lease *coordinationv1.Lease) time.Duration {
-	return time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
 }
 
 // containerStatus returns the status of the named container, empty if the kubelet has not reported one.
@@ -220,4 +228,9 @@ func terminated(container corev1.ContainerStatus) *corev1.ContainerStateTerminat
 		return container.State.Terminated
 	}
 	return container.LastTerminationState.Terminated
+}
+
+// endedSince reports whether a run of a container ended at that time or later.
+func endedSince(run *corev1.ContainerStateTerminated, since time.Time) bool {
+	return run != nil && !run.FinishedAt.Time.Before(since)
 }

@@ -30,6 +30,20 @@ func TestTheProcessBehindALease(t *testing.T) {
 			},
 			want: leading, node: "m0",
 		},
+		"one that acquired within the second in which its container was started again has ended": {
+			change: func(c *cluster) { c.acquireWithin("m0", "b", -60); c.restart("m0", -60) }, want: ended, node: "m0",
+		},
+		"the next container of that second leads if it has renewed since": {
+			change: func(c *cluster) { c.acquireWithin("m0", "b", -60); c.restart("m0", -60); c.renew(-34) }, want: leading, node: "m0",
+		},
+		"a container that acquired within the second of its start leads though another one ended before": {
+			change: func(c *cluster) {
+				c.exit("m0", -61, "")
+				c.start("m0", -60)
+				c.acquire("m0", "b", -60)
+			},
+			want: leading, node: "m0",
+		},
 		"one that acquired a moment ago has to stay up first": {
 			change: func(c *cluster) { c.acquire("m0", "b", -29) }, want: starting, node: "m0",
 		},
@@ -247,6 +261,7 @@ func nodeDeath(death, vanishes, takeover int) timeline {
 
 func TestTheDeathOfANodeFromSecondToSecond(t *testing.T) {
 	require.Equal(t, []string{
+		"54s CloudControllerManagerAvailable=True LeaderSilent",
 		// The process may still run: only its Node is gone.
 		"60s CloudControllerManagerAvailable=True LeaderCutOff",
 		"60s ControlPlaneNodesDegraded=True NodesVanished",
@@ -258,6 +273,7 @@ func TestTheDeathOfANodeFromSecondToSecond(t *testing.T) {
 
 func TestALeaseThatNobodyTakesIsAnOutage(t *testing.T) {
 	require.Equal(t, []string{
+		"54s CloudControllerManagerAvailable=True LeaderSilent",
 		"137s CloudControllerManagerAvailable=True LeaseExpired",
 		"274s CloudControllerManagerAvailable=False LeaseExpired",
 		"394s CloudControllerManagerDegraded=True LeaseExpired",
@@ -316,11 +332,60 @@ func TestALeaderThatRestartedDoesNotLead(t *testing.T) {
 	}, of(events.run(t, threeMasters, 400), AvailableCondition))
 }
 
+// The kubelet reports a second later that the container that acquired the lease has ended, and that the next one runs.
+func TestALeaderThatRestartedWithinTheSecondOfItsAcquisitionDoesNotLead(t *testing.T) {
+	events := timeline{}
+	events.renews(26, 200)
+	events.at(200, func(c *cluster, second int) { c.acquireWithin("m1", "second", second) })
+	events.at(201, func(c *cluster, _ int) { c.restart("m1", 200) })
+	require.Equal(t, []string{
+		"200s CloudControllerManagerAvailable=True LeaderStarting",
+		"201s CloudControllerManagerAvailable=True LeaderEnded",
+		"337s CloudControllerManagerAvailable=True LeaseExpired",
+		// 137 s of the lease that m0 renewed in second 182, and an equal grace period.
+		"456s CloudControllerManagerAvailable=False LeaseExpired",
+	}, of(events.run(t, threeMasters, 500), AvailableCondition))
+}
+
+// A process that is frozen, or cannot reach the API server, runs and keeps its lease until it expires.
+func TestALeaderThatDoesNotRenewDoesNotLead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		start    func() *cluster
+		duration int32
+		want     []string
+	}{
+		"three nodes": {start: threeMasters, duration: 137, want: []string{
+			"54s CloudControllerManagerAvailable=True LeaderSilent",
+			"100s CloudControllerManagerAvailable=True AsExpected",
+			"154s CloudControllerManagerAvailable=True LeaderSilent",
+			"237s CloudControllerManagerAvailable=True LeaseExpired",
+		}},
+		"a single node, which renews every 60 s": {
+			start: func() *cluster { return newCluster("m0") }, duration: 270, want: []string{
+				"222s CloudControllerManagerAvailable=True LeaderSilent",
+				"370s CloudControllerManagerAvailable=True LeaseExpired",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := func() *cluster {
+				c := tc.start()
+				c.lease.Spec.LeaseDurationSeconds = &tc.duration
+				return c
+			}
+			events := timeline{}
+			events.at(100, (*cluster).renew)
+			require.Equal(t, tc.want, of(events.run(t, start, 372), AvailableCondition))
+		})
+	}
+}
+
 func TestAHolderThatSettlesAtTheLastMomentIsNoOutage(t *testing.T) {
 	events := timeline{}
 	events.at(273, func(c *cluster, second int) { c.acquire("m1", "second", second) })
 	events.renews(299, 500)
 	require.Equal(t, []string{
+		"54s CloudControllerManagerAvailable=True LeaderSilent",
 		"137s CloudControllerManagerAvailable=True LeaseExpired",
 		"273s CloudControllerManagerAvailable=True LeaderStarting",
 		"303s CloudControllerManagerAvailable=True AsExpected",
@@ -335,6 +400,7 @@ func TestAHolderThatFailsAtTheLastMomentIsAnOutageAtOnce(t *testing.T) {
 	events.at(290, func(c *cluster, second int) { c.acquire("m2", "third", second) })
 	events.renews(316, 500)
 	require.Equal(t, []string{
+		"54s CloudControllerManagerAvailable=True LeaderSilent",
 		"137s CloudControllerManagerAvailable=True LeaseExpired",
 		"270s CloudControllerManagerAvailable=True LeaderStarting",
 		"280s CloudControllerManagerAvailable=False LeaderEnded",
@@ -424,6 +490,7 @@ func TestARestoreAfterWhichNobodyLeadsIsAnOutage(t *testing.T) {
 	events := timeline{}
 	events.at(100, func(c *cluster, second int) { c.acquire("m2", "past", -500); c.renew(second - 3600) })
 	require.Equal(t, []string{
+		"54s CloudControllerManagerAvailable=True LeaderSilent",
 		"100s CloudControllerManagerAvailable=True LeaseExpired",
 		"374s CloudControllerManagerAvailable=False LeaseExpired",
 	}, of(events.run(t, threeMasters, 600), AvailableCondition))

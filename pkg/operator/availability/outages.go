@@ -4,6 +4,8 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leaseholder"
 )
 
 // outages decides when a failure has lasted long enough to be an outage. Its zero value is ready for use.
@@ -27,7 +29,7 @@ type outages struct {
 // see records the lease. It precedes observe.
 func (o *outages) see(lease *coordinationv1.Lease, now time.Time) {
 	if o.lease.see(lease, now) {
-		o.heldUntil, o.granted = now.Add(duration(lease)), time.Time{}
+		o.heldUntil, o.granted = now.Add(leaseholder.Duration(lease)), time.Time{}
 	}
 }
 

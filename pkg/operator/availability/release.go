@@ -24,13 +24,9 @@ var helperApps = []string{"installer", "pruner"}
 // configHash has the hash of a static pod's manifest in its mirror pod (k8s.io/kubernetes/pkg/kubelet/types).
 const configHash = "kubernetes.io/config.hash"
 
-// outOfServiceSilence is how long the holder on a Node that is out of service must not have renewed the lease: two
-// retry periods of the CCM's leader election.
-const outOfServiceSilence = 2 * 26 * time.Second
-
 // releaseLease frees the lease of a process that is proven to have ended. Otherwise nobody leads until the lease
-// expires, 137 seconds after its last renewal: the CCMs do not release it when they end. wait is the time until the
-// proof may be complete without an event.
+// expires, 137 seconds after its last renewal: the CCMs do not release it when they end. The assessment's timer calls it
+// again when the holder counts as silent.
 //
 // No two processes lead because of that:
 //   - The holder is a container of ours: its identity, which is unique to a process, was seen while it led, and no
@@ -42,33 +38,32 @@ const outOfServiceSilence = 2 * 26 * time.Second
 //     manifest. The kubelet runs one container of a static pod at a time, and begins with a static pod, and its mirror
 //     pod, only after the former one of that name has ended (startedStaticPodsByFullname in its pod_workers.go). A
 //     process that is frozen, or on a node that does not report, may live: its container counts as running.
+//   - Its container's times have no fractions. If the container was restarted, or ended, within the second of the
+//     acquisition, the next one may have acquired the lease instead, and renews it then. So the lease must not have been
+//     renewed for two retry periods, and a next one that runs must be Ready: a frozen process is not.
 //   - Or an administrator, or a controller that fences nodes, has declared that the node is shut down, with the taint
 //     out-of-service (KEP-2268), and the kubelet and the holder have been silent. Without that taint a node that does
 //     not report may be cut off from the API server only. Its CCM acts until 133 seconds after its last renewal.
 //   - The update fails if the lease has changed since it was read, so a later renewal or acquisition stays.
-func (c *controller) releaseLease(ctx context.Context, s snapshot) (wait time.Duration, err error) {
+func (c *controller) releaseLease(ctx context.Context, s snapshot) error {
 	if s.lease.Name == "" {
-		return 0, c.restoreLease(ctx, s.now)
+		return c.restoreLease(ctx, s.now)
 	}
 	c.lease.see(s.lease, s.now)
 	c.kept = s.lease
 	leader := leadershipOf(s.lease, c.lease, s.pods, s.predecessors, nil, s.now)
 	c.witness(leader, s.pods, c.lease.present || s.oneCanLead())
-	silent := s.now.Sub(c.lease.since)
 	switch {
 	case c.witnessed == "":
-		return 0, nil
+		return nil
 	case leader.tenure == ended && slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool {
-		return pod.Spec.NodeName == leader.node &&
-			(c.replaced(pod) || hasEnded(s.lease, containerStatus(pod, operand.Name)))
+		return pod.Spec.NodeName == leader.node && (c.replaced(pod) || leader.provenEnded(pod))
 	}):
-		return 0, c.release(ctx, s.lease, "its holder "+leader.identity+" on node/"+leader.node+" has ended")
-	case !isOutOfService(s.nodes, leader.identity):
-		return 0, nil
-	case silent < outOfServiceSilence:
-		return outOfServiceSilence - silent, nil
+		return c.release(ctx, s.lease, "its holder "+leader.identity+" on node/"+leader.node+" has ended")
+	case leader.silentIn > 0 || !isOutOfService(s.nodes, leader.identity):
+		return nil
 	}
-	return 0, c.release(ctx, s.lease, "its holder "+leader.identity+" is on a node that is out of service")
+	return c.release(ctx, s.lease, "its holder "+leader.identity+" is on a node that is out of service")
 }
 
 // restoreLease creates a lease again that was deleted while a process held it. Otherwise any standby acquires a new one
@@ -161,13 +156,14 @@ func (c *controller) couldOnlyBeOurs(node string) bool {
 	})
 }
 
-// hasEnded reports whether the container that acquired the lease has ended.
-func hasEnded(lease *coordinationv1.Lease, container corev1.ContainerStatus) bool {
-	acquired := lease.Spec.AcquireTime.Time
-	if running := container.State.Running; running != nil {
-		// The API truncates the start, so it was not earlier.
-		return acquired.Before(running.StartedAt.Time)
+// provenEnded reports whether the status of the holder's pod proves that the container that acquired the lease has
+// ended.
+func (l *leadership) provenEnded(pod *corev1.Pod) bool {
+	container := containerStatus(pod, operand.Name)
+	running, last := container.State.Running, terminated(container)
+	if running != nil && l.acquired.Before(running.StartedAt.Time) || running == nil && endedSince(last, l.acquired) {
+		// The API truncates times, so neither was earlier.
+		return true
 	}
-	last := terminated(container)
-	return last != nil && !last.FinishedAt.Time.Before(acquired)
+	return l.silentIn == 0 && (running == nil || isReady(pod)) && endedSince(last, l.acquired.Truncate(stampPrecision))
 }

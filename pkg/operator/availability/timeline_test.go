@@ -148,6 +148,19 @@ func (c *cluster) acquire(host, process string, second int) {
 	}
 }
 
+// acquireWithin is acquire, but not at the very begin of the second.
+func (c *cluster) acquireWithin(host, process string, second int) {
+	c.acquire(host, process, second)
+	acquired := metav1.MicroTime{Time: at(second).Add(60 * time.Millisecond)}
+	c.lease.Spec.AcquireTime, c.lease.Spec.RenewTime = &acquired, &acquired
+}
+
+// restart ends the container and starts it again within the second.
+func (c *cluster) restart(node string, second int) {
+	c.exit(node, second, "")
+	c.start(node, second)
+}
+
 func (c *cluster) renew(second int) {
 	c.lease = c.lease.DeepCopy()
 	c.lease.Spec.RenewTime = &metav1.MicroTime{Time: at(second)}

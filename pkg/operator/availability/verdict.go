@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/predecessor"
 )
 
@@ -39,7 +40,7 @@ func judge(s snapshot, seen sighting, pods []*corev1.Pod, plane controlPlane) ve
 	v := verdict{
 		leader: leadershipOf(lease, seen, slices.Concat(pods, plane.leftPods(s.pods)), s.predecessors, plane.vanished,
 			s.now),
-		gracePeriod: max(minGracePeriod, duration(lease)),
+		gracePeriod: max(minGracePeriod, leaseholder.Duration(lease)),
 	}
 	v.ready = len(ready) > 0 || v.leader.tenure == preceding
 	readyText := fmt.Sprintf("%d of %d cloud-controller-managers are Ready", len(ready), plane.installed)
@@ -75,6 +76,10 @@ func (l *leadership) describe(readyText string) (reason, message string) {
 	case ended:
 		return "LeaderEnded", fmt.Sprintf("%s, a container on node/%s that has ended; "+
 			"%s and may take over when the lease expires; if none does, check their logs", held, l.node, readyText)
+	case silent:
+		return "LeaderSilent", fmt.Sprintf("%s on node/%s, which has not renewed it for %.0fs; "+
+			"%s and may take over when the lease expires; check the node, and the log of its container %s",
+			held, l.node, l.silence.Seconds(), readyText, operand.Name)
 	case starting:
 		return "LeaderStarting", fmt.Sprintf("%s on node/%s, which has not yet held it for %s; %s",
 			held, l.node, settleTime, readyText)

@@ -12,7 +12,9 @@ import (
 func TestJudge(t *testing.T) {
 	const inNamespace = "lease/cloud-controller-manager in openshift-cloud-controller-manager"
 	for name, tc := range map[string]struct {
-		change          func(c *cluster)
+		change func(c *cluster)
+		// silentFor is how many seconds ago the lease was last renewed.
+		silentFor       int
 		reason, message string
 	}{
 		"all are Ready and one leads": {
@@ -98,6 +100,12 @@ func TestJudge(t *testing.T) {
 			reason: "LeaderEnded", message: inNamespace + ` is held by "m0_first", a container on node/m0 that has ended; ` +
 				"3 of 3 cloud-controller-managers are Ready and may take over when the lease expires; if none does, check their logs",
 		},
+		"its holder is silent": {
+			change: func(*cluster) {}, silentFor: 54,
+			reason: "LeaderSilent", message: inNamespace + ` is held by "m0_first" on node/m0, which has not renewed it for 54s; ` +
+				"3 of 3 cloud-controller-managers are Ready and may take over when the lease expires; " +
+				"check the node, and the log of its container cloud-controller-manager",
+		},
 		"its holder has yet to stay up": {
 			change: func(c *cluster) { c.acquire("m1", "x", -10) },
 			reason: "LeaderStarting", message: inNamespace + ` is held by "m1_x" on node/m1, which has not yet held it for 30s; ` +
@@ -112,7 +120,7 @@ func TestJudge(t *testing.T) {
 			s := c.snapshot(0)
 			plane := a.roster.observe(s)
 			var seen sighting
-			seen.see(s.lease, s.now)
+			seen.see(s.lease, at(-tc.silentFor))
 			got := judge(s, seen, plane.podsOnNodes(s.pods), plane)
 			require.Equal(t, tc.reason, got.reason)
 			require.Equal(t, tc.message, got.message)

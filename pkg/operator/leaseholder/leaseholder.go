@@ -1,4 +1,4 @@
-// Package leaseholder finds the node of the process that holds the operand's lease.
+// Package leaseholder finds the node of the process that holds the operand's lease, and has the lease's timings.
 package leaseholder
 
 import "strings"
