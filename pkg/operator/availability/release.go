@@ -25,8 +25,8 @@ var helperApps = []string{"installer", "pruner"}
 const configHash = "kubernetes.io/config.hash"
 
 // releaseLease frees the lease of a process that is proven to have ended. Otherwise nobody leads until the lease
-// expires, 137 seconds after its last renewal: the CCMs do not release it when they end. The assessment's timer calls it
-// again when the holder counts as silent.
+// expires, 137 seconds after its last renewal: the CCMs do not release it when they end. The assessment's timer calls
+// it again when the holder counts as silent.
 //
 // No two processes lead because of that:
 //   - The holder is a container of ours: its identity, which is unique to a process, was seen while it led, and no
@@ -39,8 +39,8 @@ const configHash = "kubernetes.io/config.hash"
 //     pod, only after the former one of that name has ended (startedStaticPodsByFullname in its pod_workers.go). A
 //     process that is frozen, or on a node that does not report, may live: its container counts as running.
 //   - Its container's times have no fractions. If the container was restarted, or ended, within the second of the
-//     acquisition, the next one may have acquired the lease instead, and renews it then. So the lease must not have been
-//     renewed for two retry periods, and a next one that runs must be Ready: a frozen process is not.
+//     acquisition, the next one may have acquired the lease instead, and renews it then. So the lease must not have
+//     been renewed for two retry periods, and a next one that runs must be Ready: a frozen process is not.
 //   - Or an administrator, or a controller that fences nodes, has declared that the node is shut down, with the taint
 //     out-of-service (KEP-2268), and the kubelet and the holder have been silent. Without that taint a node that does
 //     not report may be cut off from the API server only. Its CCM acts until 133 seconds after its last renewal.
