@@ -1,0 +1,87 @@
+package staticpod
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// startTime is how long the containers of a new static pod may wait to be created. Their images are on the node.
+const startTime = 30 * time.Second
+
+// rollingPods is the pod client of library-go's static-pod-state controller. It hides what a rollout does on purpose:
+// the installer ends the static pod of the former revision, and the containers of the next one have to be created.
+// library-go reports both as StaticPodsDegraded, on each node of each rollout.
+type rollingPods struct {
+	corev1client.PodsGetter
+	clock clock.PassiveClock
+	// target returns the revision that is being installed on a node, 0 if none is.
+	target func(node string) (int32, error)
+}
+
+// targetOf returns the function that reads target revisions from the operator's status.
+func targetOf(operator v1helpers.StaticPodOperatorClient) func(node string) (int32, error) {
+	return func(node string) (int32, error) {
+		_, status, _, err := operator.GetStaticPodOperatorState()
+		if err != nil {
+			return 0, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		}
+		i := slices.IndexFunc(status.NodeStatuses, func(s operatorv1.NodeStatus) bool { return s.NodeName == node })
+		if i < 0 {
+			return 0, nil
+		}
+		return status.NodeStatuses[i].TargetRevision, nil
+	}
+}
+
+// Pods implements corev1client.PodsGetter.
+func (r rollingPods) Pods(namespace string) corev1client.PodInterface {
+	return namespacedRollingPods{PodInterface: r.PodsGetter.Pods(namespace), rollingPods: r}
+}
+
+type namespacedRollingPods struct {
+	corev1client.PodInterface
+	rollingPods
+}
+
+func (p namespacedRollingPods) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error) {
+	pod, err := p.PodInterface.Get(ctx, name, options)
+	if err != nil || pod.Labels["app"] != operand.Name {
+		return pod, err
+	}
+	target, err := p.target(pod.Spec.NodeName)
+	switch {
+	case err != nil:
+		return nil, err
+	case target == 0:
+		return pod, nil
+	case pod.Labels["revision"] != strconv.Itoa(int(target)):
+		return nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
+	case p.clock.Since(pod.CreationTimestamp.Time) < startTime:
+		return withoutCreation(pod), nil
+	}
+	return pod, nil
+}
+
+// withoutCreation returns the pod with containers that are being created as initializing, which is no failure.
+func withoutCreation(pod *corev1.Pod) *corev1.Pod {
+	pod = pod.DeepCopy()
+	for i := range pod.Status.ContainerStatuses {
+		if waiting := pod.Status.ContainerStatuses[i].State.Waiting; waiting != nil && waiting.Reason == "ContainerCreating" {
+			waiting.Reason = "PodInitializing"
+		}
+	}
+	return pod
+}

@@ -1,0 +1,65 @@
+package staticpod
+
+import (
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/condition"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/staticpod/controller/staticpodstate"
+	"github.com/openshift/library-go/pkg/operator/status"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+func TestARolloutAsPlannedIsNoFailureOfStaticPods(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "lost the lease"}}
+	creating := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
+	crashing := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off"}}
+	for name, tc := range map[string]struct {
+		state    corev1.ContainerState
+		revision string
+		target   int32
+		age      time.Duration
+		degraded operatorv1.ConditionStatus
+	}{
+		"the former pod ends for the next revision":      {ended, "1", 2, time.Hour, operatorv1.ConditionFalse},
+		"the former pod crashes before it is replaced":   {crashing, "1", 2, time.Hour, operatorv1.ConditionFalse},
+		"the next pod is created":                        {creating, "2", 2, 29 * time.Second, operatorv1.ConditionFalse},
+		"the next pod is created for half a minute":      {creating, "2", 2, 30 * time.Second, operatorv1.ConditionTrue},
+		"the next pod crashes":                           {crashing, "2", 2, time.Second, operatorv1.ConditionTrue},
+		"the next pod ends":                              {ended, "2", 2, time.Second, operatorv1.ConditionTrue},
+		"a pod ends that nothing replaces":               {ended, "1", 0, time.Hour, operatorv1.ConditionTrue},
+		"a pod is created again that nothing replaces":   {creating, "1", 0, time.Second, operatorv1.ConditionTrue},
+		"the same revision is installed again and fails": {crashing, "1", 1, time.Hour, operatorv1.ConditionTrue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := staticPod("1", false)
+			pod.Namespace, pod.Labels["revision"] = "openshift-cloud-controller-manager", tc.revision
+			pod.CreationTimestamp = metav1.NewTime(now.Add(-tc.age))
+			pod.Spec.Containers = []corev1.Container{{Name: "cloud-controller-manager", Image: "a"}}
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "cloud-controller-manager", State: tc.state}}
+			kube := fake.NewClientset(pod)
+			operator := v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{}, &operatorv1.StaticPodOperatorStatus{
+				NodeStatuses: []operatorv1.NodeStatus{{NodeName: "master-0", CurrentRevision: 1, TargetRevision: tc.target}},
+			}, nil, nil)
+			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(now))
+			controller := staticpodstate.NewStaticPodStateController("a", "openshift-cloud-controller-manager", "cloud-controller-manager",
+				"cloud-controller-manager", informers.NewSharedInformerFactory(kube, 0), operator,
+				rollingPods{PodsGetter: kube.CoreV1(), clock: clocktesting.NewFakePassiveClock(now), target: targetOf(operator)},
+				status.NewVersionGetter(), recorder)
+			require.NoError(t, controller.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
+			_, got, _, err := operator.GetStaticPodOperatorState()
+			require.NoError(t, err)
+			require.Equal(t, tc.degraded, v1helpers.FindOperatorCondition(got.Conditions, condition.StaticPodsDegradedConditionType).Status)
+		})
+	}
+}
