@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/adminevents"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/availability"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clientca"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clusteroperatorstatus"
@@ -104,6 +105,9 @@ func Run(ctx context.Context, o Options, cc *controllercmd.ControllerContext) er
 }
 
 func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) {
+	own := *cc
+	own.EventRecorder = adminevents.New(cc.EventRecorder)
+	cc = &own
 	kube, err := kubernetes.NewForConfig(unthrottled(cc.ProtoKubeConfig))
 	if err != nil {
 		return nil, fmt.Errorf("building the Kubernetes client: %w", err)

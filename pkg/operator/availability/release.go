@@ -7,11 +7,13 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -59,11 +61,11 @@ func (c *controller) releaseLease(ctx context.Context, s snapshot) error {
 	case leader.tenure == ended && slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName == leader.node && (c.replaced(pod) || leader.provenEnded(pod))
 	}):
-		return c.release(ctx, s.lease, "its holder "+leader.identity+" on node/"+leader.node+" has ended")
+		return c.release(ctx, s, leader, "its holder "+leader.identity+" on node/"+leader.node+" has ended")
 	case leader.silentIn > 0 || !isOutOfService(s.nodes, leader.identity):
 		return nil
 	}
-	return c.release(ctx, s.lease, "its holder "+leader.identity+" is on a node that is out of service")
+	return c.release(ctx, s, leader, "its holder "+leader.identity+" is on a node that is out of service")
 }
 
 // restoreLease creates a lease again that was deleted while a process held it. Otherwise any standby acquires a new one
@@ -131,8 +133,8 @@ func isOutOfService(nodes []*corev1.Node, holder string) bool {
 	})
 }
 
-func (c *controller) release(ctx context.Context, lease *coordinationv1.Lease, why string) error {
-	lease = lease.DeepCopy()
+func (c *controller) release(ctx context.Context, s snapshot, leader leadership, why string) error {
+	lease := s.lease.DeepCopy()
 	// client-go's leader election lets the first that asks acquire a lease without a holder, whatever its times are.
 	lease.Spec.HolderIdentity = ptr.To("")
 	_, err := c.leaseClient.Leases(operand.Namespace).Update(ctx, lease, metav1.UpdateOptions{})
@@ -142,8 +144,20 @@ func (c *controller) release(ctx context.Context, lease *coordinationv1.Lease, w
 	if err != nil {
 		return fmt.Errorf("releasing lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
 	}
-	c.recorder.Eventf("LeaseReleased", "Released lease/%s in %s: %s", operand.Lease, operand.Namespace, why)
+	message := fmt.Sprintf("Released lease/%s in %s: %s", operand.Lease, operand.Namespace, why)
+	if isInstalling(s.status, leader.node) {
+		klog.InfoS(message) // a rollout moves the lead
+		return nil
+	}
+	c.recorder.Event("LeaseReleased", message)
 	return nil
+}
+
+// isInstalling reports whether a revision is being installed on the node.
+func isInstalling(status *operatorv1.StaticPodOperatorStatus, node string) bool {
+	return slices.ContainsFunc(status.NodeStatuses, func(s operatorv1.NodeStatus) bool {
+		return s.NodeName == node && s.TargetRevision != 0
+	})
 }
 
 // couldOnlyBeOurs reports whether no pod but the operand's on this node could hold the lease. The identity has the host

@@ -1,0 +1,81 @@
+// Package adminevents records only the events that tell an administrator something. library-go's controllers record
+// each object that they write and each change of a message: more than fifty events in a rollout, which hide the six that
+// matter. The others go to the operator's log.
+package adminevents
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	"github.com/openshift/library-go/pkg/operator/events"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+)
+
+// bookkeeping are the reasons of events that are logged instead. RevisionTriggered, NodeCurrentRevisionChanged and the
+// changes of Progressing tell about a rollout.
+var bookkeeping = sets.New(
+	// The objects of a candidate and their copies in a revision.
+	"ConfigMapCreated", "ConfigMapUpdated", "SecretCreated", "SecretUpdated",
+	// The steps to RevisionTriggered, and from there to NodeCurrentRevisionChanged.
+	"StartingNewRevision", "RevisionCreate", "NodeTargetRevisionChanged", "PodCreated",
+	// During a rollout, nodes differ in their images.
+	"MultipleVersions",
+	// At each installation, the installer controller runs before the revision controller has created revision 1. Later,
+	// InstallerControllerDegraded names what is missing.
+	"RequiredInstallerResourcesMissing",
+)
+
+// statusChanged is the reason of library-go's events about each change of the ClusterOperator.
+const statusChanged = "OperatorStatusChanged"
+
+// statusFlipped matches the message of such an event if a condition's status changed, not only its message.
+var statusFlipped = regexp.MustCompile(`\b(Available|Progressing|Degraded|Upgradeable) (changed from|set to) `)
+
+// New returns a recorder that passes the events for administrators to recorder.
+func New(recorder events.Recorder) events.Recorder { return filter{recorder} }
+
+type filter struct{ events.Recorder }
+
+func (f filter) Event(reason, message string) {
+	if isForAdministrators(reason, message) {
+		f.Recorder.Event(reason, message)
+		return
+	}
+	log(reason, message)
+}
+
+func (f filter) Eventf(reason, messageFmt string, args ...any) {
+	f.Event(reason, fmt.Sprintf(messageFmt, args...))
+}
+
+func (f filter) Warning(reason, message string) {
+	if isForAdministrators(reason, message) {
+		f.Recorder.Warning(reason, message)
+		return
+	}
+	log(reason, message)
+}
+
+func (f filter) Warningf(reason, messageFmt string, args ...any) {
+	f.Warning(reason, fmt.Sprintf(messageFmt, args...))
+}
+
+func (f filter) ForComponent(name string) events.Recorder {
+	return filter{f.Recorder.ForComponent(name)}
+}
+
+func (f filter) WithComponentSuffix(suffix string) events.Recorder {
+	return filter{f.Recorder.WithComponentSuffix(suffix)}
+}
+
+func (f filter) WithContext(ctx context.Context) events.Recorder {
+	return filter{f.Recorder.WithContext(ctx)}
+}
+
+func isForAdministrators(reason, message string) bool {
+	return !bookkeeping.Has(reason) && (reason != statusChanged || statusFlipped.MatchString(message))
+}
+
+func log(reason, message string) { klog.InfoS("not an event", "reason", reason, "message", message) }

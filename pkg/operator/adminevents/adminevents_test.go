@@ -1,0 +1,57 @@
+package adminevents
+
+import (
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/openshift/library-go/pkg/config/clusteroperator/v1helpers"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/stretchr/testify/require"
+	"k8s.io/utils/clock"
+)
+
+func TestOnlyEventsForAdministratorsAreRecorded(t *testing.T) {
+	// diff is the message of library-go's controller.
+	diff := func(before, after configv1.ConditionStatus, messageBefore, messageAfter string) string {
+		status := func(status configv1.ConditionStatus, message string) configv1.ClusterOperatorStatus {
+			return configv1.ClusterOperatorStatus{Conditions: []configv1.ClusterOperatorStatusCondition{
+				{Type: configv1.OperatorProgressing, Status: status, Message: message}, {Type: "EvaluationConditionsDetected", Status: before},
+			}}
+		}
+		return "Status for clusteroperator/a changed: " + v1helpers.GetStatusDiff(status(before, messageBefore), status(after, messageAfter))
+	}
+	for name, tc := range map[string]struct {
+		record func(events.Recorder)
+		want   []string
+	}{
+		"a rollout begins": {func(r events.Recorder) {
+			r.Event("OperatorStatusChanged", diff("False", "True", "3 of 3", "2 of 3"))
+		}, []string{"OperatorStatusChanged"}},
+		"a rollout goes on": {func(r events.Recorder) {
+			r.Eventf("OperatorStatusChanged", "%s", diff("True", "True", "2 of 3", "1 of 3"))
+		}, nil},
+		"a message quotes a change of another condition": {func(r events.Recorder) {
+			r.Eventf("OperatorStatusChanged", "%s", diff("True", "True", "2 of 3", "Ready changed from True"))
+		}, nil},
+		"a node has the revision": {func(r events.Recorder) {
+			r.WithComponentSuffix("installer-controller").Eventf("NodeCurrentRevisionChanged", "to %d", 2)
+		}, []string{"NodeCurrentRevisionChanged"}},
+		"an object is written": {func(r events.Recorder) {
+			r.WithComponentSuffix("a").ForComponent("b").WithContext(t.Context()).Eventf("ConfigMapCreated", "Created %s", "a")
+		}, nil},
+		"an installation begins": {func(r events.Recorder) {
+			r.Warningf("RequiredInstallerResourcesMissing", "secrets: %s", "a-0")
+		}, nil},
+		"a warning of ours": {func(r events.Recorder) { r.Warning("CloudConfigNotices", "a") }, []string{"CloudConfigNotices"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inner := events.NewInMemoryRecorder("test", clock.RealClock{})
+			tc.record(New(inner))
+			var got []string
+			for _, event := range inner.Events() {
+				got = append(got, event.Reason)
+			}
+			require.Equal(t, tc.want, got)
+		})
+	}
+}
