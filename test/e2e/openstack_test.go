@@ -299,9 +299,11 @@ func (s *suite) testCredentials(t *testing.T) {
 	before := s.revision(t)
 	s.expectRollout("the password is rotated")
 	require.NoError(t, s.Cloud().SetPassword("rotated-2b7e151628aed2a6"))
+	observed := s.observeRollout(t)
 	s.setCredentials(t, s.Cloud().CloudsYAML())
 	began := time.Now()
 	require.Equal(t, before+1, s.awaitSettled(t, before+1, rolloutLimit))
+	observed.requireQuiet(t)
 	s.figure("change of clouds.yaml to %d nodes at the new revision: %s", nodes, rounded(began))
 
 	// The provider logs in at its start, so every Ready pod has logged in. Only the leader uses the cloud afterwards,

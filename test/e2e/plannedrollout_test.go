@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+)
+
+// maxRolloutEvents is what a planned rollout over three nodes may record: the revision and its cause, three nodes that
+// have it, and the two changes of Progressing.
+const maxRolloutEvents = 6
+
+// plannedRollout observes what an administrator sees of a rollout that goes as planned.
+type plannedRollout struct {
+	s      *suite
+	events map[types.UID]int32
+	// degraded are the Degraded conditions of the operator's resource that were True, also without inertia.
+	degraded chan []string
+	stop     context.CancelFunc
+}
+
+// observeRollout begins to observe a planned rollout.
+func (s *suite) observeRollout(t *testing.T) *plannedRollout {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	watch, err := s.dynamic.Resource(ccmv1.Resource).Watch(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	p := &plannedRollout{s: s, events: map[types.UID]int32{}, degraded: make(chan []string, 1), stop: stop}
+	p.recorded(t) // the baseline
+	go func() {
+		var seen []string
+		for event := range watch.ResultChan() {
+			object, is := event.Object.(*unstructured.Unstructured)
+			if !is {
+				continue
+			}
+			resource := &ccmv1.CloudControllerManager{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, resource); err != nil {
+				seen = append(seen, err.Error())
+				continue
+			}
+			for _, c := range resource.Status.Conditions {
+				text := c.Type + ": " + c.Message
+				if strings.HasSuffix(c.Type, "Degraded") && c.Status == operatorv1.ConditionTrue && !slices.Contains(seen, text) {
+					seen = append(seen, text)
+				}
+			}
+		}
+		p.degraded <- seen
+	}()
+	return p
+}
+
+// recorded returns the operator's events since the last call.
+func (p *plannedRollout) recorded(t *testing.T) []string {
+	t.Helper()
+	list, err := p.s.kube.CoreV1().Events(operatorNamespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	var recorded []string
+	for _, event := range list.Items {
+		for range event.Count - p.events[event.UID] {
+			recorded = append(recorded, fmt.Sprintf("%s %s %s", event.LastTimestamp.UTC().Format(time.TimeOnly), event.Reason, event.Message))
+		}
+		p.events[event.UID] = event.Count
+	}
+	slices.Sort(recorded)
+	return recorded
+}
+
+// requireQuiet checks that the rollout recorded few events and set no Degraded condition.
+func (p *plannedRollout) requireQuiet(t *testing.T) {
+	t.Helper()
+	p.stop()
+	require.Empty(t, <-p.degraded)
+	recorded := p.recorded(t)
+	require.LessOrEqual(t, len(recorded), maxRolloutEvents, strings.Join(recorded, "\n"))
+	p.s.figure("events of a planned rollout: %d", len(recorded))
+}
