@@ -89,7 +89,11 @@ func (d *Document) isDropped(field Field, path string, e *Entry) bool {
 	} else if d.Format == INI {
 		name += " in " + d.owner(path)
 	}
-	d.ReportAt(e.Position, diagnostic.Legacy, "%s is dropped: %s", name, field.Legacy)
+	kind := diagnostic.Legacy
+	if field.Installed || field.Only != nil || slices.Contains(field.Harmless, strings.ToLower(e.Value.Text)) {
+		kind = diagnostic.Adapted
+	}
+	d.ReportAt(e.Position, kind, "%s is dropped: %s", name, field.Legacy)
 	return true
 }
 

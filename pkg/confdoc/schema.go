@@ -55,6 +55,11 @@ type Field struct {
 	Legacy string
 	// Only is the only value with which a legacy name can be dropped. If it is nil, any value can be dropped.
 	Only *string
+	// Harmless are values of a legacy name that mean what the cloud-controller-manager does without it, in lower case. To
+	// drop one is worth no warning, and neither is the value in Only.
+	Harmless []string
+	// Installed means that installers write the legacy name, so to drop it is worth no warning.
+	Installed bool
 	// Values are the allowed strings. The empty string is always allowed. If FoldValues is set, case is ignored. If
 	// Values is nil, any string is allowed.
 	Values     []string

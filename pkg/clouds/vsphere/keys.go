@@ -83,7 +83,7 @@ var schema = slices.Concat([]confdoc.Field{
 	{Name: "Nodes", Is: confdoc.Object, Fields: iniFields(nodeFields)},
 	{Name: "LoadBalancerClass", Named: true, Legacy: legacyNSXT},
 },
-	confdoc.Dropped(legacyVolumes, "Workspace", "Disk"),
+	[]confdoc.Field{{Name: "Workspace", Legacy: legacyVolumes, Installed: true}, {Name: "Disk", Legacy: legacyVolumes}},
 	confdoc.Dropped("the cloud-controller-manager takes the networks from nodeNetworking of Infrastructure", "Network"),
 	confdoc.Dropped(legacyNSXT, "LoadBalancer", "NSXT", "Route"))
 

@@ -161,7 +161,8 @@ func (v *rewriter) ofOtherCloud() *diagnostic.Diagnostic {
 	var foreign []diagnostic.Diagnostic
 	for _, f := range v.Findings.Sorted() {
 		switch {
-		case f.Kind == diagnostic.Invalid, f.Kind == diagnostic.Legacy && !strings.Contains(f.Message, legacyNSXT):
+		case f.Kind == diagnostic.Invalid, f.Kind == diagnostic.Legacy && !strings.Contains(f.Message, legacyNSXT),
+			strings.Contains(f.Message, legacyVolumes):
 			return nil
 		case f.Kind == diagnostic.Unknown, f.Kind == diagnostic.Typo && !strings.Contains(f.Message, "did you mean"):
 			foreign = append(foreign, f)

@@ -51,7 +51,7 @@ func (n node) pod() *corev1.Pod {
 
 func TestAnInstallationOnOpenStackRendersTheBootstrapPod(t *testing.T) {
 	n := newNode(t)
-	require.Equal(t, result{stderr: openStackWarnings}, n.run())
+	require.Equal(t, result{}, n.run())
 	n.requireGolden("openstack-out")
 }
 
@@ -104,7 +104,7 @@ func TestAFileThatIsNoInputDoesNotStopAnInstallation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
 			test.prepare(n)
-			want := result{stderr: openStackWarnings}
+			want := result{}
 			if test.message != "" {
 				want.stderr += "render: ignored, because it is no input of the cloud-controller-manager: " + test.message + "\n"
 			}
@@ -173,7 +173,7 @@ func TestASecondRunTouchesNothing(t *testing.T) {
 	for _, name := range n.outputFiles() {
 		require.NoError(t, os.Chtimes(n.path(name), past, past))
 	}
-	require.Equal(t, result{stderr: openStackWarnings}, n.run())
+	require.Equal(t, result{}, n.run())
 	require.Equal(t, before, n.snapshot("."))
 	for _, name := range n.outputFiles() {
 		info, err := os.Stat(n.path(name))
@@ -232,7 +232,7 @@ func TestTheCapabilityDecidesWhetherAnythingIsWritten(t *testing.T) {
 			n.write("manifests/cvo-overrides.yaml", clusterVersion(tc.capabilities))
 			got := n.run()
 			if !tc.disabled {
-				require.Equal(t, result{stderr: openStackWarnings}, got)
+				require.Equal(t, result{}, got)
 				require.Contains(t, n.outputFiles(), podOutput)
 				return
 			}
@@ -324,35 +324,35 @@ func TestWhatIsAcceptedAllTheSameIsReported(t *testing.T) {
 	}{
 		"a likely typo": {
 			prepare: withConfig("floating-network-id", "floating-networq-id"),
-			stderr: openStackWarnings + "render: " + userConfig + ", line 8:1 of the value of key config: " +
+			stderr: "render: " + userConfig + ", line 8:1 of the value of key config: " +
 				"unknown key \"floating-networq-id\" in [LoadBalancer]; did you mean \"floating-network-id\"?\n",
 		},
 		"an ignored flag": {
 			flags: []string{"--templates-input-dir=/usr/share/bootkube/manifests", "--manifest-config-file-name=a"},
 			stderr: "render: --manifest-config-file-name is ignored: the pod is configured by its arguments\n" +
-				"render: --templates-input-dir is ignored: the templates are part of this program\n" + openStackWarnings,
+				"render: --templates-input-dir is ignored: the templates are part of this program\n",
 		},
 		"a proxy CA that is broken": {
 			prepare: func(n node) {
 				n.edit("manifests/user-ca-bundle-config.yaml", "-----BEGIN CERTIFICATE-----", "-----BEGIN CERTIFICATE")
 			},
-			stderr: openStackWarnings + "render: manifests/user-ca-bundle-config.yaml: configmap/user-ca-bundle in openshift-config, " +
+			stderr: "render: manifests/user-ca-bundle-config.yaml: configmap/user-ca-bundle in openshift-config, " +
 				"line 1:1 of the value of key ca-bundle.crt: incomplete PEM block, which is ignored; paste the whole certificate\n",
 		},
 		"a proxy CA that is missing": {
 			prepare: func(n node) { n.remove("manifests/user-ca-bundle-config.yaml") },
-			stderr: openStackWarnings + "render: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: " +
+			stderr: "render: configmap/user-ca-bundle in openshift-config, key ca-bundle.crt: " +
 				"it does not exist; create it, or correct spec.trustedCA of manifests/cluster-proxy-01-config.yaml: proxy.config.openshift.io/cluster\n",
 		},
 		"a proxy CA under another key": {
 			prepare: func(n node) { n.edit("manifests/user-ca-bundle-config.yaml", "ca-bundle.crt", "ca.crt") },
-			stderr: openStackWarnings + "render: manifests/user-ca-bundle-config.yaml: configmap/user-ca-bundle in openshift-config, " +
+			stderr: "render: manifests/user-ca-bundle-config.yaml: configmap/user-ca-bundle in openshift-config, " +
 				"key ca-bundle.crt: there is no such key, the object has ca.crt; add the key, or correct spec.trustedCA of " +
 				"manifests/cluster-proxy-01-config.yaml: proxy.config.openshift.io/cluster\n",
 		},
 		"no system trust": {
 			flags:  []string{"--system-trust-bundle=nowhere.pem"},
-			stderr: "render: nowhere.pem does not exist, so the cloud-controller-manager trusts only the CAs in the cluster's configuration\n" + openStackWarnings,
+			stderr: "render: nowhere.pem does not exist, so the cloud-controller-manager trusts only the CAs in the cluster's configuration\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -372,7 +372,7 @@ func TestManifestsThatMayBeMissing(t *testing.T) {
 	n.remove("manifests/cluster-proxy-01-config.yaml")
 	n.remove("manifests/user-ca-bundle-config.yaml")
 	n.remove("manifests/cluster-network-02-config.yml")
-	require.Equal(t, result{stderr: openStackWarnings}, n.run())
+	require.Equal(t, result{}, n.run())
 	container := n.pod().Spec.Containers[0]
 	require.NotContains(t, strings.Join(container.Args, " "), "--feature-gates")
 	require.Equal(t, []corev1.EnvVar{{
@@ -434,7 +434,7 @@ func TestFlagsReachThePod(t *testing.T) {
 	r := n.run("--image-references=", "--manifest-image=example.com/ccm:1", "--manifest-image-pull-policy=Never",
 		"--manifest-namespace=kube-system", "--manifest-config-host-path=/etc/configs", "--manifest-secrets-host-path=/etc/secrets",
 		"--config-override-files=first.yaml,second.yaml", "--config-output-file=elsewhere/deep/config.yaml")
-	require.Equal(t, result{stderr: openStackWarnings}, r)
+	require.Equal(t, result{}, r)
 	pod := n.pod()
 	container := pod.Spec.Containers[0]
 	require.Equal(t, "kube-system", pod.Namespace)
@@ -456,7 +456,7 @@ func TestTheFewestFlags(t *testing.T) {
 	n := newNode(t)
 	r := n.command("--asset-output-dir=out", "--rendered-manifest-files=manifests", "--manifest-image=example.com/ccm:1",
 		"--system-trust-bundle=trust/tls-ca-bundle.pem")
-	require.Equal(t, result{stderr: openStackWarnings}, r)
+	require.Equal(t, result{}, r)
 	require.FileExists(t, n.path(podOutput))
 	require.FileExists(t, n.path(configOutput))
 }
@@ -472,20 +472,20 @@ func TestTheSameObjectMayBeGivenTwice(t *testing.T) {
 	// The same content in another format.
 	n.write("manifests/copy.json", `{"kind": "DNS", "apiVersion": "config.openshift.io/v1", "metadata": {"name": "cluster", "creationTimestamp": null},
 		"spec": {"platform": {"type": "", "aws": null}, "baseDomain": "ostest.example.com"}, "status": {}}`)
-	require.Equal(t, result{stderr: openStackWarnings}, n.run())
+	require.Equal(t, result{}, n.run())
 }
 
 func TestSchemasAreNotRead(t *testing.T) {
 	n := newNode(t)
 	n.write("manifests/crd.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n\tthis is never parsed\n")
-	require.Equal(t, result{stderr: openStackWarnings}, n.run())
+	require.Equal(t, result{}, n.run())
 }
 
 func TestOnlyManifestsInADirectoryAreRead(t *testing.T) {
 	n := newNode(t)
 	n.write("manifests/README", "no manifest: at all: this\n")
 	n.write("manifests/deeper/still.yml", "kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: a\n")
-	require.Equal(t, result{stderr: openStackWarnings}, n.run())
+	require.Equal(t, result{}, n.run())
 }
 
 func TestOurManifestsDoNotBreakTheSiblingsRenders(t *testing.T) {

@@ -166,9 +166,3 @@ func contents(t *testing.T, dir string) map[string]string {
 	}))
 	return files
 }
-
-// openStackWarnings are the warnings about the installer's cloud configuration.
-const openStackWarnings = "render: manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, " +
-	"line 2:1 of the value of key config: secret-name in [Global] is dropped: the cloud-controller-manager reads its credentials from a file\n" +
-	"render: manifests/cloud-provider-config.yaml: configmap/cloud-provider-config in openshift-config, " +
-	"line 3:1 of the value of key config: secret-namespace in [Global] is dropped: the cloud-controller-manager reads its credentials from a file\n"

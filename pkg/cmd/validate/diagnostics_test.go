@@ -42,9 +42,9 @@ func TestACleanConfiguration(t *testing.T) {
 
 func TestWarningsAloneRejectNothing(t *testing.T) {
 	f := newWorkspace(t)
-	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n    secret-name = openstack-credentials\n")
+	f.write("cloud.yaml", configMap+"  config: |\n    [LoadBalancer]\n    use-octavia = false\n")
 	require.Equal(t, result{stdout: lines(
-		"cloud.yaml:9:5: warning: secret-name in [Global] is dropped: the cloud-controller-manager reads its credentials from a file",
+		"cloud.yaml:9:5: warning: use-octavia in [LoadBalancer] is dropped: Octavia is the only load balancer that the cloud-controller-manager supports",
 		noSecret, "0 errors, 1 warning in cloud.yaml, checked for platform openstack",
 	)}, f.run())
 }
@@ -296,6 +296,17 @@ func TestWhatStandsInTheConfigMapInsteadOfAConfiguration(t *testing.T) {
 			require.Empty(t, got.stderr)
 		})
 	}
+}
+
+func TestWhatInstallersWriteIsWorthNoWarning(t *testing.T) {
+	f := newWorkspace(t)
+	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n    secret-name = openstack-credentials\n    region = one\n    [LoadBalancer]\n    use-octavia = True\n")
+	require.Equal(t, result{stdout: lines(clean)}, f.run())
+	got := f.run("--verbose")
+	require.Zero(t, got.code)
+	require.Contains(t, got.stdout, "cloud.yaml:9:5: change: secret-name in [Global] is dropped: the cloud-controller-manager reads its credentials from a file\n")
+	require.Contains(t, got.stdout, "cloud.yaml:12:5: change: use-octavia in [LoadBalancer] is dropped: Octavia is the only load balancer that the cloud-controller-manager supports\n")
+	require.True(t, strings.HasSuffix(got.stdout, clean+"\n"), got.stdout)
 }
 
 func TestALikelyMistakeIsAnErrorForAChangeOnly(t *testing.T) {

@@ -25,6 +25,7 @@ const (
 // NewCommand returns the validate command. It exits the process itself, with the codes of package diagnostics.
 func NewCommand() *cobra.Command {
 	var request offline.Request
+	var verbose bool
 	format := textFormat
 	cmd := &cobra.Command{
 		Use:   "validate",
@@ -49,17 +50,19 @@ func NewCommand() *cobra.Command {
 			"    --cloud-config-file=cloud-provider-config.yaml --output=json",
 	}
 	diagnostics.AddFlags(cmd, &request)
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false,
+		"Also print what the cloud-controller-manager gets in another form, and why. It needs no action.")
 	cmd.Flags().StringVarP(&format, "output", "o", format, "Format of the output: text or json.")
 	// The flag exists, so there is no error.
 	_ = cmd.RegisterFlagCompletionFunc("output",
 		cobra.FixedCompletions([]string{textFormat, jsonFormat}, cobra.ShellCompDirectiveNoFileComp))
 	diagnostics.Run(cmd, func() (int, error) {
-		return run(cmd.OutOrStdout(), request, format)
+		return run(cmd.OutOrStdout(), request, format, verbose)
 	})
 	return cmd
 }
 
-func run(out io.Writer, request offline.Request, format string) (code int, err error) {
+func run(out io.Writer, request offline.Request, format string, verbose bool) (code int, err error) {
 	write := map[string]func(io.Writer, offline.Request, *offline.Report) error{textFormat: printText,
 		jsonFormat: printJSON}[format]
 	if write == nil {
@@ -68,6 +71,9 @@ func run(out io.Writer, request offline.Request, format string) (code int, err e
 	report, err := offline.Check(request)
 	if err != nil {
 		return 0, err
+	}
+	if verbose {
+		report.Diagnostics = append(report.Diagnostics, report.Changes...)
 	}
 	return diagnostics.Code(report), write(out, request, report)
 }
