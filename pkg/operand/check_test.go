@@ -54,7 +54,7 @@ func TestCheckReportsThePlaceAndReasonOfEveryChange(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, checked.Changes, diagnostic.Diagnostic{
 		Cause: diagnostic.CloudConfig, Object: in.CloudConfig.Source, Key: in.CloudConfig.Key, Line: 2, Column: 1,
-		Kind: diagnostic.Adapted,
+		Kind:    diagnostic.Adapted,
 		Message: "secret-name in [Global] is dropped: the cloud-controller-manager reads its credentials from a file",
 	})
 	require.Contains(t, string(checked.Cloud.Config), "region = one\n")

@@ -4,6 +4,7 @@ package azure
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -136,6 +137,15 @@ func (a *rewriter) useCloud() {
 	fact := cmp.Or(string(a.status.CloudName), publicCloud)
 	if a.stack {
 		fact = cmp.Or(string(a.status.CloudName), stackCloud)
+	}
+	if !slices.ContainsFunc(cloudNames, func(name string) bool { return strings.EqualFold(name, fact) }) {
+		meant := ""
+		if near := confdoc.Nearest(fact, cloudNames); near != "" {
+			meant = "; did you mean " + strconv.Quote(near) + "?"
+		}
+		a.Rejectf(nil, "%scloudName of %s is %s, which the cloud-controller-manager does not know: it would ask Azure's "+
+			"public cloud%s", statusField, clouds.Infrastructure, confdoc.Quoted(fact), meant)
+		return
 	}
 	if named := a.Value("cloud"); strings.TrimSpace(named.String()) == "" {
 		a.Put(confdoc.NewText(fact), diagnostic.Adapted, "Infrastructure names this cloud", "cloud")

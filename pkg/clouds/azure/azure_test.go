@@ -1,6 +1,7 @@
 package azure_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -36,7 +37,7 @@ const stackEndpoints = `{
 }
 `
 
-const smallAzureConfig = `{"subscriptionId": "s", "resourceGroup": "r", ` +
+const smallAzureConfig = `{"subscriptionId": "66666666-7777-8888-9999-000000000000", "resourceGroup": "r", ` +
 	`"tenantId": "11111111-2222-3333-4444-555555555555"}`
 
 func azureStack(src clouds.Source) clouds.Result {
@@ -50,8 +51,41 @@ func TestAzureGolden(t *testing.T) {
 	cloudtest.RequireGoldens(t, "azure", azure.Rewrite, azureLogin)
 }
 
+func TestAzureRejectsCloudsThatTheProviderTakesForThePublicOne(t *testing.T) {
+	for name, want := range map[configv1.AzureCloudEnvironment]string{
+		"":                       "",
+		"AzurePublicCloud":       "",
+		"AzureUSGovernmentCloud": "",
+		"AzureGermanCloud": `status.platformStatus.azure.cloudName of infrastructure.config.openshift.io/cluster is "AzureGermanCloud", ` +
+			"which the cloud-controller-manager does not know: it would ask Azure's public cloud",
+		"AzureUSGovernmentClout": `status.platformStatus.azure.cloudName of infrastructure.config.openshift.io/cluster is "AzureUSGovernmentClout", ` +
+			`which the cloud-controller-manager does not know: it would ask Azure's public cloud; did you mean "AzureUSGovernmentCloud"?`,
+	} {
+		result := azure.Rewrite(clouds.Source{Config: []byte(smallAzureConfig), Credentials: cloudtest.SecretOf(azureLogin),
+			Cluster: clouds.Cluster{Status: configv1.PlatformStatus{Azure: &configv1.AzurePlatformStatus{CloudName: name}}}})
+		var got string
+		for _, d := range result.Errors(diagnostic.Lenient) {
+			got += d.Message
+		}
+		require.Equal(t, want, got, name)
+	}
+}
+
+func TestAzureComparesTheSecretWithTheConfiguration(t *testing.T) {
+	login := maps.Clone(azureLogin)
+	login["azure_subscription_id"] = "77777777-7777-8888-9999-000000000000"
+	src := clouds.Source{Config: []byte(smallAzureConfig), Credentials: cloudtest.SecretOf(login)}
+	require.Equal(t, []string{"cloud config:1:20: subscriptionId differs from azure_subscription_id of the credentials Secret: write the same in both"},
+		cloudtest.Messages(azure.Rewrite(src), diagnostic.Ambiguous))
+	delete(login, "azure_subscription_id")
+	src.Credentials = cloudtest.SecretOf(login)
+	require.Empty(t, cloudtest.Messages(azure.Rewrite(src), diagnostic.Ambiguous))
+}
+
 func TestAzureStackGolden(t *testing.T) {
-	cloudtest.RequireGoldens(t, "azurestack", azureStack, azureLogin)
+	login := maps.Clone(azureLogin)
+	login["azure_region"] = "local"
+	cloudtest.RequireGoldens(t, "azurestack", azureStack, login)
 }
 
 func TestAzureDeliversCredentialsOnlyInTheConfiguration(t *testing.T) {

@@ -6,6 +6,10 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
+// cloudNames are the names that the provider knows. It takes any other for Azure's public cloud.
+var cloudNames = []string{publicCloud, "AzureUSGovernmentCloud", "AzureChinaCloud", stackCloud, "AzureCloud",
+	"AzureUSGovernment"}
+
 // limits are the fields of Config in azclient's policy/ratelimit.
 var limits = slices.Concat(
 	confdoc.FieldsOf(confdoc.Bool, "cloudProviderRateLimit"),
@@ -30,9 +34,7 @@ const legacyLimit = "the cloud-controller-manager has no rate limits per resourc
 // accepts. If the provider interprets an unknown value as another one, that one is the Fallback.
 var azureFields = slices.Concat(
 	[]confdoc.Field{
-		{Name: "cloud", FoldValues: true, Fallback: publicCloud, Values: []string{
-			publicCloud, "AzureUSGovernmentCloud", "AzureChinaCloud", stackCloud, "AzureCloud", "AzureUSGovernment",
-		}},
+		{Name: "cloud", FoldValues: true, Fallback: publicCloud, Values: cloudNames},
 		{Name: "vmType", FoldValues: true, Fallback: "standard", Values: []string{"standard", "vmss", "vmssflex"}},
 		{Name: "loadBalancerSku", FoldValues: true, Fallback: "basic", Values: []string{"standard", "basic", "service"}},
 		{Name: "preConfiguredBackendPoolLoadBalancerTypes", FoldValues: true, Fallback: "none of them",

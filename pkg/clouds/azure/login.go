@@ -15,6 +15,8 @@ const (
 	clientSecretKey = "azure_client_secret"
 	tokenFileKey    = "azure_federated_token_file"
 	tenantIDKey     = "azure_tenant_id"
+	subscriptionKey = "azure_subscription_id"
+	regionKey       = "azure_region"
 )
 
 const loginReason = "the cloud-controller-manager logs in with the credentials of its own Secret"
@@ -41,6 +43,19 @@ func (a *rewriter) useCredentials() {
 		a.RejectCredentials("", "%s", a.missingLogin(login))
 	}
 	a.checkTenant()
+	a.compareWithSecret("subscriptionId", subscriptionKey)
+	a.compareWithSecret("location", regionKey)
+}
+
+// compareWithSecret reports a value that the Secret contradicts. The provider uses that of the configuration, but
+// nobody can tell which of the two is meant.
+func (a *rewriter) compareWithSecret(key, secretKey string) {
+	named, secret := a.Text(key), a.SecretTexts(secretKey)[secretKey]
+	if named == "" || secret == "" || strings.EqualFold(named, secret) {
+		return
+	}
+	a.Reportf(a.Value(key), diagnostic.Ambiguous, "%s differs from %s of the credentials Secret: write the same in both",
+		key, secretKey)
 }
 
 // tenantID matches the tenant IDs that the SDK accepts.

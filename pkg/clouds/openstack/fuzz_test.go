@@ -45,7 +45,7 @@ func TestTheDiagnosticsOfALargeInputAreLimited(t *testing.T) {
 			"cloud config:101:1: 524189 more from here on are not listed: correct the others first",
 			diagnostic.Invalid},
 		"one key on every line": {fill("[Global]\n", "region=1\n"),
-			"cloud config:102:1: 116408 more from here on are not listed: correct the others first",
+			"cloud config:102:1: 116409 more from here on are not listed: correct the others first",
 			diagnostic.Ambiguous},
 	} {
 		t.Run(name, func(t *testing.T) {

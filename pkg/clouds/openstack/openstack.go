@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"path"
+	"slices"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
@@ -48,6 +49,8 @@ func Rewrite(src clouds.Source) clouds.Result {
 	o.checkValues()
 	o.checkLogin()
 	o.checkKeystone()
+	o.checkRegion()
+	o.dropUnusedSecrets()
 	o.checkClientCertificate()
 	o.useClouds()
 	o.useCABundle()
@@ -92,6 +95,51 @@ func (o rewriter) checkKeystone() {
 		"auth-url is %s, but auth.auth_url of clouds.yaml in the credentials Secret %s: "+
 			"the cloud-controller-manager would send its credentials there; remove the line",
 		confdoc.Quoted(named), difference)
+}
+
+// checkRegion reports a region that the credentials contradict. The provider uses the one of cloud.conf, where the
+// catalog of clouds.yaml's project may have no endpoints: it then exits once it leads. Messages do not contain values of
+// clouds.yaml.
+func (o rewriter) checkRegion() {
+	named, secret := o.Text("Global", "region"), o.login.entry.String("region_name")
+	if named == "" || secret == "" || named == secret {
+		return
+	}
+	o.Reportf(o.Value("Global", "region"), diagnostic.Ambiguous,
+		"region is %s, but region_name of clouds.yaml in the credentials Secret is another one: write the same region in "+
+			"both, or remove one of them", confdoc.Quoted(named))
+}
+
+// dropUnusedSecrets drops the secrets of [Global], which would be copied to every node: the provider logs in with
+// clouds.yaml, except for the login of a trustee.
+func (o rewriter) dropUnusedSecrets() {
+	if o.Text("Global", "trust-id") != "" {
+		return
+	}
+	for _, key := range []string{"password", "trustee-password", "token", "application-credential-secret"} {
+		if n := o.Value("Global", key); n.String() != "" {
+			o.Reportf(n, diagnostic.Rewritten, "%s in [Global] is dropped, because the cloud-controller-manager logs in with "+
+				"the clouds.yaml of the credentials Secret: remove it, as everyone who may read the ConfigMap can read this secret",
+				key)
+			for _, rest := range o.wrapped(key) {
+				o.Drop("Global", rest)
+			}
+			o.Drop("Global", key)
+		}
+	}
+}
+
+// wrapped returns the keys without a value that follow a key of [Global]: they may be the rest of a wrapped value.
+func (o rewriter) wrapped(key string) []string {
+	entries := o.Value("Global").Members()
+	var rest []string
+	for _, e := range entries[1+slices.IndexFunc(entries, func(e *confdoc.Entry) bool { return e.Name == key }):] {
+		if !e.Value.Blank {
+			break
+		}
+		rest = append(rest, e.Name)
+	}
+	return rest
 }
 
 // checkLogin reports credentials that cannot be used to log in. The provider reads the credentials from clouds.yaml

@@ -425,3 +425,42 @@ func TestOpenStackIgnoresAnUnusedCABundle(t *testing.T) {
 func errorsAndWarnings(r clouds.Result) []diagnostic.Diagnostic {
 	return append(r.Errors(diagnostic.Lenient), r.Warnings(diagnostic.Lenient)...)
 }
+
+func TestARegionThatTheCredentialsContradict(t *testing.T) {
+	login := func(region string) map[string][]byte {
+		return map[string][]byte{"clouds.yaml": []byte("clouds:\n  openstack:\n    auth:\n      auth_url: https://keystone.example.com/v3\n" +
+			"      application_credential_id: a\n      application_credential_secret: " + cloudtest.SecretValue + "\n" + region)}
+	}
+	for name, tc := range map[string]struct {
+		config, region string
+		want           []string
+	}{
+		"the same region":                   {"region = RegionOne", "    region_name: RegionOne\n", nil},
+		"the credentials name none":         {"region = RegionTwo", "", nil},
+		"the configuration names none":      {"", "    region_name: RegionOne\n", nil},
+		"the credentials name several only": {"region = RegionTwo", "    regions: [RegionOne, RegionTwo]\n", nil},
+		"another region": {"region = RegionTwo", "    region_name: RegionOne\n", []string{
+			`cloud config:2:10: region is "RegionTwo", but region_name of clouds.yaml in the credentials Secret is another one: ` +
+				"write the same region in both, or remove one of them"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := openstack.Rewrite(clouds.Source{Config: []byte("[Global]\n" + tc.config + "\n"), Credentials: login(tc.region)})
+			require.Equal(t, tc.want, cloudtest.Messages(result, diagnostic.Ambiguous))
+			require.Empty(t, result.Errors(diagnostic.Lenient), "a first installation is not stopped")
+			require.Len(t, result.Errors(diagnostic.Strict), len(tc.want))
+		})
+	}
+}
+
+func TestASecretInTheConfigMapReachesNoNode(t *testing.T) {
+	const config = "[Global]\npassword = " + cloudtest.SecretValue + "\ntoken = " + cloudtest.SecretValue + "\nregion = one\n"
+	result := openstack.Rewrite(clouds.Source{Config: []byte(config), CredentialsUnknown: true})
+	require.NotContains(t, string(result.Config), cloudtest.SecretValue)
+	const why = " in [Global] is dropped, because the cloud-controller-manager logs in with the clouds.yaml of the credentials Secret: " +
+		"remove it, as everyone who may read the ConfigMap can read this secret"
+	require.Equal(t, []string{"cloud config:2:12: password" + why, "cloud config:3:9: token" + why},
+		cloudtest.Messages(result, diagnostic.Rewritten)[:2])
+
+	trustee := openstack.Rewrite(clouds.Source{Config: []byte(config + "trust-id = a\n"), CredentialsUnknown: true})
+	require.Contains(t, string(trustee.Config), cloudtest.SecretValue, "the provider logs in with it")
+}
