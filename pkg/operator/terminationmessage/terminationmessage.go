@@ -41,6 +41,15 @@ var (
 	// goroutine matches the start of a stack, which ends at klog's next line.
 	goroutine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^goroutine \d+ (gp=|\[)`) })
 
+	// page matches the start of a page that a proxy or a load balancer answers instead of the cloud's API, tag its tags
+	// and what is written without them: line breaks that a log escapes.
+	page = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)</?(?:!doctype|html|head|body|title|meta|center|style|script|h[1-6]|p|hr|div)\b|<!--`)
+	})
+	tag = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?is)<(style|script)\b.*?</(?:style|script)>|<!--.*?-->|<[^>]*>?|\\[rn]`)
+	})
+
 	// secrets matches secrets that a message may quote from a configuration or a request. The first group is kept.
 	secrets = sync.OnceValue(func() []*regexp.Regexp {
 		const key = `[\w.-]*(?:password|passwd|passphrase|secret|token|credentials?|signature|` +
@@ -59,8 +68,8 @@ var (
 )
 
 // Summary returns the last line of the highest rank: a fatal error, else the error that the process returned, else a
-// logged error, else the last line. It removes klog's header, control characters and secrets, and limits the result
-// to 300 characters. The summary of an empty message is empty.
+// logged error, else the last line. It removes klog's header, control characters and secrets, leaves the first words of
+// a page of HTML, and limits the result to 300 characters. The summary of an empty message is empty.
 func Summary(message string) string {
 	best, text := noise, ""
 	inStack := false
@@ -78,7 +87,7 @@ func Summary(message string) string {
 		}
 		best, text = r, content
 	}
-	return bound(redact(printable(text)))
+	return bound(redact(printable(withoutPage(text))))
 }
 
 // rankOf returns the line's rank and its content without klog's header.
@@ -87,7 +96,8 @@ func rankOf(line string) (rank, string) {
 		return severities[parts[1]], parts[2]
 	}
 	switch {
-	case goroutine().MatchString(line), strings.HasPrefix(line, "\t"), strings.HasPrefix(line, "FLAG: "):
+	case goroutine().MatchString(line), strings.HasPrefix(line, "\t"), strings.HasPrefix(line, "FLAG: "),
+		strings.HasPrefix(strings.TrimSpace(line), "<") && page().MatchString(line):
 		return noise, line
 	case strings.HasPrefix(line, "panic: "), strings.HasPrefix(line, "fatal error: "):
 		return fatal, line
@@ -96,6 +106,21 @@ func rankOf(line string) (rank, string) {
 	default:
 		return plain, line
 	}
+}
+
+// withoutPage replaces a page in a line with its first text, which is its title or its status. What precedes the page has
+// the request and the status.
+func withoutPage(text string) string {
+	start := page().FindStringIndex(text)
+	if start == nil {
+		return text
+	}
+	for _, words := range tag().Split(text[start[0]:], -1) {
+		if words = strings.TrimSpace(words); words != "" {
+			return text[:start[0]] + words
+		}
+	}
+	return text[:start[0]]
 }
 
 // printable returns text as one line, without line breaks, escape sequences and characters that change the direction

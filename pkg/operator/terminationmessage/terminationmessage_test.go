@@ -48,6 +48,25 @@ func TestSummary(t *testing.T) {
 		"a stack after the last words is not one of them": {
 			message: "out of memory\ngoroutine 1 [running]:\nmain.main()\n\t/src/main.go:42 +0x1d\n", want: "out of memory",
 		},
+		"of a page the first words count": {
+			message: "F1121 09:00:01.123457       1 main.go:72] got 503 instead: <!DOCTYPE html><html><head><style>p { color: red }</style>" +
+				"<title>503 Service Unavailable</title></head><body><h1>Sorry</h1><p>No server is available.</p></body></html>\n",
+			want: "got 503 instead: 503 Service Unavailable",
+		},
+		"a page on several lines is not quoted": {
+			message: "Error: got 502 instead: <html>\n<head><title>502 Bad Gateway</title></head>\n<body>\n<center>nginx</center>\n</body>\n</html>\n",
+			want:    "Error: got 502 instead:",
+		},
+		"a page whose line breaks are escaped": {
+			message: `E1121 09:00:01.123457       1 a.go:1] "failed" err="body: <html>\r\n<body>\r\n<h1>403 Forbidden</h1>\r\n</body>\r\n</html>\r\n"` + "\n",
+			want:    `"failed" err="body: 403 Forbidden`,
+		},
+		"a page that is cut off": {
+			message: "out of quota\n<html><head><title>503", want: "out of quota",
+		},
+		"an angle bracket is no page": {
+			message: "F1121 09:00:01.123457       1 a.go:1] quota: 3 < 5, user <nil>, <pending>\n", want: "quota: 3 < 5, user <nil>, <pending>",
+		},
 		"a line of 300 characters is not cut": {message: strings.Repeat("ä", 300), want: strings.Repeat("ä", 300)},
 		"a fatal line after a stack counts": {
 			message: "goroutine 7 [select]:\nmain.wait()\n\t/src/main.go:7\nF1121 09:00:01.123457       1 a.go:1] after\n", want: "after",
