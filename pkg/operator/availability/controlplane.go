@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 // joinTime is how long control-plane Nodes may take to join during an installation.
@@ -56,9 +57,9 @@ type roster struct {
 type member struct {
 	// ran reports whether a revision was installed on the Node.
 	ran bool
-	// cordoned distinguishes an intended removal, which begins with a drain, from the deletion of a Node whose
-	// machine or kubelet was gone.
-	cordoned bool
+	// leaves distinguishes an intended removal from the deletion of a Node whose kubelet was gone. The Node was cordoned,
+	// as a drain begins, or its deletion was permitted, because its machine is gone.
+	leaves bool
 }
 
 // observe records the Nodes and returns the expected control plane.
@@ -78,7 +79,7 @@ func (r *roster) observe(s snapshot) controlPlane {
 		_, is := now[name]
 		switch {
 		case is || !was.ran:
-		case slices.Contains(s.withoutRole, name), was.cordoned && len(now) >= minimum:
+		case slices.Contains(s.withoutRole, name), was.leaves && len(now) >= minimum:
 			r.installed--
 		default:
 			r.vanished[name] = true
@@ -103,7 +104,8 @@ func (r *roster) observe(s snapshot) controlPlane {
 func (r *roster) members(s snapshot) map[string]member {
 	now := map[string]member{}
 	for _, node := range s.nodes {
-		now[node.Name] = member{ran: r.seen[node.Name].ran, cordoned: node.Spec.Unschedulable}
+		now[node.Name] = member{ran: r.seen[node.Name].ran,
+			leaves: node.Spec.Unschedulable || node.Annotations[operatorclient.NodeDeletionAnnotation] != ""}
 	}
 	for _, status := range s.status.NodeStatuses {
 		if m, ok := now[status.NodeName]; ok && status.CurrentRevision > 0 {
@@ -140,10 +142,9 @@ func (r *roster) nodesCondition(plane controlPlane, s snapshot) (*condition, tim
 				"restart the kubelet so that the Node registers again, or replace the machine",
 			nodeList(plane.vanished), operand.Name, left)), 0
 	}
-	healthy := newCondition(ControlPlaneNodesCondition, operatorv1.ConditionFalse, asExpected, left)
 	if len(plane.present) >= plane.installed {
 		r.shortSince = time.Time{}
-		return healthy, 0
+		return newCondition(ControlPlaneNodesCondition, operatorv1.ConditionFalse, asExpected, ""), 0
 	}
 	previous := v1helpers.FindOperatorCondition(s.status.Conditions, ControlPlaneNodesCondition)
 	reported := previous != nil && previous.Status == operatorv1.ConditionTrue && previous.Reason != "StaticPodsLeft"
@@ -155,7 +156,7 @@ func (r *roster) nodesCondition(plane controlPlane, s snapshot) (*condition, tim
 		r.shortSince = s.now
 	}
 	if wait := joinTime - s.now.Sub(r.shortSince); wait > 0 && !reported {
-		return healthy, wait
+		return newCondition(ControlPlaneNodesCondition, operatorv1.ConditionFalse, asExpected, left), wait
 	}
 	return newCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesMissing", fmt.Sprintf(
 		"%s, but infrastructure/cluster has the topology %s; check the machines and kubelets of the missing Nodes",

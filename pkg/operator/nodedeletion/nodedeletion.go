@@ -36,7 +36,7 @@ const (
 	ConditionType = "NodeDeletionDegraded"
 
 	// Annotation on a Node permits the CCM to delete it.
-	Annotation = "cloudcontrollermanager.operator.openshift.io/node-deletion"
+	Annotation = operatorclient.NodeDeletionAnnotation
 	// Confirmed is the operator's permission. The admission policy respects it only while the kubelet is silent.
 	Confirmed = "Confirmed"
 	// Allowed is an administrator's permission.

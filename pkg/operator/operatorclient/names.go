@@ -31,6 +31,10 @@ const (
 	// ClusterOperator is the name of this operator's ClusterOperator.
 	ClusterOperator = "cloud-controller-manager"
 
+	// NodeDeletionAnnotation on a Node permits the cloud-controller-manager to delete it. The operator and administrators
+	// set it, with different values.
+	NodeDeletionAnnotation = "cloudcontrollermanager.operator.openshift.io/node-deletion"
+
 	// Instance is the name of the singleton CloudControllerManager, and of every singleton in config.openshift.io.
 	Instance = "cluster"
 )

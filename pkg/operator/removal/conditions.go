@@ -29,6 +29,15 @@ func (c *controller) block(ctx context.Context, uninitialized []string) error {
 		operatorclient.NewCondition(DegradedCondition, operatorv1.ConditionTrue, blocked, message))
 }
 
+// stepMessages describe the steps.
+var stepMessages = map[observedplatform.Removal]string{
+	observedplatform.RemovingStaticPods: "removing the static pods and their files from the control-plane nodes",
+	observedplatform.RemovingObjects:    "removing the objects that the operator created",
+	observedplatform.Restoring:          "waiting until nothing of the removal runs any more",
+	observedplatform.Removed: "the cloud-controller-manager is removed: nothing initializes new nodes or updates load " +
+		"balancers; set spec.managementState to Managed to install it again",
+}
+
 // enter persists the step.
 func (c *controller) enter(ctx context.Context, step observedplatform.Removal) error {
 	return c.report(ctx, step, nil, nil)
@@ -36,7 +45,7 @@ func (c *controller) enter(ctx context.Context, step observedplatform.Removal) e
 
 // report writes the step, what it waits for, and what an administrator should look at.
 func (c *controller) report(ctx context.Context, step observedplatform.Removal, waiting, problems []string) error {
-	message := ""
+	message := stepMessages[step]
 	if len(waiting) > 0 {
 		message = "waiting for " + diagnostic.JoinFew(waiting, ", ", " and %d more")
 	}

@@ -28,7 +28,7 @@ func TestARemovalFromBeginningToEnd(t *testing.T) {
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-controller-manager-operator", Name: "signer"}},
 	)
 	w.syncs(t, 1)
-	require.Equal(t, "True RemovingStaticPods:", w.condition("Removing"))
+	require.Equal(t, "True RemovingStaticPods: removing the static pods and their files from the control-plane nodes", w.condition("Removing"))
 	require.Empty(t, w.writes(), "the step is persisted before anything else changes")
 
 	w.syncs(t, 2)
@@ -43,11 +43,11 @@ func TestARemovalFromBeginningToEnd(t *testing.T) {
 	}
 	w.writes()
 	w.syncs(t, 1)
-	require.Equal(t, "True RemovingObjects:", w.condition("Removing"))
+	require.Equal(t, "True RemovingObjects: removing the objects that the operator created", w.condition("Removing"))
 	require.Empty(t, w.writes())
 
 	w.syncs(t, 5)
-	require.Equal(t, "True Removed:", w.condition("Removing"))
+	require.Equal(t, "True Removed: the cloud-controller-manager is removed: nothing initializes new nodes or updates load balancers; set spec.managementState to Managed to install it again", w.condition("Removing"))
 	require.Equal(t, "False AsExpected:", w.condition("RemovalDegraded"))
 	require.Empty(t, w.condition("StaticPodsAvailable"))
 	require.Empty(t, w.condition("StaticPodsDegraded"))
@@ -77,10 +77,10 @@ func TestWhenARemovalBegins(t *testing.T) {
 		wantDegraded string
 		wantErr      string
 	}{
-		"every node is initialized":           {nodes: waiting[2:], removing: "True RemovingStaticPods:", wantDegraded: "False AsExpected:"},
-		"node deletion asks about a node":     {nodes: []runtime.Object{asked}, removing: "True RemovingStaticPods:", wantDegraded: "False AsExpected:"},
+		"every node is initialized":           {nodes: waiting[2:], removing: "True RemovingStaticPods: removing the static pods and their files from the control-plane nodes", wantDegraded: "False AsExpected:"},
+		"node deletion asks about a node":     {nodes: []runtime.Object{asked}, removing: "True RemovingStaticPods: removing the static pods and their files from the control-plane nodes", wantDegraded: "False AsExpected:"},
 		"nodes wait to be initialized":        {nodes: waiting, removing: "False " + message, wantDegraded: "True " + message},
-		"nodes wait, but the policy is Force": {nodes: waiting, change: func(w *world) { w.policy = ccmv1.ForcedRemoval }, removing: "True RemovingStaticPods:", wantDegraded: "False AsExpected:"},
+		"nodes wait, but the policy is Force": {nodes: waiting, change: func(w *world) { w.policy = ccmv1.ForcedRemoval }, removing: "True RemovingStaticPods: removing the static pods and their files from the control-plane nodes", wantDegraded: "False AsExpected:"},
 		"it is not requested":                 {change: func(w *world) { w.spec.ManagementState = operatorv1.Managed }},
 		"the platform has nothing to remove":  {change: func(w *world) { w.spec.ObservedConfig.Raw = []byte(`{"platform":"none"}`) }},
 		"the platform is unknown":             {change: func(w *world) { w.spec.ObservedConfig.Raw = []byte(`{}`) }},
@@ -199,14 +199,14 @@ func TestWhatANodeWaitsFor(t *testing.T) {
 func TestADeletedNodeNeedsNoRemoval(t *testing.T) {
 	w := newWorld(t, staticPodOn("master-0"))
 	w.syncs(t, 2)
-	require.Equal(t, "True RemovingObjects:", w.condition("Removing"))
+	require.Equal(t, "True RemovingObjects: removing the objects that the operator created", w.condition("Removing"))
 }
 
 func TestAStaticPodThatComesBackIsRemoved(t *testing.T) {
 	w := newWorld(t, master("master-0", "True"), staticPodOn("master-0"))
 	w.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: "Removed"}}
 	w.syncs(t, 1)
-	require.Equal(t, "True RemovingStaticPods:", w.condition("Removing"))
+	require.Equal(t, "True RemovingStaticPods: removing the static pods and their files from the control-plane nodes", w.condition("Removing"))
 	w.syncs(t, 1)
 	require.Equal(t, []string{"create pods removal-master-0"}, w.writes())
 }
@@ -232,7 +232,7 @@ func TestAnInterruptedReturnIsRemovedAgain(t *testing.T) {
 	w := newWorld(t, master("master-0", "True"))
 	w.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: "Restoring"}}
 	w.syncs(t, 1)
-	require.Equal(t, "True RemovingStaticPods:", w.condition("Removing"))
+	require.Equal(t, "True RemovingStaticPods: removing the static pods and their files from the control-plane nodes", w.condition("Removing"))
 }
 
 func TestAPlatformThatLostItsOperandEndsTheRemoval(t *testing.T) {
@@ -257,7 +257,7 @@ func TestTheLeaseOfAnotherStays(t *testing.T) {
 			w := newWorld(t, append(tc.pods, master("master-0", "True"), leaseOf(tc.holder))...)
 			w.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: "RemovingObjects"}}
 			w.syncs(t, 3)
-			require.Equal(t, "True Removed:", w.condition("Removing"))
+			require.Equal(t, "True Removed: the cloud-controller-manager is removed: nothing initializes new nodes or updates load balancers; set spec.managementState to Managed to install it again", w.condition("Removing"))
 			lease, err := w.kube.CoordinationV1().Leases(operand.Namespace).Get(t.Context(), operand.Lease, metav1.GetOptions{})
 			require.NoError(t, err)
 			require.Equal(t, tc.want, *lease.Spec.HolderIdentity)
@@ -288,7 +288,7 @@ func TestAnErrorNamesTheObjectAndStopsNothingElse(t *testing.T) {
 			failing = false
 			w.syncs(t, 5)
 			if tc.step == "RemovingObjects" {
-				require.Equal(t, "True Removed:", w.condition("Removing"))
+				require.Equal(t, "True Removed: the cloud-controller-manager is removed: nothing initializes new nodes or updates load balancers; set spec.managementState to Managed to install it again", w.condition("Removing"))
 			}
 		})
 	}
