@@ -3,9 +3,13 @@ package noderepair
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
@@ -38,4 +42,51 @@ func (c *controller) deleteInstallers(ctx context.Context, node string, revision
 		}
 	}
 	return nil
+}
+
+// deletePastFailures deletes the failed installer pods whose revision the node has, and those that a former machine of
+// its name ran. library-go's installer controller takes them by their names when the Node registers again: it would
+// report the old failure as a new one and begin with a retry.
+func (c *controller) deletePastFailures(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
+	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": "installer"}))
+	if err != nil {
+		return fmt.Errorf("listing the installer pods in %s: %w", operand.Namespace, err)
+	}
+	for _, pod := range pods {
+		if pod.Status.Phase != corev1.PodFailed {
+			continue
+		}
+		past, err := c.isPast(pod, status)
+		if err != nil {
+			return err
+		}
+		if !past {
+			continue
+		}
+		err = c.Client.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+			Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
+		})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("deleting pod/%s in %s: %w", pod.Name, pod.Namespace, err)
+		}
+	}
+	return nil
+}
+
+// isPast reports whether the node of an installer pod has its revision or a newer one, or is another Node by now.
+func (c *controller) isPast(pod *corev1.Pod, status *operatorv1.StaticPodOperatorStatus) (bool, error) {
+	var revision int32
+	if _, err := fmt.Sscanf(pod.Name, "installer-%d-", &revision); err != nil {
+		return false, nil //nolint:nilerr // not of library-go's installer controller
+	}
+	if slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
+		return n.NodeName == pod.Spec.NodeName && n.TargetRevision == 0 && n.CurrentRevision >= revision
+	}) {
+		return true, nil
+	}
+	node, err := c.Nodes.Lister().Get(pod.Spec.NodeName)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && pod.CreationTimestamp.Before(&node.CreationTimestamp), err
 }

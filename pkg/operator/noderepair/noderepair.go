@@ -116,6 +116,9 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
+	if err := c.deletePastFailures(ctx, status); err != nil {
+		return err
+	}
 	found, wait, err := c.damagedNodes(status)
 	if err != nil {
 		return err

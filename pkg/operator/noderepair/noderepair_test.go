@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -486,6 +487,46 @@ func TestAnInstallationOfThePastIsRepeated(t *testing.T) {
 			require.ElementsMatch(t, []string{"installer-7-m2", "installer-7-retry-1-m2"}, c.installerPods(t, "m2"))
 			require.Equal(t, []string{"m1: 0 to 7"}, c.targets(t))
 			require.Equal(t, []string{"Warning InstallationRepeated Installing revision 7 on node/m1 again: " + tc.want}, c.messages())
+		})
+	}
+}
+
+// library-go's installer controller would report an old failure as a new one each time the Node registers again.
+func TestAFailedInstallerGoesOnceItsRevisionIsIn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pod             string
+		phase           corev1.PodPhase
+		created         time.Time
+		current, target int32
+		gone            bool
+	}{
+		"the node has the revision":                  {"installer-7-retry-1-m1", corev1.PodFailed, begin, 7, 0, true},
+		"the node has a newer one":                   {"installer-6-retry-1-m1", corev1.PodFailed, begin, 7, 0, true},
+		"the revision is being installed":            {"installer-7-retry-1-m1", corev1.PodFailed, begin, 6, 7, false},
+		"the revision is being installed again":      {"installer-7-retry-1-m1", corev1.PodFailed, begin, 7, 7, false},
+		"a newer one failed":                         {"installer-8-retry-1-m1", corev1.PodFailed, begin, 7, 0, false},
+		"it has succeeded":                           {"installer-7-retry-1-m1", corev1.PodSucceeded, begin, 7, 0, false},
+		"it ran on a former machine of the name":     {"installer-7-retry-1-m1", corev1.PodFailed, begin.Add(-time.Hour), 0, 7, true},
+		"it is no pod of the installer controller":   {"installer-by-hand", corev1.PodFailed, begin, 7, 0, false},
+		"it failed in the second of the Node's time": {"installer-7-retry-1-m1", corev1.PodFailed, begin.Add(-time.Minute), 0, 7, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			pod := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: tc.pod, CreationTimestamp: metav1.NewTime(tc.created), Labels: map[string]string{"app": "installer"}},
+				Spec:       corev1.PodSpec{NodeName: "m1"}, Status: corev1.PodStatus{Phase: tc.phase},
+			}
+			require.NoError(t, c.kube.Tracker().Add(pod))
+			require.NoError(t, c.caches.Core().V1().Pods().Informer().GetStore().Add(pod))
+			node, err := c.Nodes.Lister().Get("m1")
+			require.NoError(t, err)
+			node.CreationTimestamp = metav1.NewTime(begin.Add(-time.Minute))
+			require.NoError(t, merging{c.operator}.update(t.Context(), func(status *operatorv1.StaticPodOperatorStatus) {
+				status.NodeStatuses[1].CurrentRevision, status.NodeStatuses[1].TargetRevision = tc.current, tc.target
+			}))
+			c.run(t, time.Second)
+			_, err = c.kube.CoreV1().Pods(namespace).Get(t.Context(), tc.pod, metav1.GetOptions{})
+			require.Equal(t, tc.gone, apierrors.IsNotFound(err))
 		})
 	}
 }
