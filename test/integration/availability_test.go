@@ -45,7 +45,7 @@ func TestStatusTellsTheTruthAboutProcessesAndNodes(t *testing.T) {
 
 	t.Run("the lease has no holder", func(t *testing.T) {
 		c.awaitClusterOperator(t, configv1.OperatorAvailable, configv1.ConditionFalse, "lease/cloud-controller-manager in "+
-			"openshift-cloud-controller-manager has no holder although 3 of 3 cloud-controller-managers are Ready")
+			"openshift-cloud-controller-manager has no holder; 3 of 3 cloud-controller-managers are Ready")
 	})
 	t.Run("the predecessor's process on the same host is foreign", func(t *testing.T) {
 		c.hold(t, "master-0_predecessor", started.Add(-time.Hour))

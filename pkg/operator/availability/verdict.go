@@ -59,7 +59,7 @@ func (l *leadership) describe(readyText string) (reason, message string) {
 	held := fmt.Sprintf("%s is held by %q", lease, l.identity)
 	switch l.tenure {
 	case vacant:
-		return "NoLeader", fmt.Sprintf("%s has no holder although %s; "+
+		return "NoLeader", fmt.Sprintf("%s has no holder; %s and one of them takes over within a minute; if none does, "+
 			"check the logs of the container %s for why they cannot acquire it", lease, readyText, operand.Name)
 	case expired:
 		return "LeaseExpired", fmt.Sprintf("%q has stopped renewing %s and no standby has taken over although %s; "+

@@ -82,7 +82,7 @@ func TestJudge(t *testing.T) {
 		},
 		"the lease never had a holder": {
 			change: func(c *cluster) { c.lease = &coordinationv1.Lease{} },
-			reason: "NoLeader", message: inNamespace + " has no holder although 3 of 3 cloud-controller-managers are Ready; " +
+			reason: "NoLeader", message: inNamespace + " has no holder; 3 of 3 cloud-controller-managers are Ready and one of them takes over within a minute; if none does, " +
 				"check the logs of the container cloud-controller-manager for why they cannot acquire it",
 		},
 		"the lease has run out": {

@@ -243,9 +243,13 @@ func (v *verdict) say(w world, m *memory, held map[doubt][]node) {
 	if w.deletions.Unannounced {
 		wants = "may want to delete %s, whose kubelet is silent"
 	}
-	v.message = fmt.Sprintf("the cloud-controller-manager "+wants+", but %s; if the machine is gone, allow the deletion: "+
-		"oc annotate node %s %s=%s",
-		diagnostic.JoinFew(names, ", ", " and %d more"), d.explain(w, m), held[d][0].name, Annotation, Allowed)
+	v.message = fmt.Sprintf("the cloud-controller-manager "+wants+", but %s",
+		diagnostic.JoinFew(names, ", ", " and %d more"), d.explain(w, m))
+	if d == nodeReports {
+		return // the machine exists
+	}
+	v.message += fmt.Sprintf("; if the machine is gone for certain, allow the deletion: oc annotate node %s %s=%s",
+		held[d][0].name, Annotation, Allowed)
 }
 
 // explain completes the sentence "the cloud-controller-manager wants to delete …, but …".
@@ -259,8 +263,8 @@ func (d doubt) explain(w world, m *memory) string {
 		return "the kubelet there reports its state: " + check
 	case tooManyNodes:
 		silent, of := w.silent()
-		return fmt.Sprintf("%d of %d kubelets are silent, as after a failure of the network: restore their connection to "+
-			"the API server", silent, of)
+		return fmt.Sprintf("%d of %d kubelets are silent, as after a failure of the network, and a cloud that denies so many "+
+			"machines may be wrong: restore their connection to the API server, and %s", silent, of, check)
 	case noWitness:
 		return "there is no other initialized and ready node to compare with"
 	case rolloutInProgress:

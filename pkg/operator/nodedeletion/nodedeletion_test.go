@@ -20,7 +20,7 @@ var five = []string{"master-0", "master-1", "master-2", "worker-0", "worker-1"}
 
 // The machine is gone, or the cloud lies. Only the first costs a Node.
 func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
-	const override = "; if the machine is gone, allow the deletion: " +
+	const override = "; if the machine is gone for certain, allow the deletion: " +
 		"oc annotate node worker-1 cloudcontrollermanager.operator.openshift.io/node-deletion=Allowed"
 	const check = ": check that the credentials and the cloud configuration are those of this cluster's project and region"
 	for name, tc := range map[string]struct {
@@ -77,8 +77,8 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 			},
 			wantReason: "TooManyNodes",
 			wantMessage: "the cloud-controller-manager may want to delete node/master-0, node/master-1, node/master-2, whose kubelet is silent, " +
-				"but 3 of 5 kubelets are silent, as after a failure of the network: restore their connection to the API server; if the machine " +
-				"is gone, allow the deletion: oc annotate node master-0 cloudcontrollermanager.operator.openshift.io/node-deletion=Allowed",
+				"but 3 of 5 kubelets are silent, as after a failure of the network, and a cloud that denies so many machines may be wrong: restore their connection to the API server, and check that the credentials and the cloud configuration are those of this cluster's project and region; if the machine " +
+				"is gone for certain, allow the deletion: oc annotate node master-0 cloudcontrollermanager.operator.openshift.io/node-deletion=Allowed",
 		},
 		"a machine that is off, which the cloud knows": {
 			do: func(c *cluster) {
@@ -121,7 +121,7 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 			},
 			wantReason: "NodeReports",
 			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
-				"the kubelet there reports its state" + check + override,
+				"the kubelet there reports its state" + check,
 		},
 		"a machine that is shut down before it is gone": {
 			do: func(c *cluster) {
@@ -155,7 +155,7 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 			},
 			wantReason: "TooManyNodes",
 			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
-				"3 of 5 kubelets are silent, as after a failure of the network: restore their connection to the API server" + override,
+				"3 of 5 kubelets are silent, as after a failure of the network, and a cloud that denies so many machines may be wrong: restore their connection to the API server, and check that the credentials and the cloud configuration are those of this cluster's project and region" + override,
 		},
 		"most machines are shut down, which the cloud knows, and one more is gone": {
 			do: func(c *cluster) {

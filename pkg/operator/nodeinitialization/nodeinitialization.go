@@ -142,7 +142,8 @@ func condition(
 	by := initializerOf(p)
 	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason, fmt.Sprintf(
 		"not initialized by the %s: %s; read the log of %s, and check that the cloud has an instance with the node's "+
-			"name, that its API is reachable from %s, and that the credentials may read instances and their networks",
+			"name and with the node's addresses, that its API is reachable from %s, and that the credentials may read "+
+			"instances and their networks",
 		by.name, diagnostic.JoinFew(named, ", ", " and %d more"), by.log, by.place))
 }
 

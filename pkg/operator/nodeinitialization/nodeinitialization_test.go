@@ -225,7 +225,7 @@ func TestTheReflectorFillsTheStore(t *testing.T) {
 }
 
 const advice = "; read the log of the pod in openshift-cloud-controller-manager that holds the lease cloud-controller-manager, " +
-	"and check that the cloud has an instance with the node's name, that its API is reachable from the control plane, " +
+	"and check that the cloud has an instance with the node's name and with the node's addresses, that its API is reachable from the control plane, " +
 	"and that the credentials may read instances and their networks"
 
 var (
@@ -279,7 +279,7 @@ func TestSync(t *testing.T) {
 				Type: "NodeInitializationDegraded", Status: "True", Reason: "NodesUninitialized",
 				Message: "not initialized by the cloud-node-manager: node/a (since 2026-11-21T08:00:00Z); " +
 					"read the log of the pod of daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager on that node, " +
-					"and check that the cloud has an instance with the node's name, that its API is reachable from the node, " +
+					"and check that the cloud has an instance with the node's name and with the node's addresses, that its API is reachable from the node, " +
 					"and that the credentials may read instances and their networks",
 			}, noNotices},
 		},
