@@ -3,6 +3,7 @@ package architecture
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -256,4 +257,24 @@ func TestAzuresProviderMayReadANamespace(t *testing.T) {
 		return
 	}
 	t.Fatal("there is no role of Azure's provider")
+}
+
+// A permission without a caller is more than least privilege, a caller without its permission an outage.
+func TestEveryPermissionOnGoogleCloudHasACaller(t *testing.T) {
+	var documented []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(compute\\.\\S+)` \\| `.+` \\| .+ \\| .+ \\|$").
+		FindAllStringSubmatch(string(read(t, "docs/gcp-permissions.md")), -1) {
+		documented = append(documented, row[1])
+	}
+	for _, m := range payload(t) {
+		request, ok := m.object.(*credentialsRequest)
+		if !ok || !strings.Contains(m.file, "_08_gcp") {
+			continue
+		}
+		var spec permissions
+		require.NoError(t, yaml.Unmarshal(request.Spec.ProviderSpec.Raw, &spec))
+		require.Equal(t, spec.Permissions, documented)
+		return
+	}
+	require.Fail(t, "there is no CredentialsRequest for Google Cloud")
 }
