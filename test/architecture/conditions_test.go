@@ -27,6 +27,7 @@ var documentedCondition = regexp.MustCompile("`([A-Z][A-Za-z…]+(?:Degraded|Ava
 var conditionsOfLibraryGo = []string{
 	condition.StaticPodsDegradedConditionType,
 	condition.NodeInstallerDegradedConditionType,
+	condition.InstallerControllerDegradedConditionType,
 	condition.NodeControllerDegradedConditionType,
 	condition.ConfigObservationDegradedConditionType,
 	condition.UnsupportedConfigOverridesUpgradeableConditionType,
