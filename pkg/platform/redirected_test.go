@@ -43,7 +43,7 @@ func azureStatus(arm string) configv1.PlatformStatus {
 }
 
 func azureConfig(more string) string {
-	return `{"subscriptionId": "s", "resourceGroup": "r", "tenantId": "11111111-2222-3333-4444-555555555555"` + more +
+	return `{"subscriptionId": "66666666-7777-8888-9999-000000000000", "resourceGroup": "r", "tenantId": "11111111-2222-3333-4444-555555555555"` + more +
 		`}`
 }
 
@@ -93,7 +93,7 @@ var redirections = map[string]redirection{
 		want: `cloud config:1:126: resourceManagerEndpoint is "https://management.example.net", which is not Microsoft's, and infrastructure.config.openshift.io/cluster names none: ` +
 			"the cloud-controller-manager would send its credentials to the login endpoint that it names; remove the line"},
 	"Azure: another tenant": {rewrite: azure.Rewrite, credentials: azureSecret,
-		config: `{"subscriptionId": "s", "resourceGroup": "r", "tenantId": "t"}`,
+		config: `{"subscriptionId": "66666666-7777-8888-9999-000000000000", "resourceGroup": "r", "tenantId": "t"}`,
 		want: "cloud config:1:59: tenantId differs from azure_tenant_id of the credentials Secret: the " +
 			"cloud-controller-manager would log in to another tenant; " +
 			"remove it, or write the same one"},

@@ -164,6 +164,10 @@ func readClouds(dir folder) (config openstack.Config, err error) {
 
 // rewritten is the meaning that our rewriting is to give to a configuration with this meaning.
 func rewritten(config openstack.Config, src clouds.Source) openstack.Config {
+	if config.Global.TrustID == "" { // the provider logs in with clouds.yaml
+		config.Global.Password, config.Global.TrusteePassword = "", ""
+		config.Global.Token, config.Global.ApplicationCredentialSecret = "", ""
+	}
 	config.Global.UseClouds = true
 	config.Global.CloudsFile = filepath.Join(src.Paths.Credentials, "clouds.yaml")
 	config.Global.Cloud = "openstack"
@@ -212,7 +216,6 @@ var shapes = map[string]shape{
 		want: func(c *openstack.Config) {
 			c.Global.AuthURL = "https://keystone.example.com:5000/v3"
 			c.Global.Username = "shiftstack"
-			c.Global.Password = `a#b;c"d\e`
 			c.Global.TenantID = "0123"
 			c.Global.TenantName = "openshift"
 			c.Global.DomainID = "default"

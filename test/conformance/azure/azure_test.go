@@ -35,7 +35,7 @@ func paths(t testing.TB) clouds.Paths {
 
 // secrets are the credentials Secrets that there are.
 var secrets = map[string]map[string][]byte{
-	"secret": {"azure_client_id": []byte("id"), "azure_client_secret": []byte(`s"\e#c`), "azure_tenant_id": []byte("11111111-2222-3333-4444-555555555555"), "azure_region": []byte("x")},
+	"secret": {"azure_client_id": []byte("id"), "azure_client_secret": []byte(`s"\e#c`), "azure_tenant_id": []byte("11111111-2222-3333-4444-555555555555")},
 	"token":  {"azure_client_id": []byte("id"), "azure_federated_token_file": []byte("/var/run/secrets/openshift/serviceaccount/token"), "azure_tenant_id": []byte("tenant-of-the-secret")},
 }
 
