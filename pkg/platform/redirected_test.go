@@ -90,11 +90,11 @@ var redirections = map[string]redirection{
 		config: azureConfig(`, "resourceManagerEndpoint": "https://management.usgovcloudapi.net"`)},
 	"Azure: another resource manager": {rewrite: azure.Rewrite, credentials: azureSecret, status: azureStatus(""),
 		config: azureConfig(`, "resourceManagerEndpoint": "https://management.example.net"`),
-		want: `cloud config:1:126: resourceManagerEndpoint is "https://management.example.net", which is not Microsoft's, and infrastructure.config.openshift.io/cluster names none: ` +
+		want: `cloud config:1:161: resourceManagerEndpoint is "https://management.example.net", which is not Microsoft's, and infrastructure.config.openshift.io/cluster names none: ` +
 			"the cloud-controller-manager would send its credentials to the login endpoint that it names; remove the line"},
 	"Azure: another tenant": {rewrite: azure.Rewrite, credentials: azureSecret,
 		config: `{"subscriptionId": "66666666-7777-8888-9999-000000000000", "resourceGroup": "r", "tenantId": "t"}`,
-		want: "cloud config:1:59: tenantId differs from azure_tenant_id of the credentials Secret: the " +
+		want: "cloud config:1:94: tenantId differs from azure_tenant_id of the credentials Secret: the " +
 			"cloud-controller-manager would log in to another tenant; " +
 			"remove it, or write the same one"},
 	"Azure Stack Hub: a login beside the resource manager": {rewrite: azure.RewriteStack, credentials: azureSecret,

@@ -114,7 +114,7 @@ func TestStatusTellsTheTruthAboutProcessesAndNodes(t *testing.T) {
 	t.Run("kubectl get shows what runs and what is wanted", func(t *testing.T) {
 		require.Equal(t, map[string]any{
 			"Name": "cluster", "Available": "True", "Progressing": "False", "Degraded": "False", "Revision": int64(revision), "Platform": "openstack",
-			"Message": fmt.Sprintf("3 of 3 control-plane nodes run revision %d", revision),
+			"Message": "CloudControllerManagerAvailable: 3 of 3 cloud-controller-managers are Ready; the one on node/master-0 leads",
 		}, c.printed(t))
 	})
 	t.Run("a node that is not at the latest revision is named", func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestStatusTellsTheTruthAboutProcessesAndNodes(t *testing.T) {
 		c.awaitRevision(t, revision+1)
 		await(t, "the table", func(context.Context) error {
 			row := c.printed(t)
-			message := fmt.Sprintf("0 of 3 control-plane nodes run revision %d, node/master-0 runs revision %d, ", revision+1, revision)
+			message := fmt.Sprintf("CloudControllerManagerProgressing: 0 of 3 control-plane nodes run revision %d, node/master-0 runs revision %d, ", revision+1, revision)
 			if text, _ := row["Message"].(string); !strings.HasPrefix(text, message) {
 				return fmt.Errorf("it is %v", row)
 			}

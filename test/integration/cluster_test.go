@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -140,20 +139,8 @@ func (c *cluster) awaitClusterOperator(t *testing.T, conditionType configv1.Clus
 // contains text.
 func (c *cluster) awaitColumns(t *testing.T, degraded, text string) {
 	t.Helper()
-	await(t, "the columns of oc get", func(ctx context.Context) error {
-		var table metav1.Table
-		answer, err := c.kube.CoreV1().RESTClient().Get().AbsPath("/apis/operator.openshift.io/v1/cloudcontrollermanagers/cluster").
-			SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(ctx)
-		if err != nil {
-			return err
-		}
-		if err := json.Unmarshal(answer, &table); err != nil {
-			return err
-		}
-		shown := map[string]any{}
-		for i, column := range table.ColumnDefinitions {
-			shown[column.Name] = table.Rows[0].Cells[i]
-		}
+	await(t, "the columns of oc get", func(context.Context) error {
+		shown := c.printed(t)
 		if message, _ := shown["Message"].(string); shown["Degraded"] != degraded || !strings.Contains(message, text) {
 			return fmt.Errorf("they show %v", shown)
 		}
