@@ -98,8 +98,8 @@ func (o rewriter) checkKeystone() {
 }
 
 // checkRegion reports a region that the credentials contradict. The provider uses the one of cloud.conf, where the
-// catalog of clouds.yaml's project may have no endpoints: it then exits once it leads. Messages do not contain values of
-// clouds.yaml.
+// catalog of clouds.yaml's project may have no endpoints: it then exits once it leads. Messages do not contain values
+// of clouds.yaml.
 func (o rewriter) checkRegion() {
 	named, secret := o.Text("Global", "region"), o.login.entry.String("region_name")
 	if named == "" || secret == "" || named == secret {

@@ -263,8 +263,8 @@ func (d doubt) explain(w world, m *memory) string {
 		return "the kubelet there reports its state: " + check
 	case tooManyNodes:
 		silent, of := w.silent()
-		return fmt.Sprintf("%d of %d kubelets are silent, as after a failure of the network, and a cloud that denies so many "+
-			"machines may be wrong: restore their connection to the API server, and %s", silent, of, check)
+		return fmt.Sprintf("%d of %d kubelets are silent, as after a failure of the network, and a cloud that denies so "+
+			"many machines may be wrong: restore their connection to the API server, and %s", silent, of, check)
 	case noWitness:
 		return "there is no other initialized and ready node to compare with"
 	case rolloutInProgress:

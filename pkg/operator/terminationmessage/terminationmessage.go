@@ -108,8 +108,8 @@ func rankOf(line string) (rank, string) {
 	}
 }
 
-// withoutPage replaces a page in a line with its first text, which is its title or its status. What precedes the page has
-// the request and the status.
+// withoutPage replaces a page in a line with its first text, which is its title or its status. What precedes the page
+// has the request and the status.
 func withoutPage(text string) string {
 	start := page().FindStringIndex(text)
 	if start == nil {

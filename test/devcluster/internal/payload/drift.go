@@ -20,12 +20,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/objects"
 )
 
-// Drift returns what the cluster-version-operator would write at its next sync, one line per object, although nobody has
-// changed the applied manifests. It does so if a manifest omits what the API server defaults and the
+// Drift returns what the cluster-version-operator would write at its next sync, one line per object, although nobody
+// has changed the applied manifests. It does so if a manifest omits what the API server defaults and the
 // cluster-version-operator does not. An object of a kind that the cluster does not serve is left out.
 //
-// The rules are those of its lib/resourcemerge for kinds with a typed builder. For any other kind it compares everything
-// but metadata and status (pkg/cvo/internal/generic.go).
+// The rules are those of its lib/resourcemerge for kinds with a typed builder. For any other kind it compares
+// everything but metadata and status (pkg/cvo/internal/generic.go).
 func Drift(ctx context.Context, client *objects.Client, manifests []Manifest) ([]string, error) {
 	var drift []string
 	for _, manifest := range manifests {
