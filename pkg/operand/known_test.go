@@ -109,6 +109,28 @@ func TestOnlyEnabledAndKnownFeatureGatesArePassedOn(t *testing.T) {
 	}
 }
 
+func TestConfiguredTLSGroupsArePassedOnWhereTheFlagIsKnown(t *testing.T) {
+	k := readKnown(t)
+	const flag = "tls-curve-preferences"
+	for _, p := range managed() {
+		for _, phase := range podPhases(p) {
+			t.Run(p.Name+" in phase "+phase.Name, func(t *testing.T) {
+				in := inputs(t, p, phase)
+				var err error
+				in.Config, err = operandconfig.Merge(in.Config, []byte(`servingInfo: {curvePreferences: ["23", "4588"]}`))
+				require.NoError(t, err)
+				want := map[string]string{}
+				if slices.Contains(k.flags(p.Name), flag) {
+					want[flag] = "23,4588"
+				}
+				got := rendered(t, in).flags()
+				maps.DeleteFunc(got, func(name, _ string) bool { return name != flag })
+				require.Equal(t, want, got, "a cloud-controller-manager that does not know the flag exits")
+			})
+		}
+	}
+}
+
 func TestEverythingKnownHasASource(t *testing.T) {
 	k := readKnown(t)
 	var platforms []string

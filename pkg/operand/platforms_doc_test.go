@@ -247,6 +247,9 @@ func describeFlags(t *testing.T, out *bytes.Buffer, p platform.Platform) {
 	if len(config.WithoutArguments) > 0 {
 		fmt.Fprintf(out, "- without the common flags %s\n", codes(config.WithoutArguments))
 	}
+	if config.CurvePreferences {
+		out.WriteString("- serves with the groups of a custom TLS profile: `--tls-curve-preferences`\n")
+	}
 	for _, gate := range slices.Sorted(maps.Keys(config.GatedArguments)) {
 		fmt.Fprintf(out, "- with the feature gate %s: %s\n", gate, flagList(config.GatedArguments[gate]))
 	}

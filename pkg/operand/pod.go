@@ -151,6 +151,9 @@ func arguments(c *config) []string {
 	if len(c.ServingInfo.CipherSuites) > 0 && c.ServingInfo.MinTLSVersion != "VersionTLS13" {
 		flags["tls-cipher-suites"] = c.ServingInfo.CipherSuites
 	}
+	if c.CurvePreferences {
+		flags["tls-curve-preferences"] = c.ServingInfo.CurvePreferences
+	}
 	if _, overridden := flags["feature-gates"]; !overridden {
 		flags["feature-gates"] = enabledGates(c)
 	}

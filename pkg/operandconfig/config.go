@@ -58,6 +58,10 @@ type Config struct {
 	// Enabled gates are passed on; an unsupported one would end the process.
 	FeatureGates []string `json:"featureGates,omitempty"`
 
+	// CurvePreferences reports whether the platform's cloud-controller-manager supports --tls-curve-preferences, in the
+	// release that ships it: k8s.io/apiserver has it since 0.36. Any other would exit.
+	CurvePreferences bool `json:"curvePreferences,omitempty"`
+
 	// WithoutArguments are flags of other layers that the platform's cloud-controller-manager does not support or
 	// must not get.
 	WithoutArguments []string `json:"withoutArguments,omitempty"`
@@ -74,6 +78,9 @@ type CloudConfigReference struct {
 type ServingInfo struct {
 	MinTLSVersion string   `json:"minTLSVersion,omitempty"`
 	CipherSuites  []string `json:"cipherSuites,omitempty"`
+
+	// CurvePreferences are the allowed key exchanges, as numbers of crypto/tls. Empty leaves the choice to Go.
+	CurvePreferences []string `json:"curvePreferences,omitempty"`
 }
 
 // The paths of the observers' fields in observedConfig.
@@ -92,6 +99,7 @@ var (
 	ProxyPath                = []string{"proxy"}
 	MinTLSVersionPath        = []string{"servingInfo", "minTLSVersion"}
 	CipherSuitesPath         = []string{"servingInfo", "cipherSuites"}
+	CurvePreferencesPath     = []string{"servingInfo", "curvePreferences"}
 	ClusterNamePath          = []string{"extendedArguments", "cluster-name"}
 	VerbosityPath            = []string{"extendedArguments", "v"}
 	LeaseDurationPath        = []string{"extendedArguments", "leader-elect-lease-duration"}

@@ -1,8 +1,11 @@
 package operator
 
 import (
+	"reflect"
+	"strings"
 	"testing"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator"
@@ -31,5 +34,14 @@ func TestAVersionIsRequired(t *testing.T) {
 			require.EqualError(t, complete(&operator.Options{}),
 				"environment variable "+name+" is not set: set it to the release version in the operator's Deployment")
 		})
+	}
+}
+
+// The cluster-version-operator writes the TLS profile into this configuration, and library-go's server reads it. If this
+// fails, they can honor groups: say so in docs/operations.md, and test it.
+func TestTheServersConfigurationHasNoFieldForTLSGroups(t *testing.T) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[configv1.HTTPServingInfo]()) {
+		name := strings.ToLower(field.Name)
+		require.False(t, strings.Contains(name, "curve") || strings.Contains(name, "group"), field.Name)
 	}
 }

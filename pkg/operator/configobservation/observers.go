@@ -34,6 +34,7 @@ func Observers() []configobserver.ObserveConfigFunc {
 		observe(operandconfig.TrustedCAPath, observeTrustedCA),
 		proxy.NewProxyObserveFunc(operandconfig.ProxyPath),
 		observeTLSProfile,
+		observe(operandconfig.CurvePreferencesPath, observeCurvePreferences),
 		observe(operandconfig.FeatureGatesPath, observeFeatureGates),
 		observe(operandconfig.VerbosityPath, observeVerbosity),
 		observe(operandconfig.RequestHeaderAllowedNamesPath, observeRequestHeaderAllowedNames),

@@ -275,6 +275,47 @@ func TestTheTLSProfileIsHonoredWhateverTLSAdherenceSays(t *testing.T) {
 	}
 }
 
+func TestOnlyConfiguredTLSGroupsAreObserved(t *testing.T) {
+	custom := func(groups ...configv1.TLSGroup) *configv1.TLSSecurityProfile {
+		return &configv1.TLSSecurityProfile{Type: configv1.TLSProfileCustomType, Custom: &configv1.CustomTLSProfile{
+			TLSProfileSpec: configv1.TLSProfileSpec{MinTLSVersion: configv1.VersionTLS12, Groups: groups},
+		}}
+	}
+	for name, tc := range map[string]struct {
+		profile *configv1.TLSSecurityProfile
+		want    []string
+	}{
+		"no profile": {},
+		"a named profile leaves the choice to Go":   {profile: &configv1.TLSSecurityProfile{Type: configv1.TLSProfileModernType}},
+		"a custom profile without groups":           {profile: custom()},
+		"a custom profile without content":          {profile: &configv1.TLSSecurityProfile{Type: configv1.TLSProfileCustomType}},
+		"groups of a profile that is not in effect": {profile: ofType(configv1.TLSProfileOldType, custom("X25519"))},
+		"a group": {profile: custom("X25519"), want: []string{"29"}},
+		"every group of the API, in Go's numbers": {
+			profile: custom("X25519", "secp256r1", "secp384r1", "secp521r1", "X25519MLKEM768", "SecP256r1MLKEM768", "SecP384r1MLKEM1024"),
+			want:    []string{"23", "24", "25", "29", "4587", "4588", "4589"},
+		},
+		"the order, which Go ignores, is no rollout": {profile: custom("secp384r1", "X25519MLKEM768", "secp256r1"), want: []string{"23", "24", "4588"}},
+		"a group of a later release is left out":     {profile: custom("OfALaterRelease", "secp256r1"), want: []string{"23"}},
+		"a group that is named twice":                {profile: custom("secp256r1", "secp256r1"), want: []string{"23"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			observed, err := configobservation.Observe(world{infrastructure: openStack(), apiServer: &configv1.APIServer{
+				ObjectMeta: named, Spec: configv1.APIServerSpec{TLSSecurityProfile: tc.profile},
+			}}.listers(t), recorder(), map[string]any{})
+			require.NoError(t, err)
+			groups, _, err := unstructured.NestedStringSlice(observed, "servingInfo", "curvePreferences")
+			require.NoError(t, err)
+			require.Equal(t, tc.want, groups)
+		})
+	}
+}
+
+func ofType(name configv1.TLSProfileType, profile *configv1.TLSSecurityProfile) *configv1.TLSSecurityProfile {
+	profile.Type = name
+	return profile
+}
+
 func TestASecondObservationChangesNothingAndTellsNobody(t *testing.T) {
 	w := world{
 		infrastructure: openStack(),

@@ -3,6 +3,7 @@ package start
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -270,6 +271,42 @@ func TestEachProviderKnowsItsFeatureGates(t *testing.T) {
 			end := p.awaitEnd(t)
 			require.NotContains(t, end, "unrecognized feature gate")
 			require.Contains(t, end, "unknown flag: --no-such-flag")
+		})
+	}
+}
+
+// The numbers are those of every group of the API (configv1.TLSGroup): a process whose Go lacks one exits.
+func TestConfiguredTLSGroupsAreTheOnlyOnesServed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		configured string
+		offered    tls.CurveID
+		served     bool
+	}{
+		"a configured group":               {`["24"]`, tls.CurveP384, true},
+		"a group that is not configured":   {`["24"]`, tls.X25519, false},
+		"every group of the API":           {`["23", "24", "25", "29", "4587", "4588", "4589"]`, tls.X25519, true},
+		"no group is configured: Go's own": {`[]`, tls.X25519, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fresh(t)
+			in := inputs(t, "aws", operand.OperatorPhase())
+			var err error
+			in.Config, err = operandconfig.Merge(in.Config, []byte("servingInfo: {curvePreferences: "+tc.configured+"}"))
+			require.NoError(t, err)
+			h, resources := install(t, in)
+			p := h.newContainer(t, resources.Pod.Spec, nil).start(t)
+			p.await(t, "health", p.healthy(roots(t, in.Phase)))
+
+			connection, err := tls.Dial("tcp", "127.0.0.1:10258", &tls.Config{
+				RootCAs: roots(t, in.Phase), MinVersion: tls.VersionTLS13, CurvePreferences: []tls.CurveID{tc.offered},
+			})
+			if !tc.served {
+				require.ErrorContains(t, err, "handshake failure")
+				return
+			}
+			require.NoError(t, err)
+			defer connection.Close()
+			require.Equal(t, tc.offered, connection.ConnectionState().CurveID)
 		})
 	}
 }
