@@ -46,11 +46,12 @@ type informerSet struct {
 	nodes         informers.SharedInformerFactory
 	bindings      informers.SharedInformerFactory
 
-	// The on-demand informers run only on platforms that need them.
+	// The on-demand informers run only on platforms that need them, pki only with its feature gate.
 	policies    informers.SharedInformerFactory
 	nodeManager informers.SharedInformerFactory
 	allNodes    informers.SharedInformerFactory
 	nodeEvents  informers.SharedInformerFactory
+	pki         configinformers.SharedInformerFactory
 
 	config          configinformers.SharedInformerFactory
 	clusterOperator configinformers.SharedInformerFactory
@@ -76,6 +77,9 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 		allNodes: informers.NewSharedInformerFactoryWithOptions(kube, resync, informers.WithTweakListOptions(longWatch),
 			informers.WithTransform(nodedeletion.StripNode)),
 		nodeEvents: namespaced(kube, nodedeletion.EventNamespace, ofNodeLifecycle),
+		pki: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
+			configinformers.WithTweakListOptions(named(operatorclient.Instance)),
+			configinformers.WithTransform(stripManagedFields)),
 		config: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
 			configinformers.WithTweakListOptions(longWatch), configinformers.WithTransform(stripManagedFields)),
 		clusterOperator: configinformers.NewSharedInformerFactoryWithOptions(config, resync,

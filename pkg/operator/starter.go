@@ -273,6 +273,7 @@ func (w *wiring) delivery() []factory.Controller {
 			SignerSecrets: w.informers.operator.Core().V1().Secrets(),
 			Secrets:       target.Secrets(),
 			ConfigMaps:    target.ConfigMaps(),
+			PKIs:          w.informers.pki.Config().V1alpha1().PKIs(),
 			Client:        w.kube.CoreV1(),
 			Clock:         w.Clock,
 			Recorder:      w.EventRecorder,
@@ -294,13 +295,14 @@ func (w *wiring) delivery() []factory.Controller {
 	}
 }
 
-// demands are the informers that not every platform needs.
+// demands are the informers that not every cluster needs.
 func (w *wiring) demands() []ondemand.Demand {
 	return []ondemand.Demand{
 		{Informers: w.informers.policies, Needed: staticresources.NeedsPolicies},
 		{Informers: w.informers.nodeManager, Needed: hasNodeManager},
 		{Informers: w.informers.allNodes, Needed: platform.Platform.Managed},
 		{Informers: w.informers.nodeEvents, Needed: platform.Platform.Managed},
+		{Informers: w.informers.pki, Needed: platform.Platform.Managed, FeatureGate: servingcert.FeatureGate},
 	}
 }
 

@@ -92,6 +92,11 @@ var unusedByOperator = []rights.Exception{
 		Reason: "The payload's ClusterOperator is there from the start, and the operator's resource stays to the end.",
 	},
 	{
+		Account: operatorAccount, Resources: []string{"pkis.config.openshift.io"}, Names: []string{"cluster"},
+		Verbs:  []string{"list", "watch"},
+		Reason: "The feature gate ConfigurablePKI is off. test/integration enables it.",
+	},
+	{
 		Account: operatorAccount, Resources: []string{"validatingadmissionpolicybindings.admissionregistration.k8s.io"},
 		Verbs:  []string{"list", "watch", "create", "update"},
 		Reason: "OpenStack has no admission policy; those that another platform left are read live and deleted.",

@@ -12,14 +12,15 @@ import (
 
 // clusterFeatureGates are the gates that have a say in the operand: the alpha ones of k8s.io/controller-manager 0.36,
 // of which a platform's configuration lists those that its cloud-controller-manager knows, and those of OpenShift that
-// matter to a cloud's configuration or flags (github.com/openshift/api/features, whose import would slow down every
-// start).
+// matter to a cloud's configuration, to flags or to the keys of certificates (github.com/openshift/api/features, whose
+// import would slow down every start).
 var clusterFeatureGates = sets.New[configv1.FeatureGateName](
 	"CloudControllerManagerWatchBasedRoutesReconciliation",
 	"CloudControllerManagerWebhook",
 	"ControllerManagerReleaseLeaderElectionLockOnExit",
 
 	"AWSServiceLBNetworkSecurityGroup",
+	"ConfigurablePKI",
 	"VSphereMixedNodeEnv",
 	"VSphereMultiVCenterDay2",
 )

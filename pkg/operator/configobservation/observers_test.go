@@ -316,6 +316,15 @@ func ofType(name configv1.TLSProfileType, profile *configv1.TLSSecurityProfile) 
 	return profile
 }
 
+func TestTheFeatureGateOfThePKIConfigurationIsObserved(t *testing.T) {
+	w := world{infrastructure: openStack(), featureGate: gates("4.99.0", []string{"ConfigurablePKI"}, nil)}
+	observed, err := configobservation.Observe(w.listers(t), recorder(), map[string]any{})
+	require.NoError(t, err)
+	got, _, err := unstructured.NestedStringSlice(observed, "cluster", "featureGates")
+	require.NoError(t, err)
+	require.Equal(t, []string{"ConfigurablePKI"}, got)
+}
+
 func TestASecondObservationChangesNothingAndTellsNobody(t *testing.T) {
 	w := world{
 		infrastructure: openStack(),

@@ -9,6 +9,7 @@ package observedplatform
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
@@ -93,6 +94,23 @@ func Config(spec *operatorv1.OperatorSpec) (*operandconfig.Config, error) {
 func Managed(client v1helpers.OperatorClient) (managed, known bool, err error) {
 	effective, known, err := Get(client)
 	return effective.Managed(), known, err
+}
+
+// FeatureGateEnabled reports whether a feature gate is observed as enabled. Only the gates that config observation lists
+// are observed.
+func FeatureGateEnabled(client v1helpers.OperatorClient, gate string) (bool, error) {
+	spec, _, _, err := client.GetOperatorState()
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	config, err := Config(spec)
+	if err != nil {
+		return false, err
+	}
+	return slices.Contains(config.Cluster.FeatureGates, gate), nil
 }
 
 func stringAt(spec *operatorv1.OperatorSpec, path ...string) (string, error) {

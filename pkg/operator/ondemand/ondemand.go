@@ -1,5 +1,5 @@
-// Package ondemand starts informers of objects that only some platforms have. An unnecessary watch would cost every
-// idle operator repeated requests.
+// Package ondemand starts informers of objects that only some platforms or feature gates have. An unnecessary watch
+// would cost every idle operator repeated requests.
 package ondemand
 
 import (
@@ -64,10 +64,13 @@ type Informers interface {
 	Start(stop <-chan struct{})
 }
 
-// Demand defines which platforms need the informers.
+// Demand defines which clusters need the informers.
 type Demand struct {
 	Informers Informers
 	Needed    func(platform.Platform) bool
+
+	// FeatureGate is the gate that has to be enabled, empty if none has to.
+	FeatureGate string
 }
 
 type controller struct {
@@ -75,8 +78,8 @@ type controller struct {
 	demands  []Demand
 }
 
-// New returns the controller that starts the informers that the observed platform needs. It never stops them: a
-// platform hardly ever changes.
+// New returns the controller that starts the informers that the observed platform and feature gates need. It never
+// stops them: a platform or a gate hardly ever changes.
 func New(operator v1helpers.OperatorClient, recorder events.Recorder, demands ...Demand) factory.Controller {
 	c := &controller{operator: operator, demands: demands}
 	return factory.New().
@@ -92,9 +95,20 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 		return err
 	}
 	for _, demand := range c.demands {
-		if demand.Needed(observed) {
+		enabled, err := c.isEnabled(demand.FeatureGate)
+		if err != nil {
+			return err
+		}
+		if enabled && demand.Needed(observed) {
 			demand.Informers.Start(ctx.Done())
 		}
 	}
 	return nil
+}
+
+func (c *controller) isEnabled(gate string) (bool, error) {
+	if gate == "" {
+		return true, nil
+	}
+	return observedplatform.FeatureGateEnabled(c.operator, gate)
 }

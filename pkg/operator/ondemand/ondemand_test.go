@@ -24,16 +24,19 @@ func (s *started) Start(<-chan struct{}) { s.times++ }
 
 func TestOnlyWhatThePlatformNeedsIsStarted(t *testing.T) {
 	for name, tc := range map[string]struct {
-		observed          string
-		everywhere, there int
+		observed                 string
+		everywhere, there, gated int
 	}{
 		"a platform that needs both":     {observed: `{"platform":"openstack"}`, everywhere: 1, there: 1},
 		"a platform that needs one":      {observed: `{"platform":"none"}`, everywhere: 1},
+		"an enabled feature gate":        {observed: `{"platform":"none","cluster":{"featureGates":["Gate"]}}`, everywhere: 1, gated: 1},
+		"another feature gate":           {observed: `{"platform":"none","cluster":{"featureGates":["Gates"]}}`, everywhere: 1},
+		"a gate without a platform":      {observed: `{"cluster":{"featureGates":["Gate"]}}`},
 		"no platform has been seen yet":  {observed: `{}`},
 		"there is no configuration yet ": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var everywhere, there started
+			var everywhere, there, gated started
 			c := &controller{
 				operator: v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
 					ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)},
@@ -41,11 +44,13 @@ func TestOnlyWhatThePlatformNeedsIsStarted(t *testing.T) {
 				demands: []Demand{
 					{Informers: &everywhere, Needed: func(platform.Platform) bool { return true }},
 					{Informers: &there, Needed: func(p platform.Platform) bool { return p.Name == "openstack" }},
+					{Informers: &gated, Needed: func(platform.Platform) bool { return true }, FeatureGate: "Gate"},
 				},
 			}
 			require.NoError(t, c.sync(t.Context(), nil))
 			require.Equal(t, tc.everywhere, everywhere.times)
 			require.Equal(t, tc.there, there.times)
+			require.Equal(t, tc.gated, gated.times)
 		})
 	}
 }

@@ -39,8 +39,8 @@ func hostnames() sets.Set[string] {
 	return sets.New("localhost", "127.0.0.1", "::1", service, service+".cluster.local")
 }
 
-// readPair returns the Secret's certificate and key, or the reason to replace them. The parsers' errors do not quote
-// keys.
+// readPair returns the Secret's certificate and key if they belong together, and the reason to replace them if there is one.
+// The parsers' errors do not quote keys.
 func readPair(secret *corev1.Secret, now time.Time) (pair *crypto.TLSCertificateConfig, reason string) {
 	if secret == nil {
 		return nil, "there was none"
@@ -51,7 +51,7 @@ func readPair(secret *corev1.Secret, now time.Time) (pair *crypto.TLSCertificate
 		return nil, fmt.Sprintf("the previous one is invalid: %v", err)
 	}
 	if now.After(pair.Certs[0].NotAfter) {
-		return nil, "the previous one has expired"
+		return pair, "the previous one has expired"
 	}
 	return pair, ""
 }
@@ -103,20 +103,33 @@ func earliest(a, b time.Time) time.Time {
 	return b
 }
 
-func makeSigner(now func() time.Time, validity time.Duration) (*crypto.TLSCertificateConfig, error) {
+// makeSigner makes a signer with a key of the generator. Without one, it has library-go's default key.
+func makeSigner(
+	now func() time.Time, validity time.Duration, key crypto.KeyPairGenerator,
+) (*crypto.TLSCertificateConfig, error) {
 	// The time makes the name unique, for people and for clients that look up a signer by its name.
 	name := fmt.Sprintf("%s_%s@%d", operatorclient.OperatorNamespace, SignerSecret, now().Unix())
-	return crypto.UnsafeMakeSelfSignedCAConfigForDurationAtTime(name, now, validity)
+	if key == nil {
+		return crypto.UnsafeMakeSelfSignedCAConfigForDurationAtTime(name, now, validity)
+	}
+	return crypto.NewSigningCertificate(name, key, crypto.WithLifetime(validity))
 }
 
-// makeLeaf issues a certificate that expires no later than its signer.
-func makeLeaf(signer *crypto.CA, now time.Time, validity time.Duration) (*crypto.TLSCertificateConfig, error) {
+// makeLeaf issues a certificate that expires no later than its signer. Without a generator, it has library-go's default
+// key. library-go's function without a generator accepts only signers with RSA keys.
+func makeLeaf(
+	signer *crypto.CA, now time.Time, validity time.Duration, key crypto.KeyPairGenerator,
+) (*crypto.TLSCertificateConfig, error) {
+	if key == nil {
+		key = crypto.RSAKeyPairGenerator{}
+	}
 	expires := earliest(now.Add(validity), signer.Config.Certs[0].NotAfter)
-	return signer.MakeServerCertForDuration(hostnames(), expires.Sub(now), func(template *x509.Certificate) error {
+	times := crypto.WithExtensions(func(template *x509.Certificate) error {
 		// One second allows for slightly slow clocks.
 		template.NotBefore, template.NotAfter = now.Add(-time.Second), expires
 		return nil
 	})
+	return signer.NewServerCertificate(hostnames(), key, times)
 }
 
 // withSigner adds a signer to a bundle and removes expired signers. An invalid bundle counts as empty: leaves of

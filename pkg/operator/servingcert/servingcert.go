@@ -16,12 +16,14 @@ import (
 	"maps"
 	"time"
 
+	configv1alpha1informers "github.com/openshift/client-go/config/informers/externalversions/config/v1alpha1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/crypto"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/resource/resourcehelper"
 	"github.com/openshift/library-go/pkg/operator/resource/resourcemerge"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/openshift/library-go/pkg/pki"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,6 +35,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
 )
@@ -72,9 +75,11 @@ type Options struct {
 	// Secrets and ConfigMaps watch the operand's namespace.
 	Secrets    corev1informers.SecretInformer
 	ConfigMaps corev1informers.ConfigMapInformer
-	Client     Client
-	Clock      clock.PassiveClock
-	Recorder   events.Recorder
+	// PKIs watches the PKI configuration while its feature gate is enabled.
+	PKIs     configv1alpha1informers.PKIInformer
+	Client   Client
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
 
 	// Validity has the validity periods; DefaultValidity replaces zero fields.
 	Validity Validity
@@ -91,6 +96,7 @@ func New(o Options) factory.Controller {
 		WithFilteredEventsInformers(factory.NamesFilter(SignerSecret), o.SignerSecrets.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(operand.ServingCertSecret), o.Secrets.Informer()).
 		WithFilteredEventsInformers(factory.NamesFilter(CAConfigMap), o.ConfigMaps.Informer()).
+		WithInformers(ondemand.Informer{SharedIndexInformer: o.PKIs.Informer()}).
 		WithSync(writeconflict.Retried(newController(o).sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController("ServingCertificate", o.Recorder)
@@ -107,7 +113,11 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil || !known || !managed {
 		return err
 	}
-	next, err := c.rotate(ctx, syncCtx.Recorder())
+	policy, err := c.readKeyPolicy(ctx)
+	if err != nil {
+		return err
+	}
+	next, err := c.rotate(ctx, syncCtx.Recorder(), policy)
 	if isStale(err) {
 		// The missing change will arrive in the cache, and its event requeues.
 		return nil
@@ -116,12 +126,14 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next.Sub(c.Clock.Now()))
-	return nil
+	return policy.unsupported
 }
 
 // rotate performs the due rotations and returns when the next one is due.
-func (c *controller) rotate(ctx context.Context, recorder events.Recorder) (next time.Time, err error) {
-	signer, signerDue, err := c.ensureSigner(ctx, recorder)
+func (c *controller) rotate(
+	ctx context.Context, recorder events.Recorder, policy *keyPolicy,
+) (next time.Time, err error) {
+	signer, signerDue, err := c.ensureSigner(ctx, recorder, policy)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("secret/%s in %s: %w", SignerSecret, operatorclient.OperatorNamespace, err)
 	}
@@ -130,20 +142,23 @@ func (c *controller) rotate(ctx context.Context, recorder events.Recorder) (next
 	if err != nil {
 		return time.Time{}, fmt.Errorf("configmap/%s in %s: %w", CAConfigMap, operand.Namespace, err)
 	}
-	leafDue, err := c.ensureLeaf(ctx, recorder, signer, bundle)
+	leafDue, err := c.ensureLeaf(ctx, recorder, signer, bundle, policy)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("secret/%s in %s: %w", operand.ServingCertSecret, operand.Namespace, err)
 	}
 	return earliest(signerDue, leafDue), nil
 }
 
-func (c *controller) ensureSigner(ctx context.Context, recorder events.Recorder) (*crypto.CA, time.Time, error) {
+func (c *controller) ensureSigner(
+	ctx context.Context, recorder events.Recorder, policy *keyPolicy,
+) (*crypto.CA, time.Time, error) {
 	current, err := c.SignerSecrets.Lister().Secrets(operatorclient.OperatorNamespace).Get(SignerSecret)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, time.Time{}, err
 	}
 	now := c.Clock.Now()
 	pair, reason := readPair(current, now)
+	key := policy.keyFor(pki.CertificateTypeSigner, "cloud-controller-manager.serving-signer", pair)
 	if reason == "" && !pair.Certs[0].IsCA {
 		reason = "the previous one is not a CA certificate"
 	}
@@ -151,7 +166,7 @@ func (c *controller) ensureSigner(ctx context.Context, recorder events.Recorder)
 		reason = "half of the previous one's validity has passed"
 	}
 	if reason != "" {
-		if pair, err = makeSigner(c.Clock.Now, c.Validity.Signer); err != nil {
+		if pair, err = makeSigner(c.Clock.Now, c.Validity.Signer, key); err != nil {
 			return nil, time.Time{}, fmt.Errorf("making a signer: %w", err)
 		}
 	}
@@ -215,7 +230,7 @@ func (c *controller) confirmSigner(ctx context.Context, signer *crypto.CA) error
 }
 
 func (c *controller) ensureLeaf(
-	ctx context.Context, recorder events.Recorder, signer *crypto.CA, bundle []*x509.Certificate,
+	ctx context.Context, recorder events.Recorder, signer *crypto.CA, bundle []*x509.Certificate, policy *keyPolicy,
 ) (time.Time, error) {
 	current, err := c.Secrets.Lister().Secrets(operand.Namespace).Get(operand.ServingCertSecret)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -223,6 +238,7 @@ func (c *controller) ensureLeaf(
 	}
 	now := c.Clock.Now()
 	pair, reason := readPair(current, now)
+	key := policy.keyFor(pki.CertificateTypeServing, "cloud-controller-manager.serving", pair)
 	if reason == "" {
 		reason = rejection(pair.Certs[0], bundle)
 	}
@@ -230,7 +246,7 @@ func (c *controller) ensureLeaf(
 		reason = "half of the previous one's validity has passed"
 	}
 	if reason != "" {
-		if pair, err = makeLeaf(signer, now, c.Validity.Leaf); err != nil {
+		if pair, err = makeLeaf(signer, now, c.Validity.Leaf, key); err != nil {
 			return time.Time{}, fmt.Errorf("making a certificate: %w", err)
 		}
 	}

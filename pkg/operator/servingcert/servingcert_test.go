@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/openshift/library-go/pkg/pki"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -410,7 +411,7 @@ func TestTheNextRotationIsKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, `{"platform":"openstack"}`, tc.validity)
-			next, err := w.rotate(t.Context(), w.recorder)
+			next, err := w.rotate(t.Context(), w.recorder, &keyPolicy{profile: pki.NewStaticPKIProfileProvider(nil)})
 			require.NoError(t, err)
 			// Certificates are valid from one second before their issue.
 			require.Equal(t, start.Add(tc.want-time.Second), next)
