@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	otherRegion = "region = RegionTwo"
-	firstRegion = "region = RegionOne"
-	electionNS  = operatorNamespace
-	election    = "cluster-cloud-controller-manager-operator-lock"
+	otherSetting = "max-shared-lb = 7"
+	firstSetting = "max-shared-lb = 1"
+	electionNS   = operatorNamespace
+	election     = "cluster-cloud-controller-manager-operator-lock"
 )
 
-func useOtherRegion(s string) string { return strings.Replace(s, firstRegion, otherRegion, 1) }
+func useOtherSetting(s string) string { return s + otherSetting + "\n" }
 
 func TestACandidateOfWhichOnlyAPartWasWrittenNeverBecomesARevision(t *testing.T) {
 	c := startCluster(t, configv1.OpenStackPlatformType)
@@ -29,9 +29,9 @@ func TestACandidateOfWhichOnlyAPartWasWrittenNeverBecomesARevision(t *testing.T)
 	c.awaitRevision(t, 1)
 	allow := c.forbidUpdates(t, "configmaps", "cloud-controller-manager-pod", "false")
 
-	cloudConfigText(useOtherRegion)(t, c)
+	cloudConfigText(useOtherSetting)(t, c)
 	c.awaitCondition(t, "TargetConfigControllerDegraded", operatorv1.ConditionTrue, "")
-	require.Contains(t, c.deliveredCloudConfig(t, "cloud-config"), otherRegion)
+	require.Contains(t, c.deliveredCloudConfig(t, "cloud-config"), otherSetting)
 	first.awaitLog(t, "Not creating a revision yet")
 	require.Equal(t, int32(1), c.awaitRevision(t, 1))
 
@@ -44,8 +44,8 @@ func TestACandidateOfWhichOnlyAPartWasWrittenNeverBecomesARevision(t *testing.T)
 
 	allow()
 	require.Equal(t, int32(2), c.awaitRevision(t, 2))
-	require.Contains(t, c.deliveredCloudConfig(t, "cloud-config-2"), otherRegion)
-	require.Contains(t, c.deliveredCloudConfig(t, "cloud-config-1"), firstRegion)
+	require.Contains(t, c.deliveredCloudConfig(t, "cloud-config-2"), otherSetting)
+	require.Contains(t, c.deliveredCloudConfig(t, "cloud-config-1"), firstSetting)
 	c.awaitCondition(t, "TargetConfigControllerDegraded", operatorv1.ConditionFalse, "")
 }
 
@@ -54,10 +54,10 @@ func TestTheOperatorConvergesWhenItIsKilledDuringAChange(t *testing.T) {
 	first := c.startOperator(t)
 	c.awaitRevision(t, 1)
 
-	cloudConfigText(useOtherRegion)(t, c)
+	cloudConfigText(useOtherSetting)(t, c)
 	await(t, "the first write of the candidate", func(ctx context.Context) error {
 		secret, err := c.kube.CoreV1().Secrets(targetNamespace).Get(ctx, "cloud-config", metav1.GetOptions{})
-		if err == nil && !strings.Contains(string(secret.Data["cloud.conf"]), otherRegion) {
+		if err == nil && !strings.Contains(string(secret.Data["cloud.conf"]), otherSetting) {
 			err = fmt.Errorf("it is still the former one")
 		}
 		return err
@@ -67,7 +67,7 @@ func TestTheOperatorConvergesWhenItIsKilledDuringAChange(t *testing.T) {
 
 	c.startOperator(t)
 	require.Equal(t, int32(2), c.awaitRevision(t, 2))
-	require.Contains(t, c.deliveredCloudConfig(t, "cloud-config-2"), otherRegion)
+	require.Contains(t, c.deliveredCloudConfig(t, "cloud-config-2"), otherSetting)
 }
 
 func TestOnlyOneOfTwoOperatorsActs(t *testing.T) {
@@ -77,14 +77,14 @@ func TestOnlyOneOfTwoOperatorsActs(t *testing.T) {
 	second := c.startOperator(t)
 	second.awaitLog(t, "Attempting to acquire leader lease")
 
-	cloudConfigText(useOtherRegion)(t, c)
+	cloudConfigText(useOtherSetting)(t, c)
 	require.Equal(t, int32(2), c.awaitRevision(t, 2))
 	require.False(t, second.log.contains("Starting the static-pod controllers"), "the second operator acts beside the first")
 
 	// A terminated leader releases its lease, and the other process takes over.
 	first.terminate(t)
 	second.awaitLog(t, "Starting the static-pod controllers")
-	cloudConfigText(func(s string) string { return strings.Replace(s, otherRegion, firstRegion, 1) })(t, c)
+	cloudConfigText(func(s string) string { return strings.Replace(s, otherSetting, firstSetting, 1) })(t, c)
 	require.Equal(t, int32(3), c.awaitRevision(t, 3))
 }
 

@@ -99,7 +99,7 @@ func TestNothingFlashesThatAnotherControllerIsAboutToRepair(t *testing.T) {
 		"a new key of the cloud configuration": func(t *testing.T) {
 			before, err := c.kube.CoreV1().ConfigMaps(configNamespace).Get(t.Context(), "cloud-provider-config", metav1.GetOptions{})
 			require.NoError(t, err)
-			data := map[string]string{"other": useOtherRegion(before.Data["config"]), "ca-bundle.pem": before.Data["ca-bundle.pem"]}
+			data := map[string]string{"other": useOtherSetting(before.Data["config"]), "ca-bundle.pem": before.Data["ca-bundle.pem"]}
 			c.createConfigMap(t, "other-config", data)
 			c.patchConfig(t, "infrastructures", `{"spec":{"cloudConfig":{"name":"other-config","key":"other"}}}`)
 		},
