@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/openshift/api v0.0.0-20260715165912-72066cc9718b
+	github.com/openshift/library-go v0.0.0-20260715193157-1a5091f58ece
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	github.com/stretchr/testify v1.11.1
@@ -17,7 +18,7 @@ require (
 )
 
 require (
-	github.com/openshift/library-go v0.0.0-20260715193157-1a5091f58ece // indirect
+	github.com/pkg/errors v0.9.1 // indirect
 	k8s.io/apiextensions-apiserver v0.36.6 // indirect
 )
 

@@ -1,5 +1,5 @@
 // Package payload reads a directory of release manifests as the cluster-version-operator does and applies them: files
-// in lexical order, image placeholders and the version replaced, only what the cluster profile includes.
+// in lexical order, image placeholders and the version replaced, only what its rules include in the cluster.
 package payload
 
 import (
@@ -12,9 +12,13 @@ import (
 	"slices"
 	"strings"
 
+	configv1 "github.com/openshift/api/config/v1"
 	imagev1 "github.com/openshift/api/image/v1"
+	"github.com/openshift/library-go/pkg/manifest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 )
 
@@ -22,10 +26,7 @@ const (
 	// imageReferences is the file that lists the images of a release.
 	imageReferences = "image-references"
 	// versionPlaceholder is replaced with the release's version by a release build.
-	versionPlaceholder = "0.0.1-snapshot"
-	// profileAnnotation includes a manifest in the cluster profile of the development cluster.
-	profileAnnotation    = "include.release.openshift.io/self-managed-high-availability"
-	featureSetAnnotation = "release.openshift.io/feature-set"
+	versionPlaceholder   = "0.0.1-snapshot"
 	deleteAnnotation     = "release.openshift.io/delete"
 	createOnlyAnnotation = "release.openshift.io/create-only"
 )
@@ -34,6 +35,8 @@ const (
 type Release struct {
 	// Version replaces 0.0.1-snapshot.
 	Version string
+	// FeatureGates are the enabled feature gates of the cluster.
+	FeatureGates sets.Set[string]
 	// Image returns the image of a tag in image-references.
 	Image func(tag string) string
 }
@@ -58,8 +61,8 @@ func (m Manifest) String() string {
 	return fmt.Sprintf("%s: %s %s", m.File, m.Object.GetKind(), name)
 }
 
-// Read returns the manifests of the directory dir in the order of their application. Those that the cluster profile
-// or the default feature set leaves out are left out.
+// Read returns the manifests of the directory dir in the order of their application. Those that the cluster profile, the
+// default feature set or a feature gate leaves out are left out.
 func Read(dir string, release Release) ([]Manifest, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -78,7 +81,7 @@ func Read(dir string, release Release) ([]Manifest, error) {
 		if err != nil {
 			return nil, fmt.Errorf("payload: %w", err)
 		}
-		read, err := decode(entry.Name(), replacer.Replace(string(content)))
+		read, err := decode(entry.Name(), replacer.Replace(string(content)), release.FeatureGates)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +124,7 @@ func tagLength(tag imagev1.TagReference) int {
 	return len(tag.From.Name)
 }
 
-func decode(file, content string) ([]Manifest, error) {
+func decode(file, content string, gates sets.Set[string]) ([]Manifest, error) {
 	var manifests []Manifest
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(content)))
 	for {
@@ -142,17 +145,31 @@ func decode(file, content string) ([]Manifest, error) {
 		if object.GetAPIVersion() == "" || object.GetKind() == "" || object.GetName() == "" {
 			return nil, fmt.Errorf("payload: %s: an object lacks apiVersion, kind or metadata.name", file)
 		}
-		if included(object) {
+		isIncluded, err := included(object, gates)
+		if err != nil {
+			return nil, fmt.Errorf("payload: %s: %w", file, err)
+		}
+		if isIncluded {
 			manifests = append(manifests, Manifest{File: file, Object: object})
 		}
 	}
 }
 
-func included(object *unstructured.Unstructured) bool {
-	annotations := object.GetAnnotations()
-	if annotations[profileAnnotation] != "true" {
-		return false
+// included reports whether the cluster-version-operator includes the object, by its own rules.
+func included(object *unstructured.Unstructured, gates sets.Set[string]) (bool, error) {
+	content, err := object.MarshalJSON()
+	if err != nil {
+		return false, err
 	}
-	sets, limited := annotations[featureSetAnnotation]
-	return !limited || slices.Contains(strings.Split(sets, ","), "Default")
+	var parsed manifest.Manifest
+	if err := parsed.UnmarshalJSON(content); err != nil {
+		return false, err
+	}
+	// Gates that are not given would include every manifest.
+	if gates == nil {
+		gates = sets.New[string]()
+	}
+	excluded := parsed.Include(nil, ptr.To(string(configv1.Default)), ptr.To(manifest.DefaultClusterProfile), nil, nil,
+		gates, nil)
+	return excluded == nil, nil
 }
