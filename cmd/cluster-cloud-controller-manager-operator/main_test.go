@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/component-base/logs"
 )
 
 func TestTheSubcommands(t *testing.T) {
@@ -16,6 +17,15 @@ func TestTheSubcommands(t *testing.T) {
 		names = append(names, command.Name())
 	}
 	require.ElementsMatch(t, []string{"operator", "render", "validate", "convert", "installer", "prune", "remove", "env-file", "version", "completion"}, names)
+}
+
+// cli.Run adds the flags of the logs to every subcommand, and panics if one is there already.
+func TestNoSubcommandHasAFlagOfTheLogs(t *testing.T) {
+	root := newCommand(t.Context())
+	logs.AddFlags(root.PersistentFlags(), logs.SkipLoggingConfigurationFlags())
+	for _, command := range root.Commands() {
+		require.NotPanics(t, func() { command.InheritedFlags() }, command.Name())
+	}
 }
 
 func TestAnUnknownSubcommandIsAnError(t *testing.T) {

@@ -50,7 +50,7 @@ func NewCommand() *cobra.Command {
 			"    --cloud-config-file=cloud-provider-config.yaml --output=json",
 	}
 	diagnostics.AddFlags(cmd, &request)
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false,
+	cmd.Flags().BoolVar(&verbose, "verbose", false,
 		"Also print what the cloud-controller-manager gets in another form, and why. It needs no action.")
 	cmd.Flags().StringVarP(&format, "output", "o", format, "Format of the output: text or json.")
 	// The flag exists, so there is no error.
