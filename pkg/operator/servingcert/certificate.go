@@ -39,8 +39,8 @@ func hostnames() sets.Set[string] {
 	return sets.New("localhost", "127.0.0.1", "::1", service, service+".cluster.local")
 }
 
-// readPair returns the Secret's certificate and key if they belong together, and the reason to replace them if there is one.
-// The parsers' errors do not quote keys.
+// readPair returns the Secret's certificate and key if they belong together, and the reason to replace them if there is
+// one. The parsers' errors do not quote keys.
 func readPair(secret *corev1.Secret, now time.Time) (pair *crypto.TLSCertificateConfig, reason string) {
 	if secret == nil {
 		return nil, "there was none"

@@ -86,7 +86,7 @@ func keyKind(t *testing.T, certificate *x509.Certificate) string {
 }
 
 func TestTheFeatureGateIsTheOneOfTheAPI(t *testing.T) {
-	require.EqualValues(t, features.FeatureGateConfigurablePKI, FeatureGate)
+	require.Equal(t, string(features.FeatureGateConfigurablePKI), FeatureGate)
 }
 
 func TestNewCertificatesHaveTheConfiguredKeys(t *testing.T) {

@@ -61,8 +61,8 @@ func (m Manifest) String() string {
 	return fmt.Sprintf("%s: %s %s", m.File, m.Object.GetKind(), name)
 }
 
-// Read returns the manifests of the directory dir in the order of their application. Those that the cluster profile, the
-// default feature set or a feature gate leaves out are left out.
+// Read returns the manifests of the directory dir in the order of their application. Those that the cluster profile,
+// the default feature set or a feature gate leaves out are left out.
 func Read(dir string, release Release) ([]Manifest, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
