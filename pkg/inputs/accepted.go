@@ -31,6 +31,9 @@ const (
 
 	// maxKey is the API's maximum length of a key.
 	maxKey = 253
+
+	// maxFormer is how many former versions of an input are remembered.
+	maxFormer = 10
 )
 
 // Accepted are the last accepted inputs. A field is nil if no version is stored.
@@ -50,8 +53,16 @@ type Version[T any] struct {
 	// Source is the object that the input was read from, Since the time of its acceptance.
 	Source string
 	Since  time.Time
+	// Former are the versions before, the latest first. Their bytes are not kept.
+	Former []FormerVersion
 
 	digest string
+}
+
+// FormerVersion is a version of an input that another one has replaced.
+type FormerVersion struct {
+	Since  time.Time `json:"since"`
+	Digest string    `json:"digest"`
 }
 
 // Credentials are accepted credentials. Reloaded are the names of the reloaded keys, whose content is in the Secret
@@ -75,7 +86,8 @@ type record struct {
 	Key    string    `json:"key,omitempty"`
 	Since  time.Time `json:"since"`
 	// Digest covers all keys of the input. Bytes with another digest are not used.
-	Digest string `json:"digest"`
+	Digest string          `json:"digest"`
+	Former []FormerVersion `json:"former,omitempty"`
 	// Sources and Reloaded are fields of Credentials. Missing reports that there was no Secret.
 	Sources  map[string]string `json:"sources,omitempty"`
 	Reloaded []string          `json:"reloaded,omitempty"`
@@ -105,8 +117,13 @@ func AcceptTrustedCA(
 
 func accept[T any](previous *Version[T], input T, source, digest string, now time.Time) *Version[T] {
 	version := &Version[T]{Input: input, Source: source, Since: now.UTC().Truncate(time.Second), digest: digest}
-	if previous != nil && previous.digest == digest {
-		version.Since = previous.Since
+	switch {
+	case previous == nil:
+	case previous.digest == digest:
+		version.Since, version.Former = previous.Since, previous.Former
+	default:
+		former := append([]FormerVersion{{Since: previous.Since, Digest: previous.digest}}, previous.Former...)
+		version.Former = former[:min(len(former), maxFormer)]
 	}
 	return version
 }
@@ -141,7 +158,7 @@ func ReadAccepted(secret *corev1.Secret, platform string) Accepted {
 }
 
 func version[T any](r *record, input T) *Version[T] {
-	return &Version[T]{Input: input, Source: r.Source, Since: r.Since, digest: r.Digest}
+	return &Version[T]{Input: input, Source: r.Source, Since: r.Since, Former: r.Former, digest: r.Digest}
 }
 
 func (r *record) matches(files map[string][]byte) bool { return r != nil && r.Digest == digest(files) }
@@ -195,17 +212,17 @@ func (a Accepted) Secret(platform string) (secret *corev1.Secret, omitted []stri
 	}
 	if v := a.CloudConfig; v != nil {
 		add("the cloud configuration", &r.CloudConfig,
-			&record{Source: v.Source, Key: v.Input.Key, Since: v.Since}, cloudConfigFiles(v.Input))
+			&record{Source: v.Source, Key: v.Input.Key, Since: v.Since, Former: v.Former}, cloudConfigFiles(v.Input))
 	}
 	if v := a.Credentials; v != nil {
 		add("the credentials", &r.Credentials, &record{
-			Source: v.Source, Since: v.Since, Missing: v.Input.Data == nil,
+			Source: v.Source, Since: v.Since, Former: v.Former, Missing: v.Input.Data == nil,
 			Sources: v.Input.Sources, Reloaded: v.Input.Reloaded,
 		}, credentialFiles(v.Input.Credentials))
 	}
 	if v := a.TrustedCA; v != nil {
 		add(trustedCAName, &r.TrustedCA,
-			&record{Source: v.Source, Key: v.Input.Key, Since: v.Since}, trustFiles(v.Input))
+			&record{Source: v.Source, Key: v.Input.Key, Since: v.Since, Former: v.Former}, trustFiles(v.Input))
 	}
 	data, err := json.Marshal(r)
 	if err != nil {

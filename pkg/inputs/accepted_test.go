@@ -121,6 +121,25 @@ func TestIdenticalBytesKeepTheirTime(t *testing.T) {
 	require.Equal(t, noon.Add(time.Hour), AcceptCloudConfig(second, config, noon.Add(time.Hour)).Since)
 }
 
+func TestTheLastTenVersionsAreRemembered(t *testing.T) {
+	config := func(text string) operand.CloudConfig { return operand.CloudConfig{Source: "configmap/c", Data: []byte(text)} }
+	version := AcceptCloudConfig(nil, config("0"), noon)
+	first := FormerVersion{Since: noon, Digest: version.digest}
+	version = AcceptCloudConfig(version, config("1"), noon.Add(time.Minute))
+	require.Equal(t, []FormerVersion{first}, version.Former)
+	version = AcceptCloudConfig(version, config("1"), noon.Add(2*time.Minute))
+	require.Equal(t, []FormerVersion{first}, version.Former, "identical bytes are no change")
+	for i := range 10 {
+		version = AcceptCloudConfig(version, config(strings.Repeat("x", i+2)), noon.Add(time.Hour))
+	}
+	require.Len(t, version.Former, 10)
+	require.NotContains(t, version.Former, first, "the oldest is forgotten")
+
+	secret, _, err := Accepted{Known: true, CloudConfig: version}.Secret("openstack")
+	require.NoError(t, err)
+	require.Equal(t, version, ReadAccepted(secret, "openstack").CloudConfig)
+}
+
 func TestWhatDoesNotFitIsLeftOut(t *testing.T) {
 	bulk := []byte(strings.Repeat("x", 600<<10))
 	for name, tc := range map[string]struct {
