@@ -122,7 +122,9 @@ func TestIdenticalBytesKeepTheirTime(t *testing.T) {
 }
 
 func TestTheLastTenVersionsAreRemembered(t *testing.T) {
-	config := func(text string) operand.CloudConfig { return operand.CloudConfig{Source: "configmap/c", Data: []byte(text)} }
+	config := func(text string) operand.CloudConfig {
+		return operand.CloudConfig{Source: "configmap/c", Data: []byte(text)}
+	}
 	version := AcceptCloudConfig(nil, config("0"), noon)
 	first := FormerVersion{Since: noon, Digest: version.digest}
 	version = AcceptCloudConfig(version, config("1"), noon.Add(time.Minute))
