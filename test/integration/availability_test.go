@@ -3,6 +3,7 @@ package integration_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,10 +113,16 @@ func TestStatusTellsTheTruthAboutProcessesAndNodes(t *testing.T) {
 	c.hold(t, "master-0_ours", time.Now().Add(-time.Minute))
 	c.awaitClusterOperator(t, configv1.OperatorAvailable, configv1.ConditionTrue, "the one on node/master-0 leads")
 	t.Run("kubectl get shows what runs and what is wanted", func(t *testing.T) {
-		require.Equal(t, map[string]any{
+		want := map[string]any{
 			"Name": "cluster", "Available": "True", "Progressing": "False", "Degraded": "False", "Revision": int64(revision), "Platform": "openstack",
 			"Message": "CloudControllerManagerAvailable: 3 of 3 cloud-controller-managers are Ready; the one on node/master-0 leads",
-		}, c.printed(t))
+		}
+		await(t, "the table", func(context.Context) error {
+			if row := c.printed(t); !reflect.DeepEqual(want, row) {
+				return fmt.Errorf("it is %v", row)
+			}
+			return nil
+		})
 	})
 	t.Run("a node that is not at the latest revision is named", func(t *testing.T) {
 		_, err := c.dynamic.Resource(ccmv1.Resource).Patch(t.Context(), "cluster", types.MergePatchType,
