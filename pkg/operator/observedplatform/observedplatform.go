@@ -96,8 +96,8 @@ func Managed(client v1helpers.OperatorClient) (managed, known bool, err error) {
 	return effective.Managed(), known, err
 }
 
-// FeatureGateEnabled reports whether a feature gate is observed as enabled. Only the gates that config observation lists
-// are observed.
+// FeatureGateEnabled reports whether a feature gate is observed as enabled. Only the gates that config observation
+// lists are observed.
 func FeatureGateEnabled(client v1helpers.OperatorClient, gate string) (bool, error) {
 	spec, _, _, err := client.GetOperatorState()
 	if apierrors.IsNotFound(err) {

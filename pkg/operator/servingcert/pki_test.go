@@ -86,7 +86,7 @@ func keyKind(t *testing.T, certificate *x509.Certificate) string {
 }
 
 func TestTheFeatureGateIsTheOneOfTheAPI(t *testing.T) {
-	require.Equal(t, string(features.FeatureGateConfigurablePKI), FeatureGate)
+	require.Equal(t, FeatureGate, string(features.FeatureGateConfigurablePKI))
 }
 
 func TestNewCertificatesHaveTheConfiguredKeys(t *testing.T) {
