@@ -28,21 +28,25 @@ const noHeartbeats = "no kubelet can report without an API server, so no pod is 
 func controlPlaneFaults() []fault {
 	return []fault{
 		{
-			name: "the API server is down for 10 seconds during a rollout", inject: withoutAPIServer(10 * time.Second),
+			name:   "the API server is down for 10 seconds during a rollout",
+			unseen: "nobody can write a condition without an API server", inject: withoutAPIServer(10 * time.Second),
 			allows: allowance{revisions: 1, noneReady: true, unavailable: true, why: noHeartbeats},
 		},
 		{
-			name: "the API server is down for a minute during a rollout", inject: withoutAPIServer(time.Minute),
+			name:   "the API server is down for a minute during a rollout",
+			unseen: "nobody can write a condition without an API server", inject: withoutAPIServer(time.Minute),
 			allows: allowance{revisions: 1, noneReady: true, unavailable: true, why: noHeartbeats},
 		},
 		{
-			name: "the API server is down for five minutes during a rollout", inject: withoutAPIServer(5 * time.Minute),
+			name:   "the API server is down for five minutes during a rollout",
+			unseen: "nobody can write a condition without an API server", inject: withoutAPIServer(5 * time.Minute),
 			slow: true,
 			allows: allowance{revisions: 1, noneReady: true, unavailable: true, noneServing: true,
 				withoutLeader: 10 * time.Minute, why: "the leader gives up after 107 s without an API server"},
 		},
 		{
 			name:   "etcd is killed and restarts during a rollout",
+			unseen: "nobody can write a condition without etcd, and it is back within seconds",
 			allows: allowance{revisions: 1, noneReady: true, unavailable: true, why: noHeartbeats},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.awaitInstaller(t, f.change(t), "")
@@ -52,6 +56,7 @@ func controlPlaneFaults() []fault {
 		},
 		{
 			name:   "every request waits up to half a second for the API server during a rollout",
+			unseen: "everything works, only later; a slow API server is reported by its own operator",
 			allows: allowance{revisions: 1, noneReady: true, unavailable: true, why: noHeartbeats},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				restore := f.slowServer(t, "kube-apiserver")
@@ -64,6 +69,7 @@ func controlPlaneFaults() []fault {
 		},
 		{
 			name:   "the API server answers the operator and the operand with 429 during a rollout",
+			unseen: "client-go waits and repeats; what lasts is the Degraded condition of a controller whose requests fail",
 			allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				allow := f.rejectRequests(t)
@@ -223,7 +229,8 @@ func (f *running) occupy(t *testing.T) (release func(*testing.T)) {
 func operatorFaults() []fault {
 	return []fault{
 		{
-			name: "the operator is killed when a rollout begins", allows: allowance{revisions: 1},
+			name:   "the operator is killed when a rollout begins",
+			unseen: "its successor goes on; the Deployment shows the restart", allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.change(t)
 				f.killOperator(t)
@@ -232,7 +239,8 @@ func operatorFaults() []fault {
 			},
 		},
 		{
-			name: "the operator is killed while the first node installs", allows: allowance{revisions: 1},
+			name:   "the operator is killed while the first node installs",
+			unseen: "its successor goes on; the Deployment shows the restart", allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.awaitInstaller(t, f.change(t), "")
 				f.killOperator(t)
@@ -240,7 +248,8 @@ func operatorFaults() []fault {
 			},
 		},
 		{
-			name: "the operator is killed while the leader's node installs",
+			name:   "the operator is killed while the leader's node installs",
+			unseen: "its successor goes on; the Deployment shows the restart",
 			allows: allowance{revisions: 1, withoutLeader: leaseExpires,
 				why: "the next operator waits for the operator's lease, and meanwhile nothing releases the leader's"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
@@ -250,7 +259,8 @@ func operatorFaults() []fault {
 			},
 		},
 		{
-			name: "the operator is killed when every node has the new revision", allows: allowance{revisions: 1},
+			name:   "the operator is killed when every node has the new revision",
+			unseen: "its successor goes on; the Deployment shows the restart", allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				revision := f.change(t)
 				f.awaitEverywhere(t, revision)
@@ -260,7 +270,8 @@ func operatorFaults() []fault {
 			},
 		},
 		{
-			name: "the operator is away while the token ends",
+			name:   "the operator is away while the token ends",
+			unseen: "without the operator nobody writes a condition; it refreshes the token once it is back",
 			allows: allowance{withoutLeader: giveUpLimit, noneReady: true, unavailable: true, noneServing: true,
 				why: "nothing renews the token without the operator, and the leader gives up after 107 s"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
@@ -285,7 +296,8 @@ func operatorFaults() []fault {
 			},
 		},
 		{
-			name: "the operator hangs for three minutes and goes on beside a new leader", slow: true,
+			name:   "the operator hangs for three minutes and goes on beside a new leader",
+			unseen: "without the operator nobody writes a condition; its successor goes on", slow: true,
 			allows: allowance{unavailable: true, why: "the node's kubelet hangs as well, so that it does not end the operator"},
 			inject: hangingOperator,
 		},

@@ -61,7 +61,8 @@ func nodeFaults() []fault {
 			},
 		},
 		{
-			name: "all kubelets restart at once",
+			name:   "all kubelets restart at once",
+			unseen: "static pods run on, and are Ready again within seconds",
 			allows: allowance{noneReady: true,
 				why: "a kubelet that has started reports pods as not Ready until it has probed them"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
@@ -91,7 +92,8 @@ func nodeFaults() []fault {
 			},
 		},
 		{
-			name: "an installer pod is deleted", allows: allowance{revisions: 1},
+			name:   "an installer pod is deleted",
+			unseen: "the operator creates it again at once", allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				pod := f.awaitInstaller(t, f.change(t), "")
 				require.NoError(t, f.kube.CoreV1().Pods(targetNamespace).Delete(t.Context(), pod.Name,
@@ -100,7 +102,8 @@ func nodeFaults() []fault {
 			},
 		},
 		{
-			name: "an installer pod is evicted", allows: allowance{revisions: 1},
+			name:   "an installer pod is evicted",
+			unseen: "the operator creates it again at once", allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				pod := f.awaitInstaller(t, f.change(t), "")
 				require.NoError(t, f.kube.PolicyV1().Evictions(targetNamespace).Evict(t.Context(),
@@ -109,13 +112,15 @@ func nodeFaults() []fault {
 			},
 		},
 		{
-			name: "the clock of the leader's node is two hours ahead during a rollout",
+			name:   "the clock of the leader's node is two hours ahead during a rollout",
+			unseen: "nothing that the operator does compares clocks of machines; the node's own time service is who reports",
 			allows: allowance{revisions: 2, withoutLeader: leaseExpires,
 				why: "a process that acquires the lease before its clock is moved seems to be older than its container"},
 			inject: skewedRollout(2 * time.Hour),
 		},
 		{
-			name: "the clock of the leader's node is five minutes behind during a rollout",
+			name:   "the clock of the leader's node is five minutes behind during a rollout",
+			unseen: "nothing that the operator does compares clocks of machines; the node's own time service is who reports",
 			allows: allowance{revisions: 2, withoutLeader: leaseExpires,
 				why: "a process that ended before it acquired the lease is not known to have ended"},
 			inject: skewedRollout(-5 * time.Minute),
@@ -305,7 +310,8 @@ func fileFaults() []fault {
 			},
 		},
 		{
-			name: "a directory of the next revision was half written by another process", allows: allowance{revisions: 1},
+			name:   "a directory of the next revision was half written by another process",
+			unseen: "the installer replaces it", allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				directory := filepath.Join(f.node.Root(), revisionDirectory(f.revision+1), "secrets/cloud-config")
 				require.NoError(t, os.MkdirAll(directory, 0o700))
@@ -352,7 +358,8 @@ func fileFaults() []fault {
 			},
 		},
 		{
-			name: "the leader's token is damaged on its node",
+			name:   "the leader's token is damaged on its node",
+			unseen: "the file-syncer repairs it within half a minute",
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.node = f.Node(f.leader)
 				return f.damageFile(t, synced+"/secrets/kube-token/token", overwriteFile)
@@ -392,7 +399,8 @@ func fileFaults() []fault {
 			},
 		},
 		{
-			name: "a file-syncer is killed",
+			name:   "a file-syncer is killed",
+			unseen: "its kubelet restarts it at once",
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				pids := f.processesOn(t, f.node.Name(), syncerBinary, "")
 				require.Len(t, pids, 1)

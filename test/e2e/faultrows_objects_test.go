@@ -20,7 +20,8 @@ import (
 func objectFaults() []fault {
 	return []fault{
 		{
-			name: "the copies of the running revision are deleted",
+			name:   "the copies of the running revision are deleted",
+			unseen: "nothing reads them again until the next revision, which the operator creates",
 			allows: allowance{revisions: 1, revisionDeleted: true,
 				why: "the fault itself deletes the revision, and another one replaces it"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
@@ -33,7 +34,8 @@ func objectFaults() []fault {
 			},
 		},
 		{
-			name: "the status of the running revision is deleted, and with it everything that it owns",
+			name:   "the status of the running revision is deleted, and with it everything that it owns",
+			unseen: "the operator creates the next revision at once",
 			allows: allowance{revisions: 1, revisionDeleted: true,
 				why: "the fault itself deletes the revision, and another one replaces it"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
@@ -43,7 +45,8 @@ func objectFaults() []fault {
 			},
 		},
 		{
-			name: "the objects that revisions are made of are deleted",
+			name:   "the objects that revisions are made of are deleted",
+			unseen: "the operator writes them again at once",
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.deleteSecrets(t, targetNamespace, "cloud-config", "cloud-credentials", "accepted-inputs")
 				f.deleteConfigMaps(t, targetNamespace, "cloud-controller-manager-pod", "cloud-config", "kubeconfigs",
@@ -58,7 +61,8 @@ func objectFaults() []fault {
 			},
 		},
 		{
-			name: "the serving certificate's signer, its CA and the token are deleted",
+			name:   "the serving certificate's signer, its CA and the token are deleted",
+			unseen: "the operator issues them again at once, and records an event",
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.deleteSecrets(t, operatorNamespace, "cloud-controller-manager-serving-signer")
 				f.deleteConfigMaps(t, targetNamespace, "serving-ca")
@@ -80,7 +84,8 @@ func objectFaults() []fault {
 			},
 		},
 		{
-			name: "the ServiceAccounts are deleted",
+			name:   "the ServiceAccounts are deleted",
+			unseen: "the operator creates them again at once",
 			allows: allowance{revisions: 1,
 				why: "the file-syncer's new token comes with a revision"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
@@ -152,6 +157,7 @@ func objectFaults() []fault {
 		},
 		{
 			name:   "the observed configuration is overwritten",
+			unseen: "config observation corrects it at once",
 			allows: allowance{revisions: 2, why: "the overwritten flags may become a revision before they are corrected"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.patchResource(t, `{"spec":{"observedConfig":{"extendedArguments":{"v":["9"]},"scribble":true}}}`)
@@ -170,7 +176,8 @@ func objectFaults() []fault {
 			},
 		},
 		{
-			name: "the status of the operator's resource is wiped",
+			name:   "the status of the operator's resource is wiped",
+			unseen: "every controller writes its part again at once",
 			allows: allowance{revisions: 3, unavailable: true,
 				why: "the number of the latest revision is lost and found again"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
@@ -188,7 +195,8 @@ func objectFaults() []fault {
 			},
 		},
 		{
-			name: "the operator's resource is deleted",
+			name:   "the operator's resource is deleted",
+			unseen: "the cluster-version-operator creates it again; until then there is no status",
 			allows: allowance{revisions: 3, unavailable: true,
 				why: "the number of the latest revision is lost and found again"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {

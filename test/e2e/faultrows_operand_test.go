@@ -32,7 +32,8 @@ const (
 func operandFaults() []fault {
 	return []fault{
 		{
-			name: "the leading process is killed",
+			name:   "the leading process is killed",
+			unseen: "its kubelet restarts it, and the operator releases the lease with an event",
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.awaitHeld(t)
 				f.signal(t, f.leader, syscall.SIGKILL)
@@ -60,7 +61,8 @@ func operandFaults() []fault {
 			},
 		},
 		{
-			name: "the process of a new revision is Ready and then ends", allows: allowance{revisions: 1},
+			name:   "the process of a new revision is Ready and then ends",
+			unseen: "its kubelet restarts it; CrashLoopDegraded names one that keeps ending", allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.awaitRevisionReady(t, f.change(t))
 				f.signal(t, f.node.Name(), syscall.SIGKILL)
@@ -218,6 +220,7 @@ func cloudFaults() []fault {
 		},
 		{
 			name:   "the cloud takes three seconds for each answer during a rollout",
+			unseen: "no node waits; NodesWaiting names one that does",
 			allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				require.NoError(t, f.Cloud().Delay(openstack.AllEndpoints, 3*time.Second))

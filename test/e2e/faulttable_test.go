@@ -30,8 +30,9 @@ type fault struct {
 	name string
 	// inject causes the fault and returns what ends it, nil if it ends by itself or the operator has to repair it.
 	inject func(f *running, t *testing.T) (end func(t *testing.T))
-	// shows is how the fault becomes visible; the zero value is for faults that end before anybody could act.
+	// shows is how the fault becomes visible. Without it, unseen is why no condition and no event has to name the fault.
 	shows  sign
+	unseen string
 	allows allowance
 	// slow is set for rows of five minutes and more, which FAULTS_SLOW adds.
 	slow bool
@@ -100,6 +101,13 @@ func faultTable() []fault {
 	return table
 }
 
+// A fault that nobody is told about needs a reason.
+func TestEveryFaultIsVisibleOrHasTheReasonWhyNot(t *testing.T) {
+	for _, row := range faultTable() {
+		require.NotEqual(t, row.shows == sign{}, row.unseen == "", row.name)
+	}
+}
+
 func startFaultSuite(t *testing.T) *faultSuite {
 	t.Helper()
 	s := &faultSuite{started: time.Now(), suite: startSuite(t, devcluster.Options{
@@ -133,7 +141,7 @@ func (s *faultSuite) run(t *testing.T, row *fault) {
 	f.wanted, f.node = f.revision, s.follower(t, f.leader)
 	s.announce(row)
 	s.invariants.begin(t, f.revision, row.allows)
-	result := record.Fault{Name: row.name, Condition: cmp.Or(row.shows.condition, row.shows.event), Commit: s.commit,
+	result := record.Fault{Name: row.name, Unseen: row.unseen, Condition: cmp.Or(row.shows.condition, row.shows.event), Commit: s.commit,
 		Allowance: row.allows.why, Date: time.Now().UTC()}
 
 	f.began = time.Now()

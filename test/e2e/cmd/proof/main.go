@@ -80,7 +80,8 @@ Rows of TestFaults that are missing here have not passed in a recorded run.
 Each row begins and ends with a clean ClusterOperator and every node at the latest revision. Nobody
 helps the operator in between. The columns:
 
-- visible: from the fault to the condition of the operator's resource, or to the event, that names it
+- visible: from the fault to the condition of the operator's resource, or to the event, that names it;
+  or why none has to
 - converged: from the end of the fault to a clean cluster
 - no leader: the longest time in which no CCM led
 - serving: the fewest CCMs that answered at the same time
@@ -140,7 +141,7 @@ func (r records) writeFaults(out io.Writer) {
 		fmt.Fprint(out, aboutFaults)
 	}
 	for _, f := range r.faults {
-		visible := ""
+		visible := cell(f.Unseen)
 		if f.Condition != "" {
 			visible = fmt.Sprintf("%s, `%s`", seconds(f.Visible), f.Condition)
 		}

@@ -61,6 +61,8 @@ type Fault struct {
 	Name string `json:"name"`
 	// Condition is the condition that reported the fault, empty for a fault that needs none.
 	Condition string `json:"condition,omitempty"`
+	// Unseen is why the fault needs no condition.
+	Unseen string `json:"unseen,omitempty"`
 	// Message is that condition's message.
 	Message string `json:"message,omitempty"`
 	// Visible is the time from the fault to the condition.
