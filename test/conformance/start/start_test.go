@@ -297,16 +297,19 @@ func TestConfiguredTLSGroupsAreTheOnlyOnesServed(t *testing.T) {
 			p := h.newContainer(t, resources.Pod.Spec, nil).start(t)
 			p.await(t, "health", p.healthy(roots(t, in.Phase)))
 
-			connection, err := tls.Dial("tcp", "127.0.0.1:10258", &tls.Config{
+			dialer := tls.Dialer{Config: &tls.Config{
 				RootCAs: roots(t, in.Phase), MinVersion: tls.VersionTLS13, CurvePreferences: []tls.CurveID{tc.offered},
-			})
+			}}
+			connection, err := dialer.DialContext(t.Context(), "tcp", "127.0.0.1:10258")
 			if !tc.served {
 				require.ErrorContains(t, err, "handshake failure")
 				return
 			}
 			require.NoError(t, err)
 			defer connection.Close()
-			require.Equal(t, tc.offered, connection.ConnectionState().CurveID)
+			secure, is := connection.(*tls.Conn)
+			require.True(t, is)
+			require.Equal(t, tc.offered, secure.ConnectionState().CurveID)
 		})
 	}
 }
