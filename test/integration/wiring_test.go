@@ -18,8 +18,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 )
 
@@ -54,6 +56,7 @@ var wires = []wire{
 	{controller: "TargetConfigController", does: "renders the static pod and the DaemonSet", proof: provesTargetConfig},
 	{controller: "TargetConfigController", does: "keeps what it accepted", proof: hasKey("accepted-inputs", "inputs.json")},
 	{controller: "StatusSyncer_cloud-controller-manager", does: "writes the ClusterOperator", proof: provesClusterOperator},
+	{controller: "Summary", does: "copies the ClusterOperator's summary", proof: provesSummary},
 	{controller: "TrustedCAExpiryController", does: "reports expiring CAs", proof: hasCondition("TrustedCANotices")},
 	{controller: "NodeInitializationController", does: "judges uninitialized nodes", proof: hasCondition("NodeInitializationDegraded")},
 	{controller: "NodeDeletionController", does: "confirms deletions of Nodes", proof: hasCondition("NodeDeletionDegraded")},
@@ -191,6 +194,20 @@ func provesClusterOperator(t *testing.T, w *wired) {
 		operator, err := w.config.ConfigV1().ClusterOperators().Get(ctx, "cloud-controller-manager", metav1.GetOptions{})
 		if err == nil && len(operator.Status.Conditions) == 0 {
 			return fmt.Errorf("it has none")
+		}
+		return err
+	})
+}
+
+func provesSummary(t *testing.T, w *wired) {
+	await(t, "status.summary", func(ctx context.Context) error {
+		object, err := w.dynamic.Resource(ccmv1.Resource).Get(ctx, "cluster", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		_, found, err := unstructured.NestedString(object.Object, "status", "summary", "degraded")
+		if err == nil && !found {
+			return fmt.Errorf("the status is %v", object.Object["status"])
 		}
 		return err
 	})
