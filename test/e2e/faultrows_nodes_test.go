@@ -63,7 +63,7 @@ func nodeFaults() []fault {
 		{
 			name:   "all kubelets restart at once",
 			unseen: "static pods run on, and are Ready again within seconds",
-			allows: allowance{noneReady: true,
+			allows: allowance{noneReady: reportAgain,
 				why: "a kubelet that has started reports pods as not Ready until it has probed them"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				var group sync.WaitGroup
@@ -351,7 +351,7 @@ func fileFaults() []fault {
 		{
 			name:   "the directory of the running revision is deleted on a node",
 			shows:  sign{event: "NodeFilesRepaired", message: `node/{node}.*the files of revision`},
-			allows: allowance{revisionDeleted: true, why: "the fault itself deletes the revision of one node"},
+			allows: allowance{deleted: 1, why: "the fault itself deletes the revision of one node"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				return f.damageFile(t, revisionDirectory(f.revision)+"/secrets/cloud-config/cloud.conf",
 					func(string) error { return os.RemoveAll(filepath.Join(f.node.Root(), revisionDirectory(f.revision))) })

@@ -22,7 +22,7 @@ func objectFaults() []fault {
 		{
 			name:   "the copies of the running revision are deleted",
 			unseen: "nothing reads them again until the next revision, which the operator creates",
-			allows: allowance{revisions: 1, revisionDeleted: true,
+			allows: allowance{revisions: 1, deleted: 2,
 				why: "the fault itself deletes the revision, and another one replaces it"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				for _, name := range []string{"cloud-config", "cloud-credentials"} {
@@ -36,7 +36,7 @@ func objectFaults() []fault {
 		{
 			name:   "the status of the running revision is deleted, and with it everything that it owns",
 			unseen: "the operator creates the next revision at once",
-			allows: allowance{revisions: 1, revisionDeleted: true,
+			allows: allowance{revisions: 1, deleted: 2,
 				why: "the fault itself deletes the revision, and another one replaces it"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.deleteConfigMaps(t, targetNamespace, fmt.Sprintf("revision-status-%d", f.revision))
@@ -85,9 +85,8 @@ func objectFaults() []fault {
 		},
 		{
 			name:   "the ServiceAccounts are deleted",
-			unseen: "the operator creates them again at once",
-			allows: allowance{revisions: 1,
-				why: "the file-syncer's new token comes with a revision"},
+			unseen: "the operator creates them again at once, and the file-syncer's new token comes with a revision",
+			allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				for _, name := range []string{"cloud-controller-manager", "file-syncer", "installer-sa"} {
 					require.NoError(t, f.kube.CoreV1().ServiceAccounts(targetNamespace).Delete(t.Context(), name,
@@ -158,7 +157,7 @@ func objectFaults() []fault {
 		{
 			name:   "the observed configuration is overwritten",
 			unseen: "config observation corrects it at once",
-			allows: allowance{revisions: 2, why: "the overwritten flags may become a revision before they are corrected"},
+			allows: allowance{surplus: 2, why: "the overwritten flags may become a revision before they are corrected"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.patchResource(t, `{"spec":{"observedConfig":{"extendedArguments":{"v":["9"]},"scribble":true}}}`)
 				f.repaired = func(ctx context.Context) error {
@@ -178,7 +177,7 @@ func objectFaults() []fault {
 		{
 			name:   "the status of the operator's resource is wiped",
 			unseen: "every controller writes its part again at once",
-			allows: allowance{revisions: 3, unavailable: true,
+			allows: allowance{surplus: 3,
 				why: "the number of the latest revision is lost and found again"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				client := f.dynamic.Resource(ccmv1.Resource)
@@ -197,7 +196,7 @@ func objectFaults() []fault {
 		{
 			name:   "the operator's resource is deleted",
 			unseen: "the cluster-version-operator creates it again; until then there is no status",
-			allows: allowance{revisions: 3, unavailable: true,
+			allows: allowance{surplus: 3,
 				why: "the number of the latest revision is lost and found again"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				require.NoError(t, f.dynamic.Resource(ccmv1.Resource).Delete(t.Context(), ccmv1.InstanceName,
@@ -208,8 +207,8 @@ func objectFaults() []fault {
 		{
 			name:  "the operand's namespace is deleted",
 			shows: sign{condition: "ConfigurationDegraded", message: `namespace.*` + targetNamespace},
-			allows: allowance{revisions: 3, revisionDeleted: true, noneReady: true, unavailable: true,
-				noneServing: true, withoutLeader: 10 * time.Minute,
+			allows: allowance{surplus: 3, deleted: 2, noneReady: briefly, unavailable: briefly,
+				noneServing: briefly, withoutLeader: briefly,
 				why: "the fault itself deletes the lease, every token and every revision"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				restore := f.saveCredentials(t)

@@ -168,7 +168,7 @@ func cloudFaults() []fault {
 		{
 			name:  "the cloud is down when the leading process ends",
 			shows: sign{condition: "StaticPodsDegraded", message: `cloud-controller-manager-`},
-			allows: allowance{withoutLeader: 10 * time.Minute, noneServing: true, unavailable: true,
+			allows: allowance{noneServing: withoutLeaderLimit, noneReady: withoutLeaderLimit, unavailable: withoutLeaderLimit,
 				why: noCloud},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				require.NoError(t, f.Cloud().Fail(openstack.AllEndpoints, http.StatusServiceUnavailable))
@@ -179,7 +179,7 @@ func cloudFaults() []fault {
 		{
 			name:  "the certificate of the cloud has expired when the leading process ends",
 			shows: sign{condition: "StaticPodsDegraded", message: `certificate has expired`},
-			allows: allowance{withoutLeader: 10 * time.Minute, noneServing: true, unavailable: true,
+			allows: allowance{noneServing: withoutLeaderLimit, noneReady: withoutLeaderLimit, unavailable: withoutLeaderLimit,
 				why: noCloud},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.Cloud().ExpireCertificate(true)
@@ -190,7 +190,7 @@ func cloudFaults() []fault {
 		{
 			name:  "the name of the cloud does not resolve when the leading process ends",
 			shows: sign{condition: "StaticPodsDegraded", message: `lookup openstack\.example\.com`},
-			allows: allowance{withoutLeader: 10 * time.Minute, noneServing: true, unavailable: true,
+			allows: allowance{noneServing: withoutLeaderLimit, noneReady: withoutLeaderLimit, unavailable: withoutLeaderLimit,
 				why: noCloud},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.resolve(t, false)

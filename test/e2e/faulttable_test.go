@@ -56,8 +56,8 @@ type running struct {
 	// leader is the node that led before the fault, and revision was the latest revision. wanted is the one at the end.
 	leader           string
 	revision, wanted int32
-	// began is the moment of the fault. A row that has to prepare it sets it again.
-	began time.Time
+	// injected is the row's begin, and began the moment of the fault. A row that has to prepare it sets began again.
+	injected, began time.Time
 	// repaired is what has to be true besides a settled cluster, nil if nothing.
 	repaired func(ctx context.Context) error
 }
@@ -108,6 +108,13 @@ func TestEveryFaultIsVisibleOrHasTheReasonWhyNot(t *testing.T) {
 	}
 }
 
+// An exception without a limit is a gap, and one without a reason too.
+func TestEveryExceptionHasALimitAndAReason(t *testing.T) {
+	for _, row := range faultTable() {
+		require.Equal(t, len(row.allows.texts(summary{})) > 0, row.allows.why != "", row.name)
+	}
+}
+
 func startFaultSuite(t *testing.T) *faultSuite {
 	t.Helper()
 	s := &faultSuite{started: time.Now(), suite: startSuite(t, devcluster.Options{
@@ -144,7 +151,8 @@ func (s *faultSuite) run(t *testing.T, row *fault) {
 	result := record.Fault{Name: row.name, Unseen: row.unseen, Condition: cmp.Or(row.shows.condition, row.shows.event), Commit: s.commit,
 		Allowance: row.allows.why, Date: time.Now().UTC()}
 
-	f.began = time.Now()
+	f.injected = time.Now()
+	f.began = f.injected
 	end := f.endOnce(t, row.inject(f, t))
 	if result.Condition != "" {
 		result.Message = f.awaitSign(t, row.shows)
@@ -159,7 +167,7 @@ func (s *faultSuite) run(t *testing.T, row *fault) {
 	s.awaitSettled(t, f.wanted, rolloutLimit)
 	s.requireOneLeader(t)
 	result.Converged = record.Seconds(time.Since(ended))
-	s.finish(t, &result)
+	s.finish(t, f, row, &result)
 }
 
 // announce tells the monitor what a fault may cause. That a fault degrades the operator, and that another process
@@ -170,15 +178,14 @@ func (s *faultSuite) announce(row *fault) {
 		monitor.Degraded("", row.name).Times(often),
 		monitor.NewLeader(row.name).Times(often),
 		monitor.Gap(row.name).Times(often),
-		monitor.Rollout(row.name).Times(row.allows.revisions),
+		monitor.Rollout(row.name).Times(row.allows.revisions+row.allows.surplus),
 		monitor.Uninitialized("", row.name).Times(often),
 	)
-	if row.allows.noneReady || row.allows.noneServing {
-		s.monitor.Expect(monitor.NoneReady(row.allows.why).Times(often))
-	}
-	if row.allows.unavailable {
-		s.monitor.Expect(monitor.Unavailable("", row.allows.why).Times(often))
-	}
+	// How long these last is measured as well.
+	s.monitor.Expect(
+		monitor.NoneReady(row.allows.why).Times(often),
+		monitor.Unavailable("", row.allows.why).Times(often),
+	)
 }
 
 // endOnce ends the fault also if the test fails before.
@@ -261,14 +268,16 @@ func (f *running) awaitRepaired(t *testing.T) {
 }
 
 // finish reports a row, and fails it for each violation.
-func (s *faultSuite) finish(t *testing.T, result *record.Fault) {
+func (s *faultSuite) finish(t *testing.T, f *running, row *fault, result *record.Fault) {
 	t.Helper()
 	if err := s.watches.CatchUp(t.Context()); err != nil {
 		t.Errorf("monitor: %v", err)
 	}
-	seen := s.invariants.end()
+	seen := s.invariants.end(s.monitor.Longest(monitor.NoneIsReady, f.injected),
+		s.monitor.Longest(monitor.NotAvailable, f.injected))
 	violations := append(seen.violations, s.monitor.Violations()...)
 	result.FewestServing, result.WithoutLeader = seen.fewest, record.Seconds(seen.withoutLeader)
+	result.Limits = row.allows.texts(seen)
 	result.Invariants = "held"
 	if len(violations) > 0 {
 		result.Invariants = strings.Join(violations, "; ")

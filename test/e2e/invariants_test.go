@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -48,20 +49,67 @@ const (
 	leaseExpires = 251 * time.Second
 )
 
-// allowance is what one fault may do beyond the invariants. why is the reason.
+// allowance is what one fault may do beyond the invariants, each with a limit. why is the reason.
 type allowance struct {
-	// revisions is the most revisions that it may create.
-	revisions int
+	// revisions is how many revisions the row wants: one for each change of the configuration. surplus is how many more
+	// it may create.
+	revisions, surplus int
 	// withoutLeader replaces withoutLeaderLimit.
 	withoutLeader time.Duration
-	// noneServing is set where the fault itself ends every process.
-	noneServing bool
-	// noneReady is set where the API server cannot know which pods are Ready, and unavailable where the ClusterOperator
-	// follows that.
-	noneReady, unavailable bool
-	// revisionDeleted is set where the fault itself deletes the last good revision, in the API or on a node.
-	revisionDeleted bool
-	why             string
+	// noneServing limits how long no process serves, where the fault itself ends every process.
+	noneServing time.Duration
+	// noneReady limits how long no pod counts as Ready where the API server cannot know which pods are, and unavailable
+	// how long the ClusterOperator follows that.
+	noneReady, unavailable time.Duration
+	// deleted is how much of the last good revision the fault itself deletes: its directories on the nodes, and its
+	// Secrets in the API.
+	deleted int
+	why     string
+}
+
+// texts tells the limits beyond the invariants, and what was seen of each.
+func (a *allowance) texts(seen summary) []string {
+	var texts []string
+	limited := func(what string, limit, lasted time.Duration) {
+		if limit > 0 {
+			texts = append(texts, fmt.Sprintf("%s for %s of at most %s", what, lasted.Round(100*time.Millisecond), limit))
+		}
+	}
+	limited("none leads", a.withoutLeader, seen.withoutLeader)
+	limited("none serves", a.noneServing, seen.noneServing)
+	limited("none is Ready", a.noneReady, seen.noneReady)
+	limited("not Available", a.unavailable, seen.unavailable)
+	if a.deleted > 0 {
+		texts = append(texts, fmt.Sprintf("%d of at most %d parts of a revision deleted", seen.deleted, a.deleted))
+	}
+	if a.surplus > 0 {
+		texts = append(texts, fmt.Sprintf("at most %d revisions", a.surplus))
+	}
+	return texts
+}
+
+// exceeded returns the limits that a row exceeded.
+func (a *allowance) exceeded(seen summary) []string {
+	var violations []string
+	for _, check := range []struct {
+		what          string
+		lasted, limit time.Duration
+	}{
+		{"no process led", seen.withoutLeader, cmp.Or(a.withoutLeader, withoutLeaderLimit)},
+		{"no process served", seen.noneServing, a.noneServing},
+		{"no pod was Ready", seen.noneReady, a.noneReady},
+		{"the ClusterOperator was not Available", seen.unavailable, a.unavailable},
+	} {
+		if check.lasted > check.limit {
+			violations = append(violations, fmt.Sprintf("%s for %s, the limit is %s", check.what,
+				check.lasted.Round(100*time.Millisecond), check.limit))
+		}
+	}
+	if seen.deleted > a.deleted {
+		violations = append(violations, fmt.Sprintf("%d parts of the last good revision were deleted, the limit is %d: %s",
+			seen.deleted, a.deleted, strings.Join(seen.lost, ", ")))
+	}
+	return violations
 }
 
 // invariants checks in the background what has to hold at any time. The processes themselves say whether they serve
@@ -72,16 +120,17 @@ type invariants struct {
 
 	mutex sync.Mutex
 	// row is the running row's allowance; nothing is checked between rows.
-	row           *allowance
-	began         time.Time
-	nodes         map[string]types.UID
-	held          int32
-	serving       map[string]time.Time
-	leading       map[string]time.Time
-	lastLed       time.Time
-	fewest        int
-	withoutLeader time.Duration
-	violations    sets.Set[string]
+	row        *allowance
+	began      time.Time
+	nodes      map[string]types.UID
+	held       int32
+	serving    map[string]time.Time
+	leading    map[string]time.Time
+	lastLed    time.Time
+	lastServed time.Time
+	seen       summary
+	lost       sets.Set[string]
+	violations sets.Set[string]
 
 	secrets []string
 	// offsets are how far each log has been read.
@@ -153,30 +202,29 @@ func (i *invariants) begin(t *testing.T, revision int32, row allowance) {
 
 // start resets what is recorded of a row. The caller holds the mutex.
 func (i *invariants) start(now time.Time, size int, revision int32, row allowance) {
-	if row.withoutLeader == 0 {
-		row.withoutLeader = withoutLeaderLimit
-	}
-	i.row, i.held, i.began, i.lastLed = &row, revision, now, now
-	i.fewest, i.withoutLeader = size, 0
-	i.violations = sets.New[string]()
+	i.row, i.held, i.began, i.lastLed, i.lastServed = &row, revision, now, now, now
+	i.seen = summary{fewest: size}
+	i.lost, i.violations = sets.New[string](), sets.New[string]()
 }
 
 // summary is what was seen in a row.
 type summary struct {
-	fewest        int
-	withoutLeader time.Duration
-	violations    []string
+	fewest                                             int
+	withoutLeader, noneServing, noneReady, unavailable time.Duration
+	// lost are the deleted parts of the revision that was good at the row's begin, and deleted is their number.
+	lost       []string
+	deleted    int
+	violations []string
 }
 
-func (i *invariants) end() summary {
+// end ends the checks of a row. noneReady and unavailable are what the monitor saw.
+func (i *invariants) end(noneReady, unavailable time.Duration) summary {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
-	found := summary{fewest: i.fewest, withoutLeader: i.withoutLeader}
-	found.violations = append(found.violations, sets.List(i.violations)...)
-	if i.withoutLeader > i.row.withoutLeader {
-		found.violations = append(found.violations, fmt.Sprintf("no process led for %s",
-			i.withoutLeader.Round(100*time.Millisecond)))
-	}
+	found := i.seen
+	found.noneReady, found.unavailable = noneReady, unavailable
+	found.lost, found.deleted = sets.List(i.lost), i.lost.Len()
+	found.violations = append(sets.List(i.violations), i.row.exceeded(found)...)
 	i.row, i.violations = nil, sets.New[string]()
 	return found
 }
@@ -211,7 +259,7 @@ func (i *invariants) answered(name string, asked time.Time, leads bool) {
 		}
 	}
 	i.leading[name] = asked
-	i.withoutLeader = max(i.withoutLeader, asked.Sub(i.lastLed))
+	i.seen.withoutLeader = max(i.seen.withoutLeader, asked.Sub(i.lastLed))
 	i.lastLed = asked
 }
 
@@ -228,11 +276,12 @@ func (i *invariants) count(now time.Time) {
 			serve++
 		}
 	}
-	i.fewest = min(i.fewest, serve)
-	if serve == 0 && !i.row.noneServing {
-		i.violated("no process served")
+	i.seen.fewest = min(i.seen.fewest, serve)
+	if serve > 0 {
+		i.lastServed = now
 	}
-	i.withoutLeader = max(i.withoutLeader, now.Sub(i.lastLed))
+	i.seen.noneServing = max(i.seen.noneServing, now.Sub(i.lastServed))
+	i.seen.withoutLeader = max(i.seen.withoutLeader, now.Sub(i.lastLed))
 }
 
 // lookAtNodes checks that every Node is the one of the row's begin.
@@ -261,7 +310,7 @@ func (i *invariants) lookAtRevision(ctx context.Context) {
 	i.mutex.Lock()
 	row, revision := i.row, i.held
 	i.mutex.Unlock()
-	if row == nil || row.revisionDeleted {
+	if row == nil {
 		return
 	}
 	var missing []string
@@ -285,9 +334,7 @@ func (i *invariants) lookAtRevision(ctx context.Context) {
 	if i.row != row {
 		return
 	}
-	for _, what := range missing {
-		i.violated("%s", what)
-	}
+	i.lost.Insert(missing...)
 }
 
 // revisionDirectory is a node's directory of a revision.

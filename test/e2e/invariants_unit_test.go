@@ -13,9 +13,11 @@ func TestAViolationIsSeen(t *testing.T) {
 	began := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	after := began.Add
 	for name, tc := range map[string]struct {
-		row  allowance
-		do   func(i *invariants)
-		want []string
+		row allowance
+		do  func(i *invariants)
+		// noneReady and unavailable are what the monitor saw.
+		noneReady, unavailable time.Duration
+		want                   []string
 	}{
 		"two lead": {
 			do: func(i *invariants) {
@@ -38,10 +40,27 @@ func TestAViolationIsSeen(t *testing.T) {
 				i.count(after(answerAge))
 				i.count(after(2 * answerAge))
 			},
-			want: []string{"no process served"},
+			want: []string{"no process served for 6s, the limit is 0s"},
 		},
 		"none serves, and may": {
-			row: allowance{noneServing: true}, do: func(i *invariants) { i.count(after(time.Minute / 4)) },
+			row: allowance{noneServing: time.Minute / 4}, do: func(i *invariants) { i.count(after(time.Minute / 4)) },
+		},
+		"none serves for longer than the row may": {
+			row: allowance{noneServing: time.Second}, do: func(i *invariants) { i.count(after(4 * time.Second)) },
+			want: []string{"no process served for 4s, the limit is 1s"},
+		},
+		"none is Ready for longer than the row may": {
+			row: allowance{noneReady: time.Second}, noneReady: 2 * time.Second,
+			want: []string{"no pod was Ready for 2s, the limit is 1s"},
+		},
+		"the ClusterOperator is not Available": {
+			unavailable: time.Second,
+			want:        []string{"the ClusterOperator was not Available for 1s, the limit is 0s"},
+		},
+		"more is deleted than the row deletes": {
+			row:  allowance{deleted: 1},
+			do:   func(i *invariants) { i.lost.Insert("m0 lost revision 1", "m1 lost revision 1") },
+			want: []string{"2 parts of the last good revision were deleted, the limit is 1: m0 lost revision 1, m1 lost revision 1"},
 		},
 		"none leads for too long": {
 			do: func(i *invariants) {
@@ -49,7 +68,7 @@ func TestAViolationIsSeen(t *testing.T) {
 				i.count(after(31 * time.Second))
 				i.answered("m0", after(32*time.Second), true)
 			},
-			want: []string{"no process led for 32s"},
+			want: []string{"no process led for 32s, the limit is 30s"},
 		},
 		"none leads for as long as the row may": {
 			row: allowance{withoutLeader: time.Minute},
@@ -64,8 +83,10 @@ func TestAViolationIsSeen(t *testing.T) {
 			i := &invariants{serving: map[string]time.Time{}, leading: map[string]time.Time{}, secrets: []string{"hunter2"},
 				violations: sets.New[string]()}
 			i.start(began, nodes, 1, tc.row)
-			tc.do(i)
-			require.Equal(t, tc.want, i.end().violations)
+			if tc.do != nil {
+				tc.do(i)
+			}
+			require.ElementsMatch(t, tc.want, i.end(tc.noneReady, tc.unavailable).violations)
 			i.violated("nothing is checked between rows")
 			require.Empty(t, i.violations)
 		})

@@ -28,6 +28,8 @@ const (
 	ofPredecessor = "--v=1"
 	// runLevel is the predecessor's label on the namespaces.
 	runLevel = "openshift.io/run-level"
+	// takeoverLimit is how long nobody may lead while the static pods take over.
+	takeoverLimit = 30 * time.Second
 )
 
 // TestTakeover upgrades a cluster whose cloud-controller-managers are the predecessor's. Its port is free in today's
@@ -41,10 +43,10 @@ func TestTakeover(t *testing.T) {
 		without time.Duration
 		long    bool
 	}{
-		{name: "three nodes", nodes: 3, without: time.Minute},
-		{name: "three nodes with pods on the port", nodes: 3, onPort: true, without: time.Minute, long: true},
-		{name: "one node", nodes: 1, without: time.Minute, long: true},
-		{name: "one node with a pod on the port", nodes: 1, onPort: true, without: time.Minute, long: true},
+		{name: "three nodes", nodes: 3, without: takeoverLimit},
+		{name: "three nodes with pods on the port", nodes: 3, onPort: true, without: takeoverLimit, long: true},
+		{name: "one node", nodes: 1, without: takeoverLimit, long: true},
+		{name: "one node with a pod on the port", nodes: 1, onPort: true, without: takeoverLimit, long: true},
 	} {
 		if tc.long && os.Getenv("E2E_LONG") == "" {
 			continue

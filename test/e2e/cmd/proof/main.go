@@ -88,7 +88,7 @@ helps the operator in between. The columns:
 - invariants: checked all the time. A CCM serves at any time; at no time two lead; for at most 30
   seconds none leads; no Node is deleted; the last good revision is kept on the nodes and in the API;
   and no event, condition, ConfigMap or log has a password. "held, but" names what the fault itself
-  causes.
+  causes, with the limit that the row fails at.
 
 | fault | visible | converged | no leader | serving | invariants | commit |
 |---|---|---|---|---|---|---|
@@ -148,6 +148,9 @@ func (r records) writeFaults(out io.Writer) {
 		invariants := f.Invariants
 		if f.Allowance != "" {
 			invariants += ", but " + f.Allowance
+		}
+		if len(f.Limits) > 0 {
+			invariants += " (" + strings.Join(f.Limits, ", ") + ")"
 		}
 		fmt.Fprintf(out, "| %s | %s | %s | %s | %d | %s | %s |\n", cell(f.Name), visible, seconds(f.Converged),
 			seconds(f.WithoutLeader), f.FewestServing, cell(invariants), f.Commit)

@@ -26,7 +26,8 @@ func TestEachRecordIsARow(t *testing.T) {
 		recording: "$ make e2e\n",
 		faults: []record.Fault{
 			{Name: "a manifest is deleted", Condition: "NodeFilesRepaired", Visible: record.Seconds(time.Second),
-				FewestServing: 2, Invariants: "held", Allowance: "it is allowed", Commit: "0123"},
+				FewestServing: 2, Invariants: "held", Allowance: "it is allowed",
+				Limits: []string{"none leads for 1s of at most 30s"}, Commit: "0123"},
 			{Name: "the operator is killed", Invariants: "two processes led"},
 		}}.write(&b)
 	require.Contains(t, b.String(), "\n```\n$ make e2e\n```\n")
@@ -39,6 +40,6 @@ func TestEachRecordIsARow(t *testing.T) {
 	require.Contains(t, b.String(), "| openstack | it starts | a\\|b | 0123 |\n")
 	require.Contains(t, b.String(), "| an instance is deleted | gone | 0123 |\n")
 	require.Contains(t, b.String(),
-		"| a manifest is deleted | 1.0 s, `NodeFilesRepaired` | 0.0 s | 0.0 s | 2 | held, but it is allowed | 0123 |\n")
+		"| a manifest is deleted | 1.0 s, `NodeFilesRepaired` | 0.0 s | 0.0 s | 2 | held, but it is allowed (none leads for 1s of at most 30s) | 0123 |\n")
 	require.Contains(t, b.String(), "| the operator is killed |  | 0.0 s | 0.0 s | 0 | two processes led |  |\n")
 }

@@ -59,6 +59,8 @@ func (m *Monitor) ClusterOperator(operator *configv1.ClusterOperator) {
 			seen[condition.Type] = condition
 		}
 	}
+	available := seen[configv1.OperatorAvailable].Status
+	m.enter(NotAvailable, map[bool]string{true: "not"}[available != configv1.ConditionTrue])
 	for _, name := range []configv1.ClusterStatusConditionType{
 		configv1.OperatorAvailable, configv1.OperatorProgressing, configv1.OperatorDegraded,
 		configv1.OperatorUpgradeable,
@@ -126,6 +128,7 @@ func (m *Monitor) Pod(pod *corev1.Pod, exists bool) {
 	if slices.Equal(ready, m.state.ready) {
 		return
 	}
+	m.enter(NoneIsReady, map[bool]string{true: "none"}[len(ready) == 0])
 	const subject = "ready CCMs"
 	text := fmt.Sprintf("%d -> %d %v", len(m.state.ready), len(ready), ready)
 	if len(ready) == 0 {

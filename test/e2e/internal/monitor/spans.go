@@ -18,8 +18,30 @@ type Span struct {
 	From, To time.Time
 }
 
-// Spans returns what happened since a moment, up to now, in the order of the tracks' names and of time.
+// NoneIsReady and NotAvailable are tracks that have a state only during an outage, as the API server knows it.
+const (
+	NoneIsReady  = "no CCM is Ready"
+	NotAvailable = "Available is not True"
+)
+
+// Longest returns the longest time since a moment that a track had a state.
+func (m *Monitor) Longest(track string, since time.Time) time.Duration {
+	var longest time.Duration
+	for _, s := range m.since(since) {
+		if s.Track == track {
+			longest = max(longest, s.To.Sub(s.From))
+		}
+	}
+	return longest
+}
+
+// Spans returns what happened since a moment, up to now, in the order of the tracks' names and of time, without the
+// outages.
 func (m *Monitor) Spans(since time.Time) []Span {
+	return slices.DeleteFunc(m.since(since), func(s Span) bool { return s.Track == NoneIsReady || s.Track == NotAvailable })
+}
+
+func (m *Monitor) since(since time.Time) []Span {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	now := m.now()

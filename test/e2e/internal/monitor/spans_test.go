@@ -24,8 +24,17 @@ func TestSpansAreWhatWasSeenSinceAMoment(t *testing.T) {
 	now = after(30)
 	m.Pod(pod("a", corev1.ConditionTrue), false)
 	m.Lease(held("b_2"))
+	m.ClusterOperator(reported("Available=True"))
+	now = after(32)
+	m.ClusterOperator(reported("Available=False"))
+	m.ClusterOperator(reported("Available=Unknown"))
+	now = after(36)
+	m.ClusterOperator(reported("Available=True"))
 	now = after(40)
 
+	require.Equal(t, 10*time.Second, m.Longest(NoneIsReady, after(15)))
+	require.Equal(t, 4*time.Second, m.Longest(NotAvailable, after(15)))
+	require.Equal(t, time.Duration(0), m.Longest(NotAvailable, after(36)))
 	require.Equal(t, []Span{
 		{Track: "lease", State: "a", From: after(15), To: after(30)},
 		{Track: "lease", State: "b", From: after(30), To: after(40)},

@@ -77,6 +77,8 @@ type Fault struct {
 	Invariants string `json:"invariants"`
 	// Allowance is the reason for what the row may do beyond the invariants.
 	Allowance string `json:"allowance,omitempty"`
+	// Limits are the limits of the allowance, and what was seen of each.
+	Limits []string `json:"limits,omitempty"`
 	// Date is the time of the run, and Commit the sources.
 	Date   time.Time `json:"date"`
 	Commit string    `json:"commit"`
