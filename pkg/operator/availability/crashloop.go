@@ -22,12 +22,11 @@ const (
 	// shortRun is the longest run after which the kubelet still increases its back-off: twice the maximum.
 	shortRun = 2 * maxBackOff
 
-	// minStable is the minimum run after which an earlier failure is over.
+	// minStable is the minimum run after which an earlier failure is forgotten.
 	minStable = 2 * time.Minute
 
-	// newStable is how long the container of a new revision must run before the operator believes that the revision
-	// removed the cause.
-	newStable = 45 * time.Second
+	// minCalm is the minimum run after which a failure is not reported any more.
+	minCalm = 45 * time.Second
 
 	// crashLoopAfter is how long a container must keep exiting before the operator degrades.
 	crashLoopAfter = 5 * time.Minute
@@ -58,11 +57,13 @@ type crashLoop struct {
 	// calm is the start of the first run after the last exit. A rollout replaces a pod that runs, and its successor goes
 	// on with that run.
 	calm time.Time
-	// started is the start of the run of a pod that replaced the one of the last exit, startSeen when this process saw
-	// it first. The node's clock may be wrong.
+	// longest is the longest run of the series.
+	longest time.Duration
+	// started is the start of the run after the last exit, startSeen when this process saw it first. The node's clock
+	// may be wrong.
 	started, startSeen time.Time
-	// stays reports whether that run has lasted for newStable. The series goes on, so the next exit is reported at
-	// once: a standby may run for minutes before it acquires the lease and exits.
+	// stays reports whether that run is long enough to believe that the cause is removed. The series goes on, so the
+	// next exit is reported at once: a standby may run for minutes before it acquires the lease and exits.
 	stays bool
 }
 
@@ -112,22 +113,27 @@ func (c crashLoops) record(key containerOn, pod string, container corev1.Contain
 	if c[key] == nil {
 		return 0
 	}
-	return minPositive(left, c[key].observeReplacement(last, running, now))
+	return minPositive(left, c[key].observeRun(last, running, now))
 }
 
-// observeReplacement records whether a pod that replaced the one of the last exit, and therefore shows none, stays up.
-// It returns the time until it has.
-func (l *crashLoop) observeReplacement(
+// observeRun records whether the run after the last exit is long enough to believe that the cause is removed: clearly
+// longer than the ones before, or that of another revision, whose pod shows no last exit. It returns the time until
+// it is.
+func (l *crashLoop) observeRun(
 	last *corev1.ContainerStateTerminated, running *corev1.ContainerStateRunning, now time.Time,
 ) time.Duration {
 	l.stays = false
-	if last != nil || running == nil {
+	if running == nil {
 		return 0
 	}
 	if !running.StartedAt.Time.Equal(l.started) {
 		l.started, l.startSeen = running.StartedAt.Time, now
 	}
-	left := max(0, newStable-now.Sub(l.startSeen))
+	calm := minCalm
+	if last != nil {
+		calm = max(calm, 2*l.longest)
+	}
+	left := max(0, calm-now.Sub(l.startSeen))
 	l.stays = left == 0
 	return left
 }
@@ -170,6 +176,7 @@ func (l *crashLoop) add(pod, container string, last *corev1.ContainerStateTermin
 	}
 	l.exits++
 	l.lastExit, l.calm = last.FinishedAt.Time, time.Time{}
+	l.longest = max(l.longest, last.FinishedAt.Sub(last.StartedAt.Time))
 	l.subject = fmt.Sprintf("container %s of pod/%s keeps exiting", container, pod)
 	l.text = fmt.Sprintf("%s, last with code %d", l.subject, last.ExitCode)
 	if summary := terminationmessage.Summary(last.Message); summary != "" {
@@ -180,7 +187,7 @@ func (l *crashLoop) add(pod, container string, last *corev1.ContainerStateTermin
 // condition reports the containers that have kept exiting for crashLoopAfter, and the delay until the next
 // assessment. A report begins with an exit: a container that runs may have recovered, for example after an outage of
 // the API server. A single exit suffices for a series that an earlier process of the operator reported. A report ends
-// when the next revision's container stays up.
+// when the container stays up.
 func (c crashLoops) condition(s snapshot) (*condition, time.Duration) {
 	reported := ""
 	previous := v1helpers.FindOperatorCondition(s.status.Conditions, CrashLoopCondition)
