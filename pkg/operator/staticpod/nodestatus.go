@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -115,9 +116,38 @@ func (c *installerClient) ApplyStaticPodOperatorStatus(
 		if c.read.Load() == 0 {
 			clearMissingRevision(status.Conditions)
 		}
+		tellRepairs(status.Conditions, current.NodeStatuses)
 		status.Conditions = slices.DeleteFunc(status.Conditions, countsRevisions)
 	}
 	return c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(ctx, fieldManager, status)
+}
+
+// tellRepairs corrects what the installer controller says about nodes that appeared to be at an older revision.
+func tellRepairs(conditions []applyoperatorv1.OperatorConditionApplyConfiguration, nodes []operatorv1.NodeStatus) {
+	var repaired []string
+	at := map[int32]int{}
+	for _, node := range nodes {
+		at[node.CurrentRevision]++
+		if node.TargetRevision != 0 && node.TargetRevision == node.CurrentRevision {
+			repaired = append(repaired, fmt.Sprintf("revision %d is installed again on node/%s", node.TargetRevision, node.NodeName))
+		}
+	}
+	i := slices.IndexFunc(conditions, func(c applyoperatorv1.OperatorConditionApplyConfiguration) bool {
+		return ptr.Deref(c.Type, "") == condition.NodeInstallerProgressingConditionType
+	})
+	if i < 0 || len(repaired) == 0 {
+		return
+	}
+	var texts []string
+	for _, revision := range slices.Sorted(maps.Keys(at)) {
+		verb := "node is"
+		if at[revision] > 1 {
+			verb = "nodes are"
+		}
+		texts = append(texts, fmt.Sprintf("%d %s at revision %d", at[revision], verb, revision))
+	}
+	slices.Sort(repaired)
+	conditions[i].WithMessage(strings.Join(append(texts, repaired...), "; "))
 }
 
 // clearPastFailure clears the last failure of a node that is at its target.

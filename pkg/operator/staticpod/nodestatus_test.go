@@ -151,3 +151,21 @@ func TestTheCountOfRevisionsDoesNotJudgeAvailability(t *testing.T) {
 		})
 	}
 }
+
+// library-go sees the node of a repair at an older revision, which it has never run.
+func TestARepairIsToldAsOne(t *testing.T) {
+	stored := &operatorv1.StaticPodOperatorStatus{NodeStatuses: []operatorv1.NodeStatus{
+		{NodeName: "m0", CurrentRevision: 7}, {NodeName: "m1", CurrentRevision: 7, TargetRevision: 7},
+		{NodeName: "m2", CurrentRevision: 6},
+	}}
+	operator := v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{}, stored, nil, nil)
+	client := &installerClient{StaticPodOperatorClient: operator, pods: noPods()}
+	require.NoError(t, client.ApplyStaticPodOperatorStatus(t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus().WithConditions(
+		applyoperatorv1.OperatorCondition().WithType("NodeInstallerProgressing").WithStatus(operatorv1.ConditionTrue).
+			WithMessage("2 nodes are at revision 6; 1 node is at revision 7"),
+	)))
+	_, got, _, err := operator.GetStaticPodOperatorState()
+	require.NoError(t, err)
+	require.Equal(t, "1 node is at revision 6; 2 nodes are at revision 7; revision 7 is installed again on node/m1",
+		v1helpers.FindOperatorCondition(got.Conditions, "NodeInstallerProgressing").Message)
+}

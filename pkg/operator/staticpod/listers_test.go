@@ -1,0 +1,133 @@
+package staticpod
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	configfake "github.com/openshift/client-go/config/clientset/versioned/fake"
+	configinformers "github.com/openshift/client-go/config/informers/externalversions"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/clock"
+)
+
+// assembled are the controllers of New, each of which can run.
+type assembled struct {
+	operator v1helpers.StaticPodOperatorClient
+	recorder events.InMemoryRecorder
+	start    func()
+	all      []factory.Controller
+}
+
+func assemble(t *testing.T, objects ...runtime.Object) *assembled {
+	t.Helper()
+	kube := fake.NewClientset(objects...)
+	caches := informers.NewSharedInformerFactory(kube, 0)
+	config := configinformers.NewSharedInformerFactory(configfake.NewClientset(&configv1.Infrastructure{
+		ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
+		Status:     configv1.InfrastructureStatus{ControlPlaneTopology: configv1.HighlyAvailableTopologyMode},
+	}), 0)
+	a := &assembled{
+		operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{}, &operatorv1.StaticPodOperatorStatus{}, nil, nil),
+		recorder: events.NewInMemoryRecorder("test", clock.RealClock{}),
+		start:    func() { caches.Start(t.Context().Done()); config.Start(t.Context().Done()) },
+	}
+	a.all = controllers(Options{
+		Operator: a.operator, Kube: kube, Target: caches, Nodes: caches, ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(),
+		Infrastructures: config.Config().V1().Infrastructures(), Clock: clock.RealClock{}, Recorder: a.recorder,
+	})
+	return a
+}
+
+// run starts the named controller and awaits its condition.
+func (a *assembled) run(t *testing.T, controller, conditionType string) *operatorv1.OperatorCondition {
+	t.Helper()
+	i := slices.IndexFunc(a.all, func(c factory.Controller) bool { return c.Name() == controller })
+	require.GreaterOrEqual(t, i, 0, controller)
+	a.start()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); a.all[i].Run(ctx, 1) }()
+	defer func() { cancel(); <-ended }()
+	var found *operatorv1.OperatorCondition
+	require.Eventually(t, func() bool {
+		_, status, _, err := a.operator.GetOperatorState()
+		found = v1helpers.FindOperatorCondition(status.Conditions, conditionType)
+		return err == nil && found != nil
+	}, 10*time.Second, 10*time.Millisecond, conditionType)
+	return found
+}
+
+// library-go would tell each order as another state, with an event.
+func TestNodesThatAreNotReadyAreToldInOneOrder(t *testing.T) {
+	var nodes []runtime.Object
+	var want []string
+	for i := range 8 {
+		name := fmt.Sprintf("master-%d", i)
+		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{"node-role.kubernetes.io/master": ""},
+		}})
+		want = append(want, fmt.Sprintf("node %q not ready, no Ready condition found in status block", name))
+	}
+	found := assemble(t, nodes...).run(t, "cloud-controller-manager-Node", "NodeControllerDegraded")
+	require.Equal(t, "The master nodes not ready: "+strings.Join(want, ", "), found.Message)
+}
+
+func TestTheStaticPodOfANodeThatIsGoneIsNotMissed(t *testing.T) {
+	var missing []string
+	for i := range 8 {
+		missing = append(missing, fmt.Sprintf(`static pod lifecycle failure - static pod: "cloud-controller-manager" in namespace: `+
+			`"openshift-cloud-controller-manager" for revision: 4 on node: "m%d" didn't show up, waited: 3m0s`, i))
+	}
+	for name, tc := range map[string]struct {
+		// created is when the Nodes were, zero if they have vanished.
+		created time.Time
+		want    string
+	}{
+		"the Nodes have vanished":         {},
+		"the Nodes have registered again": {created: time.Now()},
+		"the Nodes are the same": {
+			created: time.Now().Add(-24 * time.Hour), want: strings.Join(missing, "\n"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []runtime.Object{&corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "cloud-controller-manager-pod-4"},
+				Data:       map[string]string{"pod.yaml": `{"apiVersion":"v1","kind":"Pod","spec":{"terminationGracePeriodSeconds":30}}`},
+			}}
+			hourAgo := metav1.NewTime(time.Now().Add(-time.Hour))
+			for i := range 8 {
+				node := fmt.Sprintf("m%d", i)
+				if !tc.created.IsZero() {
+					objects = append(objects, &corev1.Node{
+						ObjectMeta: metav1.ObjectMeta{Name: node, CreationTimestamp: metav1.NewTime(tc.created)},
+					})
+				}
+				objects = append(objects, &corev1.Pod{
+					ObjectMeta: metav1.ObjectMeta{
+						Namespace: target, Name: "installer-4-" + node, Labels: map[string]string{"app": "installer"}, CreationTimestamp: hourAgo,
+					},
+					Spec: corev1.PodSpec{NodeName: node},
+					Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{
+						Name: "installer", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: hourAgo}},
+					}}},
+				})
+			}
+			found := assemble(t, objects...).run(t, "MissingStaticPodController", "MissingStaticPodControllerDegraded")
+			require.Equal(t, tc.want, found.Message)
+		})
+	}
+}
