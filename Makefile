@@ -52,6 +52,14 @@ build: ## build the operator into _output
 	@go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o _output/ ./cmd/...
 	@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o _output/ ./cmd/image-puller
 
+# openshift-tests extracts the binary from the image and decompresses it. -n: the same binary yields the same bytes.
+.PHONY: tests-ext
+tests-ext: ## build the tests for openshift-tests into _output
+	@mkdir -p _output
+	@echo "==> building _output/$(BINARY)-tests-ext.gz"
+	@cd test/ote && go build -trimpath -ldflags '$(LDFLAGS)' -o ../../_output/$(BINARY)-tests-ext .
+	@gzip -nf _output/$(BINARY)-tests-ext
+
 .PHONY: images
 images: ## build local images into _output/images (Dockerfile.rhel is the product's build)
 	@cd test/devcluster && go run ./cmd/devcluster images
@@ -60,6 +68,7 @@ images: ## build local images into _output/images (Dockerfile.rhel is the produc
 .PHONY: vendor
 vendor: ## fill vendor/ for a build without network
 	@go mod vendor
+	@cd test/ote && go mod vendor
 	@go mod verify
 
 .PHONY: update-golden

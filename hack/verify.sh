@@ -17,12 +17,14 @@ check_modules() { for_each modules go mod tidy -diff && for_each modules go mod 
 # Dockerfile.rhel builds a clone: with the modules that go.sum pins or, without network, from vendor/. Resolving every
 # package and embedded file is a sufficient check, because the tests compile the same sources.
 check_clone_builds() {
-	local dir status=0
+	local dir module status=0
 	dir="$(mktemp -d)"
 	git ls-files --cached --others --exclude-standard -z | xargs -0 cp --parents -t "$dir" || status=1
-	(cd "$dir" && GOFLAGS=-mod=readonly go list -deps ./cmd/... >/dev/null) || status=1
-	go mod vendor -o "$dir/vendor" || status=1
-	(cd "$dir" && GOFLAGS=-mod=vendor GOPROXY=off go list -deps ./cmd/... >/dev/null) || status=1
+	for module in . test/ote; do
+		(cd "$dir/$module" && GOFLAGS=-mod=readonly go list -deps ./... >/dev/null) || status=1
+		(cd "$module" && go mod vendor -o "$dir/$module/vendor") || status=1
+		(cd "$dir/$module" && GOFLAGS=-mod=vendor GOPROXY=off go list -deps ./... >/dev/null) || status=1
+	done
 	rm -rf "$dir"
 	return "$status"
 }

@@ -16,6 +16,7 @@ func TestTheProductsImage(t *testing.T) {
 	require.Contains(t, image.Files, program)
 	require.Contains(t, image.Files, "/usr/bin/file-syncer")
 	require.Contains(t, image.Files, "/usr/bin/image-puller")
+	require.Contains(t, image.Files, "/usr/bin/cluster-cloud-controller-manager-operator-tests-ext.gz")
 	// bootkube.sh and our pods pass the program's path; with an ENTRYPOINT it would become an argument.
 	require.Equal(t, []string{program, "render"}, image.Command(program, "render"))
 }

@@ -1,0 +1,24 @@
+// Command ote is this operator's extension of openshift-tests (openshift/enhancements,
+// testing/openshift-tests-extension.md). The image has it as
+// /usr/bin/cluster-cloud-controller-manager-operator-tests-ext.gz.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/ote/internal/extension"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/ote/internal/suite"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := extension.NewCommand(suite.Extension()).ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
