@@ -71,7 +71,7 @@ func TestTheReadmeListsTheMakefilesTargets(t *testing.T) {
 			targets = append(targets, target)
 		}
 	}
-	require.Equal(t, []string{"run", "test", "verify", "bench", "build", "images", "vendor", "update-golden"}, targets)
+	require.Equal(t, []string{"run", "test", "verify", "bench", "build", "tests-ext", "images", "vendor", "update-golden"}, targets)
 	readme := string(read(t, "README.md"))
 	for _, target := range targets {
 		require.Contains(t, readme, "| `"+target+"` |")
