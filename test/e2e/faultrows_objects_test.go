@@ -196,8 +196,9 @@ func objectFaults() []fault {
 		{
 			name:   "the operator's resource is deleted",
 			unseen: "the cluster-version-operator creates it again; until then there is no status",
-			allows: allowance{surplus: 3,
-				why: "the number of the latest revision is lost and found again"},
+			allows: allowance{surplus: 3, unavailable: 10 * time.Second,
+				why: "library-go deletes the ClusterOperator with the resource, and the number of the latest revision is " +
+					"lost and found again"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				require.NoError(t, f.dynamic.Resource(ccmv1.Resource).Delete(t.Context(), ccmv1.InstanceName,
 					metav1.DeleteOptions{}))
