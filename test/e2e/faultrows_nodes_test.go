@@ -112,6 +112,30 @@ func nodeFaults() []fault {
 			},
 		},
 		{
+			name:   "an installer is killed between the former manifest and the new one",
+			unseen: "the next installer finishes its work within seconds", allows: allowance{revisions: 1},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				pod := f.awaitInstaller(t, f.change(t), f.node.Name())
+				manifest := filepath.Join(f.node.Root(), "etc/kubernetes/manifests/cloud-controller-manager-pod.yaml")
+				exists := func() bool { _, err := os.Stat(manifest); return err == nil }
+				require.Eventually(t, func() bool { return !exists() }, briefly, 10*time.Millisecond, "the former manifest goes")
+				for _, pid := range f.processesOn(t, f.node.Name(), operatorBinary, "installer") {
+					require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+				}
+				f.began = time.Now()
+				f.await(t, pod.Name+" to fail", briefly, func(ctx context.Context) error {
+					failed, err := f.kube.CoreV1().Pods(targetNamespace).Get(ctx, pod.Name, metav1.GetOptions{})
+					if err == nil && failed.Status.Phase != corev1.PodFailed {
+						err = fmt.Errorf("it is %s", failed.Status.Phase)
+					}
+					return err
+				})
+				require.Eventually(t, exists, briefly, 10*time.Millisecond, "the new manifest")
+				f.figure("installer killed without a manifest on the node to the new one: %s", rounded(f.began))
+				return nil
+			},
+		},
+		{
 			name:   "the clock of the leader's node is two hours ahead during a rollout",
 			unseen: "nothing that the operator does compares clocks of machines; the node's own time service is who reports",
 			allows: allowance{revisions: 2, withoutLeader: leaseExpires,
