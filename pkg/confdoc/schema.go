@@ -56,7 +56,7 @@ type Field struct {
 	// Only is the only value with which a legacy name can be dropped. If it is nil, any value can be dropped.
 	Only *string
 	// Harmless are values of a legacy name that mean what the cloud-controller-manager does without it, in lower case. To
-	// drop one is worth no warning, and neither is the value in Only.
+	// drop one is worth no warning, and neither is an empty value or the one in Only.
 	Harmless []string
 	// Installed means that installers write the legacy name, so to drop it is worth no warning.
 	Installed bool

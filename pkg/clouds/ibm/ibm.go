@@ -82,6 +82,9 @@ func (i *rewriter) contradicts(key, field, fact string) {
 	i.Contradicts(key, i.Value("provider", key), i.field+field, fact)
 }
 
+// formerKubeconfig is what the installers of early releases wrote, for a pod that mounted it.
+const formerKubeconfig = "/mnt/etc/kubernetes/controller-manager-kubeconfig"
+
 // useKubeconfig makes the provider's own Kubernetes client use the cloud-controller-manager's kubeconfig. It keeps the
 // first of several lines. The installer writes an empty value for every cluster.
 func (i *rewriter) useKubeconfig() {
@@ -97,7 +100,11 @@ func (i *rewriter) useKubeconfig() {
 		section.Entries = slices.DeleteFunc(section.Entries,
 			func(e *confdoc.Entry) bool { return e.Name == "config-file" && e != first })
 	}
-	i.Put(confdoc.NewText(i.Paths.Kubeconfig), diagnostic.Rewritten,
+	kind := diagnostic.Rewritten
+	if i.Text("kubernetes", "config-file") == formerKubeconfig {
+		kind = diagnostic.Adapted
+	}
+	i.Put(confdoc.NewText(i.Paths.Kubeconfig), kind,
 		"the provider's own Kubernetes client has no other file in a static pod", "kubernetes", "config-file")
 }
 

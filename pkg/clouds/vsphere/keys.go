@@ -94,7 +94,8 @@ var tree = confdoc.Reader{
 	Empty:  "write a mapping with the keys global and vcenter",
 	Fields: slices.Concat([]confdoc.Field{
 		{Name: "global", Is: confdoc.Object, Fields: slices.Concat(globalFields,
-			confdoc.Dropped(legacyAPI, "apiDisable", "apiBinding"))},
+			[]confdoc.Field{{Name: "apiDisable", Legacy: legacyAPI, Harmless: []string{"false"}}},
+			confdoc.Dropped(legacyAPI, "apiBinding"))},
 		{Name: "vcenter", Is: confdoc.Map, Of: &confdoc.Field{Is: confdoc.Object, Fields: slices.Concat(connectionFields,
 			confdoc.Dropped("the provider uses the name of the entry", "tenantref"),
 			confdoc.Dropped("the provider sets it itself", "secretref"))}},
