@@ -72,6 +72,8 @@ var layers = []layer{
 	{dir: "cmd", ours: []string{"pkg/cmd", "pkg/logging", "pkg/version"}},
 	{dir: "test/dockerfile"},
 	{dir: "test/rights", ours: []string{"pkg/platform"}},
+	{dir: "test/parity", ours: []string{"test/rights", "pkg/platform"}},
+	{dir: "test/parity/cmd", ours: []string{"test/parity"}},
 	{dir: "test/architecture", ours: []string{"pkg", "bindata", "bootstrap"}},
 }
 
