@@ -60,7 +60,9 @@ type checkout struct {
 
 // ReadCheckout reads the facts about the predecessor from a checkout of it.
 func ReadCheckout(root string) (Facts, error) {
-	c := &checkout{root: root, imageTags: map[string]string{}, requests: map[string][]string{}, roles: map[string][]rbacv1.PolicyRule{}}
+	c := &checkout{
+		root: root, imageTags: map[string]string{}, requests: map[string][]string{}, roles: map[string][]rbacv1.PolicyRule{},
+	}
 	facts := Facts{}
 	dirs, err := c.platforms()
 	if err != nil {

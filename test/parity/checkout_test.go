@@ -99,10 +99,18 @@ spec:
         secret: {secretName: unused}
 `,
 	// An asset that no template names is not applied.
-	"pkg/cloud/aws/assets/unused.yaml":                "kind: ConfigMap\nmetadata: {name: unused}\n",
-	"pkg/cloud/common/resources.go":                   "package common\n\nvar budget = object{Kind: \"PodDisruptionBudget\", Name: fmt.Sprintf(\"%s-ccm\", platform)}\n",
-	"pkg/cloud/common/substitution.go":                "package common\n\nvar variables = []string{\"HTTPS_PROXY\"}\n",
-	"pkg/controllers/common_consts.go":                "package controllers\n\nconst (\n\tsyncedCloudConfigMapName = \"cloud-conf\"\n)\n",
+	"pkg/cloud/aws/assets/unused.yaml": "kind: ConfigMap\nmetadata: {name: unused}\n",
+	"pkg/cloud/common/resources.go": `package common
+
+var budget = object{Kind: "PodDisruptionBudget", Name: fmt.Sprintf("%s-ccm", platform)}
+`,
+	"pkg/cloud/common/substitution.go": "package common\n\nvar variables = []string{\"HTTPS_PROXY\"}\n",
+	"pkg/controllers/common_consts.go": `package controllers
+
+const (
+	syncedCloudConfigMapName = "cloud-conf"
+)
+`,
 	"pkg/controllers/trusted_ca_bundle_controller.go": "package controllers\n\nconst trustedCAConfigMapName = \"trust\"\n",
 }
 
@@ -128,7 +136,9 @@ func TestFactsAreReadFromACheckout(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, parity.Facts{
 		"aws": {
-			"flag": {"cloud-config": "/etc/cloud.conf", "node": "$(NODE)", "quick": "true", "tls-min-version": "VersionTLS12", "v": "2"},
+			"flag": {
+				"cloud-config": "/etc/cloud.conf", "node": "$(NODE)", "quick": "true", "tls-min-version": "VersionTLS12", "v": "2",
+			},
 			"environment": {
 				"CONFIG": "/etc/cloud.conf", "NODE": "field spec.nodeName", "variables in /etc/api.env": "if the file exists",
 				"HTTP_PROXY, HTTPS_PROXY, NO_PROXY": "those that Proxy/cluster sets",
@@ -143,14 +153,16 @@ func TestFactsAreReadFromACheckout(t *testing.T) {
 			"right":      {"nodes": "get, list", "identities": "openshift-cloud-controller-manager:cloud-controller-manager"},
 			"permission": {"ec2:Describe": "yes"},
 			"object": {
-				"Deployment/aws-ccm in t": "yes", "PodDisruptionBudget/aws-ccm in openshift-cloud-controller-manager": "yes",
-				"ConfigMap/cloud-conf in openshift-cloud-controller-manager": "yes", "ConfigMap/trust in openshift-cloud-controller-manager": "yes",
+				"Deployment/aws-ccm in t": "yes",
+				"PodDisruptionBudget/aws-ccm in openshift-cloud-controller-manager": "yes",
+				"ConfigMap/cloud-conf in openshift-cloud-controller-manager":        "yes",
+				"ConfigMap/trust in openshift-cloud-controller-manager":             "yes",
 			},
 		},
 		"payload": {
 			"object": {
-				"ConfigMap/images in o": "yes", "ClusterRole/ccm": "yes", "ClusterRoleBinding/ccm": "yes", "RoleBinding/operator in t": "yes",
-				"CredentialsRequest/aws in c": "yes",
+				"ConfigMap/images in o": "yes", "ClusterRole/ccm": "yes", "ClusterRoleBinding/ccm": "yes",
+				"RoleBinding/operator in t": "yes", "CredentialsRequest/aws in c": "yes",
 			},
 			"right of the operator": {
 				"ClusterRole/admin in t": "bound",
@@ -163,6 +175,11 @@ func TestFactsAreReadFromACheckout(t *testing.T) {
 // A checkout of another shape has to stop the tool: facts that are silently missing would pass for differences.
 func TestACheckoutThatCannotBeReadCompletelyIsAnError(t *testing.T) {
 	const deployment = "pkg/cloud/aws/assets/deployment.yaml"
+	withContainer := func(container string) map[string]string {
+		return map[string]string{
+			deployment: "kind: Deployment\nspec: {replicas: 1, template: {spec: {containers: [{" + container + "}]}}}\n",
+		}
+	}
 	for name, tc := range map[string]struct {
 		changes map[string]string
 		want    string
@@ -180,15 +197,15 @@ func TestACheckoutThatCannotBeReadCompletelyIsAnError(t *testing.T) {
 			`map has no entry for key "novelty"`,
 		},
 		"a script that starts nothing": {
-			map[string]string{deployment: "kind: Deployment\nspec: {replicas: 1, template: {spec: {containers: [{name: cloud-controller-manager, command: [bash, -c, sleep]}]}}}\n"},
-			"container cloud-controller-manager of Deployment, 1 replicas, : the script of container cloud-controller-manager executes nothing",
+			withContainer("name: cloud-controller-manager, command: [bash, -c, sleep]"),
+			"the script of container cloud-controller-manager executes nothing",
 		},
 		"another container": {
-			map[string]string{deployment: "kind: Deployment\nspec: {replicas: 1, template: {spec: {containers: [{name: ccm, command: [ccm]}]}}}\n"},
+			withContainer("name: ccm, command: [ccm]"),
 			"Deployment, 1 replicas,  has no container cloud-controller-manager",
 		},
 		"an argument that is no flag": {
-			map[string]string{deployment: "kind: Deployment\nspec: {replicas: 1, template: {spec: {containers: [{name: cloud-controller-manager, command: [ccm, run]}]}}}\n"},
+			withContainer("name: cloud-controller-manager, command: [ccm, run]"),
 			`argument "run" is not a flag`,
 		},
 		"a renamed constant": {

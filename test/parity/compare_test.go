@@ -29,14 +29,17 @@ func bothSides() (theirs, ours parity.Facts) {
 
 func TestADifferenceNeedsAReasonAndAReasonADifference(t *testing.T) {
 	level := parity.Reason{Section: "flag", Items: []string{"v"}, Why: "the log level decides"}
-	kubeconfig := parity.Reason{Section: "flag", Items: []string{"kube*"}, Platforms: []string{"aws", "gcp"}, Why: "another token"}
+	kubeconfigOn := func(platforms ...string) parity.Reason {
+		return parity.Reason{Section: "flag", Items: []string{"kube*"}, Platforms: platforms, Why: "another token"}
+	}
+	kubeconfig := kubeconfigOn("aws", "gcp")
 	for name, tc := range map[string]struct {
 		reasons []parity.Reason
 		want    string
 	}{
 		"all differences": {[]parity.Reason{level, kubeconfig}, ""},
 		"no reason for one platform": {
-			[]parity.Reason{level, {Section: "flag", Items: []string{"kubeconfig"}, Platforms: []string{"gcp"}, Why: "another token"}},
+			[]parity.Reason{level, kubeconfigOn("gcp")},
 			`no reason for aws, flag kubeconfig: "/a" of the predecessor, "–" of ours`,
 		},
 		"a reason in another section": {
@@ -48,7 +51,7 @@ func TestADifferenceNeedsAReasonAndAReasonADifference(t *testing.T) {
 			"no difference for the reason of flag leader-elect: a mistake",
 		},
 		"a reason for a platform without the difference": {
-			[]parity.Reason{level, {Section: "flag", Items: []string{"kubeconfig"}, Platforms: []string{"aws", "gcp", "vsphere"}, Why: "another token"}},
+			[]parity.Reason{level, kubeconfigOn("aws", "gcp", "vsphere")},
 			"no difference on vsphere for the reason: another token",
 		},
 		"a reason behind another": {

@@ -98,7 +98,8 @@ func Document(theirs Predecessor, ours Facts, reasons []Reason) ([]byte, error) 
 				other++
 			}
 		}
-		fmt.Fprintf(&b, "| [%s](#%s) | %d | %d | %d | %d |\n", scope, strings.ReplaceAll(scope, " ", "-"), same, other, theirs, ours)
+		anchor := strings.ReplaceAll(scope, " ", "-")
+		fmt.Fprintf(&b, "| [%s](#%s) | %d | %d | %d | %d |\n", scope, anchor, same, other, theirs, ours)
 	}
 	for _, scope := range scopes {
 		writeScope(&b, scope, slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.scope != scope }))
@@ -138,7 +139,8 @@ func writeScope(b *strings.Builder, scope string, rows []row) {
 			}
 			return joins
 		})
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", first.section, strings.Join(items, ", "), quoted(first.theirs), quoted(first.ours), first.why)
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n",
+			first.section, strings.Join(items, ", "), quoted(first.theirs), quoted(first.ours), first.why)
 	}
 	if len(different) < len(rows) {
 		writeSame(b, rows)

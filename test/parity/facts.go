@@ -34,7 +34,8 @@ const (
 
 // sections are in the order of the document.
 var sections = []string{
-	flagSection, environmentSection, mountSection, probeSection, resourceSection, podSection, containerSection, rightSection,
+	flagSection, environmentSection, mountSection, probeSection, resourceSection, podSection, containerSection,
+	rightSection,
 	nodeManager + flagSection, nodeManager + environmentSection, nodeManager + mountSection, nodeManager + probeSection,
 	nodeManager + resourceSection, nodeManager + podSection, nodeManager + containerSection, nodeManager + rightSection,
 	permissionSection, objectSection, imageSection, operatorSection,
@@ -71,7 +72,7 @@ type Predecessor struct {
 	Facts Facts `json:"facts"`
 }
 
-const predecessorHeader = "# Facts about the predecessor, written by test/parity/cmd/parity from a checkout of it. Do not edit them.\n"
+const predecessorHeader = "# Facts about the predecessor. Do not edit them: test/parity/cmd/parity reads a checkout.\n"
 
 // Write writes the file. It writes what all platforms have in common once.
 func (p Predecessor) Write(file string) error {

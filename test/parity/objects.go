@@ -117,7 +117,8 @@ func (f Facts) addDeployed(platform string, o object) error {
 	if err := o.into(&deployment); err != nil {
 		return err
 	}
-	workload := fmt.Sprintf("Deployment, %d replicas, %s", ptr.Deref(deployment.Spec.Replicas, 1), deployment.Spec.Strategy.Type)
+	replicas := ptr.Deref(deployment.Spec.Replicas, 1)
+	workload := fmt.Sprintf("Deployment, %d replicas, %s", replicas, deployment.Spec.Strategy.Type)
 	return f.addPod(platform, "", workload, deployment.Spec.Template.Spec, "cloud-controller-manager")
 }
 
@@ -147,7 +148,9 @@ func (f Facts) addRights(all []string, granted []rights.Right) {
 			scopes, section = []string{payload}, operatorSection
 		case accountPrefix + "cloud-node-manager":
 			section = nodeManager + rightSection
-			scopes = slices.DeleteFunc(slices.Clone(scopes), func(p string) bool { return f[p][nodeManager+podSection] == nil })
+			scopes = slices.DeleteFunc(slices.Clone(scopes), func(p string) bool {
+				return f[p][nodeManager+podSection] == nil
+			})
 		case accountPrefix + "installer-sa", accountPrefix + "file-syncer":
 			continue // helpers of static pods, which docs/rights.md describes
 		}
@@ -206,7 +209,8 @@ func grant(objects []object, platforms []string, roles map[string][]rbacv1.Polic
 		}
 		rules, known := roles[role.String()]
 		if !known {
-			rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{role.Kind + "/" + role.Metadata.Name}, Verbs: []string{"bound"}}}
+			name := role.Kind + "/" + role.Metadata.Name
+			rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{name}, Verbs: []string{"bound"}}}
 		}
 		for _, subject := range binding.Subjects {
 			for _, rule := range rules {

@@ -37,30 +37,20 @@ func Ours(root string) (Facts, error) {
 			}
 		}
 	}
-	assets := filepath.Join(root, "bindata", "assets")
 	for _, p := range platform.All() {
 		if p.Image == "" {
 			continue
 		}
 		names = append(names, p.Name)
-		if err := facts.addGolden(p.Name, filepath.Join(root, "pkg", "operand", "testdata", p.Name, "operator.golden.yaml")); err != nil {
+		golden := filepath.Join(root, "pkg", "operand", "testdata", p.Name, "operator.golden.yaml")
+		if err := facts.addGolden(p.Name, golden); err != nil {
 			return nil, err
 		}
 		for _, permission := range requests[p.Credentials.Request] {
 			facts.add(p.Name, permissionSection, permission, present)
 		}
-		patterns := []string{filepath.Join(assets, "resources", "*.yaml"), filepath.Join(assets, "platforms", p.Name, "resources", "*.yaml")}
-		if p.NodeManagerImage != "" {
-			patterns = append(patterns, filepath.Join(assets, "node-manager", "*.yaml"), filepath.Join(assets, "node-manager", "resources", "*.yaml"))
-		}
-		for _, pattern := range patterns {
-			objects, err := readFiles(pattern)
-			if err != nil {
-				return nil, err
-			}
-			for _, o := range objects {
-				facts.add(p.Name, objectSection, o.String(), present)
-			}
+		if err := facts.addAssets(p, filepath.Join(root, "bindata", "assets")); err != nil {
+			return nil, err
 		}
 	}
 	granted, err := rights.Granted(root)
@@ -69,6 +59,24 @@ func Ours(root string) (Facts, error) {
 	}
 	facts.addRights(names, granted)
 	return facts, nil
+}
+
+// addAssets adds the objects that the operator applies on a platform.
+func (f Facts) addAssets(p platform.Platform, assets string) error {
+	patterns := []string{"resources/*.yaml", "platforms/" + p.Name + "/resources/*.yaml"}
+	if p.NodeManagerImage != "" {
+		patterns = append(patterns, "node-manager/*.yaml", "node-manager/resources/*.yaml")
+	}
+	for _, pattern := range patterns {
+		objects, err := readFiles(filepath.Join(assets, pattern))
+		if err != nil {
+			return err
+		}
+		for _, o := range objects {
+			f.add(p.Name, objectSection, o.String(), present)
+		}
+	}
+	return nil
 }
 
 // addManifest adds an object of the payload.
@@ -87,6 +95,8 @@ func (f Facts) addManifest(o object) error {
 	return nil
 }
 
+const staticPod = "static pod on every control-plane node"
+
 // addGolden adds the pods in a golden file of pkg/operand. Each of its documents begins with a comment that names it.
 func (f Facts) addGolden(name, file string) error {
 	content, err := os.ReadFile(file)
@@ -102,7 +112,7 @@ func (f Facts) addGolden(name, file string) error {
 			if err := o.into(&pod); err != nil {
 				return err
 			}
-			if err := f.addPod(name, "", "static pod on every control-plane node", pod.Spec, "cloud-controller-manager"); err != nil {
+			if err := f.addPod(name, "", staticPod, pod.Spec, "cloud-controller-manager"); err != nil {
 				return err
 			}
 		case strings.HasPrefix(head, "# daemonset/"):

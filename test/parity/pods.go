@@ -43,7 +43,8 @@ func (f Facts) addPod(platform, prefix, workload string, pod corev1.PodSpec, mai
 	add("host network", strconv.FormatBool(pod.HostNetwork))
 	add("DNS policy", cmp.Or(string(pod.DNSPolicy), string(corev1.DNSClusterFirst)))
 	add("priority class", pod.PriorityClassName)
-	add("grace period", fmt.Sprintf("%d s", ptr.Deref(pod.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)))
+	grace := ptr.Deref(pod.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
+	add("grace period", fmt.Sprintf("%d s", grace))
 	add("ServiceAccount", cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount))
 	selector := make([]string, 0, len(pod.NodeSelector))
 	for label, value := range pod.NodeSelector {
@@ -57,31 +58,19 @@ func (f Facts) addPod(platform, prefix, workload string, pod corev1.PodSpec, mai
 }
 
 func (f Facts) addContainer(platform, prefix string, pod corev1.PodSpec, c corev1.Container) error {
-	environment := map[string]string{}
-	for _, v := range c.Env {
-		name, value := v.Name, v.Value
-		if v.ValueFrom != nil && v.ValueFrom.FieldRef != nil {
-			value = "field " + v.ValueFrom.FieldRef.FieldPath
-		} else {
-			environment[name] = value
-		}
-		if strings.HasSuffix(name, proxySuffix) {
-			name, value = proxyItem, proxyValue
-		}
-		f.add(platform, prefix+environmentSection, name, value)
-	}
 	line, err := readCommand(c)
 	if err != nil {
 		return err
 	}
+	environment := f.addEnvironment(platform, prefix+environmentSection, c.Env)
 	for _, file := range line.sourced {
 		f.add(platform, prefix+environmentSection, "variables in "+file, "if the file exists")
 	}
 	for _, argument := range line.arguments {
-		flag, value, valued := strings.Cut(strings.TrimLeft(argument, "-"), "=")
 		if !strings.HasPrefix(argument, "-") {
 			return fmt.Errorf("argument %q is not a flag", argument)
 		}
+		flag, value, valued := strings.Cut(strings.TrimLeft(argument, "-"), "=")
 		if !valued {
 			value = "true"
 		}
@@ -90,15 +79,18 @@ func (f Facts) addContainer(platform, prefix string, pod corev1.PodSpec, c corev
 		}))
 	}
 	f.addMounts(platform, prefix+mountSection, pod, c)
-	for name, probe := range map[string]*corev1.Probe{"liveness": c.LivenessProbe, "readiness": c.ReadinessProbe, "startup": c.StartupProbe} {
+	for name, probe := range map[string]*corev1.Probe{
+		"liveness": c.LivenessProbe, "readiness": c.ReadinessProbe, "startup": c.StartupProbe,
+	} {
 		if probe != nil {
 			f.add(platform, prefix+probeSection, name, describeProbe(*probe))
 		}
 	}
-	for kind, list := range map[string]corev1.ResourceList{"request": c.Resources.Requests, "limit": c.Resources.Limits} {
-		for name, quantity := range list {
-			f.add(platform, prefix+resourceSection, string(name)+" "+kind, quantity.String())
-		}
+	for name, quantity := range c.Resources.Requests {
+		f.add(platform, prefix+resourceSection, string(name)+" request", quantity.String())
+	}
+	for name, quantity := range c.Resources.Limits {
+		f.add(platform, prefix+resourceSection, string(name)+" limit", quantity.String())
 	}
 	f.add(platform, prefix+podSection, "program", line.program)
 	f.add(platform, prefix+podSection, "image", imageTag(c.Image))
@@ -106,6 +98,23 @@ func (f Facts) addContainer(platform, prefix string, pod corev1.PodSpec, c corev
 		f.add(platform, prefix+podSection, "declared port", strconv.Itoa(int(port.ContainerPort)))
 	}
 	return nil
+}
+
+// addEnvironment adds variables and returns those with a literal value.
+func (f Facts) addEnvironment(platform, section string, variables []corev1.EnvVar) map[string]string {
+	literal := map[string]string{}
+	for _, v := range variables {
+		switch {
+		case strings.HasSuffix(v.Name, proxySuffix):
+			f.add(platform, section, proxyItem, proxyValue)
+		case v.ValueFrom != nil && v.ValueFrom.FieldRef != nil:
+			f.add(platform, section, v.Name, "field "+v.ValueFrom.FieldRef.FieldPath)
+		default:
+			literal[v.Name] = v.Value
+			f.add(platform, section, v.Name, v.Value)
+		}
+	}
+	return literal
 }
 
 // The proxy's variables depend on the cluster, so they are one item.
@@ -215,7 +224,8 @@ func keys(items []corev1.KeyToPath) string {
 func describeProbe(p corev1.Probe) string {
 	target := "other than HTTP"
 	if get := p.HTTPGet; get != nil {
-		target = fmt.Sprintf("%s://%s:%s%s", strings.ToLower(string(cmp.Or(get.Scheme, corev1.URISchemeHTTP))), cmp.Or(get.Host, "<pod IP>"), get.Port.String(), get.Path)
+		scheme := strings.ToLower(string(cmp.Or(get.Scheme, corev1.URISchemeHTTP)))
+		target = fmt.Sprintf("%s://%s:%s%s", scheme, cmp.Or(get.Host, "<pod IP>"), get.Port.String(), get.Path)
 	}
 	return fmt.Sprintf("%s from %d s, every %d s, timeout %d s, %d failures", target, p.InitialDelaySeconds,
 		cmp.Or(p.PeriodSeconds, 10), cmp.Or(p.TimeoutSeconds, 1), cmp.Or(p.FailureThreshold, 3))
