@@ -95,7 +95,7 @@ func (c *Cluster) addFile(file, group, kind, namespace, name string) error {
 func (c *Cluster) Ignored() []string {
 	var messages []string
 	for _, err := range c.objects.ignored() {
-		messages = append(messages, "ignored, because it is no input of the cloud-controller-manager: "+err.Error())
+		messages = append(messages, "ignored, because it seems to be no input of the cloud-controller-manager: "+err.Error())
 	}
 	return messages
 }
@@ -144,15 +144,18 @@ const capability = configv1.ClusterVersionCapabilityCloudControllerManager
 // WithoutCapability returns the ClusterVersion that disables the capability CloudControllerManager, or nil. Without a
 // ClusterVersion, and without spec.capabilities in it, every capability is enabled.
 func (c *Cluster) WithoutCapability() (*Manifest, error) {
+	const kind = "ClusterVersion"
+	found := c.objects.find(configv1.GroupName, kind, "", "version")
 	// The installer writes a namespace into this cluster-scoped object.
 	i := slices.IndexFunc(c.objects, func(m Manifest) bool {
-		return m.GVK.Group == configv1.GroupName &&
-			m.GVK.Kind == "ClusterVersion"
+		return m.GVK.Group == configv1.GroupName && m.GVK.Kind == kind
 	})
-	if i < 0 {
+	if i >= 0 {
+		found = &c.objects[i]
+	}
+	if found == nil {
 		return nil, nil
 	}
-	found := &c.objects[i]
 	version := &configv1.ClusterVersion{}
 	if err := found.Decode(version); err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	sigsyaml "sigs.k8s.io/yaml"
 )
 
 // header has the fields that every object has.
@@ -70,28 +69,24 @@ func objectsOf(m Manifest) ([]Manifest, error) {
 	return []Manifest{m}, nil
 }
 
-// headerLine matches a field of a header in text that is neither YAML nor JSON.
-var headerLine = regexp.MustCompile(`(?m)^[\s{,]*["']?(apiVersion|kind|namespace|name)["']?\s*:\s*["']?([^\s"',{}]+)`)
+// headerField matches a field of a header in text that cannot be parsed: YAML of any form, JSON, or a part of it.
+var headerField = regexp.MustCompile(
+	`(?:^|[\s{,"'\x{feff}])(apiVersion|kind|namespace|name)["']?\s*:\s*["']?([^\s"',{}]+)`)
 
-// claimedObject returns the group, kind, namespace and name that an unreadable document seems to have, as far as they
-// are recognizable.
-func claimedObject(d yamlDocument) Manifest {
-	var h header
-	if err := sigsyaml.Unmarshal(d.data, &h); err != nil {
-		fields := map[string]string{}
-		for _, match := range headerLine.FindAllSubmatch(d.data, -1) {
-			if name := string(match[1]); fields[name] == "" {
-				fields[name] = string(match[2])
-			}
+// maybe reports whether an unreadable document mentions all that identifies an object. It may be a list, so the
+// fields may be anywhere.
+func (d *defect) maybe(group, kind, namespace, name string) bool {
+	wanted := map[string]string{"kind": kind, "namespace": namespace, "name": name}
+	for _, match := range headerField.FindAllSubmatch(d.text, -1) {
+		field, value := string(match[1]), string(match[2])
+		if wanted[field] == value {
+			delete(wanted, field)
 		}
-		h.APIVersion, h.Kind = fields["apiVersion"], fields["kind"]
-		h.Metadata.Namespace, h.Metadata.Name = fields["namespace"], fields["name"]
+		if version, err := schema.ParseGroupVersion(value); field == "apiVersion" && err == nil && version.Group == group {
+			group = ""
+		}
 	}
-	version, err := schema.ParseGroupVersion(h.APIVersion)
-	if err != nil {
-		return Manifest{}
-	}
-	return Manifest{GVK: version.WithKind(h.Kind), Namespace: h.Metadata.Namespace, Name: h.Metadata.Name}
+	return group == "" && wanted["kind"] == "" && wanted["namespace"] == "" && wanted["name"] == ""
 }
 
 func itemsOf(m Manifest, h header) ([]Manifest, error) {

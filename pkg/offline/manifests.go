@@ -2,7 +2,6 @@ package offline
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,6 +34,8 @@ type Manifest struct {
 // defect is an error that matters only if a command needs the object.
 type defect struct {
 	err error
+	// text is the document that cannot be read, nil if the object could be read.
+	text []byte
 	// reported is set once Decode has returned the error.
 	reported bool
 }
@@ -58,8 +59,22 @@ func (m Manifest) Source() string { return m.File + ": " + m.String() }
 // manifests are objects without duplicates.
 type manifests []Manifest
 
-// find returns the object, or nil.
+// find returns the object, or the first unreadable document that may be it, or nil.
 func (ms manifests) find(group, kind, namespace, name string) *Manifest {
+	if found := ms.readable(group, kind, namespace, name); found != nil {
+		return found
+	}
+	i := slices.IndexFunc(ms, func(m Manifest) bool {
+		return m.defect != nil && m.defect.maybe(group, kind, namespace, name)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &ms[i]
+}
+
+// readable returns the object of this name, or nil.
+func (ms manifests) readable(group, kind, namespace, name string) *Manifest {
 	i := slices.IndexFunc(ms, func(m Manifest) bool {
 		return m.GVK.Group == group && m.GVK.Kind == kind && m.Namespace == namespace && m.Name == name
 	})
@@ -72,14 +87,14 @@ func (ms manifests) find(group, kind, namespace, name string) *Manifest {
 // add adds objects. Two objects of the same name that differ are a defect, because the cluster could get either.
 func (ms manifests) add(more ...Manifest) manifests {
 	for _, m := range more {
-		known := ms.find(m.GVK.Group, m.GVK.Kind, m.Namespace, m.Name)
+		known := ms.readable(m.GVK.Group, m.GVK.Kind, m.Namespace, m.Name)
 		if known == nil || m.Name == "" {
 			ms = append(ms, m)
 			continue
 		}
 		if known.defect == nil && !sameObject(*known, m) {
-			known.defect = cmp.Or(m.defect, &defect{err: fmt.Errorf("%s and %s define %s differently: keep one of them",
-				known.File, m.File, m)})
+			known.defect = &defect{err: fmt.Errorf("%s and %s define %s differently: keep one of them",
+				known.File, m.File, m)}
 		}
 	}
 	return ms
@@ -121,7 +136,7 @@ func readManifests(paths []string) (manifests, error) {
 	return all, nil
 }
 
-// readTolerantly returns the objects of a file. An unreadable object has the name that its document seems to have.
+// readTolerantly returns the objects of a file. An unreadable document is an object without a name.
 func readTolerantly(file string) []Manifest {
 	unreadable := func(err error) []Manifest { return []Manifest{{File: file, defect: &defect{err: err}}} }
 	data, err := ReadFile(file)
@@ -137,9 +152,8 @@ func readTolerantly(file string) []Manifest {
 		found, err := readDocument(file, document)
 		objects = append(objects, found...)
 		if err != nil {
-			broken := claimedObject(document)
-			broken.File, broken.document, broken.defect = file, document, &defect{err: err}
-			objects = append(objects, broken)
+			broken := &defect{err: err, text: document.data}
+			objects = append(objects, Manifest{File: file, document: document, defect: broken})
 		}
 	}
 	return objects

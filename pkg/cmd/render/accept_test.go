@@ -106,7 +106,7 @@ func TestAFileThatIsNoInputDoesNotStopAnInstallation(t *testing.T) {
 			test.prepare(n)
 			want := result{}
 			if test.message != "" {
-				want.stderr += "render: ignored, because it is no input of the cloud-controller-manager: " + test.message + "\n"
+				want.stderr += "render: ignored, because it seems to be no input of the cloud-controller-manager: " + test.message + "\n"
 			}
 			require.Equal(t, want, n.run())
 			n.requireGolden("openstack-out")

@@ -36,6 +36,47 @@ func withSecret(data string) func(node) {
 
 const correctInfra = "correct spec.cloudConfig of manifests/cluster-infrastructure-02-config.yml: infrastructure.config.openshift.io/cluster"
 
+// The proxy is optional, so an installation would go on without it.
+func TestABrokenInputStopsAnInstallationInWhateverFormItIsWritten(t *testing.T) {
+	const proxyFile = "manifests/cluster-proxy-01-config.yaml"
+	const item = "- apiVersion: config.openshift.io/v1\n  kind: Proxy\n  metadata: {name: cluster}\n"
+	for name, test := range map[string]struct{ content, message string }{
+		"the ClusterVersion, which the installer gives a namespace": {
+			clusterVersion("  capabilities: {\n"), ":8: invalid YAML: did not find expected node content",
+		},
+		"JSON on one line that is cut off": {
+			`{"apiVersion":"config.openshift.io/v1","kind":"Proxy","metadata":{"name":"cluster"},"status":{}`,
+			":1: invalid YAML: did not find expected ',' or '}'",
+		},
+		"metadata on one line": {
+			"apiVersion: config.openshift.io/v1\nkind: Proxy\nmetadata: {name: cluster}\nspec: {\n",
+			":4: invalid YAML: did not find expected node content",
+		},
+		"an annotation called name": {
+			"apiVersion: config.openshift.io/v1\nkind: Proxy\nmetadata:\n  annotations:\n    name: a\n  name: cluster\nspec: {\n",
+			":7: invalid YAML: did not find expected node content",
+		},
+		"a byte order mark": {
+			"\ufeffapiVersion: config.openshift.io/v1\nkind: Proxy\nmetadata:\n  name: cluster\nspec: {\n",
+			":5: invalid YAML: did not find expected node content",
+		},
+		"an item of a list": {
+			"apiVersion: v1\nkind: List\nitems:\n" + item + "  spec:\n    httpProxy: a\n    httpProxy: b\n",
+			":9: invalid YAML: key \"httpProxy\" already set in map",
+		},
+		"an item of a list in which another item is broken": {
+			"apiVersion: v1\nkind: List\nitems:\n" + item + "- {\n",
+			":7: invalid YAML: did not find expected node content",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			n.write(proxyFile, test.content)
+			require.Equal(t, result{code: 1, stderr: "render: " + proxyFile + test.message + "\n"}, n.run())
+		})
+	}
+}
+
 func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(node)
