@@ -9,9 +9,10 @@ import (
 
 // secretIndex finds known secrets inside a text in one pass over it, however many there are.
 type secretIndex struct {
-	// byStart has the secrets by their first minEmbedded bytes, the longest first.
-	byStart map[string][]string
-	names   map[string]string
+	// names are the names of the secrets by spelling.
+	names map[string]string
+	// lengths has the lengths of the spellings by their first minEmbedded bytes, the longest first.
+	lengths map[string][]int
 }
 
 // secretSpan is the part of a text that one secret covers, or several that overlap. The name is the first one's.
@@ -23,11 +24,15 @@ type secretSpan struct {
 // newSecretIndex returns the index of the secrets, each with its name. It has them also with the escape sequences of
 // JSON.
 func newSecretIndex(names map[string]string) secretIndex {
-	index := secretIndex{byStart: map[string][]string{}, names: map[string]string{}}
+	index := secretIndex{names: map[string]string{}, lengths: map[string][]int{}}
 	add := func(spelling, name string) {
-		if len(spelling) >= minEmbedded && index.names[spelling] == "" {
-			start := spelling[:minEmbedded]
-			index.names[spelling], index.byStart[start] = name, append(index.byStart[start], spelling)
+		if len(spelling) < minEmbedded || index.names[spelling] != "" {
+			return
+		}
+		index.names[spelling] = name
+		lengths := index.lengths[spelling[:minEmbedded]]
+		if at, found := slices.BinarySearchFunc(lengths, len(spelling), longestFirst); !found {
+			index.lengths[spelling[:minEmbedded]] = slices.Insert(lengths, at, len(spelling))
 		}
 	}
 	for secret, name := range names {
@@ -36,25 +41,24 @@ func newSecretIndex(names map[string]string) secretIndex {
 			add(string(quoted[1:len(quoted)-1]), name)
 		}
 	}
-	for _, secrets := range index.byStart {
-		slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	}
 	return index
 }
+
+func longestFirst(a, b int) int { return cmp.Compare(b, a) }
 
 // find returns the spans of the text that secrets cover, in their order. Spans do not overlap.
 func (i secretIndex) find(text string) []secretSpan {
 	var spans []secretSpan
 	for at := 0; at+minEmbedded <= len(text); at++ {
-		for _, secret := range i.byStart[text[at:at+minEmbedded]] {
-			if !strings.HasPrefix(text[at:], secret) {
+		for _, length := range i.lengths[text[at:at+minEmbedded]] {
+			end := at + length
+			if end > len(text) || i.names[text[at:end]] == "" {
 				continue
 			}
-			end := at + len(secret)
 			if last := len(spans) - 1; last >= 0 && at < spans[last].end {
 				spans[last].end = max(spans[last].end, end)
 			} else {
-				spans = append(spans, secretSpan{start: at, end: end, name: i.names[secret]})
+				spans = append(spans, secretSpan{start: at, end: end, name: i.names[text[at:end]]})
 			}
 			break // the others with this start are shorter
 		}
