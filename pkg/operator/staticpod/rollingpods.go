@@ -67,12 +67,20 @@ func (p namespacedRollingPods) Get(ctx context.Context, name string, options met
 		return nil, err
 	case target == 0:
 		return pod, nil
-	case pod.Labels["revision"] != strconv.Itoa(int(target)):
+	case pod.Labels["revision"] != strconv.Itoa(int(target)) && !isInBackOff(pod):
 		return nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
 	case p.clock.Since(pod.CreationTimestamp.Time) < startTime:
 		return withoutCreation(pod), nil
 	}
 	return pod, nil
+}
+
+// isInBackOff reports whether a container of the pod keeps exiting. The installer does not cause that, and may have to
+// wait for long before it replaces the pod: for an image, or for its kubelet.
+func isInBackOff(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff"
+	})
 }
 
 // withoutCreation returns the pod with containers that are being created as initializing, which is no failure.

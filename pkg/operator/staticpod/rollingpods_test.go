@@ -32,7 +32,7 @@ func TestARolloutAsPlannedIsNoFailureOfStaticPods(t *testing.T) {
 		degraded operatorv1.ConditionStatus
 	}{
 		"the former pod ends for the next revision":      {ended, "1", 2, time.Hour, operatorv1.ConditionFalse},
-		"the former pod crashes before it is replaced":   {crashing, "1", 2, time.Hour, operatorv1.ConditionFalse},
+		"the former pod crashes before it is replaced":   {crashing, "1", 2, time.Hour, operatorv1.ConditionTrue},
 		"the next pod is created":                        {creating, "2", 2, 29 * time.Second, operatorv1.ConditionFalse},
 		"the next pod is created for half a minute":      {creating, "2", 2, 30 * time.Second, operatorv1.ConditionTrue},
 		"the next pod crashes":                           {crashing, "2", 2, time.Second, operatorv1.ConditionTrue},
