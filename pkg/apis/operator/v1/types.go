@@ -58,7 +58,7 @@ type CloudControllerManagerSpec struct {
 	Custom *CustomCloudControllerManager `json:"custom,omitempty"`
 }
 
-// CloudControllerManagerStatus is the status that all static-pod operators share.
+// CloudControllerManagerStatus is the status that all static-pod operators share, and its summary.
 type CloudControllerManagerStatus struct {
 	operatorv1.StaticPodOperatorStatus `json:",inline"`
 
