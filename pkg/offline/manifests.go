@@ -173,7 +173,8 @@ func manifestFiles(path string) ([]string, error) {
 		return []string{path}, nil
 	}
 	var files []string
-	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+	// The separator makes WalkDir follow a link.
+	err = filepath.WalkDir(path+string(filepath.Separator), func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return ReadError(file, err)
 		}

@@ -114,6 +114,14 @@ func TestAFileThatIsNoInputDoesNotStopAnInstallation(t *testing.T) {
 	}
 }
 
+func TestTheDirectoryOfTheManifestsMayBeALink(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.Rename(n.path("manifests"), n.path("real")))
+	require.NoError(t, os.Symlink("real", n.path("manifests")))
+	require.Equal(t, result{}, n.run())
+	n.requireGolden("openstack-out")
+}
+
 func TestSecretsAreForTheirOwnerOnly(t *testing.T) {
 	n := newNode(t)
 	require.Zero(t, n.run().code)
