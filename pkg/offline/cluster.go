@@ -46,8 +46,8 @@ type Cluster struct {
 	objects manifests
 }
 
-// Read reads every file. A missing file is an error, and so is an invalid one of those that have one object. An invalid
-// object among Manifests is an error only if it is an input; otherwise Ignored reports it.
+// Read reads every file. A missing or invalid file is an error. In a directory of Manifests, an invalid object is an
+// error only if it may be an input; otherwise Ignored reports it.
 func Read(files Files) (*Cluster, error) {
 	c := &Cluster{}
 	var err error

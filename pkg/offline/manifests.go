@@ -120,20 +120,27 @@ func (ms manifests) ignored() []error {
 	return errs
 }
 
-// readManifests reads every manifest of the files and directory trees. What cannot be read becomes an object with a
-// defect: most manifests are not inputs, and other operators and administrators add files of their own.
+// readManifests reads every manifest of the files and directory trees. What cannot be read in a directory becomes an
+// object with a defect: most manifests are not inputs, and other operators and administrators add files of their own.
 func readManifests(paths []string) (manifests, error) {
 	var all manifests
+	var errs []error
 	for _, path := range paths {
 		files, err := manifestFiles(path)
 		if err != nil {
 			return nil, err
 		}
 		for _, file := range files {
-			all = all.add(readTolerantly(file)...)
+			if file != path {
+				all = all.add(readTolerantly(file)...)
+				continue
+			}
+			objects, err := ReadObjects(file)
+			errs = append(errs, err)
+			all = all.add(objects...)
 		}
 	}
-	return all, nil
+	return all, errors.Join(errs...)
 }
 
 // readTolerantly returns the objects of a file. An unreadable document is an object without a name.

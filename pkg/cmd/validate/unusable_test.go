@@ -179,6 +179,16 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 			},
 			message: "cloud.yaml cannot be read: too many levels of symbolic links",
 		},
+		"a named file with nothing in it": {
+			prepare: func(f workspace) { f.write("secret.yaml", "") },
+			flags:   []string{"--rendered-manifest-files=secret.yaml"},
+			message: "secret.yaml: the file has no object: add one or remove the file",
+		},
+		"a named file that ends too early": {
+			prepare: func(f workspace) { f.write("secret.json", `{"apiVersion": "v1", "kind": "Sec`) },
+			flags:   []string{"--rendered-manifest-files=secret.json"},
+			message: "secret.json:1: invalid YAML: found unexpected end of stream",
+		},
 		"no Infrastructure among the manifests": {
 			prepare: func(f workspace) { f.write("manifests/a.yaml", configMap) },
 			flags:   []string{"--infra-config-file=", "--rendered-manifest-files=manifests"},
