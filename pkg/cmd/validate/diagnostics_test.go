@@ -309,6 +309,15 @@ func TestWhatInstallersWriteIsWorthNoWarning(t *testing.T) {
 	require.True(t, strings.HasSuffix(got.stdout, clean+"\n"), got.stdout)
 }
 
+func TestVerboseDoesNotRepeatWarnings(t *testing.T) {
+	f := newWorkspace(t)
+	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n    region = one\n    [BlockStorage]\n    ignore-volume-az = true\n")
+	const dropped = "section [BlockStorage] is dropped: the Cinder CSI driver manages volumes and has its own configuration\n"
+	got := f.run("--verbose").stdout
+	require.Contains(t, got, "cloud.yaml:10:5: warning: "+dropped)
+	require.Equal(t, 1, strings.Count(got, dropped), got)
+}
+
 func TestALikelyMistakeIsAnErrorForAChangeOnly(t *testing.T) {
 	f := newWorkspace(t)
 	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n    region = one\n    regoin = one\n")

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -73,9 +74,19 @@ func run(out io.Writer, request offline.Request, format string, verbose bool) (c
 		return 0, err
 	}
 	if verbose {
-		report.Diagnostics = append(report.Diagnostics, report.Changes...)
+		report.Diagnostics = append(report.Diagnostics, silentChanges(report)...)
 	}
 	return diagnostics.Code(report), write(out, request, report)
+}
+
+// silentChanges returns the changes that no diagnostic reports.
+func silentChanges(report *offline.Report) []diagnostic.Diagnostic {
+	return slices.DeleteFunc(slices.Clone(report.Changes), func(change diagnostic.Diagnostic) bool {
+		return slices.ContainsFunc(report.Diagnostics, func(d diagnostic.Diagnostic) bool {
+			d.Severity = change.Severity
+			return d == change
+		})
+	})
 }
 
 func printText(out io.Writer, request offline.Request, report *offline.Report) error {
