@@ -69,7 +69,7 @@ func (p namespacedRollingPods) Get(ctx context.Context, name string, options met
 		return pod, nil
 	case pod.Labels["revision"] != strconv.Itoa(int(target)) && !isInBackOff(pod):
 		return nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
-	case p.clock.Since(pod.CreationTimestamp.Time) < startTime:
+	case p.clock.Since(pod.CreationTimestamp.Time).Abs() < startTime: // the API server's clock may be ahead
 		return withoutCreation(pod), nil
 	}
 	return pod, nil

@@ -35,6 +35,8 @@ func TestARolloutAsPlannedIsNoFailureOfStaticPods(t *testing.T) {
 		"the former pod crashes before it is replaced":   {crashing, "1", 2, time.Hour, operatorv1.ConditionTrue},
 		"the next pod is created":                        {creating, "2", 2, 29 * time.Second, operatorv1.ConditionFalse},
 		"the next pod is created for half a minute":      {creating, "2", 2, 30 * time.Second, operatorv1.ConditionTrue},
+		"the operator's clock is a little behind":        {creating, "2", 2, -time.Second, operatorv1.ConditionFalse},
+		"the operator's clock is an hour behind":         {creating, "2", 2, -time.Hour, operatorv1.ConditionTrue},
 		"the next pod crashes":                           {crashing, "2", 2, time.Second, operatorv1.ConditionTrue},
 		"the next pod ends":                              {ended, "2", 2, time.Second, operatorv1.ConditionTrue},
 		"a pod ends that nothing replaces":               {ended, "1", 0, time.Hour, operatorv1.ConditionTrue},
