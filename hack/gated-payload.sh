@@ -21,6 +21,10 @@ for file in "$manifests"/*; do
 		echo "$name: an object has no metadata.annotations with an indent of two spaces" >&2
 		exit 1
 	fi
+	if grep -q release.openshift.io/feature-gate "$file"; then
+		echo "$name: an object has a feature gate already" >&2
+		exit 1
+	fi
 	sed -e "s|^  annotations:\$|&\n    release.openshift.io/feature-gate: \"$requirement\"|" \
 		-e "s|^  - name: cluster-cloud-controller-manager-operator\$|  - name: $tag|" \
 		-e "s|origin-cluster-cloud-controller-manager-operator:|origin-$tag:|" "$file" >"$out/$name"

@@ -227,6 +227,10 @@ func TestAPayloadThatCannotBeGatedIsRejected(t *testing.T) {
 			"apiVersion: v1\nkind: Namespace\nmetadata: {name: n, annotations: {a: b}}\n", gate,
 			"a.yaml: an object has no metadata.annotations with an indent of two spaces\n",
 		},
+		"an object that has a gate": {
+			"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: n\n  annotations:\n    release.openshift.io/feature-gate: A\n", gate,
+			"a.yaml: an object has a feature gate already\n",
+		},
 		"a gate that is none": {configMap("a", profile, "a"), "Gate,Other", "\"Gate,Other\" is not a feature gate\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
