@@ -28,7 +28,9 @@ func sortedNodes(o informers.SharedInformerFactory) informers.SharedInformerFact
 // currentInstallers returns the informers without the installer pods whose Node has vanished, or has registered again
 // since they ended: the static pod of the former Node cannot appear. library-go's missing-static-pod controller reports
 // it nevertheless, and names a time that the Node has not existed for.
-func currentInstallers(o informers.SharedInformerFactory, nodes corev1listers.NodeLister) informers.SharedInformerFactory {
+func currentInstallers(
+	o informers.SharedInformerFactory, nodes corev1listers.NodeLister,
+) informers.SharedInformerFactory {
 	v1 := o.Core().V1()
 	return withCore{o, withListers{Interface: v1, pods: podInformer{PodInformer: v1.Pods(), nodes: nodes}}}
 }

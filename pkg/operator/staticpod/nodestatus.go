@@ -129,7 +129,8 @@ func tellRepairs(conditions []applyoperatorv1.OperatorConditionApplyConfiguratio
 	for _, node := range nodes {
 		at[node.CurrentRevision]++
 		if node.TargetRevision != 0 && node.TargetRevision == node.CurrentRevision {
-			repaired = append(repaired, fmt.Sprintf("revision %d is installed again on node/%s", node.TargetRevision, node.NodeName))
+			repaired = append(repaired,
+				fmt.Sprintf("revision %d is installed again on node/%s", node.TargetRevision, node.NodeName))
 		}
 	}
 	i := slices.IndexFunc(conditions, func(c applyoperatorv1.OperatorConditionApplyConfiguration) bool {
