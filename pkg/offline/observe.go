@@ -59,20 +59,47 @@ func (c *Cluster) Observe(payloadVersion string) ([]byte, error) {
 
 // featureGates returns an index with the FeatureGate. It is empty without a FeatureGate and without a payload version.
 func (c *Cluster) featureGates(payloadVersion string) (cache.Indexer, error) {
-	found := c.objects.find(configv1.GroupName, "FeatureGate", "", operatorclient.Instance)
-	if found == nil || payloadVersion == "" {
+	if payloadVersion == "" {
 		return newIndex(), nil
+	}
+	if found, _, err := c.gatesOf(payloadVersion); found == nil || err != nil {
+		return newIndex(), err
+	}
+	return c.index("FeatureGate", &configv1.FeatureGate{})
+}
+
+// WithoutGate returns why the release does not enable the feature gate, or an empty string if it does.
+func (c *Cluster) WithoutGate(gate configv1.FeatureGateName, payloadVersion string) (string, error) {
+	found, gates, err := c.gatesOf(payloadVersion)
+	switch {
+	case err != nil:
+		return "", err
+	case found == nil:
+		return fmt.Sprintf("no manifest is featuregate.%s/%s, which must enable %s",
+			configv1.GroupName, operatorclient.Instance, gate), nil
+	case !slices.ContainsFunc(gates.Enabled, func(a configv1.FeatureGateAttributes) bool { return a.Name == gate }):
+		return fmt.Sprintf("%s does not enable %s in %s", found.Source(), gate, payloadVersion), nil
+	}
+	return "", nil
+}
+
+// gatesOf returns the FeatureGate and its entry for a release. It returns neither if there is no FeatureGate.
+func (c *Cluster) gatesOf(payloadVersion string) (*Manifest, *configv1.FeatureGateDetails, error) {
+	found := c.objects.find(configv1.GroupName, "FeatureGate", "", operatorclient.Instance)
+	if found == nil {
+		return nil, nil, nil
 	}
 	gate := &configv1.FeatureGate{}
 	if err := found.Decode(gate); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	isOfPayload := func(d configv1.FeatureGateDetails) bool { return d.Version == payloadVersion }
-	if !slices.ContainsFunc(gate.Status.FeatureGates, isOfPayload) {
-		return nil, fmt.Errorf("%s: status.featureGates has no entry for --payload-version %s: render it for this "+
+	i := slices.IndexFunc(gate.Status.FeatureGates, isOfPayload)
+	if i < 0 {
+		return nil, nil, fmt.Errorf("%s: status.featureGates has no entry for --payload-version %s: render it for this "+
 			"release first", found.Source(), payloadVersion)
 	}
-	return c.index("FeatureGate", &configv1.FeatureGate{})
+	return found, &gate.Status.FeatureGates[i], nil
 }
 
 func newIndex() cache.Indexer {

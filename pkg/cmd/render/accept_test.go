@@ -260,6 +260,45 @@ func TestADisabledCapabilityRemovesEarlierOutputs(t *testing.T) {
 	require.Equal(t, []string{"out/tls/root-ca.key"}, n.outputFiles())
 }
 
+func TestTheFeatureGateDecidesWhetherAnythingIsWritten(t *testing.T) {
+	const nothing = ": no files are written\n"
+	const gateFile = "manifests/99_feature-gate.yaml: featuregate.config.openshift.io/cluster "
+	for name, tc := range map[string]struct {
+		prepare func(n node)
+		gate    string
+		stderr  string
+	}{
+		"an enabled gate":  {gate: "ExternalOIDC"},
+		"no required gate": {},
+		"a disabled gate": {
+			gate:   "VSphereMixedNodeEnv",
+			stderr: "render: " + gateFile + "does not enable VSphereMixedNodeEnv in 4.22.0" + nothing,
+		},
+		"a gate that the release does not have": {
+			gate:   "Acme",
+			stderr: "render: " + gateFile + "does not enable Acme in 4.22.0" + nothing,
+		},
+		"no FeatureGate": {
+			prepare: func(n node) { n.remove("manifests/99_feature-gate.yaml") },
+			gate:    "ExternalOIDC",
+			stderr:  "render: no manifest is featuregate.config.openshift.io/cluster, which must enable ExternalOIDC" + nothing,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			if tc.prepare != nil {
+				tc.prepare(n)
+			}
+			require.Equal(t, result{stderr: tc.stderr}, n.run("--feature-gate="+tc.gate))
+			if tc.stderr == "" {
+				require.Contains(t, n.outputFiles(), podOutput)
+				return
+			}
+			require.NoDirExists(t, n.path("out"))
+		})
+	}
+}
+
 func TestEmptyDirectoriesAreRemoved(t *testing.T) {
 	n := newNode(t)
 	require.Zero(t, n.run().code)

@@ -27,6 +27,7 @@ type options struct {
 	configOverrideFiles   []string
 	renderedManifestFiles []string
 	payloadVersion        string
+	featureGate           string
 	infraConfigFile       string
 	cloudConfigFile       string
 	imageReferences       string
@@ -96,6 +97,8 @@ func (o *options) addFlags(cmd *cobra.Command) {
 		"Files or directories with the manifests that will be created in the cluster.")
 	fs.StringVar(&o.payloadVersion, "payload-version", "",
 		"Version of the release, which selects the FeatureGate's entry.")
+	fs.StringVar(&o.featureGate, "feature-gate", "",
+		"Feature gate without which nothing is written. Default: none is required.")
 	fs.StringVar(&o.infraConfigFile, "infra-config-file", "",
 		"File with the Infrastructure. Default: the Infrastructure among the rendered manifests.")
 	fs.StringVar(&o.cloudConfigFile, "cloud-config-file", "",
@@ -138,6 +141,9 @@ func (o *options) validate() error {
 	if o.infraConfigFile == "" && len(o.renderedManifestFiles) == 0 {
 		return errors.New("--infra-config-file or --rendered-manifest-files is required: specify the file with the " +
 			"Infrastructure")
+	}
+	if o.featureGate != "" && o.payloadVersion == "" {
+		return errors.New("--feature-gate requires --payload-version: specify the release whose gates count")
 	}
 	if policies := []string{"Always", "IfNotPresent", "Never"}; !slices.Contains(policies, o.imagePullPolicy) {
 		return fmt.Errorf("--manifest-image-pull-policy is %q: specify Always, IfNotPresent or Never", o.imagePullPolicy)

@@ -283,6 +283,14 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 			flags:   []string{"--payload-version=4.23.0"},
 			message: "manifests/99_feature-gate.yaml: featuregate.config.openshift.io/cluster: status.featureGates has no entry for --payload-version 4.23.0: render it for this release first",
 		},
+		"a required feature gate without a release": {
+			flags:   []string{"--payload-version=", "--feature-gate=ExternalOIDC"},
+			message: "--feature-gate requires --payload-version: specify the release whose gates count",
+		},
+		"a required feature gate of another release": {
+			flags:   []string{"--payload-version=4.23.0", "--feature-gate=ExternalOIDC"},
+			message: "manifests/99_feature-gate.yaml: featuregate.config.openshift.io/cluster: status.featureGates has no entry for --payload-version 4.23.0: render it for this release first",
+		},
 		"an override with a second document": {
 			prepare: func(n node) { n.write("override.yaml", "{\"proxy\": {}}\n{\"platform\": \"none\"}\n") },
 			flags:   []string{"--config-override-files=override.yaml"},

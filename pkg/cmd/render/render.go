@@ -48,6 +48,16 @@ func (o *options) render() ([]output, error) {
 			o.warn("%s", message)
 		}
 	}()
+	if o.featureGate != "" {
+		reason, err := in.WithoutGate(configv1.FeatureGateName(o.featureGate), o.payloadVersion)
+		if err != nil {
+			return nil, err
+		}
+		if reason != "" {
+			o.warn("%s: no files are written", reason)
+			return nil, nil
+		}
+	}
 	if disabled, err := in.WithoutCapability(); err != nil || disabled != nil {
 		if disabled != nil {
 			o.warn("%s disables the capability %s: no files are written", disabled.Source(),
