@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Generates the CRD of pkg/apis. With --check it changes nothing and fails if it differs.
+# Generates the CRD of pkg/apis and the patches of docs/onboarding. With --check it changes nothing and fails if they
+# differ.
 set -euo pipefail
 source "$(dirname "$0")/modules.sh"
 
@@ -18,6 +19,7 @@ if [[ "${1:-}" == --check ]]; then
 		echo "the CRD is out of date: run make update-golden" >&2
 		exit 1
 	fi
-	exit 0
+else
+	cp "$out/crd.yaml" "$CRD"
 fi
-cp "$out/crd.yaml" "$CRD"
+hack/onboarding.sh "$@"

@@ -70,12 +70,15 @@ type CloudControllerManagerStatus struct {
 // Summary is a copy of the ClusterOperator's conditions, which aggregate all conditions of the operator's resource.
 type Summary struct {
 	// available is the status of the condition Available: True, False or Unknown.
+	// +required
 	Available configv1.ConditionStatus `json:"available"`
 
 	// progressing is the status of the condition Progressing: True, False or Unknown.
+	// +required
 	Progressing configv1.ConditionStatus `json:"progressing"`
 
 	// degraded is the status of the condition Degraded: True, False or Unknown.
+	// +required
 	Degraded configv1.ConditionStatus `json:"degraded"`
 
 	// message is that of the most alarming of the three, on one line.

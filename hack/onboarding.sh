@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# Generates the patches of docs/onboarding from pkg/apis, OWNERS and bootstrap/bootkube-step.sh. With --check it changes
+# nothing and fails if they differ. It proves the patch for openshift/api on the version that go.mod pins: the patch
+# applies, its packages compile, and its type yields the CRD of manifests.
+set -euo pipefail
+source "$(dirname "$0")/modules.sh"
+
+GATE=StaticPodCloudControllerManager
+TAG=static-pod-cloud-controller-manager-operator # see hack/gated-payload.sh
+CRD=manifests/0000_26_cloud-controller-manager-operator_01_cloudcontrollermanagers.crd.yaml
+TYPES=pkg/apis/operator/v1
+DOCS=docs/onboarding
+
+out="$(mktemp -d)"
+trap 'rm -rf "$out"' EXIT
+
+# new_file prints a patch that adds a file with the content of stdin.
+new_file() {
+	local content
+	content="$(cat)"
+	printf 'diff --git a/%s b/%s\nnew file mode 100644\n--- /dev/null\n+++ b/%s\n' "$1" "$1" "$1"
+	printf '@@ -0,0 +1,%d @@\n' "$(wc -l <<<"$content")"
+	sed 's/^/+/' <<<"$content"
+}
+
+# api_type prints our types as a file of openshift/api, which has the markers of its own generators.
+api_type() {
+	cat <<-'EOF'
+		package v1
+
+		import (
+			configv1 "github.com/openshift/api/config/v1"
+			metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+		)
+
+	EOF
+	sed -e '1,/^)$/d' -e '/+kubebuilder:metadata:annotations=/d' -e 's/\boperatorv1\.//g' \
+		-e '/+kubebuilder:printcolumn:/s/`//g' "$TYPES/types.go" |
+		sed -e '1{/^$/d}' -e "s|^// +kubebuilder:subresource:status\$|// +genclient\n\
+// +genclient:nonNamespaced\n\
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object\n\
+// +kubebuilder:object:root=true\n\
+&\n\
+// +openshift:api-approved.openshift.io=https://github.com/openshift/api/pull/TBD\n\
+// +openshift:capability=CloudControllerManager\n\
+// +openshift:compatibility-gen:level=1\n\
+// +openshift:enable:FeatureGate=$GATE\n\
+// +openshift:file-pattern=cvoRunLevel=0000_26,operatorName=cloud-controller-manager-operator,operatorOrdering=01|"
+	sed 1d "$TYPES/types_custom.go"
+	cat <<-'EOF'
+
+		// CloudControllerManagerList is a list of CloudControllerManagers.
+		//
+		// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+		// +openshift:compatibility-gen:level=1
+		type CloudControllerManagerList struct {
+			metav1.TypeMeta `json:",inline"`
+
+			// metadata is the standard list's metadata.
+			metav1.ListMeta `json:"metadata"`
+
+			// items are the CloudControllerManagers.
+			Items []CloudControllerManager `json:"items"`
+		}
+	EOF
+}
+
+# api_gate prints the registration of the feature gate. OWNERS has the component.
+api_gate() {
+	local component
+	component="$(sed -n 's/^component: //p' OWNERS) / $(sed -n 's/^subcomponent: //p' OWNERS)"
+	cat <<-EOF
+
+		FeatureGate$GATE = newFeatureGate("$GATE").
+			reportProblemsToJiraComponent("$component").
+			contactPerson("TBD").
+			productScope(ocpSpecific).
+			enhancementPR("https://github.com/openshift/enhancements/pull/TBD").
+			enable(inClusterProfile(SelfManaged), inDevPreviewNoUpgrade()).
+			mustRegister()
+	EOF
+}
+
+# api_patch prints the patch for the copy of openshift/api in $out/a, and applies it to the copy in $out/b.
+api_patch() {
+	local dir=operator/v1 tests=operator/v1/tests/cloudcontrollermanagers.operator.openshift.io file
+	api_type | gofmt >"$out/b/$dir/types_cloudcontrollermanager.go"
+	mkdir -p "$out/b/$tests"
+	cp "$TYPES/testdata/$GATE.yaml" "$out/b/$tests/"
+	sed -i 's/^\t\t&CloudCredential{},$/\t\t\&CloudControllerManager{},\n\t\t\&CloudControllerManagerList{},\n&/' "$out/b/$dir/register.go"
+	sed -i '$d' "$out/b/features/features.go" # the end of the list of gates
+	{ sed '$d' "$out/a/features/features.go" && api_gate && echo ')'; } | gofmt |
+		sed -n "/FeatureGate$GATE = /,\$p" | sed '1i\\' >>"$out/b/features/features.go"
+
+	for file in features/features.go "$dir/register.go"; do
+		(cd "$out" && git --no-pager diff --no-index --no-prefix --no-color -U1 {a,b}/"$file") | sed '/^index /d' || true
+	done
+	for file in "$dir/types_cloudcontrollermanager.go" "$tests/$GATE.yaml"; do
+		new_file "$file" <"$out/b/$file"
+	done
+}
+
+# installer_patch prints the patch for openshift/installer, which no module contains: a new file and the line that runs
+# it. One line of context locates that line in every version.
+installer_patch() {
+	local dir=data/data/bootstrap/files/usr/local/bin file=bootstrap-cloud-controller-manager.sh
+	{
+		cat <<-EOF
+			#!/usr/bin/env bash
+			# Runs a cloud-controller-manager on the bootstrap node. bootkube.sh sources this file after the step of the
+			# machine-config-operator. It changes nothing unless the feature gate $GATE is enabled.
+
+			CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE=\$(image_for $TAG)
+
+		EOF
+		sed -e '1,/^$/d' -e "s|^\(\t*\)--payload-version=.*|&\n\1--feature-gate=$GATE \\\\|" bootstrap/bootkube-step.sh
+	} | new_file "$dir/$file"
+	cat <<-EOF
+		diff --git a/$dir/bootkube.sh.template b/$dir/bootkube.sh.template
+		--- a/$dir/bootkube.sh.template
+		+++ b/$dir/bootkube.sh.template
+		@@ -500,1 +500,4 @@
+		+# shellcheck source=$file
+		+. /usr/local/bin/$file
+		+
+		 if [ ! -f cco-bootstrap.done ]
+	EOF
+}
+
+# prove_api_patch applies the patch to a pristine copy and compares the CRD of its type with ours.
+prove_api_patch() {
+	local generator api=github.com/openshift/api
+	(cd "$out/a" && git apply --check "$1" && git apply "$1")
+	diff -r "$out/a" "$out/b"
+	cp go.mod "$out/go.mod" && cp go.sum "$out/go.sum"
+	go mod edit -replace "$api=$out/a" "$out/go.mod"
+	generator="$(tool controller-gen sigs.k8s.io/controller-tools/cmd/controller-gen)"
+	export GOFLAGS="$GOFLAGS -mod=mod -modfile=$out/go.mod"
+	"$generator" object paths="$api/operator/v1"
+	go vet "$api/operator/v1"
+	go test "$api/features"
+	"$generator" crd:crdVersions=v1 paths="$api/operator/v1" output:crd:dir="$out/crd"
+	# The generators of openshift/api write the annotations.
+	diff <(sed '/^  annotations:$/,/^  name:/{/^  name:/!d}' "$CRD") \
+		<(sed '/^  annotations:$/,/^  name:/{/^  name:/!d}' "$out/crd/operator.openshift.io_cloudcontrollermanagers.yaml")
+}
+
+step "generating the patches of $DOCS"
+api="$(go list -mod=readonly -m -f '{{.Dir}}' github.com/openshift/api)"
+mkdir "$out/a" "$out/b"
+for copy in a b; do
+	cp -r --no-preserve=mode "$api/." "$out/$copy"
+done
+api_patch >"$out/openshift-api.patch"
+installer_patch >"$out/installer.patch"
+prove_api_patch "$out/openshift-api.patch"
+
+for patch in openshift-api.patch installer.patch; do
+	if [[ "${1:-}" != --check ]]; then
+		cp "$out/$patch" "$DOCS/$patch"
+	elif ! diff -u "$DOCS/$patch" "$out/$patch"; then
+		echo "$DOCS/$patch is out of date: run make update-golden" >&2
+		exit 1
+	fi
+done
