@@ -77,9 +77,15 @@ func newNode(t *testing.T) node {
 // step runs the step; more is additional shell code before it.
 func (n node) step(more string) (code int, stderr string) {
 	n.t.Helper()
+	return n.source("bootkube-step.sh", more)
+}
+
+// source runs a script as bootkube.sh would; more is additional shell code before it.
+func (n node) source(script, more string) (code int, stderr string) {
+	n.t.Helper()
 	binary, err := os.Executable()
 	require.NoError(n.t, err)
-	step, err := filepath.Abs("bootkube-step.sh")
+	step, err := filepath.Abs(script)
 	require.NoError(n.t, err)
 	image, err := dockerfile.Read(filepath.Join("..", dockerfile.Name))
 	require.NoError(n.t, err)
