@@ -72,7 +72,8 @@ func TestTheEnhancementListsEveryAPIExtension(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(section, -1) {
 		listed = append(listed, row[1])
 	}
-	want := slices.Concat(ownFields("spec", ccmv1.CloudControllerManagerSpec{}), ownFields("status", ccmv1.CloudControllerManagerStatus{}))
+	want := ownFields("spec", ccmv1.CloudControllerManagerSpec{})
+	want = append(want, ownFields("status", ccmv1.CloudControllerManagerStatus{})...)
 	for _, m := range payload(t) {
 		if policy, is := m.object.(*admissionv1.ValidatingAdmissionPolicy); is {
 			want = append(want, policy.Name)
@@ -110,7 +111,8 @@ func TestTheOnboardingDocumentsNameTestsAndFilesThatExist(t *testing.T) {
 		for _, name := range regexp.MustCompile("`(Test[A-Z]\\w+)`").FindAllStringSubmatch(text, -1) {
 			requireInRepository(t, "grep", "--untracked", "-q", "func "+name[1]+"(", "--", "*_test.go")
 		}
-		for _, name := range regexp.MustCompile("`((?:docs|hack|bootstrap|test|pkg)/[\\w./-]+)`").FindAllStringSubmatch(text, -1) {
+		files := regexp.MustCompile("`((?:docs|hack|bootstrap|test|pkg)/[\\w./-]+)`")
+		for _, name := range files.FindAllStringSubmatch(text, -1) {
 			requireInRepository(t, "ls-files", "--cached", "--others", "--error-unmatch", name[1])
 		}
 	}
@@ -130,7 +132,8 @@ func TestOneFeatureGateAndOneTagSelectTheOperatorEverywhere(t *testing.T) {
 	require.Len(t, gate, 2)
 	require.Len(t, tag, 2)
 	// In a payload for both operators, they are arguments of hack/gated-payload.sh.
-	require.Contains(t, string(read(t, "docs/upgrading.md")), "hack/gated-payload.sh manifests "+gate[1]+" out \\\n  "+tag[1]+"\n")
+	require.Contains(t, string(read(t, "docs/upgrading.md")),
+		"hack/gated-payload.sh manifests "+gate[1]+" out \\\n  "+tag[1]+"\n")
 	require.Contains(t, string(read(t, enhancementFile)), "The feature gate\n"+gate[1]+" selects")
 	patch := string(read(t, "docs/onboarding/installer.patch"))
 	require.Contains(t, patch, "--feature-gate="+gate[1]+" ")

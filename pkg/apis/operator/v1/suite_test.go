@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The suite goes to openshift/api, whose API server rejects only what it has seen rejected. An integration test runs it.
+// docs/onboarding/openshift-api.patch has the suite. An integration test runs it.
 func TestEveryValidationOfOurFieldsIsInTheSuiteForOpenShiftAPI(t *testing.T) {
 	content, err := os.ReadFile("testdata/StaticPodCloudControllerManager.yaml")
 	require.NoError(t, err)
