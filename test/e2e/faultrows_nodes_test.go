@@ -327,8 +327,7 @@ func fileFaults() []fault {
 			shows:  sign{condition: "NodeInstallerDegraded", message: `read-only file system`},
 			allows: allowance{revisions: 1},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
-				umount := f.mountOver(t, "mount --bind "+resources+" "+resources+" && "+
-					"mount -o remount,bind,ro "+resources)
+				umount := f.mountReadOnly(t)
 				f.change(t)
 				return umount
 			},
@@ -463,6 +462,12 @@ func (f *running) mountOver(t *testing.T, script string) (umount func(*testing.T
 	}
 	require.NoError(t, inNode(script))
 	return func(t *testing.T) { require.NoError(t, inNode("umount -l "+resources)) }
+}
+
+// mountReadOnly makes the installed files of the row's node read-only.
+func (f *running) mountReadOnly(t *testing.T) (umount func(*testing.T)) {
+	t.Helper()
+	return f.mountOver(t, "mount --bind "+resources+" "+resources+" && mount -o remount,bind,ro "+resources)
 }
 
 // damageFile damages a file of the row's node, and makes the row wait until it is as before.

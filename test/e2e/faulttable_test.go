@@ -81,14 +81,10 @@ func TestFaults(t *testing.T) {
 	if os.Getenv("E2E_LONG") == "" {
 		t.Skip("E2E_LONG is not set: this takes an hour")
 	}
-	s := startFaultSuite(t)
-	for _, row := range faultTable() {
-		if row.slow && os.Getenv("FAULTS_SLOW") == "" {
-			continue
-		}
-		t.Run(row.name, func(t *testing.T) { s.run(t, &row) })
-	}
-	fmt.Fprintf(os.Stderr, "faults:\n%s\n", strings.Join(s.table, "\n"))
+	startFaultSuite(t, devcluster.Options{
+		Name: "e2e-faults", Platform: configv1.OpenStackPlatformType, Nodes: nodes, QuickRestarts: true,
+		CloudHost: "openstack.example.com", Progress: os.Stderr,
+	}).runAll(t, faultTable())
 }
 
 func faultTable() []fault {
@@ -101,26 +97,27 @@ func faultTable() []fault {
 	return table
 }
 
+// allFaults has the rows of every cluster.
+func allFaults() []fault { return append(faultTable(), backOffFaults()...) }
+
 // A fault that nobody is told about needs a reason.
 func TestEveryFaultIsVisibleOrHasTheReasonWhyNot(t *testing.T) {
-	for _, row := range faultTable() {
+	for _, row := range allFaults() {
 		require.NotEqual(t, row.shows == sign{}, row.unseen == "", row.name)
 	}
 }
 
 // An exception without a limit is a gap, and one without a reason too.
 func TestEveryExceptionHasALimitAndAReason(t *testing.T) {
-	for _, row := range faultTable() {
+	for _, row := range allFaults() {
 		require.Equal(t, len(row.allows.texts(summary{})) > 0, row.allows.why != "", row.name)
 	}
 }
 
-func startFaultSuite(t *testing.T) *faultSuite {
+func startFaultSuite(t *testing.T, options devcluster.Options) *faultSuite {
 	t.Helper()
-	s := &faultSuite{started: time.Now(), suite: startSuite(t, devcluster.Options{
-		Name: "e2e-faults", Platform: configv1.OpenStackPlatformType, Nodes: nodes, QuickRestarts: true,
-		CloudHost: "openstack.example.com", Progress: os.Stderr,
-	}, monitor.Rollout("the first revision"), monitor.NewLeader("the first leader"))}
+	s := &faultSuite{started: time.Now(), suite: startSuite(t, options,
+		monitor.Rollout("the first revision"), monitor.NewLeader("the first leader"))}
 	var err error
 	s.dir, err = record.Dir()
 	require.NoError(t, err)
@@ -130,6 +127,18 @@ func startFaultSuite(t *testing.T) *faultSuite {
 	s.requireOneLeader(t)
 	s.invariants = s.watchInvariants(t)
 	return s
+}
+
+// runAll runs the rows, the slow ones only where they are wanted.
+func (s *faultSuite) runAll(t *testing.T, rows []fault) {
+	t.Helper()
+	for _, row := range rows {
+		if row.slow && os.Getenv("FAULTS_SLOW") == "" {
+			continue
+		}
+		t.Run(row.name, func(t *testing.T) { s.run(t, &row) })
+	}
+	fmt.Fprintf(os.Stderr, "faults:\n%s\n", strings.Join(s.table, "\n"))
 }
 
 // run runs one row: a clean cluster, the fault, its sign, its end, and a clean cluster again.

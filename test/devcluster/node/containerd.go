@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -40,6 +41,17 @@ func (n *Node) TagImage(ctx context.Context, ref, tag string) error {
 			strings.TrimSpace(string(output)))
 	}
 	return nil
+}
+
+// ExportImage returns an image of the node's containerd as a tar archive in OCI's layout.
+func (n *Node) ExportImage(ctx context.Context, ref string) ([]byte, error) {
+	var tar, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, "ctr", "--address", n.socket(), "--namespace", "k8s.io", "images", "export", "-", ref)
+	cmd.Stdout, cmd.Stderr = &tar, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("node %s: exporting %s: %w: %s", n.options.Name, ref, err, strings.TrimSpace(stderr.String()))
+	}
+	return tar.Bytes(), nil
 }
 
 func (n *Node) importImage(ctx context.Context, tar string) error {
