@@ -8,5 +8,5 @@
 // other test has its own cluster.
 //
 // TestFaults is a table. `go test -run '^TestFaults$/cloud'` selects the rows with that word, and FAULTS_SLOW adds
-// those of five minutes and more.
+// those of five minutes and more, and TestFaultsWithBackOff.
 package e2e

@@ -114,6 +114,25 @@ func TestEveryExceptionHasALimitAndAReason(t *testing.T) {
 	}
 }
 
+// The document keeps a row until another run replaces it, so one that was renamed would stay.
+func TestTheProofHasNoFaultThatTheTableLacks(t *testing.T) {
+	var names []string
+	for _, row := range allFaults() {
+		names = append(names, row.name)
+	}
+	content, err := os.ReadFile("../../docs/proof.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(content), "\n| fault |")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	rows := strings.Split(strings.TrimSpace(section), "\n")[2:]
+	require.NotEmpty(t, rows)
+	for _, row := range rows {
+		name, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " | ")
+		require.Contains(t, names, name)
+	}
+}
+
 func startFaultSuite(t *testing.T, options devcluster.Options) *faultSuite {
 	t.Helper()
 	s := &faultSuite{started: time.Now(), suite: startSuite(t, options,

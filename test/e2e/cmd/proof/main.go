@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +43,11 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	former, err := os.ReadFile(filepath.Join(repository, "docs", "proof.md"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the former document: %w", err)
+	}
+	seen.former = parse(string(former))
 	files := map[string]func(io.Writer){"proof.md": seen.write}
 	if seen.rollout != nil {
 		files["rollout.svg"] = func(out io.Writer) { draw(out, seen.rollout) }
@@ -62,6 +70,8 @@ type records struct {
 	rollout *record.Rollout
 	// recording is what a human saw of the story on OpenStack.
 	recording string
+	// former is what the document has without these records.
+	former document
 }
 
 const introduction = `# Proof
@@ -90,9 +100,13 @@ helps the operator in between. The columns:
   and no event, condition, ConfigMap or log has a password. "held, but" names what the fault itself
   causes, with the limit that the row fails at.
 
-| fault | visible | converged | no leader | serving | invariants | commit |
-|---|---|---|---|---|---|---|
+` + faultsHeader + `|---|---|---|---|---|---|---|
 `
+
+const (
+	faultsHeading = "Faults"
+	faultsHeader  = "| fault | visible | converged | no leader | serving | invariants | commit |\n"
+)
 
 const aboutLies = `
 ## Lies of the cloud
@@ -110,23 +124,36 @@ the lie.
 // write writes the document. The order is that of the records, so that the same records have the same document.
 func (r records) write(out io.Writer) {
 	fmt.Fprint(out, introduction)
-	if r.rollout != nil {
-		fmt.Fprintf(out, "\n## A rollout over time\n\nAs the monitor of the end-to-end tests saw it (commit %s):\n\n"+
-			"![static pods, taints and the lease over time](rollout.svg)\n", r.rollout.Commit)
-	}
-	r.writeSteps(out)
-	r.writeLies(out)
-	r.writeDeletions(out)
-	r.writeFaults(out)
-	if r.recording != "" {
-		fmt.Fprintf(out, "\n## What make e2e prints\n\nWithout the progress of the cluster:\n\n```\n%s```\n", r.recording)
+	for _, section := range []struct {
+		heading string
+		seen    bool
+		write   func(io.Writer)
+	}{
+		{"A rollout over time", r.rollout != nil, r.writeRollout},
+		{"Platforms", len(r.stories("")) > 0, r.writeSteps},
+		{"Lies of the cloud", len(r.lies) > 0, r.writeLies},
+		{faultsHeading, len(r.faults) > 0, r.writeFaults},
+		{"What make e2e prints", r.recording != "", r.writeRecording},
+	} {
+		if section.seen {
+			section.write(out)
+		} else {
+			fmt.Fprint(out, r.former[section.heading])
+		}
 	}
 }
 
+func (r records) writeRollout(out io.Writer) {
+	fmt.Fprintf(out, "\n## A rollout over time\n\nAs the monitor of the end-to-end tests saw it (commit %s):\n\n"+
+		"![static pods, taints and the lease over time](rollout.svg)\n", r.rollout.Commit)
+}
+
+func (r records) writeRecording(out io.Writer) {
+	fmt.Fprintf(out, "\n## What make e2e prints\n\nWithout the progress of the cluster:\n\n```\n%s```\n", r.recording)
+}
+
 func (r records) writeLies(out io.Writer) {
-	if len(r.lies) > 0 {
-		fmt.Fprint(out, aboutLies)
-	}
+	fmt.Fprint(out, aboutLies)
 	for _, l := range r.lies {
 		reason, visible, cleared := "", "", ""
 		if l.Reason != "" {
@@ -134,12 +161,12 @@ func (r records) writeLies(out io.Writer) {
 		}
 		fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", cell(l.Name), reason, visible, cleared, l.Commit)
 	}
+	r.writeDeletions(out)
 }
 
 func (r records) writeFaults(out io.Writer) {
-	if len(r.faults) > 0 {
-		fmt.Fprint(out, aboutFaults)
-	}
+	fmt.Fprint(out, aboutFaults)
+	rows := r.former.faultRows()
 	for _, f := range r.faults {
 		visible := cell(f.Unseen)
 		if f.Condition != "" {
@@ -152,8 +179,12 @@ func (r records) writeFaults(out io.Writer) {
 		if len(f.Limits) > 0 {
 			invariants += " (" + strings.Join(f.Limits, ", ") + ")"
 		}
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %d | %s | %s |\n", cell(f.Name), visible, seconds(f.Converged),
+		name := cell(f.Name)
+		rows[name] = fmt.Sprintf("| %s | %s | %s | %s | %d | %s | %s |\n", name, visible, seconds(f.Converged),
 			seconds(f.WithoutLeader), f.FewestServing, cell(invariants), f.Commit)
+	}
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		fmt.Fprint(out, rows[name])
 	}
 }
 

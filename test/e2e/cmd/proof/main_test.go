@@ -43,3 +43,40 @@ func TestEachRecordIsARow(t *testing.T) {
 		"| a manifest is deleted | 1.0 s, `NodeFilesRepaired` | 0.0 s | 0.0 s | 2 | held, but it is allowed (none leads for 1s of at most 30s) | 0123 |\n")
 	require.Contains(t, b.String(), "| the operator is killed |  | 0.0 s | 0.0 s | 0 | two processes led |  |\n")
 }
+
+// The records are on the machine that made them.
+func TestWhatHasNoRecordStays(t *testing.T) {
+	const former = `# Proof
+
+## Platforms
+
+| step | aws |
+|---|---|
+| it starts | 60.0 s |
+
+## Faults
+
+About the table.
+
+| fault | visible | converged | no leader | serving | invariants | commit |
+|---|---|---|---|---|---|---|
+| a manifest is deleted | 31.4 s, ` + "`NodeFilesRepaired`" + ` | 10.8 s | 0.3 s | 2 | held | 0123 |
+| the operator is killed | its successor goes on | 1.0 s | 0.3 s | 2 | held | 0123 |
+`
+	var b strings.Builder
+	records{former: parse(former)}.write(&b)
+	require.Equal(t, introduction+strings.TrimPrefix(former, "# Proof\n"), b.String())
+
+	b.Reset()
+	records{former: parse(former), faults: []record.Fault{
+		{Name: "a manifest is deleted", Unseen: "it is there again", Invariants: "held", FewestServing: 3, Commit: "4567"},
+		{Name: "the clock is wrong", Invariants: "held", Commit: "4567"},
+	}}.write(&b)
+	require.Contains(t, b.String(), "\n## Platforms\n\n| step | aws |\n|---|---|\n| it starts | 60.0 s |\n\n## Faults\n")
+	require.NotContains(t, b.String(), "About the table.")
+	require.Contains(t, b.String(), faultsHeader+`|---|---|---|---|---|---|---|
+| a manifest is deleted | it is there again | 0.0 s | 0.0 s | 3 | held | 4567 |
+| the clock is wrong |  | 0.0 s | 0.0 s | 0 | held | 4567 |
+| the operator is killed | its successor goes on | 1.0 s | 0.3 s | 2 | held | 0123 |
+`)
+}

@@ -53,9 +53,6 @@ func (r records) stories(name string) []record.Step {
 // writeSteps writes the story of every platform: a table of times, a row for each step, and a table of figures.
 func (r records) writeSteps(out io.Writer) {
 	steps := r.stories("")
-	if len(steps) == 0 {
-		return
-	}
 	took, order := map[column]map[string]string{}, map[string]int{}
 	for _, s := range steps {
 		c := column{s.Platform, s.Cold}
