@@ -13,9 +13,12 @@ import (
 
 // missing returns what has to be there before the predecessor may stop, as the end of a sentence, or "".
 //
-// Every control-plane node must have a static pod that is Ready. A node where a pod of the predecessor occupies the
-// port cannot have one. If that is so on every node, as on a single node, the images must be there: the kubelet has
-// pulled them before an installer runs.
+// Every control-plane node must have a static pod that is Ready, except for the last one, for which the images must be
+// there. Its process starts seconds after the predecessor has ended, and asks for the lease at once. A process that
+// stands by may ask up to 57 s later.
+//
+// A node where a pod of the predecessor occupies the port cannot have one. If that is so on every node, as on a single
+// node, the images must be there: the kubelet has pulled them before an installer runs.
 func (s snapshot) missing() string {
 	if len(s.status.NodeStatuses) == 0 {
 		return ": no control-plane node is known yet"
@@ -30,6 +33,11 @@ func (s snapshot) missing() string {
 		if node.CurrentRevision == 0 || !s.standsBy(node.NodeName) {
 			absent = append(absent, "node/"+node.NodeName)
 		}
+	}
+	if len(absent) == 1 && free > 1 && slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool {
+		return "node/"+pod.Spec.NodeName == absent[0] && s.installs(pod)
+	}) {
+		return ""
 	}
 	if len(absent) > 0 {
 		return ": waiting for " + strings.Join(absent, ", ")

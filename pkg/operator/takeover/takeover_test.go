@@ -212,14 +212,16 @@ const (
 )
 
 func TestThePredecessorStopsOnceTheStaticPodsStandBy(t *testing.T) {
-	pulled := func(code int32) *corev1.Pod {
+	pulledOn := func(node string, code int32) *corev1.Pod {
 		return &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "installer-1-m0", Labels: map[string]string{"app": "installer"}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "installer-1-" + node, Labels: map[string]string{"app": "installer"}},
+			Spec:       corev1.PodSpec{NodeName: node},
 			Status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{
 				{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}},
 			}},
 		}
 	}
+	pulled := func(code int32) *corev1.Pod { return pulledOn("m0", code) }
 	for name, tc := range map[string]struct {
 		flag     string
 		nodes    []string
@@ -231,6 +233,11 @@ func TestThePredecessorStopsOnceTheStaticPodsStandBy(t *testing.T) {
 	}{
 		"no static pod yet":                   {flag: servesNone, nodes: []string{"m0", "m1", "m2"}, occupied: []string{"m0", "m1"}, want: keeps + ": waiting for node/m0, node/m1, node/m2" + cause},
 		"one is missing":                      {flag: servesNone, nodes: []string{"m0", "m1", "m2"}, occupied: []string{"m0", "m1"}, ready: []string{"m0", "m2"}, want: keeps + ": waiting for node/m1" + cause},
+		"the images are there for the last":   {flag: servesNone, nodes: []string{"m0", "m1", "m2"}, occupied: []string{"m0", "m1"}, ready: []string{"m0", "m2"}, pod: pulledOn("m1", 0), stops: true},
+		"the images of the last fail":         {flag: servesNone, nodes: []string{"m0", "m1", "m2"}, occupied: []string{"m0", "m1"}, ready: []string{"m0", "m2"}, pod: pulledOn("m1", 1), want: keeps + ": waiting for node/m1" + cause},
+		"images are there on another node":    {flag: servesNone, nodes: []string{"m0", "m1", "m2"}, occupied: []string{"m0", "m1"}, ready: []string{"m0", "m2"}, pod: pulledOn("m0", 0), want: keeps + ": waiting for node/m1" + cause},
+		"two are missing":                     {flag: servesNone, nodes: []string{"m0", "m1", "m2"}, occupied: []string{"m0", "m1"}, ready: []string{"m0"}, pod: pulledOn("m1", 0), want: keeps + ": waiting for node/m1, node/m2" + cause},
+		"nothing stands by on a single node":  {flag: servesNone, nodes: []string{"m0"}, occupied: []string{"m0"}, pod: pulled(0), want: keeps + ": waiting for node/m0" + cause},
 		"all stand by":                        {flag: servesNone, nodes: []string{"m0", "m1", "m2"}, occupied: []string{"m0", "m1"}, ready: []string{"m0", "m1", "m2"}, stops: true},
 		"the port is occupied on two nodes":   {flag: serves, nodes: []string{"m0", "m1", "m2"}, occupied: []string{"m0", "m1"}, want: keeps + ": waiting for node/m2" + cause},
 		"the one on the free node stands by":  {flag: serves, nodes: []string{"m0", "m1", "m2"}, occupied: []string{"m0", "m1"}, ready: []string{"m2"}, stops: true},
