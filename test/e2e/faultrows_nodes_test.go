@@ -63,8 +63,8 @@ func nodeFaults() []fault {
 		{
 			name:   "all kubelets restart at once",
 			unseen: "static pods run on, and are Ready again within seconds",
-			allows: allowance{noneReady: reportAgain,
-				why: "a kubelet that has started reports pods as not Ready until it has probed them"},
+			allows: allowance{noneReady: 15 * time.Second,
+				why: "a kubelet that has started reports pods as not Ready until it has probed them, which it does every 10 s"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				var group sync.WaitGroup
 				errs := make([]error, len(f.Nodes()))

@@ -208,9 +208,8 @@ func objectFaults() []fault {
 		{
 			name:  "the operand's namespace is deleted",
 			shows: sign{condition: "ConfigurationDegraded", message: `namespace.*` + targetNamespace},
-			allows: allowance{surplus: 3, deleted: 2, noneReady: briefly, unavailable: briefly,
-				noneServing: briefly, withoutLeader: briefly,
-				why: "the fault itself deletes the lease, every token and every revision"},
+			allows: allowance{surplus: 3, deleted: 2, noneReady: reportAgain,
+				why: "the fault itself deletes the mirror pods and every revision"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				restore := f.saveCredentials(t)
 				namespaces := f.kube.CoreV1().Namespaces()

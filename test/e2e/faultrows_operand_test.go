@@ -44,7 +44,7 @@ func operandFaults() []fault {
 			name: "the leading process hangs",
 			shows: sign{condition: "UnresponsiveDegraded",
 				message: `container cloud-controller-manager .* node/{node} runs.*holds lease/cloud-controller-manager`},
-			allows: allowance{withoutLeader: 4 * time.Minute,
+			allows: allowance{withoutLeader: hangs + standbyAsks,
 				why: "the kubelet ends a process that hangs after 90 s, and a standby asks for the lease every 26 to 57 s"},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.node = f.Node(f.leader)
@@ -142,7 +142,6 @@ func (f *running) awaitRevisionReady(t *testing.T, revision int32) {
 
 // cloudFaults are faults of the cloud.
 func cloudFaults() []fault {
-	const noCloud = "no process starts without a cloud"
 	waits := sign{condition: "NodeInitializationNotices", message: `node/{node} .*check that the cloud has an instance`}
 	return []fault{
 		{
@@ -168,8 +167,6 @@ func cloudFaults() []fault {
 		{
 			name:  "the cloud is down when the leading process ends",
 			shows: sign{condition: "StaticPodsDegraded", message: `cloud-controller-manager-`},
-			allows: allowance{noneServing: withoutLeaderLimit, noneReady: withoutLeaderLimit, unavailable: withoutLeaderLimit,
-				why: noCloud},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				require.NoError(t, f.Cloud().Fail(openstack.AllEndpoints, http.StatusServiceUnavailable))
 				f.signal(t, f.leader, syscall.SIGKILL)
@@ -179,8 +176,6 @@ func cloudFaults() []fault {
 		{
 			name:  "the certificate of the cloud has expired when the leading process ends",
 			shows: sign{condition: "StaticPodsDegraded", message: `certificate has expired`},
-			allows: allowance{noneServing: withoutLeaderLimit, noneReady: withoutLeaderLimit, unavailable: withoutLeaderLimit,
-				why: noCloud},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.Cloud().ExpireCertificate(true)
 				f.signal(t, f.leader, syscall.SIGKILL)
@@ -190,8 +185,6 @@ func cloudFaults() []fault {
 		{
 			name:  "the name of the cloud does not resolve when the leading process ends",
 			shows: sign{condition: "StaticPodsDegraded", message: `lookup openstack\.example\.com`},
-			allows: allowance{noneServing: withoutLeaderLimit, noneReady: withoutLeaderLimit, unavailable: withoutLeaderLimit,
-				why: noCloud},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.resolve(t, false)
 				f.signal(t, f.leader, syscall.SIGKILL)

@@ -46,7 +46,18 @@ const (
 	withoutLeaderLimit = 30 * time.Second
 	// leaseExpires is how long no process may lead where nothing releases the lease: it lasts 137 s, and a standby asks
 	// for it every 26 to 57 s. It may begin to count the 137 s one period late.
-	leaseExpires = 251 * time.Second
+	leaseExpires = 137*time.Second + 2*standbyAsks
+	// standbyAsks is the longest time between two requests of a standby for the lease.
+	standbyAsks = 57 * time.Second
+	// gaveUp is when a leader without an API server stops acting at the earliest: 107 s after its last renewal, which was
+	// up to 26 s ago.
+	gaveUp = 81 * time.Second
+	// settles is how long a holder must have the lease before it counts as a leader.
+	settles = 30 * time.Second
+	// hangs is the longest time until the kubelet has ended a process that does not answer.
+	hangs = 100 * time.Second
+	// tokenDelivered is how long an operator needs to start, and a file-syncer to write a token: it looks every 30 s.
+	tokenDelivered = 45 * time.Second
 )
 
 // allowance is what one fault may do beyond the invariants, each with a limit. why is the reason.
