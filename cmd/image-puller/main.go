@@ -38,6 +38,10 @@ func copyTo(path string) (err error) {
 		return err
 	}
 	defer source.Close()
+	// A device would get another mode.
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", path)
+	}
 	// A node that restarts runs its init containers again: the copy may exist.
 	target, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

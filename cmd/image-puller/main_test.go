@@ -46,6 +46,18 @@ func TestTheCopyIsTheProgramAndRunsWithoutArguments(t *testing.T) {
 	require.Empty(t, string(output))
 }
 
+// Its mode would change. The target is no device, because a program without this check would change that one's mode.
+func TestAnOutputThatIsALinkIsRejected(t *testing.T) {
+	dir := t.TempDir()
+	foreign, link := filepath.Join(dir, "foreign"), filepath.Join(dir, "link")
+	require.NoError(t, os.WriteFile(foreign, []byte("kept"), 0o600))
+	require.NoError(t, os.Symlink("foreign", link))
+	require.EqualError(t, run([]string{link}), link+" is not a regular file")
+	data, err := os.ReadFile(foreign)
+	require.NoError(t, err)
+	require.Equal(t, "kept", string(data))
+}
+
 // It has to run in images that have no C library.
 func TestTheProgramIsSmallAndNeedsNothingOfItsImage(t *testing.T) {
 	program := build(t)

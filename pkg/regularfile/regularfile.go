@@ -1,5 +1,5 @@
-// Package regularfile reads files that a user names. The name may be a pipe without a writer or an endless device;
-// reading either would never return.
+// Package regularfile checks files that a user names. The name may be a pipe without a writer, an endless device or the
+// kernel's log; reading any of them would never return. Replacing a device would break the machine.
 package regularfile
 
 import (
@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 )
 
@@ -42,7 +43,10 @@ func read(file *os.File, limit int64) ([]byte, error) {
 	if err := check(info); err != nil {
 		return nil, err
 	}
-	// The size is not reliable: it is 0 in /proc, and a file may grow.
+	if err := checkFileSystem(file); err != nil {
+		return nil, err
+	}
+	// The size is not reliable: a file may grow.
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {
 		return nil, err
@@ -51,6 +55,49 @@ func read(file *os.File, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("it is larger than %d bytes", limit)
 	}
 	return data, nil
+}
+
+// CheckOutput returns an error if something exists at the path that is not a regular file. It rejects every symbolic
+// link: a writer that renames a new file to this name would replace the link, for example /dev/stdout. Its error is an
+// *fs.PathError.
+func CheckOutput(name string) error {
+	info, err := os.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && info.Mode()&fs.ModeSymlink != 0:
+		var target string
+		if target, err = os.Readlink(name); err == nil {
+			err = fmt.Errorf("it is a symbolic link to %s; give a regular file", target)
+		}
+	case err == nil:
+		err = check(info)
+	}
+	if err != nil {
+		return pathError("write", name, err)
+	}
+	return nil
+}
+
+// kernelFileSystems are the types of file systems whose regular files are not files on a disk. Reading some of them
+// blocks, for example /proc/kmsg and trace_pipe.
+var kernelFileSystems = []int64{
+	0x9fa0,     // proc
+	0x62656572, // sysfs
+	0x64626720, // debugfs
+	0x74726163, // tracefs
+	0x73636673, // securityfs
+}
+
+func checkFileSystem(file *os.File) error {
+	var stat syscall.Statfs_t
+	if err := syscall.Fstatfs(int(file.Fd()), &stat); err != nil {
+		return err
+	}
+	if slices.Contains(kernelFileSystems, int64(stat.Type)) {
+		return errors.New("it is a file of the kernel; give a regular file")
+	}
+	return nil
 }
 
 func check(info fs.FileInfo) error {

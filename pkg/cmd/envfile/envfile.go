@@ -17,12 +17,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
-
-// mode lets only root read the file: the kubelet and the writer run as root.
-const mode fs.FileMode = 0o600
 
 // maxLine is the longest line that the kubelet reads, without the newline.
 const maxLine = bufio.MaxScanTokenSize - 2
@@ -146,27 +144,13 @@ func format(variables []variable) []byte {
 	return []byte(b.String())
 }
 
-// write replaces the file atomically.
-func write(path string, data []byte) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), ".env-file-")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("writing %s: %w", path, err), ignoreMissing(os.Remove(file.Name())))
-		}
-	}()
-	_, err = file.Write(data)
-	if err := errors.Join(err, file.Chmod(mode), file.Sync(), file.Close()); err != nil {
+// write replaces the file atomically. It does not create the directory: a wrong one is a mistake in the pod.
+func write(path string, data []byte) error {
+	if err := regularfile.CheckOutput(path); err != nil {
 		return err
 	}
-	return os.Rename(file.Name(), path)
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	return err
+	return nodefiles.ReplaceFile(path, data)
 }

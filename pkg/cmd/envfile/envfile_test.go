@@ -153,7 +153,8 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		"a single quote": {
 			files: map[string]string{"token": secret + "'"},
 			args:  []string{"--set=TOKEN=token"},
-			want:  "--set: TOKEN: token contains a single quote, which the kubelet's format does not support; use a value without one",
+			want: "--set: TOKEN: token contains a single quote, which the kubelet's format does not support; use a value " +
+				"without one",
 		},
 		"two lines": {
 			files: map[string]string{"token": secret + "\n" + secret + "\n"},
@@ -208,13 +209,39 @@ func TestAFailedWriteLeavesNothing(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "out"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "out", "file"), nil, 0o600))
 	_, err := run(t, dir, "--output=out", "--set=TOKEN=token")
-	require.ErrorContains(t, err, "writing out: ")
+	require.EqualError(t, err, "write out: is a directory")
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, entries, 2)
 
 	_, err = run(t, dir, "--output=missing/out", "--set=TOKEN=token")
-	require.ErrorContains(t, err, "writing missing/out: ")
+	require.EqualError(t, err, "writing missing/out: stat missing: no such file or directory")
+	require.NoDirExists(t, filepath.Join(dir, "missing"))
+}
+
+// A rename over a device, or over a link such as /dev/stdout, would break the host. The test names no path outside its
+// directory, because a command without this check would replace it.
+func TestAnOutputThatIsNoRegularFileIsRejected(t *testing.T) {
+	dir := directory(t, map[string]string{"token": "hidden", "kept": "former"})
+	require.NoError(t, os.Symlink("/dev/null", filepath.Join(dir, "null")))
+	require.NoError(t, os.Symlink("kept", filepath.Join(dir, "link")))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	for output, want := range map[string]string{
+		"null": "write null: it is a symbolic link to /dev/null; give a regular file",
+		"link": "write link: it is a symbolic link to kept; give a regular file",
+		"pipe": "write pipe: it is a named pipe; give a regular file",
+	} {
+		t.Run(output, func(t *testing.T) {
+			t.Chdir(dir)
+			before, err := os.Lstat(output)
+			require.NoError(t, err)
+			_, err = run(t, dir, "--output="+output, "--set=TOKEN=token")
+			require.EqualError(t, err, want)
+			after, err := os.Lstat(output)
+			require.NoError(t, err)
+			require.True(t, os.SameFile(before, after))
+		})
+	}
 }
 
 func TestAFileNameWithControlCharactersIsEscaped(t *testing.T) {

@@ -6,14 +6,19 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
+
+// maxFile exceeds the size of any file that the operator reads.
+const maxFile = 16 << 20
 
 // useAPIServerURL makes in-cluster clients use the API server's URL of the node's own components, because the service
 // network may wait for the cloud-controller-manager. Without the file it changes nothing.
 //
 // The file has lines such as KUBERNETES_SERVICE_HOST='api-int.example.com'. Other variables are ignored.
 func useAPIServerURL(file string) error {
-	data, err := os.ReadFile(file)
+	data, err := regularfile.Read(file, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

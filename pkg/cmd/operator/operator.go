@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version"
 )
 
@@ -83,7 +84,7 @@ func complete(o *operator.Options) error {
 			o.OperandImages[tag] = os.Getenv(platform.ImageEnv(tag))
 		}
 	}
-	trust, err := os.ReadFile(systemTrustFile)
+	trust, err := regularfile.Read(systemTrustFile, maxFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("reading the trust bundle of the operator's image: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
 
 const (
@@ -149,6 +150,8 @@ func differing(outputs []output) ([]output, error) {
 			return nil, offline.ReadError(o.path, err)
 		case info.IsDir():
 			return nil, fmt.Errorf("%s is a directory, but must be a file: remove it or specify another directory", o.path)
+		case !info.Mode().IsRegular():
+			return nil, fmt.Errorf("%s cannot be written: %w", o.path, offline.Reason(regularfile.CheckOutput(o.path)))
 		case info.Mode() == o.mode:
 			data, err := offline.ReadFile(o.path)
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -95,7 +96,7 @@ func earlier(t *testing.T) (outputs []output, stale []string, dir string) {
 		require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
 	}
 	require.NoError(t, os.Symlink("foreign", filepath.Join(dir, "tls/link")))
-	for _, name := range []string{"tls/changed", "tls/equal", "tls/link", "tls/missing", "config/deep/missing"} {
+	for _, name := range []string{"tls/changed", "tls/equal", "tls/more", "tls/missing", "config/deep/missing"} {
 		outputs = append(outputs, output{filepath.Join(dir, name), secretMode, []byte(filepath.Base(name))})
 	}
 	return outputs, []string{filepath.Join(dir, "pods/stale")}, dir
@@ -134,8 +135,17 @@ var (
 		"tls": "directory", "tls/changed": "old", "tls/equal": "equal", "tls/foreign": "foreign", "tls/link": "foreign",
 	}
 	after = map[string]string{
-		".": "directory", "config": "directory", "config/deep": "directory", "config/deep/missing": "missing",
-		"tls": "directory", "tls/changed": "changed", "tls/equal": "equal", "tls/foreign": "foreign", "tls/link": "link", "tls/missing": "missing",
+		".":                   "directory",
+		"config":              "directory",
+		"config/deep":         "directory",
+		"config/deep/missing": "missing",
+		"tls":                 "directory",
+		"tls/changed":         "changed",
+		"tls/equal":           "equal",
+		"tls/foreign":         "foreign",
+		"tls/link":            "foreign",
+		"tls/missing":         "missing",
+		"tls/more":            "more",
 	}
 )
 
@@ -176,10 +186,35 @@ func TestWriteIsAllOrNothingWhereverItFails(t *testing.T) {
 	}
 }
 
+// A rename over a device, or over a link such as /dev/stdout, would break the machine. The test names no path
+// outside its directory, because a writer without this check would replace it.
+func TestAnOutputThatIsNoRegularFileIsRejected(t *testing.T) {
+	outputs, stale, dir := earlier(t)
+	require.NoError(t, os.Symlink("/dev/null", filepath.Join(dir, "tls/null")))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "tls/pipe"), 0o600))
+	for name, want := range map[string]string{
+		"tls/null": "it is a symbolic link to /dev/null; give a regular file",
+		"tls/link": "it is a symbolic link to foreign; give a regular file",
+		"tls/pipe": "it is a named pipe; give a regular file",
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, name)
+			known, err := os.Lstat(path)
+			require.NoError(t, err)
+			all := append(slices.Clone(outputs), output{path, secretMode, []byte("x")})
+			require.EqualError(t, write(osDisk(), all, stale), path+" cannot be written: "+want)
+			now, err := os.Lstat(path)
+			require.NoError(t, err)
+			require.True(t, os.SameFile(known, now))
+			require.FileExists(t, filepath.Join(dir, "pods/stale"))
+		})
+	}
+}
+
 func TestAFullDiskIsNamed(t *testing.T) {
 	outputs, stale, dir := earlier(t)
 	fault := &faulty{after: 1, full: true}
-	require.EqualError(t, write(fault.disk(), outputs, stale), "writing "+dir+"/tls/link: no space left on device")
+	require.EqualError(t, write(fault.disk(), outputs, stale), "writing "+dir+"/tls/more: no space left on device")
 	requireNothingHidden(t, dir)
 }
 
