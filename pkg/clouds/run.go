@@ -33,6 +33,7 @@ func (r Run) Finish(result Result) Result {
 		return Result{Diagnostics: sorted}
 	}
 	result.Diagnostics = sorted
+	result.Public = confdoc.PublicNames(append(slices.Clone(r.Fields), r.Also...))
 	return result
 }
 

@@ -35,6 +35,8 @@ type Document struct {
 	Reader
 	Root     *Node
 	Findings *diagnostic.List
+	// Also are the fields of another form of the configuration, or of a file beside it.
+	Also []Field
 	// Readable is false if the text as a whole cannot be read. Read reports that.
 	Readable bool
 	// incomplete means that parts of the text cannot be read, so a name that seems to be missing may be there.

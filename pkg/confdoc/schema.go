@@ -107,6 +107,24 @@ func Dropped(reason string, names ...string) []Field {
 	return Field{Is: Any, Legacy: reason}.For(names...)
 }
 
+// PublicNames returns the names of the fields and of the fields in them. A mapping whose names the user chooses is
+// "name.*" if its values are neither lists nor mappings. A name among them may be a secret's.
+func PublicNames(fields []Field) []string {
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.Name)
+		inner := &f
+		for inner.Of != nil {
+			if inner.Is == Map && inner.Of.Is != Object {
+				names = append(names, f.Name+".*")
+			}
+			inner = inner.Of
+		}
+		names = append(names, PublicNames(inner.Fields)...)
+	}
+	return names
+}
+
 // Find returns the field to which the provider's library assigns a name.
 func (f Format) Find(fields []Field, name string) (Field, bool) {
 	i := slices.IndexFunc(fields, func(field Field) bool { return field.Name == name })

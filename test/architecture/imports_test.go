@@ -32,6 +32,7 @@ var layers = []layer{
 	{dir: "bootstrap"},
 	{dir: "pkg/diagnostic", pure: true},
 	{dir: "pkg/confdoc", pure: true, ours: []string{"pkg/diagnostic"}},
+	{dir: "pkg/redaction", pure: true, ours: []string{"pkg/confdoc/gcfg"}},
 	// The interface between the clouds and other packages. layerOf gives each cloud its own layer.
 	{dir: "pkg/clouds", pure: true, ours: []string{"pkg/confdoc", "pkg/diagnostic"}},
 	{dir: "pkg/clouds/cloudtest", ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic"}},
@@ -109,7 +110,7 @@ var layers = []layer{
 	{dir: "pkg/cmd/validate", ours: []string{"pkg/cmd/diagnostics", "pkg/offline", "pkg/diagnostic", "pkg/printable"}},
 	{
 		dir:  "pkg/cmd/convert",
-		ours: []string{"pkg/cmd/diagnostics", "pkg/offline", "pkg/confdoc/gcfg", "pkg/diagnostic", "pkg/printable"},
+		ours: []string{"pkg/cmd/diagnostics", "pkg/offline", "pkg/redaction", "pkg/diagnostic", "pkg/printable"},
 	},
 	{
 		dir: "pkg/cmd/render",

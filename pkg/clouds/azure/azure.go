@@ -246,6 +246,7 @@ func (a *rewriter) checkEndpoints() {
 			"without it the cloud-controller-manager would talk to the public cloud; "+empty)
 		return
 	}
+	a.Also = endpointsFields
 	reader := confdoc.Reader{Format: confdoc.JSON, Fields: slices.Clone(endpointsFields), Input: diagnostic.CloudConfig,
 		DataKey: endpointsKey, Empty: empty}
 	required := []string{"resourceManagerEndpoint", "tokenAudience", "activeDirectoryEndpoint"}

@@ -74,6 +74,7 @@ func readINI(text []byte, findings *diagnostic.List) *confdoc.Document {
 	ini.Reportf(nil, diagnostic.Adapted,
 		"the configuration is written as YAML: the cloud-controller-manager is going to drop the INI form")
 	d := empty(findings)
+	d.Also = schema
 	for _, e := range ini.Root.Entries {
 		i := slices.IndexFunc(sections, func(s section) bool { return s.ini == e.Name })
 		if i < 0 {

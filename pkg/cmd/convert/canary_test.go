@@ -3,6 +3,7 @@ package convert
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
 // canary must not appear in any output.
@@ -50,7 +52,8 @@ func TestNoSpellingOfASecretIsPrinted(t *testing.T) {
 		"behind a line's end":   "\"aadClientSecret\":\n    \"a\\\"c4n4ry\"",
 		"under an unknown name": `"myToken": ["c4n4ry", {"a": "c4n4ry"}]`,
 	}
-	const vSphere = "global:\n  insecureFlag: true\nvcenter:\n  a:\n    server: vcenter1.example.com\n    datacenters: [dc1]\n"
+	const vSphere = "global:\n  insecureFlag: true\nvcenter:\n  a:\n    server: vcenter1.example.com\n    " +
+		"datacenters: [dc1]\n"
 	for name, test := range map[string]struct {
 		platform string
 		// base is the configuration, by default the platform's valid example.
@@ -63,8 +66,9 @@ func TestNoSpellingOfASecretIsPrinted(t *testing.T) {
 		"gcp": {"gcp", "", inINI, intoSection}, "aws": {"aws", "", inINI, intoSection},
 		"vsphere in YAML": {"vsphere", vSphere, inYAML, intoGlobal}, "alibabacloud": {"alibabacloud", "", inYAML, atTheEnd},
 		"azure": {"azure", "", inJSON, intoBraces}, "azurestack": {"azurestack", "", inJSON, intoBraces},
-		"nutanix":  {"nutanix", "", inJSON, intoBraces},
-		"external": {"external", "[a]\nb = c\n", inINI, intoSection}, "external in YAML": {"external", "a: b\n", inYAML, atTheEnd},
+		"nutanix": {"nutanix", "", inJSON, intoBraces},
+		"external": {
+			"external", "[a]\nb = c\n", inINI, intoSection}, "external in YAML": {"external", "a: b\n", inYAML, atTheEnd},
 		"external in JSON":              {"external", "{\"a\": \"b\"}\n", inJSON, intoBraces},
 		"external in an unknown format": {"external", "a => b\n", inINI, atTheEnd},
 	} {
@@ -82,7 +86,12 @@ func TestNoSpellingOfASecretIsPrinted(t *testing.T) {
 					}
 				}
 			}
-			require.GreaterOrEqual(t, printed, len(test.spellings), "most of the spellings have to be accepted, or nothing is tried")
+			require.GreaterOrEqual(
+				t,
+				printed,
+				len(test.spellings),
+				"most of the spellings have to be accepted, or nothing is tried",
+			)
 		})
 	}
 }
@@ -118,7 +127,9 @@ func planted(t *testing.T, platformName string, plant func(string) string) offli
 	configMap := &corev1.ConfigMap{}
 	require.NoError(t, yaml.Unmarshal(data, configMap))
 	configMap.Data["config"] = plant(configMap.Data["config"])
-	data, err = yaml.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": configMap.ObjectMeta, "data": configMap.Data})
+	data, err = yaml.Marshal(
+		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": configMap.ObjectMeta, "data": configMap.Data},
+	)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, data, 0o600))
 	request := offline.Request{Infrastructure: filepath.Join(dir, "infrastructure.yaml"), CloudConfig: file}
@@ -126,4 +137,17 @@ func planted(t *testing.T, platformName string, plant func(string) string) offli
 		request.Manifests = []string{filepath.Join(dir, "good")}
 	}
 	return request
+}
+
+// Time that grows with the square of the number of sections or secrets would let this test run for minutes.
+func TestAConfigurationOfTheLargestSizeIsShown(t *testing.T) {
+	var before strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&before, "[LoadBalancerClass \"c%d\"]\npassword =  secret-number-%d\n", i, i)
+	}
+	redacted := redaction.New(nil, nil, []byte(before.String())).File([]byte(before.String()))
+	require.NotContains(t, redacted, "secret-number")
+	var out bytes.Buffer
+	file{before: redacted, after: strings.ReplaceAll(redacted, "=  ", "= ")}.writeDiff(&out)
+	require.Equal(t, 20_000, strings.Count(out.String(), "\n-password =  <password>\n+password = <password>\n"))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/offline"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
 // NewCommand returns the convert command. It exits the process itself, with the codes of package diagnostics.
@@ -28,8 +29,9 @@ func NewCommand() *cobra.Command {
 			"on stdout: cloud.conf, then each other file after a line with its name. With --diff it prints the\n" +
 			"difference from the given configuration, then each change with its position and reason.\n\n" +
 			"The output replaces each secret with the name of its key in the credentials Secret or in the\n" +
-			"configuration, for example <password>, and omits comments. Errors and warnings are written to\n" +
-			"stderr. With an error nothing is converted. The command uses neither the API nor the network.\n\n" +
+			"configuration, for example <password>, and omits comments. A value whose key the\n" +
+			"cloud-controller-manager does not read is replaced in the same way. Errors and warnings are written\n" +
+			"to stderr. With an error nothing is converted. The command uses neither the API nor the network.\n\n" +
 			diagnostics.ExitCodes,
 		Example: "  cluster-cloud-controller-manager-operator convert --infra-config-file=infrastructure.yaml \\\n" +
 			"    --cloud-config-file=cloud-provider-config.yaml --diff",
@@ -93,7 +95,7 @@ func files(report *offline.Report) []file {
 	for _, key := range slices.Sorted(maps.Keys(c.Keys)) {
 		configs = append(configs, c.Keys[key])
 	}
-	redact := newRedactor(report.Credentials.Data, configs...).redact
+	redact := redaction.New(report.Cloud.Public, report.Credentials.Data, configs...).File
 	all := []file{{
 		title: fmt.Sprintf("%s, key %s", c.Source, c.Key), name: "cloud.conf",
 		before: redact(c.Data), after: redact(report.Cloud.Config),

@@ -14,6 +14,8 @@ type Span struct {
 	Start, End int
 	// Comment means that the span is a comment, including its marker.
 	Comment bool
+	// Blank means that the entry has no equals sign. The span is then the key, which may be a part of a value above.
+	Blank bool
 	// Continues is the key above an entry that looks like the rest of that key's value: an entry without "=", or one
 	// with deeper indentation. The span is then the whole entry, because its key may be a part of that value.
 	Continues string
@@ -36,7 +38,10 @@ func (p *parser) addSpan(s Span, start int) {
 
 // addEntrySpan adds the span of an entry that starts at the offset from and has its value at valueFrom.
 func (p *parser) addEntrySpan(e Entry, from, valueFrom int) {
-	s := Span{Key: e.Name, Value: e.Value, column: e.Pos.Column}
+	s := Span{Key: e.Name, Value: e.Value, Blank: e.Blank, column: e.Pos.Column}
+	if e.Blank {
+		valueFrom = from
+	}
 	if p.above != nil && (e.Blank || s.column > p.above.column) {
 		s.Continues, s.column, valueFrom = cmp.Or(p.above.Continues, p.above.Key), p.above.column, from
 	}

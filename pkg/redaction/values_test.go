@@ -1,4 +1,4 @@
-package convert
+package redaction
 
 import (
 	"slices"
@@ -45,7 +45,8 @@ func TestKeysValuesAndCommentsAreListed(t *testing.T) {
 func FuzzRedact(f *testing.F) {
 	for _, seed := range []string{
 		"[a]\npassword = c ; d\n  e\n", `{"a": {"token": ["c", 1, null]}}`, "a: &x |\n  b\n # c\npassword: *x\n",
-		"{token: 'b', \"password\": \"d\\\n e\"}", "- a\n- ? password\n  : c\n", "password: >2-\n   b\n\n\n#c\nd: !!str e f\n   g\n",
+		"{token: 'b', \"password\": \"d\\\n e\"}", "- a\n- ? password\n  : c\n", "password: >2-\n   b\n\n\n#c\nd: !!str " +
+			"e f\n   g\n",
 		"\ufeffa: b\r\ntoken: d\r\n", "a:\npassword: ''\n...\n---\ntoken: d # e\n", "? |\n  token\n: >\n  b\n",
 		"a: &a {password: x}\nb:\n  <<: *a\n  token: [*a, 5]\n",
 	} {
@@ -64,7 +65,7 @@ func FuzzRedact(f *testing.F) {
 		if documents == nil {
 			return
 		}
-		redacted := newRedactor(nil, text).redact(text)
+		redacted := New(known, nil, text).File(text)
 		values, documents, ok = valuesOf([]byte(redacted))
 		if !ok || documents == nil {
 			return

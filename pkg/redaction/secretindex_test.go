@@ -1,9 +1,6 @@
-package convert
+package redaction
 
 import (
-	"bytes"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,17 +24,4 @@ func TestSecretsInsideATextAreReplaced(t *testing.T) {
 	} {
 		require.Equal(t, want, index.replace(text), text)
 	}
-}
-
-// Time that grows with the square of the number of sections or secrets would let this test run for minutes.
-func TestAConfigurationOfTheLargestSizeIsShown(t *testing.T) {
-	var before strings.Builder
-	for i := range 20_000 {
-		fmt.Fprintf(&before, "[LoadBalancerClass \"c%d\"]\npassword =  secret-number-%d\n", i, i)
-	}
-	redacted := newRedactor(nil, []byte(before.String())).redact([]byte(before.String()))
-	require.NotContains(t, redacted, "secret-number")
-	var out bytes.Buffer
-	file{before: redacted, after: strings.ReplaceAll(redacted, "=  ", "= ")}.writeDiff(&out)
-	require.Equal(t, 20_000, strings.Count(out.String(), "\n-password =  <password>\n+password = <password>\n"))
 }

@@ -1,7 +1,8 @@
-package convert
+package redaction
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -20,12 +21,41 @@ type value struct {
 	// text is the decoded value, empty for a comment.
 	text             string
 	isKey, isComment bool
+	// continues means that the value is an entry of INI that looks like the rest of the value under the first name.
+	// isBlank means that it is an entry without an equals sign: its key may be the rest of a value too.
+	continues, isBlank bool
 	// start and end are the byte offsets of an INI or JSON value with its quotes.
 	start, end int
 	// quote encloses the replacement of an INI or JSON value.
 	quote string
 	// node is the scalar of a YAML value.
 	node *yaml.Node
+}
+
+// hiddenKey is the name of a value that has none, or whose name may be a part of a secret.
+const hiddenKey = "value"
+
+// name returns the name that stands for the value: that of a secret above it, otherwise its own.
+func (v value) name() string {
+	if i := slices.IndexFunc(v.names, v.isSecretUnder); i >= 0 && !v.isBlank {
+		return v.names[i]
+	}
+	switch {
+	case v.isBlank && !v.continues || len(v.names) == 0:
+		return hiddenKey
+	case v.continues:
+		return cmp.Or(v.names[0], hiddenKey)
+	}
+	return cmp.Or(v.names[len(v.names)-1], hiddenKey)
+}
+
+// filePath is the start of the path of a file, which some names that end like a secret's have as their value.
+const filePath = "/etc/"
+
+// isSecretUnder reports whether the value is a secret because of one of its names. A switch and the path of a
+// file are none.
+func (v value) isSecretUnder(name string) bool {
+	return isSecret(name) && !isSwitch(name, v.text) && !strings.HasPrefix(v.text, filePath)
 }
 
 // maxValues bounds the values that aliases add to a small file.
@@ -45,11 +75,19 @@ func valuesOf(data []byte) (values []value, documents []*yaml.Node, ok bool) {
 
 func iniValues(data []byte, spans []gcfg.Span) []value {
 	values := make([]value, 0, len(spans))
+	blank := map[string]bool{} // such a key may be the rest of a value too, so it names nothing
 	for _, s := range spans {
+		if blank[s.Continues] {
+			s.Continues = hiddenKey
+		}
+		blank[s.Key] = blank[s.Key] || s.Blank
 		v := value{names: []string{s.Key}, text: s.Value, isComment: s.Comment, start: s.Start, end: s.End}
 		raw := data[s.Start:s.End]
+		if s.Blank {
+			v.text, v.isBlank = string(raw), true
+		}
 		if s.Continues != "" {
-			v.names, v.text = []string{s.Continues, s.Key}, string(raw)
+			v.names, v.text, v.continues = []string{s.Continues, s.Key}, string(raw), true
 		}
 		if len(raw) > 1 && raw[0] == '"' && raw[len(raw)-1] == '"' {
 			v.quote = `"`

@@ -1,0 +1,56 @@
+package redaction
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// forms match values that are secret by their form, whatever their name: the user information and the parameters of a
+// URL, HTTP's credentials, a JSON web token, a private key.
+var forms = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{
+		regexp.MustCompile(`(?i)PRIVATE KEY`),
+		regexp.MustCompile(`(?i)\b(?:bearer|basic|digest|negotiate|apikey|token)[ \t]+[^\s,;]{6,}`),
+		regexp.MustCompile(`eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_.-]+`),
+		regexp.MustCompile(`[^\s/@:]*:[^\s/@]+@[\w.-]+`),              // user:password@host
+		regexp.MustCompile(`://[^\s/@:"'<]+@`),                        // https://token@host
+		regexp.MustCompile(`[a-zA-Z]://[^\s"']*[?#;][^\s"'=]+=[^\s]`), // https://host?sig=signature
+		regexp.MustCompile(`[?&](?i:sig|signature|code|key|[\w.-]*(?:token|secret|password))=.`),
+	}
+})
+
+// pair matches NAME=VALUE and NAME: VALUE inside a value.
+var pair = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`["']?([\w.-]+)["']?[ \t]*[:=][ \t]*[^\s=]`)
+})
+
+// looksSecret reports whether a value is secret by its form: it contains a login, a key, or a document with a secret.
+func looksSecret(text string) bool {
+	if len(text) < 4 {
+		return false
+	}
+	for _, form := range forms() {
+		if form.MatchString(text) {
+			return true
+		}
+	}
+	for _, found := range pair().FindAllStringSubmatchIndex(text, -1) {
+		if rest := text[found[1]-1:]; isSecret(text[found[2]:found[3]]) && !strings.HasPrefix(rest, "<") {
+			return true
+		}
+	}
+	return false
+}
+
+// documentIn returns the values of a document inside a value: JSON, or YAML or INI on more than one line. ok is false
+// for any other value.
+func documentIn(text string) (values []value, documents []*yaml.Node, ok bool) {
+	trimmed := strings.TrimSpace(text)
+	if !strings.ContainsAny(trimmed, "\n") && !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "[") {
+		return nil, nil, false
+	}
+	return valuesOf([]byte(text))
+}

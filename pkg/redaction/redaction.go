@@ -1,0 +1,296 @@
+// Package redaction removes secrets from files and from text that quotes them.
+//
+// A value of a file is shown only if its name is known to be one whose value may be shown. Of any other value, the name
+// is shown. A known value is not shown either if it is equal to a secret, contains one, or is secret by its form.
+package redaction
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// minEmbedded is the minimum length of a secret that is redacted inside other values: a shorter one may be part of
+// any word.
+const minEmbedded = 8
+
+// Redactor removes secrets. A secret is a value of the credentials Secret, or any value whose name is a secret's name.
+type Redactor struct {
+	// public are the normalized names whose values may be shown.
+	public map[string]bool
+	// names are the names of the known secrets by value.
+	names map[string]string
+	// embedded are the spellings of the known secrets that are also redacted inside other values.
+	embedded secretIndex
+	// words are the known secrets that Line redacts as words.
+	words []string
+}
+
+// New collects the secrets of the credentials Secret and of the configurations. An alias or the conversion may copy a
+// secret to another place, so it is redacted everywhere. public are the names whose values may be shown: "name", or
+// "name.*" for all names directly below a mapping. Their case and separators do not matter.
+func New(public []string, credentials map[string][]byte, configs ...[]byte) *Redactor {
+	r := &Redactor{public: map[string]bool{}, names: map[string]string{}}
+	for _, name := range public {
+		parent, isMap := strings.CutSuffix(name, ".*")
+		key := normalize(parent)
+		if isMap {
+			key += ".*"
+		}
+		r.public[key] = true
+	}
+	for _, key := range slices.Sorted(maps.Keys(credentials)) {
+		if endsIn(key, plainKeys) {
+			continue
+		}
+		r.addSecret(string(credentials[key]), key)
+		r.addSecretsOf(credentials[key], 0)
+	}
+	for _, config := range configs {
+		r.addSecretsOf(config, 0)
+	}
+	r.embedded, r.words = newSecretIndex(r.names), wordsOf(r.names)
+	return r
+}
+
+// isPublic reports whether the value may be shown, as far as its names say.
+func (r *Redactor) isPublic(v value) bool {
+	if slices.ContainsFunc(v.names, v.isSecretUnder) {
+		return false
+	}
+	last := len(v.names) - 1
+	if last < 0 {
+		return false
+	}
+	if v.continues && !r.public[normalize(v.names[0])] {
+		return false
+	}
+	return r.public[normalize(v.names[last])] || last > 0 && r.public[normalize(v.names[last-1])+".*"]
+}
+
+// maxDepth limits documents inside the values of documents.
+const maxDepth = 4
+
+// addSecretsOf adds the secrets in a file, and in the documents that are values of it. A boolean value is a secret only
+// under its own name.
+func (r *Redactor) addSecretsOf(text []byte, depth int) {
+	values, _, ok := valuesOf(text)
+	if !ok || depth > maxDepth {
+		return
+	}
+	for _, v := range values {
+		if v.isKey || v.isComment {
+			continue
+		}
+		isBool := slices.Contains(switchValues, strings.ToLower(v.text))
+		if i := slices.IndexFunc(v.names, v.isSecretUnder); i >= 0 && !isBool {
+			r.addSecret(v.text, v.names[i])
+		}
+		if _, _, isDocument := documentIn(v.text); isDocument {
+			r.addSecretsOf([]byte(v.text), depth+1)
+		}
+	}
+}
+
+// addSecret adds a secret, both plain and in base64, which some providers use.
+func (r *Redactor) addSecret(secret, name string) {
+	if secret = strings.TrimSpace(secret); secret != "" {
+		r.names[secret] = cmp.Or(r.names[secret], name)
+		r.names[base64.StdEncoding.EncodeToString([]byte(secret))] = r.names[secret]
+	}
+}
+
+// File returns the data of a file without secrets and comments. YAML loses its layout. Data in an unknown format is
+// replaced by its size.
+func (r *Redactor) File(data []byte) string {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return string(data)
+	}
+	values, documents, ok := valuesOf(data)
+	redacted := ""
+	switch {
+	case ok && documents == nil:
+		redacted = r.redactInPlace(data, values)
+	case ok:
+		redacted, ok = r.redactYAML(documents, values)
+	}
+	if !ok {
+		return fmt.Sprintf("<%d bytes that are neither INI, JSON nor YAML>\n", len(data))
+	}
+	return r.embedded.replace(redacted) // secrets outside values too, for example in names
+}
+
+// redactInPlace redacts INI or JSON and keeps its layout.
+func (r *Redactor) redactInPlace(data []byte, values []value) string {
+	var out strings.Builder
+	at := 0
+	for _, v := range values {
+		out.Write(data[at:v.start])
+		out.WriteString(r.redactedValue(string(data[v.start:v.end]), v))
+		at = v.end
+	}
+	out.Write(data[at:])
+	return out.String()
+}
+
+func (r *Redactor) redactedValue(raw string, v value) string {
+	if v.isComment {
+		return raw[:1] + " <comment>"
+	}
+	if name := r.nameOf(v); name != "" {
+		return v.quote + marker(name) + v.quote
+	}
+	masked, hidden := r.mask(raw, v)
+	if hidden != "" {
+		return v.quote + marker(hidden) + v.quote
+	}
+	return masked
+}
+
+// redactYAML redacts the nodes and encodes them again: only the library knows where a scalar ends.
+func (r *Redactor) redactYAML(documents []*yaml.Node, values []value) (redacted string, ok bool) {
+	// An alias puts one value in several places, each of which may make it a secret.
+	names := map[*yaml.Node]string{}
+	texts := map[*yaml.Node]string{}
+	for _, v := range values {
+		name := r.nameOf(v)
+		if name == "" {
+			texts[v.node], name = r.mask(v.node.Value, v)
+		}
+		names[v.node] = cmp.Or(names[v.node], name)
+	}
+	for node, name := range names {
+		if node.Style&yaml.TaggedStyle == 0 {
+			node.Tag = "" // it is the tag of the former value
+		}
+		if name == "" {
+			node.Value = texts[node]
+			continue
+		}
+		node.Value = marker(name)
+		node.Style &^= yaml.LiteralStyle | yaml.FoldedStyle
+	}
+	hideMarks(documents)
+	var out strings.Builder
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	for _, document := range documents {
+		if err := encoder.Encode(document); err != nil {
+			return "", false
+		}
+	}
+	return out.String(), encoder.Close() == nil
+}
+
+// hideMarks numbers the anchors and removes the tags that are not YAML's: a secret that starts with & or ! and is
+// not in
+// quotes is one of them.
+func hideMarks(documents []*yaml.Node) {
+	anchors := map[*yaml.Node]string{}
+	var visit func(n *yaml.Node)
+	visit = func(n *yaml.Node) {
+		if n.Anchor != "" {
+			anchors[n] = fmt.Sprintf("a%d", len(anchors)+1)
+			n.Anchor = anchors[n]
+		}
+		if n.Kind == yaml.AliasNode {
+			n.Value = anchors[n.Alias]
+		}
+		if n.Style&yaml.TaggedStyle != 0 && !strings.HasPrefix(n.Tag, "!!") {
+			n.Tag, n.Style = "", n.Style&^yaml.TaggedStyle
+		}
+		for _, child := range n.Content {
+			visit(child)
+		}
+	}
+	for _, document := range documents {
+		visit(document)
+	}
+}
+
+// mask replaces the secrets inside a value. hidden is the name for the whole value if a part of it cannot be replaced:
+// raw has it only with escape sequences, or it is secret by its form.
+func (r *Redactor) mask(raw string, v value) (masked, hidden string) {
+	masked, text := raw, v.text
+	for _, password := range passwordsInURLs(text) {
+		name := cmp.Or(r.names[password], "password")
+		if !strings.Contains(masked, password) {
+			return "", name
+		}
+		text = strings.ReplaceAll(text, password, marker(name))
+		masked = strings.ReplaceAll(masked, password, marker(name))
+	}
+	for _, found := range r.embedded.find(text) {
+		if !strings.Contains(masked, text[found.start:found.end]) {
+			return "", found.name
+		}
+	}
+	if r.looksSecret(text, 0) {
+		return "", v.name()
+	}
+	return r.embedded.replace(masked), ""
+}
+
+// maskedLogin matches a URL's login whose password is a marker.
+var maskedLogin = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`//[^\s/@:]*:<[\w.-]+>@`) })
+
+// looksSecret reports whether a value is secret by its form, or is a document with a value that may not be shown.
+func (r *Redactor) looksSecret(text string, depth int) bool {
+	if looksSecret(maskedLogin().ReplaceAllString(text, "//")) || depth > maxDepth {
+		return true
+	}
+	values, _, isDocument := documentIn(text)
+	return isDocument && slices.ContainsFunc(values, func(v value) bool {
+		return !v.isKey && !v.isComment &&
+			(len(v.names) > 0 && !r.isPublic(v) || v.text != text && r.looksSecret(v.text, depth+1))
+	})
+}
+
+// nameOf returns the name with which the whole value is replaced, "" if it may be shown.
+func (r *Redactor) nameOf(v value) string {
+	text := strings.TrimSpace(v.text)
+	if name := r.names[text]; name != "" || text == "" || v.isKey || r.isPublic(v) {
+		return name
+	}
+	return v.name()
+}
+
+// marker returns the string that replaces a secret.
+func marker(name string) string {
+	return "<" + strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r == '.' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, name) + ">"
+}
+
+// passwordsInURLs returns the passwords of all URLs in a value.
+func passwordsInURLs(text string) []string {
+	var passwords []string
+	for {
+		_, rest, found := strings.Cut(text, "://")
+		if !found {
+			return passwords
+		}
+		text = rest
+		if stop := strings.IndexAny(rest, " \t\r\n,\"'"); stop >= 0 {
+			rest = rest[:stop]
+		}
+		at := strings.LastIndexByte(rest, '@')
+		if at < 0 {
+			continue
+		}
+		if _, password, hasPassword := strings.Cut(rest[:at], ":"); hasPassword && password != "" {
+			passwords = append(passwords, password)
+		}
+	}
+}
