@@ -47,11 +47,12 @@ type informerSet struct {
 	bindings      informers.SharedInformerFactory
 
 	// The on-demand informers run only on platforms that need them, pki only with its feature gate.
-	policies    informers.SharedInformerFactory
-	nodeManager informers.SharedInformerFactory
-	allNodes    informers.SharedInformerFactory
-	nodeEvents  informers.SharedInformerFactory
-	pki         configinformers.SharedInformerFactory
+	policies           informers.SharedInformerFactory
+	kubeSystemBindings informers.SharedInformerFactory
+	nodeManager        informers.SharedInformerFactory
+	allNodes           informers.SharedInformerFactory
+	nodeEvents         informers.SharedInformerFactory
+	pki                configinformers.SharedInformerFactory
 
 	config          configinformers.SharedInformerFactory
 	clusterOperator configinformers.SharedInformerFactory
@@ -59,10 +60,8 @@ type informerSet struct {
 
 func newInformerSet(kube kubernetes.Interface, config configclient.Interface) informerSet {
 	return informerSet{
-		target: targetInformers(kube),
-		namespace: informers.NewSharedInformerFactoryWithOptions(kube, resync,
-			informers.WithTweakListOptions(named(operatorclient.TargetNamespace)),
-			informers.WithTransform(stripManagedFields)),
+		target:     targetInformers(kube),
+		namespace:  clusterScoped(kube, named(operatorclient.TargetNamespace)),
 		operator:   namespaced(kube, operatorclient.OperatorNamespace, named(servingcert.SignerSecret)),
 		userConfig: namespaced(kube, operatorclient.UserConfigNamespace, longWatch),
 		managedConfig: namespaced(
@@ -71,8 +70,10 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 			kube, operatorclient.KubeSystemNamespace, named(operatorclient.APIServerAuthentication)),
 		nodes: informers.NewSharedInformerFactoryWithOptions(kube, resync,
 			informers.WithTweakListOptions(labelled(masterLabel)), informers.WithTransform(stripNode)),
-		bindings:    staticresources.NewInformers(kube, longWatch),
-		policies:    staticresources.NewInformers(kube, longWatch),
+		bindings: clusterScoped(kube, labelled(staticresources.Selector)),
+		policies: clusterScoped(kube, labelled(staticresources.Selector)),
+		kubeSystemBindings: namespaced(
+			kube, operatorclient.KubeSystemNamespace, labelled(staticresources.Selector)),
 		nodeManager: namespaced(kube, operatorclient.TargetNamespace, named(operand.NodeManager)),
 		allNodes: informers.NewSharedInformerFactoryWithOptions(kube, resync, informers.WithTweakListOptions(longWatch),
 			informers.WithTransform(nodedeletion.StripNode)),
@@ -81,7 +82,8 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 			configinformers.WithTweakListOptions(named(operatorclient.Instance)),
 			configinformers.WithTransform(stripManagedFields)),
 		config: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
-			configinformers.WithTweakListOptions(longWatch), configinformers.WithTransform(stripManagedFields)),
+			configinformers.WithTweakListOptions(named(operatorclient.Instance)),
+			configinformers.WithTransform(stripManagedFields)),
 		clusterOperator: configinformers.NewSharedInformerFactoryWithOptions(config, resync,
 			configinformers.WithTweakListOptions(named(operatorclient.ClusterOperator)),
 			configinformers.WithTransform(stripManagedFields)),
@@ -100,6 +102,10 @@ func targetInformers(kube kubernetes.Interface) informers.SharedInformerFactory 
 			labelled("k8s-app!="+operand.NodeManager))
 	})
 	return target
+}
+
+func clusterScoped(kube kubernetes.Interface, tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
+	return namespaced(kube, metav1.NamespaceAll, tweak)
 }
 
 func namespaced(

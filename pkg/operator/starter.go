@@ -206,12 +206,13 @@ func (w *wiring) configuration() []factory.Controller {
 // staticResources returns the options for the controller and for the removal of its objects.
 func (w *wiring) staticResources() staticresources.Options {
 	return staticresources.Options{
-		Operator:       w.client,
-		Target:         w.informers.target,
-		Bindings:       w.informers.bindings,
-		PolicyBindings: w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
-		Kube:           w.kube,
-		Recorder:       w.EventRecorder,
+		Operator:            w.client,
+		Target:              w.informers.target,
+		ClusterRoleBindings: w.informers.bindings.Rbac().V1().ClusterRoleBindings(),
+		KubeSystem:          w.informers.kubeSystemBindings.Rbac().V1().RoleBindings(),
+		PolicyBindings:      w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
+		Kube:                w.kube,
+		Recorder:            w.EventRecorder,
 	}
 }
 
@@ -299,6 +300,7 @@ func (w *wiring) delivery() []factory.Controller {
 func (w *wiring) demands() []ondemand.Demand {
 	return []ondemand.Demand{
 		{Informers: w.informers.policies, Needed: staticresources.NeedsPolicies},
+		{Informers: w.informers.kubeSystemBindings, Needed: staticresources.NeedsKubeSystem},
 		{Informers: w.informers.nodeManager, Needed: hasNodeManager},
 		{Informers: w.informers.allNodes, Needed: platform.Platform.Managed},
 		{Informers: w.informers.nodeEvents, Needed: platform.Platform.Managed},

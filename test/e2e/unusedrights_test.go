@@ -58,14 +58,14 @@ var unusedByOperator = []rights.Exception{
 			"featuregates.config.openshift.io",
 			"infrastructures.config.openshift.io", "networks.config.openshift.io", "proxies.config.openshift.io",
 			"cloudcontrollermanagers.operator.openshift.io", "namespaces", "nodes",
-			"clusterrolebindings.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
+			"clusterrolebindings.rbac.authorization.k8s.io",
 		},
 	},
 	{
 		Account: operatorAccount, Namespace: targetNamespace, Verbs: []string{"list"}, Reason: streamed,
 		Sometimes: true,
 		Resources: []string{"configmaps", "secrets", "pods", "leases.coordination.k8s.io", "serviceaccounts",
-			"services", "deployments.apps"},
+			"services", "deployments.apps", "rolebindings.rbac.authorization.k8s.io"},
 	},
 	{
 		Account: operatorAccount, Namespace: operatorNamespace, Verbs: []string{"list"}, Reason: streamed,
@@ -182,7 +182,8 @@ var unusedByOperator = []rights.Exception{
 	{
 		Account: operatorAccount, Namespace: "kube-system",
 		Resources: []string{"rolebindings.rbac.authorization.k8s.io"},
-		Verbs:     []string{"create", "update"}, Reason: "Azure and GCP have a binding there; leftovers are deleted.",
+		Verbs:     []string{"list", "watch", "create", "update"},
+		Reason:    "Azure and GCP have a binding there; leftovers are deleted.",
 	},
 	{
 		Account: operatorAccount, Namespace: "kube-system",

@@ -14,6 +14,8 @@ import (
 	admissionv1listers "k8s.io/client-go/listers/admissionregistration/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	rbacv1listers "k8s.io/client-go/listers/rbac/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 // cachedClient writes to the API and reads from informers. It reads objects that the caches lack from the API: the
@@ -28,10 +30,12 @@ type cachedClient struct {
 	secrets             corev1listers.SecretLister
 	services            corev1listers.ServiceLister
 	roleBindings        rbacv1listers.RoleBindingLister
+	kubeSystemBindings  rbacv1listers.RoleBindingLister
 	clusterRoleBindings rbacv1listers.ClusterRoleBindingLister
 	policyBindings      admissionv1listers.ValidatingAdmissionPolicyBindingLister
-	// policiesWatched reports whether the cache of policyBindings is complete.
-	policiesWatched func() bool
+	// policiesWatched and kubeSystemWatched report whether the caches of policyBindings and kubeSystemBindings are
+	// complete.
+	policiesWatched, kubeSystemWatched func() bool
 }
 
 func newCachedClient(o Options) cachedClient {
@@ -43,10 +47,12 @@ func newCachedClient(o Options) cachedClient {
 		serviceAccounts:     o.Target.Core().V1().ServiceAccounts().Lister(),
 		secrets:             o.Target.Core().V1().Secrets().Lister(),
 		services:            o.Target.Core().V1().Services().Lister(),
-		roleBindings:        o.Bindings.Rbac().V1().RoleBindings().Lister(),
-		clusterRoleBindings: o.Bindings.Rbac().V1().ClusterRoleBindings().Lister(),
+		roleBindings:        o.Target.Rbac().V1().RoleBindings().Lister(),
+		kubeSystemBindings:  o.KubeSystem.Lister(),
+		clusterRoleBindings: o.ClusterRoleBindings.Lister(),
 		policyBindings:      o.PolicyBindings.Lister(),
 		policiesWatched:     o.PolicyBindings.Informer().HasSynced,
+		kubeSystemWatched:   o.KubeSystem.Informer().HasSynced,
 	}
 }
 
@@ -110,7 +116,14 @@ type roleBindings struct {
 // RoleBindings implements RoleBindingsGetter.
 func (c cachedClient) RoleBindings(namespace string) rbacv1client.RoleBindingInterface {
 	live := c.rbac.RoleBindings(namespace)
-	return roleBindings{live, cached(c.roleBindings.RoleBindings(namespace).Get, live.Get)}
+	return roleBindings{live, cached(c.roleBindingsOf(namespace).Get, live.Get)}
+}
+
+func (c cachedClient) roleBindingsOf(namespace string) rbacv1listers.RoleBindingNamespaceLister {
+	if namespace == operatorclient.KubeSystemNamespace {
+		return c.kubeSystemBindings.RoleBindings(namespace)
+	}
+	return c.roleBindings.RoleBindings(namespace)
 }
 
 // Get reads from the cache first.

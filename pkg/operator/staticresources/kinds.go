@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 // object is a Kubernetes object of any kind.
@@ -38,8 +40,8 @@ type kind struct {
 	// restrains marks kinds that limit rights, grants marks kinds that give them. Rights are applied only after every
 	// restraint.
 	restrains, grants bool
-	// watched reports whether the cache has every object with our label.
-	watched func() bool
+	// watched reports whether the cache has every object with our label in the namespace.
+	watched func(namespace string) bool
 
 	read   func(asset []byte) object
 	apply  func(ctx context.Context, recorder events.Recorder, required object) error
@@ -65,7 +67,7 @@ func newKind[T object](
 ) kind {
 	return kind{
 		name:    name,
-		watched: func() bool { return true },
+		watched: func(string) bool { return true },
 		read:    func(asset []byte) object { return read(asset) },
 		apply: func(ctx context.Context, recorder events.Recorder, required object) error {
 			typed, ok := required.(T)
@@ -99,7 +101,17 @@ func (c cachedClient) kinds() []kind {
 		func(string) store[*admissionv1.ValidatingAdmissionPolicyBinding] {
 			return c.ValidatingAdmissionPolicyBindings()
 		})
-	policies.watched, policies.restrains = c.policiesWatched, true
+	policies.watched = func(string) bool { return c.policiesWatched() }
+	policies.restrains = true
+	roleBindings := newKind(roleBindingsKind, resourceread.ReadRoleBindingV1OrDie,
+		with[rbacv1client.RoleBindingsGetter](c, resourceapply.ApplyRoleBinding),
+		func(namespace, name string) (*rbacv1.RoleBinding, error) {
+			return c.roleBindingsOf(namespace).Get(name)
+		},
+		func(namespace string) store[*rbacv1.RoleBinding] { return c.RoleBindings(namespace) })
+	roleBindings.watched = func(namespace string) bool {
+		return namespace != operatorclient.KubeSystemNamespace || c.kubeSystemWatched()
+	}
 	return []kind{
 		newKind("serviceaccount", resourceread.ReadServiceAccountV1OrDie,
 			with[corev1client.ServiceAccountsGetter](c, resourceapply.ApplyServiceAccount),
@@ -111,12 +123,7 @@ func (c cachedClient) kinds() []kind {
 			func(namespace, name string) (*corev1.Secret, error) { return c.secrets.Secrets(namespace).Get(name) },
 			func(namespace string) store[*corev1.Secret] { return c.Secrets(namespace) }),
 		policies,
-		granting(newKind("rolebinding", resourceread.ReadRoleBindingV1OrDie,
-			with[rbacv1client.RoleBindingsGetter](c, resourceapply.ApplyRoleBinding),
-			func(namespace, name string) (*rbacv1.RoleBinding, error) {
-				return c.roleBindings.RoleBindings(namespace).Get(name)
-			},
-			func(namespace string) store[*rbacv1.RoleBinding] { return c.RoleBindings(namespace) })),
+		granting(roleBindings),
 		granting(newKind("clusterrolebinding", resourceread.ReadClusterRoleBindingV1OrDie,
 			with[rbacv1client.ClusterRoleBindingsGetter](c, resourceapply.ApplyClusterRoleBinding),
 			func(_, name string) (*rbacv1.ClusterRoleBinding, error) { return c.clusterRoleBindings.Get(name) },
@@ -141,7 +148,7 @@ func (c cachedClient) daemonSets() kind {
 			return nil, apierrors.NewNotFound(appsv1.Resource("daemonsets"), name)
 		},
 		func(namespace string) store[*appsv1.DaemonSet] { return c.apps.DaemonSets(namespace) })
-	k.watched = func() bool { return false }
+	k.watched = func(string) bool { return false }
 	return k
 }
 
@@ -159,7 +166,7 @@ func (c cachedClient) ensureSecret(ctx context.Context, recorder events.Recorder
 func (k kind) removeOurs(ctx context.Context, recorder events.Recorder, stale object) (ours bool, err error) {
 	namespace, name := stale.GetNamespace(), stale.GetName()
 	var found object
-	if k.watched() {
+	if k.watched(namespace) {
 		found, err = k.cached(namespace, name)
 	} else {
 		found, err = k.live(ctx, namespace, name)

@@ -43,7 +43,7 @@ func Rights(p platform.Platform) ([]configv1.ObjectReference, error) {
 			binding := resourceread.ReadClusterRoleBindingV1OrDie(asset)
 			add(rbacv1.Resource("clusterrolebindings"), "", binding.Name)
 			role(binding.RoleRef, "")
-		case "rolebinding":
+		case roleBindingsKind:
 			binding := resourceread.ReadRoleBindingV1OrDie(asset)
 			add(rbacv1.Resource("rolebindings"), binding.Namespace, binding.Name)
 			role(binding.RoleRef, binding.Namespace)

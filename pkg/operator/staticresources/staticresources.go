@@ -13,24 +13,29 @@ import (
 
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/resource/resourceread"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	admissioninformers "k8s.io/client-go/informers/admissionregistration/v1"
+	rbacinformers "k8s.io/client-go/informers/rbac/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// The label on every static resource. The informers outside the operand's namespace select by it.
+// The label on every static resource.
 const (
 	managedByLabel = "app.kubernetes.io/managed-by"
 	managedBy      = "cloud-controller-manager-operator"
 )
+
+// Selector selects the static resources. The informers outside the operand's namespace are limited to it.
+const Selector = managedByLabel + "=" + managedBy
 
 // The paths of the assets. A file's name starts with its kind.
 const (
@@ -39,6 +44,7 @@ const (
 	nodeManager        = "assets/node-manager/daemonset.yaml"
 	platformsDir       = "assets/platforms"
 	platformResources  = platformsDir + "/%s/resources/*.yaml"
+	roleBindingsKind   = "rolebinding"
 	policyBindingsKind = "validatingadmissionpolicybinding"
 )
 
@@ -47,9 +53,11 @@ type Options struct {
 	Operator v1helpers.OperatorClient
 	// Target is the informer factory of the operand's namespace.
 	Target informers.SharedInformerFactory
-	// Bindings is the informer factory of all objects with our label; see NewInformers.
-	Bindings informers.SharedInformerFactory
-	// PolicyBindings is also from NewInformers. It runs on platforms for which NeedsPolicies is true.
+	// ClusterRoleBindings has at least the objects that match Selector, like the following two.
+	ClusterRoleBindings rbacinformers.ClusterRoleBindingInformer
+	// KubeSystem has the RoleBindings of kube-system. It runs on platforms for which NeedsKubeSystem is true.
+	KubeSystem rbacinformers.RoleBindingInformer
+	// PolicyBindings runs on platforms for which NeedsPolicies is true.
 	PolicyBindings admissioninformers.ValidatingAdmissionPolicyBindingInformer
 	Kube           kubernetes.Interface
 	Recorder       events.Recorder
@@ -64,16 +72,6 @@ type controller struct {
 	swept string
 }
 
-// NewInformers returns informers of the objects with our label. tweak changes the options of their watches. The
-// caller starts the factory.
-func NewInformers(kube kubernetes.Interface, tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
-	return informers.NewSharedInformerFactoryWithOptions(kube, 0,
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = managedByLabel + "=" + managedBy
-			tweak(o)
-		}))
-}
-
 // New returns the controller that applies the static resources while the observed platform is managed. It compares
 // with the caches, so an idle operator sends no request. Errors become StaticResourcesDegraded.
 //
@@ -81,9 +79,11 @@ func NewInformers(kube kubernetes.Interface, tweak func(*metav1.ListOptions)) in
 // platforms. Running pods of another platform lose their rights with them; those pods are about to be replaced. On an
 // unmanaged platform everything stays: existing static pods stay installed, and without rights they would fail.
 func New(o Options) factory.Controller {
-	core, rbac := o.Target.Core().V1(), o.Bindings.Rbac().V1()
+	core := o.Target.Core().V1()
 	return factory.New().
-		WithInformers(o.Operator.Informer(), rbac.ClusterRoleBindings().Informer(), rbac.RoleBindings().Informer(),
+		WithInformers(o.Operator.Informer(), o.ClusterRoleBindings.Informer(),
+			o.Target.Rbac().V1().RoleBindings().Informer(),
+			ondemand.Informer{SharedIndexInformer: o.KubeSystem.Informer()},
 			ondemand.Informer{SharedIndexInformer: o.PolicyBindings.Informer()},
 			core.ServiceAccounts().Informer(), core.Secrets().Informer(), core.Services().Informer()).
 		WithSync(writeconflict.Retried(newController(o).sync)).
@@ -100,6 +100,15 @@ func newController(o Options) *controller {
 func NeedsPolicies(p platform.Platform) bool {
 	found, err := files(p)
 	return err == nil && slices.ContainsFunc(found, func(file string) bool { return kindOf(file) == policyBindingsKind })
+}
+
+// NeedsKubeSystem reports whether a platform has a RoleBinding in kube-system.
+func NeedsKubeSystem(p platform.Platform) bool {
+	found, err := files(p)
+	return err == nil && slices.ContainsFunc(found, func(file string) bool {
+		return kindOf(file) == roleBindingsKind &&
+			resourceread.ReadRoleBindingV1OrDie(bindata.MustRead(file)).Namespace == operatorclient.KubeSystemNamespace
+	})
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {

@@ -37,9 +37,9 @@ type world struct {
 	*controller
 	client   *fake.Clientset
 	indexers map[string]cache.Indexer
-	// policiesWatched reports whether the informer of policy bindings runs.
-	policiesWatched bool
-	events          []string
+	// policiesWatched and kubeSystemWatched report whether these informers run.
+	policiesWatched, kubeSystemWatched bool
+	events                             []string
 }
 
 func newWorld(observed string, existing ...runtime.Object) *world {
@@ -48,13 +48,15 @@ func newWorld(observed string, existing ...runtime.Object) *world {
 	o := Options{
 		Operator: v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}},
 			&operatorv1.OperatorStatus{}, nil),
-		Target:         kube,
-		Bindings:       kube,
-		PolicyBindings: kube.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
-		Kube:           client,
+		Target:              kube,
+		ClusterRoleBindings: kube.Rbac().V1().ClusterRoleBindings(),
+		KubeSystem:          kube.Rbac().V1().RoleBindings(),
+		PolicyBindings:      kube.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
+		Kube:                client,
 	}
 	w := &world{
-		client: client,
+		client:            client,
+		kubeSystemWatched: true,
 		indexers: map[string]cache.Indexer{
 			"serviceaccounts":                   kube.Core().V1().ServiceAccounts().Informer().GetIndexer(),
 			"secrets":                           kube.Core().V1().Secrets().Informer().GetIndexer(),
@@ -66,6 +68,7 @@ func newWorld(observed string, existing ...runtime.Object) *world {
 	}
 	cached := newCachedClient(o)
 	cached.policiesWatched = func() bool { return w.policiesWatched }
+	cached.kubeSystemWatched = func() bool { return w.kubeSystemWatched }
 	w.controller = &controller{operator: o.Operator, kinds: cached.kinds(), removable: cached.daemonSets()}
 	return w
 }
@@ -185,19 +188,34 @@ func TestWithoutAnOperandNothingIsMade(t *testing.T) {
 	}
 }
 
-func TestOnlyObjectsOfOursAreWatched(t *testing.T) {
-	client := fake.NewClientset()
-	bindings := NewInformers(client, func(o *metav1.ListOptions) { o.Limit = 7 })
-	bindings.Rbac().V1().ClusterRoleBindings().Informer()
-	bindings.Start(t.Context().Done())
-	bindings.WaitForCacheSync(t.Context().Done())
-	for _, action := range client.Actions() {
-		if list, ok := action.(clienttesting.ListAction); ok {
-			require.Equal(t, "app.kubernetes.io/managed-by=cloud-controller-manager-operator", list.GetListRestrictions().Labels.String())
-			require.Equal(t, int64(7), action.(clienttesting.ListActionImpl).ListOptions.Limit)
+func TestEveryRoleBindingIsInAWatchedNamespace(t *testing.T) {
+	for _, p := range platform.All() {
+		all, err := newWorld("{}").resources(p)
+		require.NoError(t, err)
+		inKubeSystem := false
+		for _, r := range all {
+			if r.kind.name == roleBindingsKind {
+				require.Contains(t, []string{namespace, "kube-system"}, r.object.GetNamespace(), r.String())
+				inKubeSystem = inKubeSystem || r.object.GetNamespace() == "kube-system"
+			}
 		}
+		require.Equal(t, inKubeSystem, NeedsKubeSystem(p), p.Name)
 	}
-	require.NotEmpty(t, client.Actions())
+	azure, _ := platform.ByName("azure")
+	require.True(t, NeedsKubeSystem(azure))
+}
+
+func TestABindingInKubeSystemIsReadOnlyWhereItIsNotWatched(t *testing.T) {
+	const lock = "system:openshift:cloud-controller-manager:azure-lock"
+	leftover := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: lock, Namespace: "kube-system", Labels: labelled(true)}}
+	w := newWorld(`{"platform":"openstack"}`, leftover)
+	w.kubeSystemWatched = false
+	writes, _ := w.syncOnce(t)
+	require.Contains(t, writes, "delete rolebindings "+lock)
+
+	w = newWorld(`{"platform":"openstack"}`, leftover)
+	writes, _ = w.syncOnce(t)
+	require.NotContains(t, writes, "delete rolebindings "+lock)
 }
 
 // nodeManaged is a fake platform with a node manager.
