@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"slices"
 	"time"
 
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
@@ -32,7 +33,8 @@ const (
 	// watches would be most of an idle operator's requests.
 	minWatch = 30 * time.Minute
 
-	masterLabel = "node-role.kubernetes.io/master="
+	// masterLabel is the label of control-plane Nodes; its value is empty.
+	masterLabel = "node-role.kubernetes.io/master"
 )
 
 // informerSet has every informer factory of the operator, each limited to the objects that the operator reads.
@@ -69,7 +71,7 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 		kubeSystem: namespaced(
 			kube, operatorclient.KubeSystemNamespace, named(operatorclient.APIServerAuthentication)),
 		nodes: informers.NewSharedInformerFactoryWithOptions(kube, resync,
-			informers.WithTweakListOptions(labelled(masterLabel)), informers.WithTransform(stripNode)),
+			informers.WithTweakListOptions(labelled(masterLabel+"=")), informers.WithTransform(stripNode)),
 		bindings: clusterScoped(kube, labelled(staticresources.Selector)),
 		policies: clusterScoped(kube, labelled(staticresources.Selector)),
 		kubeSystemBindings: namespaced(
@@ -171,8 +173,8 @@ func stripManagedFields(obj any) (any, error) {
 	return obj, nil
 }
 
-// stripNode keeps the fields of a Node that the static-pod controllers, node repair and availability read: name, UID,
-// creation, labels, taints, conditions and spec.unschedulable.
+// stripNode keeps the fields of a Node that the static-pod controllers, node repair, take-over, removal and
+// availability read. A kubelet and a CCM can add any number of labels, annotations and conditions.
 func stripNode(obj any) (any, error) {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
@@ -184,9 +186,23 @@ func stripNode(obj any) (any, error) {
 			UID:               node.UID,
 			ResourceVersion:   node.ResourceVersion,
 			CreationTimestamp: node.CreationTimestamp,
-			Labels:            node.Labels,
+			Labels:            only(node.Labels, masterLabel),
+			Annotations:       only(node.Annotations, operatorclient.NodeDeletionAnnotation),
 		},
-		Spec:   corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints},
-		Status: corev1.NodeStatus{Conditions: node.Status.Conditions},
+		Spec: corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints},
+		Status: corev1.NodeStatus{
+			Conditions: slices.DeleteFunc(slices.Clone(node.Status.Conditions), func(c corev1.NodeCondition) bool {
+				return c.Type != corev1.NodeReady
+			}),
+		},
 	}, nil
+}
+
+// only returns the entry with the key, nil if there is none.
+func only(entries map[string]string, key string) map[string]string {
+	value, found := entries[key]
+	if !found {
+		return nil
+	}
+	return map[string]string{key: value}
 }

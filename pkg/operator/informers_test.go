@@ -11,15 +11,18 @@ import (
 )
 
 func TestOfANodeOnlyWhatIsReadIsKept(t *testing.T) {
+	const allowed = "cloudcontrollermanager.operator.openshift.io/node-deletion"
+	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", Message: "no network"}
+	outOfService := corev1.Taint{Key: "node.kubernetes.io/out-of-service"}
 	stripped, err := stripNode(&corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "master-0", UID: "u", ResourceVersion: "7", CreationTimestamp: metav1.Unix(7, 0),
-			Labels:      map[string]string{"node-role.kubernetes.io/master": ""},
-			Annotations: map[string]string{"big": "thing"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
+			Labels:      map[string]string{"node-role.kubernetes.io/master": "", "any": "thing"},
+			Annotations: map[string]string{allowed: "Allowed", "big": "thing"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
 		},
-		Spec: corev1.NodeSpec{ProviderID: "openstack:///1", Unschedulable: true, Taints: []corev1.Taint{{Key: "node.kubernetes.io/out-of-service"}}},
+		Spec: corev1.NodeSpec{ProviderID: "openstack:///1", Unschedulable: true, Taints: []corev1.Taint{outOfService}},
 		Status: corev1.NodeStatus{
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeDiskPressure, Message: "long"}, ready},
 			Images:     []corev1.ContainerImage{{Names: []string{"many"}}},
 		},
 	})
@@ -27,10 +30,10 @@ func TestOfANodeOnlyWhatIsReadIsKept(t *testing.T) {
 	require.Equal(t, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "master-0", UID: "u", ResourceVersion: "7", CreationTimestamp: metav1.Unix(7, 0),
-			Labels: map[string]string{"node-role.kubernetes.io/master": ""},
+			Labels: map[string]string{"node-role.kubernetes.io/master": ""}, Annotations: map[string]string{allowed: "Allowed"},
 		},
-		Spec:   corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{{Key: "node.kubernetes.io/out-of-service"}}},
-		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+		Spec:   corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{outOfService}},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready}},
 	}, stripped)
 }
 
