@@ -20,6 +20,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodedeletion"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/servingcert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticresources"
@@ -42,7 +43,7 @@ type informerSet struct {
 	target        informers.SharedInformerFactory
 	namespace     informers.SharedInformerFactory
 	operator      informers.SharedInformerFactory
-	userConfig    informers.SharedInformerFactory
+	userConfig    *ondemand.ConfigMaps
 	managedConfig informers.SharedInformerFactory
 	kubeSystem    informers.SharedInformerFactory
 	nodes         informers.SharedInformerFactory
@@ -62,10 +63,12 @@ type informerSet struct {
 
 func newInformerSet(kube kubernetes.Interface, config configclient.Interface) informerSet {
 	return informerSet{
-		target:     targetInformers(kube),
-		namespace:  clusterScoped(kube, named(operatorclient.TargetNamespace)),
-		operator:   namespaced(kube, operatorclient.OperatorNamespace, named(servingcert.SignerSecret)),
-		userConfig: namespaced(kube, operatorclient.UserConfigNamespace, longWatch),
+		target:    targetInformers(kube),
+		namespace: clusterScoped(kube, named(operatorclient.TargetNamespace)),
+		operator:  namespaced(kube, operatorclient.OperatorNamespace, named(servingcert.SignerSecret)),
+		userConfig: ondemand.NewConfigMaps(func(name string) cache.SharedIndexInformer {
+			return namespaced(kube, operatorclient.UserConfigNamespace, named(name)).Core().V1().ConfigMaps().Informer()
+		}),
 		managedConfig: namespaced(
 			kube, operatorclient.ManagedConfigNamespace, named(operatorclient.ManagedCloudConfig)),
 		kubeSystem: namespaced(

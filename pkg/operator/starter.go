@@ -163,7 +163,7 @@ func (w *wiring) observed() configobservation.Listers {
 
 // configuration returns the controllers that observe the cluster's configuration and render it.
 func (w *wiring) configuration() []factory.Controller {
-	userConfig := w.informers.userConfig.Core().V1().ConfigMaps()
+	userConfig := w.informers.userConfig
 	managedConfig := w.informers.managedConfig.Core().V1().ConfigMaps()
 	return []factory.Controller{
 		configobservation.New(w.client, w.observed(), w.EventRecorder),

@@ -1,0 +1,133 @@
+package apitest
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// watcher is one watch. Its events are dropped once its buffer is full, which no test reaches.
+type watcher struct {
+	path    string
+	selects selector
+	events  chan map[string]any
+}
+
+func (w *watcher) send(event string, object *unstructured.Unstructured) {
+	select {
+	case w.events <- map[string]any{"type": event, "object": object.DeepCopy().Object}:
+	default:
+	}
+}
+
+// watch requires the lock and releases it.
+func (s *Server) watch(w http.ResponseWriter, r *http.Request, t target, matching selector) {
+	watch := &watcher{t.path, matching, make(chan map[string]any, 10000)}
+	since, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
+	for _, object := range s.objects[t.path] {
+		if version, _ := strconv.Atoi(object.GetResourceVersion()); version > since && matching(object) {
+			watch.send("ADDED", object)
+		}
+	}
+	if r.URL.Query().Get("sendInitialEvents") == "true" {
+		end := &unstructured.Unstructured{}
+		end.SetGroupVersionKind(t.kind)
+		end.SetResourceVersion(strconv.Itoa(s.version))
+		end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+		watch.send("BOOKMARK", end)
+	}
+	s.watches[watch] = true
+	s.lock.Unlock()
+	defer func() {
+		s.lock.Lock()
+		defer s.lock.Unlock()
+		delete(s.watches, watch)
+	}()
+	for {
+		w.(http.Flusher).Flush() //nolint:forcetypeassert // Each of net/http's is one.
+		select {
+		case <-r.Context().Done():
+			return
+		case event := <-watch.events:
+			_ = json.NewEncoder(w).Encode(event)
+		}
+	}
+}
+
+// serveObject serves a request about one object. It requires the lock.
+func (s *Server) serveObject(w http.ResponseWriter, r *http.Request, t target) {
+	existing := s.objects[t.path][t.name]
+	if t.name != "" && existing == nil {
+		fail(w, http.StatusNotFound, metav1.StatusReasonNotFound)
+		return
+	}
+	body := &unstructured.Unstructured{}
+	if r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch {
+		if err := json.NewDecoder(r.Body).Decode(&body.Object); err != nil {
+			// A JSON patch is a list. Nothing depends on its result.
+			body = existing.DeepCopy()
+		}
+	}
+	switch r.Method {
+	case http.MethodPost:
+		s.create(w, t, body)
+		return
+	case http.MethodPut:
+		existing = body
+		s.store(t.path, existing)
+	case http.MethodPatch:
+		existing = existing.DeepCopy()
+		merge(existing.Object, body.Object)
+		s.store(t.path, existing)
+	case http.MethodDelete:
+		delete(s.objects[t.path], t.name)
+		s.notify("DELETED", t.path, existing)
+	}
+	_ = json.NewEncoder(w).Encode(existing.Object)
+}
+
+func (s *Server) create(w http.ResponseWriter, t target, body *unstructured.Unstructured) {
+	switch {
+	case t.subresource == "token":
+		_ = unstructured.SetNestedField(body.Object, "token", "status", "token")
+		expiry := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+		_ = unstructured.SetNestedField(body.Object, expiry, "status", "expirationTimestamp")
+	case s.objects[t.path][body.GetName()] != nil:
+		fail(w, http.StatusConflict, metav1.StatusReasonAlreadyExists)
+		return
+	default:
+		s.store(t.path, body)
+	}
+	_ = json.NewEncoder(w).Encode(body.Object)
+}
+
+// merge merges changes like a server-side apply: lists of conditions by type, maps by key.
+func merge(into, changes map[string]any) {
+	for key, change := range changes {
+		switch change := change.(type) {
+		case map[string]any:
+			if inner, ok := into[key].(map[string]any); ok {
+				merge(inner, change)
+				continue
+			}
+		case []any:
+			if before, ok := into[key].([]any); ok && key == "conditions" {
+				into[key] = append(slices.DeleteFunc(before, func(condition any) bool {
+					return slices.ContainsFunc(change, func(c any) bool { return typeOf(c) == typeOf(condition) })
+				}), change...)
+				continue
+			}
+		}
+		into[key] = change
+	}
+}
+
+func typeOf(condition any) any {
+	fields, _ := condition.(map[string]any)
+	return fields["type"]
+}
