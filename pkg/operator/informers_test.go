@@ -12,13 +12,15 @@ import (
 
 func TestOfANodeOnlyWhatIsReadIsKept(t *testing.T) {
 	const allowed = "cloudcontrollermanager.operator.openshift.io/node-deletion"
-	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", Message: "no network"}
+	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady",
+		Message: "no network"}
 	outOfService := corev1.Taint{Key: "node.kubernetes.io/out-of-service"}
 	stripped, err := stripNode(&corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "master-0", UID: "u", ResourceVersion: "7", CreationTimestamp: metav1.Unix(7, 0),
-			Labels:      map[string]string{"node-role.kubernetes.io/master": "", "any": "thing"},
-			Annotations: map[string]string{allowed: "Allowed", "big": "thing"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
+			Labels:        map[string]string{"node-role.kubernetes.io/master": "", "any": "thing"},
+			Annotations:   map[string]string{allowed: "Allowed", "big": "thing"},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
 		},
 		Spec: corev1.NodeSpec{ProviderID: "openstack:///1", Unschedulable: true, Taints: []corev1.Taint{outOfService}},
 		Status: corev1.NodeStatus{
@@ -38,10 +40,14 @@ func TestOfANodeOnlyWhatIsReadIsKept(t *testing.T) {
 }
 
 func TestManagedFieldsAreDropped(t *testing.T) {
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "someone"}}}, Data: map[string]string{"k": "v"}}
+	object := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "someone"}}},
+		Data:       map[string]string{"k": "v"},
+	}
 	stripped, err := stripManagedFields(object)
 	require.NoError(t, err)
-	require.Equal(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "v"}}, stripped)
+	require.Equal(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "v"}},
+		stripped)
 }
 
 func TestWatchesLastAndListsAreLeftAlone(t *testing.T) {

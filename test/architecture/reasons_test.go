@@ -27,7 +27,8 @@ var noReasons = []string{
 	"CloudConfigController", "CloudControllerOwner", "TakingOver", "TrustedCABundleControllerController",
 	// Feature gates, kinds, values of annotations, and what kubelets report.
 	"Allowed", "CloudControllerManagerWatchBasedRoutesReconciliation", "CloudControllerManagerWebhook", "ClusterRole",
-	"ConfigurablePKI", "Confirmed", "ContainerCreating", "ControllerManagerReleaseLeaderElectionLockOnExit", "CrashLoopBackOff", "Failed",
+	"ConfigurablePKI", "Confirmed", "ContainerCreating", "ControllerManagerReleaseLeaderElectionLockOnExit",
+	"CrashLoopBackOff", "Failed",
 	"Image", "Node", "NotSettled", "PodInitializing", "RegistryUnavailable", "Unknown",
 	// A doubt that no condition shows.
 	"TooEarly",

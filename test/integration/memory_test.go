@@ -27,31 +27,17 @@ type flood struct {
 }
 
 func TestObjectsOfOthersDoNotFillTheMemory(t *testing.T) {
-	big := strings.Repeat("x", 250<<10)
 	c := startCluster(t, configv1.OpenStackPlatformType)
-	_, err := c.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}}, metav1.CreateOptions{})
+	_, err := c.kube.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	before := c.peakOfAStart(t)
 	for _, tc := range []struct {
 		name string
 		flood
 	}{
-		{"RoleBindings of a tenant with the label of the operator's", flood{1000, func(ctx context.Context, c *cluster, i int) error {
-			_, err := c.kube.RbacV1().RoleBindings("tenant").Create(ctx, &rbacv1.RoleBinding{
-				ObjectMeta: metav1.ObjectMeta{
-					Name: fmt.Sprintf("flood-%d", i), Labels: map[string]string{"app.kubernetes.io/managed-by": "cloud-controller-manager-operator"},
-					Annotations: map[string]string{"x": big},
-				},
-				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
-			}, metav1.CreateOptions{})
-			return err
-		}}},
-		{"ConfigMaps of openshift-config that nothing names", flood{150, func(ctx context.Context, c *cluster, i int) error {
-			_, err := c.kube.CoreV1().ConfigMaps(configNamespace).Create(ctx, &corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("flood-%d", i)}, Data: map[string]string{"x": strings.Repeat(big, 4)},
-			}, metav1.CreateOptions{})
-			return err
-		}}},
+		{"RoleBindings of a tenant with the label of the operator's", flood{1000, writeRoleBinding}},
+		{"ConfigMaps of openshift-config that nothing names", flood{150, writeConfigMap}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c.write(t, tc.flood)
@@ -60,6 +46,26 @@ func TestObjectsOfOthersDoNotFillTheMemory(t *testing.T) {
 			require.Less(t, after, before+growth)
 		})
 	}
+}
+
+func writeRoleBinding(ctx context.Context, c *cluster, i int) error {
+	_, err := c.kube.RbacV1().RoleBindings("tenant").Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        fmt.Sprintf("flood-%d", i),
+			Labels:      map[string]string{"app.kubernetes.io/managed-by": "cloud-controller-manager-operator"},
+			Annotations: map[string]string{"x": strings.Repeat("x", 250<<10)},
+		},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+	}, metav1.CreateOptions{})
+	return err
+}
+
+func writeConfigMap(ctx context.Context, c *cluster, i int) error {
+	_, err := c.kube.CoreV1().ConfigMaps(configNamespace).Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("flood-%d", i)},
+		Data:       map[string]string{"x": strings.Repeat("x", 1000<<10)},
+	}, metav1.CreateOptions{})
+	return err
 }
 
 // write writes a flood.
@@ -80,7 +86,8 @@ func (c *cluster) peakOfAStart(t *testing.T) int {
 	t.Helper()
 	o := c.startOperator(t, "GOGC=50")
 	// A controller's workers start once its caches are complete.
-	for _, controller := range []string{"StaticResources", "TrustedCAExpiryController", "NodeDeletionController", "Availability"} {
+	for _, controller := range []string{"StaticResources", "TrustedCAExpiryController", "NodeDeletionController",
+		"Availability"} {
 		o.awaitLog(t, "Starting #1 worker of "+controller+" controller")
 	}
 	o.awaitLog(t, "Starting the static-pod controllers")

@@ -28,9 +28,10 @@ func newConfigMaps(t *testing.T, server *apitest.Server) (configMaps *ondemand.C
 	kube, err := kubernetes.NewForConfig(server.Config)
 	require.NoError(t, err)
 	configMaps = ondemand.NewConfigMaps(func(name string) cache.SharedIndexInformer {
-		return coreinformers.NewFilteredConfigMapInformer(kube, configNamespace, 0, cache.Indexers{}, func(o *metav1.ListOptions) {
-			o.FieldSelector = "metadata.name=" + name
-		})
+		return coreinformers.NewFilteredConfigMapInformer(kube, configNamespace, 0, cache.Indexers{},
+			func(o *metav1.ListOptions) {
+				o.FieldSelector = "metadata.name=" + name
+			})
 	})
 	added = make(chan string, 10)
 	_, err = configMaps.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -43,7 +44,8 @@ func newConfigMaps(t *testing.T, server *apitest.Server) (configMaps *ondemand.C
 }
 
 func configMap(name, value string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: configNamespace, Name: name}, Data: map[string]string{"key": value}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: configNamespace, Name: name},
+		Data: map[string]string{"key": value}}
 }
 
 func TestOnlyConfigMapsThatAreReadAreWatched(t *testing.T) {

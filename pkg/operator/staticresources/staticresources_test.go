@@ -46,7 +46,8 @@ func newWorld(observed string, existing ...runtime.Object) *world {
 	client := fake.NewClientset(existing...)
 	kube := informers.NewSharedInformerFactory(client, 0)
 	o := Options{
-		Operator: v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}},
+		Operator: v1helpers.NewFakeOperatorClient(
+			&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte(observed)}},
 			&operatorv1.OperatorStatus{}, nil),
 		Target:              kube,
 		ClusterRoleBindings: kube.Rbac().V1().ClusterRoleBindings(),
@@ -128,10 +129,12 @@ func TestDriftIsUndone(t *testing.T) {
 	w := newWorld(`{"platform":"openstack"}`)
 	w.syncOnce(t)
 
-	binding, err := w.client.RbacV1().RoleBindings(namespace).Get(t.Context(), "system:openshift:cloud-controller-manager:installer", metav1.GetOptions{})
+	binding, err := w.client.RbacV1().RoleBindings(namespace).Get(t.Context(),
+		"system:openshift:cloud-controller-manager:installer", metav1.GetOptions{})
 	require.NoError(t, err)
 	binding = binding.DeepCopy()
-	binding.Subjects = append(binding.Subjects, rbacv1.Subject{Kind: "ServiceAccount", Name: "stranger", Namespace: namespace})
+	binding.Subjects = append(binding.Subjects,
+		rbacv1.Subject{Kind: "ServiceAccount", Name: "stranger", Namespace: namespace})
 	require.NoError(t, w.indexers["rolebindings"].Update(binding))
 	writes, _ := w.syncOnce(t)
 	require.Equal(t, []string{"update rolebindings system:openshift:cloud-controller-manager:installer"}, writes)
@@ -170,7 +173,8 @@ func TestWhatOthersFillIsLeftToThem(t *testing.T) {
 		require.NoError(t, err)
 		secret = secret.DeepCopy()
 		secret.Data = map[string][]byte{"token": []byte("filled")}
-		secret.Annotations = map[string]string{"kubernetes.io/service-account.name": "file-syncer", "kubernetes.io/service-account.uid": "1"}
+		secret.Annotations = map[string]string{"kubernetes.io/service-account.name": "file-syncer",
+			"kubernetes.io/service-account.uid": "1"}
 		require.NoError(t, w.indexers["secrets"].Update(secret))
 	}
 	writes, reads := w.syncOnce(t)
@@ -207,7 +211,9 @@ func TestEveryRoleBindingIsInAWatchedNamespace(t *testing.T) {
 
 func TestABindingInKubeSystemIsReadOnlyWhereItIsNotWatched(t *testing.T) {
 	const lock = "system:openshift:cloud-controller-manager:azure-lock"
-	leftover := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: lock, Namespace: "kube-system", Labels: labelled(true)}}
+	leftover := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: lock, Namespace: "kube-system", Labels: labelled(true)},
+	}
 	w := newWorld(`{"platform":"openstack"}`, leftover)
 	w.kubeSystemWatched = false
 	writes, _ := w.syncOnce(t)
@@ -284,15 +290,20 @@ func labelled(ours bool) map[string]string {
 // leftBehind returns resources of a node manager on a platform that has none.
 func leftBehind(ours bool) []runtime.Object {
 	return []runtime.Object{
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-node-manager", Labels: labelled(ours)}},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "system:openshift:cloud-controller-manager:node-manager", Labels: labelled(ours)}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cloud-node-manager",
+			Labels: labelled(ours)}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{
+			Name: "system:openshift:cloud-controller-manager:node-manager", Labels: labelled(ours),
+		}},
 		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: "system:openshift:cloud-controller-manager:node-manager-admission", Labels: labelled(ours),
+			Namespace: namespace, Name: "system:openshift:cloud-controller-manager:node-manager-admission",
+			Labels: labelled(ours),
 		}},
 		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{
 			Name: "openshift-cloud-controller-manager-node-manager", Labels: labelled(ours),
 		}},
-		&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "azure-cloud-node-manager", Labels: labelled(ours)}},
+		&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "azure-cloud-node-manager",
+			Labels: labelled(ours)}},
 	}
 }
 
@@ -360,7 +371,8 @@ func TestAFailedRemovalIsReportedAndTriedAgain(t *testing.T) {
 	})
 	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	require.EqualError(t, w.sync(t.Context(), factory.NewSyncContext("test", recorder)),
-		"removing what platform openstack does not use: deleting clusterrolebinding/system:openshift:cloud-controller-manager:node-manager: forbidden")
+		"removing what platform openstack does not use: deleting clusterrolebinding/"+
+			"system:openshift:cloud-controller-manager:node-manager: forbidden")
 	failing = false
 	writes, _ := w.syncOnce(t)
 	require.Contains(t, writes, "delete clusterrolebindings system:openshift:cloud-controller-manager:node-manager")
@@ -370,7 +382,8 @@ func TestAWatchedPolicyIsNotReadToBeRemoved(t *testing.T) {
 	w := newWorld(`{"platform":"openstack"}`, leftBehind(true)...)
 	w.policiesWatched = true
 	writes, _ := w.syncOnce(t)
-	require.NotContains(t, writes, "delete validatingadmissionpolicybindings openshift-cloud-controller-manager-node-manager")
+	require.NotContains(t, writes,
+		"delete validatingadmissionpolicybindings openshift-cloud-controller-manager-node-manager")
 }
 
 // TestEveryAssetIsLabelled also checks platforms that the cluster is no longer on: the controller deletes nothing
@@ -492,7 +505,8 @@ func TestEverythingIsRemovedInTheReverseOrder(t *testing.T) {
 func TestNothingOfOthersIsRemoved(t *testing.T) {
 	w := newWorld(`{"platform":"openstack"}`, leftBehind(false)...)
 	w.see(t, leftBehind(false))
-	found, err := w.removeAll(t.Context(), events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0))))
+	found, err := w.removeAll(t.Context(),
+		events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0))))
 	require.NoError(t, err)
 	require.False(t, found)
 }
@@ -501,7 +515,9 @@ func TestAResourceThatCannotBeRemovedIsNamed(t *testing.T) {
 	w := newWorld(`{"platform":"openstack"}`, leftBehind(true)...)
 	w.see(t, leftBehind(true))
 	w.fail("delete", "clusterrolebindings")
-	found, err := w.removeAll(t.Context(), events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0))))
-	require.EqualError(t, err, "deleting clusterrolebinding/system:openshift:cloud-controller-manager:node-manager: forbidden")
+	found, err := w.removeAll(t.Context(),
+		events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0))))
+	require.EqualError(t, err,
+		"deleting clusterrolebinding/system:openshift:cloud-controller-manager:node-manager: forbidden")
 	require.True(t, found)
 }
