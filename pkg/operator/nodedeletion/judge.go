@@ -102,7 +102,7 @@ func judge(w world, m *memory) verdict {
 		}
 		v.next = lookAgain
 		asked.subjects = append(asked.subjects, n.uid)
-		switch d := cmp.Or(aboutNode(w, m, n), aboutCluster(w, n), aboutCloud(w, m, n)); {
+		switch d := cmp.Or(aboutNode(w, m, n), aboutCluster(w, m, n), aboutCloud(w, m, n)); {
 		case d != none:
 			held[d] = append(held[d], n)
 		case budget > 0:
@@ -143,12 +143,15 @@ func aboutNode(w world, m *memory, n node) doubt {
 	return none
 }
 
-// aboutCluster returns what the state of the cluster says against any deletion.
-func aboutCluster(w world, n node) doubt {
-	switch silent, of := w.silent(); {
+// aboutCluster returns what the state of the cluster says against any deletion. That the cloud denies living machines
+// explains more than silent kubelets.
+func aboutCluster(w world, m *memory, n node) doubt {
+	switch {
 	case w.leader == "":
 		return tooEarly
-	case silent > 1 && silent*2 > of:
+	case w.mostAreSilent() && m.unanswered != nil:
+		return livingNodesUnknown
+	case w.mostAreSilent():
 		return tooManyNodes
 	case w.rollout && w.now.Sub(n.since) < rolloutLimit:
 		return tooEarly
@@ -245,8 +248,8 @@ func (v *verdict) say(w world, m *memory, held map[doubt][]node) {
 	}
 	v.message = fmt.Sprintf("the cloud-controller-manager "+wants+", but %s",
 		diagnostic.JoinFew(names, ", ", " and %d more"), d.explain(w, m))
-	if d == nodeReports {
-		return // the machine exists
+	if d == nodeReports || d == livingNodesUnknown {
+		return // the machine exists, or the cloud denies machines that do
 	}
 	v.message += fmt.Sprintf("; if the machine is gone for certain, allow the deletion: oc annotate node %s %s=%s",
 		held[d][0].name, Annotation, Allowed)
@@ -257,8 +260,12 @@ func (d doubt) explain(w world, m *memory) string {
 	const check = "check that the credentials and the cloud configuration are those of this cluster's project and region"
 	switch d {
 	case livingNodesUnknown:
-		return fmt.Sprintf("it did not find the machine of the living node %s either within %s: %s",
+		text := fmt.Sprintf("it did not find the machine of the living node %s either within %s: %s",
 			strings.Join(m.unanswered, ", "), answerLimit, check)
+		if silent, of := w.silent(); w.mostAreSilent() {
+			text += fmt.Sprintf(", and that the network works: %d of %d kubelets are silent", silent, of)
+		}
+		return text
 	case nodeReports:
 		return "the kubelet there reports its state: " + check
 	case tooManyNodes:
@@ -272,6 +279,12 @@ func (d doubt) explain(w world, m *memory) string {
 	case none, tooEarly:
 	}
 	return "it is too early to tell"
+}
+
+// mostAreSilent reports whether more than half of the kubelets do not report.
+func (w world) mostAreSilent() bool {
+	silent, of := w.silent()
+	return silent > 1 && silent*2 > of
 }
 
 // silent counts the nodes whose kubelets do not report, and those that should. Machines that are shut down should not.

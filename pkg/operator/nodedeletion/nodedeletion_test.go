@@ -100,7 +100,7 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 			},
 			wantReason: "LivingNodesUnknown",
 			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
-				"it did not find the machine of the living node worker-0, master-0, master-1 either within 15s" + check + override,
+				"it did not find the machine of the living node worker-0, master-0, master-1 either within 15s" + check,
 		},
 		"an inventory that lacks a living node": {
 			nodes: []string{"master-0", "worker-0", "worker-1"},
@@ -111,7 +111,20 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 			},
 			wantReason: "LivingNodesUnknown",
 			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
-				"it did not find the machine of the living node master-0 either within 15s" + check + override,
+				"it did not find the machine of the living node master-0 either within 15s" + check,
+		},
+		"an empty inventory while most kubelets are silent": {
+			nodes: []string{"master-0", "worker-0", "worker-1"},
+			do: func(c *cluster) {
+				c.report("worker-0", corev1.ConditionUnknown)
+				c.report("worker-1", corev1.ConditionUnknown)
+				c.denyAll()
+				c.run(65 * time.Second)
+			},
+			wantReason: "LivingNodesUnknown",
+			wantMessage: "the cloud-controller-manager wants to delete node/worker-0, node/worker-1, because the cloud does not know the " +
+				"machine, but it did not find the machine of the living node master-0 either within 15s" + check +
+				", and that the network works: 2 of 3 kubelets are silent",
 		},
 		"a kubelet that reports that it is not ready": {
 			do: func(c *cluster) {
