@@ -25,8 +25,8 @@ const (
 	nodeDeletion = "cloudcontrollermanager.operator.openshift.io/node-deletion"
 )
 
-// The operator, the payload's policies and the API server are real. The test acts as the cloud-controller-manager, under
-// its identity, and as the kubelets, of which one falls silent.
+// The operator, the payload's policies and the API server are real. The test acts as the cloud-controller-manager,
+// under its identity, and as the kubelets, of which one falls silent.
 func TestADeletionOfANodeHasToBeConfirmed(t *testing.T) {
 	c := startCluster(t, configv1.OpenStackPlatformType)
 	ccm := c.as(t, "system:serviceaccount:"+targetNamespace+":"+ccmName)
@@ -63,9 +63,12 @@ func TestADeletionOfANodeHasToBeConfirmed(t *testing.T) {
 		refused(t, "worker-3", "the operator has not confirmed that the machine of this node is gone")
 		c.announce(t, "worker-3")
 		c.awaitQuestion(t, asked)
-		c.awaitCondition(t, "NodeDeletionDegraded", operatorv1.ConditionTrue, "the cloud-controller-manager wants to delete node/worker-3, "+
-			"because the cloud does not know the machine, but it did not find the machine of the living node worker-0, worker-1, worker-2 "+
-			"either within 15s: check that the credentials and the cloud configuration are those of this cluster's project and region")
+		c.awaitCondition(t, "NodeDeletionDegraded", operatorv1.ConditionTrue,
+			"the cloud-controller-manager wants to delete node/worker-3, "+
+				"because the cloud does not know the machine, but it did not find the machine of the living node "+
+				"worker-0, worker-1, worker-2 "+
+				"either within 15s: check that the credentials and the cloud configuration are those of this cluster's "+
+				"project and region")
 		c.awaitNoTaints(t)
 		refused(t, "worker-3", "the operator has not confirmed")
 	})
@@ -104,7 +107,9 @@ func TestADeletionOfANodeHasToBeConfirmed(t *testing.T) {
 func (c *cluster) as(t *testing.T, user string) kubernetes.Interface {
 	t.Helper()
 	config := c.RESTConfig()
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: user, Groups: []string{"system:serviceaccounts", "system:authenticated"},
+	}
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	return client
@@ -127,7 +132,10 @@ func (c *cluster) setReady(t *testing.T, name string, ready corev1.ConditionStat
 			return err
 		}
 		node.Status.Conditions = []corev1.NodeCondition{
-			{Type: corev1.NodeReady, Status: ready, Reason: "Test", LastTransitionTime: metav1.Now(), LastHeartbeatTime: metav1.Now()},
+			{
+				Type: corev1.NodeReady, Status: ready, Reason: "Test",
+				LastTransitionTime: metav1.Now(), LastHeartbeatTime: metav1.Now(),
+			},
 		}
 		_, err = c.kube.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
 		return err

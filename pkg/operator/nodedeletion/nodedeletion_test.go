@@ -76,9 +76,13 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 				c.run(2 * time.Minute)
 			},
 			wantReason: "TooManyNodes",
-			wantMessage: "the cloud-controller-manager may want to delete node/master-0, node/master-1, node/master-2, whose kubelet is silent, " +
-				"but 3 of 5 kubelets are silent, as after a failure of the network, and a cloud that denies so many machines may be wrong: restore their connection to the API server, and check that the credentials and the cloud configuration are those of this cluster's project and region; if the machine " +
-				"is gone for certain, allow the deletion: oc annotate node master-0 cloudcontrollermanager.operator.openshift.io/node-deletion=Allowed",
+			wantMessage: "the cloud-controller-manager may want to delete node/master-0, node/master-1, node/master-2, " +
+				"whose kubelet is silent, " +
+				"but 3 of 5 kubelets are silent, as after a failure of the network, and a cloud that denies so many machines " +
+				"may be wrong: restore their connection to the API server, and check that the credentials and the cloud " +
+				"configuration are those of this cluster's project and region; if the machine " +
+				"is gone for certain, allow the deletion: oc annotate node master-0 " +
+				"cloudcontrollermanager.operator.openshift.io/node-deletion=Allowed",
 		},
 		"a machine that is off, which the cloud knows": {
 			do: func(c *cluster) {
@@ -99,7 +103,8 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 				c.run(65 * time.Second) // between two questions
 			},
 			wantReason: "LivingNodesUnknown",
-			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
+			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the " +
+				"machine, but " +
 				"it did not find the machine of the living node worker-0, master-0, master-1 either within 15s" + check,
 		},
 		"an inventory that lacks a living node": {
@@ -110,7 +115,8 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 				c.run(65 * time.Second)
 			},
 			wantReason: "LivingNodesUnknown",
-			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
+			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the " +
+				"machine, but " +
 				"it did not find the machine of the living node master-0 either within 15s" + check,
 		},
 		"an empty inventory while most kubelets are silent": {
@@ -122,7 +128,8 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 				c.run(65 * time.Second)
 			},
 			wantReason: "LivingNodesUnknown",
-			wantMessage: "the cloud-controller-manager wants to delete node/worker-0, node/worker-1, because the cloud does not know the " +
+			wantMessage: "the cloud-controller-manager wants to delete node/worker-0, node/worker-1, because the cloud " +
+				"does not know the " +
 				"machine, but it did not find the machine of the living node master-0 either within 15s" + check +
 				", and that the network works: 2 of 3 kubelets are silent",
 		},
@@ -133,7 +140,8 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 				c.run(2 * time.Minute)
 			},
 			wantReason: "NodeReports",
-			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
+			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the " +
+				"machine, but " +
 				"the kubelet there reports its state" + check,
 		},
 		"a machine that is shut down before it is gone": {
@@ -167,8 +175,11 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 				c.run(2 * time.Minute)
 			},
 			wantReason: "TooManyNodes",
-			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
-				"3 of 5 kubelets are silent, as after a failure of the network, and a cloud that denies so many machines may be wrong: restore their connection to the API server, and check that the credentials and the cloud configuration are those of this cluster's project and region" + override,
+			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the " +
+				"machine, but " +
+				"3 of 5 kubelets are silent, as after a failure of the network, and a cloud that denies so many machines may " +
+				"be wrong: restore their connection to the API server, and check that the credentials and the cloud " +
+				"configuration are those of this cluster's project and region" + override,
 		},
 		"most machines are shut down, which the cloud knows, and one more is gone": {
 			do: func(c *cluster) {
@@ -198,7 +209,8 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 				c.run(2 * time.Minute)
 			},
 			wantReason: "NoWitness",
-			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
+			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the " +
+				"machine, but " +
 				"there is no other initialized and ready node to compare with" + override,
 		},
 		"two machines are gone: one deletion in a minute": {
@@ -232,7 +244,8 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 				c.run(6 * time.Minute)
 			},
 			wantReason: "RolloutInProgress",
-			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the machine, but " +
+			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the " +
+				"machine, but " +
 				"a rollout has not ended: see the condition Progressing of clusteroperator/cloud-controller-manager" + override,
 		},
 		"a rollout that only the silent node lacks": {
@@ -332,7 +345,8 @@ func TestALieThatFollowsAnHonestAnswerIsNotBelieved(t *testing.T) {
 	require.Empty(t, c.deleted)
 }
 
-// A short lie between two honest answers looks like a machine that is gone and still described, so it is forgotten soon.
+// A short lie between two honest answers looks like a machine that is gone and still described, so it is forgotten
+// soon.
 func TestALieBetweenHonestAnswersIsNotBelievedLater(t *testing.T) {
 	c := newCluster(t, "aws", five...)
 	c.report("worker-1", corev1.ConditionUnknown)
@@ -587,7 +601,8 @@ func TestCachesThatDoNotFillAreReported(t *testing.T) {
 	c := newCluster(t, "openstack", five...)
 	c.controller.synced = func() bool { return false }
 	calls, err := c.timer.Run(t.Context(), c.controller.sync, 2*time.Minute)
-	require.EqualError(t, err, "the Nodes, or the Events in namespace default, cannot be listed since 2026-11-21T09:00:00Z: "+
+	require.EqualError(t, err, "the Nodes, or the Events in namespace default, cannot be listed since "+
+		"2026-11-21T09:00:00Z: "+
 		"no Node of a deleted machine goes; read the operator's log")
 	require.Equal(t, time.Minute, calls[len(calls)-1])
 	_, status, _, err := c.operator.GetOperatorState()
@@ -688,7 +703,9 @@ func TestWithoutAnnouncementsTheControllerLooksForSilenceByItself(t *testing.T) 
 func TestWithoutAnnouncementsOnlySilenceIsConfirmed(t *testing.T) {
 	for name, change := range map[string]func(n *corev1.Node){
 		"not a machine that the cloud knows to be shut down": func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/shutdown", Effect: corev1.TaintEffectNoSchedule}}
+			n.Spec.Taints = []corev1.Taint{
+				{Key: "node.cloudprovider.kubernetes.io/shutdown", Effect: corev1.TaintEffectNoSchedule},
+			}
 		},
 		"not a Node whose kubelet has not reported yet": func(n *corev1.Node) { n.Status.Conditions = nil },
 	} {
