@@ -26,9 +26,30 @@ const maxRolloutEvents = 6
 type plannedRollout struct {
 	s      *suite
 	events map[types.UID]int32
-	// degraded are the Degraded conditions of the operator's resource that were True, also without inertia.
-	degraded chan []string
-	stop     context.CancelFunc
+	seen   chan conditionsSeen
+	stop   context.CancelFunc
+}
+
+// conditionsSeen is what the conditions of the operator's resource showed, also without inertia.
+type conditionsSeen struct {
+	// degraded are the Degraded conditions that were True, changes the changes of every condition's status.
+	degraded, changes []string
+}
+
+// add records what changed from the former status of each condition.
+func (c *conditionsSeen) add(resource *ccmv1.CloudControllerManager, former map[string]operatorv1.ConditionStatus) {
+	for _, condition := range resource.Status.Conditions {
+		text := condition.Type + ": " + condition.Message
+		isTrue := condition.Status == operatorv1.ConditionTrue
+		if isTrue && strings.HasSuffix(condition.Type, "Degraded") && !slices.Contains(c.degraded, text) {
+			c.degraded = append(c.degraded, text)
+		}
+		if was, known := former[condition.Type]; known && was != condition.Status {
+			c.changes = append(c.changes, fmt.Sprintf("%s condition %s is %s: %s", time.Now().UTC().Format(time.TimeOnly),
+				condition.Type, condition.Status, condition.Message))
+		}
+		former[condition.Type] = condition.Status
+	}
 }
 
 // observeRollout begins to observe a planned rollout.
@@ -38,10 +59,11 @@ func (s *suite) observeRollout(t *testing.T) *plannedRollout {
 	t.Cleanup(stop)
 	watch, err := s.dynamic.Resource(ccmv1.Resource).Watch(ctx, metav1.ListOptions{})
 	require.NoError(t, err)
-	p := &plannedRollout{s: s, events: map[types.UID]int32{}, degraded: make(chan []string, 1), stop: stop}
+	p := &plannedRollout{s: s, events: map[types.UID]int32{}, seen: make(chan conditionsSeen, 1), stop: stop}
 	p.recorded(t) // the baseline
 	go func() {
-		var seen []string
+		var seen conditionsSeen
+		former := map[string]operatorv1.ConditionStatus{}
 		for event := range watch.ResultChan() {
 			object, is := event.Object.(*unstructured.Unstructured)
 			if !is {
@@ -49,17 +71,12 @@ func (s *suite) observeRollout(t *testing.T) *plannedRollout {
 			}
 			resource := &ccmv1.CloudControllerManager{}
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, resource); err != nil {
-				seen = append(seen, err.Error())
+				seen.degraded = append(seen.degraded, err.Error())
 				continue
 			}
-			for _, c := range resource.Status.Conditions {
-				text := c.Type + ": " + c.Message
-				if strings.HasSuffix(c.Type, "Degraded") && c.Status == operatorv1.ConditionTrue && !slices.Contains(seen, text) {
-					seen = append(seen, text)
-				}
-			}
+			seen.add(resource, former)
 		}
-		p.degraded <- seen
+		p.seen <- seen
 	}()
 	return p
 }
@@ -72,7 +89,8 @@ func (p *plannedRollout) recorded(t *testing.T) []string {
 	var recorded []string
 	for _, event := range list.Items {
 		for range event.Count - p.events[event.UID] {
-			recorded = append(recorded, fmt.Sprintf("%s %s %s", event.LastTimestamp.UTC().Format(time.TimeOnly), event.Reason, event.Message))
+			recorded = append(recorded, fmt.Sprintf("%s event %s %s",
+				event.LastTimestamp.UTC().Format(time.TimeOnly), event.Reason, event.Message))
 		}
 		p.events[event.UID] = event.Count
 	}
@@ -84,8 +102,10 @@ func (p *plannedRollout) recorded(t *testing.T) []string {
 func (p *plannedRollout) requireQuiet(t *testing.T) {
 	t.Helper()
 	p.stop()
-	require.Empty(t, <-p.degraded)
-	recorded := p.recorded(t)
+	seen, recorded := <-p.seen, p.recorded(t)
+	timeline := slices.Sorted(slices.Values(slices.Concat(recorded, seen.changes)))
+	t.Log("the planned rollout:\n" + strings.Join(timeline, "\n"))
+	require.Empty(t, seen.degraded)
 	require.LessOrEqual(t, len(recorded), maxRolloutEvents, strings.Join(recorded, "\n"))
 	p.s.figure("events of a planned rollout: %d", len(recorded))
 }
