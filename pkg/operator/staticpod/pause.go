@@ -33,6 +33,10 @@ type starter struct {
 	// stop ends the controllers, nil if none runs.
 	stop    context.CancelFunc
 	running sync.WaitGroup
+
+	// mutex keeps a sync from starting controllers once wait waits for their end: ended is set then.
+	mutex sync.Mutex
+	ended bool
 }
 
 func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {
@@ -54,6 +58,11 @@ func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {
 	if !predecessor.LetsInstall(status.Conditions) {
 		return nil
 	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.ended {
+		return nil
+	}
 	klog.InfoS("Starting the static-pod controllers")
 	ctx, s.stop = context.WithCancel(ctx)
 	for _, controller := range s.controllers() {
@@ -62,9 +71,12 @@ func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {
 	return nil
 }
 
-// wait blocks until the started controllers have ended.
+// wait blocks until the started controllers have ended. A sync may still run then: its context ends after ctx.
 func (s *starter) wait(ctx context.Context, _ factory.SyncContext) error {
 	<-ctx.Done()
+	s.mutex.Lock()
+	s.ended = true
+	s.mutex.Unlock()
 	s.running.Wait()
 	return nil
 }

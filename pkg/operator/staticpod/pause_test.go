@@ -94,3 +94,24 @@ func TestTheControllersPauseDuringARemoval(t *testing.T) {
 	}
 	require.Empty(t, started)
 }
+
+// The controllers that a sync starts after the operator has begun to end would write beside the next operator.
+func TestNoControllerStartsOnceTheOperatorEnds(t *testing.T) {
+	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	s := &starter{
+		Options: Options{Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
+			ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
+		}}, &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: askedWith("AsExpected")}}, nil, nil)},
+		controllers: func() []factory.Controller {
+			return []factory.Controller{factory.New().
+				WithSync(func(context.Context, factory.SyncContext) error { return nil }).
+				ToController("One", recorder)}
+		},
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.NoError(t, s.wait(ended, nil))
+	// library-go gives a sync another context, which ends later than that of the hooks.
+	require.NoError(t, s.sync(t.Context(), nil))
+	require.Nil(t, s.stop, "nothing has started")
+}
