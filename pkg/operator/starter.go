@@ -26,6 +26,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clientca"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clusteroperatorstatus"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configobservation"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leaderelection"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/managedcloudconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodedeletion"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodeinitialization"
@@ -80,6 +82,7 @@ type wiring struct {
 	client    v1helpers.StaticPodOperatorClient
 	resource  dynamicinformer.DynamicSharedInformerFactory
 	informers informerSet
+	lease     *controlplane.Lease
 	versions  status.VersionGetter
 }
 
@@ -124,6 +127,11 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 	if err != nil {
 		return nil, err
 	}
+	informers := newInformerSet(kube, config)
+	lease, err := controlplane.NewLease(informers.target.Coordination().V1().Leases(), cc.Clock)
+	if err != nil {
+		return nil, err
+	}
 	return &wiring{
 		Options:           o,
 		ControllerContext: cc,
@@ -132,7 +140,8 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 		config:            config,
 		client:            client,
 		resource:          resource,
-		informers:         newInformerSet(kube, config),
+		informers:         informers,
+		lease:             lease,
 		versions:          status.NewVersionGetter(),
 	}, nil
 }
@@ -250,6 +259,16 @@ func (w *wiring) delivery() []factory.Controller {
 			Recorder:        w.EventRecorder,
 		}),
 		takeover.New(w.takeover()),
+		leaderelection.New(leaderelection.Options{
+			Operator:        w.client,
+			Lease:           w.lease,
+			Pods:            target.Pods(),
+			Nodes:           w.informers.nodes.Core().V1().Nodes(),
+			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+			LeaseClient:     w.kube.CoordinationV1(),
+			Clock:           w.Clock,
+			Recorder:        w.EventRecorder,
+		}),
 		staticresources.New(w.staticResources()),
 		ondemand.New(w.client, w.EventRecorder, w.demands()...),
 		clientca.New(clientca.Options{
@@ -346,9 +365,8 @@ func (w *wiring) reporting() []factory.Controller {
 		}),
 		availability.New(availability.Options{
 			Operator:        w.client,
+			Lease:           w.lease,
 			Pods:            w.informers.target.Core().V1().Pods(),
-			Leases:          w.informers.target.Coordination().V1().Leases(),
-			LeaseClient:     w.kube.CoordinationV1(),
 			Nodes:           w.informers.nodes.Core().V1().Nodes(),
 			NodeClient:      w.kube.CoreV1(),
 			Infrastructures: w.informers.config.Config().V1().Infrastructures(),

@@ -148,6 +148,7 @@ var controllerMayImport = []string{
 	"pkg/operator/writeconflict",
 	"pkg/operator/leaseholder",
 	"pkg/operator/predecessor",
+	"pkg/operator/controlplane",
 	"pkg/filesyncer",
 	"pkg/nodefiles",
 	"pkg/inputs",

@@ -3,6 +3,7 @@ package integration_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -46,39 +47,84 @@ type wire struct {
 // the controller.
 var wires = []wire{
 	{controller: "ConfigObserver", does: "observes the platform", proof: provesObservation},
-	{controller: "ManagedCloudConfig", does: "writes kube-cloud-config", elsewhere: TestOnVSphereTheOperatorWritesTheManagedConfigBehindItsGate},
-	{controller: "Unmanaged", does: "reports that nothing is to run", elsewhere: TestAPlatformWithoutACloudControllerManagerIsAvailable},
-	{controller: "RemovalController", does: "removes the static pods and the objects", elsewhere: TestRemovedAndManagedAgain},
+	{
+		controller: "ManagedCloudConfig",
+		does:       "writes kube-cloud-config",
+		elsewhere:  TestOnVSphereTheOperatorWritesTheManagedConfigBehindItsGate,
+	},
+	{
+		controller: "Unmanaged",
+		does:       "reports that nothing is to run",
+		elsewhere:  TestAPlatformWithoutACloudControllerManagerIsAvailable,
+	},
+	{
+		controller: "RemovalController",
+		does:       "removes the static pods and the objects",
+		elsewhere:  TestRemovedAndManagedAgain,
+	},
 	{controller: "StaticResources", does: "creates the ServiceAccounts", proof: provesStaticResources},
 	{controller: "ClientCA", does: "copies the client CAs", proof: provesClientCA},
 	{controller: "Tokens", does: "requests the operand's token", proof: hasKey("kube-token", "token")},
 	{controller: "ServingCertificate", does: "issues the serving certificate", proof: hasKey("serving-cert", "tls.crt")},
 	{controller: "TargetConfigController", does: "renders the static pod and the DaemonSet", proof: provesTargetConfig},
-	{controller: "TargetConfigController", does: "keeps what it accepted", proof: hasKey("accepted-inputs", "inputs.json")},
-	{controller: "StatusSyncer_cloud-controller-manager", does: "writes the ClusterOperator", proof: provesClusterOperator},
+	{
+		controller: "TargetConfigController",
+		does:       "keeps what it accepted",
+		proof:      hasKey("accepted-inputs", "inputs.json"),
+	},
+	{
+		controller: "StatusSyncer_cloud-controller-manager",
+		does:       "writes the ClusterOperator",
+		proof:      provesClusterOperator,
+	},
 	{controller: "Summary", does: "copies the ClusterOperator's summary", proof: provesSummary},
 	{controller: "TrustedCAExpiryController", does: "reports expiring CAs", proof: hasCondition("TrustedCANotices")},
-	{controller: "NodeInitializationController", does: "judges uninitialized nodes", proof: hasCondition("NodeInitializationDegraded")},
-	{controller: "NodeDeletionController", does: "confirms deletions of Nodes", proof: hasCondition("NodeDeletionDegraded")},
+	{
+		controller: "NodeInitializationController",
+		does:       "judges uninitialized nodes",
+		proof:      hasCondition("NodeInitializationDegraded"),
+	},
+	{
+		controller: "NodeDeletionController",
+		does:       "confirms deletions of Nodes",
+		proof:      hasCondition("NodeDeletionDegraded"),
+	},
 	{controller: "NodeRepair", does: "compares the nodes' files", proof: hasCondition("NodeFilesDegraded")},
 	{controller: "Availability", does: "judges the lease", proof: hasCondition("CloudControllerManagerAvailable")},
 	{controller: "StaticPodControllers", does: "starts the static-pod controllers", proof: startsStaticPodControllers},
 	{controller: "Takeover", does: "looks for a predecessor", proof: hasCondition("TakingOver")},
 	{controller: "RevisionController", does: "makes a revision", proof: provesRevision},
-	{controller: "HeldBackRevisionController", does: "reports revisions that are held back", proof: hasCondition("RevisionHeldBackDegraded")},
+	{
+		controller: "HeldBackRevisionController",
+		does:       "reports revisions that are held back",
+		proof:      hasCondition("RevisionHeldBackDegraded"),
+	},
 	{controller: "cloud-controller-manager-Node", does: "counts the control-plane nodes", proof: provesNodes},
 	{controller: "Installer", does: "installs the revision on the node", proof: provesInstaller},
-	{controller: "ImagePullController", does: "reports images that cannot be pulled", proof: hasCondition("ImagePullDegraded")},
+	{
+		controller: "ImagePullController",
+		does:       "reports images that cannot be pulled",
+		proof:      hasCondition("ImagePullDegraded"),
+	},
 	{
 		controller: "cloud-controller-manager-InstallerState", does: "judges the installer pods",
 		proof: hasCondition("InstallerPodPendingDegraded"),
 	},
-	{controller: "MissingStaticPodController", does: "reports a static pod that does not appear", proof: provesMissingStaticPod},
-	{controller: "cloud-controller-manager-StaticPodState", does: "judges the static pods", proof: hasCondition("StaticPodsDegraded")},
+	{
+		controller: "MissingStaticPodController",
+		does:       "reports a static pod that does not appear",
+		proof:      provesMissingStaticPod,
+	},
+	{
+		controller: "cloud-controller-manager-StaticPodState",
+		does:       "judges the static pods",
+		proof:      hasCondition("StaticPodsDegraded"),
+	},
 	{
 		controller: "cloud-controller-manager-UnsupportedConfigOverrides", does: "reports overrides",
 		proof: hasCondition("UnsupportedConfigOverridesUpgradeable"),
 	},
+	{controller: "LeaderElection", does: "restores a lease that was deleted", proof: restoresLease},
 	{controller: "PlatformInformers", does: "starts the watches that the platform needs", proof: provesPlatformInformers},
 	{controller: "NodeManagerController", does: "judges the DaemonSet", proof: hasCondition("NodeManagerDegraded")},
 	{controller: "Versions", does: "publishes through the ClusterOperator", proof: provesVersions},
@@ -93,7 +139,11 @@ func TestEveryControllerDoesItsWork(t *testing.T) {
 	c := startCluster(t, configv1.AzurePlatformType)
 	w := &wired{
 		cluster: c, kubelet: c.startKubelet(t),
-		operator: c.startOperator(t, "AZURE_IMAGE=localhost/azure:new", "AZURE_NODE_MANAGER_IMAGE=localhost/azure-node-manager:new"),
+		operator: c.startOperator(
+			t,
+			"AZURE_IMAGE=localhost/azure:new",
+			"AZURE_NODE_MANAGER_IMAGE=localhost/azure-node-manager:new",
+		),
 	}
 	rows := map[string]bool{}
 	for _, row := range wires {
@@ -105,7 +155,9 @@ func TestEveryControllerDoesItsWork(t *testing.T) {
 	}
 	t.Run("every controller that runs has a row", func(t *testing.T) {
 		running := map[string]bool{}
-		for _, match := range regexp.MustCompile(`Starting #1 worker of (.+) controller`).FindAllStringSubmatch(w.operator.log.String(), -1) {
+		for _, match := range regexp.MustCompile(
+			`Starting #1 worker of (.+) controller`,
+		).FindAllStringSubmatch(w.operator.log.String(), -1) {
 			running[match[1]] = true
 		}
 		require.Equal(t, slices.Sorted(maps.Keys(running)), slices.Sorted(maps.Keys(rows)))
@@ -122,7 +174,10 @@ func hasCondition(conditionType string) func(*testing.T, *wired) {
 			if err != nil {
 				return err
 			}
-			if !slices.ContainsFunc(resource.Status.Conditions, func(c operatorv1.OperatorCondition) bool { return c.Type == conditionType }) {
+			if !slices.ContainsFunc(
+				resource.Status.Conditions,
+				func(c operatorv1.OperatorCondition) bool { return c.Type == conditionType },
+			) {
 				return fmt.Errorf("there are only\n%s", describe(resource.Status.Conditions))
 			}
 			return nil
@@ -229,7 +284,8 @@ func provesNodes(t *testing.T, w *wired) {
 	})
 }
 
-// provesInstaller also checks the pod: it must run without a pod network, its arguments must name the synced objects, and
+// provesInstaller also checks the pod: it must run without a pod network, its arguments must name the synced objects,
+// and
 // it must start after the static pod's image was pulled.
 func provesInstaller(t *testing.T, w *wired) {
 	installer := w.installer(t)
@@ -237,7 +293,13 @@ func provesInstaller(t *testing.T, w *wired) {
 	require.Contains(t, installer.Spec.Containers[0].Args, "--cert-secrets=kube-token")
 	require.Len(t, installer.Spec.InitContainers, 2)
 	require.Equal(t, "pull-cloud-controller-manager", installer.Spec.InitContainers[1].Name)
-	require.True(t, slices.ContainsFunc(installer.Spec.Containers[0].Env, func(e corev1.EnvVar) bool { return e.Name == "KUBERNETES_SERVICE_HOST" }))
+	require.True(
+		t,
+		slices.ContainsFunc(
+			installer.Spec.Containers[0].Env,
+			func(e corev1.EnvVar) bool { return e.Name == "KUBERNETES_SERVICE_HOST" },
+		),
+	)
 }
 
 // installer awaits the installer pod of the first revision.
@@ -257,8 +319,10 @@ func provesMissingStaticPod(t *testing.T, w *wired) {
 	installer.Status = corev1.PodStatus{
 		Phase: corev1.PodSucceeded,
 		ContainerStatuses: []corev1.ContainerStatus{{
-			Name:  "installer",
-			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(time.Now().Add(-time.Hour))}},
+			Name: "installer",
+			State: corev1.ContainerState{
+				Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(time.Now().Add(-time.Hour))},
+			},
 		}},
 	}
 	installer, err := w.kube.CoreV1().Pods(targetNamespace).UpdateStatus(t.Context(), installer, metav1.UpdateOptions{})
@@ -270,6 +334,33 @@ func provesMissingStaticPod(t *testing.T, w *wired) {
 		await(t, "the static pod", func(ctx context.Context) error { return w.kubelet.install(ctx, installer) })
 	}()
 	w.awaitCondition(t, "MissingStaticPodControllerDegraded", operatorv1.ConditionTrue, "")
+}
+
+// restoresLease deletes the lease of a process that runs.
+func restoresLease(t *testing.T, w *wired) {
+	const holder = onlyNode + "_ours"
+	w.hold(t, holder, time.Now())
+	leases := w.kube.CoordinationV1().Leases(targetNamespace)
+	// Only a lease that the operator saw renewed is of the present.
+	acquired, err := leases.Get(t.Context(), ccmName, metav1.GetOptions{})
+	require.NoError(t, err)
+	await(t, "a renewal", func(ctx context.Context) error {
+		lease, err := leases.Get(ctx, ccmName, metav1.GetOptions{})
+		if err == nil && lease.Spec.RenewTime.Equal(acquired.Spec.RenewTime) {
+			err = errors.New("it was not renewed")
+		}
+		return err
+	})
+	w.awaitCondition(t, "CloudControllerManagerAvailable", operatorv1.ConditionTrue,
+		"1 of 3 cloud-controller-managers are Ready; the one on node/"+onlyNode+" leads")
+	require.NoError(t, leases.Delete(t.Context(), ccmName, metav1.DeleteOptions{}))
+	await(t, "the lease", func(ctx context.Context) error {
+		lease, err := leases.Get(ctx, ccmName, metav1.GetOptions{})
+		if err == nil && ptr.Deref(lease.Spec.HolderIdentity, "") != holder {
+			err = fmt.Errorf("its holder is %q", ptr.Deref(lease.Spec.HolderIdentity, ""))
+		}
+		return err
+	})
 }
 
 // provesPlatformInformers checks the watches. Without them the controllers would still work, but late and with a
@@ -320,32 +411,42 @@ func copiesUntilComplete(t *testing.T, w *wired) {
 func (c *cluster) spoilCopy(t *testing.T, name string) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: "spoil"}
-	_, err := c.kube.AdmissionregistrationV1().MutatingAdmissionPolicies().Create(t.Context(), &admissionv1.MutatingAdmissionPolicy{
-		ObjectMeta: meta,
-		Spec: admissionv1.MutatingAdmissionPolicySpec{
-			FailurePolicy:      ptr.To(admissionv1.Fail),
-			ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-				ResourceNames: []string{name},
-				RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Create},
-					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
-				},
-			}}},
-			Mutations: []admissionv1.Mutation{{
-				PatchType: admissionv1.PatchTypeJSONPatch,
-				JSONPatch: &admissionv1.JSONPatch{Expression: `[JSONPatch{op: "add", path: "/data/spoiled", value: "eWVz"}]`},
-			}},
-		},
-	}, metav1.CreateOptions{})
+	_, err := c.kube.AdmissionregistrationV1().
+		MutatingAdmissionPolicies().
+		Create(t.Context(), &admissionv1.MutatingAdmissionPolicy{
+			ObjectMeta: meta,
+			Spec: admissionv1.MutatingAdmissionPolicySpec{
+				FailurePolicy:      ptr.To(admissionv1.Fail),
+				ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
+				MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+					ResourceNames: []string{name},
+					RuleWithOperations: admissionv1.RuleWithOperations{
+						Operations: []admissionv1.OperationType{admissionv1.Create},
+						Rule: admissionv1.Rule{
+							APIGroups:   []string{""},
+							APIVersions: []string{"v1"},
+							Resources:   []string{"secrets"},
+						},
+					},
+				}}},
+				Mutations: []admissionv1.Mutation{{
+					PatchType: admissionv1.PatchTypeJSONPatch,
+					JSONPatch: &admissionv1.JSONPatch{Expression: `[JSONPatch{op: "add", path: "/data/spoiled", value: "eWVz"}]`},
+				}},
+			},
+		}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	_, err = c.kube.AdmissionregistrationV1().MutatingAdmissionPolicyBindings().Create(t.Context(), &admissionv1.MutatingAdmissionPolicyBinding{
-		ObjectMeta: meta, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: meta.Name},
-	}, metav1.CreateOptions{})
+	_, err = c.kube.AdmissionregistrationV1().
+		MutatingAdmissionPolicyBindings().
+		Create(t.Context(), &admissionv1.MutatingAdmissionPolicyBinding{
+			ObjectMeta: meta, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: meta.Name},
+		}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	await(t, "the policy", func(ctx context.Context) error {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"key": nil}}
-		created, err := c.kube.CoreV1().Secrets(targetNamespace).Create(ctx, secret, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		created, err := c.kube.CoreV1().
+			Secrets(targetNamespace).
+			Create(ctx, secret, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil && created.Data["spoiled"] == nil {
 			return fmt.Errorf("it does not count yet")
 		}
@@ -371,7 +472,9 @@ func provesPruning(t *testing.T, w *wired) {
 func provesLogLevel(t *testing.T, w *wired) {
 	w.patchSpec(t, `{"spec":{"operatorLogLevel":"Debug"}}`)
 	await(t, "the event", func(ctx context.Context) error {
-		events, err := w.kube.CoreV1().Events(operatorNamespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=OperatorLogLevelChange"})
+		events, err := w.kube.CoreV1().
+			Events(operatorNamespace).
+			List(ctx, metav1.ListOptions{FieldSelector: "reason=OperatorLogLevelChange"})
 		if err == nil && len(events.Items) == 0 {
 			return fmt.Errorf("there is none")
 		}

@@ -10,8 +10,9 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/controlplane"
 )
 
 // degradedAfter is how long Available must be False before that is also Degraded.
@@ -30,7 +31,7 @@ type snapshot struct {
 	// withoutRole are the names of other Nodes that run a pod of the operand.
 	withoutRole []string
 
-	lease    *coordinationv1.Lease
+	lease    controlplane.Record
 	topology configv1.TopologyMode
 	status   *operatorv1.StaticPodOperatorStatus
 }
@@ -53,9 +54,9 @@ func newAssessor() *assessor { return &assessor{loops: crashLoops{}, silent: unr
 func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
 	plane := a.roster.observe(s)
 	pods := plane.podsOnNodes(s.pods)
-	a.outages.see(s.lease, s.now)
-	v := judge(s, a.outages.lease, pods, plane)
-	next := minPositive(minPositive(v.leader.runsFor, v.leader.settlesIn), v.leader.silentIn)
+	a.outages.see(s.lease, s.topology, s.now)
+	v := judge(s, pods, plane)
+	next := minPositive(minPositive(v.leader.ExpiresIn, v.leader.SettlesIn), v.leader.SilentIn)
 	next = minPositive(next, a.loops.observe(pods, plane, s.now))
 
 	available, wait := a.available(v, s)
@@ -76,7 +77,7 @@ func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
 func (a *assessor) available(v verdict, s snapshot) (available *condition, wait time.Duration) {
 	outage := a.outages.observe(v, s.now)
 	defer func() { a.working = *available.Status == operatorv1.ConditionTrue }()
-	if v.reason == asExpected || v.leader.tenure == preceding {
+	if v.reason == asExpected || v.leader.Tenure == controlplane.Preceding {
 		return newCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
 	}
 	left := outage.Sub(s.now)

@@ -14,20 +14,17 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
-	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/predecessor"
 )
@@ -50,11 +47,9 @@ var operandPods = labels.SelectorFromSet(labels.Set{"app": operand.Name})
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.StaticPodOperatorClient
-	// Pods and Leases watch the operand's namespace.
-	Pods   corev1informers.PodInformer
-	Leases coordinationinformers.LeaseInformer
-	// LeaseClient releases the lease of a process that has ended.
-	LeaseClient coordinationv1client.LeasesGetter
+	Lease    *controlplane.Lease
+	// Pods watches the operand's namespace.
+	Pods corev1informers.PodInformer
 	// Nodes watches the control-plane Nodes. The controller reads only a Node's name, conditions, taints and
 	// spec.unschedulable.
 	Nodes corev1informers.NodeInformer
@@ -68,21 +63,13 @@ type Options struct {
 type controller struct {
 	operator        v1helpers.StaticPodOperatorClient
 	pods            corev1listers.PodLister
-	leases          coordinationlisters.LeaseLister
+	lease           *controlplane.Lease
 	nodes           corev1listers.NodeLister
 	infrastructures configlisters.InfrastructureLister
 	clock           clock.PassiveClock
 	assessor        *assessor
 
-	nodeClient  corev1client.NodesGetter
-	leaseClient coordinationv1client.LeasesGetter
-	recorder    events.Recorder
-	// witnessed is the identity of the lease's holder if it is a process of ours that was seen to write it, and manifest
-	// the hash of its static pod.
-	witnessed, manifest string
-	lease               sighting
-	// kept is the last lease that this process saw, nil if there was none.
-	kept *coordinationv1.Lease
+	nodeClient corev1client.NodesGetter
 }
 
 // New returns the controller that writes the conditions of this package on managed platforms. It reacts to pods,
@@ -90,14 +77,13 @@ type controller struct {
 // not run concurrently with itself; the single queue key ensures this.
 func New(o Options) factory.Controller {
 	c := &controller{
-		operator: o.Operator, pods: o.Pods.Lister(), leases: o.Leases.Lister(), nodes: o.Nodes.Lister(),
+		operator: o.Operator, pods: o.Pods.Lister(), lease: o.Lease, nodes: o.Nodes.Lister(),
 		infrastructures: o.Infrastructures.Lister(), clock: o.Clock, assessor: newAssessor(),
-		nodeClient: o.NodeClient, leaseClient: o.LeaseClient, recorder: o.Recorder,
+		nodeClient: o.NodeClient,
 	}
 	return factory.New().
-		WithInformers(o.Operator.Informer(), o.Nodes.Informer(), o.Infrastructures.Informer()).
+		WithInformers(o.Operator.Informer(), o.Lease, o.Nodes.Informer(), o.Infrastructures.Informer()).
 		WithFilteredEventsInformers(isOperandPod, o.Pods.Informer()).
-		WithFilteredEventsInformers(factory.NamesFilter(operand.Lease), o.Leases.Informer()).
 		WithSync(c.sync).
 		WithSyncDegradedOnError(o.Operator).
 		ToController(name, o.Recorder)
@@ -133,12 +119,12 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "conditions"), apply); err != nil {
 		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
 	}
-	return c.releaseLease(ctx, current)
+	return nil
 }
 
 // observe reads the caches.
 func (c *controller) observe(ctx context.Context) (snapshot, error) {
-	s := snapshot{now: c.clock.Now()}
+	s := snapshot{now: c.clock.Now(), lease: c.lease.Record()}
 	var err error
 	if _, s.status, _, err = c.operator.GetStaticPodOperatorState(); err != nil {
 		return s, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
@@ -151,13 +137,6 @@ func (c *controller) observe(ctx context.Context) (snapshot, error) {
 	}
 	if s.nodes, err = c.nodes.List(labels.Everything()); err != nil {
 		return s, fmt.Errorf("nodes: %w", err)
-	}
-	s.lease, err = c.leases.Leases(operand.Namespace).Get(operand.Lease)
-	if apierrors.IsNotFound(err) {
-		s.lease, err = &coordinationv1.Lease{}, nil
-	}
-	if err != nil {
-		return s, fmt.Errorf("lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
 	}
 	if s.topology, err = c.topology(); err != nil {
 		return s, err

@@ -29,37 +29,54 @@ type caches struct {
 }
 
 // controller returns a controller whose caches contain the cluster.
-func (c *cluster) controller(t *testing.T, platform string, clock clock.PassiveClock) (factory.Controller, v1helpers.StaticPodOperatorClient) {
+func (c *cluster) controller(
+	t *testing.T,
+	platform string,
+	clock clock.PassiveClock,
+) (factory.Controller, v1helpers.StaticPodOperatorClient) {
 	t.Helper()
 	controller, caches := c.controllerAndCaches(t, platform, clock)
 	return controller, caches.operator
 }
 
-func (c *cluster) controllerAndCaches(t *testing.T, platform string, clock clock.PassiveClock) (factory.Controller, caches) {
+func (c *cluster) controllerAndCaches(
+	t *testing.T,
+	platform string,
+	clock clock.PassiveClock,
+) (factory.Controller, caches) {
 	t.Helper()
 	client := fake.NewClientset()
 	kube := informers.NewSharedInformerFactory(client, 0)
 	config := configinformers.NewSharedInformerFactory(configfake.NewClientset(), 0)
-	for _, pod := range c.pods {
+	for _, pod := range c.Pods {
 		require.NoError(t, kube.Core().V1().Pods().Informer().GetIndexer().Add(pod))
 	}
-	for _, node := range c.nodes {
+	for _, node := range c.Nodes {
 		require.NoError(t, kube.Core().V1().Nodes().Informer().GetIndexer().Add(node))
 	}
-	if c.lease.Spec.HolderIdentity != nil {
-		require.NoError(t, kube.Coordination().V1().Leases().Informer().GetIndexer().Add(c.lease))
-	}
-	if c.topology != "" {
+	c.Seen.See(c.Lease, clock.Now())
+	if c.Topology != "" {
 		require.NoError(t, config.Config().V1().Infrastructures().Informer().GetIndexer().Add(&configv1.Infrastructure{
-			ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Status: configv1.InfrastructureStatus{ControlPlaneTopology: c.topology},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "cluster",
+			}, Status: configv1.InfrastructureStatus{ControlPlaneTopology: c.Topology},
 		}))
 	}
-	operator := v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
-		ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"` + platform + `"}`)},
-	}}, c.status, nil, nil)
+	operator := v1helpers.NewFakeStaticPodOperatorClient(
+		&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
+			ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"` + platform + `"}`)},
+		}},
+		c.Status,
+		nil,
+		nil,
+	)
 	return New(Options{
-		Operator: operator, Pods: kube.Core().V1().Pods(), Leases: kube.Coordination().V1().Leases(), LeaseClient: client.CoordinationV1(), Nodes: kube.Core().V1().Nodes(), NodeClient: client.CoreV1(),
-		Infrastructures: config.Config().V1().Infrastructures(), Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
+		Operator: operator, Lease: &c.Seen, Pods: kube.Core().V1().Pods(), Nodes: kube.Core().V1().Nodes(),
+		NodeClient: client.CoreV1(),
+		Infrastructures: config.Config().
+			V1().
+			Infrastructures(),
+		Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
 	}), caches{informers: kube, client: client, operator: operator}
 }
 
@@ -89,7 +106,12 @@ func TestSync(t *testing.T) {
 			want: []operatorv1.OperatorCondition{
 				{Type: "CloudControllerManagerAvailable", Status: "True", Reason: "AsExpected",
 					Message: "3 of 3 cloud-controller-managers are Ready; the one on node/m0 leads"},
-				{Type: "CloudControllerManagerProgressing", Status: "False", Reason: "AsExpected", Message: "3 of 3 control-plane nodes run revision 3"},
+				{
+					Type:    "CloudControllerManagerProgressing",
+					Status:  "False",
+					Reason:  "AsExpected",
+					Message: "3 of 3 control-plane nodes run revision 3",
+				},
 				{Type: "CloudControllerManagerDegraded", Status: "False", Reason: "AsExpected"},
 				{Type: "CrashLoopDegraded", Status: "False", Reason: "AsExpected"},
 				{Type: "UnresponsiveDegraded", Status: "False", Reason: "AsExpected"},
@@ -99,9 +121,9 @@ func TestSync(t *testing.T) {
 		"before the first revision it is unavailable and progressing, but not degraded": {
 			platform: "openstack",
 			change: func(c *cluster) {
-				c.status.NodeStatuses = nil
-				c.lease.Spec.HolderIdentity = nil
-				clear(c.pods)
+				c.Status.NodeStatuses = nil
+				c.Lease.Spec.HolderIdentity = nil
+				clear(c.Pods)
 			},
 			want: []operatorv1.OperatorCondition{
 				{Type: "CloudControllerManagerAvailable", Status: "False", Reason: "NoReadyPod", Message: noPod},
@@ -116,13 +138,18 @@ func TestSync(t *testing.T) {
 		"without an Infrastructure the Nodes count": {
 			platform: "openstack",
 			change: func(c *cluster) {
-				c.topology = ""
-				c.leave("m1")
+				c.Topology = ""
+				c.Leave("m1")
 			},
 			want: []operatorv1.OperatorCondition{
 				{Type: "CloudControllerManagerAvailable", Status: "True", Reason: "AsExpected",
 					Message: "2 of 2 cloud-controller-managers are Ready; the one on node/m0 leads"},
-				{Type: "CloudControllerManagerProgressing", Status: "False", Reason: "AsExpected", Message: "2 of 2 control-plane nodes run revision 3"},
+				{
+					Type:    "CloudControllerManagerProgressing",
+					Status:  "False",
+					Reason:  "AsExpected",
+					Message: "2 of 2 control-plane nodes run revision 3",
+				},
 				{Type: "CloudControllerManagerDegraded", Status: "False", Reason: "AsExpected"},
 				{Type: "CrashLoopDegraded", Status: "False", Reason: "AsExpected"},
 				{Type: "UnresponsiveDegraded", Status: "False", Reason: "AsExpected"},
@@ -132,13 +159,18 @@ func TestSync(t *testing.T) {
 		"a foreign pod does not count": {
 			platform: "openstack",
 			change: func(c *cluster) {
-				for _, pod := range c.pods {
+				for _, pod := range c.Pods {
 					pod.Labels = map[string]string{"app": "installer"}
 				}
 			},
 			want: []operatorv1.OperatorCondition{
 				{Type: "CloudControllerManagerAvailable", Status: "False", Reason: "NoReadyPod", Message: noPod},
-				{Type: "CloudControllerManagerProgressing", Status: "False", Reason: "AsExpected", Message: "3 of 3 control-plane nodes run revision 3"},
+				{
+					Type:    "CloudControllerManagerProgressing",
+					Status:  "False",
+					Reason:  "AsExpected",
+					Message: "3 of 3 control-plane nodes run revision 3",
+				},
 				{Type: "CloudControllerManagerDegraded", Status: "False", Reason: "AsExpected"},
 				{Type: "CrashLoopDegraded", Status: "False", Reason: "AsExpected"},
 				{Type: "UnresponsiveDegraded", Status: "False", Reason: "AsExpected"},
@@ -150,7 +182,7 @@ func TestSync(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := threeMasters()
-			c.status.Conditions = nil
+			c.Status.Conditions = nil
 			tc.change(c)
 			require.Equal(t, tc.want, c.sync(t, tc.platform))
 		})
@@ -173,13 +205,16 @@ func TestANodeThatLeavesAfterARemovalHasNotVanished(t *testing.T) {
 				_, status, _, err := caches.operator.GetStaticPodOperatorState()
 				require.NoError(t, err)
 				status.Conditions = conditions
-				require.NoError(t, controller.Sync(t.Context(), factory.NewSyncContext("test", events.NewInMemoryRecorder("test", clock))))
+				require.NoError(
+					t,
+					controller.Sync(t.Context(), factory.NewSyncContext("test", events.NewInMemoryRecorder("test", clock))),
+				)
 			}
 			sync()
 			if tc.removed {
 				sync(operatorv1.OperatorCondition{Type: "Removing", Status: "True", Reason: "Removed"})
 			}
-			require.NoError(t, caches.informers.Core().V1().Nodes().Informer().GetIndexer().Delete(c.nodes["m1"]))
+			require.NoError(t, caches.informers.Core().V1().Nodes().Informer().GetIndexer().Delete(c.Nodes["m1"]))
 			sync()
 			_, status, _, err := caches.operator.GetStaticPodOperatorState()
 			require.NoError(t, err)
@@ -189,7 +224,7 @@ func TestANodeThatLeavesAfterARemovalHasNotVanished(t *testing.T) {
 }
 
 func TestOperandPodsAreTheFilter(t *testing.T) {
-	pod := threeMasters().pods["m0"]
+	pod := threeMasters().Pods["m0"]
 	other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "installer"}}}
 	require.True(t, isOperandPod(pod))
 	require.True(t, isOperandPod(cache.DeletedFinalStateUnknown{Obj: pod}), "a deletion that the watch missed")

@@ -15,7 +15,7 @@ import (
 )
 
 func (c *cluster) message(conditionType string) string {
-	return v1helpers.FindOperatorCondition(c.status.Conditions, conditionType).Message
+	return v1helpers.FindOperatorCondition(c.Status.Conditions, conditionType).Message
 }
 
 // Two kubelets stop. The leader finds their instances gone and deletes their Nodes.
@@ -23,23 +23,32 @@ func TestDeadNodesAreNoHealth(t *testing.T) {
 	events := timeline{}
 	events.renews(26, 2400)
 	for _, node := range []string{"m1", "m2"} {
-		events.at(40, func(c *cluster, _ int) { c.ready(node, false) })
-		events.at(100, func(c *cluster, _ int) { c.leave(node) })
-		events.at(120, func(c *cluster, _ int) { delete(c.pods, node) })
+		events.at(40, func(c *cluster, _ int) { c.Ready(node, false) })
+		events.at(100, func(c *cluster, _ int) { c.Leave(node) })
+		events.at(120, func(c *cluster, _ int) { delete(c.Pods, node) })
 	}
 	events.at(300, func(c *cluster, _ int) {
-		require.Equal(t, "1 of 3 cloud-controller-managers are Ready; the one on node/m0 leads", c.message(AvailableCondition))
-		require.Equal(t, "node/m1, node/m2 vanished while the static pod cloud-controller-manager ran there, 1 of 3 control-plane Nodes exist; "+
-			"restart the kubelet so that the Node registers again, or replace the machine", c.message(ControlPlaneNodesCondition))
+		require.Equal(
+			t,
+			"1 of 3 cloud-controller-managers are Ready; the one on node/m0 leads",
+			c.message(AvailableCondition),
+		)
+		require.Equal(
+			t,
+			"node/m1, node/m2 vanished while the static pod cloud-controller-manager ran there, 1 of 3 control-plane Nodes "+
+				"exist; "+
+				"restart the kubelet so that the Node registers again, or replace the machine",
+			c.message(ControlPlaneNodesCondition),
+		)
 		require.Equal(t, "1 of 3 control-plane nodes run revision 3", c.message(ProgressingCondition))
 	})
-	events.at(1000, func(c *cluster, second int) { c.join("m1"); c.install("m1", second) })
+	events.at(1000, func(c *cluster, second int) { c.Join("m1"); c.Install("m1", second) })
 	events.at(1001, func(c *cluster, _ int) {
 		require.Contains(t, c.message(ControlPlaneNodesCondition), "node/m2 vanished")
 		require.Contains(t, c.message(AvailableCondition), "2 of 3")
 	})
 	// A replacement completes the control plane just as the Node's return does.
-	events.at(2000, func(c *cluster, second int) { c.join("m3"); c.install("m3", second) })
+	events.at(2000, func(c *cluster, second int) { c.Join("m3"); c.Install("m3", second) })
 	require.Equal(t, []string{
 		"100s ControlPlaneNodesDegraded=True NodesVanished",
 		"2000s ControlPlaneNodesDegraded=False AsExpected",
@@ -50,15 +59,19 @@ func TestAnIntendedRemovalIsNoFailure(t *testing.T) {
 	events := timeline{}
 	events.renews(26, 400)
 	// A machine is replaced: the new one joins, the old one is drained and deleted.
-	events.at(50, func(c *cluster, second int) { c.join("m3"); c.install("m3", second) })
+	events.at(50, func(c *cluster, second int) { c.Join("m3"); c.Install("m3", second) })
 	events.at(100, func(c *cluster, _ int) {
-		node := c.nodes["m2"].DeepCopy()
+		node := c.Nodes["m2"].DeepCopy()
 		node.Spec.Unschedulable = true
-		c.nodes["m2"] = node
+		c.Nodes["m2"] = node
 	})
-	events.at(200, func(c *cluster, _ int) { c.leave("m2"); delete(c.pods, "m2") })
+	events.at(200, func(c *cluster, _ int) { c.Leave("m2"); delete(c.Pods, "m2") })
 	events.at(300, func(c *cluster, _ int) {
-		require.Equal(t, "3 of 3 cloud-controller-managers are Ready; the one on node/m0 leads", c.message(AvailableCondition))
+		require.Equal(
+			t,
+			"3 of 3 cloud-controller-managers are Ready; the one on node/m0 leads",
+			c.message(AvailableCondition),
+		)
 	})
 	require.Empty(t, events.run(t, threeMasters, 400))
 }
@@ -66,22 +79,26 @@ func TestAnIntendedRemovalIsNoFailure(t *testing.T) {
 func TestACordonedNodeThatTheTopologyNeedsIsMissed(t *testing.T) {
 	events := timeline{}
 	events.renews(26, 400)
-	events.at(100, func(c *cluster, _ int) { c.nodes["m2"].Spec.Unschedulable = true })
-	events.at(200, func(c *cluster, _ int) { c.leave("m2"); delete(c.pods, "m2") })
+	events.at(100, func(c *cluster, _ int) { c.Nodes["m2"].Spec.Unschedulable = true })
+	events.at(200, func(c *cluster, _ int) { c.Leave("m2"); delete(c.Pods, "m2") })
 	require.Equal(t, []string{"200s ControlPlaneNodesDegraded=True NodesVanished"}, events.run(t, threeMasters, 400))
 }
 
 func TestMoreNodesThanTheTopologyNeedsAreRemembered(t *testing.T) {
 	five := func() *cluster {
 		c := newCluster("m0", "m1", "m2", "m3", "m4")
-		c.topology = configv1.HighlyAvailableTopologyMode
+		c.Topology = configv1.HighlyAvailableTopologyMode
 		return c
 	}
 	events := timeline{}
 	events.renews(26, 400)
-	events.at(200, func(c *cluster, _ int) { c.leave("m4"); delete(c.pods, "m4") })
+	events.at(200, func(c *cluster, _ int) { c.Leave("m4"); delete(c.Pods, "m4") })
 	events.at(300, func(c *cluster, _ int) {
-		require.Equal(t, "4 of 5 cloud-controller-managers are Ready; the one on node/m0 leads", c.message(AvailableCondition))
+		require.Equal(
+			t,
+			"4 of 5 cloud-controller-managers are Ready; the one on node/m0 leads",
+			c.message(AvailableCondition),
+		)
 	})
 	require.Equal(t, []string{"200s ControlPlaneNodesDegraded=True NodesVanished"}, events.run(t, five, 400))
 }
@@ -91,17 +108,23 @@ func TestANodeWhoseDeletionWasPermittedIsNotMissed(t *testing.T) {
 	for _, permission := range []string{"Confirmed", "Allowed"} {
 		five := func() *cluster {
 			c := newCluster("m0", "m1", "m2", "m3", "m4")
-			c.topology = configv1.HighlyAvailableTopologyMode
+			c.Topology = configv1.HighlyAvailableTopologyMode
 			return c
 		}
 		events := timeline{}
 		events.renews(26, 400)
 		events.at(190, func(c *cluster, _ int) {
-			c.nodes["m4"].Annotations = map[string]string{"cloudcontrollermanager.operator.openshift.io/node-deletion": permission}
+			c.Nodes["m4"].Annotations = map[string]string{
+				"cloudcontrollermanager.operator.openshift.io/node-deletion": permission,
+			}
 		})
-		events.at(200, func(c *cluster, _ int) { c.leave("m4"); delete(c.pods, "m4") })
+		events.at(200, func(c *cluster, _ int) { c.Leave("m4"); delete(c.Pods, "m4") })
 		events.at(300, func(c *cluster, _ int) {
-			require.Equal(t, "4 of 4 cloud-controller-managers are Ready; the one on node/m0 leads", c.message(AvailableCondition))
+			require.Equal(
+				t,
+				"4 of 4 cloud-controller-managers are Ready; the one on node/m0 leads",
+				c.message(AvailableCondition),
+			)
 		})
 		require.Empty(t, events.run(t, five, 400))
 	}
@@ -110,8 +133,8 @@ func TestANodeWhoseDeletionWasPermittedIsNotMissed(t *testing.T) {
 func TestANodeWithoutARevisionMayLeave(t *testing.T) {
 	events := timeline{}
 	events.renews(26, 400)
-	events.at(100, func(c *cluster, _ int) { c.join("m3"); c.status.NodeStatuses[3].CurrentRevision = 0 })
-	events.at(200, func(c *cluster, _ int) { c.leave("m3") })
+	events.at(100, func(c *cluster, _ int) { c.Join("m3"); c.Status.NodeStatuses[3].CurrentRevision = 0 })
+	events.at(200, func(c *cluster, _ int) { c.Leave("m3") })
 	require.Equal(t, []string{
 		"100s CloudControllerManagerProgressing=True RollingOut",
 		"200s CloudControllerManagerProgressing=False AsExpected",
@@ -121,17 +144,21 @@ func TestANodeWithoutARevisionMayLeave(t *testing.T) {
 func TestANodeThatIsRemovedOnPurposeIsNotMissedWhileAnotherVanished(t *testing.T) {
 	five := func() *cluster {
 		c := newCluster("m0", "m1", "m2", "m3", "m4")
-		c.topology = configv1.HighlyAvailableTopologyMode
-		c.nodes["m3"].Spec.Unschedulable = true
+		c.Topology = configv1.HighlyAvailableTopologyMode
+		c.Nodes["m3"].Spec.Unschedulable = true
 		return c
 	}
 	events := timeline{}
 	events.renews(26, 400)
-	events.at(100, func(c *cluster, _ int) { c.leave("m4"); delete(c.pods, "m4") })
-	events.at(200, func(c *cluster, _ int) { c.leave("m3"); delete(c.pods, "m3") })
+	events.at(100, func(c *cluster, _ int) { c.Leave("m4"); delete(c.Pods, "m4") })
+	events.at(200, func(c *cluster, _ int) { c.Leave("m3"); delete(c.Pods, "m3") })
 	events.at(300, func(c *cluster, _ int) {
-		require.Equal(t, "node/m4 vanished while the static pod cloud-controller-manager ran there, 3 of 4 control-plane Nodes exist; "+
-			"restart the kubelet so that the Node registers again, or replace the machine", c.message(ControlPlaneNodesCondition))
+		require.Equal(
+			t,
+			"node/m4 vanished while the static pod cloud-controller-manager ran there, 3 of 4 control-plane Nodes exist; "+
+				"restart the kubelet so that the Node registers again, or replace the machine",
+			c.message(ControlPlaneNodesCondition),
+		)
 	})
 	require.Equal(t, []string{"100s ControlPlaneNodesDegraded=True NodesVanished"}, events.run(t, five, 400))
 }
@@ -139,10 +166,10 @@ func TestANodeThatIsRemovedOnPurposeIsNotMissedWhileAnotherVanished(t *testing.T
 func TestANodeThatNeverRanARevisionIsNotMissedAfterARestartOfTheOperator(t *testing.T) {
 	start := func() *cluster {
 		c := newCluster("m0", "m1", "m2", "m3")
-		c.topology = configv1.HighlyAvailableTopologyMode
-		c.status.NodeStatuses[3].CurrentRevision = 0
-		delete(c.nodes, "m3")
-		delete(c.pods, "m3")
+		c.Topology = configv1.HighlyAvailableTopologyMode
+		c.Status.NodeStatuses[3].CurrentRevision = 0
+		delete(c.Nodes, "m3")
+		delete(c.Pods, "m3")
 		return c
 	}
 	a := newAssessor()
@@ -163,10 +190,10 @@ func TestAListOfNodesIsBounded(t *testing.T) {
 
 func TestAnOperatorThatStartsLateFindsTheVanishedNode(t *testing.T) {
 	t.Run("library-go's entry is still there", func(t *testing.T) {
-		start := func() *cluster { c := threeMasters(); delete(c.nodes, "m2"); delete(c.pods, "m2"); return c }
+		start := func() *cluster { c := threeMasters(); delete(c.Nodes, "m2"); delete(c.Pods, "m2"); return c }
 		events := timeline{}
 		events.renews(26, 2400)
-		events.at(10, func(c *cluster, _ int) { c.leave("m2") })
+		events.at(10, func(c *cluster, _ int) { c.Leave("m2") })
 		events.at(20, func(c *cluster, _ int) {
 			require.Contains(t, c.message(ControlPlaneNodesCondition), "node/m2 vanished")
 		})
@@ -175,21 +202,22 @@ func TestAnOperatorThatStartsLateFindsTheVanishedNode(t *testing.T) {
 	t.Run("an earlier process reported it", func(t *testing.T) {
 		start := func() *cluster {
 			c := threeMasters()
-			c.leave("m2")
-			delete(c.pods, "m2")
-			c.status.Conditions = append(c.status.Conditions, operatorv1.OperatorCondition{
-				Type: ControlPlaneNodesCondition, Status: operatorv1.ConditionTrue, Reason: "NodesVanished", Message: "node/m2 vanished",
+			c.Leave("m2")
+			delete(c.Pods, "m2")
+			c.Status.Conditions = append(c.Status.Conditions, operatorv1.OperatorCondition{
+				Type: ControlPlaneNodesCondition, Status: operatorv1.ConditionTrue, Reason: "NodesVanished",
+				Message: "node/m2 vanished",
 			})
 			return c
 		}
 		events := timeline{}
 		events.renews(26, 2400)
 		events.at(20, func(c *cluster, _ int) { require.Equal(t, "node/m2 vanished", c.message(ControlPlaneNodesCondition)) })
-		events.at(100, func(c *cluster, second int) { c.join("m2"); c.install("m2", second) })
+		events.at(100, func(c *cluster, second int) { c.Join("m2"); c.Install("m2", second) })
 		require.Equal(t, []string{"100s ControlPlaneNodesDegraded=False AsExpected"}, events.run(t, start, 2400))
 	})
 	t.Run("only the topology shows it", func(t *testing.T) {
-		start := func() *cluster { c := threeMasters(); c.leave("m2"); delete(c.pods, "m2"); return c }
+		start := func() *cluster { c := threeMasters(); c.Leave("m2"); delete(c.Pods, "m2"); return c }
 		events := timeline{}
 		events.renews(26, 2400)
 		events.at(2000, func(c *cluster, _ int) {
@@ -222,7 +250,8 @@ func TestProgressingNamesTheNodesThatAreBehind(t *testing.T) {
 			revisions: []int32{5, 5, 5}, reason: "AsExpected", message: "3 of 3 control-plane nodes run revision 5",
 		},
 		"two are not": {
-			revisions: []int32{5, 4, 0}, reason: "RollingOut", message: "1 of 3 control-plane nodes run revision 5, node/m1 runs revision 4, node/m2 runs none",
+			revisions: []int32{5, 4, 0}, reason: "RollingOut", message: "1 of 3 control-plane nodes run revision 5, node/m1 " +
+				"runs revision 4, node/m2 runs none",
 		},
 		"as many as are listed are not": {
 			revisions: []int32{5, 4, 4, 4, 4, 4}, reason: "RollingOut",
@@ -230,18 +259,19 @@ func TestProgressingNamesTheNodesThatAreBehind(t *testing.T) {
 				"node/m3 runs revision 4, node/m4 runs revision 4, node/m5 runs revision 4",
 		},
 		"many are not": {
-			revisions: []int32{4, 4, 4, 4, 4, 4, 4}, reason: "RollingOut", message: "0 of 7 control-plane nodes run revision 5, node/m0 runs revision 4, " +
+			revisions: []int32{4, 4, 4, 4, 4, 4, 4}, reason: "RollingOut", message: "0 of 7 control-plane nodes run " +
+				"revision 5, node/m0 runs revision 4, " +
 				"node/m1 runs revision 4, node/m2 runs revision 4, node/m3 runs revision 4, node/m4 runs revision 4, 2 more",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster("m0", "m1", "m2", "m3", "m4", "m5", "m6")
-			c.status.LatestAvailableRevision = 5
-			c.status.NodeStatuses = c.status.NodeStatuses[:len(tc.revisions)]
+			c.Status.LatestAvailableRevision = 5
+			c.Status.NodeStatuses = c.Status.NodeStatuses[:len(tc.revisions)]
 			for i, revision := range tc.revisions {
-				c.status.NodeStatuses[i].CurrentRevision = revision
+				c.Status.NodeStatuses[i].CurrentRevision = revision
 			}
-			got := progressing(c.status, controlPlane{installed: len(tc.revisions)})
+			got := progressing(c.Status, controlPlane{installed: len(tc.revisions)})
 			require.Equal(t, tc.reason, *got.Reason)
 			require.Equal(t, tc.message, *got.Message)
 			require.Equal(t, tc.reason != "AsExpected", *got.Status == operatorv1.ConditionTrue)
@@ -251,24 +281,28 @@ func TestProgressingNamesTheNodesThatAreBehind(t *testing.T) {
 
 // library-go's node controller removes the entry of a Node that loses its label. The static pod stays there and leads.
 func TestAStaticPodThatIsLeftOnANodeWithoutTheRoleIsReported(t *testing.T) {
-	const message = "node/m0 lost the label node-role.kubernetes.io/master while the static pod cloud-controller-manager ran there, " +
-		"which still runs and may lead; set the label again, or delete /etc/kubernetes/manifests/cloud-controller-manager-pod.yaml there"
+	const message = "node/m0 lost the label node-role.kubernetes.io/master while the static pod " +
+		"cloud-controller-manager ran there, " +
+		"which still runs and may lead; set the label again, or delete " +
+		"/etc/kubernetes/manifests/cloud-controller-manager-pod.yaml there"
 	for name, tc := range map[string]struct {
 		at   func(events timeline)
 		want []string
 	}{
 		"the label is set again": {
 			at: func(events timeline) {
-				events.at(500, func(c *cluster, _ int) { c.setRole("m0") })
+				events.at(500, func(c *cluster, _ int) { c.SetRole("m0") })
 				events.renews(26, 1000)
 			},
-			want: []string{"100s ControlPlaneNodesDegraded=True StaticPodsLeft", "500s ControlPlaneNodesDegraded=False AsExpected"},
+			want: []string{
+				"100s ControlPlaneNodesDegraded=True StaticPodsLeft", "500s ControlPlaneNodesDegraded=False AsExpected",
+			},
 		},
 		"the manifest is deleted, and the topology needs another node": {
 			at: func(events timeline) {
 				events.renews(26, 500)
-				events.at(500, func(c *cluster, _ int) { c.withoutRole = nil; delete(c.pods, "m0") })
-				events.at(520, func(c *cluster, second int) { c.acquire("m1", "second", second) })
+				events.at(500, func(c *cluster, _ int) { c.WithoutRole = nil; delete(c.Pods, "m0") })
+				events.at(520, func(c *cluster, second int) { c.Acquire("m1", "second", second) })
 				events.renews(546, 3000)
 			},
 			want: []string{
@@ -283,23 +317,29 @@ func TestAStaticPodThatIsLeftOnANodeWithoutTheRoleIsReported(t *testing.T) {
 		"another node vanished": {
 			at: func(events timeline) {
 				events.renews(26, 1000)
-				events.at(200, func(c *cluster, _ int) { c.leave("m1"); delete(c.pods, "m1") })
+				events.at(200, func(c *cluster, _ int) { c.Leave("m1"); delete(c.Pods, "m1") })
 				events.at(300, func(c *cluster, _ int) {
 					require.Equal(t, message+"; node/m1 vanished while the static pod cloud-controller-manager ran there, "+
 						"1 of 3 control-plane Nodes exist; restart the kubelet so that the Node registers again, or replace the machine",
 						c.message(ControlPlaneNodesCondition))
 				})
-				events.at(500, func(c *cluster, _ int) { c.setRole("m0") })
+				events.at(500, func(c *cluster, _ int) { c.SetRole("m0") })
 			},
-			want: []string{"100s ControlPlaneNodesDegraded=True StaticPodsLeft", "500s ControlPlaneNodesDegraded=True NodesVanished"},
+			want: []string{
+				"100s ControlPlaneNodesDegraded=True StaticPodsLeft", "500s ControlPlaneNodesDegraded=True NodesVanished",
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			events := timeline{}
-			events.at(100, func(c *cluster, _ int) { c.loseRole("m0") })
+			events.at(100, func(c *cluster, _ int) { c.LoseRole("m0") })
 			events.at(150, func(c *cluster, _ int) {
 				require.Equal(t, message, c.message(ControlPlaneNodesCondition))
-				require.Equal(t, "2 of 3 cloud-controller-managers are Ready; the one on node/m0 leads", c.message(AvailableCondition))
+				require.Equal(
+					t,
+					"2 of 3 cloud-controller-managers are Ready; the one on node/m0 leads",
+					c.message(AvailableCondition),
+				)
 			})
 			tc.at(events)
 			require.Equal(t, tc.want, events.run(t, threeMasters, 3000)[:len(tc.want)])
@@ -310,15 +350,19 @@ func TestAStaticPodThatIsLeftOnANodeWithoutTheRoleIsReported(t *testing.T) {
 func TestANodeOfFiveMayLoseItsRole(t *testing.T) {
 	five := func() *cluster {
 		c := newCluster("m0", "m1", "m2", "m3", "m4")
-		c.topology = configv1.HighlyAvailableTopologyMode
+		c.Topology = configv1.HighlyAvailableTopologyMode
 		return c
 	}
 	events := timeline{}
 	events.renews(26, 400)
-	events.at(100, func(c *cluster, _ int) { c.loseRole("m4") })
-	events.at(200, func(c *cluster, _ int) { c.withoutRole = nil; delete(c.pods, "m4") })
+	events.at(100, func(c *cluster, _ int) { c.LoseRole("m4") })
+	events.at(200, func(c *cluster, _ int) { c.WithoutRole = nil; delete(c.Pods, "m4") })
 	events.at(300, func(c *cluster, _ int) {
-		require.Equal(t, "4 of 4 cloud-controller-managers are Ready; the one on node/m0 leads", c.message(AvailableCondition))
+		require.Equal(
+			t,
+			"4 of 4 cloud-controller-managers are Ready; the one on node/m0 leads",
+			c.message(AvailableCondition),
+		)
 	})
 	require.Equal(t, []string{
 		"100s ControlPlaneNodesDegraded=True StaticPodsLeft", "200s ControlPlaneNodesDegraded=False AsExpected",
@@ -330,19 +374,27 @@ func TestANodeWithoutTheRoleIsFoundByItsPod(t *testing.T) {
 		nodes []*corev1.Node
 		want  string
 	}{
-		"it exists":                              {nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "m2"}}}, want: "StaticPodsLeft"},
-		"it does not exist":                      {want: "AsExpected"},
-		"it has the label and is not cached yet": {nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "m2", Labels: map[string]string{masterLabel: ""}}}}, want: "AsExpected"},
+		"it exists": {
+			nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "m2"}}}, want: "StaticPodsLeft",
+		},
+		"it does not exist": {want: "AsExpected"},
+		"it has the label and is not cached yet": {
+			nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "m2", Labels: map[string]string{masterLabel: ""}}}},
+			want:  "AsExpected",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(begin)
 			c := threeMasters()
-			c.leave("m2")
+			c.Leave("m2")
 			controller, caches := c.controllerAndCaches(t, "openstack", clock)
 			for _, node := range tc.nodes {
 				require.NoError(t, caches.client.Tracker().Add(node))
 			}
-			require.NoError(t, controller.Sync(t.Context(), factory.NewSyncContext("test", events.NewInMemoryRecorder("test", clock))))
+			require.NoError(
+				t,
+				controller.Sync(t.Context(), factory.NewSyncContext("test", events.NewInMemoryRecorder("test", clock))),
+			)
 			_, status, _, err := caches.operator.GetStaticPodOperatorState()
 			require.NoError(t, err)
 			require.Equal(t, tc.want, v1helpers.FindOperatorCondition(status.Conditions, ControlPlaneNodesCondition).Reason)

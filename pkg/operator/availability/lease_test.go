@@ -4,134 +4,29 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-)
 
-func TestTheProcessBehindALease(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(c *cluster)
-		want   tenure
-		node   string
-	}{
-		"a container that acquired after it started and has stayed up leads": {
-			change: func(*cluster) {}, want: leading, node: "m0",
-		},
-		"one that acquired within the second in which it started leads": {
-			change: func(c *cluster) {
-				c.start("m0", -60)
-				c.acquire("m0", "b", -60)
-				c.lease.Spec.AcquireTime = &metav1.MicroTime{Time: at(-60).Add(time.Microsecond)}
-				c.renew(0)
-			},
-			want: leading, node: "m0",
-		},
-		"one that acquired within the second in which its container was started again has ended": {
-			change: func(c *cluster) { c.acquireWithin("m0", "b", -60); c.restart("m0", -60) }, want: ended, node: "m0",
-		},
-		"the next container of that second leads if it has renewed since": {
-			change: func(c *cluster) { c.acquireWithin("m0", "b", -60); c.restart("m0", -60); c.renew(-34) }, want: leading, node: "m0",
-		},
-		"a container that acquired within the second of its start leads though another one ended before": {
-			change: func(c *cluster) {
-				c.exit("m0", -61, "")
-				c.start("m0", -60)
-				c.acquire("m0", "b", -60)
-			},
-			want: leading, node: "m0",
-		},
-		"one that acquired a moment ago has to stay up first": {
-			change: func(c *cluster) { c.acquire("m0", "b", -29) }, want: starting, node: "m0",
-		},
-		"after half a minute it has": {
-			change: func(c *cluster) { c.acquire("m0", "b", -31) }, want: leading, node: "m0",
-		},
-		"a process that acquired before our container started and still renews is foreign": {
-			change: func(c *cluster) { c.start("m0", -60) }, want: foreign, node: "m0",
-		},
-		"one that has not renewed since our container started has ended": {
-			change: func(c *cluster) { c.renew(-70); c.start("m0", -60) }, want: ended, node: "m0",
-		},
-		"a renewal within the second in which our container started proves nothing": {
-			change: func(c *cluster) {
-				c.start("m0", -60)
-				c.lease.Spec.RenewTime = &metav1.MicroTime{Time: at(-60).Add(999 * time.Millisecond)}
-			},
-			want: ended, node: "m0",
-		},
-		"a container that is not running does not lead": {
-			change: func(c *cluster) { c.exit("m0", 0, "") }, want: ended, node: "m0",
-		},
-		"a renewal after our container ended is a foreign one": {
-			change: func(c *cluster) { c.exit("m0", -20, "") }, want: foreign, node: "m0",
-		},
-		"the lease of a container before the last has ended too": {
-			change: func(c *cluster) {
-				c.renew(-100)
-				c.exit("m0", -90, "")
-				c.start("m0", -80)
-				c.exit("m0", -78, "")
-				c.start("m0", -60)
-			},
-			want: ended, node: "m0",
-		},
-		"a host without a pod of ours is foreign": {
-			change: func(c *cluster) { c.acquire("laptop", "x", -100); c.renew(0) }, want: foreign,
-		},
-		"a lease without an acquire time is foreign": {
-			change: func(c *cluster) { c.lease.Spec.AcquireTime = nil }, want: foreign, node: "m0",
-		},
-		"a lease that has run out": {
-			change: func(c *cluster) { c.renew(-137) }, want: expired,
-		},
-		"a lease that was released": {
-			change: func(c *cluster) { c.acquire("m0", "b", 0); *c.lease.Spec.HolderIdentity = "" }, want: vacant,
-		},
-		"a pod of the predecessor on the same node, which leads beside ours": {
-			change: func(c *cluster) { c.start("m0", -5); c.renew(0); c.predecessor("m0") }, want: preceding, node: "m0",
-		},
-		"a pod of the predecessor on another node": {
-			change: func(c *cluster) { c.start("m0", -5); c.renew(0); c.predecessor("m1") }, want: foreign, node: "m0",
-		},
-		"a process of ours on the predecessor's node": {
-			change: func(c *cluster) { c.predecessor("m0") }, want: leading, node: "m0",
-		},
-		"the host of a Node that vanished": {
-			change: func(c *cluster) { delete(c.pods, "m0") }, want: cutOff, node: "m0",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := newCluster("m0", "m1")
-			tc.change(c)
-			s := c.snapshot(0)
-			var seen sighting
-			seen.see(s.lease, s.now)
-			got := leadershipOf(s.lease, seen, s.pods, s.predecessors, map[bool][]string{true: {"m0"}}[tc.want == cutOff], s.now)
-			require.Equal(t, tc.want, got.tenure)
-			require.Equal(t, tc.node, got.node)
-		})
-	}
-}
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leaseholder"
+)
 
 // The predecessor's pod uses the same host name. It leads until the administrator stops it.
 func TestAForeignLeaderOfTheSameHostIsNotOurs(t *testing.T) {
 	start := func() *cluster {
 		c := newCluster("m0", "m1", "m2")
-		c.status.Conditions = nil
-		c.renew(-10)
+		c.Status.Conditions = nil
+		c.Renew(-10)
 		for _, node := range []string{"m0", "m1", "m2"} {
-			c.start(node, -5)
+			c.Start(node, -5)
 		}
 		return c
 	}
 	events := timeline{}
 	events.renews(16, 300)
 	// The predecessor stops; its last renewal was in second 276.
-	events.at(420, func(c *cluster, second int) { c.acquire("m1", "ours", second) })
+	events.at(420, func(c *cluster, second int) { c.Acquire("m1", "ours", second) })
 	events.renews(446, 700)
 	require.Equal(t, []string{
 		"16s CloudControllerManagerAvailable=False ForeignLeader",
@@ -157,7 +52,7 @@ func TestAWrongClockOfTheLeadersNodeIsNoOutage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			events := timeline{}
 			for second := 10; second < 700; second += 26 {
-				events.at(second, func(c *cluster, second int) { c.renew(second + tc.offset) })
+				events.at(second, func(c *cluster, second int) { c.Renew(second + tc.offset) })
 			}
 			// The clock is corrected.
 			events.renews(710, 1400)
@@ -171,10 +66,10 @@ func TestALeaderThatAcquiredTheLeaseByAWrongClockLeads(t *testing.T) {
 	const ahead = 3600
 	events := timeline{}
 	events.at(10, func(c *cluster, second int) {
-		c.start("m1", second-5+ahead)
-		c.acquire("m1", "another", second+ahead)
+		c.Start("m1", second-5+ahead)
+		c.Acquire("m1", "another", second+ahead)
 	})
-	events.at(36, func(c *cluster, second int) { c.renew(second + ahead) })
+	events.at(36, func(c *cluster, second int) { c.Renew(second + ahead) })
 	events.renews(62, 1000)
 	require.Equal(t, []string{
 		"10s CloudControllerManagerAvailable=True LeaderStarting",
@@ -186,18 +81,18 @@ func TestALeaderThatAcquiredTheLeaseByAWrongClockLeads(t *testing.T) {
 func TestATakeOverIsNoOutage(t *testing.T) {
 	start := func() *cluster {
 		c := newCluster("m0", "m1", "m2")
-		c.status.Conditions = nil
-		c.renew(-10)
+		c.Status.Conditions = nil
+		c.Renew(-10)
 		for _, node := range []string{"m0", "m1", "m2"} {
-			c.start(node, -5)
+			c.Start(node, -5)
 		}
-		c.predecessor("m0")
+		c.Predecessor("m0")
 		return c
 	}
 	events := timeline{}
 	events.renews(16, 100)
-	events.at(110, func(c *cluster, _ int) { c.predecessors, *c.lease.Spec.HolderIdentity = nil, "" })
-	events.at(130, func(c *cluster, second int) { c.acquire("m1", "ours", second) })
+	events.at(110, func(c *cluster, _ int) { c.Predecessors, *c.Lease.Spec.HolderIdentity = nil, "" })
+	events.at(130, func(c *cluster, second int) { c.Acquire("m1", "ours", second) })
 	events.renews(156, 300)
 	require.Equal(t, []string{
 		"110s CloudControllerManagerAvailable=True NoLeader",
@@ -208,13 +103,83 @@ func TestATakeOverIsNoOutage(t *testing.T) {
 
 func TestAForeignLeaderThatTakesOverIsAnOutageAfterTheLeaseOfOurs(t *testing.T) {
 	events := timeline{}
-	events.at(10, func(c *cluster, second int) { c.acquire("laptop", "x", second) })
+	events.at(10, func(c *cluster, second int) { c.Acquire("laptop", "x", second) })
 	events.renews(36, 500)
 	require.Equal(t, []string{
 		"10s CloudControllerManagerAvailable=True ForeignLeader",
 		// 137 s of our lease and an equal grace period, after our renewal in second 0.
 		"274s CloudControllerManagerAvailable=False ForeignLeader",
 	}, of(events.run(t, threeMasters, 500), AvailableCondition))
+}
+
+// The patience is that of a lease of ours: a person, or a broken client, may write any duration into the lease.
+func TestANameThatAPersonWroteIntoTheLeaseIsAnOutageAfterTheLeaseOfOurs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		start func() *cluster
+		want  []string
+	}{
+		"three nodes": {start: threeMasters, want: []string{
+			"10s CloudControllerManagerAvailable=True ForeignLeader",
+			"147s CloudControllerManagerAvailable=True LeaseExpired",
+			// 137 s of our lease and an equal grace period, after our renewal in second 0.
+			"274s CloudControllerManagerAvailable=False LeaseExpired",
+		}},
+		"a single node": {start: func() *cluster { return newCluster("m0") }, want: []string{
+			"10s CloudControllerManagerAvailable=True ForeignLeader",
+			"280s CloudControllerManagerAvailable=True LeaseExpired",
+			"540s CloudControllerManagerAvailable=False LeaseExpired",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := func() *cluster {
+				c := tc.start()
+				c.Lease.Spec.LeaseDurationSeconds = ptr.To(int32(leaseholder.Default(c.Topology).Seconds()))
+				return c
+			}
+			events := timeline{}
+			events.at(10, func(c *cluster, _ int) { c.Edit("intruder", 3600) })
+			require.Equal(t, tc.want, of(events.run(t, start, 1000), AvailableCondition))
+		})
+	}
+}
+
+// An operator that starts meanwhile does not know since when nobody leads.
+func TestANameThatAPersonWroteIsAnOutageForTheNextOperatorToo(t *testing.T) {
+	start := func() *cluster { c := threeMasters(); c.Edit("intruder", 3600); return c }
+	require.Equal(t, []string{
+		"137s CloudControllerManagerAvailable=True LeaseExpired",
+		"274s CloudControllerManagerAvailable=False LeaseExpired",
+	}, of(timeline{}.run(t, start, 1000), AvailableCondition))
+}
+
+// A deletion changes nothing about when one of ours led last.
+func TestALeaseThatIsDeletedAndCreatedAgainDelaysNoOutage(t *testing.T) {
+	events := timeline{}
+	events.at(100, func(c *cluster, _ int) { c.Lease = nil })
+	require.Equal(t, []string{
+		"54s CloudControllerManagerAvailable=True LeaderSilent",
+		"100s CloudControllerManagerAvailable=True NoLeader",
+		"274s CloudControllerManagerAvailable=False NoLeader",
+	}, of(events.run(t, threeMasters, 600), AvailableCondition))
+}
+
+func TestAnOperandThatWasNeverInstalledIsNotDegraded(t *testing.T) {
+	start := func() *cluster {
+		c := threeMasters()
+		c.Status.Conditions, c.Lease = nil, nil
+		clear(c.Pods)
+		for i := range c.Status.NodeStatuses {
+			c.Status.NodeStatuses[i].CurrentRevision = 0
+		}
+		return c
+	}
+	events := timeline{}
+	for node := range 3 {
+		events.at(1000, func(c *cluster, _ int) { c.Status.NodeStatuses[node].CurrentRevision = 1 })
+	}
+	require.Equal(t, []string{
+		"1000s CloudControllerManagerDegraded=True NoReadyPod",
+	}, of(events.run(t, start, 1200), DegradedCondition))
 }
 
 func threeMasters() *cluster { return newCluster("m0", "m1", "m2") }
@@ -230,12 +195,15 @@ func TestTheDeathOfTheLeadersNodeIsNoOutage(t *testing.T) {
 		for _, death := range []int{1, 25} {
 			// The mirror pod and the Node are deleted never, soon, around the expiry, or late.
 			for _, vanishes := range []int{0, 30, 60, 120, 136, 137, 138, 180, 250} {
-				t.Run(fmt.Sprintf("takeover after %d s, death after %d s, vanishes after %d s", takeover, death, vanishes), func(t *testing.T) {
-					series := nodeDeath(death, vanishes, takeover).run(t, threeMasters, 450)
-					for _, change := range of(series, AvailableCondition) {
-						require.NotContains(t, change, "=False", "%v", series)
-					}
-				})
+				t.Run(
+					fmt.Sprintf("takeover after %d s, death after %d s, vanishes after %d s", takeover, death, vanishes),
+					func(t *testing.T) {
+						series := nodeDeath(death, vanishes, takeover).run(t, threeMasters, 450)
+						for _, change := range of(series, AvailableCondition) {
+							require.NotContains(t, change, "=False", "%v", series)
+						}
+					},
+				)
 			}
 		}
 	}
@@ -246,15 +214,15 @@ func nodeDeath(death, vanishes, takeover int) timeline {
 	events := timeline{}
 	events.at(death+45, func(c *cluster, _ int) {
 		// The node controller finds the Node NotReady.
-		if c.pods["m0"] != nil {
-			c.ready("m0", false)
+		if c.Pods["m0"] != nil {
+			c.Ready("m0", false)
 		}
 	})
 	if vanishes > 0 {
-		events.at(vanishes, func(c *cluster, _ int) { c.leave("m0") })
-		events.at(vanishes+20, func(c *cluster, _ int) { delete(c.pods, "m0") })
+		events.at(vanishes, func(c *cluster, _ int) { c.Leave("m0") })
+		events.at(vanishes+20, func(c *cluster, _ int) { delete(c.Pods, "m0") })
 	}
-	events.at(takeover, func(c *cluster, second int) { c.acquire("m1", "second", second) })
+	events.at(takeover, func(c *cluster, second int) { c.Acquire("m1", "second", second) })
 	events.renews(takeover+26, 600)
 	return events
 }
@@ -284,7 +252,7 @@ func TestALeaseThatNobodyTakesIsAnOutage(t *testing.T) {
 func TestALeaderWhoseNodeVanishedButRenewsIsAnOutageInTheEnd(t *testing.T) {
 	events := timeline{}
 	events.renews(26, 600)
-	events.at(60, func(c *cluster, _ int) { c.leave("m0"); delete(c.pods, "m0") })
+	events.at(60, func(c *cluster, _ int) { c.Leave("m0"); delete(c.Pods, "m0") })
 	require.Equal(t, []string{
 		"60s CloudControllerManagerAvailable=True LeaderCutOff",
 		"60s ControlPlaneNodesDegraded=True NodesVanished",
@@ -298,13 +266,13 @@ func TestALeaderWhoseNodeVanishedButRenewsIsAnOutageInTheEnd(t *testing.T) {
 // dead process for its whole duration, again and again.
 func TestLeadersThatDieInStartUpAreOneOutage(t *testing.T) {
 	events := timeline{}
-	events.at(5, func(c *cluster, second int) { c.exit("m0", second, "") })
-	events.at(6, func(c *cluster, second int) { c.start("m0", second) })
+	events.at(5, func(c *cluster, second int) { c.Exit("m0", second, "") })
+	events.at(6, func(c *cluster, second int) { c.Start("m0", second) })
 	for i, acquires := range []int{160, 320, 480, 640, 800} {
 		node := fmt.Sprintf("m%d", (i+1)%3)
-		events.at(acquires, func(c *cluster, second int) { c.acquire(node, fmt.Sprint(second), second) })
-		events.at(acquires+5, func(c *cluster, second int) { c.exit(node, second, "") })
-		events.at(acquires+20, func(c *cluster, second int) { c.start(node, second) })
+		events.at(acquires, func(c *cluster, second int) { c.Acquire(node, fmt.Sprint(second), second) })
+		events.at(acquires+5, func(c *cluster, second int) { c.Exit(node, second, "") })
+		events.at(acquires+20, func(c *cluster, second int) { c.Start(node, second) })
 	}
 	series := of(events.run(t, threeMasters, 1000), AvailableCondition)
 	require.Equal(t, []string{
@@ -322,9 +290,9 @@ func TestLeadersThatDieInStartUpAreOneOutage(t *testing.T) {
 // The kubelet restarts the holder immediately: the pod exists and is Ready, but its lease is the dead process's.
 func TestALeaderThatRestartedDoesNotLead(t *testing.T) {
 	events := timeline{}
-	events.at(49, (*cluster).renew)
-	events.at(50, func(c *cluster, second int) { c.exit("m0", second, "") })
-	events.at(51, func(c *cluster, second int) { c.start("m0", second) })
+	events.at(49, (*cluster).Renew)
+	events.at(50, func(c *cluster, second int) { c.Exit("m0", second, "") })
+	events.at(51, func(c *cluster, second int) { c.Start("m0", second) })
 	require.Equal(t, []string{
 		"50s CloudControllerManagerAvailable=True LeaderEnded",
 		"186s CloudControllerManagerAvailable=True LeaseExpired",
@@ -336,8 +304,8 @@ func TestALeaderThatRestartedDoesNotLead(t *testing.T) {
 func TestALeaderThatRestartedWithinTheSecondOfItsAcquisitionDoesNotLead(t *testing.T) {
 	events := timeline{}
 	events.renews(26, 200)
-	events.at(200, func(c *cluster, second int) { c.acquireWithin("m1", "second", second) })
-	events.at(201, func(c *cluster, _ int) { c.restart("m1", 200) })
+	events.at(200, func(c *cluster, second int) { c.AcquireWithin("m1", "second", second) })
+	events.at(201, func(c *cluster, _ int) { c.Restart("m1", 200) })
 	require.Equal(t, []string{
 		"200s CloudControllerManagerAvailable=True LeaderStarting",
 		"201s CloudControllerManagerAvailable=True LeaderEnded",
@@ -370,11 +338,11 @@ func TestALeaderThatDoesNotRenewDoesNotLead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			start := func() *cluster {
 				c := tc.start()
-				c.lease.Spec.LeaseDurationSeconds = &tc.duration
+				c.Lease.Spec.LeaseDurationSeconds = &tc.duration
 				return c
 			}
 			events := timeline{}
-			events.at(100, (*cluster).renew)
+			events.at(100, (*cluster).Renew)
 			require.Equal(t, tc.want, of(events.run(t, start, 372), AvailableCondition))
 		})
 	}
@@ -382,7 +350,7 @@ func TestALeaderThatDoesNotRenewDoesNotLead(t *testing.T) {
 
 func TestAHolderThatSettlesAtTheLastMomentIsNoOutage(t *testing.T) {
 	events := timeline{}
-	events.at(273, func(c *cluster, second int) { c.acquire("m1", "second", second) })
+	events.at(273, func(c *cluster, second int) { c.Acquire("m1", "second", second) })
 	events.renews(299, 500)
 	require.Equal(t, []string{
 		"54s CloudControllerManagerAvailable=True LeaderSilent",
@@ -394,10 +362,10 @@ func TestAHolderThatSettlesAtTheLastMomentIsNoOutage(t *testing.T) {
 
 func TestAHolderThatFailsAtTheLastMomentIsAnOutageAtOnce(t *testing.T) {
 	events := timeline{}
-	events.at(270, func(c *cluster, second int) { c.acquire("m1", "second", second) })
-	events.at(280, func(c *cluster, second int) { c.exit("m1", second, "") })
+	events.at(270, func(c *cluster, second int) { c.Acquire("m1", "second", second) })
+	events.at(280, func(c *cluster, second int) { c.Exit("m1", second, "") })
 	// The next holder gets no extra time.
-	events.at(290, func(c *cluster, second int) { c.acquire("m2", "third", second) })
+	events.at(290, func(c *cluster, second int) { c.Acquire("m2", "third", second) })
 	events.renews(316, 500)
 	require.Equal(t, []string{
 		"54s CloudControllerManagerAvailable=True LeaderSilent",
@@ -413,9 +381,9 @@ func TestNoReadyPodIsAnOutageWhenItHasLasted(t *testing.T) {
 	events := timeline{}
 	events.renews(26, 600)
 	for _, node := range []string{"m0", "m1", "m2"} {
-		events.at(100, func(c *cluster, _ int) { c.ready(node, false) })
+		events.at(100, func(c *cluster, _ int) { c.Ready(node, false) })
 	}
-	events.at(400, func(c *cluster, _ int) { c.ready("m2", true) })
+	events.at(400, func(c *cluster, _ int) { c.Ready("m2", true) })
 	require.Equal(t, []string{
 		"100s CloudControllerManagerAvailable=True NoReadyPod",
 		"237s CloudControllerManagerAvailable=False NoReadyPod",
@@ -427,27 +395,28 @@ func TestNoReadyPodIsAnOutageWhenItHasLasted(t *testing.T) {
 
 func TestARestartOfTheOperatorIsNoOutage(t *testing.T) {
 	// The node died just before the restart; the operator's state is lost.
-	restarted := func() *cluster { c := threeMasters(); c.exit("m0", 0, ""); return c }
+	restarted := func() *cluster { c := threeMasters(); c.Exit("m0", 0, ""); return c }
 	events := timeline{}
-	events.at(lastTakeover, func(c *cluster, second int) { c.acquire("m1", "second", second) })
+	events.at(lastTakeover, func(c *cluster, second int) { c.Acquire("m1", "second", second) })
 	events.renews(lastTakeover+26, 600)
 	for _, change := range of(events.run(t, restarted, 600), AvailableCondition) {
 		require.Contains(t, change, "=True")
 	}
 	// An outage lasts until a leader has settled.
-	down := func() *cluster { c := restarted(); c.status.Conditions[0].Status = operatorv1.ConditionFalse; return c }
+	down := func() *cluster { c := restarted(); c.Status.Conditions[0].Status = operatorv1.ConditionFalse; return c }
 	for _, change := range of(events.run(t, down, 600), AvailableCondition) {
 		require.Equal(t, strings.HasPrefix(change, "281s "), strings.Contains(change, "=True"), change)
 	}
 }
 
-// The lease of a snapshot of etcd names a process that has ended, and the standbys count its duration from when they see
+// The lease of a snapshot of etcd names a process that has ended, and the standbys count its duration from when they
+// see
 // it. So do they if the snapshot is so fresh that the lease and the pods look alive.
 func TestARestoreOfEtcdIsNoOutage(t *testing.T) {
 	const down, up = 100, 130
 	snapshot := func(c *cluster, _ int) {
-		c.acquire("m2", "past", -500)
-		c.lease.Spec.LeaseTransitions = ptr.To(int32(3))
+		c.Acquire("m2", "past", -500)
+		c.Lease.Spec.LeaseTransitions = ptr.To(int32(3))
 	}
 	for _, snapshotAge := range []int{10, 100, 3600} {
 		for _, running := range []bool{true, false} {
@@ -457,23 +426,26 @@ func TestARestoreOfEtcdIsNoOutage(t *testing.T) {
 				if running {
 					first = 0
 					for second := 26; second < down; second += 26 {
-						events.at(second, (*cluster).renew)
+						events.at(second, (*cluster).Renew)
 					}
 				}
 				events.at(up-first, func(c *cluster, second int) {
 					snapshot(c, second)
-					c.renew(second - snapshotAge)
+					c.Renew(second - snapshotAge)
 				})
 				// m0 led until the restore, and gives up 107 s after its last renewal.
-				events.at(up+80-first, func(c *cluster, second int) { c.exit("m0", second, "leaderelection lost"); c.start("m0", second) })
+				events.at(
+					up+80-first,
+					func(c *cluster, second int) { c.Exit("m0", second, "leaderelection lost"); c.Start("m0", second) },
+				)
 				events.at(up+lastTakeover-first, func(c *cluster, second int) {
-					c.acquire("m1", "second", second)
-					c.lease.Spec.LeaseTransitions = ptr.To(int32(4))
+					c.Acquire("m1", "second", second)
+					c.Lease.Spec.LeaseTransitions = ptr.To(int32(4))
 				})
 				events.renews(up+lastTakeover+26-first, 800)
 				start := func() *cluster {
 					c := threeMasters()
-					c.lease.Spec.LeaseTransitions = ptr.To(int32(7))
+					c.Lease.Spec.LeaseTransitions = ptr.To(int32(7))
 					return c
 				}
 				series := of(events.run(t, start, 800), AvailableCondition)
@@ -488,7 +460,7 @@ func TestARestoreOfEtcdIsNoOutage(t *testing.T) {
 
 func TestARestoreAfterWhichNobodyLeadsIsAnOutage(t *testing.T) {
 	events := timeline{}
-	events.at(100, func(c *cluster, second int) { c.acquire("m2", "past", -500); c.renew(second - 3600) })
+	events.at(100, func(c *cluster, second int) { c.Acquire("m2", "past", -500); c.Renew(second - 3600) })
 	require.Equal(t, []string{
 		"54s CloudControllerManagerAvailable=True LeaderSilent",
 		"100s CloudControllerManagerAvailable=True LeaseExpired",
@@ -499,8 +471,8 @@ func TestARestoreAfterWhichNobodyLeadsIsAnOutage(t *testing.T) {
 // A status that is wiped loses the condition that tolerates a take-over.
 func TestAStatusThatIsWipedDuringATakeOverIsNoOutage(t *testing.T) {
 	events := timeline{}
-	events.at(150, func(c *cluster, _ int) { c.status.Conditions = nil })
-	events.at(200, func(c *cluster, second int) { c.acquire("m1", "second", second) })
+	events.at(150, func(c *cluster, _ int) { c.Status.Conditions = nil })
+	events.at(200, func(c *cluster, second int) { c.Acquire("m1", "second", second) })
 	events.renews(226, 400)
 	for _, change := range of(events.run(t, threeMasters, 400), AvailableCondition) {
 		require.Contains(t, change, "=True")

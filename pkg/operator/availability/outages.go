@@ -3,9 +3,9 @@ package availability
 import (
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
+	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/controlplane"
 )
 
 // outages decides when a failure has lasted long enough to be an outage. Its zero value is ready for use.
@@ -18,7 +18,7 @@ import (
 // lease in it proves neither work nor an outage. The standbys count its duration from when they see it, so it counts as
 // renewed at that moment.
 type outages struct {
-	lease sighting
+	lease controlplane.Record
 	// unreadySince is when the last pod became unready, zero while a pod is Ready.
 	unreadySince time.Time
 	heldUntil    time.Time
@@ -27,10 +27,14 @@ type outages struct {
 }
 
 // see records the lease. It precedes observe.
-func (o *outages) see(lease *coordinationv1.Lease, now time.Time) {
-	if o.lease.see(lease, now) {
-		o.heldUntil, o.granted = now.Add(leaseholder.Duration(lease)), time.Time{}
+func (o *outages) see(lease controlplane.Record, topology configv1.TopologyMode, now time.Time) {
+	if o.heldUntil.IsZero() {
+		o.heldUntil = now
 	}
+	if !lease.PastSince.Equal(o.lease.PastSince) {
+		o.heldUntil, o.granted = lease.PastSince.Add(lease.Duration(topology)), time.Time{}
+	}
+	o.lease = lease
 }
 
 // observe records v and returns when it becomes an outage, if it is a failure.
@@ -40,15 +44,16 @@ func (o *outages) observe(v verdict, now time.Time) time.Time {
 	} else if o.unreadySince.IsZero() {
 		o.unreadySince = now
 	}
-	if (v.leader.tenure == leading || v.leader.tenure == preceding) && o.lease.present {
-		o.heldUntil, o.granted = now.Add(v.leader.runsFor), time.Time{}
+	works := v.leader.Tenure == controlplane.Leading || v.leader.Tenure == controlplane.Preceding
+	if works && o.lease.Present {
+		o.heldUntil, o.granted = now.Add(v.leader.ExpiresIn), time.Time{}
 	}
 	byReadiness, byLease := o.unreadySince.Add(v.gracePeriod), o.heldUntil.Add(v.gracePeriod)
-	if v.leader.tenure == starting {
-		byLease = o.grant(v.leader.acquired, byLease)
+	if v.leader.Tenure == controlplane.Starting {
+		byLease = o.grant(v.leader.Acquired, byLease)
 	}
 	switch {
-	case v.leader.tenure == leading, v.leader.tenure == preceding:
+	case works:
 		return byReadiness
 	case v.ready || byLease.Before(byReadiness):
 		return byLease
@@ -60,7 +65,8 @@ func (o *outages) observe(v verdict, now time.Time) time.Time {
 // grant returns the deadline for a starting holder. A holder that acquired the lease before byLease gets the time to
 // settle, once per failure.
 func (o *outages) grant(acquired, byLease time.Time) time.Time {
-	if settled := acquired.Add(settleTime); o.granted.IsZero() && acquired.Before(byLease) && settled.After(byLease) {
+	if settled := acquired.Add(controlplane.SettleTime); o.granted.IsZero() && acquired.Before(byLease) &&
+		settled.After(byLease) {
 		o.granted = settled
 	}
 	if o.granted.After(byLease) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/controlplane"
 )
 
 // unresponsiveAfter is how long a container must not be Ready. A kubelet that has restarted reports containers as not
@@ -46,7 +47,7 @@ func (u unresponsive) observe(pods []*corev1.Pod, now time.Time) {
 
 // condition reports the containers that have not answered for unresponsiveAfter, and the delay until the next
 // assessment.
-func (u unresponsive) condition(holder leadership, now time.Time) (*condition, time.Duration) {
+func (u unresponsive) condition(holder controlplane.Holder, now time.Time) (*condition, time.Duration) {
 	var texts []string
 	var next time.Duration
 	for _, key := range slices.SortedFunc(maps.Keys(u), containerOn.compare) {
@@ -56,7 +57,7 @@ func (u unresponsive) condition(holder leadership, now time.Time) (*condition, t
 		}
 		text := fmt.Sprintf("container %s of the static pod on node/%s runs, but does not answer its readiness probe",
 			key.container, key.node)
-		if key.container == operand.Name && key.node == holder.node {
+		if key.container == operand.Name && key.node == holder.Node {
 			text += fmt.Sprintf("; it holds lease/%s in %s, so no other cloud-controller-manager may act until it has ended",
 				operand.Lease, operand.Namespace)
 		}

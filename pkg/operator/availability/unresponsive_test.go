@@ -10,16 +10,18 @@ import (
 
 // answers sets what the kubelet reports of a container that runs.
 func (c *cluster) answers(node string, started, ready bool) {
-	container := c.container(node)
+	container := c.Container(node)
 	container.Started, container.Ready = ptr.To(started), ready
-	c.ready(node, ready)
+	c.Ready(node, ready)
 }
 
 func TestAContainerThatHangsIsReported(t *testing.T) {
 	for _, c := range []struct{ node, message string }{
-		{"m1", "container cloud-controller-manager of the static pod on node/m1 runs, but does not answer its readiness probe; " +
+		{"m1", "container cloud-controller-manager of the static pod on node/m1 runs, but does not answer its readiness " +
+			"probe; " +
 			"its kubelet restarts it if that lasts; if it recurs, read the log of the container and check the load of the node"},
-		{"m0", "container cloud-controller-manager of the static pod on node/m0 runs, but does not answer its readiness probe; " +
+		{"m0", "container cloud-controller-manager of the static pod on node/m0 runs, but does not answer its readiness " +
+			"probe; " +
 			"it holds lease/cloud-controller-manager in openshift-cloud-controller-manager, so no other " +
 			"cloud-controller-manager may act until it has ended; " +
 			"its kubelet restarts it if that lasts; if it recurs, read the log of the container and check the load of the node"},
@@ -30,8 +32,8 @@ func TestAContainerThatHangsIsReported(t *testing.T) {
 			events.at(40, func(cluster *cluster, _ int) { cluster.answers(c.node, true, false) })
 			events.at(60, func(cluster *cluster, _ int) { require.Equal(t, c.message, cluster.message(UnresponsiveCondition)) })
 			events.at(100, func(cluster *cluster, second int) {
-				cluster.exit(c.node, second, "")
-				cluster.start(c.node, second)
+				cluster.Exit(c.node, second, "")
+				cluster.Start(c.node, second)
 				cluster.answers(c.node, false, false)
 			})
 			require.Equal(t, []string{
@@ -45,7 +47,7 @@ func TestAContainerThatHangsIsReported(t *testing.T) {
 func TestAContainerThatIsNotReadyForAMomentIsNotReported(t *testing.T) {
 	for name, events := range map[string]func(timeline){
 		"it starts": func(l timeline) {
-			l.at(40, func(c *cluster, second int) { c.start("m1", second); c.answers("m1", false, false) })
+			l.at(40, func(c *cluster, second int) { c.Start("m1", second); c.answers("m1", false, false) })
 		},
 		"its kubelet has restarted": func(l timeline) {
 			l.at(40, func(c *cluster, _ int) { c.answers("m1", true, false) })
@@ -56,11 +58,11 @@ func TestAContainerThatIsNotReadyForAMomentIsNotReported(t *testing.T) {
 		"its pod is being deleted": func(l timeline) {
 			l.at(40, func(c *cluster, second int) {
 				c.answers("m1", true, false)
-				c.pods["m1"].DeletionTimestamp = &metav1.Time{Time: at(second)}
+				c.Pods["m1"].DeletionTimestamp = &metav1.Time{Time: at(second)}
 			})
 		},
 		"its Node is deleted": func(l timeline) {
-			l.at(40, func(c *cluster, _ int) { c.answers("m1", true, false); c.leave("m1") })
+			l.at(40, func(c *cluster, _ int) { c.answers("m1", true, false); c.Leave("m1") })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

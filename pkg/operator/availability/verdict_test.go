@@ -1,10 +1,11 @@
 package availability
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -22,106 +23,122 @@ func TestJudge(t *testing.T) {
 			reason: "AsExpected", message: "3 of 3 cloud-controller-managers are Ready; the one on node/m0 leads",
 		},
 		"one that is not Ready is counted": {
-			change: func(c *cluster) { c.ready("m1", false) },
+			change: func(c *cluster) { c.Ready("m1", false) },
 			reason: "AsExpected", message: "2 of 3 cloud-controller-managers are Ready; the one on node/m0 leads",
 		},
 		"a pod that outlives its Node is not counted": {
-			change: func(c *cluster) { c.leave("m1") },
+			change: func(c *cluster) { c.Leave("m1") },
 			reason: "AsExpected", message: "2 of 3 cloud-controller-managers are Ready; the one on node/m0 leads",
 		},
 		"a Node that is gone does not lead": {
-			change: func(c *cluster) { c.leave("m0"); c.leave("m1"); delete(c.pods, "m1") },
-			reason: "LeaderCutOff", message: inNamespace + ` is held by "m0_first" on node/m0, which is no longer a control-plane Node; ` +
+			change: func(c *cluster) { c.Leave("m0"); c.Leave("m1"); delete(c.Pods, "m1") },
+			reason: "LeaderCutOff",
+			message: inNamespace + ` is held by "m0_first" on node/m0, which is no longer a control-plane Node; ` +
 				"make sure that the machine is off, or that its kubelet registers the Node again",
 		},
 		"a full name prefers its own node to one with the same short name": {
 			change: func(c *cluster) {
-				c.join("m.a")
-				c.install("m.a", -60)
-				c.join("m.b")
-				c.install("m.b", -60)
-				c.acquire("m.b", "x", -50)
-				c.renew(0)
+				c.Join("m.a")
+				c.Install("m.a", -60)
+				c.Join("m.b")
+				c.Install("m.b", -60)
+				c.Acquire("m.b", "x", -50)
+				c.Renew(0)
 			},
 			reason: "AsExpected", message: "5 of 5 cloud-controller-managers are Ready; the one on node/m.b leads",
 		},
 		"a host that calls itself by its short name is found": {
 			change: func(c *cluster) {
-				c.join("m3.example.com")
-				c.install("m3.example.com", -60)
-				c.acquire("m3", "x", -50)
-				c.renew(0)
+				c.Join("m3.example.com")
+				c.Install("m3.example.com", -60)
+				c.Acquire("m3", "x", -50)
+				c.Renew(0)
 			},
 			reason: "AsExpected", message: "4 of 4 cloud-controller-managers are Ready; the one on node/m3.example.com leads",
 		},
 		"no pod at all": {
-			change: func(c *cluster) { clear(c.pods) },
-			reason: "NoReadyPod", message: "0 of 3 cloud-controller-managers are Ready; check the pods in openshift-cloud-controller-manager and " +
+			change: func(c *cluster) { clear(c.Pods) },
+			reason: "NoReadyPod", message: "0 of 3 cloud-controller-managers are Ready; check the pods in " +
+				"openshift-cloud-controller-manager and " +
 				"the logs of their container cloud-controller-manager",
 		},
 		"a Ready pod that is being deleted does not count": {
 			change: func(c *cluster) {
-				for _, pod := range c.pods {
+				for _, pod := range c.Pods {
 					pod.DeletionTimestamp = &metav1.Time{Time: begin}
 				}
 			},
-			reason: "NoReadyPod", message: "0 of 3 cloud-controller-managers are Ready; check the pods in openshift-cloud-controller-manager and " +
+			reason: "NoReadyPod", message: "0 of 3 cloud-controller-managers are Ready; check the pods in " +
+				"openshift-cloud-controller-manager and " +
 				"the logs of their container cloud-controller-manager",
 		},
 		"an image that cannot be pulled is named": {
 			change: func(c *cluster) {
-				for node, reason := range map[string]string{"m0": "ImagePullBackOff", "m1": "ImagePullBackOff", "m2": "ContainerCreating"} {
-					c.ready(node, false)
-					c.container(node).State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}
+				for node, reason := range map[string]string{
+					"m0": "ImagePullBackOff", "m1": "ImagePullBackOff", "m2": "ContainerCreating",
+				} {
+					c.Ready(node, false)
+					c.Container(node).State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}
 				}
 			},
 			reason: "NoReadyPod", message: "0 of 3 cloud-controller-managers are Ready: " +
-				"container cloud-controller-manager of pod/cloud-controller-manager-m0 with image registry/ccm:1 is in ImagePullBackOff, " +
-				"container cloud-controller-manager of pod/cloud-controller-manager-m1 with image registry/ccm:1 is in ImagePullBackOff; " +
+				"container cloud-controller-manager of pod/cloud-controller-manager-m0 with image registry/ccm:1 is in " +
+				"ImagePullBackOff, " +
+				"container cloud-controller-manager of pod/cloud-controller-manager-m1 with image registry/ccm:1 is in " +
+				"ImagePullBackOff; " +
 				"check the pods in openshift-cloud-controller-manager and the logs of their container cloud-controller-manager",
 		},
 		"the lease never had a holder": {
-			change: func(c *cluster) { c.lease = &coordinationv1.Lease{} },
-			reason: "NoLeader", message: inNamespace + " has no holder; 3 of 3 cloud-controller-managers are Ready and one of them takes over within a minute; if none does, " +
+			change: func(c *cluster) { c.Lease = nil },
+			reason: "NoLeader", message: inNamespace + " has no holder; 3 of 3 cloud-controller-managers are Ready and one " +
+				"of them takes over within a minute; if none does, " +
 				"check the logs of the container cloud-controller-manager for why they cannot acquire it",
 		},
 		"the lease has run out": {
-			change: func(c *cluster) { c.renew(-137) },
-			reason: "LeaseExpired", message: `"m0_first" has stopped renewing ` + inNamespace + " and no standby has taken over although " +
-				"3 of 3 cloud-controller-managers are Ready; check the logs of the container cloud-controller-manager for leader-election errors",
+			change: func(c *cluster) { c.Renew(-137) },
+			reason: "LeaseExpired", message: `"m0_first" has stopped renewing ` + inNamespace + " and no standby has taken " +
+				"over although " +
+				"3 of 3 cloud-controller-managers are Ready; check the logs of the container cloud-controller-manager for " +
+				"leader-election errors",
 		},
 		"another client holds it": {
-			change: func(c *cluster) { c.acquire("laptop", "x", -100); c.renew(0) },
-			reason: "ForeignLeader", message: inNamespace + ` is held by "laptop_x", which is not a container of this operator's cloud-controller-manager ` +
+			change: func(c *cluster) { c.Acquire("laptop", "x", -100); c.Renew(0) },
+			reason: "ForeignLeader",
+			message: inNamespace + ` is held by "laptop_x", which is not a container of this operator's ` +
+				`cloud-controller-manager ` +
 				"pods; stop that cloud-controller-manager",
 		},
 		"its holder has ended": {
-			change: func(c *cluster) { c.renew(-20); c.start("m0", -10) },
+			change: func(c *cluster) { c.Renew(-20); c.Start("m0", -10) },
 			reason: "LeaderEnded", message: inNamespace + ` is held by "m0_first", a container on node/m0 that has ended; ` +
-				"3 of 3 cloud-controller-managers are Ready and may take over when the lease expires; if none does, check their logs",
+				"3 of 3 cloud-controller-managers are Ready and may take over when the lease expires; if none does, check " +
+				"their logs",
 		},
 		"its holder is silent": {
 			change: func(*cluster) {}, silentFor: 54,
-			reason: "LeaderSilent", message: inNamespace + ` is held by "m0_first" on node/m0, which has not renewed it for 54s; ` +
+			reason: "LeaderSilent",
+			message: inNamespace + ` is held by "m0_first" on node/m0, which has not renewed it for 54s; ` +
 				"3 of 3 cloud-controller-managers are Ready and may take over when the lease expires; " +
 				"check the node, and the log of its container cloud-controller-manager",
 		},
 		"its holder has yet to stay up": {
-			change: func(c *cluster) { c.acquire("m1", "x", -10) },
-			reason: "LeaderStarting", message: inNamespace + ` is held by "m1_x" on node/m1, which has not yet held it for 30s; ` +
+			change: func(c *cluster) { c.Acquire("m1", "x", -10) },
+			reason: "LeaderStarting",
+			message: inNamespace + ` is held by "m1_x" on node/m1, which has not yet held it for 30s; ` +
 				"3 of 3 cloud-controller-managers are Ready",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := threeMasters()
 			a := newAssessor()
-			a.roster.observe(c.snapshot(-1))
+			a.roster.observe(
+				snapshot{now: at(-1), nodes: slices.Collect(maps.Values(c.Nodes)), topology: c.Topology, status: c.Status},
+			)
 			tc.change(c)
+			c.Observe(-tc.silentFor)
 			s := c.snapshot(0)
 			plane := a.roster.observe(s)
-			var seen sighting
-			seen.see(s.lease, at(-tc.silentFor))
-			got := judge(s, seen, plane.podsOnNodes(s.pods), plane)
+			got := judge(s, plane.podsOnNodes(s.pods), plane)
 			require.Equal(t, tc.reason, got.reason)
 			require.Equal(t, tc.message, got.message)
 		})

@@ -3,26 +3,41 @@ package leaseholder
 import (
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/utils/ptr"
 )
 
+// OpenShift's durations of the lease (library-go's LeaderElectionDefaulting and LeaderElectionSNOConfig).
+const (
+	severalNodes = 137 * time.Second
+	singleNode   = 270 * time.Second
+)
+
 // renewalDelay is how late the operator may see a renewal: the request of the holder, and the operator's watch.
 const renewalDelay = 2 * time.Second
+
+// Default returns the duration of the lease that the operator configures.
+func Default(topology configv1.TopologyMode) time.Duration {
+	if topology == configv1.SingleReplicaTopologyMode {
+		return singleNode
+	}
+	return severalNodes
+}
 
 // Duration returns how long the lease lasts after a renewal, 0 if no process has held it.
 func Duration(lease *coordinationv1.Lease) time.Duration {
 	return time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
 }
 
-// RetryPeriod returns how often the holder renews the lease. The lease has only its duration, which differs between
-// OpenShift's timings: 137/107/26 seconds, and 270/240/60 on a single control-plane node. Kubernetes' own, which a
-// custom cloud-controller-manager may have, are 15/10/2.
-func RetryPeriod(lease *coordinationv1.Lease) time.Duration {
-	switch duration := Duration(lease); duration {
-	case 137 * time.Second:
+// RetryPeriod returns how often the holder renews a lease of that duration. The lease has only its duration, which
+// differs between OpenShift's timings: 137/107/26 seconds, and 270/240/60 on a single control-plane node. Kubernetes'
+// own, which a custom cloud-controller-manager may have, are 15/10/2.
+func RetryPeriod(duration time.Duration) time.Duration {
+	switch duration {
+	case severalNodes:
 		return 26 * time.Second
-	case 270 * time.Second:
+	case singleNode:
 		return 60 * time.Second
 	default:
 		return duration / 5
@@ -31,6 +46,4 @@ func RetryPeriod(lease *coordinationv1.Lease) time.Duration {
 
 // Silence returns how long the holder must not have renewed the lease before it counts as silent: two retry periods,
 // so that one attempt may fail.
-func Silence(lease *coordinationv1.Lease) time.Duration {
-	return 2*RetryPeriod(lease) + renewalDelay
-}
+func Silence(duration time.Duration) time.Duration { return 2*RetryPeriod(duration) + renewalDelay }

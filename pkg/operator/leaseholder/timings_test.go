@@ -14,17 +14,24 @@ import (
 func TestTheDurationOfALeaseTellsItsRetryPeriod(t *testing.T) {
 	nodes := leaderelection.LeaderElectionDefaulting(configv1.LeaderElection{}, "", "")
 	single := leaderelection.LeaderElectionSNOConfig(nodes)
-	for name, config := range map[string]configv1.LeaderElection{"several nodes": nodes, "a single node": single} {
+	for name, tc := range map[string]struct {
+		config   configv1.LeaderElection
+		topology configv1.TopologyMode
+	}{
+		"several nodes":    {config: nodes, topology: configv1.HighlyAvailableTopologyMode},
+		"a single node":    {config: single, topology: configv1.SingleReplicaTopologyMode},
+		"unknown topology": {config: nodes},
+	} {
 		t.Run(name, func(t *testing.T) {
-			lease := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{
-				LeaseDurationSeconds: ptr.To(int32(config.LeaseDuration.Seconds())),
-			}}
-			require.Equal(t, config.LeaseDuration.Duration, Duration(lease))
-			require.Equal(t, config.RetryPeriod.Duration, RetryPeriod(lease))
-			require.Equal(t, 2*config.RetryPeriod.Duration+2*time.Second, Silence(lease))
+			duration := tc.config.LeaseDuration.Duration
+			require.Equal(t, duration, Default(tc.topology))
+			require.Equal(t, duration, Duration(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{
+				LeaseDurationSeconds: ptr.To(int32(duration.Seconds())),
+			}}))
+			require.Equal(t, tc.config.RetryPeriod.Duration, RetryPeriod(duration))
+			require.Equal(t, 2*tc.config.RetryPeriod.Duration+2*time.Second, Silence(duration))
 		})
 	}
-	kubernetes := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: ptr.To(int32(15))}}
-	require.GreaterOrEqual(t, RetryPeriod(kubernetes), 2*time.Second)
-	require.Zero(t, RetryPeriod(&coordinationv1.Lease{}))
+	require.GreaterOrEqual(t, RetryPeriod(15*time.Second), 2*time.Second, "Kubernetes' own timings")
+	require.Zero(t, Duration(&coordinationv1.Lease{}))
 }

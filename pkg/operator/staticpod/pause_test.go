@@ -20,20 +20,31 @@ func TestTheControllersStartOnceSomethingIsToRun(t *testing.T) {
 		conditions []operatorv1.OperatorCondition
 		want       int
 	}{
-		"a cloud-controller-manager is to run": {observed: `{"platform":"openstack"}`, conditions: askedWith("AsExpected"), want: 1},
-		"nothing runs":                         {observed: `{"platform":"none"}`, conditions: askedWith("AsExpected")},
-		"the platform is not known":            {observed: `{}`, conditions: askedWith("AsExpected")},
-		"who runs the loops is not known":      {observed: `{"platform":"openstack"}`},
-		"kube-controller-manager runs them":    {observed: `{"platform":"openstack"}`, conditions: askedWith("WaitingForKubeControllerManager")},
+		"a cloud-controller-manager is to run": {
+			observed: `{"platform":"openstack"}`, conditions: askedWith("AsExpected"), want: 1,
+		},
+		"nothing runs":                    {observed: `{"platform":"none"}`, conditions: askedWith("AsExpected")},
+		"the platform is not known":       {observed: `{}`, conditions: askedWith("AsExpected")},
+		"who runs the loops is not known": {observed: `{"platform":"openstack"}`},
+		"kube-controller-manager runs them": {
+			observed: `{"platform":"openstack"}`, conditions: askedWith("WaitingForKubeControllerManager"),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			started := make(chan struct{}, 2)
 			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			ctx, stop := context.WithCancel(t.Context())
 			s := &starter{
-				Options: Options{Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
-					ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)},
-				}}, &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: tc.conditions}}, nil, nil)},
+				Options: Options{
+					Operator: v1helpers.NewFakeStaticPodOperatorClient(
+						&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
+							ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)},
+						}},
+						&operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: tc.conditions}},
+						nil,
+						nil,
+					),
+				},
 				controllers: func() []factory.Controller {
 					return []factory.Controller{factory.New().
 						WithPostStartHooks(func(context.Context, factory.SyncContext) error { started <- struct{}{}; return nil }).
@@ -67,9 +78,14 @@ func TestTheControllersPauseDuringARemoval(t *testing.T) {
 	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	removing := operatorv1.OperatorCondition{Type: "Removing", Status: "True", Reason: "RemovingStaticPods"}
 	operator := func(conditions ...operatorv1.OperatorCondition) v1helpers.StaticPodOperatorClient {
-		return v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
-			ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
-		}}, &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: conditions}}, nil, nil)
+		return v1helpers.NewFakeStaticPodOperatorClient(
+			&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
+				ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
+			}},
+			&operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: conditions}},
+			nil,
+			nil,
+		)
 	}
 	s := &starter{controllers: func() []factory.Controller {
 		return []factory.Controller{factory.New().
@@ -99,9 +115,16 @@ func TestTheControllersPauseDuringARemoval(t *testing.T) {
 func TestNoControllerStartsOnceTheOperatorEnds(t *testing.T) {
 	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	s := &starter{
-		Options: Options{Operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
-			ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
-		}}, &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: askedWith("AsExpected")}}, nil, nil)},
+		Options: Options{
+			Operator: v1helpers.NewFakeStaticPodOperatorClient(
+				&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
+					ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
+				}},
+				&operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: askedWith("AsExpected")}},
+				nil,
+				nil,
+			),
+		},
 		controllers: func() []factory.Controller {
 			return []factory.Controller{factory.New().
 				WithSync(func(context.Context, factory.SyncContext) error { return nil }).

@@ -1,0 +1,36 @@
+// Package controlplane is a model of the control plane, made from the caches and the operator's clock. Controllers ask
+// it instead of computing the same fact each. It has the operand's lease: who holds it, since when, whether it is
+// renewed, and whether the process behind it has ended.
+package controlplane
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// IsReady reports whether the kubelet reports a pod as Ready.
+func IsReady(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// ContainerStatus returns the status of the named container, empty if the kubelet has not reported one.
+func ContainerStatus(pod *corev1.Pod, name string) corev1.ContainerStatus {
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.Name == name {
+			return status
+		}
+	}
+	return corev1.ContainerStatus{}
+}
+
+// Terminated returns the container's last termination, nil if there is none.
+func Terminated(container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	if container.State.Terminated != nil {
+		return container.State.Terminated
+	}
+	return container.LastTerminationState.Terminated
+}

@@ -1,0 +1,168 @@
+package controlplane
+
+import (
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leaseholder"
+)
+
+// configHash has the hash of a static pod's manifest in its mirror pod (k8s.io/kubernetes/pkg/kubelet/types).
+const configHash = "kubernetes.io/config.hash"
+
+// bindTime is how long the container of another static pod must have been Ready to prove that the former one has
+// ended. Both are on the host's network, and a CCM that cannot bind its port exits at once. Until the kubelet reports
+// that, the former one may have answered the probes.
+const bindTime = 5 * time.Second
+
+// Process is a process of ours that was seen to hold the lease. Its identity is unique.
+type Process struct {
+	Identity, Node string
+	// Duration is how long its lease lasts after a renewal.
+	Duration time.Duration
+
+	// lease is what it wrote last, and since when the operator saw that.
+	lease *coordinationv1.Lease
+	since time.Time
+	// manifest is the hash of its static pod.
+	manifest string
+	// next is the container of another static pod on its node, and nextSince when the operator saw that Ready first.
+	next      string
+	nextSince time.Time
+}
+
+// End is what the pod on a process's node says about its end.
+type End struct {
+	// Proven reports whether the process has ended. ProvenIn is when to ask again without an event, 0 for never.
+	Proven   bool
+	ProvenIn time.Duration
+	// Failed reports whether it ended before it had settled, and Recovered whether the kubelet has started its container
+	// again, which has become Ready.
+	Failed, Recovered bool
+}
+
+// Witness records the process of a holder that is a container of ours, and forgets a process that led before the lease
+// went back. certain reports whether the lease is of the present, and no other pod could be the holder.
+func (l *Lease) Witness(holder Holder, pods []*corev1.Pod, certain bool) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	r := &l.record
+	if r.PastSince.After(r.Process.since) {
+		r.Process = Process{Duration: r.Process.Duration}
+	}
+	if !certain || holder.Tenure != Starting && holder.Tenure != Leading {
+		return
+	}
+	r.Process = Process{
+		Identity: holder.Identity, Node: holder.Node, Duration: leaseholder.Duration(r.Lease),
+		lease: r.Lease, since: r.Since,
+	}
+	if pod := podOn(holder.Node, pods); pod != nil {
+		r.Process.manifest = pod.Annotations[configHash]
+	}
+}
+
+// EndOf returns what is known about the end of the recorded process.
+//
+//   - The same static pod: its container has terminated, or the next one runs. The kubelet starts it after the former
+//     one has ended.
+//   - Another static pod: its container has been Ready for bindTime. A kubelet begins with a static pod only after the
+//     former one of that name has ended (startedStaticPodsByFullname in its pod_workers.go). One that was restarted
+//     meanwhile does not know the former one. It makes the mirror pod at once (fastStaticPodsRegistration in
+//     kubelet.go), starts the pod, and ends the former containers seconds later.
+//   - A container's times have no fractions. If it was restarted, or ended, within the second of the acquisition, the
+//     next one may have acquired the lease instead, and renews it then. So the lease must not have been renewed for
+//     two retry periods, and a next one that runs must be Ready: a frozen process is not.
+//
+// A process that is frozen, or on a node that does not report, may live: its container counts as running.
+func (l *Lease) EndOf(pods []*corev1.Pod, now time.Time) End {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.record.Process.end(podOn(l.record.Process.Node, pods), now)
+}
+
+func (p *Process) end(pod *corev1.Pod, now time.Time) End {
+	if pod == nil || p.Identity == "" || p.lease.Spec.AcquireTime == nil {
+		return End{}
+	}
+	container := ContainerStatus(pod, operand.Name)
+	running, last, acquired := container.State.Running, Terminated(container), p.lease.Spec.AcquireTime.Time
+	restarted := running != nil && acquired.Before(running.StartedAt.Time)
+	if pod.Annotations[configHash] != p.manifest {
+		return p.replacedBy(pod, container, restarted, now)
+	}
+	e := End{Recovered: running != nil && IsReady(pod)}
+	within := endedSince(last, acquired.Truncate(stampPrecision))
+	switch {
+	case restarted, running == nil && endedSince(last, acquired):
+		// The API truncates times, so neither was earlier.
+		e.Proven = true
+	case within && (running == nil || e.Recovered):
+		e.ProvenIn = max(0, leaseholder.Silence(p.Duration)-now.Sub(p.since))
+		e.Proven = e.ProvenIn == 0
+	}
+	if e.Proven {
+		ended := acquired
+		switch {
+		case within:
+			ended = last.FinishedAt.Time
+		case running != nil:
+			ended = running.StartedAt.Time
+		}
+		e.Failed = ended.Sub(acquired) < SettleTime
+	}
+	return e
+}
+
+// replacedBy judges by the pod of another manifest.
+func (p *Process) replacedBy(pod *corev1.Pod, container corev1.ContainerStatus, started bool, now time.Time) End {
+	if !started || !IsReady(pod) {
+		p.next = ""
+		return End{}
+	}
+	if id := container.ContainerID + container.State.Running.StartedAt.String(); p.next != id {
+		p.next, p.nextSince = id, now
+	}
+	left := max(0, bindTime-now.Sub(p.nextSince))
+	return End{Proven: left == 0, ProvenIn: left}
+}
+
+// Lost returns the content of a lease that was deleted while a process held it, nil if no process may act on it. A
+// holder that is no process of ours, or of the predecessor, does not count: then it is the lease of the process of ours
+// that held it before, if that may still act.
+func (l *Lease) Lost(pods Pods, now time.Time) *coordinationv1.LeaseSpec {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	r := l.record
+	if r.Lease == nil || r.Exists {
+		return nil
+	}
+	r.Exists = true
+	holder, p := HolderOf(r, pods, now), &l.record.Process
+	known := p.Identity != "" && !r.PastSince.After(p.since) && !p.end(podOn(p.Node, pods.Operand), now).Proven
+	switch {
+	case holder.Identity == "" || holder.Tenure == Expired:
+		return nil
+	case holder.Identity == p.Identity:
+		if known {
+			return &r.Lease.Spec
+		}
+	case r.Present && (holder.Tenure.Runs() || holder.Tenure == Preceding):
+		return &r.Lease.Spec
+	case known && now.Sub(p.since) < p.Duration:
+		return &p.lease.Spec
+	}
+	return nil
+}
+
+func podOn(node string, pods []*corev1.Pod) *corev1.Pod {
+	for _, pod := range pods {
+		if pod.Spec.NodeName == node {
+			return pod
+		}
+	}
+	return nil
+}
