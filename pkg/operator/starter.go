@@ -230,7 +230,7 @@ func (w *wiring) takeover() takeover.Options {
 		Operator:         w.client,
 		Deployments:      w.informers.target.Apps().V1().Deployments(),
 		Pods:             w.informers.target.Core().V1().Pods(),
-		Leases:           w.informers.target.Coordination().V1().Leases(),
+		Lease:            w.lease,
 		Namespaces:       w.informers.namespace.Core().V1().Namespaces(),
 		Nodes:            w.informers.nodes.Core().V1().Nodes(),
 		DeploymentClient: w.kube.AppsV1(),

@@ -19,13 +19,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 )
 
-// predecessors are the Deployments of every platform. No cluster has them all; here they prove the right to delete each.
+// predecessors are the Deployments of every platform. No cluster has them all; here they prove the right to delete
+// each.
 var predecessors = []string{
-	"aws-cloud-controller-manager", "azure-cloud-controller-manager", "gcp-cloud-controller-manager", "ibm-cloud-controller-manager",
-	"nutanix-cloud-controller-manager", "openstack-cloud-controller-manager", "powervs-cloud-controller-manager", "vsphere-cloud-controller-manager",
+	"aws-cloud-controller-manager", "azure-cloud-controller-manager", "gcp-cloud-controller-manager",
+	"ibm-cloud-controller-manager",
+	"nutanix-cloud-controller-manager", "openstack-cloud-controller-manager", "powervs-cloud-controller-manager",
+	"vsphere-cloud-controller-manager",
 }
 
 // TestATakeoverEndsWheneverTheOperatorIsKilled takes over again and again. Each time the operator is killed at a random
@@ -48,6 +52,7 @@ func TestATakeoverEndsWheneverTheOperatorIsKilled(t *testing.T) {
 		}
 		return err
 	})
+	c.standBy(t)
 	for cycle := range kills + 1 {
 		// A take-over lasts about a second here.
 		after := rand.N(1500 * time.Millisecond)
@@ -64,10 +69,32 @@ func TestATakeoverEndsWheneverTheOperatorIsKilled(t *testing.T) {
 			o = c.startOperator(t)
 			o.awaitLog(t, "Starting #1 worker of Takeover controller")
 		}
-		await(t, fmt.Sprintf("cycle %d, disturbed after %s: nothing of the predecessor", cycle, after), func(ctx context.Context) error {
-			return c.leftOfPredecessor(ctx, holder)
-		})
+		await(
+			t,
+			fmt.Sprintf("cycle %d, disturbed after %s: nothing of the predecessor", cycle, after),
+			func(ctx context.Context) error {
+				return c.leftOfPredecessor(ctx, holder)
+			},
+		)
 	}
+}
+
+// standBy acquires the lease, like a static pod on the only node, whenever it has no holder.
+func (c *cluster) standBy(t *testing.T) {
+	t.Helper()
+	leases := c.unthrottled(t).CoordinationV1().Leases(targetNamespace)
+	go func() {
+		_ = wait.PollUntilContextCancel(t.Context(), 100*time.Millisecond, false, func(ctx context.Context) (bool, error) {
+			lease, err := leases.Get(ctx, ccmName, metav1.GetOptions{})
+			if err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
+				return false, nil // another attempt follows
+			}
+			now := metav1.NowMicro()
+			lease.Spec.HolderIdentity, lease.Spec.AcquireTime, lease.Spec.RenewTime = ptr.To(onlyNode+"_ours"), &now, &now
+			_, _ = leases.Update(ctx, lease, metav1.UpdateOptions{})
+			return false, nil
+		})
+	}()
 }
 
 // createPredecessor makes the predecessor lead: its Deployments, whose pods nothing schedules, the lease and the
@@ -86,7 +113,9 @@ func (c *cluster) createPredecessor(t *testing.T, holder string) {
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{
 					AutomountServiceAccountToken: ptr.To(false),
-					Containers:                   []corev1.Container{{Name: ccmName, Image: "localhost/old", Command: []string{"/bin/" + name, "--secure-port=0"}}},
+					Containers: []corev1.Container{
+						{Name: ccmName, Image: "localhost/old", Command: []string{"/bin/" + name, "--secure-port=0"}},
+					},
 				},
 			}},
 		}, metav1.CreateOptions{})
@@ -179,9 +208,15 @@ func TestNothingIsInstalledWhileKubeControllerManagerRunsTheCloudControllers(t *
 	owns := c.createKubeControllerManager(t)
 	owns("True")
 	c.startOperator(t)
-	c.awaitCondition(t, "TakingOver", operatorv1.ConditionTrue, "kube-controller-manager runs the cloud controllers: CloudControllerOwner of "+
-		"kubecontrollermanager/cluster is True; nothing is installed before its operator sets that condition to False, so check "+
-		"clusteroperator/kube-controller-manager")
+	c.awaitCondition(
+		t,
+		"TakingOver",
+		operatorv1.ConditionTrue,
+		"kube-controller-manager runs the cloud controllers: CloudControllerOwner of "+
+			"kubecontrollermanager/cluster is True; nothing is installed before its operator sets that condition to False, "+
+			"so check "+
+			"clusteroperator/kube-controller-manager",
+	)
 	await(t, "the candidate", func(ctx context.Context) error {
 		_, err := c.kube.CoreV1().ConfigMaps(targetNamespace).Get(ctx, "cloud-controller-manager-pod", metav1.GetOptions{})
 		return err
@@ -200,7 +235,9 @@ func TestNothingIsInstalledWhileKubeControllerManagerRunsTheCloudControllers(t *
 func (c *cluster) createKubeControllerManager(t *testing.T) (owns func(status string)) {
 	t.Helper()
 	anything := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
-	_, err := c.dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).
+	_, err := c.dynamic.Resource(
+		schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+	).
 		Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 			"metadata": map[string]any{
@@ -209,7 +246,11 @@ func (c *cluster) createKubeControllerManager(t *testing.T) (owns func(status st
 			},
 			"spec": map[string]any{
 				"group": "operator.openshift.io", "scope": "Cluster",
-				"names": map[string]any{"kind": "KubeControllerManager", "plural": "kubecontrollermanagers", "singular": "kubecontrollermanager"},
+				"names": map[string]any{
+					"kind":     "KubeControllerManager",
+					"plural":   "kubecontrollermanagers",
+					"singular": "kubecontrollermanager",
+				},
 				"versions": []any{map[string]any{
 					"name": "v1", "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}},
 					"schema": map[string]any{"openAPIV3Schema": anything},
@@ -217,10 +258,13 @@ func (c *cluster) createKubeControllerManager(t *testing.T) (owns func(status st
 			},
 		}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	client := c.dynamic.Resource(schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "kubecontrollermanagers"})
+	client := c.dynamic.Resource(
+		schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "kubecontrollermanagers"},
+	)
 	await(t, "the definition to be served", func(ctx context.Context) error {
 		_, err := client.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "operator.openshift.io/v1", "kind": "KubeControllerManager", "metadata": map[string]any{"name": "cluster"},
+			"apiVersion": "operator.openshift.io/v1", "kind": "KubeControllerManager",
+			"metadata": map[string]any{"name": "cluster"},
 		}}, metav1.CreateOptions{})
 		return err
 	})

@@ -4,15 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leaseholder"
 )
 
@@ -23,54 +21,42 @@ import (
 //   - The predecessor's Deployments and pods are gone from the API. Their kubelets have reported that the containers
 //     ended. A pod may also vanish because its Node does not report; then the lease expires by itself.
 //   - The holder is none of ours, which also stand by: it acquired the lease before the container of the static pod on
-//     its node started. Both times are from that node's clock.
+//     its node started, also before the run of that container that ended last. The times are from that node's clock.
 //   - The update fails if the lease has changed since it was read.
-func (c *controller) releaseLease(ctx context.Context, s snapshot) (step, error) {
-	lease, err := c.Leases.Lister().Leases(operand.Namespace).Get(operand.Lease)
-	if apierrors.IsNotFound(err) {
+func (c *controller) releaseLease(
+	ctx context.Context, s snapshot, record controlplane.Record, holder controlplane.Holder,
+) (step, error) {
+	if !record.Exists || holder.Identity == "" || holder.Tenure == controlplane.Expired || s.mayBeOurs(holder) {
 		return step{}, nil
 	}
-	if err != nil {
-		return step{}, fmt.Errorf("lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
-	}
-	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
-	left := c.untilExpiry(lease)
-	if holder == "" || left <= 0 || s.isOurs(lease, holder) {
-		return step{}, nil
-	}
-	if !s.reports(holder) {
-		return step{reason: releasingLease, next: left, message: fmt.Sprintf(
+	if !s.reports(holder.Identity) {
+		return step{reason: releasingLease, next: holder.ExpiresIn, message: fmt.Sprintf(
 			"the predecessor has stopped; lease/%s in %s is held by %q on a node that does not report, and expires by itself",
-			operand.Lease, operand.Namespace, holder)}, nil
+			operand.Lease, operand.Namespace, holder.Identity)}, nil
 	}
-	lease = lease.DeepCopy()
+	lease := record.Lease.DeepCopy()
 	// client-go's leader election lets the first that asks acquire a lease without a holder.
 	lease.Spec.HolderIdentity = ptr.To("")
 	if _, err := c.LeaseClient.Leases(operand.Namespace).Update(ctx, lease, metav1.UpdateOptions{}); err != nil {
 		return step{}, fmt.Errorf("releasing lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
 	}
 	c.Recorder.Eventf("LeaseReleased", "Released lease/%s in %s: its holder %s, of the predecessor, has ended",
-		operand.Lease, operand.Namespace, holder)
+		operand.Lease, operand.Namespace, holder.Identity)
 	return step{}, nil
 }
 
-// untilExpiry returns the time until the lease expires without a renewal.
-func (c *controller) untilExpiry(lease *coordinationv1.Lease) time.Duration {
-	duration := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
-	return ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Add(duration).Sub(c.Clock.Now())
+// mayBeOurs reports whether the holder is a container of a static pod, or may be the run of it that ended last. Leader
+// election releases the lease of the latter.
+func (s snapshot) mayBeOurs(holder controlplane.Holder) bool {
+	return holder.Tenure.Runs() || slices.ContainsFunc(s.staticPods(), func(pod *corev1.Pod) bool {
+		last := controlplane.Terminated(controlplane.ContainerStatus(pod, operand.Name))
+		return pod.Spec.NodeName == holder.Node && last != nil && !holder.Acquired.Before(last.StartedAt.Time)
+	})
 }
 
-// isOurs reports whether a static pod's container on the holder's node may hold the lease.
-func (s snapshot) isOurs(lease *coordinationv1.Lease, holder string) bool {
-	return slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool {
-		if !isStaticPod(pod) || leaseholder.NodeOf(holder, []string{pod.Spec.NodeName}) == "" {
-			return false
-		}
-		return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
-			return c.Name == operand.Name && c.State.Running != nil && lease.Spec.AcquireTime != nil &&
-				!lease.Spec.AcquireTime.Time.Before(c.State.Running.StartedAt.Time)
-		})
-	})
+// staticPods returns the operand's mirror pods.
+func (s snapshot) staticPods() []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(s.pods), func(pod *corev1.Pod) bool { return !isStaticPod(pod) })
 }
 
 // reports is whether the holder's Node is Ready.

@@ -23,7 +23,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
-	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -32,6 +31,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/predecessor"
@@ -51,16 +51,17 @@ const (
 	stoppingPredecessor  = "StoppingPredecessor"
 	releasingLease       = "ReleasingLease"
 	startingStaticPods   = "StartingStaticPods"
+	waitingForLeader     = "WaitingForLeader"
 )
 
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.StaticPodOperatorClient
-	// Deployments, Pods and Leases watch the operand's namespace, Namespaces the namespace itself, and Nodes the
-	// control-plane Nodes.
+	Lease    *controlplane.Lease
+	// Deployments and Pods watch the operand's namespace, Namespaces the namespace itself, and Nodes the control-plane
+	// Nodes.
 	Deployments appsinformers.DeploymentInformer
 	Pods        corev1informers.PodInformer
-	Leases      coordinationinformers.LeaseInformer
 	Namespaces  corev1informers.NamespaceInformer
 	Nodes       corev1informers.NodeInformer
 
@@ -84,8 +85,7 @@ func New(o Options) factory.Controller {
 	c := &controller{Options: o}
 	return factory.New().
 		WithInformers(o.Operator.Informer(), o.Deployments.Informer(), o.Pods.Informer(), o.Nodes.Informer(),
-			o.Namespaces.Informer()).
-		WithFilteredEventsInformers(factory.NamesFilter(operand.Lease), o.Leases.Informer()).
+			o.Namespaces.Informer(), o.Lease).
 		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController(name, o.Recorder)
@@ -142,7 +142,9 @@ func (c *controller) advance(ctx context.Context) (step, error) {
 	case !s.begun:
 		return step{}, nil
 	}
-	if at, err := c.releaseLease(ctx, s); err != nil || at.reason != "" {
+	record := c.Lease.Record()
+	holder := controlplane.HolderOf(record, controlplane.Pods{Operand: s.staticPods()}, c.Clock.Now())
+	if at, err := c.releaseLease(ctx, s, record, holder); err != nil || at.reason != "" {
 		return at, err
 	}
 	if err := c.dropRunLevel(ctx); err != nil {
@@ -150,6 +152,14 @@ func (c *controller) advance(ctx context.Context) (step, error) {
 	}
 	if !slices.ContainsFunc(s.status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.CurrentRevision > 0 }) {
 		return step{reason: startingStaticPods, message: "the predecessor has stopped; waiting for the first static pod"}, nil
+	}
+	if !holder.Tenure.Runs() {
+		return step{
+			reason: waitingForLeader,
+			message: fmt.Sprintf("the predecessor has stopped; waiting for a static pod to "+
+				"acquire lease/%s in %s; if none does within a minute, check the logs of the container %s",
+				operand.Lease, operand.Namespace, operand.Name),
+		}, nil
 	}
 	return step{}, nil
 }
