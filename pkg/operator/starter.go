@@ -154,7 +154,7 @@ func unthrottled(config *rest.Config) *rest.Config {
 }
 
 func (w *wiring) controllers() []factory.Controller {
-	return slices.Concat(w.configuration(), w.delivery(), w.nodes(), w.reporting())
+	return slices.Concat(w.configuration(), w.delivery(), w.lead(), w.nodes(), w.reporting())
 }
 
 // observed returns the listers that the observers read.
@@ -258,17 +258,6 @@ func (w *wiring) delivery() []factory.Controller {
 			Clock:           w.Clock,
 			Recorder:        w.EventRecorder,
 		}),
-		takeover.New(w.takeover()),
-		leaderelection.New(leaderelection.Options{
-			Operator:        w.client,
-			Lease:           w.lease,
-			Pods:            target.Pods(),
-			Nodes:           w.informers.nodes.Core().V1().Nodes(),
-			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
-			LeaseClient:     w.kube.CoordinationV1(),
-			Clock:           w.Clock,
-			Recorder:        w.EventRecorder,
-		}),
 		staticresources.New(w.staticResources()),
 		ondemand.New(w.client, w.EventRecorder, w.demands()...),
 		clientca.New(clientca.Options{
@@ -311,6 +300,23 @@ func (w *wiring) delivery() []factory.Controller {
 			OperatorImage:         w.OperatorImage,
 			Clock:                 w.Clock,
 			Recorder:              w.EventRecorder,
+		}),
+	}
+}
+
+// lead returns the controllers that decide which process leads.
+func (w *wiring) lead() []factory.Controller {
+	return []factory.Controller{
+		takeover.New(w.takeover()),
+		leaderelection.New(leaderelection.Options{
+			Operator:        w.client,
+			Lease:           w.lease,
+			Pods:            w.informers.target.Core().V1().Pods(),
+			Nodes:           w.informers.nodes.Core().V1().Nodes(),
+			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+			LeaseClient:     w.kube.CoordinationV1(),
+			Clock:           w.Clock,
+			Recorder:        w.EventRecorder,
 		}),
 	}
 }

@@ -104,17 +104,16 @@ func (p *Process) end(pod *corev1.Pod, now time.Time) End {
 		e.ProvenIn = max(0, leaseholder.Silence(p.Duration)-now.Sub(p.since))
 		e.Proven = e.ProvenIn == 0
 	}
-	if e.Proven {
-		ended := acquired
-		switch {
-		case within:
-			ended = last.FinishedAt.Time
-		case running != nil:
-			ended = running.StartedAt.Time
-		}
-		e.Failed = ended.Sub(acquired) < SettleTime
-	}
+	e.Failed = e.Proven && endOf(container, acquired).Sub(acquired) < SettleTime
 	return e
+}
+
+// endOf returns the end of the run that acquired the lease, or the start of the next one.
+func endOf(container corev1.ContainerStatus, acquired time.Time) time.Time {
+	if last := Terminated(container); endedSince(last, acquired.Truncate(stampPrecision)) {
+		return last.FinishedAt.Time
+	}
+	return container.State.Running.StartedAt.Time
 }
 
 // replacedBy judges by the pod of another manifest.
@@ -142,20 +141,23 @@ func (l *Lease) Lost(pods Pods, now time.Time) *coordinationv1.LeaseSpec {
 	}
 	r.Exists = true
 	holder, p := HolderOf(r, pods, now), &l.record.Process
-	known := p.Identity != "" && !r.PastSince.After(p.since) && !p.end(podOn(p.Node, pods.Operand), now).Proven
+	if holder.Identity == "" || holder.Tenure == Expired {
+		return nil
+	}
+	if holder.Identity != p.Identity && r.Present && (holder.Tenure.Runs() || holder.Tenure == Preceding) {
+		return &r.Lease.Spec
+	}
+	mayAct := p.Identity != "" && !r.PastSince.After(p.since) && !p.end(podOn(p.Node, pods.Operand), now).Proven
 	switch {
-	case holder.Identity == "" || holder.Tenure == Expired:
+	case !mayAct:
 		return nil
 	case holder.Identity == p.Identity:
-		if known {
-			return &r.Lease.Spec
-		}
-	case r.Present && (holder.Tenure.Runs() || holder.Tenure == Preceding):
 		return &r.Lease.Spec
-	case known && now.Sub(p.since) < p.Duration:
+	case now.Sub(p.since) < p.Duration:
 		return &p.lease.Spec
+	default:
+		return nil
 	}
-	return nil
 }
 
 func podOn(node string, pods []*corev1.Pod) *corev1.Pod {

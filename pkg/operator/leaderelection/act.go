@@ -51,32 +51,50 @@ func (c *controller) act(ctx context.Context, s snapshot) (next time.Duration, e
 	certain := (record.Present || s.oneCanLead()) && s.couldOnlyBeOurs(holder.Node)
 	c.Lease.Witness(holder, s.Operand, certain)
 	record = c.Lease.Record()
-	if holder.Identity != "" && holder.Identity == record.Process.Identity {
-		end := c.Lease.EndOf(s.Operand, s.now)
-		failed := end.Failed && !end.Recovered && !s.oneCanLead() && !s.isInstalling(holder.Node)
-		switch {
-		case holder.Tenure == controlplane.Ended && end.Proven && !failed:
-			return 0, c.release(ctx, s, record, holder.Node, "its holder "+holder.Identity+" on node/"+holder.Node+" has ended")
-		case holder.SilentIn == 0 && isOutOfService(s.nodes, holder.Identity):
-			return 0, c.release(
-				ctx,
-				s,
-				record,
-				holder.Node,
-				"its holder "+holder.Identity+" is on a node that is out of service",
-			)
-		}
-		next = minPositive(end.ProvenIn, holder.SilentIn)
+	why, next := c.endOfOurs(s, record, holder)
+	if why == "" {
+		bounded, left := s.endOfDuration(record, holder)
+		why, next = bounded, minPositive(next, left)
 	}
-	if duration, bounded := s.boundOf(record, holder); bounded {
-		left := duration - s.now.Sub(record.Since)
-		if left <= 0 {
-			return 0, c.release(ctx, s, record, holder.Node, fmt.Sprintf("its holder %s has not renewed it for %s, though it "+
-				"lasts for %s", holder.Identity, duration, leaseholder.Duration(record.Lease)))
-		}
-		next = minPositive(next, left)
+	if why == "" {
+		return next, nil
 	}
-	return next, nil
+	return 0, c.release(ctx, s, record, holder.Node, "its holder "+holder.Identity+" "+why)
+}
+
+// endOfOurs returns why the lease of a process of ours may be released, "" if it may not, and when to look again
+// without an event.
+func (c *controller) endOfOurs(
+	s snapshot, record controlplane.Record, holder controlplane.Holder,
+) (why string, next time.Duration) {
+	if holder.Identity == "" || holder.Identity != record.Process.Identity {
+		return "", 0
+	}
+	end := c.Lease.EndOf(s.Operand, s.now)
+	waits := end.Failed && !end.Recovered && !s.oneCanLead() && !s.isInstalling(holder.Node)
+	switch {
+	case holder.Tenure == controlplane.Ended && end.Proven && !waits:
+		return "on node/" + holder.Node + " has ended", 0
+	case holder.SilentIn == 0 && isOutOfService(s.nodes, holder.Identity):
+		return "is on a node that is out of service", 0
+	}
+	return "", minPositive(end.ProvenIn, holder.SilentIn)
+}
+
+// endOfDuration returns why a lease that lasts longer than one of ours may be released, "" if it may not yet, and when
+// to look again without an event.
+func (s *snapshot) endOfDuration(
+	record controlplane.Record, holder controlplane.Holder,
+) (why string, next time.Duration) {
+	duration, bounded := s.boundOf(record, holder)
+	if !bounded {
+		return "", 0
+	}
+	if left := duration - s.now.Sub(record.Since); left > 0 {
+		return "", left
+	}
+	return fmt.Sprintf("has not renewed it for %s, though it lasts for %s", duration,
+		leaseholder.Duration(record.Lease)), 0
 }
 
 // boundOf returns the duration of a lease of ours if the lease lasts longer. Without a process of ours that was seen

@@ -34,18 +34,22 @@ func (s snapshot) missing() string {
 			absent = append(absent, "node/"+node.NodeName)
 		}
 	}
-	if len(absent) == 1 && free > 1 && slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool {
-		return "node/"+pod.Spec.NodeName == absent[0] && s.installs(pod)
-	}) {
+	switch {
+	case len(absent) == 1 && free > 1 && s.installsOn(absent[0]):
 		return ""
-	}
-	if len(absent) > 0 {
+	case len(absent) > 0:
 		return ": waiting for " + strings.Join(absent, ", ")
-	}
-	if free == 0 && !slices.ContainsFunc(s.pods, s.installs) {
+	case free == 0 && !slices.ContainsFunc(s.pods, s.installs):
 		return ": waiting for an installer pod that has pulled the images; the port 10258 is occupied on every node"
 	}
 	return ""
+}
+
+// installsOn reports whether the images are there for the static pod of a node.
+func (s snapshot) installsOn(node string) bool {
+	return slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool {
+		return "node/"+pod.Spec.NodeName == node && s.installs(pod)
+	})
 }
 
 // occupied reports whether a pod of the predecessor listens on the static pod's port on a node.

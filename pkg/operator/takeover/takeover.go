@@ -119,17 +119,8 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 
 // advance takes the next step and returns where the take-over stands then.
 func (c *controller) advance(ctx context.Context) (step, error) {
-	if !c.externalOnly {
-		inTree, err := c.InTree(ctx)
-		if err != nil {
-			return step{}, err
-		}
-		if inTree {
-			return step{reason: predecessor.InTreeReason, next: askAgain, message: "kube-controller-manager runs the cloud " +
-				"controllers: CloudControllerOwner of kubecontrollermanager/cluster is True; nothing is installed before " +
-				"its operator sets that condition to False, so check clusteroperator/kube-controller-manager"}, nil
-		}
-		c.externalOnly = true
+	if at, err := c.inTree(ctx); err != nil || at.reason != "" {
+		return at, err
 	}
 	s, err := c.observe()
 	switch {
@@ -142,6 +133,29 @@ func (c *controller) advance(ctx context.Context) (step, error) {
 	case !s.begun:
 		return step{}, nil
 	}
+	return c.replace(ctx, s)
+}
+
+// inTree waits until kube-controller-manager does not run the cloud controllers.
+func (c *controller) inTree(ctx context.Context) (step, error) {
+	if c.externalOnly {
+		return step{}, nil
+	}
+	inTree, err := c.InTree(ctx)
+	if err != nil {
+		return step{}, err
+	}
+	if inTree {
+		return step{reason: predecessor.InTreeReason, next: askAgain, message: "kube-controller-manager runs the cloud " +
+			"controllers: CloudControllerOwner of kubecontrollermanager/cluster is True; nothing is installed before " +
+			"its operator sets that condition to False, so check clusteroperator/kube-controller-manager"}, nil
+	}
+	c.externalOnly = true
+	return step{}, nil
+}
+
+// replace makes one of ours lead after the predecessor has ended.
+func (c *controller) replace(ctx context.Context, s snapshot) (step, error) {
 	record := c.Lease.Record()
 	holder := controlplane.HolderOf(record, controlplane.Pods{Operand: s.staticPods()}, c.Clock.Now())
 	if at, err := c.releaseLease(ctx, s, record, holder); err != nil || at.reason != "" {
@@ -151,15 +165,13 @@ func (c *controller) advance(ctx context.Context) (step, error) {
 		return step{}, err
 	}
 	if !slices.ContainsFunc(s.status.NodeStatuses, func(n operatorv1.NodeStatus) bool { return n.CurrentRevision > 0 }) {
-		return step{reason: startingStaticPods, message: "the predecessor has stopped; waiting for the first static pod"}, nil
+		return step{reason: startingStaticPods, message: "the predecessor has stopped; waiting for the first static pod"},
+			nil
 	}
 	if !holder.Tenure.Runs() {
-		return step{
-			reason: waitingForLeader,
-			message: fmt.Sprintf("the predecessor has stopped; waiting for a static pod to "+
-				"acquire lease/%s in %s; if none does within a minute, check the logs of the container %s",
-				operand.Lease, operand.Namespace, operand.Name),
-		}, nil
+		return step{reason: waitingForLeader, message: fmt.Sprintf("the predecessor has stopped; waiting for a static "+
+			"pod to acquire lease/%s in %s; if none does within a minute, check the logs of the container %s",
+			operand.Lease, operand.Namespace, operand.Name)}, nil
 	}
 	return step{}, nil
 }
