@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/maskedpods"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodedeletion"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
@@ -63,7 +64,7 @@ type informerSet struct {
 
 func newInformerSet(kube kubernetes.Interface, config configclient.Interface) informerSet {
 	return informerSet{
-		target:    targetInformers(kube),
+		target:    maskedpods.NewInformers(targetInformers(kube)),
 		namespace: clusterScoped(kube, named(operatorclient.TargetNamespace)),
 		operator:  namespaced(kube, operatorclient.OperatorNamespace, named(servingcert.SignerSecret)),
 		userConfig: ondemand.NewConfigMaps(func(name string) cache.SharedIndexInformer {

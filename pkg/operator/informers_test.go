@@ -6,8 +6,11 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
 func TestOfANodeOnlyWhatIsReadIsKept(t *testing.T) {
@@ -66,4 +69,14 @@ func TestTheClientDoesNotLimitItsRequests(t *testing.T) {
 	given := &rest.Config{Host: "https://api-int", QPS: 5}
 	require.Equal(t, &rest.Config{Host: "https://api-int", QPS: -1}, unthrottled(given))
 	require.InDelta(t, 5, given.QPS, 0, "the caller's is not changed")
+}
+
+func TestThePodsOfTheOperandQuoteNoSecret(t *testing.T) {
+	target := newInformerSet(fake.NewClientset(), nil).target.Core().V1()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: "a"}}
+	pod.Status.Message = "login with hunter2-hunter2 failed"
+	require.NoError(t, target.Pods().Informer().GetStore().Add(pod))
+	found, err := target.Pods().Lister().Pods(operand.Namespace).Get("a")
+	require.NoError(t, err)
+	require.Empty(t, found.Status.Message, "the Secrets are not known yet")
 }

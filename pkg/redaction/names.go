@@ -41,6 +41,11 @@ var (
 		"clientid",
 		"tokenfile",
 	}
+
+	// plainNames are the ends of such keys that convert replaces and messages quote.
+	plainNames = []string{
+		"user", "username", "userid", "name", "server", "host", "url", "endpoint", "address", "project",
+	}
 )
 
 // words returns the words of a name in lower case. A word starts after a character that is neither a letter nor a
@@ -101,6 +106,15 @@ func isSecret(name string) bool {
 		}
 	}
 	return false
+}
+
+// IsSecretName reports whether a name is the name of a secret.
+func IsSecretName(name string) bool { return isSecret(name) }
+
+// IsPlainName reports whether a key of a credentials Secret is the name of a user, a place or an address. A message in
+// which it is replaced would not say who cannot log in where.
+func IsPlainName(key string) bool {
+	return !isSecret(key) && (endsIn(key, plainKeys) || endsIn(key, plainNames))
 }
 
 // isSwitch reports whether a value is a boolean whose name only ends like a secret's: use-token.

@@ -48,17 +48,38 @@ func New(public []string, credentials map[string][]byte, configs ...[]byte) *Red
 		r.public[key] = true
 	}
 	for _, key := range slices.Sorted(maps.Keys(credentials)) {
-		if endsIn(key, plainKeys) {
-			continue
+		if !endsIn(key, plainKeys) {
+			r.addSecret(string(credentials[key]), key)
+			r.addSecretsOf(credentials[key], 0)
 		}
-		r.addSecret(string(credentials[key]), key)
-		r.addSecretsOf(credentials[key], 0)
 	}
-	for _, config := range configs {
-		r.addSecretsOf(config, 0)
+	r.addAll(configs)
+	return r
+}
+
+// Named is a secret with the name that replaces it.
+type Named struct {
+	Name  string
+	Value []byte
+}
+
+// ForText returns a Redactor for Line. Besides the secrets it has those that the documents contain.
+func ForText(secrets []Named, documents ...[]byte) *Redactor {
+	r := &Redactor{names: map[string]string{}}
+	for _, secret := range secrets {
+		if text := strings.ToLower(strings.TrimSpace(string(secret.Value))); !slices.Contains(switchValues, text) {
+			r.addSecret(string(secret.Value), secret.Name)
+		}
+	}
+	r.addAll(documents)
+	return r
+}
+
+func (r *Redactor) addAll(documents [][]byte) {
+	for _, document := range documents {
+		r.addSecretsOf(document, 0)
 	}
 	r.embedded, r.words = newSecretIndex(r.names), wordsOf(r.names)
-	return r
 }
 
 // isPublic reports whether the value may be shown, as far as its names say.

@@ -144,6 +144,7 @@ var controllerMayImport = []string{
 	"pkg/operator/observedplatform",
 	"pkg/operator/ondemand",
 	"pkg/operator/terminationmessage",
+	"pkg/redaction",
 	"pkg/operator/configmaps",
 	"pkg/operator/writeconflict",
 	"pkg/operator/leaseholder",
