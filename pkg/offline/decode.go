@@ -2,6 +2,7 @@ package offline
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	kjson "sigs.k8s.io/json"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
 // Decode reads the object into its type and ignores unknown fields, which a newer installer may write.
@@ -25,13 +28,17 @@ func (m Manifest) Decode(into any) error {
 	}
 	err := utiljson.Unmarshal(m.json, into)
 	var wrongType *json.UnmarshalTypeError
+	var notBase64 base64.CorruptInputError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrongType):
 		return m.wrongType(wrongType)
+	case errors.As(err, &notBase64):
+		return fmt.Errorf("%s: %w", m.Source(), notBase64)
 	}
-	return fmt.Errorf("%s: %w", m.Source(), err)
+	// A type's own error quotes the value.
+	return fmt.Errorf("%s: a value does not have the form of its field: correct it", m.Source())
 }
 
 // wrongType returns an error with the place of a value that does not have its field's type.
@@ -120,14 +127,19 @@ func (d yamlDocument) json() ([]byte, error) {
 // yamlLine matches the line number in an error of the YAML library.
 var yamlLine = regexp.MustCompile(`(?s)^.*?line (\d+): (.*)$`)
 
-// parseYAMLError returns the line and the message of an error of the YAML library.
+// parseYAMLError returns the line and the message of an error of the YAML library, without what it quotes of the text.
 func parseYAMLError(err error) (line int, message string) {
 	found := yamlLine.FindStringSubmatch(err.Error())
 	if found == nil {
-		return 1, strings.TrimPrefix(err.Error(), "yaml: ")
+		return 1, confdoc.YAMLReason(unprefixed(err.Error()))
 	}
 	line, _ = strconv.Atoi(found[1]) // the pattern has digits only
-	return line, found[2]
+	return line, confdoc.YAMLReason(found[2])
+}
+
+// unprefixed returns a message without the prefixes of the YAML libraries.
+func unprefixed(message string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(message, "error converting YAML to JSON: "), "yaml: ")
 }
 
 // checkDuplicates returns an error for duplicate keys in JSON. The YAML library does so for YAML.

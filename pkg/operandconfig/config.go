@@ -14,6 +14,7 @@ import (
 
 	operatorv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
 // Config is the configuration that the operand is rendered from. Every field is written by exactly one observer or is
@@ -137,7 +138,8 @@ func nonEmpty(layers [][]byte) [][]byte {
 func Decode(merged []byte) (*Config, error) {
 	asJSON, err := yaml.YAMLToJSONStrict(merged)
 	if err != nil {
-		return nil, fmt.Errorf("the operand's configuration is not valid YAML: %w", err)
+		// The library quotes values, and a flag may have a secret.
+		return nil, fmt.Errorf("the operand's configuration is not valid YAML: %s", confdoc.YAMLReason(err.Error()))
 	}
 	decoder := json.NewDecoder(bytes.NewReader(asJSON))
 	decoder.DisallowUnknownFields()

@@ -29,17 +29,30 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"an unknown flag":          {flags: []string{"--colour"}, message: "unknown flag: --colour"},
 		"a flag without its value": {flags: []string{"--output"}, message: "flag needs an argument: --output"},
-		"an argument":              {flags: []string{"cloud.yaml"}, message: `unexpected argument "cloud.yaml": use flags for all inputs`},
+		"an argument": {
+			flags: []string{"cloud.yaml"}, message: `unexpected argument "cloud.yaml": use flags for all inputs`,
+		},
 		"an unknown occasion": {
 			flags:   []string{"--for=fun"},
 			message: `invalid argument "fun" for "--for" flag: specify change, installation or takeover`,
 		},
-		"an unknown format":             {flags: []string{"-o", "yaml"}, message: `--output is "yaml": specify text or json`},
-		"a file that is missing":        {flags: []string{"--cloud-config-file=a.yaml"}, message: "a.yaml cannot be read: no such file or directory"},
-		"a directory instead of a file": {flags: []string{"--cloud-config-file=."}, message: ". cannot be read: is a directory"},
-		"a file without an end":         {flags: []string{"--cloud-config-file=/dev/zero"}, message: "/dev/zero cannot be read: it is a device; give a regular file"},
-		"an infrastructure's directory": {flags: []string{"--infra-config-file=."}, message: ". cannot be read: is a directory"},
-		"manifests that are missing":    {flags: []string{"--rendered-manifest-files=nowhere"}, message: "nowhere cannot be read: no such file or directory"},
+		"an unknown format": {flags: []string{"-o", "yaml"}, message: `--output is "yaml": specify text or json`},
+		"a file that is missing": {
+			flags: []string{"--cloud-config-file=a.yaml"}, message: "a.yaml cannot be read: no such file or directory",
+		},
+		"a directory instead of a file": {
+			flags: []string{"--cloud-config-file=."}, message: ". cannot be read: is a directory",
+		},
+		"a file without an end": {
+			flags:   []string{"--cloud-config-file=/dev/zero"},
+			message: "/dev/zero cannot be read: it is a device; give a regular file",
+		},
+		"an infrastructure's directory": {
+			flags: []string{"--infra-config-file=."}, message: ". cannot be read: is a directory",
+		},
+		"manifests that are missing": {
+			flags: []string{"--rendered-manifest-files=nowhere"}, message: "nowhere cannot be read: no such file or directory",
+		},
 		"the two files interchanged": {flags: []string{"--infra-config-file=cloud.yaml",
 			"--cloud-config-file=infra.yaml"}, message: "cloud.yaml must have exactly " +
 			"infrastructure.config.openshift.io/cluster, but has configmap/cloud-provider-config in " +
@@ -77,7 +90,10 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"a list of two ConfigMaps": {
 			prepare: func(f workspace) {
-				f.write("cloud.yaml", list(configMap+"  a: b\n", strings.Replace(configMap, "name: cloud", "name: other", 1)+"  a: b\n"))
+				f.write(
+					"cloud.yaml",
+					list(configMap+"  a: b\n", strings.Replace(configMap, "name: cloud", "name: other", 1)+"  a: b\n"),
+				)
 			},
 			message: "cloud.yaml must have exactly one ConfigMap with the cloud configuration, but has " +
 				"configmap/cloud-provider-config in openshift-config and configmap/other-provider-config in " +
@@ -105,26 +121,31 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"a value that is no text": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: {region: one}\n") },
-			message: "cloud.yaml:7:3: data.config in configmap/cloud-provider-config in openshift-config is a mapping, but must be a string: " +
+			message: "cloud.yaml:7:3: data.config in configmap/cloud-provider-config in openshift-config is a mapping, but " +
+				"must be a string: " +
 				`write "config: |" and indent the text below it`,
 		},
 		"a value whose bar is forgotten": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config:\n    Global:\n      region: one\n") },
-			message: "cloud.yaml:7:3: data.config in configmap/cloud-provider-config in openshift-config is a mapping, but must be a string: " +
+			message: "cloud.yaml:7:3: data.config in configmap/cloud-provider-config in openshift-config is a mapping, but " +
+				"must be a string: " +
 				`write "config: |" and indent the text below it`,
 		},
 		"a section header whose bar is forgotten": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config:\n    [Global]\n") },
-			message: "cloud.yaml:7:3: data.config in configmap/cloud-provider-config in openshift-config is a list, but must be a string: " +
+			message: "cloud.yaml:7:3: data.config in configmap/cloud-provider-config in openshift-config is a list, but " +
+				"must be a string: " +
 				`write "config: |" and indent the text below it`,
 		},
 		"a number where a text belongs": {
 			prepare: func(f workspace) { f.write("cloud.yaml", list(configMap+"  a: b\n  config: 5\n")) },
-			message: "cloud.yaml:10:5: data.config in configmap/cloud-provider-config in openshift-config is a number, but must be a string: put it in quotes",
+			message: "cloud.yaml:10:5: data.config in configmap/cloud-provider-config in openshift-config is a number, but " +
+				"must be a string: put it in quotes",
 		},
 		"a text where a mapping belongs": {
 			prepare: func(f workspace) { f.write("cloud.yaml", strings.TrimSuffix(configMap, "\n")+" a\n") },
-			message: "cloud.yaml:6:1: data in configmap/cloud-provider-config in openshift-config is a string, but must be a mapping: correct it",
+			message: "cloud.yaml:6:1: data in configmap/cloud-provider-config in openshift-config is a string, but must be " +
+				"a mapping: correct it",
 		},
 		"a tab in YAML": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"\tconfig: a\n") },
@@ -136,7 +157,10 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"a second document in JSON": {
 			prepare: func(f workspace) {
-				f.write("cloud.yaml", "{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"a\"}}\n{\"kind\": \"Secret\"}\n")
+				f.write(
+					"cloud.yaml",
+					"{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"a\"}}\n{\"kind\": \"Secret\"}\n",
+				)
 			},
 			message: "cloud.yaml:2: content after the end of the document: write --- on a line of its own before " +
 				"another document",
@@ -152,7 +176,10 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"a key twice in JSON": {
 			prepare: func(f workspace) {
-				f.write("cloud.yaml", `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"config": "a", "config": "b"}}`)
+				f.write(
+					"cloud.yaml",
+					`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"config": "a", "config": "b"}}`,
+				)
 			},
 			message: `cloud.yaml:1: duplicate field "data.config": keep one`,
 		},
@@ -170,7 +197,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"an alias of itself": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: &a [*a]\n") },
-			message: "cloud.yaml:1: invalid YAML: anchor 'a' value contains itself",
+			message: "cloud.yaml:1: invalid YAML: the value of an anchor contains itself",
 		},
 		"a file without read permission": {
 			prepare: func(f workspace) {
@@ -203,7 +230,8 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		"a release that the FeatureGate does not have": {
 			prepare: func(f workspace) { f.write("manifests/gate.yaml", featureGate) },
 			flags:   []string{"--rendered-manifest-files=manifests", "--payload-version=4.99.0"},
-			message: "manifests/gate.yaml: featuregate.config.openshift.io/cluster: status.featureGates has no entry for --payload-version 4.99.0: " +
+			message: "manifests/gate.yaml: featuregate.config.openshift.io/cluster: status.featureGates has no entry for " +
+				"--payload-version 4.99.0: " +
 				"render it for this release first",
 		},
 		"a Secret that is not base64": {
@@ -227,7 +255,11 @@ func TestAnOutputThatCannotBeWrittenIsAnError(t *testing.T) {
 		f := newWorkspace(t)
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		require.NoError(t, err)
-		require.Equal(t, result{code: 2, stderr: "validate: the output cannot be written: no space left on device\n"}, f.runTo(full, "--infra-config-file=infra.yaml", "--cloud-config-file=cloud.yaml", "-o", format))
+		require.Equal(
+			t,
+			result{code: 2, stderr: "validate: the output cannot be written: no space left on device\n"},
+			f.runTo(full, "--infra-config-file=infra.yaml", "--cloud-config-file=cloud.yaml", "-o", format),
+		)
 		require.NoError(t, full.Close())
 	}
 }
