@@ -33,6 +33,8 @@ const (
 type rewriter struct {
 	clouds.Run
 	stack bool
+	// noNetworkLogin means that a login in the tenant of the network is rejected.
+	noNetworkLogin bool
 	// status is what Infrastructure says; empty where it says nothing.
 	status configv1.AzurePlatformStatus
 	// tokens and kept become those of the Result.
@@ -114,6 +116,7 @@ func readAzure(src clouds.Source, stack bool) *rewriter {
 	if !a.Readable {
 		return a
 	}
+	a.checkNetworkTenant()
 	a.useCloud()
 	a.checkInfrastructure()
 	a.Default(confdoc.NewText("standard"), "OpenShift's nodes are virtual machines, "+

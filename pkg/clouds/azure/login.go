@@ -74,9 +74,22 @@ func (a *rewriter) checkTenant() {
 			"there is no tenantId, which a login with aadClientId needs: write the ID of the tenant")
 	}
 	if isManaged && network != "" && !strings.EqualFold(network, tenant) && a.Value("auxiliaryTokenProvider") == nil {
+		a.noNetworkLogin = true
 		a.Rejectf(a.Value("networkResourceTenantID"), "networkResourceTenantID differs from tenantId, "+
 			"so a managed identity needs auxiliaryTokenProvider: add it, or remove networkResourceTenantID")
 	}
+}
+
+// checkNetworkTenant reports another tenant for the network: whoever owns it sees the logins, and the load balancers
+// that the provider changes may be in it.
+func (a *rewriter) checkNetworkTenant() {
+	tenant, network := a.Text("tenantId"), a.Text("networkResourceTenantID")
+	if tenant == "" || network == "" || strings.EqualFold(network, tenant) || a.noNetworkLogin {
+		return
+	}
+	a.Reportf(a.Value("networkResourceTenantID"), diagnostic.Insecure, "networkResourceTenantID differs from tenantId: "+
+		"the cloud-controller-manager logs in to that tenant too, with the same client secret or identity; "+
+		"remove it unless the network belongs to that tenant")
 }
 
 // hasOwnLogin reports whether the configuration contains a login that needs no Secret.

@@ -87,8 +87,13 @@ type rewriter struct{ clouds.Run }
 
 func isHost(text string) bool { return !strings.ContainsAny(text, "/ ") }
 
-// checkPrismCentral reports an endpoint that differs from Infrastructure.
+// checkPrismCentral reports a certificate that is not checked, and an endpoint that differs from Infrastructure.
 func (n rewriter) checkPrismCentral() {
+	if n.IsTrue("prismCentral", "insecure") {
+		n.Reportf(n.Value("prismCentral", "insecure"), diagnostic.Insecure, "prismCentral.insecure is true: "+
+			"anyone between the nodes and Prism Central can read the credentials; "+
+			"put the CA certificates in prismCentral.additionalTrustBundle instead")
+	}
 	spec := n.Cluster.Spec.Nutanix
 	if spec == nil {
 		return
