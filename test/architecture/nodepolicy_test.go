@@ -8,9 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
@@ -18,6 +19,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 const (
@@ -43,7 +45,9 @@ func TestACloudNodeManagerChangesOnlyItsOwnNode(t *testing.T) {
 			user: nodeManagerUser, extra: map[string][]string{nodeNameClaim: {"worker-1", "worker-0"}}, denied: []string{denied},
 		},
 		"a token of no node": {
-			user: nodeManagerUser, extra: map[string][]string{"authentication.kubernetes.io/pod-name": {"worker-0"}}, denied: []string{denied},
+			user:   nodeManagerUser,
+			extra:  map[string][]string{"authentication.kubernetes.io/pod-name": {"worker-0"}},
+			denied: []string{denied},
 		},
 		"a token without claims": {user: nodeManagerUser, denied: []string{denied}},
 		"the cloud-controller-manager": {
@@ -85,17 +89,23 @@ func TestACloudNodeManagerChangesOnlyWhatTheCloudSaysOfItsNode(t *testing.T) {
 				n.Labels["kubernetes.io/hostname"] = "x"
 				delete(n.Labels, "node-role.kubernetes.io/worker")
 			},
-			denied: []string{"a cloud-node-manager may not change these labels: kubernetes.io/hostname, node-role.kubernetes.io/worker"},
+			denied: []string{
+				"a cloud-node-manager may not change these labels: kubernetes.io/hostname, node-role.kubernetes.io/worker",
+			},
 		},
 		"another node's taint": {
 			change: func(n *corev1.Node) { n.Spec.Taints = n.Spec.Taints[:1] },
-			denied: []string{"a cloud-node-manager may change no taint but remove node.cloudprovider.kubernetes.io/uninitialized"},
+			denied: []string{
+				"a cloud-node-manager may change no taint but remove node.cloudprovider.kubernetes.io/uninitialized",
+			},
 		},
 		"a new taint": {
 			change: func(n *corev1.Node) {
 				n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "x", Effect: "NoSchedule"})
 			},
-			denied: []string{"a cloud-node-manager may change no taint but remove node.cloudprovider.kubernetes.io/uninitialized"},
+			denied: []string{
+				"a cloud-node-manager may change no taint but remove node.cloudprovider.kubernetes.io/uninitialized",
+			},
 		},
 		"the rest of metadata, spec and status": {
 			change: func(n *corev1.Node) {
@@ -142,10 +152,10 @@ const (
 
 func TestACloudControllerManagerDeletesOnlyNodesThatAreConfirmed(t *testing.T) {
 	const (
-		exists = "the kubelet of this node reports its state, so its machine exists; to let the cloud-controller-manager delete the " +
-			"Node nevertheless, annotate it with cloudcontrollermanager.operator.openshift.io/node-deletion=Allowed"
-		unconfirmed = "the operator has not confirmed that the machine of this node is gone; if that takes longer than a minute, the " +
-			"condition NodeDeletionDegraded of cloudcontrollermanager/cluster says why"
+		exists = "the kubelet of this node reports its state, so its machine exists; to let the cloud-controller-manager " +
+			"delete the Node nevertheless, annotate it with cloudcontrollermanager.operator.openshift.io/node-deletion=Allowed"
+		unconfirmed = "the operator has not confirmed that the machine of this node is gone; if that takes longer than a " +
+			"minute, the condition NodeDeletionDegraded of cloudcontrollermanager/cluster says why"
 	)
 	for name, tc := range map[string]struct {
 		user       string
@@ -158,11 +168,15 @@ func TestACloudControllerManagerDeletesOnlyNodesThatAreConfirmed(t *testing.T) {
 		"a silent node":                             {ready: corev1.ConditionUnknown, denied: []string{unconfirmed}},
 		"a node that never reported":                {denied: []string{unconfirmed}},
 		"a silent node that the operator confirmed": {ready: corev1.ConditionUnknown, permission: "Confirmed"},
-		"a confirmed node that is back":             {ready: corev1.ConditionTrue, permission: "Confirmed", denied: []string{exists}},
-		"a node that works, with permission":        {ready: corev1.ConditionTrue, permission: "Allowed"},
-		"a silent node with permission":             {ready: corev1.ConditionUnknown, permission: "Allowed"},
-		"a permission that is not defined":          {ready: corev1.ConditionUnknown, permission: "allowed", denied: []string{unconfirmed}},
-		"an administrator":                          {user: "admin", ready: corev1.ConditionTrue},
+		"a confirmed node that is back": {
+			ready: corev1.ConditionTrue, permission: "Confirmed", denied: []string{exists},
+		},
+		"a node that works, with permission": {ready: corev1.ConditionTrue, permission: "Allowed"},
+		"a silent node with permission":      {ready: corev1.ConditionUnknown, permission: "Allowed"},
+		"a permission that is not defined": {
+			ready: corev1.ConditionUnknown, permission: "allowed", denied: []string{unconfirmed},
+		},
+		"an administrator": {user: "admin", ready: corev1.ConditionTrue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := worker()
@@ -189,7 +203,11 @@ func TestTheOperatorChangesOnlyItsMarksOnNodes(t *testing.T) {
 		word  = "the operator may only confirm the deletion of a Node, or take that back"
 		taint = "the operator may change no taint but node.cloudprovider.kubernetes.io/uninitialized with PreferNoSchedule"
 	)
-	mark := corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "x", Effect: corev1.TaintEffectPreferNoSchedule}
+	mark := corev1.Taint{
+		Key:    "node.cloudprovider.kubernetes.io/uninitialized",
+		Value:  "x",
+		Effect: corev1.TaintEffectPreferNoSchedule,
+	}
 	for name, tc := range map[string]struct {
 		old, change func(*corev1.Node)
 		denied      []string
@@ -236,7 +254,10 @@ func TestTheOperatorChangesOnlyItsMarksOnNodes(t *testing.T) {
 				n.Labels["node-role.kubernetes.io/master"] = ""
 				n.Spec.Unschedulable, n.Spec.ProviderID, n.Finalizers = true, "x", []string{"example.com/x"}
 			},
-			denied: []string{"the operator may not change these fields: metadata.finalizers, metadata.labels, spec.providerID, spec.unschedulable"},
+			denied: []string{
+				"the operator may not change these fields: metadata.finalizers, metadata.labels, spec.providerID, " +
+					"spec.unschedulable",
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -276,7 +297,8 @@ func worker() *corev1.Node {
 func policyNamed(t *testing.T, name string) admissionv1.ValidatingAdmissionPolicySpec {
 	t.Helper()
 	for _, m := range payload(t) {
-		if policy, ok := m.object.(*admissionv1.ValidatingAdmissionPolicy); ok && policy.Name == "openshift-cloud-controller-manager-"+name {
+		if policy, ok := m.object.(*admissionv1.ValidatingAdmissionPolicy); ok &&
+			policy.Name == "openshift-cloud-controller-manager-"+name {
 			require.Equal(t, admissionv1.Fail, *policy.Spec.FailurePolicy)
 			return policy.Spec
 		}
@@ -294,17 +316,32 @@ func denials(t *testing.T, by user.Info, old, changed *corev1.Node) []string {
 // denialsOf returns a policy's messages for an update of a node, or for its deletion if changed is nil.
 func denialsOf(t *testing.T, policy string, by user.Info, old, changed *corev1.Node) []string {
 	t.Helper()
-	validator := compile(t, policyNamed(t, policy))
-	kind := corev1.SchemeGroupVersion.WithKind("Node")
-	nodes := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-	versioned := &admission.VersionedAttributes{VersionedKind: kind, VersionedOldObject: old}
 	if changed == nil {
-		versioned.Attributes = admission.NewAttributesRecord(nil, old, kind, "", old.Name, nodes, "", admission.Delete, &metav1.DeleteOptions{}, false, by)
-	} else {
-		versioned.VersionedObject = changed
-		versioned.Attributes = admission.NewAttributesRecord(changed, old, kind, "", old.Name, nodes, "", admission.Update, &metav1.UpdateOptions{}, false, by)
+		return evaluate(t, policy, by, old, nil, "nodes")
 	}
-	result := validator.Validate(t.Context(), nodes, versioned, nil, nil, celconfig.RuntimeCELCostBudget, nil)
+	return evaluate(t, policy, by, old, changed, "nodes")
+}
+
+// evaluate returns a policy's messages for an update of an object of the core API, or for its deletion if changed is
+// nil.
+func evaluate(t *testing.T, policy string, by user.Info, old, changed runtime.Object, resource string) []string {
+	t.Helper()
+	validator := compile(t, policyNamed(t, policy))
+	kinds, _, err := scheme.Scheme.ObjectKinds(old)
+	require.NoError(t, err)
+	kind, gvr := kinds[0], corev1.SchemeGroupVersion.WithResource(resource)
+	object, err := meta.Accessor(old)
+	require.NoError(t, err)
+	operation, options := admission.Update, runtime.Object(&metav1.UpdateOptions{})
+	if changed == nil {
+		operation, options = admission.Delete, &metav1.DeleteOptions{}
+	}
+	versioned := &admission.VersionedAttributes{
+		VersionedKind: kind, VersionedOldObject: old, VersionedObject: changed,
+		Attributes: admission.NewAttributesRecord(
+			changed, old, kind, object.GetNamespace(), object.GetName(), gvr, "", operation, options, false, by),
+	}
+	result := validator.Validate(t.Context(), gvr, versioned, nil, nil, celconfig.RuntimeCELCostBudget, nil)
 	var messages []string
 	for _, decision := range result.Decisions {
 		require.NotEqual(t, validating.EvalError, decision.Evaluation, decision.Message)
@@ -341,7 +378,10 @@ func compile(t *testing.T, policy admissionv1.ValidatingAdmissionPolicySpec) val
 	}
 	messages := make([]cel.ExpressionAccessor, len(policy.Validations))
 	for i, v := range policy.Validations {
-		validations = append(validations, &validating.ValidationCondition{Expression: v.Expression, Message: v.Message, Reason: v.Reason})
+		validations = append(
+			validations,
+			&validating.ValidationCondition{Expression: v.Expression, Message: v.Message, Reason: v.Reason},
+		)
 		if v.MessageExpression != "" {
 			messages[i] = &validating.MessageExpressionCondition{MessageExpression: v.MessageExpression}
 		}
@@ -352,6 +392,12 @@ func compile(t *testing.T, policy admissionv1.ValidatingAdmissionPolicySpec) val
 	require.Empty(t, filter.CompilationErrors())
 	message := compiler.CompileCondition(messages, options, environment.StoredExpressions)
 	require.Empty(t, message.CompilationErrors())
-	return validating.NewValidator(filter, matchconditions.NewMatcher(matcher, policy.FailurePolicy, "policy", "validate", "node-manager"),
-		compiler.CompileCondition(nil, options, environment.StoredExpressions), message, policy.FailurePolicy, nil)
+	return validating.NewValidator(
+		filter,
+		matchconditions.NewMatcher(matcher, policy.FailurePolicy, "policy", "validate", "node-manager"),
+		compiler.CompileCondition(nil, options, environment.StoredExpressions),
+		message,
+		policy.FailurePolicy,
+		nil,
+	)
 }

@@ -73,7 +73,11 @@ func TestWhatThePredecessorLeftIsDeletedAfterItHasEnded(t *testing.T) {
 	applied := payload(t)
 	last := applied[len(applied)-1].file
 	name := func(m manifest) string {
-		return m.object.GetObjectKind().GroupVersionKind().GroupKind().String() + " " + m.meta(t).GetNamespace() + "/" + m.meta(t).GetName()
+		return m.object.GetObjectKind().GroupVersionKind().GroupKind().String() + " " + m.meta(
+			t,
+		).GetNamespace() + "/" + m.meta(
+			t,
+		).GetName()
 	}
 	var ours []string
 	for _, dir := range allDirs {
@@ -83,7 +87,13 @@ func TestWhatThePredecessorLeftIsDeletedAfterItHasEnded(t *testing.T) {
 	}
 	for _, m := range deleted(t) {
 		require.Greater(t, m.file, last, m.name(t))
-		require.Equal(t, "true", m.meta(t).GetAnnotations()[deleteAnnotation], "%s: the only value that is allowed", m.name(t))
+		require.Equal(
+			t,
+			"true",
+			m.meta(t).GetAnnotations()[deleteAnnotation],
+			"%s: the only value that is allowed",
+			m.name(t),
+		)
 		require.NotContains(t, ours, name(m))
 	}
 }
@@ -130,7 +140,12 @@ func TestEveryFileOfAPlatformIsOneThatIsRead(t *testing.T) {
 				continue
 			}
 			require.Contains(t, names, name, file)
-			require.False(t, name == "node-manager-patch.yaml" && p.NodeManagerImage == "", "%s: this platform has no node manager", file)
+			require.False(
+				t,
+				name == "node-manager-patch.yaml" && p.NodeManagerImage == "",
+				"%s: this platform has no node manager",
+				file,
+			)
 		}
 	}
 }
@@ -166,7 +181,13 @@ func TestEveryPlatformsSecretIsAskedFor(t *testing.T) {
 	want := map[string]string{}
 	for _, p := range platform.All() {
 		if p.Credentials.ByHand {
-			require.Empty(t, p.Image, "platform %s: a cloud of the release is one that the cloud-credential-operator knows; write a CredentialsRequest instead of ByHand, or take the image out of the payload", p.Name)
+			require.Empty(
+				t,
+				p.Image,
+				"platform %s: a cloud of the release is one that the cloud-credential-operator knows; write a "+
+					"CredentialsRequest instead of ByHand, or take the image out of the payload",
+				p.Name,
+			)
 			require.NotEmpty(t, p.Credentials.Secret, p.Name)
 			continue
 		}
@@ -197,6 +218,7 @@ func TestNoTwoCredentialsRequestsAreOfOneKind(t *testing.T) {
 // operator does not run, and one limits the operator itself.
 var onEveryPlatform = []string{
 	"openshift-cloud-controller-manager-node-deletion", "openshift-cloud-controller-manager-operator-nodes",
+	"openshift-cloud-controller-manager-operand-nodes", "openshift-cloud-controller-manager-operand-services",
 }
 
 // The cluster-version-operator creates the policies in every cluster; a policy has no effect without its binding.

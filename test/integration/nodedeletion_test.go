@@ -204,7 +204,7 @@ func removeTaint(t *testing.T, ccm kubernetes.Interface, name string) {
 		if err != nil {
 			return err
 		}
-		node.Spec.Taints = nil
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitialized })
 		_, err = ccm.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{})
 		return err
 	}))

@@ -141,6 +141,7 @@ func RelatedObjects() []configv1.ObjectReference {
 	}
 	for _, policy := range []string{
 		operatorclient.TargetNamespace + "-node-deletion", operatorclient.TargetNamespace + "-operator-nodes",
+		operatorclient.TargetNamespace + "-operand-nodes", operatorclient.TargetNamespace + "-operand-services",
 	} {
 		for _, resource := range []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"} {
 			objects = append(objects, configv1.ObjectReference{
