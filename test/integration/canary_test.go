@@ -32,17 +32,21 @@ var secretValue = regexp.MustCompile(`correct-horse|(password: )\S+`)
 // searches everything that is readable without rights to Secrets, and the operator's log at the verbosity of
 // TraceAll.
 func TestASecretReachesOnlySecrets(t *testing.T) {
-	for platformType, env := range map[configv1.PlatformType][]string{
-		configv1.OpenStackPlatformType: nil,
-		configv1.AzurePlatformType:     {"AZURE_IMAGE=localhost/azure:new", "AZURE_NODE_MANAGER_IMAGE=localhost/azure-node-manager:new"},
-		configv1.VSpherePlatformType:   {"VSPHERE_IMAGE=localhost/vsphere:new"},
-		configv1.ExternalPlatformType:  nil,
+	var images []string
+	for _, name := range []string{
+		"AWS", "AZURE", "AZURE_NODE_MANAGER", "GCP", "IBM", "NUTANIX", "OPENSTACK", "POWERVS", "VSPHERE",
 	} {
-		t.Run(string(platformType), func(t *testing.T) {
-			c := startCluster(t, platformType)
+		images = append(images, name+"_IMAGE=localhost/"+strings.ToLower(name)+":new")
+	}
+	for _, p := range platform.All() {
+		if !p.Managed() {
+			continue
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			c := startCluster(t, configv1.PlatformType(p.Name))
 			c.plant(t, "first")
 			c.setProxy(t, "first")
-			o := c.startOperatorAt(t, 8, env...)
+			o := c.startOperatorAt(t, 8, images...)
 			first := c.awaitRevision(t, 1)
 
 			c.plant(t, "second")
@@ -79,7 +83,11 @@ func (c *cluster) plant(t *testing.T, suffix string) {
 			planted := 0
 			for key, value := range s.Data {
 				s.Data[key] = secretValue.ReplaceAll(value, []byte("${1}"+canary+"-credentials-"+suffix))
-				s.Data[key] = bytes.ReplaceAll(s.Data[key], []byte(canary+"-credentials-first"), []byte(canary+"-credentials-"+suffix))
+				s.Data[key] = bytes.ReplaceAll(
+					s.Data[key],
+					[]byte(canary+"-credentials-first"),
+					[]byte(canary+"-credentials-"+suffix),
+				)
 				planted += bytes.Count(s.Data[key], []byte(canary))
 			}
 			require.NotZero(t, planted, "secret/%s holds no secret", name)
@@ -95,7 +103,10 @@ func (c *cluster) plant(t *testing.T, suffix string) {
 		}
 		return text + fmt.Sprintf("\n# password = %s-config-%s\n", canary, suffix)
 	})
-	bundle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "user-ca-bundle"}, Data: map[string]string{"ca-bundle.crt": beside + c.certificate(t)}}
+	bundle := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "user-ca-bundle"},
+		Data:       map[string]string{"ca-bundle.crt": beside + c.certificate(t)},
+	}
 	c.applyConfigMap(t, bundle)
 }
 
@@ -116,14 +127,18 @@ func (c *cluster) spoil(t *testing.T) {
 		return "[Global\npassword = " + canary + "-spoiled {"
 	})
 	c.applyConfigMap(t, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "user-ca-bundle"}, Data: map[string]string{"ca-bundle.crt": "-----BEGIN CERTIFICATE-----\n" + canary + "-spoiled\n"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "user-ca-bundle",
+		},
+		Data: map[string]string{"ca-bundle.crt": "-----BEGIN CERTIFICATE-----\n" + canary + "-spoiled\n"},
 	})
 }
 
 // spoiledCondition returns the condition that shows that the operator read the invalid input. An External cluster's
-// cloud configuration has no format.
+// cloud configuration has no format, and DigitalOcean has none.
 func (c *cluster) spoiledCondition() string {
-	if c.Platform() == configv1.ExternalPlatformType {
+	switch c.platform().Name {
+	case "digitalocean", "external":
 		return "TrustedCADegraded"
 	}
 	return "CloudConfigDegraded"
@@ -173,7 +188,11 @@ func (c *cluster) setProxy(t *testing.T, suffix string) {
 		if err != nil {
 			return err
 		}
-		proxy.Spec = configv1.ProxySpec{HTTPProxy: url, HTTPSProxy: url, TrustedCA: configv1.ConfigMapNameReference{Name: "user-ca-bundle"}}
+		proxy.Spec = configv1.ProxySpec{
+			HTTPProxy:  url,
+			HTTPSProxy: url,
+			TrustedCA:  configv1.ConfigMapNameReference{Name: "user-ca-bundle"},
+		}
 		if proxy, err = proxies.Update(t.Context(), proxy, metav1.UpdateOptions{}); err != nil {
 			return err
 		}

@@ -123,7 +123,8 @@ func (c Cluster) infrastructure() *configv1.Infrastructure {
 		infrastructure.Status.PlatformStatus = &c.Example.Status
 		infrastructure.Status.Platform = c.Example.Status.Type //nolint:staticcheck // Every cluster still has it.
 	}
-	if c.Example != nil && c.Example.CloudConfig != nil && c.Example.Custom == nil {
+	if c.Example != nil && c.Example.CloudConfig != nil &&
+		(c.Example.Custom == nil || c.Example.Custom.CloudConfig == nil) {
 		infrastructure.Spec.CloudConfig = configv1.ConfigMapFileReference{Name: CloudConfigName, Key: CloudConfigKey}
 	}
 	return infrastructure
