@@ -234,6 +234,9 @@ func (k *check) run(request Request, observed []byte) error {
 	if err != nil {
 		return err
 	}
+	if in.Overrides, err = k.cluster.overrides(); err != nil {
+		return err
+	}
 	in.CloudConfig, in.Credentials, in.Custom, in.Trust = gathered.CloudConfig, gathered.Credentials, gathered.Custom,
 		gathered.Trust
 	checked, err := operand.Check(in)

@@ -28,15 +28,25 @@ func (c *Cluster) findResource() *Manifest {
 
 // custom returns spec.custom of the operator's resource, or nil if no manifest sets it.
 func (c *Cluster) custom() (*ccmv1.CustomCloudControllerManager, error) {
-	found := c.findResource()
-	if found == nil {
-		return nil, nil
-	}
+	spec, err := c.spec()
+	return spec.Custom, err
+}
+
+// overrides returns spec.unsupportedConfigOverrides of the operator's resource, or nil if no manifest sets it.
+func (c *Cluster) overrides() ([]byte, error) {
+	spec, err := c.spec()
+	return spec.UnsupportedConfigOverrides.Raw, err
+}
+
+// spec returns the specification of the operator's resource. It is empty if no manifest has the resource.
+func (c *Cluster) spec() (ccmv1.CloudControllerManagerSpec, error) {
 	var r resource
-	if err := found.Decode(&r); err != nil {
-		return nil, err
+	if found := c.findResource(); found != nil {
+		if err := found.Decode(&r); err != nil {
+			return ccmv1.CloudControllerManagerSpec{}, err
+		}
 	}
-	return r.Spec.Custom, nil
+	return r.Spec, nil
 }
 
 // UnknownFields returns an error for each field of the operator's resource that does not exist. The API server would

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 )
 
@@ -27,11 +29,7 @@ func customCCM(in Inputs, c *config) customccm.CCM {
 func (c *checkedInputs) checkCustom(in Inputs, base *corev1.Pod, config *config) {
 	c.diagnostics = append(c.diagnostics, in.Custom.Diagnostics...)
 	if config.overridesCustom {
-		field := "spec.unsupportedConfigOverrides.custom"
-		if in.Phase.Files != nil {
-			field = "custom" // of a file in --config-override-files
-		}
-		c.reject(customccm.Overridden(field, in.Platform))
+		c.reject(customccm.Overridden(overridden(in, "custom"), in.Platform))
 		return
 	}
 	if config.Custom == nil {
@@ -51,6 +49,25 @@ func (c *checkedInputs) checkCustom(in Inputs, base *corev1.Pod, config *config)
 	diagnostics, warnings := customCCM(in, config).Check(candidate)
 	c.diagnostics = append(c.diagnostics, diagnostics...)
 	c.warnings = append(c.warnings, warnings...)
+}
+
+// overridden returns a field of the overrides as messages name it.
+func overridden(in Inputs, field string) string {
+	if in.Phase.Files != nil {
+		return field // of a file in --config-override-files
+	}
+	return "spec.unsupportedConfigOverrides." + field
+}
+
+// checkFlags rejects overrides of flags that the operator relies on.
+func (c *checkedInputs) checkFlags(in Inputs, config *config) {
+	if len(config.overriddenFlags) > 0 {
+		c.reject(diagnostic.Diagnostic{
+			Cause: diagnostic.Configuration, Object: configurationSource, Key: overridden(in, "extendedArguments"),
+			Message: strings.Join(config.overriddenFlags, ", ") + " cannot be overridden, because the operator relies on it; " +
+				"remove it",
+		})
+	}
 }
 
 // paths returns the paths that exist for the operand below the directories of delivered files.

@@ -237,4 +237,6 @@ type config struct {
 	yaml []byte
 	// overridesCustom reports whether the overrides change spec.custom.
 	overridesCustom bool
+	// overriddenFlags are the flags in reliedOn that the overrides change.
+	overriddenFlags []string
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -122,19 +123,46 @@ func mergeConfig(in Inputs) (*config, error) {
 			in.Platform.Name)
 	}
 	decoded.Cluster.Name = decoded.InfrastructureName
-	return &config{Config: decoded, yaml: merged, overridesCustom: overridesCustom(layers, decoded)}, nil
+	c := &config{Config: decoded, yaml: merged}
+	c.compareWithout(layers)
+	return c, nil
 }
 
-// overridesCustom reports whether the overrides change spec.custom of the other layers. It compares decoded values,
-// because the decoder ignores the case of field names.
-func overridesCustom(layers [][]byte, merged *operandconfig.Config) bool {
+// compareWithout records what the overrides change that they must not. It compares decoded values, because the decoder
+// ignores the case of field names.
+func (c *config) compareWithout(layers [][]byte) {
 	below := &operandconfig.Config{}
 	if data, err := operandconfig.Merge(layers...); err == nil {
 		if decoded, err := operandconfig.Decode(data); err == nil {
 			below = decoded
 		}
 	}
-	return !equality.Semantic.DeepEqual(below.Custom, merged.Custom)
+	c.overridesCustom = !equality.Semantic.DeepEqual(below.Custom, c.Custom)
+	former, present := arguments(&config{Config: below}), arguments(c)
+	for _, flag := range reliedOn {
+		if !slices.Equal(valuesOf(flag, former), valuesOf(flag, present)) {
+			c.overriddenFlags = append(c.overriddenFlags, flag)
+		}
+	}
+}
+
+// reliedOn are the flags that overrides cannot change. With other values, CCMs that do not know of each other would act
+// on the same cloud, or one would act on another cluster or with other rights.
+var reliedOn = []string{
+	"kubeconfig", "master", "authentication-kubeconfig", "authorization-kubeconfig", "use-service-account-credentials",
+	"leader-elect", "leader-elect-resource-lock", "leader-elect-resource-name", "leader-elect-resource-namespace",
+}
+
+// valuesOf returns the arguments that set a flag. Like the CCM's parser, it takes an underscore for a dash.
+func valuesOf(flag string, args []string) []string {
+	var found []string
+	for _, arg := range args {
+		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if strings.ReplaceAll(name, "_", "-") == flag {
+			found = append(found, arg)
+		}
+	}
+	return found
 }
 
 // platformAsset returns a file of the platform's directory, nil if it does not exist.
@@ -176,6 +204,7 @@ func check(in Inputs, base *corev1.Pod, config *config) *checkedInputs {
 	}
 	c.checkTrust(in)
 	if config != nil {
+		c.checkFlags(in, config)
 		c.checkCustom(in, base, config)
 	}
 	return c

@@ -1,0 +1,54 @@
+package validate_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What the operator rejects is an error here too.
+func TestOverridesThatTheOperatorRejectsAreErrors(t *testing.T) {
+	const head = "apiVersion: operator.openshift.io/v1\nkind: CloudControllerManager\nmetadata:\n  name: cluster\n" +
+		"spec:\n  managementState: Managed\n"
+	for name, test := range map[string]struct{ overrides, want string }{
+		"a flag that the operator relies on": {
+			"  unsupportedConfigOverrides:\n    extendedArguments:\n      leader-elect: [\"false\"]\n",
+			"operator.yaml:8:5: error: spec.unsupportedConfigOverrides.extendedArguments: leader-elect cannot be overridden, " +
+				"because the operator relies on it; remove it",
+		},
+		"an unknown field": {
+			"  unsupportedConfigOverrides:\n    extendedArgument: {}\n",
+			`operator.yaml:1:1: error: the operand's configuration does not fit its schema: json: unknown field ` +
+				`"extendedArgument"; if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, ` +
+				"correct it there",
+		},
+		"another platform": {
+			"  unsupportedConfigOverrides: {platform: none}\n",
+			`operator.yaml:1:1: error: the configuration is for platform "none", the candidate for "openstack"`,
+		},
+		"a custom image": {
+			"  unsupportedConfigOverrides: {custom: {image: registry.example.com/evil:1}}\n",
+			"operator.yaml:7:32: error: spec.unsupportedConfigOverrides.custom: platform openstack runs the " +
+				"cloud-controller-manager of the release payload, which cannot be replaced; remove the field",
+		},
+		"a flag of the cloud": {
+			"  unsupportedConfigOverrides: {extendedArguments: {concurrent-service-syncs: [\"1\"]}}\n", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newWorkspace(t)
+			f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n    region = one\n")
+			f.write("operator.yaml", head+test.overrides)
+			got := f.run("--rendered-manifest-files=operator.yaml")
+			if test.want == "" {
+				require.Equal(t, 0, got.code, got.stdout)
+				return
+			}
+			require.Equal(t, 1, got.code, got.stdout)
+			first, rest, _ := strings.Cut(got.stdout, "\n")
+			require.Equal(t, test.want, first)
+			require.Contains(t, rest, "1 error, 0 warnings in cloud.yaml and operator.yaml")
+		})
+	}
+}
