@@ -20,6 +20,9 @@ var (
 
 	// userinfo matches the user information of a URL, for example a proxy's.
 	userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s"']+@`)
+
+	// login matches the same without a scheme, which a proxy may have, and the digest of an image.
+	login = regexp.MustCompile(`[^\s/@:"']+:[^\s/@"']+@(?:sha256:)?`)
 )
 
 // Install makes klog omit content. Call it before the first log message.
@@ -52,12 +55,17 @@ func (filter) FilterS(msg string, keysAndValues []any) (string, []any) {
 	return Redact(msg), keysAndValues
 }
 
-// Redact replaces the user information of every URL in a string.
+// Redact replaces the user information of every URL in a string, and every user with a password before a host.
 func Redact(s string) string {
-	if !strings.Contains(s, "://") || !strings.Contains(s, "@") {
+	if !strings.Contains(s, "@") {
 		return s
 	}
-	return userinfo.ReplaceAllString(s, "${1}***@")
+	return login.ReplaceAllStringFunc(userinfo.ReplaceAllString(s, "${1}***@"), func(found string) string {
+		if strings.HasSuffix(found, "sha256:") {
+			return found
+		}
+		return "***@"
+	})
 }
 
 func redactAll(args []any) []any {

@@ -20,7 +20,9 @@ func logged(t *testing.T, log func()) string {
 	defer state.Restore()
 	flags := flag.NewFlagSet("", flag.PanicOnError)
 	klog.InitFlags(flags)
-	for name, value := range map[string]string{"v": "8", "logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true"} {
+	for name, value := range map[string]string{
+		"v": "8", "logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true",
+	} {
 		require.NoError(t, flags.Set(name, value))
 	}
 	var output bytes.Buffer
@@ -70,6 +72,14 @@ func TestContentIsNotLogged(t *testing.T) {
 		"the password of a proxy in a plain line": {
 			func() { klog.Info("proxies: ", "http://a:canary@b,https://c:canary@d") },
 			"proxies: http://***@b,https://***@d",
+		},
+		"the password of a proxy without a scheme": {
+			func() { klog.InfoS("observed", "proxy", "user:canary@proxy.example.com:3128") },
+			`"observed" proxy="***@proxy.example.com:3128"`,
+		},
+		"the digest of an image": {
+			func() { klog.InfoS("observed", "image", "quay.io/a:b@sha256:12") },
+			`"observed" image="quay.io/a:b@sha256:12"`,
 		},
 		"what is no content": {
 			func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/openshift/library-go/pkg/operator/events"
 )
@@ -13,7 +14,21 @@ import (
 // or as JSON, so one ends at a quote without a backslash, or with its line.
 var userinfo = regexp.MustCompile(`://(?:[^"\\\n]|\\.)*@`)
 
-func redact(message string) string { return userinfo.ReplaceAllString(message, "://REDACTED@") }
+// login is the same for a proxy without a scheme: from the start of a string, or of a word, with a colon before the @.
+var login = regexp.MustCompile(`"(?:[^"\\\n:]|\\.)+:(?:[^"\\\n]|\\.)*@(?:sha256:)?|[^\s"@:]+:[^\s"]+@(?:sha256:)?`)
+
+func redact(message string) string {
+	message = userinfo.ReplaceAllString(message, "://REDACTED@")
+	return login.ReplaceAllStringFunc(message, func(found string) string {
+		switch {
+		case strings.HasSuffix(found, "://REDACTED@"), strings.HasSuffix(found, "sha256:"): // the digest of an image
+			return found
+		case found[0] == '"':
+			return `"REDACTED@`
+		}
+		return "REDACTED@"
+	})
+}
 
 // redactingRecorder keeps the passwords of proxies out of events and so out of the log, which has every event.
 // library-go puts the difference between two observed configurations into one, its proxy observer the URLs.

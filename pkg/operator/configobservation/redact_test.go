@@ -38,10 +38,20 @@ func TestPasswordsOfProxiesAreInNoEvent(t *testing.T) {
 	)
 	informers := configinformers.NewSharedInformerFactory(client, 0)
 	recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}, &operatorv1.OperatorStatus{}, nil)
+	operator := v1helpers.NewFakeOperatorClient(
+		&operatorv1.OperatorSpec{ManagementState: operatorv1.Managed},
+		&operatorv1.OperatorStatus{},
+		nil,
+	)
 	kube := kubeinformers.NewSharedInformerFactory(kubefake.NewClientset(), 0)
 	config, authentication := informers.Config().V1(), kube.Core().V1().ConfigMaps()
-	listers := NewListers(operator, func() (*apisv1.CustomCloudControllerManager, error) { return nil, nil }, config, authentication, "4.23.0")
+	listers := NewListers(
+		operator,
+		func() (*apisv1.CustomCloudControllerManager, error) { return nil, nil },
+		config,
+		authentication,
+		"4.23.0",
+	)
 	controller := New(operator, listers, recorder)
 	ctx, stop := context.WithCancel(t.Context())
 	informers.Start(ctx.Done())
@@ -63,9 +73,12 @@ func TestPasswordsOfProxiesAreInNoEvent(t *testing.T) {
 		}
 		return strings.Join(all, "\n")
 	}
-	require.NoError(t, wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		return strings.Contains(messages(), "ObservedConfigChanged"), nil
-	}))
+	require.NoError(
+		t,
+		wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			return strings.Contains(messages(), "ObservedConfigChanged"), nil
+		}),
+	)
 	require.NotContains(t, messages(), secret)
 	require.Contains(t, messages(), `"HTTPS_PROXY":"https://REDACTED@proxy.example.com:3129"`)
 	require.Contains(t, messages(), `"HTTP_PROXY": "http://REDACTED@proxy.example.com:3128"`)
@@ -87,7 +100,8 @@ func TestEveryKindOfEventIsRedacted(t *testing.T) {
 		got[event.Type+" "+event.Message]++
 	}
 	require.Equal(t, map[string]int{
-		"Normal http://REDACTED@h and the rest": 4, `Normal "http://REDACTED@h" and the rest`: 4, "Warning http://REDACTED@h": 8,
+		"Normal http://REDACTED@h and the rest": 4, `Normal "http://REDACTED@h" and the rest`: 4, "Warning " +
+			"http://REDACTED@h": 8,
 	}, got)
 }
 
@@ -100,6 +114,10 @@ func TestRedact(t *testing.T) {
 		"a password that JSON escapes":    {`"http://u:\u0026p@proxy"`, `"http://REDACTED@proxy"`},
 		"every string by itself":          {`"http://u:p@a" "b@c" "http://d"`, `"http://REDACTED@a" "b@c" "http://d"`},
 		"every line by itself":            {"- http://u:p@a\n+ http://u:q@b", "- http://REDACTED@a\n+ http://REDACTED@b"},
+		"a password without a scheme":     {`"HTTP_PROXY":"u:p@q@proxy:3128"`, `"HTTP_PROXY":"REDACTED@proxy:3128"`},
+		"one in plain text":               {"changed to u:p@proxy:3128 now", "changed to REDACTED@proxy:3128 now"},
+		"one that JSON escapes":           {`"u:\u0026 \"p@proxy"`, `"REDACTED@proxy"`},
+		"the digest of an image":          {`"quay.io/a:b@sha256:12"`, `"quay.io/a:b@sha256:12"`},
 		"rather too much than too little": {"http://a then u:p@b", "http://REDACTED@b"},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, redact(tc.message)) })
