@@ -21,12 +21,14 @@ import (
 var conditionName = regexp.MustCompile(`^[A-Z][A-Za-z]+(Degraded|Available|Progressing|Upgradeable|Notices)$`)
 
 // documentedCondition matches a condition in a document. An ellipsis matches any letters.
-var documentedCondition = regexp.MustCompile("`([A-Z][A-Za-z…]+(?:Degraded|Available|Progressing|Upgradeable|Notices))`")
+var documentedCondition = regexp.MustCompile(
+	"`([A-Z][A-Za-z…]+(?:Degraded|Available|Progressing|Upgradeable|Notices))`")
 
 // conditionsOfLibraryGo are documented conditions that library-go's controllers write.
 var conditionsOfLibraryGo = []string{
 	condition.StaticPodsDegradedConditionType,
 	condition.NodeInstallerDegradedConditionType,
+	condition.NodeInstallerProgressingConditionType,
 	condition.InstallerControllerDegradedConditionType,
 	condition.NodeControllerDegradedConditionType,
 	condition.ConfigObservationDegradedConditionType,

@@ -23,6 +23,7 @@ var reasonLike = regexp.MustCompile(`^[A-Z][a-z]+[A-Za-z]*$`)
 var noReasons = []string{
 	// Names of controllers, and parts of names.
 	"Controller", "Degraded", "HeldBackRevisionController", "ImagePullController", "NodeManager",
+	"RolloutProgressController",
 	// Conditions of others, and conditions with other suffixes.
 	"CloudConfigController", "CloudControllerOwner", "TakingOver", "TrustedCABundleControllerController",
 	// Feature gates, kinds, values of annotations, and what kubelets report.
@@ -30,6 +31,8 @@ var noReasons = []string{
 	"ConfigurablePKI", "Confirmed", "ContainerCreating", "ControllerManagerReleaseLeaderElectionLockOnExit",
 	"CrashLoopBackOff", "Failed",
 	"Image", "Node", "NotSettled", "PodInitializing", "RegistryUnavailable", "Unknown",
+	// The reason of an event.
+	"NodeCurrentRevisionChanged",
 	// A doubt that no condition shows.
 	"TooEarly",
 }

@@ -30,13 +30,16 @@ func TestVersionsAreReportedWhenTheNodesAreAtThem(t *testing.T) {
 	c.knowFeatureGatesOf(t, "4.99.0", "4.99.1", "4.99.2")
 	kubelet := c.startKubelet(t)
 	start := func(version, operatorImage string) *operator {
-		return c.startOperator(t, "AZURE_IMAGE=localhost/azure:new", "AZURE_NODE_MANAGER_IMAGE=localhost/azure-node-manager:new",
+		return c.startOperator(t, "AZURE_IMAGE=localhost/azure:new",
+			"AZURE_NODE_MANAGER_IMAGE=localhost/azure-node-manager:new",
 			"OPERATOR_IMAGE="+operatorImage, "OPERATOR_IMAGE_VERSION="+version, "OPERAND_IMAGE_VERSION="+version)
 	}
 	first := start("4.99.0", "localhost/operator:one")
 
 	t.Run("no version while no node runs a revision", func(t *testing.T) {
-		c.awaitClusterOperator(t, configv1.OperatorProgressing, configv1.ConditionTrue, "at revision 0; 0 nodes have achieved new revision 1")
+		c.awaitClusterOperator(
+			t, configv1.OperatorProgressing, configv1.ConditionTrue, "0 nodes have achieved new revision 1",
+		)
 		require.Empty(t, c.versions(t))
 	})
 	t.Run("no version while the DaemonSet rolls out", func(t *testing.T) {
@@ -49,7 +52,7 @@ func TestVersionsAreReportedWhenTheNodesAreAtThem(t *testing.T) {
 			}
 			return err
 		})
-		c.awaitProgressWithout(t, "at revision 0")
+		c.awaitProgressWithout(t, "new revision 1")
 		require.Empty(t, c.versions(t))
 	})
 	t.Run("all versions once everything runs", func(t *testing.T) {
@@ -68,7 +71,9 @@ func TestVersionsAreReportedWhenTheNodesAreAtThem(t *testing.T) {
 	t.Run("an upgrade with the same operand image is not reported before the nodes run it", func(t *testing.T) {
 		kubelet.runsStaticPods.Store(false)
 		start("4.99.2", "localhost/operator:two")
-		c.awaitClusterOperator(t, configv1.OperatorProgressing, configv1.ConditionTrue, "at revision 1; 0 nodes have achieved new revision 2")
+		c.awaitClusterOperator(
+			t, configv1.OperatorProgressing, configv1.ConditionTrue, "0 nodes have achieved new revision 2",
+		)
 		require.Equal(t, allAt("4.99.1", "localhost/operator:one"), c.versions(t))
 		kubelet.runsStaticPods.Store(true)
 		c.awaitVersions(t, "4.99.2", "localhost/operator:two")
@@ -224,7 +229,9 @@ func (k *kubelet) install(ctx context.Context, installer *corev1.Pod) error {
 	}
 	pods := k.kube.CoreV1().Pods(targetNamespace)
 	running, err := pods.Create(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: staticPod, Labels: map[string]string{"app": "cloud-controller-manager", "revision": revision}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: staticPod, Labels: map[string]string{"app": "cloud-controller-manager", "revision": revision},
+		},
 		Spec: corev1.PodSpec{
 			NodeName:                     onlyNode,
 			AutomountServiceAccountToken: ptr.To(false),
@@ -253,7 +260,9 @@ func (k *kubelet) install(ctx context.Context, installer *corev1.Pod) error {
 
 // remove ends the static pod and makes a removal pod succeed.
 func (k *kubelet) remove(ctx context.Context, removal *corev1.Pod) error {
-	err := k.kube.CoreV1().Pods(targetNamespace).Delete(ctx, staticPod, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+	err := k.kube.CoreV1().Pods(targetNamespace).Delete(
+		ctx, staticPod, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)},
+	)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -266,14 +275,19 @@ func (k *kubelet) report(ctx context.Context, pod *corev1.Pod, phase corev1.PodP
 		return nil
 	}
 	if pod.DeletionTimestamp != nil {
-		return k.kube.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+		return k.kube.CoreV1().Pods(pod.Namespace).Delete(
+			ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)},
+		)
 	}
 	pod.Status.Phase = phase
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+	pod.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()},
+	}
 	pod.Status.ContainerStatuses = nil
 	for _, container := range pod.Spec.Containers {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
-			Name: container.Name, Image: container.Image, ContainerID: fmt.Sprintf("containerd://%s-%s", pod.UID, container.Name), Ready: true,
+			Name: container.Name, Image: container.Image,
+			ContainerID: fmt.Sprintf("containerd://%s-%s", pod.UID, container.Name), Ready: true,
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
 		})
 	}

@@ -120,15 +120,24 @@ func (p namespacedSettledPods) Get(ctx context.Context, name string, options met
 	return pod, nil
 }
 
-// installerController is library-go's, synced again when a static pod may have settled.
-func installerController(o Options, inner *installer.InstallerController, pods *settledPods) factory.Controller {
+// installerController is library-go's, synced again when a node's kubelet changes, when a static pod may have settled,
+// and when the rollout may pass by a node.
+func installerController(
+	o Options, inner *installer.InstallerController, client *installerClient, pods *settledPods,
+) factory.Controller {
 	core := o.Target.Core().V1()
 	return factory.New().
-		WithInformers(o.Operator.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(), core.Secrets().Informer()).
+		WithInformers(o.Operator.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(), core.Secrets().Informer(),
+			o.Nodes.Core().V1().Nodes().Informer()).
 		WithSync(func(ctx context.Context, syncCtx factory.SyncContext) error {
+			if err := client.abandon(ctx, pods); err != nil {
+				return err
+			}
 			err := inner.Sync(ctx, syncCtx)
-			if left := pods.remaining(); left > 0 {
-				syncCtx.Queue().AddAfter(syncCtx.QueueKey(), left)
+			for _, left := range []time.Duration{pods.remaining(), client.chosen.wait} {
+				if left > 0 {
+					syncCtx.Queue().AddAfter(syncCtx.QueueKey(), left)
+				}
 			}
 			return err
 		}).

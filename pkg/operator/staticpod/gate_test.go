@@ -31,9 +31,11 @@ func staticPod(id string, ready bool) *corev1.Pod {
 	p.Spec.NodeName = "master-0"
 	status := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionFalse}[ready]
 	p.Status = corev1.PodStatus{
-		Phase:             corev1.PodRunning,
-		Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: status}},
-		ContainerStatuses: []corev1.ContainerStatus{{Name: "file-syncer", Ready: true}, {Name: "cloud-controller-manager", ContainerID: id, Ready: ready}},
+		Phase:      corev1.PodRunning,
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: status}},
+		ContainerStatuses: []corev1.ContainerStatus{
+			{Name: "file-syncer", Ready: true}, {Name: "cloud-controller-manager", ContainerID: id, Ready: ready},
+		},
 	}
 	return p
 }
@@ -64,9 +66,15 @@ func TestAStaticPodIsReadyAfterItHasStayedReady(t *testing.T) {
 			seen: append(append(repeated(staticPod("1", true), 6), staticPod("1", false)), staticPod("1", true)),
 			want: []bool{false, false, false, false, false, true, false, false}, left: 5 * time.Second,
 		},
-		"it is not Ready":                  {seen: repeated(staticPod("1", false), 7), want: make([]bool, 7)},
-		"the kubelet reports no container": {seen: []*corev1.Pod{pod("cloud-controller-manager-master-0", map[string]string{"app": "cloud-controller-manager"})}, want: []bool{false}},
-		"it is the installer's pod":        {seen: []*corev1.Pod{withApp(staticPod("1", true), "installer")}, want: []bool{true}},
+		"it is not Ready": {seen: repeated(staticPod("1", false), 7), want: make([]bool, 7)},
+		"the kubelet reports no container": {
+			seen: []*corev1.Pod{
+				pod("cloud-controller-manager-master-0", map[string]string{"app": "cloud-controller-manager"}),
+			}, want: []bool{false},
+		},
+		"it is the installer's pod": {
+			seen: []*corev1.Pod{withApp(staticPod("1", true), "installer")}, want: []bool{true},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
@@ -101,9 +109,12 @@ func withApp(p *corev1.Pod, app string) *corev1.Pod {
 	return p
 }
 
-// newInstaller returns the installer controller of a cluster with this status. The objects of the latest revision exist;
-// its static pod has the images openstack and operator.
-func newInstaller(t *testing.T, clock *clocktesting.FakePassiveClock, status *operatorv1.StaticPodOperatorStatus, objects ...runtime.Object) (factory.Controller, v1helpers.StaticPodOperatorClient, *fake.Clientset) {
+// newInstaller returns the installer controller of a cluster with this status. The objects of the latest revision
+// exist; its static pod has the images openstack and operator.
+func newInstaller(
+	t *testing.T, clock *clocktesting.FakePassiveClock, status *operatorv1.StaticPodOperatorStatus,
+	objects ...runtime.Object,
+) (factory.Controller, v1helpers.StaticPodOperatorClient, *fake.Clientset) {
 	t.Helper()
 	kube := fake.NewClientset(objects...)
 	caches := informers.NewSharedInformerFactory(kube, 0)
@@ -117,6 +128,15 @@ func newInstaller(t *testing.T, clock *clocktesting.FakePassiveClock, status *op
 	for _, secret := range secrets {
 		require.NoError(t, kube.Tracker().Add(secret))
 	}
+	nodes := informers.NewSharedInformerFactory(kube, 0)
+	for _, node := range status.NodeStatuses {
+		require.NoError(
+			t,
+			nodes.Core().V1().Nodes().Informer().GetStore().Add(
+				&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.NodeName}},
+			),
+		)
+	}
 	for _, object := range objects {
 		switch o := object.(type) {
 		case *corev1.Pod:
@@ -126,9 +146,12 @@ func newInstaller(t *testing.T, clock *clocktesting.FakePassiveClock, status *op
 		}
 	}
 	operator := v1helpers.NewFakeStaticPodOperatorClient(
-		&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}}, status, nil, nil)
+		&operatorv1.StaticPodOperatorSpec{
+			OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed},
+		}, status, nil, nil)
 	return newInstallerController(Options{
-		Operator: operator, Kube: kube, Target: caches, ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(), Clock: clock,
+		Operator: operator, Kube: kube, Target: caches, Nodes: nodes, ConfigMaps: kube.CoreV1(), Secrets: kube.CoreV1(),
+		Clock:    clock,
 		Recorder: events.NewInMemoryRecorder("test", clock), OperatorImage: "operator",
 	}, nodePods{
 		PodsGetter: kube.CoreV1(), lister: caches.Core().V1().Pods().Lister(), image: "operator",
@@ -146,7 +169,9 @@ func TestARolloutGoesOnWhenTheStaticPodHasStayedReady(t *testing.T) {
 		NodeStatuses:   []operatorv1.NodeStatus{{NodeName: "master-0", TargetRevision: 1}},
 	}, installed, staticPod("1", true))
 	var currentAt []int32
-	calls, err := controllertest.NewTimer(clock, events.NewInMemoryRecorder("test", clock)).Run(t.Context(), func(ctx context.Context, syncCtx factory.SyncContext) error {
+	calls, err := controllertest.NewTimer(
+		clock, events.NewInMemoryRecorder("test", clock),
+	).Run(t.Context(), func(ctx context.Context, syncCtx factory.SyncContext) error {
 		err := controller.Sync(ctx, syncCtx)
 		_, status, _, statusErr := operator.GetStaticPodOperatorState()
 		currentAt = append(currentAt, status.NodeStatuses[0].CurrentRevision)
@@ -171,7 +196,9 @@ func TestARolloutBeginsOnANodeThatDoesNotLead(t *testing.T) {
 		objects = append(objects, running)
 	}
 	controller, operator, _ := newInstaller(t, clock, status, objects...)
-	require.NoError(t, controller.Sync(t.Context(), controllertest.NewTimer(clock, events.NewInMemoryRecorder("test", clock))))
+	require.NoError(
+		t, controller.Sync(t.Context(), controllertest.NewTimer(clock, events.NewInMemoryRecorder("test", clock))),
+	)
 	_, status, _, err := operator.GetStaticPodOperatorState()
 	require.NoError(t, err)
 	var targets []string
@@ -225,7 +252,9 @@ func TestARevisionIsInstalledAgainOnANodeThatIsAtIt(t *testing.T) {
 		NodeStatuses:   []operatorv1.NodeStatus{again},
 	}, staticPod("1", true))
 	sync := func() operatorv1.NodeStatus {
-		_, err := controllertest.NewTimer(clock, events.NewInMemoryRecorder("test", clock)).Run(t.Context(), controller.Sync, settleTime)
+		_, err := controllertest.NewTimer(
+			clock, events.NewInMemoryRecorder("test", clock),
+		).Run(t.Context(), controller.Sync, settleTime)
 		require.NoError(t, err)
 		_, status, _, err := operator.GetStaticPodOperatorState()
 		require.NoError(t, err)

@@ -26,7 +26,8 @@ import (
 
 // assembled are the controllers of New, each of which can run.
 type assembled struct {
-	operator v1helpers.StaticPodOperatorClient
+	kube     *fake.Clientset
+	operator *appliedStatus
 	recorder events.InMemoryRecorder
 	start    func()
 	all      []factory.Controller
@@ -41,7 +42,8 @@ func assemble(t *testing.T, objects ...runtime.Object) *assembled {
 		Status:     configv1.InfrastructureStatus{ControlPlaneTopology: configv1.HighlyAvailableTopologyMode},
 	}), 0)
 	a := &assembled{
-		operator: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{}, &operatorv1.StaticPodOperatorStatus{}, nil, nil),
+		kube:     kube,
+		operator: newAppliedStatus(operatorv1.OperatorSpec{}, &operatorv1.StaticPodOperatorStatus{}),
 		recorder: events.NewInMemoryRecorder("test", clock.RealClock{}),
 		start:    func() { caches.Start(t.Context().Done()); config.Start(t.Context().Done()) },
 	}
@@ -52,8 +54,8 @@ func assemble(t *testing.T, objects ...runtime.Object) *assembled {
 	return a
 }
 
-// run starts the named controller and awaits its condition.
-func (a *assembled) run(t *testing.T, controller, conditionType string) *operatorv1.OperatorCondition {
+// run starts the named controller, awaits its condition, and then does what is given.
+func (a *assembled) run(t *testing.T, controller, conditionType string, then ...func()) *operatorv1.OperatorCondition {
 	t.Helper()
 	i := slices.IndexFunc(a.all, func(c factory.Controller) bool { return c.Name() == controller })
 	require.GreaterOrEqual(t, i, 0, controller)
@@ -68,6 +70,9 @@ func (a *assembled) run(t *testing.T, controller, conditionType string) *operato
 		found = v1helpers.FindOperatorCondition(status.Conditions, conditionType)
 		return err == nil && found != nil
 	}, 10*time.Second, 10*time.Millisecond, conditionType)
+	for _, do := range then {
+		do()
+	}
 	return found
 }
 
@@ -89,7 +94,8 @@ func TestNodesThatAreNotReadyAreToldInOneOrder(t *testing.T) {
 func TestTheStaticPodOfANodeThatIsGoneIsNotMissed(t *testing.T) {
 	var missing []string
 	for i := range 8 {
-		missing = append(missing, fmt.Sprintf(`static pod lifecycle failure - static pod: "cloud-controller-manager" in namespace: `+
+		missing = append(missing, fmt.Sprintf(`static pod lifecycle failure - static pod: `+
+			`"cloud-controller-manager" in namespace: `+
 			`"openshift-cloud-controller-manager" for revision: 4 on node: "m%d" didn't show up, waited: 3m0s`, i))
 	}
 	for name, tc := range map[string]struct {
@@ -106,7 +112,9 @@ func TestTheStaticPodOfANodeThatIsGoneIsNotMissed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			objects := []runtime.Object{&corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "cloud-controller-manager-pod-4"},
-				Data:       map[string]string{"pod.yaml": `{"apiVersion":"v1","kind":"Pod","spec":{"terminationGracePeriodSeconds":30}}`},
+				Data: map[string]string{
+					"pod.yaml": `{"apiVersion":"v1","kind":"Pod","spec":{"terminationGracePeriodSeconds":30}}`,
+				},
 			}}
 			hourAgo := metav1.NewTime(time.Now().Add(-time.Hour))
 			for i := range 8 {
@@ -118,11 +126,13 @@ func TestTheStaticPodOfANodeThatIsGoneIsNotMissed(t *testing.T) {
 				}
 				objects = append(objects, &corev1.Pod{
 					ObjectMeta: metav1.ObjectMeta{
-						Namespace: target, Name: "installer-4-" + node, Labels: map[string]string{"app": "installer"}, CreationTimestamp: hourAgo,
+						Namespace: target, Name: "installer-4-" + node, Labels: map[string]string{"app": "installer"},
+						CreationTimestamp: hourAgo,
 					},
 					Spec: corev1.PodSpec{NodeName: node},
 					Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{
-						Name: "installer", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: hourAgo}},
+						Name:  "installer",
+						State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: hourAgo}},
 					}}},
 				})
 			}

@@ -16,13 +16,16 @@ import (
 // run the cloud controllers. On an unmanaged platform they would report only that there is nothing to install. During a
 // removal they would install what was removed: some of library-go's controllers ignore spec.managementState.
 func New(o Options) factory.Controller {
-	s := &starter{Options: o, controllers: func() []factory.Controller { return controllers(o) }}
+	return (&starter{Options: o, controllers: func() []factory.Controller { return controllers(o) }}).controller()
+}
+
+func (s *starter) controller() factory.Controller {
 	return factory.New().
-		WithInformers(o.Operator.Informer()).
+		WithInformers(s.Operator.Informer()).
 		WithSync(s.sync).
-		WithSyncDegradedOnError(o.Operator).
+		WithSyncDegradedOnError(s.Operator).
 		WithPostStartHooks(s.wait).
-		ToController("StaticPodControllers", o.Recorder)
+		ToController("StaticPodControllers", s.Recorder)
 }
 
 type starter struct {

@@ -72,6 +72,7 @@ func controllers(o Options) []factory.Controller {
 		newRevisionController(o),
 		newHeldBackController(o),
 		newInstallerController(o, pods),
+		newProgressController(o),
 		newImagePullController(o),
 		installerstate.NewInstallerStateController(operand.Name, o.Target, pods, o.Kube.CoreV1(), o.Operator,
 			operand.Namespace, o.Recorder),
@@ -113,6 +114,15 @@ func heldBack(o Options) reason {
 func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Controller {
 	settled := newSettledPods(pods, o.Clock, isTarget(o.Operator))
 	configMaps := o.Target.Core().V1().ConfigMaps().Lister().ConfigMaps(operand.Namespace)
+	client := &installerClient{
+		StaticPodOperatorClient: o.Operator,
+		next: &nextNode{
+			nodes:  o.Nodes.Core().V1().Nodes().Lister(),
+			pods:   o.Target.Core().V1().Pods().Lister(),
+			leases: o.Target.Coordination().V1().Leases().Lister(),
+			clock:  o.Clock,
+		},
+	}
 	return installerController(o, installer.NewInstallerController(
 		operand.Name,
 		operand.Namespace,
@@ -121,18 +131,14 @@ func newInstallerController(o Options, pods corev1client.PodsGetter) factory.Con
 		revisioned(operand.Secret),
 		[]string{binary, "installer"},
 		o.Target,
-		&installerClient{
-			StaticPodOperatorClient: o.Operator,
-			leases:                  o.Target.Coordination().V1().Leases().Lister(),
-			pods:                    o.Target.Core().V1().Pods().Lister(),
-		},
+		client,
 		o.ConfigMaps,
 		o.Secrets,
 		settled,
-		o.Recorder,
+		installerEvents{Recorder: o.Recorder, isRepair: func() bool { return client.chosen.isRepair() }},
 	).
 		WithCerts(operand.CertDir, synced(operand.ConfigMap), synced(operand.Secret)).
-		WithInstallerPodMutationFn(pullImages(configMaps, o.OperatorImage)), settled)
+		WithInstallerPodMutationFn(pullImages(configMaps, o.OperatorImage)), client, settled)
 }
 
 // apiServer returns a function that reads the control plane's URL of the API server from observedConfig.

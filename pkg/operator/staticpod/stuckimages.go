@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -102,7 +103,7 @@ func (c *stuckImages) stuck(
 	since := map[stuckContainer]time.Time{}
 	for _, node := range status.NodeStatuses {
 		for _, pod := range installersOf(&node, installers) {
-			found := delayOf(&node, pod)
+			found := delayOf(&node, pod, c.formerRevision(&node))
 			if found == nil {
 				continue
 			}
@@ -132,20 +133,18 @@ func (c *stuckImages) stuck(
 // started), and the message.
 type delay struct{ condition, container, message string }
 
-// delayOf returns nil for a pod that makes progress.
-func delayOf(node *operatorv1.NodeStatus, pod *corev1.Pod) *delay {
+// delayOf returns nil for a pod that makes progress. former is what runs on the node meanwhile. A kubelet that does not
+// start anything may be on a machine that has just died, so nothing is said about what runs there.
+func delayOf(node *operatorv1.NodeStatus, pod *corev1.Pod, former string) *delay {
 	if waiting := waitingContainer(pod); waiting != nil {
-		return &delay{ImagePullCondition, waiting.Name, describeStuck(node, pod, waiting)}
+		return &delay{ImagePullCondition, waiting.Name, describeStuck(node, pod, waiting, former)}
 	}
-	started := func(s corev1.ContainerStatus) bool { return s.State.Running != nil || s.State.Terminated != nil }
-	if slices.ContainsFunc(pod.Status.InitContainerStatuses, started) ||
-		slices.ContainsFunc(pod.Status.ContainerStatuses, started) {
+	if hasStarted(pod) {
 		return nil
 	}
 	return &delay{InstallerStartCondition, "", fmt.Sprintf("revision %d cannot be installed on node/%s: "+
-		"the kubelet has not started any container of pod/%s%s; check that the kubelet and the container runtime there "+
-		"respond, and that they can pull the image of this operator", node.TargetRevision, node.NodeName, pod.Name,
-		formerRevision(node))}
+		"the kubelet has not started any container of pod/%s; check that the kubelet and the container runtime there "+
+		"respond, and that they can pull the image of this operator", node.TargetRevision, node.NodeName, pod.Name)}
 }
 
 // installersOf returns the pods that install the node's target revision and have not started to. Those of an earlier
@@ -154,11 +153,9 @@ func installersOf(node *operatorv1.NodeStatus, installers []*corev1.Pod) []*core
 	if node.TargetRevision == 0 {
 		return nil
 	}
-	// As in installer-7-master-0 and installer-7-retry-1-master-0.
-	prefix := fmt.Sprintf("installer-%d-", node.TargetRevision)
 	var found []*corev1.Pod
 	for _, pod := range installers {
-		if pod.Spec.NodeName == node.NodeName && strings.HasPrefix(pod.Name, prefix) &&
+		if installs(pod, node.NodeName, node.TargetRevision) &&
 			pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil {
 			found = append(found, pod)
 		}
@@ -182,7 +179,9 @@ func waitingContainer(pod *corev1.Pod) *corev1.ContainerStatus {
 	return &pod.Status.InitContainerStatuses[i]
 }
 
-func describeStuck(node *operatorv1.NodeStatus, pod *corev1.Pod, waiting *corev1.ContainerStatus) string {
+func describeStuck(
+	node *operatorv1.NodeStatus, pod *corev1.Pod, waiting *corev1.ContainerStatus, former string,
+) string {
 	image := waiting.Image
 	for _, container := range pod.Spec.InitContainers {
 		if container.Name == waiting.Name {
@@ -192,14 +191,14 @@ func describeStuck(node *operatorv1.NodeStatus, pod *corev1.Pod, waiting *corev1
 	return fmt.Sprintf("revision %d cannot be installed on node/%s: "+
 		"container %s of pod/%s with image %q does not start: %s%s; "+
 		"check that the image exists, and that the node can reach its registry and has credentials for it",
-		node.TargetRevision, node.NodeName, waiting.Name, pod.Name, image, kubeletError(waiting.State.Waiting),
-		formerRevision(node))
+		node.TargetRevision, node.NodeName, waiting.Name, pod.Name, image, kubeletError(waiting.State.Waiting), former)
 }
 
-// formerRevision returns what a message says about the revision that the node runs meanwhile.
-func formerRevision(node *operatorv1.NodeStatus) string {
-	// Equal revisions are a repair, whose static pod may not run.
-	if node.CurrentRevision == 0 || node.CurrentRevision == node.TargetRevision {
+// formerRevision returns what a message says about the revision that the node runs meanwhile, "" if it has no static
+// pod.
+func (c *stuckImages) formerRevision(node *operatorv1.NodeStatus) string {
+	static, err := c.pods.Get(operand.Name + "-" + node.NodeName)
+	if err != nil || isRepair(node) || static.Labels["revision"] != strconv.Itoa(int(node.CurrentRevision)) {
 		return ""
 	}
 	return fmt.Sprintf("; revision %d keeps running there", node.CurrentRevision)

@@ -3,6 +3,7 @@ package staticpod
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -54,6 +55,16 @@ func newInstallation(t *testing.T, nodes ...operatorv1.NodeStatus) *installation
 		&operatorv1.StaticPodOperatorSpec{}, &operatorv1.StaticPodOperatorStatus{}, nil, nil)}
 	i := &installation{clock: clock, status: status, cache: pods.Informer().GetStore()}
 	i.stuckImages = &stuckImages{operator: status, pods: pods.Lister().Pods(target), clock: clock}
+	for _, node := range nodes {
+		if node.CurrentRevision > 0 {
+			i.store(
+				t,
+				pod(
+					"cloud-controller-manager-"+node.NodeName, map[string]string{"revision": strconv.Itoa(int(node.CurrentRevision))},
+				),
+			)
+		}
+	}
 	return i
 }
 
@@ -234,6 +245,16 @@ func TestAnImageIsReportedWhileTheInstallerWaitsForIt(t *testing.T) {
 	require.Equal(t, asExpected, i.syncFor(t, time.Hour), "the pod is gone")
 }
 
+// Its manifest was deleted, or its machine was replaced.
+func TestNothingIsSaidToRunWhereNoStaticPodIs(t *testing.T) {
+	i := newInstallation(t, changing("master-0"))
+	require.NoError(t, i.cache.Delete(pod("cloud-controller-manager-master-0", nil)))
+	i.store(t, waitingInstaller("installer-2-master-0", "ErrImagePull", "manifest unknown"))
+	require.Equal(
+		t, "True ImageNotPulled: "+stuckPrefix+"manifest unknown"+stuckAction, i.syncFor(t, imagePullGracePeriod),
+	)
+}
+
 func TestTheNextContainerHasItsOwnTime(t *testing.T) {
 	i := newInstallation(t, changing("master-0"))
 	first := waitingInstaller("installer-2-master-0", "", "")
@@ -284,7 +305,7 @@ func TestImagesAreNotJudgedWithoutTheStatus(t *testing.T) {
 
 func TestAnInstallerThatNoKubeletStartsIsReported(t *testing.T) {
 	const reported = "True NotStarted: revision 2 cannot be installed on node/master-0: " +
-		"the kubelet has not started any container of pod/installer-2-master-0; revision 1 keeps running there; " +
+		"the kubelet has not started any container of pod/installer-2-master-0; " +
 		"check that the kubelet and the container runtime there respond, " +
 		"and that they can pull the image of this operator"
 	pending := waitingInstaller("installer-2-master-0", "", "")
