@@ -15,13 +15,15 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/controlplane"
 )
 
 // damage is how a node differs from its revision; its text is "" if it does not, or if that is not known. patience is
-// how long it must last.
+// how long it must last. missing reports whether the static pod does not exist.
 type damage struct {
 	text     string
 	patience time.Duration
+	missing  bool
 }
 
 // damagedNode is a node that has differed from its revision for long enough.
@@ -32,33 +34,39 @@ type damagedNode struct {
 	status  operatorv1.NodeStatus
 }
 
-// damagedNodes returns the nodes that have differed for long enough. During a rollout, only a node that is being
-// installed may differ. wait is the time until another one will have differed for long enough.
+// damagedNodes returns the nodes that have differed for long enough. A rollout may be stuck on another node for long.
+// It does not keep a node without a static pod from its repair, which takes nothing away. A node whose static pod runs
+// waits for the end of the rollout: its repair would end another static pod. Those that have waited for long enough are
+// the problems. wait is the time until another node will have differed for long enough.
 func (c *controller) damagedNodes(status *operatorv1.StaticPodOperatorStatus) (
-	damaged []damagedNode, wait time.Duration, err error,
+	damaged []damagedNode, waiting []problem, wait time.Duration, err error,
 ) {
-	busy := rollingOut(status)
+	rollsOut, err := c.rollsOut(status)
+	if err != nil {
+		return nil, nil, 0, err
+	}
 	for _, n := range status.NodeStatuses {
 		node, err := c.readyNode(n.NodeName)
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, 0, err
 		}
-		var found damage
-		switch {
-		case node == nil:
-		case n.TargetRevision != 0:
-			found, err = c.stuckInstallation(node, &n)
-		case !busy:
-			found, err = c.damageOf(node, &n)
-		}
+		found, err := c.found(node, &n, status.LatestAvailableRevision, rollsOut)
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, 0, err
+		}
+		waits := rollsOut && n.TargetRevision == 0 && !found.missing
+		if waits {
+			found.patience = waitingPatience
 		}
 		left := c.remaining(c.since, n.NodeName, found)
 		switch {
 		case found.text == "":
 		case left > 0:
 			wait = sooner(wait, left)
+		case waits:
+			waiting = append(waiting, problem{"RepairWaits", fmt.Sprintf(
+				"node/%s: %s; its revision is installed again after the rollout of revision %d", n.NodeName, found.text,
+				status.LatestAvailableRevision)})
 		default:
 			damaged = append(damaged, damagedNode{found, machine{n.NodeName, node.UID}, n})
 		}
@@ -67,22 +75,52 @@ func (c *controller) damagedNodes(status *operatorv1.StaticPodOperatorStatus) (
 	slices.SortStableFunc(damaged, func(a, b damagedNode) int {
 		return cmp.Compare(min(b.status.TargetRevision, 1), min(a.status.TargetRevision, 1))
 	})
-	return damaged, wait, nil
+	return damaged, waiting, wait, nil
 }
 
-// installing reports whether a node is being installed or waits for that.
-func installing(status *operatorv1.StaticPodOperatorStatus) bool {
-	return rollingOut(status) || slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
-		return n.TargetRevision != 0
-	})
+// found returns how a node differs from its revision. node is nil if its kubelet does not work. A node where the
+// rollout has begun is the rollout's concern.
+func (c *controller) found(
+	node *corev1.Node, status *operatorv1.NodeStatus, latest int32, rollsOut bool,
+) (damage, error) {
+	switch {
+	case node == nil:
+		return damage{}, nil
+	case status.TargetRevision != 0:
+		return c.stuckInstallation(node, status)
+	case status.CurrentRevision == 0:
+		return damage{}, nil
+	}
+	if rollsOut && status.CurrentRevision != latest {
+		begun, err := c.installers(node.Name, latest)
+		if err != nil || len(begun) > 0 {
+			return damage{}, err
+		}
+	}
+	return c.damageOf(node, status)
 }
 
-// rollingOut reports whether a node gets another revision, or waits for that. A repair keeps the revision.
-func rollingOut(status *operatorv1.StaticPodOperatorStatus) bool {
+// repairing reports whether the revision of a node is being installed again.
+func repairing(status *operatorv1.StaticPodOperatorStatus) bool {
 	return slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
-		return n.TargetRevision != 0 && n.TargetRevision != n.CurrentRevision ||
-			n.CurrentRevision == 0 || n.CurrentRevision < status.LatestAvailableRevision
+		return n.TargetRevision != 0 && n.TargetRevision == n.CurrentRevision
 	})
+}
+
+// rollsOut reports whether a node gets another revision, or waits for that. A repair keeps the revision. A node whose
+// kubelet is silent gets nothing: the rollout passes by it.
+func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool, error) {
+	for _, n := range status.NodeStatuses {
+		if n.CurrentRevision != 0 && n.CurrentRevision >= status.LatestAvailableRevision &&
+			(n.TargetRevision == 0 || n.TargetRevision == n.CurrentRevision) {
+			continue
+		}
+		node, err := c.node(n.NodeName)
+		if err != nil || controlplane.KubeletOf(node) != controlplane.KubeletSilent {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // remaining records since when something is wrong with a node, and returns how much longer that must last.
@@ -143,12 +181,12 @@ func (c *controller) staticPodOf(node *corev1.Node, revision int32, installers [
 		if slices.ContainsFunc(installers, func(installer *corev1.Pod) bool {
 			return hasSucceeded(installer) && installer.CreationTimestamp.Before(&node.CreationTimestamp)
 		}) {
-			return damage{"the machine was replaced, and the static pod does not exist", replacedPatience}, nil
+			return damage{"the machine was replaced, and the static pod does not exist", replacedPatience, true}, nil
 		}
-		return damage{"the static pod does not exist", patience}, nil
+		return damage{"the static pod does not exist", patience, true}, nil
 	}
 	if runs := pod.Labels["revision"]; runs != "" && runs != strconv.Itoa(int(revision)) {
-		return damage{fmt.Sprintf("the static pod is that of revision %s", runs), patience}, nil
+		return damage{fmt.Sprintf("the static pod is that of revision %s", runs), patience, false}, nil
 	}
 	return damage{}, nil
 }

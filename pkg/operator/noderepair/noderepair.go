@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	operatorv1 "github.com/openshift/api/operator/v1"
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
@@ -29,8 +30,8 @@ import (
 )
 
 const (
-	// Condition is True while files on a node differ and are not repaired, because they were repaired too often, while
-	// a file-syncer cannot write its files, and while one does not report.
+	// Condition is True while files on a node differ and are not repaired, because they were repaired too often or a
+	// rollout is under way, while a file-syncer cannot write its files, and while one does not report.
 	Condition = "NodeFilesDegraded"
 
 	name = "NodeRepair"
@@ -44,6 +45,9 @@ const (
 	// replacedPatience is how long a Node that is newer than its installer pod may lack the static pod. The kubelet of a
 	// machine that has registered again creates the mirror pod within seconds.
 	replacedPatience = 10 * time.Second
+
+	// waitingPatience is how long files must differ before the operator says that their repair waits for a rollout.
+	waitingPatience = time.Minute
 
 	// maxRepairs limits the repairs of a node within repairPeriod. Each of them restarts a static pod.
 	maxRepairs   = 3
@@ -119,7 +123,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err := c.deletePastFailures(ctx, status); err != nil {
 		return err
 	}
-	found, wait, err := c.damagedNodes(status)
+	found, waiting, wait, err := c.damagedNodes(status)
 	if err != nil {
 		return err
 	}
@@ -132,7 +136,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return err
 	}
-	problems, wait = append(problems, postponed...), sooner(wait, next)
+	problems, wait = slices.Concat(problems, waiting, postponed), sooner(wait, next)
 	if wait > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 	}
@@ -178,10 +182,14 @@ func (c *controller) mendOne(ctx context.Context, node damagedNode) (repaired bo
 	if node.status.TargetRevision != 0 {
 		return true, c.retryInstallation(ctx, node)
 	}
-	if installing(live) {
+	if repairing(live) {
 		return false, nil
 	}
-	return true, c.repair(ctx, node)
+	rollsOut, err := c.rollsOut(live)
+	if err != nil || rollsOut && !node.missing {
+		return false, err
+	}
+	return true, c.repair(ctx, node, live)
 }
 
 // sooner returns the shorter of two times to wait; 0 is none.
@@ -239,14 +247,23 @@ func copies[T any](kind operand.Kind, revision int32, get func(name string) (*T,
 
 // repair makes the installer controller install the node's revision again, by setting it as the node's target. That
 // controller takes a revision as installed if the installer pod of the node and revision has succeeded, so that pod
-// goes first. The node's revision itself may not decrease, by the validation of NodeStatus.
-func (c *controller) repair(ctx context.Context, node damagedNode) error {
+// goes first. The node's revision itself may not decrease, by the validation of NodeStatus, and only one node may have
+// a target. A rollout that is at another node goes on there when the repair has ended.
+func (c *controller) repair(
+	ctx context.Context, node damagedNode, live *operatorv1.StaticPodOperatorStatus,
+) error {
 	revision := node.status.CurrentRevision
 	if err := c.deleteInstallers(ctx, node.machine.name, revision); err != nil {
 		return err
 	}
 	status := applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(applyoperatorv1.NodeStatus().
 		WithNodeName(node.machine.name).WithCurrentRevision(revision).WithTargetRevision(revision))
+	for _, other := range live.NodeStatuses {
+		if other.TargetRevision != 0 && other.NodeName != node.machine.name {
+			status.WithNodeStatuses(applyoperatorv1.NodeStatus().
+				WithNodeName(other.NodeName).WithCurrentRevision(other.CurrentRevision).WithTargetRevision(0))
+		}
+	}
 	manager := factory.ControllerFieldManager(name, "repair")
 	if err := c.Operator.ApplyStaticPodOperatorStatus(ctx, manager, status); err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)

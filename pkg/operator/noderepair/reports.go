@@ -3,7 +3,6 @@ package noderepair
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
@@ -52,7 +52,7 @@ func (c *controller) problems(status *operatorv1.StaticPodOperatorStatus) (
 		}
 		silent := c.silence(node.NodeName, text)
 		wait = sooner(wait, maxSilence-silent)
-		failing := c.remaining(c.failing, node.NodeName, damage{report.NotWritten, patience})
+		failing := c.remaining(c.failing, node.NodeName, damage{text: report.NotWritten, patience: patience})
 		switch {
 		case silent >= maxSilence:
 			problems = append(problems, problem{"NotReported", fmt.Sprintf(
@@ -96,17 +96,18 @@ func (c *controller) reportOf(node string) (report filesyncer.Report, text strin
 
 // readyNode returns the Node if its kubelet works, otherwise nil.
 func (c *controller) readyNode(name string) (*corev1.Node, error) {
+	node, err := c.node(name)
+	if err != nil || controlplane.KubeletOf(node) != controlplane.KubeletReady {
+		return nil, err
+	}
+	return node, nil
+}
+
+// node returns the Node, nil if it does not exist.
+func (c *controller) node(name string) (*corev1.Node, error) {
 	node, err := c.Nodes.Lister().Get(name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	if !slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
-		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
-	}) {
-		return nil, nil
-	}
-	return node, nil
+	return node, err
 }
