@@ -3,7 +3,9 @@ package filesyncer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
 // ReportConfigMap has a Report as JSON for each node, by the node's name.
@@ -32,6 +35,47 @@ type Report struct {
 	NotWritten string `json:"notWritten,omitempty"`
 	// At is the time of the report by the node's clock.
 	At metav1.Time `json:"at"`
+}
+
+const (
+	// maxReport limits a report in bytes: 4 bytes for each character of NotWritten, and the rest.
+	maxReport = 4096
+	// maxNotWritten limits Report.NotWritten in characters, so that those of several nodes fit in a condition.
+	maxNotWritten = 500
+)
+
+// digest matches what nodefiles.DigestOf returns.
+var digest = regexp.MustCompile(`^(?:sha256:[0-9a-f]{1,64})?$`)
+
+// ParseReport returns the report in a text that need not be from a file-syncer: all file-syncers have the same token,
+// so the API cannot tell which node one runs on. NotWritten is printable and bounded.
+func ParseReport(text string) (Report, error) {
+	if len(text) > maxReport {
+		return Report{}, fmt.Errorf("the report has %d bytes, more than %d", len(text), maxReport)
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	var report Report
+	if decoder.Decode(&report) != nil || decoder.More() {
+		return Report{}, errors.New("the report is not one JSON object with the fields of a report") // quotes nothing
+	}
+	if !digest.MatchString(report.Directory) || !digest.MatchString(report.Manifest) {
+		return Report{}, errors.New("the report has a digest that is none")
+	}
+	report.NotWritten = bounded(report.NotWritten)
+	return report, nil
+}
+
+// bounded returns the start of a text as one printable line.
+func bounded(text string) string {
+	if len(text) > maxReport {
+		text = text[:maxReport]
+	}
+	line := []rune(printable.Line(text))
+	if len(line) > maxNotWritten {
+		line = append(line[:maxNotWritten-1], '…')
+	}
+	return string(line)
 }
 
 // report writes this node's report if it differs from the stored one, or if that is old.
@@ -74,7 +118,7 @@ func (s *syncer) look() (current Report, err error) {
 		failures = append(failures, fmt.Sprintf("%s: %v", o, failure))
 	}
 	slices.Sort(failures)
-	current.NotWritten = strings.Join(failures, "; ")
+	current.NotWritten = bounded(strings.Join(failures, "; "))
 	return current, nil
 }
 

@@ -85,7 +85,7 @@ var layers = []layer{
 	},
 	{dir: "pkg/printable", pure: true},
 	{dir: "pkg/nodefiles"},
-	{dir: "pkg/filesyncer", ours: []string{"pkg/nodefiles"}},
+	{dir: "pkg/filesyncer", ours: []string{"pkg/nodefiles", "pkg/printable"}},
 	{dir: "cmd/file-syncer", ours: []string{"pkg/filesyncer"}},
 	{dir: "cmd/image-puller"},
 	{dir: "pkg/cmd/nodepod", ours: []string{"pkg/printable"}},

@@ -1,7 +1,6 @@
 package noderepair
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -80,16 +80,17 @@ func (c *controller) silence(node, text string) time.Duration {
 	return now.Sub(c.heard[node].at)
 }
 
-// reportOf returns what the node's file-syncer reported last, and the text of that, "" if it has not reported.
+// reportOf returns what the node's file-syncer reported last, and the text of that, "" if it has not reported. What no
+// file-syncer writes is no report: it must neither cause a repair nor hold up those of other nodes.
 func (c *controller) reportOf(node string) (report filesyncer.Report, text string, err error) {
 	reports, err := operatorclient.Find(c.ConfigMaps.Lister().ConfigMaps(operand.Namespace), "configmap",
 		operand.Namespace, filesyncer.ReportConfigMap)
 	if err != nil || reports == nil || reports.Data[node] == "" {
 		return filesyncer.Report{}, "", err
 	}
-	if err := json.Unmarshal([]byte(reports.Data[node]), &report); err != nil {
-		return filesyncer.Report{}, "", fmt.Errorf("configmap/%s in %s, key %s: %w",
-			filesyncer.ReportConfigMap, operand.Namespace, node, err)
+	if report, err = filesyncer.ParseReport(reports.Data[node]); err != nil {
+		klog.V(2).InfoS("Ignoring a report", "reason", err, "configmap", filesyncer.ReportConfigMap, "node", node)
+		return filesyncer.Report{}, "", nil
 	}
 	return report, reports.Data[node], nil
 }
