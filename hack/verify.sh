@@ -29,6 +29,38 @@ check_clone_builds() {
 	return "$status"
 }
 
+# report_outdated lists the direct modules that have a newer release of the same major version. Modules of Kubernetes
+# follow a minor version. It only reports: a release of somebody else fails no change.
+report_outdated() {
+	local direct format
+	if ! go list -m -versions sigs.k8s.io/yaml >/dev/null 2>&1; then
+		echo "    not known: the module proxy ($(go env GOPROXY)) does not answer"
+		return
+	fi
+	direct="$(modules | sed 's|$|/go.mod|' | xargs awk '
+		/^require \(/ { block = 1; next }
+		/^\)/ { block = 0 }
+		/\/\/ indirect/ || / v0\.0\.0$/ || /\/cluster-cloud-controller-manager-operator/ { next }
+		block && NF >= 2 { print $1 "@" $2 }
+		/^require [^(]/ { print $2 "@" $3 }' | sort -u)"
+	format='{{.Path}} {{.Version}} {{with .Update}}{{.Version}}{{else}}'
+	format+='{{if and .Error (not .Versions)}}unknown{{else}}-{{end}}{{end}} {{range .Versions}}{{.}} {{end}}'
+	xargs go list -m -e -u -versions -f "$format" <<<"$direct" 2>/dev/null | awk '
+		NF < 3 { next } # the rest of an error
+		{
+			newest = $3
+			if ($1 ~ /^k8s\.io\// && $2 ~ /^v[01]\.[0-9]+\.[0-9]+$/) {
+				split($2, is, "."); newest = "-"
+				for (i = 4; i <= NF; i++) {
+					split($i, v, ".")
+					if ($i !~ /-/ && v[1] == is[1] && v[2] == is[2] && v[3] + 0 > is[3] + 0) newest = $i
+				}
+			}
+			if (newest == "unknown") printf "    not known: %s %s\n", $1, $2
+			else if (newest != "-") printf "    outdated: %s %s, the newest is %s\n", $1, $2, newest
+		}'
+}
+
 check_architecture() { go test -count=1 ./test/architecture/...; }
 
 check_scripts() {
@@ -63,6 +95,9 @@ run "sources of a build from a clone, with and without network" check_clone_buil
 run "architecture" check_architecture
 run "go vet" check_vet
 run "golangci-lint" hack/lint.sh
+
+step "direct modules with newer releases (a report)"
+report_outdated || echo "    not known: the report failed"
 
 if ((${#failed[@]})); then
 	printf 'failed: %s\n' "${failed[@]}" >&2
