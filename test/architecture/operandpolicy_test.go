@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -145,6 +146,10 @@ func TestACloudControllerManagerWritesNothingElseOfANode(t *testing.T) {
 		"a foreign label before the node is initialized": {
 			change: label("example.com/x"), denied: []string{foreignLabels + "example.com/x"},
 		},
+		"a prefix that only begins like a cloud's": {
+			change: label("nutanix.com.example/x", "topology.k8s.aws.example/x"),
+			denied: []string{foreignLabels + "nutanix.com.example/x, topology.k8s.aws.example/x"},
+		},
 		"a changed and a removed label": {
 			change: func(n *corev1.Node) {
 				n.Labels["kubernetes.io/hostname"] = "x"
@@ -270,5 +275,19 @@ func TestACloudControllerManagerDoesNotRedirectServices(t *testing.T) {
 				evaluate(t, "operand-services", &user.DefaultInfo{Name: tc.user}, old, changed, "services"),
 			)
 		})
+	}
+}
+
+// An update of a subresource changes metadata too.
+func TestPoliciesAboutFieldsCoverTheStatus(t *testing.T) {
+	for policy, resources := range map[string][]string{
+		"node-manager":     {"nodes", "nodes/status"},
+		"operand-nodes":    {"nodes", "nodes/status"},
+		"operand-services": {"services", "services/status"},
+	} {
+		rules := policyNamed(t, policy).MatchConstraints.ResourceRules
+		require.Len(t, rules, 1, policy)
+		require.Equal(t, resources, rules[0].Resources, policy)
+		require.Equal(t, []admissionv1.OperationType{admissionv1.Update}, rules[0].Operations, policy)
 	}
 }
