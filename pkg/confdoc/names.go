@@ -6,19 +6,34 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/redaction"
 )
 
 // maxShown is the maximum number of characters of a name or value in a message.
 const maxShown = 100
 
-// Quoted returns a name or value in quotes, as messages show it. It hides the password of a URL.
+// hiddenValue is shown in place of a value that is secret by its form.
+const hiddenValue = `"<hidden>"`
+
+// Quoted returns a name or value in quotes, as messages show it. It hides the password of a URL, and any other text
+// that
+// is secret by its form.
 func Quoted(text string) string {
+	bare := text
 	if strings.Contains(text, "@") && strings.Contains(text, "//") {
 		u, err := url.Parse(text)
 		if err != nil {
 			return "not a URL"
 		}
 		text = u.Redacted()
+		if _, hasPassword := u.User.Password(); hasPassword {
+			u.User = nil
+			bare = u.String()
+		}
+	}
+	if redaction.LooksSecret(bare) {
+		return hiddenValue
 	}
 	return strconv.Quote(Cut(text))
 }

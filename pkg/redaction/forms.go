@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // forms match values that are secret by their form, whatever their name: the user information and the parameters of a
@@ -15,9 +13,9 @@ var forms = sync.OnceValue(func() []*regexp.Regexp {
 		regexp.MustCompile(`(?i)PRIVATE KEY`),
 		regexp.MustCompile(`(?i)\b(?:bearer|basic|digest|negotiate|apikey|token)[ \t]+[^\s,;]{6,}`),
 		regexp.MustCompile(`eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_.-]+`),
-		regexp.MustCompile(`[^\s/@:]*:[^\s/@]+@[\w.-]+`),              // user:password@host
-		regexp.MustCompile(`://[^\s/@:"'<]+@`),                        // https://token@host
-		regexp.MustCompile(`[a-zA-Z]://[^\s"']*[?#;][^\s"'=]+=[^\s]`), // https://host?sig=signature
+		regexp.MustCompile(`[^\s/@:]*:[^\s/@]+@[\w.-]+`),           // user:password@host
+		regexp.MustCompile(`://[^\s/@:"'<]+@`),                     // https://token@host
+		regexp.MustCompile(`[a-zA-Z]://[^\s"']*[?#;][^\s"'=]+=\S`), // https://host?sig=signature
 		regexp.MustCompile(`[?&](?i:sig|signature|code|key|[\w.-]*(?:token|secret|password))=.`),
 	}
 })
@@ -45,12 +43,16 @@ func looksSecret(text string) bool {
 	return false
 }
 
+// LooksSecret reports whether a text is secret by its form: it contains a login, a key, or a name with a secret.
+func LooksSecret(text string) bool { return looksSecret(text) }
+
 // documentIn returns the values of a document inside a value: JSON, or YAML or INI on more than one line. ok is false
 // for any other value.
-func documentIn(text string) (values []value, documents []*yaml.Node, ok bool) {
+func documentIn(text string) (values []value, ok bool) {
 	trimmed := strings.TrimSpace(text)
 	if !strings.ContainsAny(trimmed, "\n") && !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "[") {
-		return nil, nil, false
+		return nil, false
 	}
-	return valuesOf([]byte(text))
+	values, _, ok = valuesOf([]byte(text))
+	return values, ok
 }

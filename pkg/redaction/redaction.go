@@ -115,7 +115,7 @@ func (r *Redactor) addSecretsOf(text []byte, depth int) {
 		if i := slices.IndexFunc(v.names, v.isSecretUnder); i >= 0 && !isBool {
 			r.addSecret(v.text, v.names[i])
 		}
-		if _, _, isDocument := documentIn(v.text); isDocument {
+		if _, isDocument := documentIn(v.text); isDocument {
 			r.addSecretsOf([]byte(v.text), depth+1)
 		}
 	}
@@ -268,7 +268,7 @@ func (r *Redactor) looksSecret(text string, depth int) bool {
 	if looksSecret(maskedLogin().ReplaceAllString(text, "//")) || depth > maxDepth {
 		return true
 	}
-	values, _, isDocument := documentIn(text)
+	values, isDocument := documentIn(text)
 	return isDocument && slices.ContainsFunc(values, func(v value) bool {
 		return !v.isKey && !v.isComment &&
 			(len(v.names) > 0 && !r.isPublic(v) || v.text != text && r.looksSecret(v.text, depth+1))

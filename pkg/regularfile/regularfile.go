@@ -94,7 +94,7 @@ func checkFileSystem(file *os.File) error {
 	if err := syscall.Fstatfs(int(file.Fd()), &stat); err != nil {
 		return err
 	}
-	if slices.Contains(kernelFileSystems, int64(stat.Type)) {
+	if slices.Contains(kernelFileSystems, int64(stat.Type)) { //nolint:unconvert // Its type depends on the architecture.
 		return errors.New("it is a file of the kernel; give a regular file")
 	}
 	return nil

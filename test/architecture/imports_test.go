@@ -31,8 +31,8 @@ var layers = []layer{
 	{dir: "bindata"},
 	{dir: "bootstrap"},
 	{dir: "pkg/diagnostic", pure: true},
-	{dir: "pkg/confdoc", pure: true, ours: []string{"pkg/diagnostic"}},
 	{dir: "pkg/redaction", pure: true, ours: []string{"pkg/confdoc/gcfg"}},
+	{dir: "pkg/confdoc", pure: true, ours: []string{"pkg/diagnostic", "pkg/redaction"}},
 	// The interface between the clouds and other packages. layerOf gives each cloud its own layer.
 	{dir: "pkg/clouds", pure: true, ours: []string{"pkg/confdoc", "pkg/diagnostic"}},
 	{dir: "pkg/clouds/cloudtest", ours: []string{"pkg/clouds", "pkg/confdoc", "pkg/diagnostic"}},

@@ -109,7 +109,7 @@ func spellings(t *testing.T) map[string]string {
 		"%v of a map": fmt.Sprint(map[string]string{"x": password}), "%#v": fmt.Sprintf("%#v", []string{password}),
 		"%+v of a struct": fmt.Sprintf(
 			"%+v",
-			struct{ Pw string }{password}), "%s of bytes": fmt.Sprintf("%s",
+			struct{ Pw string }{password}), "%v of a list": fmt.Sprintf("%s",
 			[]byte(password),
 		),
 		"JSON": asJSON(t, password), "a body": body, "a quoted body": strconv.Quote(body),
