@@ -57,6 +57,8 @@ type Options struct {
 	QuickRestarts bool
 	// CloudHost is a name for OpenStack's API, which the nodes resolve by themselves. Default: its address is used.
 	CloudHost string
+	// WithoutWatchList makes informers list before they watch, as with an API server that does not stream lists.
+	WithoutWatchList bool
 	// Progress receives a line per step. Default: none.
 	Progress io.Writer
 }
@@ -262,6 +264,8 @@ func (c *Cluster) startControlPlane(ctx context.Context) error {
 		Nodes:       c.options.Nodes > 0,
 		Record:      &process.Record{Path: recordPath(c.options.Dir)},
 		Progress:    c.progress,
+
+		WithoutWatchList: c.options.WithoutWatchList,
 	}
 	if options.Nodes {
 		options.Port = apiServerPort

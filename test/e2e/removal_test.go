@@ -25,6 +25,7 @@ import (
 func TestRemoval(t *testing.T) {
 	s := startSuite(t, devcluster.Options{
 		Name: "e2e-removal", Platform: configv1.OpenStackPlatformType, Nodes: nodes, Progress: os.Stderr,
+		WithoutWatchList: true,
 	}, monitor.Rollout("the first revision"))
 	revision := s.awaitSettled(t, 1, rolloutLimit)
 	s.requireOneLeader(t)
@@ -61,7 +62,9 @@ func (s *suite) requireBlocked(t *testing.T) {
 	t.Helper()
 	_, err := s.kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: ghost, Labels: map[string]string{"node-role.kubernetes.io/worker": ""}},
-		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule}}},
+		Spec: corev1.NodeSpec{
+			Taints: []corev1.Taint{{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule}},
+		},
 		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
 			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()},
 		}},

@@ -48,15 +48,15 @@ func (s *suite) testRights(t *testing.T) {
 		require.NotZero(t, counts[user], "%s made requests", user)
 		s.figure("requests of %s: %d", strings.TrimPrefix(user, "system:serviceaccount:"), counts[user])
 	}
-	compared := rights.Compare(granted, slices.Concat(requests, s.bindings(t)), unusedRights)
-	require.Empty(t, compared.Unused, "rights that the run did not use: remove them, or say in unusedRights why not")
-	require.Empty(t, compared.Outdated, "unusedRights")
-	s.figure("rights: %d, used %d, excused with a reason %d; requests: %d, denied 0, without a right 0",
-		compared.Total, compared.Used, compared.Excused, len(requests))
+	compared := rights.Compare(granted, slices.Concat(requests, s.bindings(t)), rights.Unused)
+	require.Empty(t, compared.Unused, "rights that the run did not use: remove them, or say in rights.Unused why not")
+	require.Empty(t, compared.Outdated, "rights.Unused")
+	s.figure("rights: %d, used %d, by other tests %d, excused with a reason %d; requests: %d, denied 0, without a right 0",
+		compared.Total, compared.Used, compared.Elsewhere, compared.Excused, len(requests))
 }
 
-// requireRights checks that the cluster has exactly the rights of the table, that they cover all requests, and that
-// no request was denied. It returns the rights.
+// requireRights checks that the cluster has exactly the rights of the table, that they cover all requests, that no
+// request was denied, and that the test uses the rights that rights.Unused names it for. It returns the rights.
 func (s *suite) requireRights(t *testing.T, name string) []rights.Right {
 	t.Helper()
 	all, err := rights.Granted(s.Repository())
@@ -67,16 +67,29 @@ func (s *suite) requireRights(t *testing.T, name string) []rights.Right {
 	}
 	s.requireGranted(t, granted)
 	require.Empty(t, s.denied(t), "denied requests")
-	require.Empty(t, rights.Compare(granted, s.requests(t), nil).Uncovered, "requests that no right covers")
+	requests := s.requests(t)
+	require.Empty(t, rights.Compare(granted, requests, nil).Uncovered, "requests that no right covers")
+	s.requireExercised(t, all, requests)
 	return granted
 }
 
-// requireBound checks that the cluster has exactly the rights of the table, whatever it was before.
+// requireExercised checks that the test uses the rights that rights.Unused names it for.
+func (s *suite) requireExercised(t *testing.T, all []rights.Right, requests []rights.Request) {
+	t.Helper()
+	unexercised := rights.Unexercised(
+		t.Name(), rights.On("openstack", all), slices.Concat(requests, s.bindings(t)), rights.Unused,
+	)
+	require.Empty(t, unexercised, "rights that rights.Unused says this test uses")
+}
+
+// requireBound checks that the cluster has exactly the rights of the table, whatever it was before, and that the test
+// uses those that rights.Unused names it for.
 func (s *suite) requireBound(t *testing.T, name string) {
 	t.Helper()
 	all, err := rights.Granted(s.Repository())
 	require.NoError(t, err)
 	s.requireGranted(t, rights.On(name, all))
+	s.requireExercised(t, all, s.requests(t))
 }
 
 func (s *suite) requireGranted(t *testing.T, granted []rights.Right) {

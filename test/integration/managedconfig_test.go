@@ -32,21 +32,30 @@ func TestOnVSphereTheOperatorWritesTheManagedConfigBehindItsGate(t *testing.T) {
 	before, err := managed.List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=kube-cloud-config"})
 	require.NoError(t, err)
 	for _, configMap := range before.Items {
-		require.NotContains(t, configMap.Annotations, "cloud-controller-manager.openshift.io/accepted-input", "the gate is off")
+		require.NotContains(
+			t, configMap.Annotations, "cloud-controller-manager.openshift.io/accepted-input", "the gate is off",
+		)
 	}
 
 	c.enableFeatureGate(t, "VSphereMultiVCenterDay2")
 	awaitText(t, "secretName: vsphere-creds\n")
 
 	const name = "cloud-provider-config"
-	restore := c.editConfigMap(t, configNamespace, name, func(m *corev1.ConfigMap) { m.Data["config"] = "global:\n  insecureFlag: ture\n" })
+	restore := c.editConfigMap(
+		t, configNamespace, name, func(m *corev1.ConfigMap) { m.Data["config"] = "global:\n  insecureFlag: ture\n" },
+	)
 	c.awaitCondition(t, "ManagedCloudConfigDegraded", operatorv1.ConditionTrue,
 		"configmap/kube-cloud-config in openshift-config-managed is not updated: "+
-			"configmap/cloud-provider-config in openshift-config, key config, line 2:17: global.insecureFlag is \"ture\", but must be true or false")
+			"configmap/cloud-provider-config in openshift-config, key config, line 2:17: global.insecureFlag is \"ture\", "+
+			"but must be true or false")
 	awaitText(t, "secretName: vsphere-creds\n")
 	restore()
 	c.awaitCondition(t, "ManagedCloudConfigDegraded", operatorv1.ConditionFalse, "")
 
+	c.editConfigMap(
+		t, "openshift-config-managed", "kube-cloud-config", func(m *corev1.ConfigMap) { m.Data["cloud.conf"] = "edited" },
+	)
+	awaitText(t, "secretName: vsphere-creds\n")
 	require.NoError(t, managed.Delete(t.Context(), "kube-cloud-config", metav1.DeleteOptions{}))
 	awaitText(t, "secretName: vsphere-creds\n")
 	c.noRequestDenied(t)
@@ -61,7 +70,9 @@ func (c *cluster) enableFeatureGate(t *testing.T, name configv1.FeatureGateName)
 			return err
 		}
 		for i := range gate.Status.FeatureGates {
-			gate.Status.FeatureGates[i].Enabled = append(gate.Status.FeatureGates[i].Enabled, configv1.FeatureGateAttributes{Name: name})
+			gate.Status.FeatureGates[i].Enabled = append(
+				gate.Status.FeatureGates[i].Enabled, configv1.FeatureGateAttributes{Name: name},
+			)
 		}
 		_, err = gates.UpdateStatus(t.Context(), gate, metav1.UpdateOptions{})
 		return err

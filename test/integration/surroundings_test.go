@@ -16,12 +16,14 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/rights"
 )
 
 // podName is the operator's pod in its environment; without it, the operator would search its pod among all pods.
 const podName = "POD_NAME=cluster-cloud-controller-manager-operator-0"
 
-const operatorUser = "system:serviceaccount:openshift-cloud-controller-manager-operator:cluster-cloud-controller-manager"
+const operatorUser = "system:serviceaccount:" + operatorNamespace + ":cluster-cloud-controller-manager"
 
 func TestWhatSurroundsTheStaticPodsIsMadeAndMadeAgain(t *testing.T) {
 	c := startCluster(t, configv1.OpenStackPlatformType)
@@ -33,21 +35,31 @@ func TestWhatSurroundsTheStaticPodsIsMadeAndMadeAgain(t *testing.T) {
 		secret, err := secrets.Get(t.Context(), "kube-token", metav1.GetOptions{})
 		require.NoError(t, err)
 		review, err := c.kube.AuthenticationV1().TokenReviews().Create(t.Context(),
-			&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: string(secret.Data["token"])}}, metav1.CreateOptions{})
+			&authenticationv1.TokenReview{
+				Spec: authenticationv1.TokenReviewSpec{Token: string(secret.Data["token"])},
+			}, metav1.CreateOptions{})
 		require.NoError(t, err)
-		require.Equal(t, "system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager", review.Status.User.Username)
+		require.Equal(
+			t, "system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager", review.Status.User.Username,
+		)
 	})
 	t.Run("the client CAs are the API server's", func(t *testing.T) {
-		source, err := c.kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
+		source, err := c.kube.CoreV1().ConfigMaps("kube-system").Get(
+			t.Context(), "extension-apiserver-authentication", metav1.GetOptions{},
+		)
 		require.NoError(t, err)
-		for target, key := range map[string]string{"client-ca": "client-ca-file", "requestheader-client-ca": "requestheader-client-ca-file"} {
+		for target, key := range map[string]string{
+			"client-ca": "client-ca-file", "requestheader-client-ca": "requestheader-client-ca-file",
+		} {
 			copied, err := configMaps.Get(t.Context(), target, metav1.GetOptions{})
 			require.NoError(t, err)
 			require.Equal(t, map[string]string{"ca-bundle.crt": source.Data[key]}, copied.Data)
 		}
 	})
 	t.Run("only the names that the API server allows may speak for users", func(t *testing.T) {
-		source, err := c.kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
+		source, err := c.kube.CoreV1().ConfigMaps("kube-system").Get(
+			t.Context(), "extension-apiserver-authentication", metav1.GetOptions{},
+		)
 		require.NoError(t, err)
 		var names []string
 		require.NoError(t, json.Unmarshal([]byte(source.Data["requestheader-allowed-names"]), &names))
@@ -90,7 +102,12 @@ func TestWhatSurroundsTheStaticPodsIsMadeAndMadeAgain(t *testing.T) {
 	t.Run("a new ServiceAccount gets a token of its own", func(t *testing.T) {
 		before, err := secrets.Get(t.Context(), "kube-token", metav1.GetOptions{})
 		require.NoError(t, err)
-		require.NoError(t, c.kube.CoreV1().ServiceAccounts(targetNamespace).Delete(t.Context(), "cloud-controller-manager", metav1.DeleteOptions{}))
+		require.NoError(
+			t,
+			c.kube.CoreV1().ServiceAccounts(targetNamespace).Delete(
+				t.Context(), "cloud-controller-manager", metav1.DeleteOptions{},
+			),
+		)
 		await(t, "another token", func(ctx context.Context) error {
 			after, err := secrets.Get(ctx, "kube-token", metav1.GetOptions{})
 			if err == nil && bytes.Equal(after.Data["token"], before.Data["token"]) {
@@ -118,7 +135,9 @@ func TestAPlatformWithoutAnOperandGetsNoneOfItsObjects(t *testing.T) {
 		}
 		return err
 	})
-	_, err := c.kube.CoreV1().ServiceAccounts(targetNamespace).Get(t.Context(), "cloud-controller-manager", metav1.GetOptions{})
+	_, err := c.kube.CoreV1().ServiceAccounts(targetNamespace).Get(
+		t.Context(), "cloud-controller-manager", metav1.GetOptions{},
+	)
 	require.True(t, apierrors.IsNotFound(err), "%v", err)
 	c.noRequestDenied(t)
 }
@@ -130,6 +149,13 @@ type request struct {
 	User       struct {
 		Username string `json:"username"`
 	} `json:"user"`
+	ObjectRef struct {
+		APIGroup    string `json:"apiGroup"`
+		Resource    string `json:"resource"`
+		Subresource string `json:"subresource"`
+		Namespace   string `json:"namespace"`
+		Name        string `json:"name"`
+	} `json:"objectRef"`
 	ResponseStatus struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
@@ -137,14 +163,29 @@ type request struct {
 	StageTimestamp time.Time `json:"stageTimestamp"`
 }
 
-// noRequestDenied reads the API server's audit log.
+// noRequestDenied reads the API server's audit log. The operator must also have used the rights that rights.Unused
+// names
+// the test for.
 func (c *cluster) noRequestDenied(t *testing.T) {
 	t.Helper()
 	requests := c.requests(t)
 	require.NotEmpty(t, requests)
+	used := make([]rights.Request, 0, len(requests))
 	for _, request := range requests {
-		require.NotEqual(t, 403, request.ResponseStatus.Code, "%s %s: %s", request.Verb, request.RequestURI, request.ResponseStatus.Message)
+		o := request.ObjectRef
+		used = append(used, rights.Request{
+			Identity: operatorUser, Verb: request.Verb, Group: o.APIGroup, Resource: o.Resource,
+			Namespace: o.Namespace, Name: o.Name,
+		})
+		require.NotEqual(
+			t, 403, request.ResponseStatus.Code, "%s %s: %s", request.Verb, request.RequestURI, request.ResponseStatus.Message,
+		)
 	}
+	granted, err := rights.Granted(c.Repository())
+	require.NoError(t, err)
+	require.Empty(
+		t, rights.Unexercised(t.Name(), granted, used, rights.Unused), "rights that rights.Unused says this test uses",
+	)
 }
 
 // requests returns the operator's requests to the API server.

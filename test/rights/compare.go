@@ -20,6 +20,8 @@ type Exception struct {
 	Reason string
 	// Sometimes excuses verbs that a run may or may not use, for example for a retry.
 	Sometimes bool
+	// By is the test that uses the verbs in place of the run, as Unexercised proves; empty if none does.
+	By string
 }
 
 func (e Exception) excuses(r Right, verb string) bool {
@@ -34,9 +36,9 @@ func (e Exception) describe(verb, resource string) string {
 
 // Comparison is the result of comparing a run's requests with its rights.
 type Comparison struct {
-	// Requests is the number of requests, Total the number of verbs of all rights. Of these, Used were used and
-	// Excused were not.
-	Requests, Total, Used, Excused int
+	// Requests is the number of requests, Total the number of verbs of all rights. Of these, Used were used, another
+	// test uses Elsewhere, and Excused are those that none uses.
+	Requests, Total, Used, Elsewhere, Excused int
 	// Uncovered are requests without a right.
 	Uncovered []string
 	// Unused are verbs of rights that are neither used nor excused.
@@ -81,15 +83,15 @@ func (c *Comparison) count(granted []Right, used map[int]map[string]bool, except
 	known, needless := map[string]bool{}, map[string]bool{}
 	for i, r := range granted {
 		for _, verb := range r.Verbs {
-			excused := false
+			excused, elsewhere := false, false
 			for _, e := range exceptions {
 				if e.excuses(r, verb) {
 					right := e.describe(verb, r.kind())
-					excused, known[right] = true, true
+					excused, elsewhere, known[right] = true, elsewhere || e.By != "", true
 					needless[right] = needless[right] || used[i][verb] && !e.Sometimes
 				}
 			}
-			c.countVerb(r, verb, used[i][verb], excused)
+			c.countVerb(r, verb, used[i][verb], elsewhere, excused)
 		}
 	}
 	for _, e := range exceptions {
@@ -102,11 +104,13 @@ func (c *Comparison) count(granted []Right, used map[int]map[string]bool, except
 	}
 }
 
-func (c *Comparison) countVerb(r Right, verb string, used, excused bool) {
+func (c *Comparison) countVerb(r Right, verb string, used, elsewhere, excused bool) {
 	c.Total++
 	switch {
 	case used:
 		c.Used++
+	case elsewhere:
+		c.Elsewhere++
 	case excused:
 		c.Excused++
 	default:
@@ -124,6 +128,26 @@ func (c *Comparison) judge(e Exception, right string, known, needless bool) {
 	case e.Reason == "":
 		c.Outdated = append(c.Outdated, right+": the exception has no reason")
 	}
+}
+
+// Unexercised returns the verbs of rights that a test is said to use and did not. A test is said to use what exceptions
+// name it or a test around it for.
+func Unexercised(test string, granted []Right, requests []Request, exceptions []Exception) []string {
+	var missing []string
+	for _, e := range exceptions {
+		if e.By == "" || !strings.HasPrefix(test+"/", e.By+"/") {
+			continue
+		}
+		for _, r := range granted {
+			for _, verb := range r.Verbs {
+				used := func(q Request) bool { return q.Verb == verb && r.Covers(q) }
+				if e.excuses(r, verb) && !slices.ContainsFunc(requests, used) {
+					missing = append(missing, e.describe(verb, r.kind()))
+				}
+			}
+		}
+	}
+	return missing
 }
 
 // String names the request in one line.

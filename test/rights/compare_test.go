@@ -33,7 +33,38 @@ func everything() []rights.Request {
 }
 
 func exception(verbs ...string) rights.Exception {
-	return rights.Exception{Account: "a", Namespace: "ns", Resources: []string{"things/status.g"}, Verbs: verbs, Reason: "a test"}
+	return rights.Exception{
+		Account: "a", Namespace: "ns", Resources: []string{"things/status.g"}, Verbs: verbs, Reason: "a test",
+	}
+}
+
+func by(test string, e rights.Exception) rights.Exception {
+	e.By = test
+	return e
+}
+
+func TestATestUsesTheRightsThatAnExceptionNamesItFor(t *testing.T) {
+	exceptions := []rights.Exception{by("TestOther/case", exception("get", "update")), exception("delete")}
+	noUpdate := slices.Delete(everything(), 2, 3)
+	for name, tc := range map[string]struct {
+		test     string
+		requests []rights.Request
+		want     []string
+	}{
+		"it uses all": {test: "TestOther/case", requests: everything()},
+		"it uses some": {
+			test: "TestOther/case", requests: noUpdate, want: []string{"a may update things/status.g in ns"},
+		},
+		"a step of it uses some": {
+			test: "TestOther/case/step", requests: noUpdate, want: []string{"a may update things/status.g in ns"},
+		},
+		"a similar name":     {test: "TestOther/case_two"},
+		"the test around it": {test: "TestOther"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tc.want, rights.Unexercised(tc.test, granted(), tc.requests, exceptions))
+		})
+	}
 }
 
 func TestRightsAndRequestsAreComparedInBothDirections(t *testing.T) {
@@ -85,6 +116,11 @@ func TestRightsAndRequestsAreComparedInBothDirections(t *testing.T) {
 			requests:   noUpdate,
 			exceptions: []rights.Exception{exception("update")},
 			want:       rights.Comparison{Requests: 3, Total: 3, Used: 2, Excused: 1},
+		},
+		"a right that another test uses": {
+			requests:   noUpdate,
+			exceptions: []rights.Exception{by("TestOther", exception("update"))},
+			want:       rights.Comparison{Requests: 3, Total: 3, Used: 2, Elsewhere: 1},
 		},
 		"a right that nothing used, excused in another namespace": {
 			requests:   noUpdate,
@@ -160,7 +196,9 @@ func TestSetsOfRightsDifferByVerbAndName(t *testing.T) {
 			onlyB: []string{account + " may get pods"},
 		},
 		"another namespace and group": {
-			other: []rights.Right{one, {Identity: account, Namespace: "ns", Group: "g", Resource: "pods", Verbs: []string{"get"}}},
+			other: []rights.Right{
+				one, {Identity: account, Namespace: "ns", Group: "g", Resource: "pods", Verbs: []string{"get"}},
+			},
 			onlyB: []string{account + " may get pods.g in ns"},
 		},
 	} {

@@ -38,6 +38,8 @@ type Options struct {
 	// Nodes means that the cluster has nodes: the scheduler runs, the Service kubernetes has an endpoint, and pods
 	// reach the API server at ServiceIP:443.
 	Nodes bool
+	// WithoutWatchList makes informers list before they watch, as those of an older API server do.
+	WithoutWatchList bool
 	// Record records the processes for a later run.
 	Record *process.Record
 	// Progress receives a line per step.

@@ -89,6 +89,9 @@ func (c *ControlPlane) apiserverArgs() []string {
 		"--audit-log-maxsize=1000",
 		"--profiling=false",
 	}
+	if c.options.WithoutWatchList {
+		args = append(args, "--feature-gates=WatchList=false")
+	}
 	if !c.options.Nodes {
 		// Endpoints must not have a loopback address.
 		args = append(args, "--endpoint-reconciler-type=none")
