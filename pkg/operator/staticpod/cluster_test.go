@@ -268,11 +268,11 @@ func (s *simulated) start(name string, revision int32) {
 	require.NoError(s.t, s.caches.Core().V1().Pods().Informer().GetStore().Add(mirror))
 }
 
-// lead makes the node's process the leader.
-func (s *simulated) lead(name string) {
+// lead makes the process on m0 the leader.
+func (s *simulated) lead() {
 	require.NoError(s.t, s.caches.Coordination().V1().Leases().Informer().GetStore().Add(&coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "cloud-controller-manager"},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To(name + "_uuid")},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To("m0_uuid")},
 	}))
 }
 

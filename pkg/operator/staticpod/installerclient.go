@@ -136,14 +136,21 @@ func (c *installerClient) abandon(ctx context.Context, pods corev1client.PodsGet
 			if !installs(pod, node.NodeName, node.TargetRevision) || hasStarted(pod) || pod.DeletionTimestamp != nil {
 				continue
 			}
-			// The kubelet may start it at this moment.
-			err := pods.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
-				UID: &pod.UID, ResourceVersion: &pod.ResourceVersion,
-			}})
-			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-				return fmt.Errorf("deleting pod/%s in %s: %w", pod.Name, pod.Namespace, err)
+			if err := deleteUnchanged(ctx, pods.Pods(pod.Namespace), pod); err != nil {
+				return err
 			}
 		}
+	}
+	return nil
+}
+
+// deleteUnchanged deletes a pod unless it has changed: its kubelet may start it at this moment.
+func deleteUnchanged(ctx context.Context, pods corev1client.PodInterface, pod *corev1.Pod) error {
+	err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
+		UID: &pod.UID, ResourceVersion: &pod.ResourceVersion,
+	}})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting pod/%s in %s: %w", pod.Name, pod.Namespace, err)
 	}
 	return nil
 }

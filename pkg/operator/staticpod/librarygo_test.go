@@ -35,7 +35,7 @@ func TestWhatTheInstallerControllerDoesByItself(t *testing.T) {
 	t.Run("it begins with the leader's node if its kubelet is silent, and never goes on", func(t *testing.T) {
 		s := newSimulated(t, "m0", "m1", "m2")
 		s.alone()
-		s.lead("m0")
+		s.lead()
 		s.silence("m0", false)
 		s.unknown("m0")
 		s.revision(2)

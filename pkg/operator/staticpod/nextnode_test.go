@@ -64,7 +64,7 @@ func TestTheNextNodeOfARollout(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSimulated(t, "m0", "m1", "m2")
-			s.lead("m0")
+			s.lead()
 			s.run(time.Second)
 			s.revision(2)
 			tc.happens(s)

@@ -19,15 +19,6 @@ func New(o Options) factory.Controller {
 	return (&starter{Options: o, controllers: func() []factory.Controller { return controllers(o) }}).controller()
 }
 
-func (s *starter) controller() factory.Controller {
-	return factory.New().
-		WithInformers(s.Operator.Informer()).
-		WithSync(s.sync).
-		WithSyncDegradedOnError(s.Operator).
-		WithPostStartHooks(s.wait).
-		ToController("StaticPodControllers", s.Recorder)
-}
-
 type starter struct {
 	Options
 	// controllers returns new controllers: a controller that has ended cannot run again. The informers keep the event
@@ -40,6 +31,15 @@ type starter struct {
 	// mutex keeps a sync from starting controllers once wait waits for their end: ended is set then.
 	mutex sync.Mutex
 	ended bool
+}
+
+func (s *starter) controller() factory.Controller {
+	return factory.New().
+		WithInformers(s.Operator.Informer()).
+		WithSync(s.sync).
+		WithSyncDegradedOnError(s.Operator).
+		WithPostStartHooks(s.wait).
+		ToController("StaticPodControllers", s.Recorder)
 }
 
 func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {

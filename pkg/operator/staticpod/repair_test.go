@@ -115,7 +115,7 @@ func TestARepairDuringARollout(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSimulated(t, "m0", "m1", "m2")
-			s.lead("m0")
+			s.lead()
 			tc.happens(s)
 			s.run(time.Minute)
 			require.Equal(t, tc.want, s.revisions())

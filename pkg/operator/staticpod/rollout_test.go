@@ -106,7 +106,7 @@ func TestARolloutReachesTheNodesThatItCan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSimulated(t, "m0", "m1", "m2")
-			s.lead("m0")
+			s.lead()
 			s.run(2 * time.Second)
 			for _, step := range tc.steps {
 				step.happens(s)
