@@ -1,6 +1,7 @@
 package availability
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,7 +71,7 @@ func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
 	a.silent.observe(pods, s.now)
 	hanging, wait := a.silent.condition(v.leader, s.now)
 	next = minPositive(next, wait)
-	return []*condition{available, progressing(s.status, plane), degraded, crashing, hanging, nodes}, next
+	return []*condition{available, progressing(s, plane), degraded, crashing, hanging, nodes}, next
 }
 
 // available keeps the condition True until a failure becomes an outage, and returns the time until then.
@@ -106,35 +107,56 @@ func degraded(v verdict, available *condition, s snapshot) (*condition, time.Dur
 	return newCondition(DegradedCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
 }
 
-// progressing reports the running and the target revision. library-go's NodeInstallerProgressing counts the nodes of
-// each revision; this condition names the nodes that are not at the latest one.
-func progressing(status *operatorv1.StaticPodOperatorStatus, plane controlPlane) *condition {
-	if !installedOnce(status) {
+// progressing reports the running and the target revision. NodeInstallerProgressing counts the nodes of each revision;
+// this condition names the nodes that are not at the latest one, and those where it does not run.
+func progressing(s snapshot, plane controlPlane) *condition {
+	if !installedOnce(s.status) {
 		return newCondition(ProgressingCondition, operatorv1.ConditionTrue, "FirstRollout",
 			"no control-plane node runs a revision yet; check the Degraded conditions for the cause")
 	}
-	latest, current := status.LatestAvailableRevision, 0
-	var behind []string
-	for _, node := range status.NodeStatuses {
-		switch node.CurrentRevision {
-		case latest:
+	latest, current, done := s.status.LatestAvailableRevision, 0, true
+	var others []string
+	for i := range s.status.NodeStatuses {
+		node := &s.status.NodeStatuses[i]
+		done = done && node.CurrentRevision == latest
+		text := s.runs(node)
+		if text == "" && node.CurrentRevision == latest {
 			current++
-		case 0:
-			behind = append(behind, fmt.Sprintf("node/%s runs none", node.NodeName))
-		default:
-			behind = append(behind, fmt.Sprintf("node/%s runs revision %d", node.NodeName, node.CurrentRevision))
+			continue
 		}
+		others = append(others, fmt.Sprintf("node/%s %s", node.NodeName,
+			cmp.Or(text, fmt.Sprintf("runs revision %d", node.CurrentRevision))))
 	}
 	message := fmt.Sprintf("%d of %d control-plane nodes run revision %d", current, plane.installed, latest)
-	if len(behind) == 0 {
+	slices.Sort(others)
+	if rest := len(others) - maxNames; rest > 0 {
+		others = append(others[:maxNames], fmt.Sprintf("%d more", rest))
+	}
+	message = strings.Join(append([]string{message}, others...), ", ")
+	if done {
 		return newCondition(ProgressingCondition, operatorv1.ConditionFalse, asExpected, message)
 	}
-	slices.Sort(behind)
-	if rest := len(behind) - maxNames; rest > 0 {
-		behind = append(behind[:maxNames], fmt.Sprintf("%d more", rest))
-	}
-	message += ", " + strings.Join(behind, ", ")
 	return newCondition(ProgressingCondition, operatorv1.ConditionTrue, "RollingOut", message)
+}
+
+// runs returns why a node does not run the revision that it is at, "" if it does.
+func (s snapshot) runs(status *operatorv1.NodeStatus) string {
+	var node *corev1.Node
+	if i := slices.IndexFunc(s.nodes, func(n *corev1.Node) bool { return n.Name == status.NodeName }); i >= 0 {
+		node = s.nodes[i]
+	}
+	hasPod := slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == status.NodeName })
+	switch {
+	case controlplane.KubeletOf(node) == controlplane.KubeletSilent:
+		return "has a silent kubelet"
+	case status.CurrentRevision == 0:
+		return "runs none"
+	case hasPod:
+		return ""
+	case status.TargetRevision != 0:
+		return fmt.Sprintf("is getting revision %d", status.TargetRevision)
+	}
+	return "runs no static pod"
 }
 
 func installedOnce(status *operatorv1.StaticPodOperatorStatus) bool {

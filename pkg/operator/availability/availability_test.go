@@ -166,10 +166,11 @@ func TestSync(t *testing.T) {
 			want: []operatorv1.OperatorCondition{
 				{Type: "CloudControllerManagerAvailable", Status: "False", Reason: "NoReadyPod", Message: noPod},
 				{
-					Type:    "CloudControllerManagerProgressing",
-					Status:  "False",
-					Reason:  "AsExpected",
-					Message: "3 of 3 control-plane nodes run revision 3",
+					Type:   "CloudControllerManagerProgressing",
+					Status: "False",
+					Reason: "AsExpected",
+					Message: "0 of 3 control-plane nodes run revision 3, node/m0 runs no static pod, node/m1 runs no static pod, " +
+						"node/m2 runs no static pod",
 				},
 				{Type: "CloudControllerManagerDegraded", Status: "False", Reason: "AsExpected"},
 				{Type: "CrashLoopDegraded", Status: "False", Reason: "AsExpected"},

@@ -271,10 +271,58 @@ func TestProgressingNamesTheNodesThatAreBehind(t *testing.T) {
 			for i, revision := range tc.revisions {
 				c.Status.NodeStatuses[i].CurrentRevision = revision
 			}
-			got := progressing(c.Status, controlPlane{installed: len(tc.revisions)})
+			got := progressing(c.snapshot(0), controlPlane{installed: len(tc.revisions)})
 			require.Equal(t, tc.reason, *got.Reason)
 			require.Equal(t, tc.message, *got.Message)
 			require.Equal(t, tc.reason != "AsExpected", *got.Status == operatorv1.ConditionTrue)
+		})
+	}
+}
+
+func TestProgressingSaysOnlyOfANodeThatItRunsARevisionIfItDoes(t *testing.T) {
+	silent := func(c *cluster) {
+		c.Nodes["m2"].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+	}
+	for name, tc := range map[string]struct {
+		last    operatorv1.NodeStatus
+		happens func(c *cluster)
+		message string
+	}{
+		"a machine died that had the revision": {
+			operatorv1.NodeStatus{CurrentRevision: 5}, silent,
+			"AsExpected: 2 of 3 control-plane nodes run revision 5, node/m2 has a silent kubelet",
+		},
+		"a machine died that did not": {
+			operatorv1.NodeStatus{CurrentRevision: 4}, silent,
+			"RollingOut: 2 of 3 control-plane nodes run revision 5, node/m2 has a silent kubelet",
+		},
+		"the Node has vanished": {
+			operatorv1.NodeStatus{CurrentRevision: 4}, func(c *cluster) { delete(c.Nodes, "m2") },
+			"RollingOut: 2 of 3 control-plane nodes run revision 5, node/m2 has a silent kubelet",
+		},
+		"the manifest was deleted": {
+			operatorv1.NodeStatus{CurrentRevision: 5}, func(c *cluster) { delete(c.Pods, "m2") },
+			"AsExpected: 2 of 3 control-plane nodes run revision 5, node/m2 runs no static pod",
+		},
+		"the manifest was deleted during a rollout": {
+			operatorv1.NodeStatus{CurrentRevision: 4}, func(c *cluster) { delete(c.Pods, "m2") },
+			"RollingOut: 2 of 3 control-plane nodes run revision 5, node/m2 runs no static pod",
+		},
+		"the installer has removed the former manifest": {
+			operatorv1.NodeStatus{CurrentRevision: 4, TargetRevision: 5}, func(c *cluster) { delete(c.Pods, "m2") },
+			"RollingOut: 2 of 3 control-plane nodes run revision 5, node/m2 is getting revision 5",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster("m0", "m1", "m2")
+			c.Status.LatestAvailableRevision = 5
+			tc.last.NodeName = "m2"
+			c.Status.NodeStatuses = []operatorv1.NodeStatus{
+				{NodeName: "m0", CurrentRevision: 5}, {NodeName: "m1", CurrentRevision: 5}, tc.last,
+			}
+			tc.happens(c)
+			got := progressing(c.snapshot(0), controlPlane{installed: 3})
+			require.Equal(t, tc.message, *got.Reason+": "+*got.Message)
 		})
 	}
 }
