@@ -28,7 +28,7 @@ func New(
 	if err != nil {
 		return nil, nil, fmt.Errorf("building the client of cloudcontrollermanager/cluster: %w", err)
 	}
-	return &retryingClient{StaticPodOperatorClient: client}, informers, nil
+	return &retryingClient{StaticPodOperatorClient: client, turn: make(chan struct{}, 1)}, informers, nil
 }
 
 // Custom returns the reader of spec.custom in the informer's cache. A missing resource has no spec.custom.

@@ -2,9 +2,10 @@ package operatorclient
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -18,10 +19,17 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 )
 
-// catchUp is how long UpdateOperatorSpec waits for the cache after a conflict.
 const (
+	// catchUp is how long UpdateOperatorSpec waits for the cache after a conflict.
 	catchUp         = 5 * time.Second
 	catchUpInterval = 50 * time.Millisecond
+
+	// requestLimit is how long an apply may take. The controller repeats it. Otherwise a hung request would last until
+	// HTTP/2 detects a dead connection, which takes 45 seconds, or until the API server's own limit of a minute.
+	requestLimit = 15 * time.Second
+
+	// turnLimit is how long an apply waits for another one. It is longer than the API server's answer usually takes.
+	turnLimit = time.Second
 )
 
 // retryingClient is a client that retries an update of the spec after a conflict with a change of another part. Many
@@ -29,11 +37,36 @@ const (
 // for only a third of a second, and library-go's config observer then reports Degraded.
 //
 // It applies one status at a time. The API server repeats an apply that loses a race against another one, with the
-// validation of the whole resource: of 47 concurrent ones at the operator's start, each took 730 ms.
+// validation of the whole resource: of 47 concurrent ones at the operator's start, each took 730 ms. A slow apply holds
+// up each of the others for turnLimit only.
 type retryingClient struct {
 	v1helpers.StaticPodOperatorClient
-	applying sync.Mutex
+	// turn has room for the one apply whose turn it is.
+	turn chan struct{}
 }
+
+// apply runs an apply once it has its turn, or has waited for it for turnLimit.
+func (c *retryingClient) apply(ctx context.Context, request func(context.Context) error) error {
+	limit := time.NewTimer(turnLimit)
+	defer limit.Stop()
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-limit.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, requestLimit, errNoAnswer)
+	defer cancel()
+	err := request(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errNoAnswer) {
+		return errNoAnswer
+	}
+	return err
+}
+
+// errNoAnswer reports an apply that took longer than requestLimit.
+var errNoAnswer = fmt.Errorf("the API server has not answered for %s", requestLimit)
 
 // UpdateOperatorSpec returns a conflict only if another client changed the spec, or if the conflicts last for
 // catchUp.
@@ -85,9 +118,9 @@ func (c *retryingClient) ApplyOperatorStatus(
 	if status != nil && reportsNotFound(status.Conditions) {
 		return nil
 	}
-	c.applying.Lock()
-	defer c.applying.Unlock()
-	return c.StaticPodOperatorClient.ApplyOperatorStatus(ctx, fieldManager, status)
+	return c.apply(ctx, func(ctx context.Context) error {
+		return c.StaticPodOperatorClient.ApplyOperatorStatus(ctx, fieldManager, status)
+	})
 }
 
 // ApplyStaticPodOperatorStatus drops the same status as ApplyOperatorStatus.
@@ -97,9 +130,9 @@ func (c *retryingClient) ApplyStaticPodOperatorStatus(
 	if status != nil && reportsNotFound(status.Conditions) {
 		return nil
 	}
-	c.applying.Lock()
-	defer c.applying.Unlock()
-	return c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(ctx, fieldManager, status)
+	return c.apply(ctx, func(ctx context.Context) error {
+		return c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(ctx, fieldManager, status)
+	})
 }
 
 func reportsNotFound(conditions []Condition) bool {

@@ -48,7 +48,11 @@ func changing(t *testing.T, versions ...string) *rest.Config {
 				versions = versions[1:]
 			}
 			w.WriteHeader(http.StatusConflict)
-			_, _ = io.WriteString(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Conflict", "code": 409, "message": "modified"}`)
+			_, _ = io.WriteString(
+				w,
+				`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Conflict", `+
+					`"code": 409, "message": "modified"}`,
+			)
 			return
 		}
 		_, _ = io.WriteString(w, initial)
@@ -69,9 +73,11 @@ func changing(t *testing.T, versions ...string) *rest.Config {
 
 func TestAnUpdateOfTheSpecOutlastsOtherWrites(t *testing.T) {
 	const (
-		otherStatus = `{"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager", "metadata": {"name": "cluster", "resourceVersion": %q},
+		otherStatus = `{"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager",
+			"metadata": {"name": "cluster", "resourceVersion": %q},
 			"spec": {"managementState": "Managed"}, "status": {"readyReplicas": 1}}`
-		otherSpec = `{"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager", "metadata": {"name": "cluster", "resourceVersion": %q},
+		otherSpec = `{"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager",
+			"metadata": {"name": "cluster", "resourceVersion": %q},
 			"spec": {"managementState": "Managed", "logLevel": "Debug"}}`
 	)
 	for name, tc := range map[string]struct {
@@ -79,9 +85,12 @@ func TestAnUpdateOfTheSpecOutlastsOtherWrites(t *testing.T) {
 		wantVersion string
 		wantErr     string
 	}{
-		"none":                       {wantVersion: "7"},
-		"one of the status":          {versions: []string{otherStatus}, wantVersion: "70"},
-		"several of the status":      {versions: []string{otherStatus, otherStatus, otherStatus, otherStatus, otherStatus, otherStatus}, wantVersion: "7000000"},
+		"none":              {wantVersion: "7"},
+		"one of the status": {versions: []string{otherStatus}, wantVersion: "70"},
+		"several of the status": {
+			versions:    []string{otherStatus, otherStatus, otherStatus, otherStatus, otherStatus, otherStatus},
+			wantVersion: "7000000",
+		},
 		"but not one of the spec":    {versions: []string{otherSpec}, wantErr: "modified"},
 		"nor one of the spec, later": {versions: []string{otherStatus, otherSpec}, wantErr: "modified"},
 	} {
@@ -91,7 +100,9 @@ func TestAnUpdateOfTheSpecOutlastsOtherWrites(t *testing.T) {
 			client.Informer()
 			informers.Start(t.Context().Done())
 			informers.WaitForCacheSync(t.Context().Done())
-			_, version, err := client.UpdateOperatorSpec(t.Context(), "7", &operatorv1.OperatorSpec{ManagementState: operatorv1.Force})
+			_, version, err := client.UpdateOperatorSpec(
+				t.Context(), "7", &operatorv1.OperatorSpec{ManagementState: operatorv1.Force},
+			)
 			if tc.wantErr != "" {
 				require.EqualError(t, err, tc.wantErr)
 				require.True(t, apierrors.IsConflict(err))
@@ -104,15 +115,18 @@ func TestAnUpdateOfTheSpecOutlastsOtherWrites(t *testing.T) {
 }
 
 func TestAResourceIsNeverToldThatItDoesNotExist(t *testing.T) {
-	const missing = `status of cloudcontrollermanager/cluster: cloudcontrollermanagers.operator.openshift.io "cluster" not found`
+	const missing = "status of cloudcontrollermanager/cluster: " +
+		`cloudcontrollermanagers.operator.openshift.io "cluster" not found`
 	for name, tc := range map[string]struct {
 		status      operatorv1.ConditionStatus
 		message     string
 		wantRequest bool
 	}{
 		"an error of the resource that was gone": {status: operatorv1.ConditionTrue, message: missing},
-		"an error of another object":             {status: operatorv1.ConditionTrue, message: `secrets "cluster" not found`, wantRequest: true},
-		"no error":                               {status: operatorv1.ConditionFalse, wantRequest: true},
+		"an error of another object": {
+			status: operatorv1.ConditionTrue, message: `secrets "cluster" not found`, wantRequest: true,
+		},
+		"no error": {status: operatorv1.ConditionFalse, wantRequest: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var methods []string
@@ -127,8 +141,15 @@ func TestAResourceIsNeverToldThatItDoesNotExist(t *testing.T) {
 			condition := func() *applyoperatorv1.OperatorConditionApplyConfiguration {
 				return applyoperatorv1.OperatorCondition().WithType("AnyDegraded").WithStatus(tc.status).WithMessage(tc.message)
 			}
-			require.NoError(t, client.ApplyOperatorStatus(t.Context(), "any", applyoperatorv1.OperatorStatus().WithConditions(condition())))
-			require.NoError(t, client.ApplyStaticPodOperatorStatus(t.Context(), "any", applyoperatorv1.StaticPodOperatorStatus().WithConditions(condition())))
+			require.NoError(
+				t, client.ApplyOperatorStatus(t.Context(), "any", applyoperatorv1.OperatorStatus().WithConditions(condition())),
+			)
+			require.NoError(
+				t,
+				client.ApplyStaticPodOperatorStatus(
+					t.Context(), "any", applyoperatorv1.StaticPodOperatorStatus().WithConditions(condition()),
+				),
+			)
 			if tc.wantRequest {
 				require.Equal(t, []string{http.MethodPatch, http.MethodPatch}, methods)
 				return
@@ -157,12 +178,49 @@ func TestOneStatusIsAppliedAtATime(t *testing.T) {
 		manager := fmt.Sprint(i)
 		condition := applyoperatorv1.OperatorCondition().WithType(manager).WithStatus(operatorv1.ConditionFalse)
 		group.Go(func() {
-			assert.NoError(t, client.ApplyOperatorStatus(t.Context(), manager, applyoperatorv1.OperatorStatus().WithConditions(condition)))
+			assert.NoError(
+				t, client.ApplyOperatorStatus(t.Context(), manager, applyoperatorv1.OperatorStatus().WithConditions(condition)),
+			)
 		})
 		group.Go(func() {
-			assert.NoError(t, client.ApplyStaticPodOperatorStatus(t.Context(), manager, applyoperatorv1.StaticPodOperatorStatus().WithConditions(condition)))
+			assert.NoError(
+				t,
+				client.ApplyStaticPodOperatorStatus(
+					t.Context(), manager, applyoperatorv1.StaticPodOperatorStatus().WithConditions(condition),
+				),
+			)
 		})
 	}
 	group.Wait()
 	require.EqualValues(t, 1, most.Load())
+}
+
+func TestARequestThatHangsHoldsUpNoOtherStatus(t *testing.T) {
+	hangs := make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("fieldManager") == "hangs" {
+			_, _ = io.ReadAll(r.Body) // The server notices that the client left only once it has read the request.
+			hangs <- struct{}{}
+			<-r.Context().Done()
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.Copy(w, r.Body)
+	}))
+	t.Cleanup(server.Close)
+	client, _, err := operatorclient.New(clock.RealClock{}, &rest.Config{Host: server.URL, QPS: -1})
+	require.NoError(t, err)
+	apply := func(manager string) error {
+		condition := applyoperatorv1.OperatorCondition().WithType("Any").WithStatus(operatorv1.ConditionFalse)
+		return client.ApplyOperatorStatus(t.Context(), manager,
+			applyoperatorv1.OperatorStatus().WithConditions(condition))
+	}
+	result := make(chan error)
+	go func() { result <- apply("hangs") }()
+	<-hangs
+	start := time.Now()
+	require.NoError(t, apply("other"))
+	require.Less(t, time.Since(start), 10*time.Second)
+	require.EqualError(t, <-result, "the API server has not answered for 15s")
+	require.Less(t, time.Since(start), 30*time.Second)
 }
