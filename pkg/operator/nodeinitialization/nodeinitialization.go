@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -80,10 +81,12 @@ func New(o Options) factory.Controller {
 	return c
 }
 
-// Run watches Nodes and runs the controller until ctx ends.
+// Run watches Nodes and runs the controller until ctx ends and both have ended.
 func (c *controller) Run(ctx context.Context, workers int) {
-	go newReflector(c.Nodes, c.store).RunWithContext(ctx)
+	var reflector sync.WaitGroup
+	reflector.Go(func() { newReflector(c.Nodes, c.store).RunWithContext(ctx) })
 	c.Controller.Run(ctx, workers)
+	reflector.Wait()
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
