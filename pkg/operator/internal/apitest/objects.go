@@ -69,6 +69,10 @@ func (s *Server) serveObject(w http.ResponseWriter, r *http.Request, t target) {
 	body := &unstructured.Unstructured{}
 	if r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch {
 		if err := json.NewDecoder(r.Body).Decode(&body.Object); err != nil {
+			if existing == nil {
+				fail(w, http.StatusBadRequest, metav1.StatusReasonBadRequest)
+				return
+			}
 			// A JSON patch is a list. Nothing depends on its result.
 			body = existing.DeepCopy()
 		}

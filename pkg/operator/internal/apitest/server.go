@@ -78,7 +78,10 @@ func Start(tb testing.TB, addToScheme ...func(*runtime.Scheme) error) *Server {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	s.Config = &rest.Config{Host: server.URL, QPS: -1}
+	s.Config = &rest.Config{
+		Host: server.URL, QPS: -1,
+		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON},
+	}
 	return s
 }
 

@@ -1,0 +1,360 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	configv1alpha1 "github.com/openshift/api/config/v1alpha1"
+	"github.com/openshift/library-go/pkg/controller/controllercmd"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/utils/clock"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/apitest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+)
+
+// observedAzure is of the platform that needs the most informers.
+const observedAzure = `{"platform":"azure","cloudConfig":{"name":"cloud-provider-config","key":"config"},` +
+	`"trustedCA":"user-ca-bundle","featureGates":["ConfigurablePKI"],"cluster":{"featureGates":["ConfigurablePKI"]}}`
+
+func metaOf(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
+
+func target(name string) metav1.ObjectMeta { return metaOf(operatorclient.TargetNamespace, name) }
+
+var resourceKind = ccmv1.Resource.GroupVersion().WithKind("CloudControllerManager")
+
+func addToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypeWithName(resourceKind, &unstructured.Unstructured{})
+	return nil
+}
+
+func operatorResource() *unstructured.Unstructured {
+	var observed map[string]any
+	_ = json.Unmarshal([]byte(observedAzure), &observed)
+	resource := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"managementState": "Managed", "observedConfig": observed,
+	}}}
+	resource.SetGroupVersionKind(resourceKind)
+	resource.SetName("cluster")
+	return resource
+}
+
+func assemble(t *testing.T, server *apitest.Server) (Options, *controllercmd.ControllerContext) {
+	t.Helper()
+	return Options{OperatorImage: "operator", OperatorVersion: "1", OperandVersion: "1"}, &controllercmd.ControllerContext{
+		Clock: clock.RealClock{}, KubeConfig: server.Config, ProtoKubeConfig: server.Config,
+		EventRecorder: events.NewInMemoryRecorder(
+			"test", clock.RealClock{},
+		), OperatorNamespace: operatorclient.OperatorNamespace,
+	}
+}
+
+// enqueued returns how often each controller's queue got a key. library-go names the queue after the controller, and
+// Kubernetes counts.
+func enqueued(t *testing.T) map[string]float64 {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	require.NoError(t, err)
+	counts := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != "workqueue_adds_total" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				if label.GetName() == "name" && label.GetValue() != "" {
+					counts[label.GetValue()] += metric.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return counts
+}
+
+// since returns the queues that have got keys since before, sorted.
+func since(t *testing.T, before map[string]float64) []string {
+	t.Helper()
+	var names []string
+	for name, count := range enqueued(t) {
+		if count > before[name] {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+var watchRow = regexp.MustCompile("(?m)^\\| `(/api[^`]*)` \\| (?:`([^`]*)`|all) \\|")
+
+// documented returns the table of watches in docs/architecture.md, each as its path and its selector.
+func documented(t *testing.T) []string {
+	t.Helper()
+	content, err := os.ReadFile("../../docs/architecture.md")
+	require.NoError(t, err)
+	var rows []string
+	for _, row := range watchRow.FindAllStringSubmatch(string(content), -1) {
+		rows = append(rows, strings.TrimSpace(row[1]+" "+row[2]))
+	}
+	return rows
+}
+
+func TestTheOperatorWatchesWhatTheDocumentSaysAndRunsEveryController(t *testing.T) {
+	server := apitest.Start(t, addToScheme)
+	server.Set(t, operatorResource())
+	before := enqueued(t)
+	o, cc := assemble(t, server)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- Run(ctx, o, cc) }()
+	want := documented(t)
+	var have []string
+	var controllers []string
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
+		if have, controllers = watched(t, server), since(t, before); slices.Equal(have, want) &&
+			slices.Equal(controllers, allControllers) {
+			break
+		}
+	}
+	cancel()
+	require.NoError(t, <-ended)
+	require.Equal(t, want, have)
+	require.Equal(t, allControllers, controllers)
+}
+
+// watched returns the server's watches like documented.
+func watched(t *testing.T, server *apitest.Server) []string {
+	t.Helper()
+	var rows []string
+	for _, r := range server.Requests() {
+		if r.Watch {
+			rows = append(rows, strings.TrimSpace(r.Path+" "+cmp.Or(r.Labels, r.Fields)))
+		}
+	}
+	slices.Sort(rows)
+	return slices.Compact(rows)
+}
+
+// allControllers are the queues of every controller.
+var allControllers = []string{
+	"Availability",
+	"ClientCA",
+	"ConfigObserver",
+	"HeldBackRevisionController",
+	"ImagePullController",
+	"Installer",
+	"LeaderElection",
+	"LoggingSyncer",
+	"ManagedCloudConfig",
+	"MissingStaticPodController",
+	"NodeDeletionController",
+	"NodeInitializationController",
+	"NodeManagerController",
+	"NodeRepair",
+	"PlatformInformers",
+	"PruneController",
+	"RemovalController",
+	"RevisionController",
+	"RolloutProgressController",
+	"ServingCertificate",
+	"StaticPodControllers",
+	"StaticResources",
+	"StatusSyncer_cloud-controller-manager",
+	"Summary",
+	"Takeover",
+	"TargetConfigController",
+	"Tokens",
+	"TrustedCAExpiryController",
+	"Unmanaged",
+	"Versions",
+	"cloud-controller-manager-InstallerState",
+	"cloud-controller-manager-Node",
+	"cloud-controller-manager-StaticPodState",
+	"cloud-controller-manager-UnsupportedConfigOverrides",
+}
+
+func TestEachEventReachesItsControllers(t *testing.T) {
+	labelledPod := func(name string, labels map[string]string) *corev1.Pod {
+		pod := &corev1.Pod{ObjectMeta: target(name)}
+		pod.Labels = labels
+		return pod
+	}
+	managed := map[string]string{"app.kubernetes.io/managed-by": "cloud-controller-manager-operator"}
+	binding := &rbacv1.RoleBinding{ObjectMeta: metaOf("kube-system", "b")}
+	binding.Labels = managed
+	clusterBinding := &rbacv1.ClusterRoleBinding{ObjectMeta: metaOf("", "b")}
+	clusterBinding.Labels = managed
+	master := &corev1.Node{ObjectMeta: metaOf("", "master-0")}
+	master.Labels = map[string]string{masterLabel: ""}
+	for name, tc := range map[string]struct {
+		object runtime.Object
+		want   []string
+	}{
+		"the operator's resource": {
+			operatorResource(),
+			[]string{
+				"Availability",
+				"ClientCA",
+				"ConfigObserver",
+				"LeaderElection",
+				"LoggingSyncer",
+				"ManagedCloudConfig",
+				"NodeDeletionController",
+				"NodeInitializationController",
+				"NodeManagerController",
+				"NodeRepair",
+				"PlatformInformers",
+				"RemovalController",
+				"ServingCertificate",
+				"StaticPodControllers",
+				"StaticResources",
+				"Summary",
+				"Takeover",
+				"TargetConfigController",
+				"Tokens",
+				"TrustedCAExpiryController",
+				"Unmanaged",
+				"Versions",
+			},
+		},
+		"the lease": {
+			&coordinationv1.Lease{ObjectMeta: target("cloud-controller-manager")},
+			[]string{"Availability", "LeaderElection", "NodeDeletionController", "RemovalController", "Takeover"},
+		},
+		"a static pod": {
+			labelledPod("cloud-controller-manager-master-0", map[string]string{"app": "cloud-controller-manager"}),
+			[]string{"Availability", "LeaderElection", "NodeRepair", "RemovalController", "Takeover"},
+		},
+		"a pod of the predecessor": {
+			labelledPod("x", map[string]string{"infrastructure.openshift.io/cloud-controller-manager": "Azure"}),
+			[]string{"Availability", "LeaderElection", "NodeRepair", "RemovalController", "Takeover"},
+		},
+		"a Secret": {
+			&corev1.Secret{ObjectMeta: target("kube-token")},
+			[]string{"RemovalController", "StaticResources", "TargetConfigController", "Tokens"},
+		},
+		"a ConfigMap": {
+			&corev1.ConfigMap{ObjectMeta: target("kubeconfigs")},
+			[]string{"NodeRepair", "RemovalController", "TargetConfigController", "Versions"},
+		},
+		"a ServiceAccount": {
+			&corev1.ServiceAccount{ObjectMeta: target("cloud-controller-manager")},
+			[]string{"RemovalController", "StaticResources", "Tokens"},
+		},
+		"a Service": {
+			&corev1.Service{ObjectMeta: target("cloud-controller-manager")},
+			[]string{"StaticResources"},
+		},
+		"a RoleBinding": {
+			&rbacv1.RoleBinding{ObjectMeta: target("b")},
+			[]string{"StaticResources"},
+		},
+		"a RoleBinding in kube-system": {
+			binding,
+			[]string{"StaticResources"},
+		},
+		"a ClusterRoleBinding": {
+			clusterBinding,
+			[]string{"StaticResources"},
+		},
+		"a Deployment of the predecessor": {
+			&appsv1.Deployment{ObjectMeta: target("azure-cloud-controller-manager")},
+			[]string{"ConfigObserver", "Takeover"},
+		},
+		"the DaemonSet": {
+			&appsv1.DaemonSet{ObjectMeta: target("azure-cloud-node-manager")},
+			[]string{"NodeManagerController", "TargetConfigController", "Versions"},
+		},
+		"the namespace": {
+			&corev1.Namespace{ObjectMeta: metaOf("", operatorclient.TargetNamespace)},
+			[]string{"Takeover", "TargetConfigController"},
+		},
+		"a control-plane Node": {
+			master,
+			[]string{"Availability", "LeaderElection", "NodeRepair", "RemovalController", "Takeover"},
+		},
+		"Infrastructure": {
+			&configv1.Infrastructure{ObjectMeta: metaOf("", "cluster")},
+			[]string{"Availability", "ConfigObserver", "LeaderElection"},
+		},
+		"Network": {
+			&configv1.Network{ObjectMeta: metaOf("", "cluster")},
+			[]string{"ConfigObserver"},
+		},
+		"Proxy": {
+			&configv1.Proxy{ObjectMeta: metaOf("", "cluster")},
+			[]string{"ConfigObserver"},
+		},
+		"APIServer": {
+			&configv1.APIServer{ObjectMeta: metaOf("", "cluster")},
+			[]string{"ConfigObserver"},
+		},
+		"FeatureGate": {
+			&configv1.FeatureGate{ObjectMeta: metaOf("", "cluster")},
+			[]string{"ConfigObserver"},
+		},
+		"PKI": {
+			&configv1alpha1.PKI{ObjectMeta: metaOf("", "cluster")},
+			[]string{"ServingCertificate"},
+		},
+		"the ClusterOperator": {
+			&configv1.ClusterOperator{ObjectMeta: metaOf("", "cloud-controller-manager")},
+			[]string{"Summary"},
+		},
+		"the managed configuration": {
+			&corev1.ConfigMap{ObjectMeta: metaOf("openshift-config-managed", "kube-cloud-config")},
+			[]string{"ManagedCloudConfig", "TargetConfigController", "TrustedCAExpiryController"},
+		},
+		"the API server's CAs": {
+			&corev1.ConfigMap{ObjectMeta: metaOf("kube-system", "extension-apiserver-authentication")},
+			[]string{"ClientCA", "ConfigObserver"},
+		},
+		"the signer": {
+			&corev1.Secret{ObjectMeta: metaOf(operatorclient.OperatorNamespace, "cloud-controller-manager-serving-signer")},
+			[]string{"ServingCertificate"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := apitest.Start(t, addToScheme)
+			server.Set(t, tc.object)
+			o, cc := assemble(t, server)
+			w, err := newWiring(o, cc)
+			require.NoError(t, err)
+			before := enqueued(t)
+			w.controllers()
+			w.resource.Start(t.Context().Done())
+			w.informers.start(t.Context().Done())
+			for _, demand := range w.demands() {
+				demand.Informers.Start(t.Context().Done())
+			}
+			want := slices.Clone(tc.want)
+			slices.Sort(want)
+			var have []string
+			for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
+				if have = since(t, before); slices.Equal(have, want) {
+					break
+				}
+			}
+			require.Equal(t, want, have)
+		})
+	}
+}
