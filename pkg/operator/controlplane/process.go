@@ -13,9 +13,9 @@ import (
 // configHash has the hash of a static pod's manifest in its mirror pod (k8s.io/kubernetes/pkg/kubelet/types).
 const configHash = "kubernetes.io/config.hash"
 
-// bindTime is how long the container of another static pod must have been Ready to prove that the former one has
-// ended. Both are on the host's network, and a CCM that cannot bind its port exits at once. Until the kubelet reports
-// that, the former one may have answered the probes.
+// bindTime is how long another container must have been Ready to prove that the former one has ended. Both are on the
+// host's network, and a CCM that cannot bind its port exits at once. Until the kubelet reports that, the former one may
+// have answered the probes.
 const bindTime = 5 * time.Second
 
 // Process is a process of ours that was seen to hold the lease. Its identity is unique.
@@ -27,9 +27,9 @@ type Process struct {
 	// lease is what it wrote last, and since when the operator saw that.
 	lease *coordinationv1.Lease
 	since time.Time
-	// manifest is the hash of its static pod.
-	manifest string
-	// next is the container of another static pod on its node, and nextSince when the operator saw that Ready first.
+	// manifest is the hash of its static pod, and container the ID of its container.
+	manifest, container string
+	// next is another container on its node, and nextSince when the operator saw that Ready first.
 	next      string
 	nextSince time.Time
 }
@@ -62,17 +62,17 @@ func (l *Lease) Witness(holder Holder, pods []*corev1.Pod, certain bool) {
 	}
 	if pod := podOn(holder.Node, pods); pod != nil {
 		r.Process.manifest = pod.Annotations[configHash]
+		r.Process.container = ContainerStatus(pod, operand.Name).ContainerID
 	}
 }
 
 // EndOf returns what is known about the end of the recorded process.
 //
-//   - The same static pod: its container has terminated, or the next one runs. The kubelet starts it after the former
-//     one has ended.
-//   - Another static pod: its container has been Ready for bindTime. A kubelet begins with a static pod only after the
-//     former one of that name has ended (startedStaticPodsByFullname in its pod_workers.go). One that was restarted
-//     meanwhile does not know the former one. It makes the mirror pod at once (fastStaticPodsRegistration in
-//     kubelet.go), starts the pod, and ends the former containers seconds later.
+//   - Its container has terminated, by its ID, whether or not the next one runs.
+//   - Another container has been Ready for bindTime. A kubelet begins with a static pod only after the former one of
+//     that name has ended (startedStaticPodsByFullname in its pod_workers.go). One that was restarted meanwhile does
+//     not know the former one. It reports the status of the new one in the mirror pod of the former one, replaces the
+//     mirror pod at once (fastStaticPodsRegistration in kubelet.go), and ends the former containers seconds later.
 //   - A container's times have no fractions. If it was restarted, or ended, within the second of the acquisition, the
 //     next one may have acquired the lease instead, and renews it then. So the lease must not have been renewed for
 //     two retry periods, and a next one that runs must be Ready: a frozen process is not.
@@ -91,13 +91,14 @@ func (p *Process) end(pod *corev1.Pod, now time.Time) End {
 	container := ContainerStatus(pod, operand.Name)
 	running, last, acquired := container.State.Running, Terminated(container), p.lease.Spec.AcquireTime.Time
 	restarted := running != nil && acquired.Before(running.StartedAt.Time)
-	if pod.Annotations[configHash] != p.manifest {
+	terminated := last != nil && last.ContainerID == p.container && pod.Annotations[configHash] == p.manifest
+	if !terminated {
 		return p.replacedBy(pod, container, restarted, now)
 	}
 	e := End{Recovered: running != nil && IsReady(pod)}
 	within := endedSince(last, acquired.Truncate(stampPrecision))
 	switch {
-	case restarted, running == nil && endedSince(last, acquired):
+	case endedSince(last, acquired), restarted && within:
 		// The API truncates times, so neither was earlier.
 		e.Proven = true
 	case within && (running == nil || e.Recovered):
@@ -116,7 +117,7 @@ func endOf(container corev1.ContainerStatus, acquired time.Time) time.Time {
 	return container.State.Running.StartedAt.Time
 }
 
-// replacedBy judges by the pod of another manifest.
+// replacedBy judges by another container.
 func (p *Process) replacedBy(pod *corev1.Pod, container corev1.ContainerStatus, started bool, now time.Time) End {
 	if !started || !IsReady(pod) {
 		p.next = ""

@@ -162,6 +162,10 @@ func TestTheLeaseOfAProcessThatHasEndedIsReleased(t *testing.T) {
 		"the next revision's container has run for long enough to have the port": {
 			change: func(c *cluster) { c.Install("m0", 5) }, want: 15,
 		},
+		"that container's status is in the former mirror pod": {change: func(c *cluster) { c.Start("m0", 5) }, want: 15},
+		"the next revision's container found the port occupied, which the former mirror pod says": {
+			change: func(c *cluster) { c.Start("m0", 5); c.Exit("m0", 6, "address already in use") },
+		},
 		"the pod of the next revision has no status yet": {
 			change: func(c *cluster) { c.Install("m0", 5); c.Container("m0").State = corev1.ContainerState{} },
 		},
@@ -273,7 +277,9 @@ func TestTheLeaseOfAProcessThatFailsBeforeItSettlesWaitsForItsContainer(t *testi
 		change func(c *cluster)
 		// ends is when m1 ends, and back when its container is Ready again, 0 if never.
 		ends, back int
-		want       int
+		// again are the seconds in which its container starts and exits again.
+		again []int
+		want  int
 	}{
 		"its container is Ready again":                 {ends: 14, back: 40, want: 40},
 		"its container does not come back":             {ends: 14},
@@ -311,6 +317,10 @@ func TestTheLeaseOfAProcessThatFailsBeforeItSettlesWaitsForItsContainer(t *testi
 				}
 				if second == tc.back {
 					c.Start("m1", second)
+				}
+				if slices.Contains(tc.again, second) {
+					c.Start("m1", second)
+					c.Exit("m1", second+1, "the cloud does not answer")
 				}
 				require.NoError(t, r.observe(t, c, second))
 				if r.released() != nil {
@@ -651,6 +661,7 @@ func TestAChangeOfTheLeaseSinceItWasReadKeepsIt(t *testing.T) {
 			c := threeMasters()
 			c.Acquire("m0", "a", -60)
 			r.witness(t, c)
+			c.Exit("m0", 4, "")
 			c.Start("m0", 5)
 			err := r.observe(t, c, 10)
 			if tc.want == "" {

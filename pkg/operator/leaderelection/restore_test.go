@@ -27,7 +27,7 @@ func TestADeletedLeaseIsRestored(t *testing.T) {
 		"while the holder's pod is gone":     {second: 10, change: func(c *cluster) { delete(c.Pods, "m0") }, want: "m0_a"},
 		"after it has expired":               {second: 140},
 		"after it was released":              {second: 10, change: func(c *cluster) { *c.Lease.Spec.HolderIdentity = "" }},
-		"after its holder has ended":         {second: 10, change: func(c *cluster) { c.Start("m0", 5) }},
+		"after its holder has ended":         {second: 10, change: func(c *cluster) { c.Restart("m0", 5) }},
 		"that nobody has renewed since then": {second: 10, unseen: true},
 		"while another process of ours holds it, which has not renewed it": {
 			second: 10, change: func(c *cluster) { c.Acquire("m1", "b", 5) }, want: "m1_b",
@@ -45,7 +45,7 @@ func TestADeletedLeaseIsRestored(t *testing.T) {
 		},
 		"with a name that a person wrote, after ours has ended": {second: 100, change: func(c *cluster) {
 			c.Edit("intruder", 3600)
-			c.Start("m0", 90)
+			c.Restart("m0", 90)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

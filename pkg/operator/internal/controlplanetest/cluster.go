@@ -128,6 +128,7 @@ func (c *Cluster) Start(node string, second int) {
 		container.RestartCount++
 	}
 	container.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: Stamp(At(second))}}
+	container.ContainerID = fmt.Sprintf("containerd://%s-%d-%d", node, second, container.RestartCount)
 	c.Ready(node, true)
 }
 
@@ -135,7 +136,8 @@ func (c *Cluster) Start(node string, second int) {
 func (c *Cluster) Exit(node string, second int, message string) {
 	container := c.Container(node)
 	container.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-		ExitCode: 255, Reason: "Error", Message: message, StartedAt: container.State.Running.StartedAt,
+		ContainerID: container.ContainerID,
+		ExitCode:    255, Reason: "Error", Message: message, StartedAt: container.State.Running.StartedAt,
 		FinishedAt: Stamp(At(second)),
 	}}
 	container.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
