@@ -54,6 +54,11 @@ type cluster struct {
 	fails     bool
 	// dead is true once the leader has ended and its lease has not.
 	dead bool
+	// duration is that of the lease in seconds, and period is how often the leader renews it.
+	duration int32
+	period   int64
+	// pass is how many seconds a CCM takes to look up all silent nodes.
+	pass int64
 	// skew is how far the clock of the CCM's node is off.
 	skew time.Duration
 	// silent makes the CCM announce nothing.
@@ -70,12 +75,14 @@ func newCluster(t *testing.T, platform string, names ...string) *cluster {
 	t.Helper()
 	c := &cluster{
 		t: t, clock: clocktesting.NewFakePassiveClock(start), kube: fake.NewClientset(),
-		unknown: map[string]bool{}, described: map[string]bool{},
+		unknown: map[string]bool{}, described: map[string]bool{}, duration: 137, period: 26, pass: 5,
 	}
 	c.recorder = events.NewInMemoryRecorder("test", c.clock)
-	c.operator = &operatorClient{StaticPodOperatorClient: v1helpers.NewFakeStaticPodOperatorClient(&operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
+	spec := &operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 		ObservedConfig: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"platform":%q}`, platform)},
-	}}, &operatorv1.StaticPodOperatorStatus{}, nil, nil)}
+	}}
+	c.operator = &operatorClient{StaticPodOperatorClient: v1helpers.NewFakeStaticPodOperatorClient(
+		spec, &operatorv1.StaticPodOperatorStatus{}, nil, nil)}
 	factory := informers.NewSharedInformerFactory(c.kube, 0)
 	o := Options{
 		Operator: c.operator, Nodes: factory.Core().V1().Nodes(), Events: factory.Core().V1().Events(),
@@ -159,7 +166,9 @@ func (c *cluster) report(name string, ready corev1.ConditionStatus) {
 
 // rollOut sets the latest revision, and the one that the nodes run. Those behind run the first.
 func (c *cluster) rollOut(latest, current int32, behind ...string) {
-	status := operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: latest}}
+	status := operatorv1.StaticPodOperatorStatus{
+		OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: latest},
+	}
 	for _, name := range c.nodes.ListKeys() {
 		runs := operatorv1.NodeStatus{NodeName: name, CurrentRevision: current}
 		if slices.Contains(behind, name) {
@@ -176,7 +185,9 @@ type operatorClient struct {
 	revisions operatorv1.StaticPodOperatorStatus
 }
 
-func (c *operatorClient) GetStaticPodOperatorState() (*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error) {
+func (c *operatorClient) GetStaticPodOperatorState() (
+	*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error,
+) {
 	spec, _, version, err := c.StaticPodOperatorClient.GetStaticPodOperatorState()
 	return spec, c.revisions.DeepCopy(), version, err
 }
@@ -194,6 +205,7 @@ func (c *cluster) lead(identity string) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-controller-manager", Name: "cloud-controller-manager"},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: ptr.To(identity), AcquireTime: ptr.To(metav1.NewMicroTime(c.clock.Now())),
+			LeaseDurationSeconds: ptr.To(c.duration),
 		},
 	}
 	require.NoError(c.t, c.leases.Update(lease))
@@ -219,9 +231,9 @@ func (c *cluster) run(duration time.Duration) {
 }
 
 // cloudControllerManager initializes nodes at once, looks for deleted machines every five seconds, and renews the lease
-// every 26.
+// once in each retry period.
 func (c *cluster) cloudControllerManager() {
-	if !c.dead && c.clock.Now().Unix()%26 == 0 {
+	if !c.dead && c.clock.Now().Unix()%c.period == 0 {
 		c.renew()
 	}
 	if c.fails || c.dead {
@@ -230,11 +242,12 @@ func (c *cluster) cloudControllerManager() {
 	for _, key := range c.nodes.ListKeys() {
 		node := c.node(key)
 		found := !c.unknown[key] || c.described[key]
-		if found && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint }) {
-			node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint })
+		waits := func(t corev1.Taint) bool { return t.Key == uninitializedTaint }
+		if found && slices.ContainsFunc(node.Spec.Taints, waits) {
+			node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, waits)
 			c.put(node)
 		}
-		if c.clock.Now().Unix()%5 != 0 || !c.unknown[key] || readyCondition(node).Status == corev1.ConditionTrue {
+		if c.clock.Now().Unix()%c.pass != 0 || !c.unknown[key] || readyCondition(node).Status == corev1.ConditionTrue {
 			continue
 		}
 		if !c.silent {

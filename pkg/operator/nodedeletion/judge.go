@@ -125,6 +125,12 @@ func (v *verdict) ask(w world, m *memory, question *inquiry) {
 		return
 	}
 	slices.SortStableFunc(question.subjects, func(a, b types.UID) int { return m.denied[a].Compare(m.denied[b]) })
+	// A cloud finds only its own machines, so a question is about those of one cloud.
+	first, _ := w.find(question.subjects[0])
+	question.subjects = slices.DeleteFunc(question.subjects, func(uid types.UID) bool {
+		n, _ := w.find(uid)
+		return n.scheme != first.scheme
+	})
 	question.subjects = question.subjects[:min(subjects, len(question.subjects))]
 	question.witnesses = w.witnesses(m.turn, question.subjects)
 	v.asked = question
@@ -167,7 +173,7 @@ func aboutCloud(w world, m *memory, n node) doubt {
 	switch {
 	case !w.answers || m.proves(w, n):
 		return none
-	case len(w.witnesses(m.turn, nil)) == 0:
+	case len(w.witnesses(m.turn, []types.UID{n.uid})) == 0:
 		return noWitness
 	case m.unanswered != nil:
 		return livingNodesUnknown
@@ -175,12 +181,14 @@ func aboutCloud(w world, m *memory, n node) doubt {
 	return tooEarly
 }
 
-// witnesses returns living nodes to ask for, others in each turn. Among them is one of each zone of the subjects, if it
+// witnesses returns living nodes to ask for, others in each turn. Their provider IDs have the scheme of the subjects':
+// the CCM never finds machines of bare metal or of another cloud. Among them is one of each zone of the subjects, if it
 // has one: a cloud may lose a single zone.
 func (w world) witnesses(turn int, about []types.UID) []types.UID {
 	var living []node
+	asked, _ := w.find(about[0])
 	for _, n := range w.nodes {
-		if n.ready && n.initialized && !n.claimed {
+		if n.ready && n.initialized && !n.claimed && n.scheme == asked.scheme {
 			living = append(living, n)
 		}
 	}

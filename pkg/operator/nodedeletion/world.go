@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
@@ -26,10 +28,6 @@ const (
 	shutdownTaint = "node.cloudprovider.kubernetes.io/shutdown"
 	// question is the value of the controller's taint.
 	question = "known-to-the-cloud"
-
-	// leaderSilence is how long a leader may renew its lease late before it counts as dead: it renews it every 26
-	// seconds. What a dead one does not find proves nothing.
-	leaderSilence = 40 * time.Second
 
 	// claimLife is how long a CCM's last announcement counts. Its recorder passes on one repetition in five minutes.
 	claimLife = 12 * time.Minute
@@ -52,7 +50,9 @@ type world struct {
 
 type node struct {
 	name, zone string
-	uid        types.UID
+	// scheme is that of the provider ID, "" if no cloud-controller-manager has initialized the node.
+	scheme string
+	uid    types.UID
 	// object has the version and the taints to patch.
 	object *corev1.Node
 	// ready is the kubelet's own report. reports is false once it has been silent, since is the last change.
@@ -117,7 +117,7 @@ func (c *controller) look(p platform.Platform) (world, error) {
 	for _, n := range nodes {
 		seen := newNode(n, announced[n.UID], w.now)
 		if w.deletions.Unannounced {
-			seen.claimed = !seen.since.IsZero() && !seen.reports && !seen.off
+			seen.claimed = seen.scheme != "" && !seen.since.IsZero() && !seen.reports && !seen.off
 		}
 		w.nodes = append(w.nodes, seen)
 	}
@@ -134,8 +134,9 @@ func (c *controller) look(p platform.Platform) (world, error) {
 }
 
 func newNode(n *corev1.Node, announced, now time.Time) node {
+	scheme, _, _ := strings.Cut(n.Spec.ProviderID, "://")
 	seen := node{
-		name: n.Name, uid: n.UID, object: n, permission: n.Annotations[Annotation], announced: announced,
+		name: n.Name, scheme: scheme, uid: n.UID, object: n, permission: n.Annotations[Annotation], announced: announced,
 		initialized: n.Spec.ProviderID != "", zone: n.Labels[corev1.LabelTopologyZone],
 	}
 	if ready := readyCondition(n); ready != nil {
@@ -156,7 +157,8 @@ func newNode(n *corev1.Node, announced, now time.Time) node {
 	}
 	// A report refutes what the CCM said before it. Silence does not, and the CCM's recorder may drop what it says then.
 	refuted := seen.reports && announced.Before(seen.since)
-	seen.claimed = !announced.IsZero() && !refuted && now.Sub(announced) < claimLife
+	// What a CCM never initialized it may not delete.
+	seen.claimed = scheme != "" && !announced.IsZero() && !refuted && now.Sub(announced) < claimLife
 	return seen
 }
 
@@ -213,7 +215,9 @@ func (c *controller) leader(now time.Time) (string, error) {
 	if c.renewal.seen.IsZero() || !renewed.Equal(&c.renewal.at) {
 		c.renewal = renewal{at: renewed, seen: now}
 	}
-	if now.Sub(c.renewal.seen) > leaderSilence {
+	// What a dead leader does not find proves nothing. The duration may be one that a person wrote.
+	duration := min(leaseholder.Duration(lease), leaseholder.Default(configv1.SingleReplicaTopologyMode))
+	if now.Sub(c.renewal.seen) > leaseholder.Silence(duration) {
 		return "", nil
 	}
 	return fmt.Sprintf("%s since %s", *lease.Spec.HolderIdentity, lease.Spec.AcquireTime), nil
