@@ -22,8 +22,8 @@ const (
 	answerLimit = 15 * time.Second
 	// askAgain is the time between a question without an answer and the next one.
 	askAgain = 30 * time.Second
-	// confirmationLife limits how long an answer counts. A CCM tries a deletion again every five seconds, or after a
-	// pass over all silent nodes.
+	// confirmationLife limits how long an answer counts for a new confirmation. After it, the CCM is asked again about a
+	// Node that is confirmed and still there.
 	confirmationLife = time.Minute
 	// rolloutLimit is how long deletions wait for a rollout without a word.
 	rolloutLimit = 5 * time.Minute
@@ -102,6 +102,9 @@ func judge(w world, m *memory) verdict {
 		}
 		v.next = lookAgain
 		asked.subjects = append(asked.subjects, n.uid)
+		if m.stands(w, n) {
+			continue
+		}
 		switch d := cmp.Or(aboutNode(w, m, n), aboutCluster(w, m, n), aboutCloud(w, m, n)); {
 		case d != none:
 			held[d] = append(held[d], n)

@@ -84,6 +84,9 @@ func (m *memory) collect(w world) (denied []types.UID, found []node, complete bo
 		case exists && m.pending.answered(n):
 			m.found[uid] = w.now
 			delete(m.proven, uid)
+			if w.refutes() {
+				delete(m.confirmed, uid)
+			}
 			found = append(found, n)
 		case exists && m.pending.asked(uid):
 			denied = append(denied, uid)
@@ -212,19 +215,31 @@ func (m *memory) proves(w world, n node) bool {
 	return known && proof.leader == w.leader && w.now.Sub(proof.at) < confirmationLife
 }
 
-// stands reports whether a confirmation still counts. When a CCM tries a deletion that it does not announce is unknown.
+// stands reports whether a confirmation still counts. A CCM may come back to a Node only after a pass over all silent
+// ones, and when one tries a deletion that it does not announce is unknown. So the confirmation ends when the kubelet
+// reports, another process leads, or the leader finds the machine when it is asked again. Where no answer can refute
+// it, it ends by time.
 func (m *memory) stands(w world, n node) bool {
 	c, known := m.confirmed[n.uid]
-	return known && !n.reports && c.leader == w.leader &&
-		(w.deletions.Unannounced || w.now.Sub(c.at) < confirmationLife)
+	if !known || n.reports || c.leader != w.leader {
+		return false
+	}
+	return w.deletions.Unannounced || w.refutes() && n.claimed || w.now.Sub(c.at) < confirmationLife
 }
 
+// refutes reports whether the CCM finds the machine of a Node exactly while it would not delete the Node.
+func (w world) refutes() bool { return w.answers && !w.deletions.Described }
+
 // settled reports whether there is no decision to make about a Node that the CCM wanted to delete: the deletion is
-// permitted, or the CCM has since found the machine or said nothing more.
+// permitted, and the CCM need not be asked again yet, or it has since found the machine or said nothing more.
 func (m *memory) settled(w world, n node) bool {
 	found, asked := m.found[n.uid]
 	c, known := m.confirmed[n.uid]
-	return n.permission == Allowed || m.stands(w, n) || asked && !n.announced.After(found) && !m.proves(w, n) ||
+	if m.stands(w, n) {
+		denied := m.denied[n.uid]
+		return !w.refutes() || w.now.Sub(denied) < confirmationLife
+	}
+	return n.permission == Allowed || asked && !n.announced.After(found) && !m.proves(w, n) ||
 		known && !n.reports && c.leader == w.leader && !n.announced.After(c.at)
 }
 

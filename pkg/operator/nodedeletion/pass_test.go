@@ -1,0 +1,41 @@
+package nodedeletion
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A CCM looks up one silent node after the other, and comes back to a Node only after all of them.
+func TestAPassOfTheCCMMayTakeLong(t *testing.T) {
+	for _, pass := range []time.Duration{90 * time.Second, 2 * time.Minute, 3 * time.Minute, 5 * time.Minute} {
+		t.Run(pass.String(), func(t *testing.T) {
+			c := newCluster(t, "openstack", five...)
+			c.pass = int64(pass.Seconds())
+			c.report("worker-1", corev1.ConditionUnknown)
+			c.unknown["worker-1"] = true
+			c.run(3 * pass)
+			require.Len(t, c.deleted, 1)
+			require.Empty(t, reasonOf(c))
+			require.Empty(t, c.marks())
+		})
+	}
+}
+
+// A confirmation ends with what refutes it.
+func TestAConfirmationEndsWhenTheCloudFindsTheMachine(t *testing.T) {
+	c := newCluster(t, "openstack", five...)
+	c.pass = 300
+	c.report("worker-1", corev1.ConditionUnknown)
+	c.unknown["worker-1"] = true
+	c.run(time.Minute)
+	require.Equal(t, []string{"worker-1 Confirmed"}, c.marks())
+	clear(c.unknown)
+	c.run(2 * time.Minute)
+	require.Empty(t, c.marks())
+	c.run(10 * time.Minute)
+	require.Empty(t, c.deleted)
+	require.Empty(t, c.marks())
+}
