@@ -38,6 +38,9 @@ const (
 // Runs reports whether the holder is a container of ours that runs.
 func (t Tenure) Runs() bool { return t == Starting || t == Silent || t == Leading }
 
+// isKnown reports whether the holder is a process of ours, or of the predecessor, that runs.
+func (t Tenure) isKnown() bool { return t.Runs() || t == Preceding }
+
 // Holder describes the lease's holder at one moment.
 type Holder struct {
 	Tenure Tenure

@@ -88,38 +88,38 @@ func (p *Process) end(pod *corev1.Pod, now time.Time) End {
 	if pod == nil || p.Identity == "" || p.lease.Spec.AcquireTime == nil {
 		return End{}
 	}
-	container := ContainerStatus(pod, operand.Name)
-	running, last, acquired := container.State.Running, Terminated(container), p.lease.Spec.AcquireTime.Time
-	restarted := running != nil && acquired.Before(running.StartedAt.Time)
-	terminated := last != nil && last.ContainerID == p.container && pod.Annotations[configHash] == p.manifest
-	if !terminated {
-		return p.replacedBy(pod, container, restarted, now)
+	container, acquired := ContainerStatus(pod, operand.Name), p.lease.Spec.AcquireTime.Time
+	last := Terminated(container)
+	if !p.is(last, pod) {
+		return p.replacedBy(pod, container, now)
 	}
+	running := container.State.Running
 	e := End{Recovered: running != nil && IsReady(pod)}
 	within := endedSince(last, acquired.Truncate(stampPrecision))
 	switch {
-	case endedSince(last, acquired), restarted && within:
+	case endedSince(last, acquired), within && startedAfter(running, acquired):
 		// The API truncates times, so neither was earlier.
 		e.Proven = true
 	case within && (running == nil || e.Recovered):
 		e.ProvenIn = max(0, leaseholder.Silence(p.Duration)-now.Sub(p.since))
 		e.Proven = e.ProvenIn == 0
 	}
-	e.Failed = e.Proven && endOf(container, acquired).Sub(acquired) < SettleTime
+	e.Failed = e.Proven && last.FinishedAt.Sub(acquired) < SettleTime
 	return e
 }
 
-// endOf returns the end of the run that acquired the lease, or the start of the next one.
-func endOf(container corev1.ContainerStatus, acquired time.Time) time.Time {
-	if last := Terminated(container); endedSince(last, acquired.Truncate(stampPrecision)) {
-		return last.FinishedAt.Time
-	}
-	return container.State.Running.StartedAt.Time
+// is reports whether a run of a pod's container was that of the process.
+func (p *Process) is(run *corev1.ContainerStateTerminated, pod *corev1.Pod) bool {
+	return run != nil && run.ContainerID == p.container && pod.Annotations[configHash] == p.manifest
+}
+
+func startedAfter(run *corev1.ContainerStateRunning, acquired time.Time) bool {
+	return run != nil && acquired.Before(run.StartedAt.Time)
 }
 
 // replacedBy judges by another container.
-func (p *Process) replacedBy(pod *corev1.Pod, container corev1.ContainerStatus, started bool, now time.Time) End {
-	if !started || !IsReady(pod) {
+func (p *Process) replacedBy(pod *corev1.Pod, container corev1.ContainerStatus, now time.Time) End {
+	if !startedAfter(container.State.Running, p.lease.Spec.AcquireTime.Time) || !IsReady(pod) {
 		p.next = ""
 		return End{}
 	}
@@ -142,15 +142,12 @@ func (l *Lease) Lost(pods Pods, now time.Time) *coordinationv1.LeaseSpec {
 	}
 	r.Exists = true
 	holder, p := HolderOf(r, pods, now), &l.record.Process
-	if holder.Identity == "" || holder.Tenure == Expired {
-		return nil
-	}
-	if holder.Identity != p.Identity && r.Present && (holder.Tenure.Runs() || holder.Tenure == Preceding) {
-		return &r.Lease.Spec
-	}
-	mayAct := p.Identity != "" && !r.PastSince.After(p.since) && !p.end(podOn(p.Node, pods.Operand), now).Proven
 	switch {
-	case !mayAct:
+	case holder.Identity == "", holder.Tenure == Expired:
+		return nil
+	case holder.Identity != p.Identity && r.Present && holder.Tenure.isKnown():
+		return &r.Lease.Spec
+	case r.PastSince.After(p.since) || !p.mayAct(podOn(p.Node, pods.Operand), now):
 		return nil
 	case holder.Identity == p.Identity:
 		return &r.Lease.Spec
@@ -159,6 +156,11 @@ func (l *Lease) Lost(pods Pods, now time.Time) *coordinationv1.LeaseSpec {
 	default:
 		return nil
 	}
+}
+
+// mayAct reports whether there is such a process, and nothing proves its end.
+func (p *Process) mayAct(pod *corev1.Pod, now time.Time) bool {
+	return p.Identity != "" && !p.end(pod, now).Proven
 }
 
 func podOn(node string, pods []*corev1.Pod) *corev1.Pod {
