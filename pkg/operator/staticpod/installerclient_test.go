@@ -39,7 +39,9 @@ func TestAFailureThatIsOverIsForgotten(t *testing.T) {
 				WithLastFailedTime(failedAt).WithLastFailedRevisionErrors("no route to host")
 			require.NoError(
 				t,
-				(&installerClient{StaticPodOperatorClient: operator}).ApplyStaticPodOperatorStatus(
+				(&installerClient{
+					StaticPodOperatorClient: operator, read: operator.status.NodeStatuses,
+				}).ApplyStaticPodOperatorStatus(
 					t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(node),
 				),
 			)
