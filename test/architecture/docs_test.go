@@ -78,10 +78,9 @@ func TestTheReadmeListsTheMakefilesTargets(t *testing.T) {
 	}
 }
 
-// A claim of the README is the name of a test.
-func TestTheReadmeNamesTestsThatExist(t *testing.T) {
-	readme := string(read(t, "README.md"))
-	_, table, found := strings.Cut(readme, "| claim | test |")
+// A claim is the name of a test.
+func TestTheClaimsNameTestsThatExist(t *testing.T) {
+	_, table, found := strings.Cut(string(read(t, "docs/claims.md")), "| claim | test |")
 	require.True(t, found)
 	table, _, _ = strings.Cut(table, "\n\n")
 	named := regexp.MustCompile("`(Test\\w+)` in `([\\w/]+)`").FindAllStringSubmatch(table, -1)
