@@ -90,7 +90,8 @@ func (d *Document) isDropped(field Field, path string, e *Entry) bool {
 		name += " in " + d.owner(path)
 	}
 	kind := diagnostic.Legacy
-	if field.Installed || field.Only != nil || e.Value.IsEmpty() || slices.Contains(field.Harmless, strings.ToLower(e.Value.Text)) {
+	if field.Installed || field.Only != nil || e.Value.IsEmpty() ||
+		slices.Contains(field.Harmless, strings.ToLower(e.Value.Text)) {
 		kind = diagnostic.Adapted
 	}
 	d.ReportAt(e.Position, kind, "%s is dropped: %s", name, field.Legacy)

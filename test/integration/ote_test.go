@@ -48,7 +48,7 @@ func (c *cluster) testsExtension(t *testing.T) testsExtension {
 func (e testsExtension) run(t *testing.T, name string) (result, message string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), e.binary, "run-test", "--timeout=5s", extensionPrefix+name+extensionSuffix)
-	command.Env = append(os.Environ(), "KUBECONFIG="+e.kubeconfig) //nolint:forbidigo // the environment of go test
+	command.Env = append(os.Environ(), "KUBECONFIG="+e.kubeconfig)
 	output, err := command.Output()
 	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
 		require.NoError(t, err)

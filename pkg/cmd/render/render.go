@@ -48,21 +48,7 @@ func (o *options) render() ([]output, error) {
 			o.warn("%s", message)
 		}
 	}()
-	if o.featureGate != "" {
-		reason, err := in.WithoutGate(configv1.FeatureGateName(o.featureGate), o.payloadVersion)
-		if err != nil {
-			return nil, err
-		}
-		if reason != "" {
-			o.warn("%s: no files are written", reason)
-			return nil, nil
-		}
-	}
-	if disabled, err := in.WithoutCapability(); err != nil || disabled != nil {
-		if disabled != nil {
-			o.warn("%s disables the capability %s: no files are written", disabled.Source(),
-				configv1.ClusterVersionCapabilityCloudControllerManager)
-		}
+	if enabled, err := o.enabled(in); err != nil || !enabled {
 		return nil, err
 	}
 	if err := in.checkFields(); err != nil {
@@ -88,6 +74,30 @@ func (o *options) render() ([]output, error) {
 		o.warn("%s", text(in.Located(warning)))
 	}
 	return o.outputs(resources)
+}
+
+// enabled reports whether the cluster has the feature gate and the capability of this operator, and adds a warning if
+// not.
+func (o *options) enabled(in *files) (bool, error) {
+	if o.featureGate != "" {
+		reason, err := in.WithoutGate(configv1.FeatureGateName(o.featureGate), o.payloadVersion)
+		if err != nil {
+			return false, err
+		}
+		if reason != "" {
+			o.warn("%s: no files are written", reason)
+			return false, nil
+		}
+	}
+	disabled, err := in.WithoutCapability()
+	if err != nil {
+		return false, err
+	}
+	if disabled != nil {
+		o.warn("%s disables the capability %s: no files are written", disabled.Source(),
+			configv1.ClusterVersionCapabilityCloudControllerManager)
+	}
+	return disabled == nil, nil
 }
 
 // warnUnmanaged adds a warning with the reason why a known platform gets no pod.

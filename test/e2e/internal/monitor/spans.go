@@ -38,7 +38,9 @@ func (m *Monitor) Longest(track string, since time.Time) time.Duration {
 // Spans returns what happened since a moment, up to now, in the order of the tracks' names and of time, without the
 // outages.
 func (m *Monitor) Spans(since time.Time) []Span {
-	return slices.DeleteFunc(m.since(since), func(s Span) bool { return s.Track == NoneIsReady || s.Track == NotAvailable })
+	return slices.DeleteFunc(m.since(since), func(s Span) bool {
+		return s.Track == NoneIsReady || s.Track == NotAvailable
+	})
 }
 
 func (m *Monitor) since(since time.Time) []Span {

@@ -120,7 +120,8 @@ func (c *command) runTest() *cobra.Command {
 	var most int
 	var limit time.Duration
 	cmd := &cobra.Command{
-		Use: "run-test [NAME]", Short: "Run tests by their names, also those on the standard input", Args: cobra.MaximumNArgs(1),
+		Use: "run-test [NAME]", Short: "Run tests by their names, also those on the standard input",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			piped, err := pipedNames(cmd.InOrStdin())
 			if err != nil {
@@ -189,7 +190,8 @@ func (c *command) runSuite() *cobra.Command {
 	var format string
 	var most int
 	cmd := &cobra.Command{
-		Use: "run-suite NAME", Short: "Run the tests of a suite, without the scheduling of openshift-tests", Args: cobra.ExactArgs(1),
+		Use: "run-suite NAME", Short: "Run the tests of a suite, without the scheduling of openshift-tests",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tests, err := c.extension.selected(args[0], &environment{})
 			if err != nil {

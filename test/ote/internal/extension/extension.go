@@ -1,5 +1,5 @@
-// Package extension speaks the protocol of openshift-tests with a binary that has tests: info, list, run-test, run-suite
-// and images, in version v1.1 of github.com/openshift-eng/openshift-tests-extension.
+// Package extension speaks the protocol of openshift-tests with a binary that has tests: info, list, run-test,
+// run-suite and images, in version v1.1 of github.com/openshift-eng/openshift-tests-extension.
 package extension
 
 import (

@@ -27,7 +27,8 @@ func (t *Test) run(ctx context.Context) (result Result) {
 			result.Result, result.Error = failed, fmt.Sprintf("panic: %v", cause)
 		}
 		result.Name, result.Lifecycle = t.Name, t.Lifecycle
-		result.StartTime, result.EndTime, result.Duration = timestamp(began), timestamp(ended), ended.Sub(began).Milliseconds()
+		result.StartTime, result.EndTime = timestamp(began), timestamp(ended)
+		result.Duration = ended.Sub(began).Milliseconds()
 		result.Output = out.String()
 	}()
 	switch err := t.Run(ctx, &out); {

@@ -65,7 +65,8 @@ func managesGroups(ctx context.Context, c *cluster) error {
 		return err
 	}
 	if !managedMode.Match(secret.Data["cloud.conf"]) {
-		return fmt.Errorf("secret/cloud-config in %s: cloud.conf does not set NLBSecurityGroupMode to Managed", operand.Namespace)
+		return fmt.Errorf("secret/cloud-config in %s: cloud.conf does not set NLBSecurityGroupMode to Managed",
+			operand.Namespace)
 	}
 	return nil
 }
@@ -295,7 +296,8 @@ func cleansUp(ctx context.Context, b *balanced) error {
 		return err
 	}
 	groups := b.found.SecurityGroups
-	if err := b.kube.CoreV1().Services(b.service.Namespace).Delete(ctx, b.service.Name, metav1.DeleteOptions{}); err != nil {
+	err := b.kube.CoreV1().Services(b.service.Namespace).Delete(ctx, b.service.Name, metav1.DeleteOptions{})
+	if err != nil {
 		return err
 	}
 	if err := b.awaitGone(ctx); err != nil {

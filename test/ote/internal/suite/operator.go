@@ -42,7 +42,8 @@ func operatorTests() []spec {
 	gate := `featureGates.exists(g, g=="StaticPodCloudControllerManager")`
 	parallel := func(name string, run func(context.Context, *cluster) error) spec {
 		return spec{
-			name: prefix + name + inParallel, labels: []string{conformance}, lifecycle: extension.Blocking, include: gate, run: managed(run),
+			name: prefix + name + inParallel, labels: []string{conformance},
+			lifecycle: extension.Blocking, include: gate, run: managed(run),
 		}
 	}
 	return []spec{
@@ -50,7 +51,8 @@ func operatorTests() []spec {
 		parallel("should initialize every Node", initialized),
 		parallel("should not be able to delete a Node whose kubelet reports", cannotDelete),
 		{
-			name: prefix + "should roll a revision out without an outage [Serial]" + inSerial, labels: []string{conformance, serial},
+			name:      prefix + "should roll a revision out without an outage [Serial]" + inSerial,
+			labels:    []string{conformance, serial},
 			lifecycle: extension.Blocking, include: gate, isolationMode: "exec", run: managed(rollout),
 		},
 	}
@@ -104,7 +106,9 @@ func (c *cluster) isSettled(ctx context.Context) error {
 		return errors.New("no Node has the label " + controlPlane)
 	}
 	for _, node := range nodes.Items {
-		at := slices.IndexFunc(resource.Status.NodeStatuses, func(s operatorv1.NodeStatus) bool { return s.NodeName == node.Name })
+		at := slices.IndexFunc(resource.Status.NodeStatuses, func(s operatorv1.NodeStatus) bool {
+			return s.NodeName == node.Name
+		})
 		if at < 0 || resource.Status.NodeStatuses[at].CurrentRevision != latest {
 			return fmt.Errorf("node/%s is not at revision %d: %+v", node.Name, latest, resource.Status.NodeStatuses)
 		}
@@ -206,7 +210,8 @@ func cannotDelete(ctx context.Context, c *cluster) error {
 	if err != nil {
 		return fmt.Errorf("client of the cloud-controller-manager: %w", err)
 	}
-	err = client.CoreV1().Nodes().Delete(ctx, nodes.Items[at].Name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+	dryRun := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
+	err = client.CoreV1().Nodes().Delete(ctx, nodes.Items[at].Name, dryRun)
 	if err == nil {
 		return fmt.Errorf("the cloud-controller-manager may delete node/%s, whose kubelet reports", nodes.Items[at].Name)
 	}

@@ -64,7 +64,7 @@ func Extension() *extension.Extension {
 		},
 		Images: []extension.Image{},
 	}
-	for _, t := range []([]spec){operatorTests(), awsTests(), vsphereTests()} {
+	for _, t := range [][]spec{operatorTests(), awsTests(), vsphereTests()} {
 		for _, s := range t {
 			e.Tests = append(e.Tests, s.test())
 		}
@@ -139,7 +139,9 @@ func (c *cluster) logf(format string, args ...any) {
 }
 
 // await repeats a check until it passes, and writes each other reason why it does not.
-func (c *cluster) await(ctx context.Context, what string, limit time.Duration, check func(context.Context) error) error {
+func (c *cluster) await(
+	ctx context.Context, what string, limit time.Duration, check func(context.Context) error,
+) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, time.Second, limit, true, func(ctx context.Context) (bool, error) {
 		err := check(ctx)

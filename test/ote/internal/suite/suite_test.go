@@ -15,7 +15,7 @@ func TestTheTestsKeepTheirNames(t *testing.T) {
 	got, err := json.MarshalIndent(Extension().Tests, "", "  ")
 	require.NoError(t, err)
 	got = append(got, '\n')
-	if os.Getenv("UPDATE_GOLDEN") != "" { //nolint:forbidigo // Tests have no flags of their own.
+	if os.Getenv("UPDATE_GOLDEN") != "" {
 		require.NoError(t, os.WriteFile(golden, got, 0o644))
 	}
 	want, err := os.ReadFile(golden)

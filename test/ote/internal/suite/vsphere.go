@@ -65,7 +65,8 @@ func (c *cluster) requireGate(ctx context.Context, name string) error {
 }
 
 func hasNodeLabels(ctx context.Context, c *cluster) error {
-	pods, err := c.kube.CoreV1().Pods(operand.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + operand.Name})
+	ours := metav1.ListOptions{LabelSelector: "app=" + operand.Name}
+	pods, err := c.kube.CoreV1().Pods(operand.Namespace).List(ctx, ours)
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,9 @@ func hasNodeLabels(ctx context.Context, c *cluster) error {
 		return errors.New("there is no pod with the label app=" + operand.Name)
 	}
 	for _, pod := range pods.Items {
-		i := slices.IndexFunc(pod.Spec.Containers[0].Args, func(a string) bool { return strings.HasPrefix(a, "--node-labels=") })
+		i := slices.IndexFunc(pod.Spec.Containers[0].Args, func(a string) bool {
+			return strings.HasPrefix(a, "--node-labels=")
+		})
 		if i < 0 || !strings.Contains(pod.Spec.Containers[0].Args[i], platformType+"=vsphere") {
 			return fmt.Errorf("pod/%s: the argument --node-labels does not have %s=vsphere: %q", pod.Name, platformType,
 				pod.Spec.Containers[0].Args)
