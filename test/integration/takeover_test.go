@@ -85,13 +85,14 @@ func (c *cluster) standBy(t *testing.T) {
 	leases := c.unthrottled(t).CoordinationV1().Leases(targetNamespace)
 	go func() {
 		_ = wait.PollUntilContextCancel(t.Context(), 100*time.Millisecond, false, func(ctx context.Context) (bool, error) {
-			lease, err := leases.Get(ctx, ccmName, metav1.GetOptions{})
-			if err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
-				return false, nil // another attempt follows
+			// Another attempt follows a failed one.
+			if lease, err := leases.Get(ctx, ccmName, metav1.GetOptions{}); err == nil &&
+				ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
+				now := metav1.NowMicro()
+				lease.Spec.HolderIdentity = ptr.To(onlyNode + "_ours")
+				lease.Spec.AcquireTime, lease.Spec.RenewTime = &now, &now
+				_, _ = leases.Update(ctx, lease, metav1.UpdateOptions{})
 			}
-			now := metav1.NowMicro()
-			lease.Spec.HolderIdentity, lease.Spec.AcquireTime, lease.Spec.RenewTime = ptr.To(onlyNode+"_ours"), &now, &now
-			_, _ = leases.Update(ctx, lease, metav1.UpdateOptions{})
 			return false, nil
 		})
 	}()

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
 )
 
 // watcher is one watch. Its events are dropped once its buffer is full, which no test reaches.
@@ -99,7 +100,7 @@ func (s *Server) create(w http.ResponseWriter, t target, body *unstructured.Unst
 	switch {
 	case t.subresource == "token":
 		_ = unstructured.SetNestedField(body.Object, "token", "status", "token")
-		expiry := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+		expiry := clock.RealClock{}.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 		_ = unstructured.SetNestedField(body.Object, expiry, "status", "expirationTimestamp")
 	case s.objects[t.path][body.GetName()] != nil:
 		fail(w, http.StatusConflict, metav1.StatusReasonAlreadyExists)
