@@ -102,6 +102,10 @@ var wires = []wire{
 	{controller: "cloud-controller-manager-Node", does: "counts the control-plane nodes", proof: provesNodes},
 	{controller: "Installer", does: "installs the revision on the node", proof: provesInstaller},
 	{
+		controller: "RolloutProgressController", does: "reports the rollout",
+		proof: hasCondition("NodeInstallerProgressing"),
+	},
+	{
 		controller: "ImagePullController",
 		does:       "reports images that cannot be pulled",
 		proof:      hasCondition("ImagePullDegraded"),
