@@ -7,10 +7,8 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
-	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -33,10 +31,9 @@ import (
 type installerClient struct {
 	v1helpers.StaticPodOperatorClient
 	next *nextNode
-	// chosen is what the controller was shown last, latest the latest revision then, and read the nodes.
+	// chosen is what the controller was shown last, and latest the latest revision then.
 	chosen choice
 	latest int32
-	read   []operatorv1.NodeStatus
 }
 
 // GetStaticPodOperatorState returns the status with the node that the controller may act upon, and with no other.
@@ -50,8 +47,8 @@ func (c *installerClient) GetStaticPodOperatorState() (
 	if c.chosen, err = c.next.choose(status); err != nil {
 		return nil, nil, "", err
 	}
+	c.latest = status.LatestAvailableRevision
 	status = status.DeepCopy()
-	c.latest, c.read = status.LatestAvailableRevision, status.NodeStatuses
 	status.LatestAvailableRevision, status.NodeStatuses = c.chosen.latest, nil
 	if c.chosen.node != nil {
 		node := *c.chosen.node.DeepCopy()
@@ -77,48 +74,29 @@ func (c *installerClient) ApplyStaticPodOperatorStatus(
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	if !equality.Semantic.DeepEqual(c.read, current.NodeStatuses) {
-		// Another controller has written meanwhile, for example node repair, whose target this write would take back.
-		return factory.SyntheticRequeueError
-	}
 	var nodes []applyoperatorv1.NodeStatusApplyConfiguration
-	changed := false
 	for i := range current.NodeStatuses {
 		node := c.merged(&current.NodeStatuses[i], status.NodeStatuses)
 		clearPastFailure(node)
 		nodes = append(nodes, *node)
-		changed = changed || !equality.Semantic.DeepEqual(node, applied(&current.NodeStatuses[i]))
 	}
 	status.NodeStatuses = nodes
 	status.Conditions = withoutConclusions(status.Conditions)
 	if c.latest == 0 {
 		clearMissingRevision(status.Conditions)
 	}
-	if !changed && !slices.ContainsFunc(status.Conditions, differsFrom(current.Conditions)) {
-		return nil // writes wait for each other, so that a write of nothing new could take back what another one changes
-	}
 	return c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(ctx, fieldManager, status)
 }
 
 // merged returns a node as the controller applies it, or as it is if the controller was not shown it.
 func (c *installerClient) merged(
-	current *operatorv1.NodeStatus, written []applyoperatorv1.NodeStatusApplyConfiguration,
+	current *operatorv1.NodeStatus, applied []applyoperatorv1.NodeStatusApplyConfiguration,
 ) *applyoperatorv1.NodeStatusApplyConfiguration {
-	for i := range written {
-		if ptr.Deref(written[i].NodeName, "") == current.NodeName {
-			return written[i].WithCurrentRevision(max(ptr.Deref(written[i].CurrentRevision, 0), current.CurrentRevision))
+	for i := range applied {
+		if ptr.Deref(applied[i].NodeName, "") == current.NodeName {
+			return applied[i].WithCurrentRevision(max(ptr.Deref(applied[i].CurrentRevision, 0), current.CurrentRevision))
 		}
 	}
-	node := applied(current)
-	passedBy := nodeNames(&operatorv1.StaticPodOperatorStatus{NodeStatuses: c.chosen.passedBy})
-	if slices.Contains(passedBy, current.NodeName) {
-		node.WithTargetRevision(0)
-	}
-	return node
-}
-
-// applied returns a node as it is.
-func applied(current *operatorv1.NodeStatus) *applyoperatorv1.NodeStatusApplyConfiguration {
 	node := applyoperatorv1.NodeStatus().
 		WithNodeName(current.NodeName).
 		WithCurrentRevision(current.CurrentRevision).
@@ -129,18 +107,12 @@ func applied(current *operatorv1.NodeStatus) *applyoperatorv1.NodeStatusApplyCon
 		WithLastFallbackCount(current.LastFallbackCount).
 		WithLastFailedRevisionErrors(current.LastFailedRevisionErrors...)
 	node.LastFailedTime = current.LastFailedTime
-	return node
-}
-
-// differsFrom returns a function that reports whether a condition says something else than the current ones.
-func differsFrom(
-	current []operatorv1.OperatorCondition,
-) func(applyoperatorv1.OperatorConditionApplyConfiguration) bool {
-	return func(c applyoperatorv1.OperatorConditionApplyConfiguration) bool {
-		is := v1helpers.FindOperatorCondition(current, ptr.Deref(c.Type, ""))
-		return is == nil || is.Status != ptr.Deref(c.Status, "") || is.Reason != ptr.Deref(c.Reason, "") ||
-			is.Message != ptr.Deref(c.Message, "")
+	if slices.ContainsFunc(
+		c.chosen.passedBy, func(n operatorv1.NodeStatus) bool { return n.NodeName == current.NodeName },
+	) {
+		node.WithTargetRevision(0)
 	}
+	return node
 }
 
 // abandon deletes the installers of the nodes that the rollout passes by, if their kubelets have not started them. Such

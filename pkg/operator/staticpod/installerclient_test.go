@@ -39,9 +39,7 @@ func TestAFailureThatIsOverIsForgotten(t *testing.T) {
 				WithLastFailedTime(failedAt).WithLastFailedRevisionErrors("no route to host")
 			require.NoError(
 				t,
-				(&installerClient{
-					StaticPodOperatorClient: operator, read: operator.status.NodeStatuses,
-				}).ApplyStaticPodOperatorStatus(
+				(&installerClient{StaticPodOperatorClient: operator}).ApplyStaticPodOperatorStatus(
 					t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(node),
 				),
 			)

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
-	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,38 +70,6 @@ func TestARepairIsToldAsOne(t *testing.T) {
 			}
 		})
 	}
-}
-
-// The node repair deletes the node's installer, which is an event for the controller, and sets the target then.
-func TestARepairThatBeginsDuringASyncIsNotTakenBack(t *testing.T) {
-	s := newSimulated(t, "m0", "m1")
-	client := &installerClient{StaticPodOperatorClient: s.operator, next: &nextNode{
-		nodes: s.nodes.Core().V1().Nodes().Lister(), pods: s.caches.Core().V1().Pods().Lister(),
-		leases: s.caches.Coordination().V1().Leases().Lister(), clock: s.clock,
-	}}
-	_, _, _, err := client.GetStaticPodOperatorState()
-	require.NoError(t, err)
-	s.repair("m1")
-	write := func() error {
-		return client.ApplyStaticPodOperatorStatus(t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus())
-	}
-	require.ErrorIs(t, write(), factory.SyntheticRequeueError)
-	_, _, _, err = client.GetStaticPodOperatorState()
-	require.NoError(t, err)
-	require.NoError(t, write())
-	require.Equal(t, "m0 1, m1 1 to 1", s.revisions())
-}
-
-// A write that waits for that of the node repair would take it back.
-func TestAControllerThatChangesNothingWritesNothing(t *testing.T) {
-	s := newSimulated(t, "m0", "m1")
-	s.machines["m0"].fails = 2
-	s.revision(2)
-	s.run(time.Minute)
-	require.Equal(t, "m0 1 to 2, m1 1", s.revisions())
-	before := s.operator.version
-	require.NoError(t, s.controller.Sync(t.Context(), s.syncContext()))
-	require.Equal(t, before, s.operator.version)
 }
 
 func TestARepairDuringARollout(t *testing.T) {
