@@ -204,7 +204,7 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 	clusterBinding := &rbacv1.ClusterRoleBinding{ObjectMeta: metaOf("", "b")}
 	clusterBinding.Labels = managed
 	master := &corev1.Node{ObjectMeta: metaOf("", "master-0")}
-	master.Labels = map[string]string{masterLabel: ""}
+	master.Labels = map[string]string{operatorclient.MasterLabel: ""}
 	for name, tc := range map[string]struct {
 		object runtime.Object
 		want   []string

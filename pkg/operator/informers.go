@@ -34,9 +34,6 @@ const (
 	// minWatch is the minimum duration of a watch; the maximum is twice that. With client-go's 5 minutes, renewed
 	// watches would be most of an idle operator's requests.
 	minWatch = 30 * time.Minute
-
-	// masterLabel is the label of control-plane Nodes; its value is empty.
-	masterLabel = "node-role.kubernetes.io/master"
 )
 
 // informerSet has every informer factory of the operator, each limited to the objects that the operator reads.
@@ -75,7 +72,7 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 		kubeSystem: namespaced(
 			kube, operatorclient.KubeSystemNamespace, named(operatorclient.APIServerAuthentication)),
 		nodes: informers.NewSharedInformerFactoryWithOptions(kube, resync,
-			informers.WithTweakListOptions(labelled(masterLabel+"=")), informers.WithTransform(stripNode)),
+			informers.WithTweakListOptions(labelled(operatorclient.MasterLabel+"=")), informers.WithTransform(stripNode)),
 		bindings: clusterScoped(kube, labelled(staticresources.Selector)),
 		policies: clusterScoped(kube, labelled(staticresources.Selector)),
 		kubeSystemBindings: namespaced(
@@ -190,7 +187,7 @@ func stripNode(obj any) (any, error) {
 			UID:               node.UID,
 			ResourceVersion:   node.ResourceVersion,
 			CreationTimestamp: node.CreationTimestamp,
-			Labels:            only(node.Labels, masterLabel),
+			Labels:            only(node.Labels, operatorclient.MasterLabel),
 			Annotations:       only(node.Annotations, operatorclient.NodeDeletionAnnotation),
 		},
 		Spec: corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints},

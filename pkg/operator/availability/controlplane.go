@@ -13,8 +13,6 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
@@ -22,9 +20,6 @@ import (
 
 // joinTime is how long control-plane Nodes may take to join during an installation.
 const joinTime = 30 * time.Minute
-
-// masterLabel is the label that library-go's node controller selects control-plane Nodes by.
-const masterLabel = "node-role.kubernetes.io/master"
 
 // maxNames limits the Nodes that a message lists.
 const maxNames = 5
@@ -125,7 +120,7 @@ func (r *roster) condition(plane controlPlane, s snapshot) (*condition, time.Dur
 	}
 	message := fmt.Sprintf("%s lost the label %s while the static pod %s ran there, which still runs and may lead; "+
 		"set the label again, or delete /etc/kubernetes/manifests/%s there",
-		nodeList(plane.withoutRole), masterLabel, operand.Name, operand.ManifestFile)
+		nodeList(plane.withoutRole), operatorclient.MasterLabel, operand.Name, operand.ManifestFile)
 	if *nodes.Status == operatorv1.ConditionTrue {
 		message += "; " + *nodes.Message
 	}
@@ -200,31 +195,14 @@ func (p controlPlane) leftPods(pods []*corev1.Pod) []*corev1.Pod {
 	return left
 }
 
-// withoutRole returns the names of the Nodes that exist without the role and run a pod of the operand. The informer
-// shows only Nodes with the role. A pod without a Node is deleted within about a minute.
+// withoutRole returns the names of the Nodes that exist without the role and run a pod of the operand.
 func (c *controller) withoutRole(ctx context.Context, s snapshot) ([]string, error) {
+	nodes, err := operatorclient.NodesWithoutRole(ctx, c.nodeClient, s.pods, s.nodes)
 	var names []string
-	for _, pod := range s.pods {
-		name := pod.Spec.NodeName
-		if name == "" || slices.Contains(names, name) ||
-			slices.ContainsFunc(s.nodes, func(node *corev1.Node) bool { return node.Name == name }) {
-			continue
-		}
-		// The operator may list Nodes, and needs no right to get one.
-		found, err := c.nodeClient.Nodes().List(ctx, metav1.ListOptions{
-			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
-		})
-		if err != nil {
-			return nil, fmt.Errorf("node/%s: %w", name, err)
-		}
-		for _, node := range found.Items {
-			// With the label, the informer is about to show the Node.
-			if _, has := node.Labels[masterLabel]; !has && node.Name == name {
-				names = append(names, name)
-			}
-		}
+	for _, node := range nodes {
+		names = append(names, node.Name)
 	}
-	return names, nil
+	return names, err
 }
 
 func nodeList(names []string) string {

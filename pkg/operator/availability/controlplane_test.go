@@ -427,8 +427,10 @@ func TestANodeWithoutTheRoleIsFoundByItsPod(t *testing.T) {
 		},
 		"it does not exist": {want: "AsExpected"},
 		"it has the label and is not cached yet": {
-			nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "m2", Labels: map[string]string{masterLabel: ""}}}},
-			want:  "AsExpected",
+			nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{
+				Name: "m2", Labels: map[string]string{"node-role.kubernetes.io/master": ""},
+			}}},
+			want: "AsExpected",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,13 +59,23 @@ func (c *controller) uninitialized(ctx context.Context) ([]string, error) {
 	return waiting, nil
 }
 
-// nodes returns the control-plane Nodes by name. A Node that was deleted needs no removal: its static pods cannot act
-// without the Node's kubelet, and if the Node comes back, stayRemoved finds its static pod.
-func (c *controller) nodes() ([]*corev1.Node, error) {
+// nodes returns the Nodes to clean by name: those of the control plane, and those that lost its label while a static
+// pod or a removal pod is on them. A Node that was deleted needs no removal: its static pods cannot act without the
+// Node's kubelet, and if the Node comes back, stayRemoved finds its static pod.
+func (c *controller) nodes(ctx context.Context) ([]*corev1.Node, error) {
 	nodes, err := c.Nodes.Lister().List(labels.Everything())
 	if err != nil {
 		return nil, fmt.Errorf("nodes: %w", err)
 	}
+	pods, err := c.podsOf(operand.Name, appRemoval)
+	if err != nil {
+		return nil, err
+	}
+	withoutRole, err := operatorclient.NodesWithoutRole(ctx, c.Kube.CoreV1(), pods, nodes)
+	if err != nil {
+		return nil, err
+	}
+	nodes = append(nodes, withoutRole...)
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
 	return nodes, nil
 }
@@ -77,7 +87,7 @@ func (c *controller) removeStaticPods(ctx context.Context, syncCtx factory.SyncC
 	if err := c.forgetRevisions(ctx, status); err != nil {
 		return err
 	}
-	nodes, err := c.nodes()
+	nodes, err := c.nodes(ctx)
 	if err != nil {
 		return err
 	}

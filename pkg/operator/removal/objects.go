@@ -68,7 +68,7 @@ func (c *controller) releaseLease(ctx context.Context) error {
 		return err
 	}
 	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
-	if ours, err := c.couldOnlyBeOurs(holder); err != nil || !ours {
+	if ours, err := c.couldOnlyBeOurs(ctx, holder); err != nil || !ours {
 		return err
 	}
 	lease = lease.DeepCopy()
@@ -86,8 +86,8 @@ func (c *controller) releaseLease(ctx context.Context) error {
 }
 
 // couldOnlyBeOurs reports whether the holder was a static pod of this operator. The pods of this operator are gone.
-func (c *controller) couldOnlyBeOurs(holder string) (bool, error) {
-	nodes, err := c.nodes()
+func (c *controller) couldOnlyBeOurs(ctx context.Context, holder string) (bool, error) {
+	nodes, err := c.nodes(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -175,7 +175,7 @@ func (c *controller) begin(ctx context.Context, syncCtx factory.SyncContext) err
 
 // stayRemoved removes the static pod of a node that was not in the cluster during the removal.
 func (c *controller) stayRemoved(ctx context.Context) error {
-	nodes, err := c.nodes()
+	nodes, err := c.nodes(ctx)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-const observedOpenStack = `{"platform": "openstack", "infrastructureName": "ci", "apiServerInternalURI": "https://api-int:6443"}`
+const observedOpenStack = `{"platform": "openstack", "infrastructureName": "ci", ` +
+	`"apiServerInternalURI": "https://api-int:6443"}`
 
 // operatorResource is the operator's resource. It applies JSON patches like the API server.
 type operatorResource struct {
@@ -63,7 +64,9 @@ func (r *operatorResource) GetStaticPodOperatorStateWithQuorum(context.Context) 
 }
 
 // ApplyOperatorStatus replaces the conditions of the only field manager.
-func (r *operatorResource) ApplyOperatorStatus(_ context.Context, manager string, apply *applyoperatorv1.OperatorStatusApplyConfiguration) error {
+func (r *operatorResource) ApplyOperatorStatus(
+	_ context.Context, manager string, apply *applyoperatorv1.OperatorStatusApplyConfiguration,
+) error {
 	if manager != fieldManager {
 		return fmt.Errorf("unexpected field manager %s", manager)
 	}
@@ -103,7 +106,8 @@ func (r *operatorResource) PatchStaticOperatorStatus(_ context.Context, set *jso
 		}
 		switch {
 		case found == "" || o.Op == "test" && found != o.Value:
-			return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "test failed", 0, false)
+			return apierrors.NewGenericServerResponse(
+				http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "test failed", 0, false)
 		case o.Op == "remove" && parts[0] == "conditions":
 			status.Conditions = slices.Delete(status.Conditions, i, i+1)
 		case o.Op == "remove":
@@ -150,7 +154,9 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 					{Type: "CloudControllerManagerAvailable", Status: "True"},
 					{Type: "StaticPodsDegraded", Status: "True", Message: "a pod is gone"},
 				}},
-				NodeStatuses: []operatorv1.NodeStatus{{NodeName: "master-0", CurrentRevision: 7}, {NodeName: "new"}, {NodeName: "master-1", TargetRevision: 7}},
+				NodeStatuses: []operatorv1.NodeStatus{
+					{NodeName: "master-0", CurrentRevision: 7}, {NodeName: "new"}, {NodeName: "master-1", TargetRevision: 7},
+				},
 			},
 		},
 		kube: fake.NewClientset(objects...), clock: clocktesting.NewFakeClock(now), policy: ccmv1.SafeRemoval, static: 2,
@@ -165,9 +171,11 @@ func (w *world) sync(t *testing.T) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	target := informers.NewSharedInformerFactory(w.kube, 0)
+	nodes := informers.NewSharedInformerFactoryWithOptions(w.kube, 0, informers.WithTweakListOptions(
+		func(o *metav1.ListOptions) { o.LabelSelector = "node-role.kubernetes.io/master=" }))
 	c := newController(Options{
 		Operator: w.operatorResource, Policy: func() (ccmv1.RemovalPolicy, error) { return w.policy, nil },
-		Target: target, Nodes: target.Core().V1().Nodes(), Kube: w.kube,
+		Target: target, Nodes: nodes.Core().V1().Nodes(), Kube: w.kube,
 		RemoveStaticResources: func(context.Context, events.Recorder) (bool, error) {
 			found := w.static > 0
 			w.static = max(0, w.static-1)
@@ -176,11 +184,13 @@ func (w *world) sync(t *testing.T) error {
 		ServingCA: "serving-ca", SignerSecret: "signer", OperatorImage: "operator", Clock: w.clock, Recorder: w.recorder,
 	})
 	// New requests these informers.
-	target.Core().V1().Nodes().Informer()
+	nodes.Core().V1().Nodes().Informer()
 	target.Coordination().V1().Leases().Informer()
-	target.Start(ctx.Done())
-	target.WaitForCacheSync(ctx.Done())
-	defer target.Shutdown()
+	for _, factory := range []informers.SharedInformerFactory{target, nodes} {
+		factory.Start(ctx.Done())
+		factory.WaitForCacheSync(ctx.Done())
+		defer factory.Shutdown()
+	}
 	defer cancel()
 	w.kube.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return w.forbidden, nil, errors.New("forbidden")
@@ -202,9 +212,8 @@ func (w *world) end(t *testing.T, name string, phase corev1.PodPhase, message st
 	pod, err := w.kube.CoreV1().Pods(operand.Namespace).Get(t.Context(), name, metav1.GetOptions{})
 	require.NoError(t, err)
 	pod.Status.Phase = phase
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-		Message: message, FinishedAt: metav1.NewTime(w.clock.Now()),
-	}}}}
+	ended := &corev1.ContainerStateTerminated{Message: message, FinishedAt: metav1.NewTime(w.clock.Now())}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: ended}}}
 	_, err = w.kube.CoreV1().Pods(operand.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
 	require.NoError(t, err)
 }
@@ -219,7 +228,8 @@ func (w *world) existing(t *testing.T) []string {
 	t.Helper()
 	found := map[string]bool{}
 	for kind, resource := range map[string]string{"Pod": "pods", "ConfigMap": "configmaps", "Secret": "secrets"} {
-		list, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource(resource), corev1.SchemeGroupVersion.WithKind(kind), "")
+		list, err := w.kube.Tracker().List(
+			corev1.SchemeGroupVersion.WithResource(resource), corev1.SchemeGroupVersion.WithKind(kind), "")
 		require.NoError(t, err)
 		switch l := list.(type) {
 		case *corev1.PodList:
@@ -264,7 +274,7 @@ func meta(name string) metav1.ObjectMeta {
 
 func master(name string, ready corev1.ConditionStatus, taints ...string) *corev1.Node {
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/master": ""}},
 		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}},
 	}
 	for _, key := range taints {
@@ -284,5 +294,7 @@ func staticPodOn(node string) *corev1.Pod {
 }
 
 func leaseOf(holder string) *coordinationv1.Lease {
-	return &coordinationv1.Lease{ObjectMeta: meta(operand.Lease), Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder)}}
+	return &coordinationv1.Lease{
+		ObjectMeta: meta(operand.Lease), Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder)},
+	}
 }

@@ -1,0 +1,53 @@
+package removal
+
+import (
+	"testing"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+func TestTheStaticPodOfANodeThatLostItsLabelIsRemoved(t *testing.T) {
+	for _, step := range []string{"RemovingStaticPods", "Removed"} {
+		t.Run(step, func(t *testing.T) {
+			lost := master("master-1", "True")
+			lost.Labels = nil
+			w := newWorld(t, master("master-0", "True"), lost, staticPodOn("master-1"),
+				pod("removal-master-0", "removal", "master-0", corev1.PodSucceeded))
+			w.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: step}}
+			w.syncs(t, 2)
+			require.Equal(t, []string{"create pods removal-master-1"}, w.writes())
+
+			w.delete(t, operand.Name+"-master-1")
+			w.syncs(t, 1)
+			require.Equal(t, "True RemovingStaticPods: waiting for node/master-1: pod/removal-master-1 is",
+				w.condition("Removing"), "the removal pod deletes the files after the static pod has ended")
+
+			w.end(t, "removal-master-1", corev1.PodSucceeded, "")
+			w.syncs(t, 1)
+			require.Equal(t, "True RemovingObjects: removing the objects that the operator created",
+				w.condition("Removing"))
+		})
+	}
+}
+
+// The caches may be older than a write of a controller that has just ended.
+func TestTheDeletionOfObjectsIsVerified(t *testing.T) {
+	w := newWorld(t, &corev1.ConfigMap{ObjectMeta: meta("client-ca")})
+	w.static = 0
+	w.status.Conditions = []operatorv1.OperatorCondition{{Type: "Removing", Status: "True", Reason: "RemovingObjects"}}
+	w.syncs(t, 1)
+	require.Empty(t, w.existing(t))
+	require.Equal(t, "True RemovingObjects:", w.condition("Removing"), "a second look must find nothing")
+
+	require.NoError(t, w.kube.Tracker().Add(&corev1.ConfigMap{ObjectMeta: meta("node-files")}))
+	w.syncs(t, 1)
+	require.Empty(t, w.existing(t))
+	require.Equal(t, "True RemovingObjects:", w.condition("Removing"), "this look found something")
+
+	w.syncs(t, 1)
+	require.Contains(t, w.condition("Removing"), "True Removed: ")
+}
