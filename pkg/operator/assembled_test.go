@@ -121,6 +121,11 @@ func documented(t *testing.T) []string {
 func TestTheOperatorWatchesWhatTheDocumentSaysAndRunsEveryController(t *testing.T) {
 	server := apitest.Start(t, addToScheme)
 	server.Set(t, operatorResource())
+	// Without it, config observation removes trustedCA, perhaps before anything reads it.
+	server.Set(t, &configv1.Proxy{
+		ObjectMeta: metaOf("", "cluster"),
+		Spec:       configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: "user-ca-bundle"}},
+	})
 	before := enqueued(t)
 	o, cc := assemble(t, server)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -278,7 +283,7 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 		},
 		"a Deployment of the predecessor": {
 			&appsv1.Deployment{ObjectMeta: target("azure-cloud-controller-manager")},
-			[]string{"ConfigObserver", "Takeover"},
+			[]string{"ConfigObserver", "Takeover", "Unmanaged", "Versions"},
 		},
 		"the DaemonSet": {
 			&appsv1.DaemonSet{ObjectMeta: target("azure-cloud-node-manager")},

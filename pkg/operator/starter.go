@@ -389,11 +389,16 @@ func (w *wiring) reporting() []factory.Controller {
 			Clock:      w.Clock,
 			Recorder:   w.EventRecorder,
 		}),
-		unmanaged.New(unmanaged.Options{Operator: w.client, Recorder: w.EventRecorder}),
+		unmanaged.New(unmanaged.Options{
+			Operator:    w.client,
+			Deployments: w.informers.target.Apps().V1().Deployments(),
+			Recorder:    w.EventRecorder,
+		}),
 		versions.New(versions.Options{
 			Operator:        w.client,
 			ConfigMaps:      w.informers.target.Core().V1().ConfigMaps(),
 			DaemonSets:      daemonSets,
+			Deployments:     w.informers.target.Apps().V1().Deployments(),
 			Versions:        w.versions,
 			OperatorVersion: w.OperatorVersion,
 			OperandVersion:  w.OperandVersion,

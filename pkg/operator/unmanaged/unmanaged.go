@@ -10,15 +10,21 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	appsinformers "k8s.io/client-go/informers/apps/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/predecessor"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 const (
 	name        = "Unmanaged"
 	upgradeable = "CloudControllerManagerUpgradeable"
+	degraded    = "CloudControllerManagerDegraded"
+
+	// predecessorRuns is the reason of Degraded.
+	predecessorRuns = "PredecessorRuns"
 )
 
 // fieldManager owns only the conditions of this controller.
@@ -48,7 +54,9 @@ var messages = map[platform.Absence]string{
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.OperatorClient
-	Recorder events.Recorder
+	// Deployments watches the operand's namespace, for those of the predecessor.
+	Deployments appsinformers.DeploymentInformer
+	Recorder    events.Recorder
 }
 
 type controller struct{ Options }
@@ -59,7 +67,7 @@ type controller struct{ Options }
 func New(o Options) factory.Controller {
 	c := &controller{o}
 	return factory.New().
-		WithInformers(o.Operator.Informer()).
+		WithInformers(o.Operator.Informer(), o.Deployments.Informer()).
 		WithSync(c.sync).
 		WithSyncDegradedOnError(o.Operator).
 		ToController(name, o.Recorder)
@@ -77,6 +85,10 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	if err != nil {
 		return err
 	}
+	degradedCondition, err := c.degraded(reason)
+	if err != nil {
+		return err
+	}
 	progressing := operatorv1.ConditionFalse
 	if reason == removing {
 		progressing = operatorv1.ConditionTrue
@@ -84,10 +96,32 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager,
 		condition("CloudControllerManagerAvailable", operatorv1.ConditionTrue, reason),
 		condition("CloudControllerManagerProgressing", progressing, reason),
-		condition("CloudControllerManagerDegraded", operatorv1.ConditionFalse, reason),
+		degradedCondition,
 		// On managed platforms, library-go's controllers write this condition.
 		condition(upgradeable, operatorv1.ConditionTrue, reason),
 	)
+}
+
+// degraded reports a Deployment of the predecessor beside a removed operand. After a way back that left the resource
+// Removed, an upgrade finds one. The versions controller reports no version then, so the upgrade waits here.
+func (c *controller) degraded(reason platform.Absence) (*operatorclient.Condition, error) {
+	asExpected := condition(degraded, operatorv1.ConditionFalse, reason)
+	if reason != removed {
+		return asExpected, nil
+	}
+	spec, _, _, err := c.Operator.GetOperatorState()
+	if err != nil {
+		return nil, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	deployments, err := predecessor.Deployments(c.Deployments.Lister())
+	if err != nil || len(deployments) == 0 || spec.ManagementState != operatorv1.Removed {
+		return asExpected, err
+	}
+	return operatorclient.NewCondition(degraded, operatorv1.ConditionTrue, predecessorRuns, fmt.Sprintf(
+		"spec.managementState of cloudcontrollermanager/cluster is Removed, but deployment/%s in %s of the former operator "+
+			"exists; the new version is not reported, because an upgrade then deletes the rights of that Deployment; set "+
+			"spec.managementState to Managed to replace it, or delete it to run no cloud-controller-manager",
+		deployments[0].Name, deployments[0].Namespace)), nil
 }
 
 // release drops our conditions so that stale messages do not linger: the controllers of a managed platform may write

@@ -11,7 +11,12 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	appsinformers "k8s.io/client-go/informers/apps/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -52,7 +57,7 @@ func TestWhatWasSaidIsTakenBackWhenSomethingIsToRun(t *testing.T) {
 				ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
 			}, &operatorv1.OperatorStatus{Conditions: tc.status}, nil)}
 			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			c := New(Options{Operator: client, Recorder: recorder})
+			c := New(Options{Operator: client, Deployments: deployments(t), Recorder: recorder})
 			require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 			require.Equal(t, tc.want, client.count)
 		})
@@ -91,7 +96,7 @@ func TestSync(t *testing.T) {
 				ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)},
 			}, &operatorv1.OperatorStatus{}, nil)
 			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			c := New(Options{Operator: operator, Recorder: recorder})
+			c := New(Options{Operator: operator, Deployments: deployments(t), Recorder: recorder})
 			for range 2 {
 				require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 			}
@@ -121,7 +126,7 @@ func TestARemovalIsReported(t *testing.T) {
 				ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
 			}, &operatorv1.OperatorStatus{Conditions: []operatorv1.OperatorCondition{removing}}, nil)
 			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			c := New(Options{Operator: operator, Recorder: recorder})
+			c := New(Options{Operator: operator, Deployments: deployments(t), Recorder: recorder})
 			require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 			_, got, _, err := operator.GetOperatorState()
 			require.NoError(t, err)
@@ -133,4 +138,52 @@ func TestARemovalIsReported(t *testing.T) {
 func progressing(conditions []operatorv1.OperatorCondition) []operatorv1.OperatorCondition {
 	conditions[1].Status = operatorv1.ConditionTrue
 	return conditions
+}
+
+// deployments returns the informer with Deployments of these names.
+func deployments(t *testing.T, names ...string) appsinformers.DeploymentInformer {
+	t.Helper()
+	informer := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Apps().V1().Deployments()
+	for _, name := range names {
+		require.NoError(t, informer.Informer().GetStore().Add(&appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-controller-manager", Name: name},
+		}))
+	}
+	return informer
+}
+
+func TestThePredecessorBesideARemovedOperandIsReported(t *testing.T) {
+	const message = "spec.managementState of cloudcontrollermanager/cluster is Removed, but deployment/openstack-cloud-controller-manager in " +
+		"openshift-cloud-controller-manager of the former operator exists; the new version is not reported, because an upgrade then deletes " +
+		"the rights of that Deployment; set spec.managementState to Managed to replace it, or delete it to run no cloud-controller-manager"
+	for name, tc := range map[string]struct {
+		state operatorv1.ManagementState
+		step  string
+		runs  string
+		want  operatorv1.ConditionStatus
+	}{
+		"it runs beside a removed operand": {operatorv1.Removed, "Removed", "openstack-cloud-controller-manager", "True"},
+		"another Deployment is no matter":  {operatorv1.Removed, "Removed", "of-others", "False"},
+		"a removal has not ended":          {operatorv1.Removed, "RemovingObjects", "openstack-cloud-controller-manager", "False"},
+		"it is about to be replaced":       {operatorv1.Managed, "Removed", "openstack-cloud-controller-manager", "False"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
+				ManagementState: tc.state, ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
+			}, &operatorv1.OperatorStatus{Conditions: []operatorv1.OperatorCondition{
+				{Type: "Removing", Status: "True", Reason: tc.step},
+			}}, nil)
+			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			c := New(Options{Operator: operator, Deployments: deployments(t, tc.runs), Recorder: recorder})
+			require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
+			_, got, _, err := operator.GetOperatorState()
+			require.NoError(t, err)
+			degraded := v1helpers.FindOperatorCondition(got.Conditions, "CloudControllerManagerDegraded")
+			require.Equal(t, tc.want, degraded.Status)
+			if tc.want == "True" {
+				require.Equal(t, "PredecessorRuns", degraded.Reason)
+				require.Equal(t, message, degraded.Message)
+			}
+		})
+	}
 }

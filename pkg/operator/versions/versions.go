@@ -45,6 +45,8 @@ type Options struct {
 	// one.
 	ConfigMaps coreinformers.ConfigMapInformer
 	DaemonSets appsinformers.DaemonSetInformer
+	// Deployments watches the operand's namespace, for those of the predecessor.
+	Deployments appsinformers.DeploymentInformer
 	// Versions is shared with the ClusterOperator's status controller.
 	Versions status.VersionGetter
 	// OperatorVersion and OperandVersion are the versions in the release payload. OperatorImage is this operator's
@@ -73,7 +75,7 @@ func New(o Options) factory.Controller {
 		},
 	}
 	return factory.New().
-		WithInformers(o.Operator.Informer(), o.ConfigMaps.Informer(),
+		WithInformers(o.Operator.Informer(), o.ConfigMaps.Informer(), o.Deployments.Informer(),
 			ondemand.Informer{SharedIndexInformer: o.DaemonSets.Informer()}).
 		WithSync(c.sync).
 		WithSyncDegradedOnError(o.Operator).
@@ -115,7 +117,7 @@ func pendingf(format string, args ...any) error { return pendingError(fmt.Sprint
 // reached returns nil if everything has reached the payload's version, otherwise a pendingError.
 func (c *controller) reached(observed platform.Platform) error {
 	if !observed.Managed() {
-		return nil
+		return c.removedReached()
 	}
 	if err := c.nodesReached(); err != nil || observed.NodeManagerImage == "" {
 		return err
@@ -130,6 +132,23 @@ func (c *controller) reached(observed platform.Platform) error {
 		return pendingf("daemonset/%s in %s is not in the cache", operand.NodeManager, operand.Namespace)
 	}
 	return c.rolloutReached(daemonSet)
+}
+
+// removedReached waits while the predecessor runs beside a removed operand: the manifests after the ClusterOperator
+// delete what it needs.
+func (c *controller) removedReached() error {
+	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	if observedplatform.RemovalOf(&operatorStatus.OperatorStatus) == "" {
+		return nil
+	}
+	deployments, err := predecessor.Deployments(c.Deployments.Lister())
+	if err != nil || len(deployments) == 0 {
+		return err
+	}
+	return pendingf("deployment/%s of the predecessor exists", deployments[0].Name)
 }
 
 // nodesReached compares each control-plane node's current revision with the live candidate.

@@ -151,8 +151,11 @@ func syncTwice(t *testing.T, observed string, operatorStatus *operatorv1.StaticP
 	factories := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	for _, object := range objects {
 		store := factories.Core().V1().ConfigMaps().Informer().GetStore()
-		if _, ok := object.(*appsv1.DaemonSet); ok {
+		switch object.(type) {
+		case *appsv1.DaemonSet:
 			store = factories.Apps().V1().DaemonSets().Informer().GetStore()
+		case *appsv1.Deployment:
+			store = factories.Apps().V1().Deployments().Informer().GetStore()
 		}
 		require.NoError(t, store.Add(object))
 	}
@@ -163,10 +166,37 @@ func syncTwice(t *testing.T, observed string, operatorStatus *operatorv1.StaticP
 			ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
 		}}, operatorStatus, nil, nil),
 		ConfigMaps: factories.Core().V1().ConfigMaps(), DaemonSets: factories.Apps().V1().DaemonSets(),
-		Versions: versions, OperatorVersion: "4.23.0", OperandVersion: "4.23.1", OperatorImage: "registry/operator@sha256:2", Recorder: recorder,
+		Deployments: factories.Apps().V1().Deployments(),
+		Versions:    versions, OperatorVersion: "4.23.0", OperandVersion: "4.23.1", OperatorImage: "registry/operator@sha256:2", Recorder: recorder,
 	})
 	for range 2 {
 		require.NoError(t, c.Sync(t.Context(), factory.NewSyncContext("test", recorder)))
 	}
 	return versions
+}
+
+func TestNoVersionIsReportedWhileThePredecessorRunsBesideARemovedOperand(t *testing.T) {
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "openshift-cloud-controller-manager", Name: "openstack-cloud-controller-manager",
+	}}
+	foreign := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "openshift-cloud-controller-manager", Name: "of-others",
+	}}
+	removed := operatorv1.OperatorCondition{Type: "Removing", Status: operatorv1.ConditionTrue, Reason: "Removed"}
+	for name, tc := range map[string]struct {
+		observed   string
+		conditions []operatorv1.OperatorCondition
+		deployment *appsv1.Deployment
+		want       int
+	}{
+		"removed, beside the predecessor":         {openstack, []operatorv1.OperatorCondition{removed}, deployment, 0},
+		"removed, beside another Deployment":      {openstack, []operatorv1.OperatorCondition{removed}, foreign, 3},
+		"a platform that never had a CCM of ours": {`{"platform":"none"}`, nil, deployment, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			operatorStatus := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: tc.conditions}}
+			versions := syncTwice(t, tc.observed, operatorStatus, []runtime.Object{tc.deployment})
+			require.Len(t, versions.GetVersions(), tc.want)
+		})
+	}
 }
