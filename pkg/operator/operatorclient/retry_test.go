@@ -174,7 +174,7 @@ func TestOneStatusIsAppliedAtATime(t *testing.T) {
 	client, _, err := operatorclient.New(clock.RealClock{}, &rest.Config{Host: server.URL, QPS: -1})
 	require.NoError(t, err)
 	var group sync.WaitGroup
-	for i := range 8 {
+	for i := range 3 {
 		manager := fmt.Sprint(i)
 		condition := applyoperatorv1.OperatorCondition().WithType(manager).WithStatus(operatorv1.ConditionFalse)
 		group.Go(func() {
