@@ -31,7 +31,8 @@ type Source struct {
 	Paths Paths
 	// First means that no configuration has been accepted in this cluster yet.
 	First bool
-	// Kept is Result.Kept of the configuration that was accepted last.
+	// Kept are the user's values, by key, that were not in effect yet when the configuration was accepted last: see
+	// Result.
 	Kept map[string]string
 }
 

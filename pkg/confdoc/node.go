@@ -50,7 +50,7 @@ type Entry struct {
 	Sub   string
 	Value *Node
 	Position
-	// Written is the entry as messages name it, empty if its path says enough.
+	// Written is how messages refer to the entry; empty means by its path.
 	Written string
 	// merged means that the entry comes from a YAML merge key.
 	merged bool

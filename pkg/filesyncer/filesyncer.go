@@ -165,7 +165,7 @@ func (s *syncer) processNext(ctx context.Context) bool {
 	return true
 }
 
-// sync makes the directory of an object hold its files.
+// sync writes the files of an object to its directory.
 func (s *syncer) sync(ctx context.Context, o object) error {
 	if o.name == ReportConfigMap {
 		return s.report(ctx)

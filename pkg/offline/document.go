@@ -46,7 +46,7 @@ func (d *document) find(path ...string) (value *yaml.Node, at position, found bo
 	return resolve(value), at, true
 }
 
-// place returns the position that find returns.
+// place is find without the value.
 func (d *document) place(path ...string) position {
 	_, at, _ := d.find(path...)
 	return at

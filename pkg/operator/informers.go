@@ -118,8 +118,8 @@ func namespaced(
 		informers.WithTweakListOptions(tweak), informers.WithTransform(stripManagedFields))
 }
 
-// byNamespace returns the informers that library-go's cached getters read. Despite its name, the constructor returns
-// the real type. The other constructors accept no options.
+// byNamespace returns the informers that library-go's cached getters read. Only this constructor accepts existing
+// informers. Despite its name, the type is that of production.
 func (i informerSet) byNamespace() v1helpers.KubeInformersForNamespaces {
 	return v1helpers.NewFakeKubeInformersForNamespaces(map[string]informers.SharedInformerFactory{
 		operatorclient.TargetNamespace: i.target,

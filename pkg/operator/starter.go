@@ -49,7 +49,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
-// Options configure the operator from outside the cluster. Zero durations select the defaults.
+// Options come from the flags and the environment of the operator's Deployment. Zero durations select the defaults.
 type Options struct {
 	// OperatorImage is the pull specification of this operator. OperandImages are those of the
 	// cloud-controller-managers and cloud-node-managers, by tag in the release payload.

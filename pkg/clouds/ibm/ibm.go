@@ -120,7 +120,7 @@ func (i *rewriter) useKeyFile() {
 
 var versionSuffix = regexp.MustCompile(`(/v\d+)+/?$`)
 
-// useEndpoint compares an endpoint with Infrastructure, or sets it from there.
+// useEndpoint checks an endpoint against Infrastructure, or defaults it from there if it is unset.
 func (i *rewriter) useEndpoint(endpoint ibmEndpoint) {
 	fact := i.overrides[endpoint.service]
 	named := i.Text("provider", endpoint.key)

@@ -134,7 +134,7 @@ func (v *rewriter) checkServer(at *confdoc.Node, owner, server string) {
 	}
 }
 
-// checkServers reports names that are not servers and duplicate vCenters, and whether there are none of them.
+// checkServers reports names that are not servers, and duplicate vCenters. It returns whether all servers are valid.
 func (v *rewriter) checkServers(users []*confdoc.Entry, wanted []vCenter) bool {
 	before := len(*v.Findings)
 	for _, w := range wanted {

@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
-// The terminal sequences of the colors.
+// ANSI color sequences.
 const (
 	bold   = "\x1b[1m"
 	red    = "\x1b[1;31m"

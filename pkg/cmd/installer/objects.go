@@ -64,7 +64,7 @@ func configMapFiles(object *corev1.ConfigMap) nodefiles.Files {
 	return files
 }
 
-// readAll reads the objects with these names. It repeats a request that the API server does not answer.
+// readAll reads the objects with these names. It retries unanswered requests.
 func readAll[T any](
 	ctx context.Context, names []string, full func(string) string, get func(context.Context, string, metav1.GetOptions) (T,
 		error),

@@ -33,7 +33,7 @@ type output struct {
 	data []byte
 }
 
-// disk has the operations that change a file system, so that tests can fail them.
+// disk has the operations that change a file system, so that tests can inject errors.
 type disk struct {
 	mkdir  func(path string, mode os.FileMode) error
 	write  func(path string, data []byte, mode os.FileMode) error

@@ -15,8 +15,8 @@ import (
 const (
 	// settle is how long a kubelet has to be silent beyond the time after which kube-controller-manager notices.
 	settle = 20 * time.Second
-	// shutdownLimit is how long after a kubelet's last report kube-controller-manager may take to notice: a machine
-	// that is shut down in order to be deleted reports that it is not ready, and then is gone.
+	// shutdownLimit is how long a node that reported NotReady before it went silent is tolerated: a machine that is
+	// being deleted shuts down first. kube-controller-manager notices the silence within this time.
 	shutdownLimit = 55 * time.Second
 	// answerLimit is how long a CCM may take to look up a machine. It took one second.
 	answerLimit = 15 * time.Second
@@ -59,7 +59,7 @@ const (
 	withdraw
 )
 
-// doubt is what speaks against a deletion: a reason of NodeDeletionDegraded, or one that passes by itself.
+// doubt is why a deletion is not confirmed yet: a reason of NodeDeletionDegraded, or one that passes by itself.
 type doubt string
 
 const (

@@ -1,5 +1,5 @@
 // Package nodedeletion is the brake on deletions of Nodes. A cloud-controller-manager (CCM) deletes the Node of every
-// machine that the cloud does not know, without another thought: with credentials of another project, in a wrong
+// machine that the cloud does not know, without further checks: with credentials of another project, in a wrong
 // region or after an empty answer it would delete all Nodes whose kubelets are silent for a minute. An admission
 // policy of the payload refuses each deletion by the CCM. This package decides which one is true, and lets it happen.
 //
@@ -128,7 +128,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	return errors.Join(c.act(ctx, w, v), c.report(ctx, v))
 }
 
-// wait waits for the caches. Without them no deletion is confirmed, so the operator reports it when that lasts. On
+// wait waits for the caches. Until they have synced, no deletion is confirmed; after syncLimit, the sync fails. On
 // unmanaged platforms the informers do not run.
 func (c *controller) wait(observed platform.Platform, syncCtx factory.SyncContext) error {
 	if !observed.Managed() {

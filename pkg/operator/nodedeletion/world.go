@@ -166,7 +166,8 @@ func isQuestion(t corev1.Taint) bool {
 	return t.Key == uninitializedTaint && t.Effect == corev1.TaintEffectPreferNoSchedule && t.Value == question
 }
 
-// announcement is a word of the CCM: its time by the clock of the CCM's node, and when the operator heard it.
+// announcement is an Event in which the CCM announces a deletion: its time by the clock of the CCM's node, and when it
+// reached the operator.
 type announcement struct {
 	at    metav1.Time
 	heard time.Time

@@ -130,7 +130,7 @@ func (c *controller) judge(waiting map[string]time.Time) (overdue, late []string
 	return overdue, late, next
 }
 
-// condition returns a condition that is True while there are nodes.
+// condition returns a condition that is True if nodes is not empty.
 func condition(
 	conditionType, reason string, p platform.Platform, nodes []string, since map[string]time.Time,
 ) *operatorclient.Condition {

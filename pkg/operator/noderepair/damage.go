@@ -123,7 +123,8 @@ func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool,
 	return false, nil
 }
 
-// remaining records since when something is wrong with a node, and returns how much longer that must last.
+// remaining returns how long the damage of a node must still persist before it is repaired. It starts the clock on
+// first sight.
 func (c *controller) remaining(since map[string]time.Time, node string, wrong damage) time.Duration {
 	now := c.Clock.Now()
 	if wrong.text == "" {

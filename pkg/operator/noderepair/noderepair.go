@@ -173,7 +173,7 @@ func (c *controller) mend(ctx context.Context, nodes []damagedNode) (
 	return problems, next, nil
 }
 
-// mendOne repairs a node unless the cache does not have the repair of another one yet.
+// mendOne repairs a node unless a live read shows that another one is being repaired.
 func (c *controller) mendOne(ctx context.Context, node damagedNode) (repaired bool, err error) {
 	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
 	if err != nil {

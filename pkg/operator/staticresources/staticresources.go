@@ -126,8 +126,9 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 // errUnrestrained reports that no rights were granted because a restraint is missing.
 var errUnrestrained = errors.New("roles are not bound until every admission policy is bound")
 
-// apply applies resources in their order. If a restraint fails, apply grants no rights: only a policy's expression
-// defines which right it restrains, so all rights wait. Existing bindings stay.
+// apply applies resources in their order: bindings of admission policies before those of roles. If one of a policy
+// fails, no new role is bound, because only the policy's expression defines which right it restrains. Existing bindings
+// stay.
 func apply(ctx context.Context, recorder events.Recorder, resources []resource) error {
 	var errs []error
 	unrestrained := false

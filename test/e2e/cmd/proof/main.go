@@ -144,7 +144,7 @@ func (r records) write(out io.Writer) {
 }
 
 func (r records) writeRollout(out io.Writer) {
-	fmt.Fprintf(out, "\n## A rollout over time\n\nAs the monitor of the end-to-end tests saw it (commit %s):\n\n"+
+	fmt.Fprintf(out, "\n## A rollout over time\n\nRecorded by the end-to-end monitor at commit %s:\n\n"+
 		"![static pods, taints and the lease over time](rollout.svg)\n", r.rollout.Commit)
 }
 
