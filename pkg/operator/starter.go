@@ -333,7 +333,7 @@ func (w *wiring) demands() []ondemand.Demand {
 	}
 }
 
-// nodes returns the controllers that watch every Node.
+// nodes returns the controllers that act on Nodes, or report about them.
 func (w *wiring) nodes() []factory.Controller {
 	return []factory.Controller{
 		nodedeletion.New(nodedeletion.Options{
@@ -351,6 +351,16 @@ func (w *wiring) nodes() []factory.Controller {
 			Clock:     w.Clock,
 			Recorder:  w.EventRecorder,
 			Threshold: w.UninitializedThreshold,
+		}),
+		noderepair.New(noderepair.Options{
+			Operator:   w.client,
+			ConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
+			Secrets:    w.informers.target.Core().V1().Secrets(),
+			Pods:       w.informers.target.Core().V1().Pods(),
+			Nodes:      w.informers.nodes.Core().V1().Nodes(),
+			Client:     w.kube.CoreV1(),
+			Clock:      w.Clock,
+			Recorder:   w.EventRecorder,
 		}),
 	}
 }
@@ -378,16 +388,6 @@ func (w *wiring) reporting() []factory.Controller {
 			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
 			Clock:           w.Clock,
 			Recorder:        w.EventRecorder,
-		}),
-		noderepair.New(noderepair.Options{
-			Operator:   w.client,
-			ConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
-			Secrets:    w.informers.target.Core().V1().Secrets(),
-			Pods:       w.informers.target.Core().V1().Pods(),
-			Nodes:      w.informers.nodes.Core().V1().Nodes(),
-			Client:     w.kube.CoreV1(),
-			Clock:      w.Clock,
-			Recorder:   w.EventRecorder,
 		}),
 		unmanaged.New(unmanaged.Options{
 			Operator:    w.client,

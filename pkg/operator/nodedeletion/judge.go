@@ -188,13 +188,8 @@ func aboutCloud(w world, m *memory, n node) doubt {
 // the CCM never finds machines of bare metal or of another cloud. Among them is one of each zone of the subjects, if it
 // has one: a cloud may lose a single zone.
 func (w world) witnesses(turn int, about []types.UID) []types.UID {
-	var living []node
 	asked, _ := w.find(about[0])
-	for _, n := range w.nodes {
-		if n.ready && n.initialized && !n.claimed && n.scheme == asked.scheme {
-			living = append(living, n)
-		}
-	}
+	living := w.living(asked.scheme)
 	if len(living) == 0 {
 		return nil
 	}
@@ -214,6 +209,13 @@ func (w world) witnesses(turn int, about []types.UID) []types.UID {
 		}
 	}
 	return chosen
+}
+
+// living returns the initialized nodes whose kubelets are ready, and which the CCM does not want to delete.
+func (w world) living(scheme string) []node {
+	return slices.DeleteFunc(slices.Clone(w.nodes), func(n node) bool {
+		return !n.ready || !n.initialized || n.claimed || n.scheme != scheme
+	})
 }
 
 // tidy completes the pending question, and takes back what no longer counts.

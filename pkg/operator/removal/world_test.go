@@ -186,12 +186,17 @@ func (w *world) sync(t *testing.T) error {
 	// New requests these informers.
 	nodes.Core().V1().Nodes().Informer()
 	target.Coordination().V1().Leases().Informer()
-	for _, factory := range []informers.SharedInformerFactory{target, nodes} {
+	factories := []informers.SharedInformerFactory{target, nodes}
+	for _, factory := range factories {
 		factory.Start(ctx.Done())
 		factory.WaitForCacheSync(ctx.Done())
-		defer factory.Shutdown()
 	}
-	defer cancel()
+	defer func() {
+		cancel()
+		for _, factory := range factories {
+			factory.Shutdown()
+		}
+	}()
 	w.kube.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return w.forbidden, nil, errors.New("forbidden")
 	})
