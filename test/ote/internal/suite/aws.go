@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
@@ -29,8 +28,6 @@ const (
 	awsPrefix     = "[cloud-provider-aws-e2e-openshift] loadbalancer"
 
 	balancerType = "service.beta.kubernetes.io/aws-load-balancer-type"
-	// balancerLimit is how long AWS may take to create or to delete a load balancer.
-	balancerLimit = 10 * time.Minute
 )
 
 // awsTests are those of the predecessor's image, by name.
@@ -111,7 +108,7 @@ func withBalancer(check func(context.Context, *balanced) error) func(context.Con
 			return err
 		}
 		defer func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), balancerLimit)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), awaitLimit)
 			defer cancel()
 			deleted := c.kube.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{})
 			err = errors.Join(err, deleted, b.awaitGone(ctx))
@@ -160,7 +157,7 @@ func (b *balanced) isDualStack(ctx context.Context) (bool, error) {
 
 // awaitBalancer waits until the load balancer of the Service is active.
 func (b *balanced) awaitBalancer(ctx context.Context) error {
-	return b.await(ctx, "an active load balancer", balancerLimit, func(ctx context.Context) error {
+	return b.await(ctx, "an active load balancer", func(ctx context.Context) error {
 		service, err := b.kube.CoreV1().Services(b.service.Namespace).Get(ctx, b.service.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -205,7 +202,7 @@ func (b *balanced) awaitGone(ctx context.Context) error {
 	if b.found == nil {
 		return nil
 	}
-	return b.await(ctx, "the load balancer to be deleted", balancerLimit, func(ctx context.Context) error {
+	return b.await(ctx, "the load balancer to be deleted", func(ctx context.Context) error {
 		found, err := b.find(ctx, aws.ToString(b.found.DNSName))
 		if err == nil && found != nil {
 			err = errors.New("AWS still has it")
@@ -245,7 +242,7 @@ func ingressHasGroups(ctx context.Context, c *cluster) error {
 
 // requireRules requires that the security groups let clients in at exactly these ports.
 func (b *balanced) requireRules(ctx context.Context, want ...int32) error {
-	return b.await(ctx, fmt.Sprintf("rules for the ports %v", want), balancerLimit, func(ctx context.Context) error {
+	return b.await(ctx, fmt.Sprintf("rules for the ports %v", want), func(ctx context.Context) error {
 		found, err := b.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: b.found.SecurityGroups})
 		if err != nil {
 			return fmt.Errorf("DescribeSecurityGroups: %w", err)
@@ -303,7 +300,7 @@ func cleansUp(ctx context.Context, b *balanced) error {
 	if err := b.awaitGone(ctx); err != nil {
 		return err
 	}
-	return b.await(ctx, "the security groups to be deleted", balancerLimit, func(ctx context.Context) error {
+	return b.await(ctx, "the security groups to be deleted", func(ctx context.Context) error {
 		found, err := b.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{})
 		if err != nil {
 			return fmt.Errorf("DescribeSecurityGroups: %w", err)

@@ -31,8 +31,6 @@ const (
 	uninitialized   = "node.cloudprovider.kubernetes.io/uninitialized"
 	controlPlane    = "node-role.kubernetes.io/master"
 
-	// settleLimit is how long a cluster may need until a rollout or a restart is over.
-	settleLimit = 10 * time.Minute
 	// renewalLimit is how long a leader may not renew its lease: two jittered retry periods.
 	renewalLimit = 2 * time.Minute
 )
@@ -85,7 +83,7 @@ func (c *cluster) resource(ctx context.Context) (*ccmv1.CloudControllerManager, 
 }
 
 func settled(ctx context.Context, c *cluster) error {
-	return c.await(ctx, "a settled operator", settleLimit, c.isSettled)
+	return c.await(ctx, "a settled operator", c.isSettled)
 }
 
 // isSettled returns why the cloud-controller-managers are not as the operator wants them.
@@ -168,7 +166,7 @@ func isReady(pod *corev1.Pod) bool {
 }
 
 func initialized(ctx context.Context, c *cluster) error {
-	return c.await(ctx, "initialized Nodes", settleLimit, func(ctx context.Context) error {
+	return c.await(ctx, "initialized Nodes", func(ctx context.Context) error {
 		nodes, err := c.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -242,7 +240,7 @@ func rollout(ctx context.Context, c *cluster) error {
 		return err
 	}
 	var outage error
-	err = c.await(ctx, "the new revision on every node", settleLimit, func(ctx context.Context) error {
+	err = c.await(ctx, "the new revision on every node", func(ctx context.Context) error {
 		outage = errors.Join(outage, c.isAvailable(ctx))
 		after, err := c.resource(ctx)
 		if err != nil {

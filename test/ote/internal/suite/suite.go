@@ -138,12 +138,13 @@ func (c *cluster) logf(format string, args ...any) {
 	fmt.Fprintf(c.out, time.Now().UTC().Format(time.TimeOnly)+" "+format+"\n", args...)
 }
 
+// awaitLimit is how long a rollout or a restart may take, or AWS to create or to delete a load balancer.
+const awaitLimit = 10 * time.Minute
+
 // await repeats a check until it passes, and writes each other reason why it does not.
-func (c *cluster) await(
-	ctx context.Context, what string, limit time.Duration, check func(context.Context) error,
-) error {
+func (c *cluster) await(ctx context.Context, what string, check func(context.Context) error) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, time.Second, limit, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, time.Second, awaitLimit, true, func(ctx context.Context) (bool, error) {
 		err := check(ctx)
 		if err != nil && (last == nil || err.Error() != last.Error()) {
 			c.logf("waiting for %s: %v", what, err)
@@ -152,7 +153,7 @@ func (c *cluster) await(
 		return err == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w, after %s: %w", what, err, limit, last)
+		return fmt.Errorf("%s: %w, after %s: %w", what, err, awaitLimit, last)
 	}
 	return nil
 }
