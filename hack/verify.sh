@@ -30,7 +30,7 @@ check_clone_builds() {
 }
 
 # report_outdated lists the direct modules that have a newer release of the same major version. Modules of Kubernetes
-# follow a minor version. It only reports: a release of somebody else fails no change.
+# follow a minor version. It only reports: a new release of a module fails no change.
 report_outdated() {
 	local direct format
 	if ! go list -m -versions sigs.k8s.io/yaml >/dev/null 2>&1; then

@@ -80,8 +80,8 @@ func (a *rewriter) checkTenant() {
 	}
 }
 
-// checkNetworkTenant reports another tenant for the network: whoever owns it sees the logins, and the load balancers
-// that the provider changes may be in it.
+// checkNetworkTenant reports another tenant for the network: its owner sees the logins, and the load balancers that the
+// provider changes may be in it.
 func (a *rewriter) checkNetworkTenant() {
 	tenant, network := a.Text("tenantId"), a.Text("networkResourceTenantID")
 	if tenant == "" || network == "" || strings.EqualFold(network, tenant) || a.noNetworkLogin {
