@@ -6,7 +6,6 @@ import (
 	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -15,8 +14,8 @@ import (
 )
 
 // Apply applies the manifests in order, except for those that Delete deletes. It reports on progress what it skips:
-// kinds that the cluster does not serve, and existing create-only objects. It updates other existing objects by
-// server-side apply. It creates a ClusterOperator without status, which the operator writes.
+// existing create-only objects. It updates other existing objects by server-side apply. It creates a ClusterOperator
+// without status, which the operator writes.
 func Apply(ctx context.Context, client *objects.Client, manifests []Manifest, progress io.Writer) error {
 	for _, manifest := range manifests {
 		if manifest.Deleted() {
@@ -51,10 +50,6 @@ func applyOne(ctx context.Context, client *objects.Client, manifest Manifest, pr
 	object := manifest.Object.DeepCopy()
 	unstructured.RemoveNestedField(object.Object, "status")
 	resource, err := client.Resource(object)
-	if meta.IsNoMatchError(err) {
-		fmt.Fprintf(progress, "  skipping %s: the cluster has no such kind\n", manifest)
-		return nil
-	}
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,7 +21,7 @@ import (
 
 // Drift returns what the cluster-version-operator would write at its next sync, one line per object, although nobody
 // has changed the applied manifests. It does so if a manifest omits what the API server defaults and the
-// cluster-version-operator does not. An object of a kind that the cluster does not serve is left out.
+// cluster-version-operator does not.
 //
 // The rules are those of its lib/resourcemerge for kinds with a typed builder. For any other kind it compares
 // everything but metadata and status (pkg/cvo/internal/generic.go).
@@ -33,9 +32,6 @@ func Drift(ctx context.Context, client *objects.Client, manifests []Manifest) ([
 			continue
 		}
 		resource, err := client.Resource(manifest.Object)
-		if meta.IsNoMatchError(err) {
-			continue
-		}
 		if err != nil {
 			return nil, fmt.Errorf("payload: %s: %w", manifest, err)
 		}

@@ -3,6 +3,7 @@ package seed
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -26,8 +27,11 @@ var definitionFiles = []string{
 	"config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml",
 }
 
+//go:embed credentialsrequests.yaml
+var credentialsRequests []byte
+
 // Definitions reads the CustomResourceDefinitions from the openshift/api module that the Go module in moduleDir
-// requires.
+// requires, and adds the one of CredentialsRequest.
 func Definitions(ctx context.Context, moduleDir string) ([]*unstructured.Unstructured, error) {
 	const module = "github.com/openshift/api"
 	command := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
@@ -43,14 +47,15 @@ func Definitions(ctx context.Context, moduleDir string) ([]*unstructured.Unstruc
 	if root == "" {
 		return nil, fmt.Errorf("module %s is not in the module cache: run \"go mod download\" in %s", module, moduleDir)
 	}
-	definitions := make([]*unstructured.Unstructured, 0, len(definitionFiles))
+	definitions := make([]*unstructured.Unstructured, 0, len(definitionFiles)+1)
 	var errs []error
 	for _, file := range definitionFiles {
 		definition, err := readDefinition(filepath.Join(root, file))
 		errs = append(errs, err)
 		definitions = append(definitions, definition)
 	}
-	return definitions, errors.Join(errs...)
+	requests, err := parseDefinition("credentialsrequests.yaml", credentialsRequests)
+	return append(definitions, requests), errors.Join(append(errs, err)...)
 }
 
 func readDefinition(path string) (*unstructured.Unstructured, error) {
@@ -58,6 +63,10 @@ func readDefinition(path string) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("definition: %w", err)
 	}
+	return parseDefinition(path, content)
+}
+
+func parseDefinition(path string, content []byte) (*unstructured.Unstructured, error) {
 	definition := &unstructured.Unstructured{}
 	if err := yaml.UnmarshalStrict(content, &definition.Object); err != nil {
 		return nil, fmt.Errorf("definition %s: %w", path, err)

@@ -26,6 +26,8 @@ const (
 	ConfigNamespace = "openshift-config"
 	// ManagedConfigNamespace holds what operators derive from it.
 	ManagedConfigNamespace = "openshift-config-managed"
+	// CredentialsNamespace holds the CredentialsRequests.
+	CredentialsNamespace = "openshift-cloud-credential-operator"
 	// CloudConfigName is the ConfigMap in ConfigNamespace with the cloud configuration.
 	CloudConfigName = "cloud-provider-config"
 	// CloudConfigKey is the key of the cloud configuration in CloudConfigName.
@@ -69,6 +71,7 @@ func (c Cluster) Objects() ([]runtime.Object, error) {
 	seeded := []runtime.Object{
 		namespace(ConfigNamespace),
 		namespace(ManagedConfigNamespace),
+		namespace(CredentialsNamespace),
 		c.infrastructure(),
 		c.proxy(),
 		&configv1.APIServer{TypeMeta: configKind("APIServer"), ObjectMeta: singleton},
