@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/library-go/pkg/controller/controllercmd"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -161,6 +162,7 @@ func watched(t *testing.T, server *apitest.Server) []string {
 
 // allControllers are the queues of every controller.
 var allControllers = []string{
+	"AdmissionPolicyController",
 	"Availability",
 	"ClientCA",
 	"ConfigObserver",
@@ -208,6 +210,11 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 	binding.Labels = managed
 	clusterBinding := &rbacv1.ClusterRoleBinding{ObjectMeta: metaOf("", "b")}
 	clusterBinding.Labels = managed
+	part := map[string]string{"app.kubernetes.io/part-of": "cloud-controller-manager-operator"}
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metaOf("", "p")}
+	policy.Labels = part
+	policyBinding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metaOf("", "p")}
+	policyBinding.Labels = part
 	master := &corev1.Node{ObjectMeta: metaOf("", "master-0")}
 	master.Labels = map[string]string{operatorclient.MasterLabel: ""}
 	for name, tc := range map[string]struct {
@@ -217,6 +224,7 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 		"the operator's resource": {
 			operatorResource(),
 			[]string{
+				"AdmissionPolicyController",
 				"Availability",
 				"ClientCA",
 				"ConfigObserver",
@@ -280,6 +288,14 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 		"a ClusterRoleBinding": {
 			clusterBinding,
 			[]string{"StaticResources"},
+		},
+		"an admission policy": {
+			policy,
+			[]string{"AdmissionPolicyController"},
+		},
+		"a binding of one": {
+			policyBinding,
+			[]string{"AdmissionPolicyController", "StaticResources"},
 		},
 		"a Deployment of the predecessor": {
 			&appsv1.Deployment{ObjectMeta: target("azure-cloud-controller-manager")},

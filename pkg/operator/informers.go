@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/admissionpolicies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/maskedpods"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodedeletion"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
@@ -74,7 +75,7 @@ func newInformerSet(kube kubernetes.Interface, config configclient.Interface) in
 		nodes: informers.NewSharedInformerFactoryWithOptions(kube, resync,
 			informers.WithTweakListOptions(labelled(operatorclient.MasterLabel+"=")), informers.WithTransform(stripNode)),
 		bindings: clusterScoped(kube, labelled(staticresources.Selector)),
-		policies: clusterScoped(kube, labelled(staticresources.Selector)),
+		policies: clusterScoped(kube, labelled(admissionpolicies.Selector)),
 		kubeSystemBindings: namespaced(
 			kube, operatorclient.KubeSystemNamespace, labelled(staticresources.Selector)),
 		nodeManager: namespaced(kube, operatorclient.TargetNamespace, named(operand.NodeManager)),

@@ -22,6 +22,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/adminevents"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/admissionpolicies"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/availability"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clientca"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clusteroperatorstatus"
@@ -324,7 +325,7 @@ func (w *wiring) lead() []factory.Controller {
 // demands are the informers that not every cluster needs.
 func (w *wiring) demands() []ondemand.Demand {
 	return []ondemand.Demand{
-		{Informers: w.informers.policies, Needed: staticresources.NeedsPolicies},
+		{Informers: w.informers.policies, Needed: platform.Platform.Managed},
 		{Informers: w.informers.kubeSystemBindings, Needed: staticresources.NeedsKubeSystem},
 		{Informers: w.informers.nodeManager, Needed: hasNodeManager},
 		{Informers: w.informers.allNodes, Needed: platform.Platform.Managed},
@@ -361,6 +362,14 @@ func (w *wiring) nodes() []factory.Controller {
 			Client:     w.kube.CoreV1(),
 			Clock:      w.Clock,
 			Recorder:   w.EventRecorder,
+		}),
+		admissionpolicies.New(admissionpolicies.Options{
+			Operator: w.client,
+			Policies: w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicies(),
+			Bindings: w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
+			Rights:   staticresources.Rights,
+			Client:   w.kube.AdmissionregistrationV1(),
+			Recorder: w.EventRecorder,
 		}),
 	}
 }

@@ -29,6 +29,7 @@ var layers = []layer{
 	{dir: "pkg/logging"},
 	{dir: "pkg/apis"},
 	{dir: "bindata"},
+	{dir: "manifests"},
 	{dir: "bootstrap"},
 	{dir: "pkg/diagnostic", pure: true},
 	{dir: "pkg/redaction", pure: true, ours: []string{"pkg/confdoc/gcfg"}},
@@ -77,7 +78,7 @@ var layers = []layer{
 	},
 
 	// The wiring may import every package. layerOf defines the layers of the controllers below it.
-	{dir: "pkg/operator", ours: []string{"pkg", "bindata"}},
+	{dir: "pkg/operator", ours: []string{"pkg", "bindata", "manifests"}},
 	{dir: "pkg/regularfile"},
 	{
 		dir:  "pkg/cmd/operator",
@@ -161,6 +162,7 @@ var controllerMayImport = []string{
 	"pkg/platform",
 	"pkg/apis",
 	"bindata",
+	"manifests",
 }
 
 // forbiddenInPure are imports that give access to the outside.

@@ -53,7 +53,7 @@ func TestFileNamesGiveTheOrderOfThePayload(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(root, "manifests"))
 	require.NoError(t, err)
 	for _, entry := range entries {
-		if entry.Name() != "image-references" {
+		if !slices.Contains([]string{"image-references", "manifests.go"}, entry.Name()) {
 			require.Regexp(t, named, entry.Name())
 		}
 	}

@@ -89,6 +89,11 @@ var wires = []wire{
 		does:       "confirms deletions of Nodes",
 		proof:      hasCondition("NodeDeletionDegraded"),
 	},
+	{
+		controller: "AdmissionPolicyController",
+		does:       "compares the admission policies",
+		proof:      hasCondition("AdmissionPoliciesDegraded"),
+	},
 	{controller: "NodeRepair", does: "compares the nodes' files", proof: hasCondition("NodeFilesDegraded")},
 	{controller: "Availability", does: "judges the lease", proof: hasCondition("CloudControllerManagerAvailable")},
 	{controller: "StaticPodControllers", does: "starts the static-pod controllers", proof: startsStaticPodControllers},

@@ -10,6 +10,7 @@ const (
 	targetNamespace   = "openshift-cloud-controller-manager"
 	managedNamespace  = "openshift-config-managed"
 
+	policies       = "validatingadmissionpolicies.admissionregistration.k8s.io"
 	policyBindings = "validatingadmissionpolicybindings.admissionregistration.k8s.io"
 	roleBindings   = "rolebindings.rbac.authorization.k8s.io"
 	constraints    = "securitycontextconstraints.security.openshift.io"
@@ -26,6 +27,7 @@ const (
 
 	pki           = "TestThePKIConfigurationSelectsTheKeysOfNewCertificates"
 	managedConfig = "TestOnVSphereTheOperatorWritesTheManagedConfigBehindItsGate"
+	policyWatch   = "TestTheOperatorNoticesThatNothingHoldsTheDeletionsOfNodes"
 	nodeManager   = "TestAzureHasANodeManagerAndFederatedTokens"
 )
 
@@ -98,10 +100,18 @@ var unusedByOperator = []Exception{
 		Verbs: []string{"list"}, Reason: streamed,
 	},
 	{
-		Account: operatorAccount, Resources: []string{policyBindings}, Verbs: []string{"watch", "create"},
+		Account: operatorAccount, Resources: []string{policyBindings}, Verbs: []string{"create"},
 		Reason: noPolicy, By: storyOnAWS,
 	},
-	{Account: operatorAccount, Resources: []string{policyBindings}, Verbs: []string{"list"}, Reason: streamed},
+	{Account: operatorAccount, Resources: []string{policies, policyBindings}, Verbs: []string{"list"}, Reason: streamed},
+	{
+		Account: operatorAccount, Resources: []string{policies}, Verbs: []string{"get"},
+		Reason: "No policy is missing from the cache.", By: policyWatch,
+	},
+	{
+		Account: operatorAccount, Resources: []string{policyBindings}, Verbs: []string{"get"},
+		Reason: "Bindings of other platforms are read live until the informer has synced.", Sometimes: true,
+	},
 	{
 		Account: operatorAccount, Resources: []string{policyBindings}, Verbs: []string{"update"},
 		Reason: "Nobody changes the binding of a policy.",

@@ -72,6 +72,8 @@ const (
 	byDefault = 2 * time.Minute
 	// reboot is what a reboot takes on bare metal, for a node that reboots and the static pod on it.
 	reboot = 10 * time.Minute
+	// upgrade is for what an upgrade changes before its operator runs.
+	upgrade = 10 * time.Minute
 	// none is for an invalid configuration, which does not recover by itself, and for a condition whose controller has
 	// already waited.
 	none = 0
@@ -86,6 +88,7 @@ var inertiaOf = map[string]time.Duration{
 	"ConfigurationDegraded":     none,
 	"ConfigObservationDegraded": none,
 
+	"AdmissionPoliciesDegraded":      none,
 	"CloudControllerManagerDegraded": none,
 	"CrashLoopDegraded":              none,
 	"ImagePullDegraded":              none,
@@ -105,6 +108,9 @@ var inertiaOf = map[string]time.Duration{
 func inertia(c operatorv1.OperatorCondition) time.Duration {
 	if c.Type == "ControlPlaneNodesDegraded" && c.Reason == "NodesMissing" {
 		return none // it has waited for half an hour; a Node that vanished may register again within minutes
+	}
+	if c.Type == "AdmissionPoliciesDegraded" && c.Reason == "PolicyChanged" {
+		return upgrade // the payload's policies come before the operator that they belong to
 	}
 	if duration, listed := inertiaOf[c.Type]; listed {
 		return duration

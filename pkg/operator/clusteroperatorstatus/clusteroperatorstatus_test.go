@@ -42,6 +42,7 @@ func TestInertia(t *testing.T) {
 		"ImageDegraded":                      0,
 		"ConfigurationDegraded":              0,
 		"ConfigObservationDegraded":          0,
+		"AdmissionPoliciesDegraded":          0,
 		"CloudControllerManagerDegraded":     0,
 		"CrashLoopDegraded":                  0,
 		"ControlPlaneNodesDegraded":          2 * time.Minute,
@@ -71,6 +72,14 @@ func TestInertia(t *testing.T) {
 func TestMissingNodesHaveWaitedAlready(t *testing.T) {
 	for reason, want := range map[string]time.Duration{"NodesMissing": 0, "NodesVanished": 2 * time.Minute, "StaticPodsLeft": 2 * time.Minute} {
 		require.Equal(t, want, inertia(operatorv1.OperatorCondition{Type: "ControlPlaneNodesDegraded", Reason: reason}), reason)
+	}
+}
+
+func TestAnUpgradeMayChangePoliciesBeforeItsOperatorRuns(t *testing.T) {
+	for reason, want := range map[string]time.Duration{
+		"PolicyMissing": 0, "BindingMissing": 0, "PolicyChanged": 10 * time.Minute,
+	} {
+		require.Equal(t, want, inertia(operatorv1.OperatorCondition{Type: "AdmissionPoliciesDegraded", Reason: reason}), reason)
 	}
 }
 

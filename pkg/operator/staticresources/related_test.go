@@ -33,11 +33,6 @@ func TestRightsAreNamedWithTheRolesThatTheyBind(t *testing.T) {
 	}, rights)
 }
 
-func TestPoliciesAreBoundWhereThereIsANodeManager(t *testing.T) {
-	require.True(t, NeedsPolicies(platformNamed(t, "azure")))
-	require.False(t, NeedsPolicies(platformNamed(t, "powervs")))
-}
-
 func TestAResourceOfAnUnknownKindIsAnError(t *testing.T) {
 	c := newWorld(`{"platform":"openstack"}`).controller
 	_, err := c.read([]string{"assets/resources/networkpolicy-all.yaml"})

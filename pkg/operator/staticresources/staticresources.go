@@ -53,11 +53,11 @@ type Options struct {
 	Operator v1helpers.OperatorClient
 	// Target is the informer factory of the operand's namespace.
 	Target informers.SharedInformerFactory
-	// ClusterRoleBindings has at least the objects that match Selector, like the following two.
+	// ClusterRoleBindings has at least the objects that match Selector, like KubeSystem.
 	ClusterRoleBindings rbacinformers.ClusterRoleBindingInformer
 	// KubeSystem has the RoleBindings of kube-system. It runs on platforms for which NeedsKubeSystem is true.
 	KubeSystem rbacinformers.RoleBindingInformer
-	// PolicyBindings runs on platforms for which NeedsPolicies is true.
+	// PolicyBindings runs on managed platforms.
 	PolicyBindings admissioninformers.ValidatingAdmissionPolicyBindingInformer
 	Kube           kubernetes.Interface
 	Recorder       events.Recorder
@@ -94,12 +94,6 @@ func New(o Options) factory.Controller {
 func newController(o Options) *controller {
 	client := newCachedClient(o)
 	return &controller{operator: o.Operator, kinds: client.kinds(), removable: client.daemonSets()}
-}
-
-// NeedsPolicies reports whether admission policies are bound on a platform.
-func NeedsPolicies(p platform.Platform) bool {
-	found, err := files(p)
-	return err == nil && slices.ContainsFunc(found, func(file string) bool { return kindOf(file) == policyBindingsKind })
 }
 
 // NeedsKubeSystem reports whether a platform has a RoleBinding in kube-system.

@@ -243,7 +243,6 @@ func TestANodeManagerBringsItsResources(t *testing.T) {
 		"rolebinding/system:openshift:cloud-controller-manager:node-manager-admission in openshift-cloud-controller-manager",
 		"clusterrolebinding/system:openshift:cloud-controller-manager:node-manager",
 	}, names)
-	require.True(t, NeedsPolicies(nodeManaged))
 
 	stale, err := w.stale(nodeManaged, all)
 	require.NoError(t, err)
