@@ -274,12 +274,6 @@ func announcementOf(node *corev1.Node, at time.Time) *corev1.Event {
 	}
 }
 
-// judged reports whether the condition exists.
-func (c *cluster) judged() bool {
-	_, status, _, err := c.operator.GetOperatorState()
-	return err == nil && v1helpers.FindOperatorCondition(status.Conditions, ConditionType) != nil
-}
-
 // condition returns "" while the condition is False.
 func (c *cluster) condition() (reason, message string) {
 	_, status, _, err := c.operator.GetOperatorState()
