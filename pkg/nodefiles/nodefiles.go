@@ -49,7 +49,10 @@ func StageFile(file string, data []byte) (replace func() error, err error) {
 
 // Remove removes a file or a directory, and what an interrupted writer left beside it. It succeeds if there is nothing.
 func Remove(path string) error {
-	on := disk{}
+	return remove(disk{}, path)
+}
+
+func remove(on operations, path string) error {
 	for _, name := range []string{path, stagingName(path)} {
 		if err := on.removeAll(name); err != nil {
 			return fmt.Errorf("removing %s: %w", name, err)
