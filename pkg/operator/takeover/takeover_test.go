@@ -396,6 +396,17 @@ func TestTheTakeOverGoesOnFromWhatExists(t *testing.T) {
 	require.Equal(t, "StoppingPredecessor: the predecessor is being stopped; waiting for "+
 		"pod/openstack-cloud-controller-manager-m0 on node/m0, pod/openstack-cloud-controller-manager-m1 on node/m1 to "+
 		"end", c.sync(t))
+	// A deletion in the foreground goes on, which the cache shows before it shows the end of the pods.
+	deleted, err := c.Deployments.Lister().Deployments(namespace).Get(old)
+	require.NoError(t, err)
+	deleted = deleted.DeepCopy()
+	deleted.DeletionTimestamp = ptr.To(metav1.NewTime(begin))
+	require.NoError(t, c.caches.Apps().V1().Deployments().Informer().GetStore().Update(deleted))
+	c.kube.ClearActions()
+	require.Equal(t, "StoppingPredecessor: the predecessor is being stopped; waiting for "+
+		"pod/openstack-cloud-controller-manager-m0 on node/m0, pod/openstack-cloud-controller-manager-m1 on node/m1 to "+
+		"end", c.sync(t))
+	require.Empty(t, c.changes(), "the lease of a Deployment that still exists is not released")
 	// The Deployments are gone, as after a deletion that was not ours, and their pods still end.
 	require.NoError(t, c.caches.Apps().V1().Deployments().Informer().GetStore().Replace(nil, "1"))
 	c.kube.ClearActions()
