@@ -463,6 +463,16 @@ func TestConditions(t *testing.T) {
 			},
 			want: []string{settled, noNotices, degraded + "2 of 2 nodes" + effect + "2 nodes have no pod: read the events of the DaemonSet"},
 		},
+		"the numbers of an earlier generation say nothing about pods that are missing": {
+			fixture: fixture{
+				daemonSet: daemonSet(func(d *appsv1.DaemonSet) {
+					d.Status.ObservedGeneration = 1
+					d.Status.CurrentNumberScheduled, d.Status.UpdatedNumberScheduled = 0, 0
+				}),
+				shortSince: now.Add(-5 * time.Minute),
+			},
+			want: []string{rollingOut, healthy, noNotices},
+		},
 		"pods of others are not asked": {
 			fixture: fixture{daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", func(p *corev1.Pod) {
 				waiting("ImagePullBackOff", hour)(p)

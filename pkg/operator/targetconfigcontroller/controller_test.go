@@ -444,6 +444,32 @@ func TestInputsThatCannotBeJudgedMakeOneEvent(t *testing.T) {
 	}
 }
 
+// A warning is about the accepted inputs, which stay in use.
+func TestWarningsStayWhileAnInputIsRejected(t *testing.T) {
+	f := newFixture(t, goodInputs()...)
+	status := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: []operatorv1.OperatorCondition{
+		{Type: "CloudConfigNotices", Status: operatorv1.ConditionTrue, Message: "a warning"},
+	}}}
+	rejection := diagnostic.Diagnostic{Cause: diagnostic.Credentials, Object: "secret/a", Message: "the reason"}
+	require.NoError(t, f.report(t.Context(), f.recorder, status, &candidate{errors: []diagnostic.Diagnostic{rejection}}))
+	require.ElementsMatch(t,
+		[]string{"CredentialsDegraded: " + rejection.String(), "CloudConfigNotices: a warning"}, f.trueConditions(t))
+}
+
+func TestTheOtherConditionsStayWhileInputsCannotBeJudged(t *testing.T) {
+	f := newFixture(t, goodInputs()...)
+	status := &operatorv1.StaticPodOperatorStatus{OperatorStatus: operatorv1.OperatorStatus{Conditions: []operatorv1.OperatorCondition{
+		{Type: "CloudConfigNotices", Status: operatorv1.ConditionTrue, Message: "a warning"},
+		{Type: "CredentialsDegraded", Status: operatorv1.ConditionTrue, Message: "no password"},
+		{Type: "ImageDegraded", Status: operatorv1.ConditionFalse, Reason: "AsExpected"},
+	}}}
+	missing := &diagnostic.Diagnostic{Cause: diagnostic.Configuration, Object: "namespace/a", Message: "is missing"}
+	require.NoError(t, f.reportOnly(t.Context(), f.recorder, status, missing))
+	require.ElementsMatch(t, []string{
+		"CloudConfigNotices: a warning", "CredentialsDegraded: no password", "ConfigurationDegraded: " + missing.String(),
+	}, f.trueConditions(t))
+}
+
 func TestAMissingImageIsReported(t *testing.T) {
 	f := newFixture(t, goodInputs()...)
 	f.OperandImages = nil
