@@ -462,6 +462,16 @@ func TestALeaseThatMayBeHeldIsNotReleased(t *testing.T) {
 		},
 			want: "ReleasingLease: the predecessor has stopped; lease/cloud-controller-manager in " +
 				`openshift-cloud-controller-manager is held by "m0_6b1f" on a node that does not report, and expires by itself`},
+		"the node is not Ready": {change: func(t *testing.T, c *cluster) {
+			c.add(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m0"}, Status: corev1.NodeStatus{
+				Conditions: []corev1.NodeCondition{
+					{Type: corev1.NodeReady, Status: corev1.ConditionUnknown},
+					{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue},
+				},
+			}})
+		},
+			want: "ReleasingLease: the predecessor has stopped; lease/cloud-controller-manager in " +
+				`openshift-cloud-controller-manager is held by "m0_6b1f" on a node that does not report, and expires by itself`},
 		"it has expired": {change: func(t *testing.T, c *cluster) {
 			c.Clock.(*clocktesting.FakePassiveClock).SetTime(begin.Add(127 * time.Second))
 		}, want: noLeader},
