@@ -104,9 +104,10 @@ func TestTheTestsForOpenshiftTestsTellAGoodClusterFromABadOne(t *testing.T) {
 	requirePass(initialized)
 
 	requirePass(cannotDelete)
-	require.NoError(t, c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(),
-		"openshift-cloud-controller-manager-node-deletion", metav1.DeleteOptions{}))
-	await(t, "the API server to forget the binding", func(ctx context.Context) error {
+	// The operator would restore the binding.
+	require.NoError(t, c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Delete(t.Context(),
+		deletionPolicy, metav1.DeleteOptions{}))
+	await(t, "the API server to forget the policy", func(ctx context.Context) error {
 		if result, _ := extension.run(t, cannotDelete); result == "passed" {
 			return errors.New("it still refuses")
 		}
