@@ -39,7 +39,7 @@ const (
 
 // informerSet has every informer factory of the operator, each limited to the objects that the operator reads.
 type informerSet struct {
-	target        informers.SharedInformerFactory
+	target        *maskedpods.Informers
 	namespace     informers.SharedInformerFactory
 	operator      informers.SharedInformerFactory
 	userConfig    *ondemand.ConfigMaps

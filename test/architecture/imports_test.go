@@ -64,6 +64,7 @@ var layers = []layer{
 		},
 	},
 
+	{dir: "pkg/operator/nodecause", pure: true},
 	{dir: "pkg/operator/operatorclient", ours: []string{"pkg/apis", "pkg/operand"}},
 	// The observers also run on the bootstrap node, so of the operator they import only its names.
 	{
@@ -145,6 +146,7 @@ var controllerMayImport = []string{
 	"pkg/operator/observedplatform",
 	"pkg/operator/ondemand",
 	"pkg/operator/terminationmessage",
+	"pkg/operator/nodecause",
 	"pkg/redaction",
 	"pkg/operator/configmaps",
 	"pkg/operator/writeconflict",

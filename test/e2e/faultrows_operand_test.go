@@ -142,11 +142,13 @@ func (f *running) awaitRevisionReady(t *testing.T, revision int32) {
 
 // cloudFaults are faults of the cloud.
 func cloudFaults() []fault {
-	waits := sign{condition: "NodeInitializationNotices", message: `node/{node} .*check that the cloud has an instance`}
+	waits := func(cause string) sign {
+		return sign{condition: "NodeInitializationNotices", message: `node/{node} .*` + cause + ` \(".+"\); `}
+	}
 	return []fault{
 		{
 			name:  "the cloud is down while a node waits for it",
-			shows: waits,
+			shows: waits(`the cloud's API answers with a server error`),
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				require.NoError(t, f.Cloud().Fail(openstack.AllEndpoints, http.StatusServiceUnavailable))
 				f.askCloud(t)
@@ -193,7 +195,7 @@ func cloudFaults() []fault {
 		},
 		{
 			name:  "the cloud asks for patience while a node waits for it",
-			shows: waits,
+			shows: waits(`the cloud throttles requests`),
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				require.NoError(t, f.Cloud().Throttle(2*time.Second))
 				f.askCloud(t)
@@ -203,7 +205,7 @@ func cloudFaults() []fault {
 		},
 		{
 			name:  "the cloud answers from before the machine of a node that waits for it",
-			shows: waits,
+			shows: waits(`the cloud does not know the machine`),
 			inject: func(f *running, t *testing.T) func(*testing.T) {
 				f.Cloud().SetServers(slices.DeleteFunc(f.servers(), func(i openstack.Instance) bool { return i.Name == f.node.Name() }))
 				f.askCloud(t)

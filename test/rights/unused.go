@@ -76,6 +76,10 @@ var lists = []Exception{
 		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"events"}, Verbs: []string{"list"},
 		Reason: "Events are read only for an installer pod that has been pending for minutes.", Sometimes: true,
 	},
+	{
+		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"pods/log"}, Verbs: []string{"get"},
+		Reason: "The leader's log is read only while a node has waited for half a minute, as in TestFaults.", Sometimes: true,
+	},
 }
 
 func listed(account, namespace string, resources ...string) Exception {

@@ -26,9 +26,19 @@ import (
 )
 
 // NewInformers returns the informers of the operand's namespace whose listers of Pods mask the values of its Secrets.
-func NewInformers(target informers.SharedInformerFactory) informers.SharedInformerFactory {
+func NewInformers(target informers.SharedInformerFactory) *Informers {
 	secrets := target.Core().V1().Secrets()
-	return &factory{target, &mask{secrets: secrets.Lister(), synced: secrets.Informer().HasSynced}}
+	return &Informers{target, &mask{secrets: secrets.Lister(), synced: secrets.Informer().HasSynced}}
+}
+
+// Mask returns a text, such as a line of a container's log, without the values of the Secrets. It is empty until the
+// Secrets are known.
+func (f *Informers) Mask(text string) (string, error) {
+	redactor, err := f.mask.current()
+	if err != nil {
+		return "", err
+	}
+	return redactor(text), nil
 }
 
 // mask removes the values of the Secrets from text.
@@ -119,13 +129,15 @@ func newRedactor(secrets []*corev1.Secret) *redaction.Redactor {
 	return redaction.ForText(values, documents...)
 }
 
+// Informers are those of the operand's namespace.
+type Informers struct {
+	informers.SharedInformerFactory
+
+	mask *mask
+}
+
 // The types below replace the listers of Pods and nothing else.
 type (
-	factory struct {
-		informers.SharedInformerFactory
-
-		mask *mask
-	}
 	group struct {
 		core.Interface
 
@@ -159,7 +171,8 @@ type (
 	}
 )
 
-func (f *factory) Core() core.Interface { return group{f.SharedInformerFactory.Core(), f.mask} }
+// Core implements informers.SharedInformerFactory.
+func (f *Informers) Core() core.Interface { return group{f.SharedInformerFactory.Core(), f.mask} }
 
 func (g group) V1() corev1informers.Interface { return version{g.Interface.V1(), g.mask} }
 

@@ -65,7 +65,7 @@ func secrets(t *testing.T) []*corev1.Secret {
 }
 
 // podsWith returns the lister of one pod with the message.
-func podsWith(t *testing.T, message string) informers.SharedInformerFactory {
+func podsWith(t *testing.T, message string) *Informers {
 	t.Helper()
 	raw := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	masked := NewInformers(raw)
@@ -217,4 +217,16 @@ func TestANewSecretIsMasked(t *testing.T) {
 	after, err := pods.Get("ccm")
 	require.NoError(t, err)
 	require.Equal(t, "<azure_client_secret>", after.Status.Message)
+}
+
+func TestALineOfALogIsMasked(t *testing.T) {
+	line, err := podsWith(t, "").Mask("login with " + password + " failed")
+	require.NoError(t, err)
+	require.NotContains(t, line, password)
+	require.Contains(t, line, "login with ")
+
+	unknown := NewInformers(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
+	line, err = unknown.Mask("login failed")
+	require.NoError(t, err)
+	require.Empty(t, line)
 }

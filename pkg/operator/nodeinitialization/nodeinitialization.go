@@ -13,14 +13,17 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -47,6 +50,13 @@ const (
 type Options struct {
 	Operator v1helpers.OperatorClient
 	Nodes    corev1client.NodeInterface
+	// Lease is the operand's, Pods watches its namespace, and PodClient reads the leader's log.
+	Lease           *controlplane.Lease
+	Pods            corev1informers.PodInformer
+	PodClient       corev1client.PodsGetter
+	Infrastructures configinformers.InfrastructureInformer
+	// Mask removes the values of the operand's Secrets from a text.
+	Mask     func(string) (string, error)
 	Clock    clock.PassiveClock
 	Recorder events.Recorder
 
@@ -57,23 +67,27 @@ type Options struct {
 type controller struct {
 	factory.Controller
 	Options
-	store *store
+	store         *store
+	investigation investigation
 }
 
 // New returns the controller that sets NodeInitializationDegraded while a node has had the uninitialized taint for
 // longer than the threshold, and NodeInitializationNotices after half a minute. The time counts from the node's
 // creation, or from the moment when the taint appeared. On unmanaged platforms, and while the platform is unknown, the
-// controller writes no condition. It runs its own watch of Nodes and stores only the uninitialized ones.
+// controller writes no condition. It runs its own watch of Nodes and stores only the uninitialized ones. While some
+// wait, a timer asks again for the cause.
 func New(o Options) factory.Controller {
 	syncCtx := factory.NewSyncContext(name, o.Recorder)
 	o.Threshold = cmp.Or(o.Threshold, DefaultThreshold)
 	c := &controller{Options: o, store: &store{
 		clock:   o.Clock,
-		waiting: map[string]time.Time{},
+		waiting: map[string]wait{},
 		changed: func() { syncCtx.Queue().Add(factory.DefaultQueueKey) },
 	}}
 	c.Controller = factory.New().
 		WithInformers(o.Operator.Informer()).
+		// The leader matters only while a node waits, and then a timer runs.
+		WithBareInformers(o.Lease, o.Pods.Informer(), o.Infrastructures.Informer()).
 		WithSyncContext(syncCtx).
 		WithSync(c.sync).
 		WithSyncDegradedOnError(o.Operator).
@@ -99,24 +113,34 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return nil
 	}
 	overdue, late, next := c.judge(waiting)
+	by := initializerOf(observed)
+	switch nodes := slices.Concat(overdue, late); {
+	case len(nodes) == 0 || !by.leads:
+		c.investigation = investigation{}
+	default:
+		if err := c.investigate(ctx, nodes); err != nil {
+			return err
+		}
+		next = sooner(next, logInterval)
+	}
 	if next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
 	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"),
-		condition(DegradedCondition, "NodesUninitialized", observed, overdue, waiting),
-		condition(NoticesCondition, "NodesWaiting", observed, late, waiting))
+		c.condition(DegradedCondition, "NodesUninitialized", by, overdue, waiting),
+		c.condition(NoticesCondition, "NodesWaiting", by, late, waiting))
 }
 
 // judge returns the nodes that have waited for the threshold and those that have waited for noticeAfter, each with the
 // longest waiting first, and the time until a node becomes one of them, 0 if none will.
-func (c *controller) judge(waiting map[string]time.Time) (overdue, late []string, next time.Duration) {
+func (c *controller) judge(waiting map[string]wait) (overdue, late []string, next time.Duration) {
 	now := c.Clock.Now()
 	longestFirst := func(a, b string) int {
-		return cmp.Or(waiting[a].Compare(waiting[b]), strings.Compare(a, b))
+		return cmp.Or(waiting[a].since.Compare(waiting[b].since), strings.Compare(a, b))
 	}
 	for _, node := range slices.SortedFunc(maps.Keys(waiting), longestFirst) {
-		left := c.Threshold - now.Sub(waiting[node])
-		switch soon := noticeAfter - now.Sub(waiting[node]); {
+		left := c.Threshold - now.Sub(waiting[node].since)
+		switch soon := noticeAfter - now.Sub(waiting[node].since); {
 		case left <= 0:
 			overdue = append(overdue, node)
 			continue
@@ -131,35 +155,37 @@ func (c *controller) judge(waiting map[string]time.Time) (overdue, late []string
 }
 
 // condition returns a condition that is True if nodes is not empty.
-func condition(
-	conditionType, reason string, p platform.Platform, nodes []string, since map[string]time.Time,
+func (c *controller) condition(
+	conditionType, reason string, by initializer, nodes []string, waiting map[string]wait,
 ) *operatorclient.Condition {
 	if len(nodes) == 0 {
 		return operatorclient.AsExpected(conditionType)
 	}
-	var named []string
-	for _, node := range nodes {
-		// The message has the time instead of the duration, which would change with every sync.
-		named = append(named, fmt.Sprintf("node/%s (since %s)", node, since[node].UTC().Format(time.RFC3339)))
+	var causes []string
+	for _, group := range c.investigation.byClass(nodes) {
+		var named []string
+		for _, node := range group {
+			named = append(named, c.investigation.label(node, waiting[node]))
+		}
+		causes = append(causes, diagnostic.JoinFew(named, ", ", " and %d more")+c.investigation.explain(group, by))
 	}
-	by := initializerOf(p)
-	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason, fmt.Sprintf(
-		"not initialized by the %s: %s; read the log of %s, and check that the cloud has an instance with the node's "+
-			"name and with the node's addresses, that its API is reachable from %s, and that the credentials may read "+
-			"instances and their networks",
-		by.name, diagnostic.JoinFew(named, ", ", " and %d more"), by.log, by.place))
+	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason,
+		fmt.Sprintf("not initialized by the %s: %s", by.name, strings.Join(causes, "; ")))
 }
 
 // initializer describes the component that initializes nodes: its name, its log, and from where it calls the cloud's
-// API.
-type initializer struct{ name, log, place string }
+// API. leads reports whether the process that leads does it for all nodes.
+type initializer struct {
+	name, log, place string
+	leads            bool
+}
 
 // initializerOf returns the cloud-node-manager if the platform has one, otherwise the cloud-controller-manager.
 func initializerOf(p platform.Platform) initializer {
 	if p.NodeManagerImage != "" {
 		log := fmt.Sprintf("the pod of daemonset/%s in %s on that node", operand.NodeManager, operand.Namespace)
-		return initializer{operand.NodeManagerContainer, log, "the node"}
+		return initializer{operand.NodeManagerContainer, log, "the node", false}
 	}
 	log := fmt.Sprintf("the pod in %s that holds the lease %s", operand.Namespace, operand.Lease)
-	return initializer{operand.Name, log, "the control plane"}
+	return initializer{operand.Name, log, "the control plane", true}
 }

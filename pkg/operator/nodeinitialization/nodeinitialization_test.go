@@ -3,17 +3,14 @@ package nodeinitialization
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	"github.com/openshift/library-go/pkg/controller/factory"
-	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -37,20 +34,20 @@ const uninit = "node.cloudprovider.kubernetes.io/uninitialized"
 
 func newStore(clock *clocktesting.FakeClock) (*store, *int) {
 	changes := 0
-	return &store{clock: clock, waiting: map[string]time.Time{}, changed: func() { changes++ }}, &changes
+	return &store{clock: clock, waiting: map[string]wait{}, changed: func() { changes++ }}, &changes
 }
 
 func TestStore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		do          func(*store, *clocktesting.FakeClock)
-		want        map[string]time.Time
+		want        map[string]wait
 		wantChanges int
 	}{
 		"a node that was there waits since its creation, so that a restart begins no new wait": {
 			do: func(s *store, _ *clocktesting.FakeClock) {
 				_ = s.Replace([]any{node("old", time.Hour, uninit), node("fine", time.Hour)}, "1")
 			},
-			want: map[string]time.Time{"old": now.Add(-time.Hour)}, wantChanges: 1,
+			want: map[string]wait{"old": {since: now.Add(-time.Hour)}}, wantChanges: 1,
 		},
 		"a node that gets the taint later waits from then on": {
 			do: func(s *store, clock *clocktesting.FakeClock) {
@@ -58,7 +55,7 @@ func TestStore(t *testing.T) {
 				clock.Step(time.Minute)
 				_ = s.Update(node("old", time.Hour, uninit))
 			},
-			want: map[string]time.Time{"old": now.Add(time.Minute)}, wantChanges: 2,
+			want: map[string]wait{"old": {since: now.Add(time.Minute)}}, wantChanges: 2,
 		},
 		"a heartbeat of a waiting node changes nothing": {
 			do: func(s *store, clock *clocktesting.FakeClock) {
@@ -66,7 +63,7 @@ func TestStore(t *testing.T) {
 				clock.Step(time.Minute)
 				_ = s.Update(node("old", time.Hour, uninit))
 			},
-			want: map[string]time.Time{"old": now.Add(-time.Hour)}, wantChanges: 1,
+			want: map[string]wait{"old": {since: now.Add(-time.Hour)}}, wantChanges: 1,
 		},
 		"an initialized node is forgotten": {
 			do: func(s *store, _ *clocktesting.FakeClock) {
@@ -74,21 +71,21 @@ func TestStore(t *testing.T) {
 				_ = s.Add(node("new", 0, uninit))
 				_ = s.Update(node("new", 0))
 			},
-			want: map[string]time.Time{}, wantChanges: 3,
+			want: map[string]wait{}, wantChanges: 3,
 		},
 		"a deleted node is forgotten": {
 			do: func(s *store, _ *clocktesting.FakeClock) {
 				_ = s.Replace([]any{node("old", time.Hour, uninit)}, "1")
 				_ = s.Delete(node("old", time.Hour, uninit))
 			},
-			want: map[string]time.Time{}, wantChanges: 2,
+			want: map[string]wait{}, wantChanges: 2,
 		},
 		"the taints of others are not ours": {
 			do: func(s *store, _ *clocktesting.FakeClock) {
 				_ = s.Replace([]any{node("busy", time.Hour, "node.kubernetes.io/not-ready")}, "1")
 				_ = s.Update(node("new", 0, "node-role.kubernetes.io/master"))
 			},
-			want: map[string]time.Time{}, wantChanges: 1,
+			want: map[string]wait{}, wantChanges: 1,
 		},
 		"a question of node deletion about an initialized node, as an operator that was killed leaves it": {
 			do: func(s *store, _ *clocktesting.FakeClock) {
@@ -97,7 +94,7 @@ func TestStore(t *testing.T) {
 				_ = s.Replace([]any{asked}, "1")
 				_ = s.Update(asked)
 			},
-			want: map[string]time.Time{}, wantChanges: 1,
+			want: map[string]wait{}, wantChanges: 1,
 		},
 		"a new list keeps the waits that it confirms, drops the others and dates new ones from now": {
 			do: func(s *store, clock *clocktesting.FakeClock) {
@@ -105,7 +102,7 @@ func TestStore(t *testing.T) {
 				clock.Step(time.Minute)
 				_ = s.Replace([]any{node("stays", time.Hour, uninit), node("comes", time.Hour, uninit)}, "2")
 			},
-			want: map[string]time.Time{"stays": now.Add(-time.Hour), "comes": now.Add(time.Minute)}, wantChanges: 2,
+			want: map[string]wait{"stays": {since: now.Add(-time.Hour)}, "comes": {since: now.Add(time.Minute)}}, wantChanges: 2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -196,7 +193,7 @@ func TestTheReflectorFillsTheStore(t *testing.T) {
 		events: watch.NewFake(),
 	}
 	changed := make(chan struct{}, 10)
-	s := &store{clock: clocktesting.NewFakeClock(now), waiting: map[string]time.Time{}, changed: func() { changed <- struct{}{} }}
+	s := &store{clock: clocktesting.NewFakeClock(now), waiting: map[string]wait{}, changed: func() { changed <- struct{}{} }}
 	go newReflector(nodes, s).RunWithContext(t.Context())
 	awaitChange := func() {
 		select {
@@ -209,7 +206,7 @@ func TestTheReflectorFillsTheStore(t *testing.T) {
 	awaitChange()
 	waiting, synced := s.snapshot()
 	require.True(t, synced)
-	require.Equal(t, map[string]time.Time{"b": now.Add(-time.Hour), "c": now.Add(-time.Hour)}, waiting)
+	require.Equal(t, map[string]wait{"b": {since: now.Add(-time.Hour)}, "c": {since: now.Add(-time.Hour)}}, waiting)
 	require.Equal(t, int64(100), <-nodes.limits)
 	require.Equal(t, int64(100), <-nodes.limits)
 
@@ -221,9 +218,10 @@ func TestTheReflectorFillsTheStore(t *testing.T) {
 	nodes.events.Add(node("e", 0, uninit))
 	awaitChange()
 	waiting, _ = s.snapshot()
-	require.Equal(t, map[string]time.Time{"e": now}, waiting)
+	require.Equal(t, map[string]wait{"e": {since: now}}, waiting)
 }
 
+// advice is what to do about a cause that is not known: the log cannot be read.
 const advice = "; read the log of the pod in openshift-cloud-controller-manager that holds the lease cloud-controller-manager, " +
 	"and check that the cloud has an instance with the node's name and with the node's addresses, that its API is reachable from the control plane, " +
 	"and that the credentials may read instances and their networks"
@@ -236,7 +234,7 @@ var (
 func TestSync(t *testing.T) {
 	for name, tc := range map[string]struct {
 		observed string
-		waiting  map[string]time.Time
+		waiting  map[string]wait
 		unsynced bool
 		want     []operatorv1.OperatorCondition
 	}{
@@ -244,27 +242,27 @@ func TestSync(t *testing.T) {
 			want: []operatorv1.OperatorCondition{notDegraded, noNotices},
 		},
 		"a node may wait for half a minute": {
-			waiting: map[string]time.Time{"a": now.Add(-30*time.Second + time.Second)},
+			waiting: map[string]wait{"a": {since: now.Add(-30*time.Second + time.Second)}},
 			want:    []operatorv1.OperatorCondition{notDegraded, noNotices},
 		},
 		"for another four and a half it is named without harm": {
-			waiting: map[string]time.Time{"a": now.Add(-5*time.Minute + time.Second), "b": now.Add(-30 * time.Second)},
+			waiting: map[string]wait{"a": {since: now.Add(-5*time.Minute + time.Second)}, "b": {since: now.Add(-30 * time.Second)}},
 			want: []operatorv1.OperatorCondition{notDegraded, {
 				Type: "NodeInitializationNotices", Status: "True", Reason: "NodesWaiting",
 				Message: "not initialized by the cloud-controller-manager: node/a (since 2026-11-21T08:55:01Z), node/b (since 2026-11-21T08:59:30Z)" + advice,
 			}},
 		},
 		"one that has waited for five minutes is named, the longest first": {
-			waiting: map[string]time.Time{"a": now.Add(-5 * time.Minute), "b": now.Add(-time.Second), "c": now.Add(-time.Hour)},
+			waiting: map[string]wait{"a": {since: now.Add(-5 * time.Minute)}, "b": {since: now.Add(-time.Second)}, "c": {since: now.Add(-time.Hour)}},
 			want: []operatorv1.OperatorCondition{{
 				Type: "NodeInitializationDegraded", Status: "True", Reason: "NodesUninitialized",
 				Message: "not initialized by the cloud-controller-manager: node/c (since 2026-11-21T08:00:00Z), node/a (since 2026-11-21T08:55:00Z)" + advice,
 			}, noNotices},
 		},
 		"of many, five are named": {
-			waiting: map[string]time.Time{
-				"a": now.Add(-time.Hour), "b": now.Add(-time.Hour), "c": now.Add(-time.Hour), "d": now.Add(-time.Hour),
-				"e": now.Add(-time.Hour), "f": now.Add(-time.Hour), "g": now.Add(-time.Hour),
+			waiting: map[string]wait{
+				"a": {since: now.Add(-time.Hour)}, "b": {since: now.Add(-time.Hour)}, "c": {since: now.Add(-time.Hour)}, "d": {since: now.Add(-time.Hour)},
+				"e": {since: now.Add(-time.Hour)}, "f": {since: now.Add(-time.Hour)}, "g": {since: now.Add(-time.Hour)},
 			},
 			want: []operatorv1.OperatorCondition{{
 				Type: "NodeInitializationDegraded", Status: "True", Reason: "NodesUninitialized",
@@ -274,7 +272,7 @@ func TestSync(t *testing.T) {
 		},
 		"where there is a node manager, it is the one to look at": {
 			observed: `{"platform":"azure"}`,
-			waiting:  map[string]time.Time{"a": now.Add(-time.Hour)},
+			waiting:  map[string]wait{"a": {since: now.Add(-time.Hour)}},
 			want: []operatorv1.OperatorCondition{{
 				Type: "NodeInitializationDegraded", Status: "True", Reason: "NodesUninitialized",
 				Message: "not initialized by the cloud-node-manager: node/a (since 2026-11-21T08:00:00Z); " +
@@ -284,24 +282,20 @@ func TestSync(t *testing.T) {
 			}, noNotices},
 		},
 		"before all nodes were seen nothing is said": {unsynced: true},
-		"on a platform that runs nothing, nothing":   {observed: `{"platform":"none"}`, waiting: map[string]time.Time{"a": now.Add(-time.Hour)}},
+		"on a platform that runs nothing, nothing":   {observed: `{"platform":"none"}`, waiting: map[string]wait{"a": {since: now.Add(-time.Hour)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.observed == "" {
 				tc.observed = `{"platform":"openstack"}`
 			}
-			clock := clocktesting.NewFakeClock(now)
-			s, _ := newStore(clock)
-			s.synced = !tc.unsynced
+			c := start(t, tc.observed)
+			c.status = http.StatusInternalServerError
+			c.controller.store.synced = !tc.unsynced
 			if tc.waiting != nil {
-				s.waiting = tc.waiting
+				c.controller.store.waiting = tc.waiting
 			}
-			operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
-				ObservedConfig: runtime.RawExtension{Raw: []byte(tc.observed)},
-			}, &operatorv1.OperatorStatus{}, nil)
-			c := &controller{Options: Options{Operator: operator, Clock: clock, Threshold: DefaultThreshold}, store: s}
-			require.NoError(t, c.sync(t.Context(), factory.NewSyncContext("test", events.NewInMemoryRecorder("test", clock))))
-			_, status, _, err := operator.GetOperatorState()
+			c.sync(t)
+			_, status, _, err := c.operator.GetOperatorState()
 			require.NoError(t, err)
 			require.Equal(t, tc.want, status.Conditions)
 		})
@@ -310,15 +304,15 @@ func TestSync(t *testing.T) {
 
 func TestTheTimerIsSetForTheNextNode(t *testing.T) {
 	c := &controller{Options: Options{Clock: clocktesting.NewFakePassiveClock(now), Threshold: DefaultThreshold}}
-	overdue, late, next := c.judge(map[string]time.Time{
-		"a": now.Add(-time.Hour), "b": now.Add(-4 * time.Minute), "c": now.Add(-time.Minute),
+	overdue, late, next := c.judge(map[string]wait{
+		"a": {since: now.Add(-time.Hour)}, "b": {since: now.Add(-4 * time.Minute)}, "c": {since: now.Add(-time.Minute)},
 	})
 	require.Equal(t, []string{"a"}, overdue)
 	require.Equal(t, []string{"b", "c"}, late)
 	require.Equal(t, time.Minute, next)
-	_, late, next = c.judge(map[string]time.Time{"b": now.Add(-4 * time.Minute), "c": now.Add(-10 * time.Second)})
+	_, late, next = c.judge(map[string]wait{"b": {since: now.Add(-4 * time.Minute)}, "c": {since: now.Add(-10 * time.Second)}})
 	require.Equal(t, []string{"b"}, late)
 	require.Equal(t, 20*time.Second, next)
-	_, _, next = c.judge(map[string]time.Time{"a": now.Add(-time.Hour)})
+	_, _, next = c.judge(map[string]wait{"a": {since: now.Add(-time.Hour)}})
 	require.Zero(t, next)
 }

@@ -6,14 +6,11 @@ import (
 	"testing"
 	"time"
 
-	operatorv1 "github.com/openshift/api/operator/v1"
-	"github.com/openshift/library-go/pkg/operator/events"
-	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/utils/clock"
+	"k8s.io/client-go/tools/cache"
 )
 
 // slowNodes answers a watch only after its end.
@@ -34,14 +31,16 @@ func (n *slowNodes) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Inte
 func TestItEndsWithItsWatch(t *testing.T) {
 	nodes := &slowNodes{begun: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
-	controller := New(Options{
-		Operator: v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{}, &operatorv1.OperatorStatus{}, nil),
-		Nodes:    nodes, Clock: clock.RealClock{}, Recorder: events.NewInMemoryRecorder("test", clock.RealClock{}),
-	})
+	c := start(t, `{"platform":"openstack"}`)
+	c.controller.Nodes = nodes
+	lease, pods := c.controller.Lease, c.controller.Pods
+	c.factory.Start(ctx.Done())
+	require.True(t, cache.WaitForCacheSync(ctx.Done(), lease.HasSynced, pods.Informer().HasSynced))
+	go c.controller.Infrastructures.Informer().Run(ctx.Done())
 	go func() {
 		<-nodes.begun
 		cancel()
 	}()
-	controller.Run(ctx, 1)
+	c.controller.Run(ctx, 1)
 	require.True(t, nodes.ended.Load())
 }

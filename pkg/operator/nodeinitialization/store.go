@@ -14,11 +14,16 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodecause"
 )
 
 // uninitializedTaint is on a node from its registration until a cloud-controller-manager has set its provider ID and
 // addresses (k8s.io/cloud-provider/api.TaintExternalCloudProvider).
 const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
+
+// providedNodeIP is set by a kubelet that was started with --node-ip (k8s.io/cloud-provider/api).
+const providedNodeIP = "alpha.kubernetes.io/provided-node-ip"
 
 const (
 	// listPage is the page size of a list if the API server does not support streaming lists.
@@ -37,7 +42,13 @@ type store struct {
 
 	lock    sync.Mutex
 	synced  bool
-	waiting map[string]time.Time
+	waiting map[string]wait
+}
+
+// wait is a node that waits.
+type wait struct {
+	since   time.Time
+	machine nodecause.Machine
 }
 
 var _ cache.ReflectorStore = &store{}
@@ -101,8 +112,26 @@ func stripped(node *corev1.Node) *corev1.Node {
 			Name:              node.Name,
 			ResourceVersion:   node.ResourceVersion,
 			CreationTimestamp: node.CreationTimestamp,
+			Annotations:       nodeIP(node),
 		},
-		Spec: corev1.NodeSpec{Taints: node.Spec.Taints},
+		Spec:   corev1.NodeSpec{Taints: node.Spec.Taints, ProviderID: node.Spec.ProviderID},
+		Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{SystemUUID: node.Status.NodeInfo.SystemUUID}},
+	}
+}
+
+// nodeIP returns the annotation with the address that the kubelet was started with, nil if there is none.
+func nodeIP(node *corev1.Node) map[string]string {
+	if ip, found := node.Annotations[providedNodeIP]; found {
+		return map[string]string{providedNodeIP: ip}
+	}
+	return nil
+}
+
+func machineOf(node *corev1.Node) nodecause.Machine {
+	return nodecause.Machine{
+		ProviderID: node.Spec.ProviderID,
+		SystemUUID: node.Status.NodeInfo.SystemUUID,
+		NodeIP:     node.Annotations[providedNodeIP],
 	}
 }
 
@@ -128,10 +157,11 @@ func (s *store) Update(obj any) error {
 		return s.Delete(obj)
 	}
 	s.lock.Lock()
-	_, known := s.waiting[node.Name]
+	former, known := s.waiting[node.Name]
 	if !known {
-		s.waiting[node.Name] = s.clock.Now()
+		former.since = s.clock.Now()
 	}
+	s.waiting[node.Name] = wait{former.since, machineOf(node)}
 	s.lock.Unlock()
 	if !known {
 		s.changed()
@@ -158,22 +188,22 @@ func (s *store) Delete(obj any) error {
 // Replace implements cache.ReflectorStore. A node in the first list has waited since its creation: the kubelet
 // registers a node with the taint. A restart of the operator therefore does not reset the time.
 func (s *store) Replace(objs []any, _ string) error {
-	waiting := map[string]time.Time{}
+	waiting := map[string]wait{}
 	s.lock.Lock()
 	for _, obj := range objs {
 		node, ok := obj.(*corev1.Node)
 		if !ok || !uninitialized(node) {
 			continue
 		}
-		since, known := s.waiting[node.Name]
+		former, known := s.waiting[node.Name]
+		since := node.CreationTimestamp.Time
 		switch {
 		case known:
-			waiting[node.Name] = since
+			since = former.since
 		case s.synced:
-			waiting[node.Name] = s.clock.Now()
-		default:
-			waiting[node.Name] = node.CreationTimestamp.Time
+			since = s.clock.Now()
 		}
+		waiting[node.Name] = wait{since, machineOf(node)}
 	}
 	s.waiting, s.synced = waiting, true
 	s.lock.Unlock()
@@ -185,7 +215,7 @@ func (s *store) Replace(objs []any, _ string) error {
 func (s *store) Resync() error { return nil }
 
 // snapshot returns the waiting nodes, and whether the first list is complete.
-func (s *store) snapshot() (waiting map[string]time.Time, synced bool) {
+func (s *store) snapshot() (waiting map[string]wait, synced bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	return maps.Clone(s.waiting), s.synced

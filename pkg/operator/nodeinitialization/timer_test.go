@@ -8,26 +8,25 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/runtime"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
 )
 
 func TestItComesBackByItselfWhenANodeHasWaitedForTooLong(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(now)
-	recorder := events.NewInMemoryRecorder("test", clock)
-	operator := v1helpers.NewFakeOperatorClient(&operatorv1.OperatorSpec{
-		ObservedConfig: runtime.RawExtension{Raw: []byte(`{"platform":"openstack"}`)},
-	}, &operatorv1.OperatorStatus{}, nil)
-	c := New(Options{Operator: operator, Clock: clock, Recorder: recorder}).(*controller)
+	c := start(t, `{"platform":"openstack"}`)
 	first, second := node("first", 3*time.Minute, uninit), node("second", 10*time.Second, uninit)
-	require.NoError(t, c.store.Replace([]any{first, second}, "1"))
+	require.NoError(t, c.controller.store.Replace([]any{first, second}, "1"))
 
-	calls, err := controllertest.NewTimer(clock, recorder).Run(t.Context(), c.Sync, time.Hour)
+	recorder := events.NewInMemoryRecorder("test", c.clock)
+	calls, err := controllertest.NewTimer(c.clock, recorder).Run(t.Context(), c.controller.Sync, 5*time.Minute)
 	require.NoError(t, err)
-	require.Equal(t, []time.Duration{0, 20 * time.Second, 2 * time.Minute, 4*time.Minute + 50*time.Second}, calls)
-	_, status, _, err := operator.GetOperatorState()
+	var seconds []int
+	for _, call := range calls {
+		seconds = append(seconds, int(call/time.Second))
+	}
+	// Both are reported in time, and the cause is looked for every half minute.
+	require.Equal(t, []int{0, 20, 50, 80, 110, 120, 150, 180, 210, 240, 270, 290}, seconds)
+	_, status, _, err := c.operator.GetOperatorState()
 	require.NoError(t, err)
 	degraded := v1helpers.FindOperatorCondition(status.Conditions, DegradedCondition)
 	require.NotNil(t, degraded)

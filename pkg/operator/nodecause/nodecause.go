@@ -1,0 +1,218 @@
+// Package nodecause determines why a node waits for its initialization: one cause, one action. The evidence is whether
+// a cloud-controller-manager (CCM) leads, and what the leader's log has about the node. Where that does not suffice,
+// the class is Unknown.
+package nodecause
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Class is a cause.
+type Class int
+
+// The classes.
+const (
+	Unknown         Class = iota // there is no evidence
+	NoLeader                     // no CCM leads
+	NotAsked                     // the log has nothing about the node
+	NoAnswer                     // the CCM has asked the cloud, and has no answer yet
+	UnknownMachine               // the cloud does not know the machine
+	Ambiguous                    // several machines match
+	AddressMismatch              // the node's IP is not among the machine's addresses
+	Unauthenticated              // the cloud rejects the credentials
+	Unauthorized                 // the credentials lack a permission
+	QuotaExceeded                // a quota is exhausted
+	Throttled                    // the cloud asks for patience
+	Unreachable                  // the cloud's API is not reached
+	Unavailable                  // the cloud's API answers with an error of its own
+	Certificate                  // the certificate of the cloud's API is not trusted
+	Other                        // the CCM logged an error of no other class
+)
+
+// Evidence is what is known about a node that waits.
+type Evidence struct {
+	// Leaderless reports that no CCM leads.
+	Leaderless bool
+	// Complete reports that everything was read that the leader's process logged, which has led for a while.
+	Complete bool
+	// Attempt is the leader's last attempt to initialize the node, zero if the log that was read has none.
+	Attempt Attempt
+}
+
+// Of returns the class of the evidence.
+func Of(e Evidence) Class {
+	switch {
+	case e.Leaderless:
+		return NoLeader
+	case e.Attempt.Error != "":
+		return classOf(e.Attempt.Error)
+	case e.Attempt.Pending:
+		return NoAnswer
+	case e.Complete && !e.Attempt.Succeeded:
+		return NotAsked
+	default:
+		return Unknown
+	}
+}
+
+// Machine is what a Node says about its machine.
+type Machine struct {
+	// ProviderID is empty before the initialization, unless the kubelet set it.
+	ProviderID string
+	// SystemUUID is that of the firmware, which some clouds are asked for.
+	SystemUUID string
+	// NodeIP is the address that the kubelet was started with, empty if there is none.
+	NodeIP string
+}
+
+// Describe returns what a Node says of its machine, as far as the class depends on it.
+func (c Class) Describe(m Machine) string {
+	switch c {
+	case UnknownMachine, Ambiguous, NotAsked:
+		id := "no providerID"
+		if m.ProviderID != "" {
+			id = fmt.Sprintf("providerID %q", m.ProviderID)
+		}
+		return fmt.Sprintf("%s, systemUUID %q", id, m.SystemUUID)
+	case AddressMismatch:
+		return fmt.Sprintf("node IP %q", m.NodeIP)
+	default:
+		return ""
+	}
+}
+
+// Cause returns the cause as a clause, Action what to do about it. Both are empty for Unknown.
+func (c Class) Cause() string { return texts[c].cause }
+
+// Action returns what an administrator can do about the cause.
+func (c Class) Action() string { return texts[c].action }
+
+var texts = map[Class]struct{ cause, action string }{
+	NoLeader: {
+		"no cloud-controller-manager of this operator leads",
+		"see the condition CloudControllerManagerAvailable",
+	},
+	NotAsked: {
+		"the cloud-controller-manager has logged nothing about the node",
+		"if no other node is initialized meanwhile, restart the static pod that holds the lease",
+	},
+	NoAnswer: {
+		"the cloud has not answered the cloud-controller-manager yet",
+		"check that the cloud's API responds",
+	},
+	UnknownMachine: {
+		"the cloud does not know the machine",
+		"check that the project, region or datacenter of the cloud configuration has an instance with this name, " +
+			"providerID or systemUUID",
+	},
+	Ambiguous: {
+		"the cloud has several instances that match the node",
+		"rename or delete all but one of them",
+	},
+	AddressMismatch: {
+		"the node's IP is not among the addresses that the cloud has for the machine",
+		"correct the kubelet's --node-ip, or the instance's addresses",
+	},
+	Unauthenticated: {
+		"the cloud rejects the credentials",
+		"replace the credentials",
+	},
+	Unauthorized: {
+		"the credentials lack a permission",
+		"permit them to read instances and their networks",
+	},
+	QuotaExceeded: {
+		"a quota of the cloud is exhausted",
+		"raise the quota that the error names",
+	},
+	Throttled: {
+		"the cloud throttles requests",
+		"find what else calls the cloud's API with this account, or raise the limit",
+	},
+	Unreachable: {
+		"the cloud's API cannot be reached from the control plane",
+		"check name resolution, routes, firewalls and the cluster's proxy",
+	},
+	Unavailable: {
+		"the cloud's API answers with a server error",
+		"check the state of the cloud's API",
+	},
+	Certificate: {
+		"the certificate of the cloud's API is not trusted",
+		"renew it, or add its CA to the cloud configuration's CA bundle or to the trusted CA of Proxy",
+	},
+	Other: {
+		"the cloud-controller-manager got an error",
+		"check that the cloud has an instance with the node's name and with the node's addresses, and that the " +
+			"credentials may read instances and their networks",
+	},
+}
+
+// Attempt is an attempt of a CCM to initialize a node.
+type Attempt struct {
+	// Error is the error with which the last attempt that ended has failed.
+	Error string
+	// Pending reports that an attempt has begun, and none has failed.
+	Pending bool
+	// Succeeded reports that the node was initialized.
+	Succeeded bool
+}
+
+// The messages of k8s.io/cloud-provider/controllers/node/node_controller.go. Every provider's CCM contains it.
+const (
+	begins   = "Initializing node "
+	succeeds = "Successfully initialized node "
+	skips    = "Skip sync node "
+	fails    = "error syncing '"
+
+	withCloud = " with cloud provider"
+	becauseOf = " because cloud provided nil metadata"
+	requeuing = ", requeuing"
+	metadata  = "failed to get instance metadata for node "
+	modifiers = "failed to get node modifiers from cloud provider: "
+)
+
+// Attempts returns the last attempt for each node in the log of a CCM. A line that is not complete is ignored.
+func Attempts(log string) map[string]Attempt {
+	attempts := map[string]Attempt{}
+	for line := range strings.Lines(log) {
+		_, message, isKlog := strings.Cut(line, "] ")
+		if !isKlog || !strings.HasSuffix(message, "\n") {
+			continue
+		}
+		message = strings.TrimSpace(message)
+		if node, text, failed := failure(message); failed {
+			attempts[node] = Attempt{Error: text}
+		} else if node, is := between(message, begins, withCloud); is {
+			// The former error remains the best that is known until this attempt ends.
+			attempts[node] = Attempt{Error: attempts[node].Error, Pending: true}
+		} else if node, is := between(message, succeeds, withCloud); is {
+			attempts[node] = Attempt{Succeeded: true}
+		} else if node, is := between(message, skips, becauseOf); is {
+			attempts[node] = Attempt{Error: strings.TrimSpace(becauseOf)}
+		}
+	}
+	return attempts
+}
+
+// failure returns the node and the error of a failed attempt. The controller logs each twice; only this line quotes
+// nothing.
+func failure(message string) (node, text string, ok bool) {
+	rest, ok := strings.CutPrefix(message, fails)
+	if !ok {
+		return "", "", false
+	}
+	if node, text, ok = strings.Cut(rest, "': "); !ok {
+		return "", "", false
+	}
+	text = strings.TrimSuffix(text, requeuing)
+	text = strings.TrimPrefix(text, metadata+node+": ")
+	return node, strings.TrimPrefix(text, modifiers), true
+}
+
+func between(message, prefix, suffix string) (string, bool) {
+	rest, hasPrefix := strings.CutPrefix(message, prefix)
+	node, hasSuffix := strings.CutSuffix(rest, suffix)
+	return node, hasPrefix && hasSuffix
+}

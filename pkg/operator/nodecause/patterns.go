@@ -1,0 +1,83 @@
+package nodecause
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// patterns are the errors of each class. The first class with a match wins: an error that wraps another one, as that
+// of a login that fails while a token is renewed, has the words of both, and the transport's explain more than the
+// answer that led there. Sources: k8s.io/cloud-provider (cloud.go, node_controller.go, node/helpers/address.go), the
+// standard library's net, crypto/x509 and net/http, gophercloud (errors.go), aws-sdk-go-v2 and EC2's error codes,
+// govmomi and vCenter's faults, googleapi, and the providers themselves.
+var patterns = sync.OnceValue(func() []classPattern {
+	return []classPattern{
+		{AddressMismatch, anyOf(
+			`provided node ip for node .* is not valid`, `failed to get node address from cloud provider that matches ip`,
+		)},
+		{Ambiguous, anyOf(
+			`multiple results where only one expected`, // OpenStack
+			`multiple instances found for`,             // AWS
+			`\bmultiple VMs found`,                     // vSphere
+			`\bfound \d+ \w+ matching`,                 // gophercloud
+		)},
+		{Certificate, anyOf(`\bx509: `, `tls: failed to verify`, `\btls: (?:bad|unknown|expired|revoked) certificate`)},
+		{QuotaExceeded, anyOf(`\bquota ?exceeded`, `exceeded .{0,40}\bquota\b`, `\bInstanceLimitExceeded\b`)},
+		{Throttled, anyOf(
+			status(`429`), `too many requests`, `\bRequestLimitExceeded`, `\bThrottling`, `rate ?limit ?exceeded`,
+		)},
+		{Unreachable, anyOf(
+			`connection refused`, `connection reset by peer`, `no such host`, `server misbehaving`, `no route to host`,
+			`network is unreachable`, `i/o timeout`, `TLS handshake timeout`, `context deadline exceeded`,
+			`Client\.Timeout exceeded`, `\bdial tcp\b`, `proxyconnect`, `\bEOF$`,
+		)},
+		{Unavailable, anyOf(
+			status(`5\d\d`), `service unavailable`, `bad gateway`, `gateway time-?out`, `internal server error`,
+		)},
+		{Unauthenticated, anyOf(
+			status(`401`), `unable to re-authenticate`, `authentication failed`,
+			`\bAuthFailure\b`, `\bInvalidClientTokenId`, `\bUnrecognizedClientException`, `\bSignatureDoesNotMatch`,
+			`\bExpiredToken`, `\bInvalidIdentityToken`, `failed to refresh cached credentials`, // AWS
+			`incorrect user name or password`, `session is not authenticated`, `\bInvalidLogin\b`, // vSphere
+			`\bAADSTS\d+`, `invalid_(?:client|grant)\b`, // Azure, Google Cloud
+		)},
+		{Unauthorized, anyOf(
+			status(`403`), `\bUnauthorizedOperation`, `\bAccessDenied`, `\bAuthorizationFailed`,
+			`permission to perform this operation was denied`, `\bNoPermission\b`, `is not authorized to perform`,
+		)},
+		{UnknownMachine, anyOf(
+			`\binstance not found\b`,                     // cloud.go: every provider
+			strings.TrimSpace(becauseOf),                 // node_controller.go
+			`failed to find object`, `unable to find \w`, // OpenStack, gophercloud
+			`no instances found`, `InvalidInstanceID\.NotFound`, // AWS
+			`\bVM not found`, `\bnode not found`, // vSphere
+			`cloud provider does not set node provider ID`, // AWS, node_controller.go
+		)},
+	}
+})
+
+type classPattern struct {
+	class   Class
+	pattern *regexp.Regexp
+}
+
+// status matches a status of HTTP in the spellings of the cloud's SDKs: "but got 503 instead" (gophercloud),
+// "StatusCode: 503" (AWS), "Error 403" (Google Cloud), "RESPONSE 403" (Azure), "503 Service Unavailable" (govmomi).
+func status(code string) string {
+	return fmt.Sprintf(`(?:\bgot|status ?code:?|\bHTTP|\bError:?|\bstatus:?|\bRESPONSE:?) *%s\b`, code)
+}
+
+func anyOf(expressions ...string) *regexp.Regexp {
+	return regexp.MustCompile(`(?i)` + strings.Join(expressions, `|`))
+}
+
+func classOf(text string) Class {
+	for _, p := range patterns() {
+		if p.pattern.MatchString(text) {
+			return p.class
+		}
+	}
+	return Other
+}

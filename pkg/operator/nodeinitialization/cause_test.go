@@ -1,0 +1,155 @@
+package nodeinitialization
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// attempt is what the leader logs about an attempt that fails.
+func attempt(node, text string) string {
+	const at = "1124 09:03:04.123456       1 node_controller.go:"
+	return "I" + at + "432] Initializing node " + node + " with cloud provider\n" +
+		"I" + at + "236] error syncing '" + node + "': failed to get instance metadata for node " + node + ": " + text + ", requeuing\n"
+}
+
+const begin = "not initialized by the cloud-controller-manager: "
+
+func TestTheCauseIsNamedWithTheLeadersWords(t *testing.T) {
+	const down = `got 503 instead: <html><head><title>503 Service Unavailable</title></head></html>`
+	for name, tc := range map[string]struct {
+		change func(*cluster)
+		nodes  []string
+		want   string
+	}{
+		"one cause": {
+			change: func(c *cluster) { c.log = attempt("a", down) },
+			nodes:  []string{"a"},
+			want: `node/a (since 2026-11-21T08:59:00Z): the cloud's API answers with a server error ` +
+				`("got 503 instead: 503 Service Unavailable"); check the state of the cloud's API`,
+		},
+		"of nodes with the same cause one error is quoted": {
+			change: func(c *cluster) { c.log = attempt("b", "instance not found") + attempt("a", "failed to find object") },
+			nodes:  []string{"a", "b"},
+			want: `node/a (since 2026-11-21T08:59:00Z; no providerID, systemUUID "uuid-a"), ` +
+				`node/b (since 2026-11-21T08:59:00Z; no providerID, systemUUID "uuid-b"): the cloud does not know the machine ` +
+				`("failed to find object"); check that the project, region or datacenter of the cloud configuration has an instance ` +
+				`with this name, providerID or systemUUID`,
+		},
+		"each cause has its action": {
+			change: func(c *cluster) { c.log = attempt("a", "got 401 instead: {}") + attempt("b", "got 429 instead: ") },
+			nodes:  []string{"a", "b"},
+			want: `node/a (since 2026-11-21T08:59:00Z): the cloud rejects the credentials ("got 401 instead: {}"); ` +
+				`replace the credentials; ` +
+				`node/b (since 2026-11-21T08:59:00Z): the cloud throttles requests ("got 429 instead:"); ` +
+				`find what else calls the cloud's API with this account, or raise the limit`,
+		},
+		"an error of no class is quoted": {
+			change: func(c *cluster) { c.log = attempt("a", "\x1b[31mflavor has no \u202ename") },
+			nodes:  []string{"a"},
+			want: `node/a (since 2026-11-21T08:59:00Z): the cloud-controller-manager got an error ("[31mflavor has no name"); ` +
+				`check that the cloud has an instance with the node's name and with the node's addresses, and that the ` +
+				`credentials may read instances and their networks`,
+		},
+		"the leader has logged nothing about the node": {
+			change: func(c *cluster) { c.log = attempt("b", "instance not found") },
+			nodes:  []string{"a"},
+			want: `node/a (since 2026-11-21T08:59:00Z; no providerID, systemUUID "uuid-a"): ` +
+				`the cloud-controller-manager has logged nothing about the node; ` +
+				`if no other node is initialized meanwhile, restart the static pod that holds the lease`,
+		},
+		"a leader that has just begun may have logged nothing yet": {
+			change: func(c *cluster) { c.Acquire("m1", "second", 0) },
+			nodes:  []string{"a"},
+			want:   `node/a (since 2026-11-21T08:59:00Z)` + advice,
+		},
+		"a part of the log may have nothing about the node": {
+			change: func(c *cluster) { c.log = strings.Repeat(attempt("b", "instance not found"), 300) },
+			nodes:  []string{"a"},
+			want:   `node/a (since 2026-11-21T08:59:00Z)` + advice,
+		},
+		"no CCM leads": {
+			change: func(c *cluster) { c.Exit("m0", 0, "") },
+			nodes:  []string{"a"},
+			want: `node/a (since 2026-11-21T08:59:00Z): no cloud-controller-manager of this operator leads; ` +
+				`see the condition CloudControllerManagerAvailable`,
+		},
+		"the log cannot be read": {
+			change: func(c *cluster) { c.status = http.StatusForbidden },
+			nodes:  []string{"a"},
+			want:   `node/a (since 2026-11-21T08:59:00Z)` + advice,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, `{"platform":"openstack"}`)
+			tc.change(c)
+			c.settle(t)
+			c.wait(tc.nodes...)
+			require.Equal(t, begin+tc.want, c.notice(t))
+		})
+	}
+}
+
+func TestOnlyTheEndOfTheLeadersLogIsReadAndOnlyWhileANodeWaits(t *testing.T) {
+	const url = "/api/v1/namespaces/openshift-cloud-controller-manager/pods/cloud-controller-manager-m0/log" +
+		"?container=cloud-controller-manager&limitBytes=262144&tailLines=600"
+	c := start(t, `{"platform":"openstack"}`)
+	c.wait()
+	c.sync(t)
+	require.Empty(t, c.reads)
+
+	c.wait("a")
+	for range 5 { // conditions of others change
+		c.sync(t)
+	}
+	require.Equal(t, []string{url}, c.reads)
+	c.pass(t, 29*time.Second)
+	c.sync(t)
+	require.Len(t, c.reads, 1)
+	c.pass(t, time.Second)
+	c.sync(t)
+	require.Equal(t, []string{url, url}, c.reads)
+
+	c.Acquire("m1", "second", 30) // its log has another cause
+	c.settle(t)
+	c.sync(t)
+	require.Len(t, c.reads, 3)
+	require.Contains(t, c.reads[2], "cloud-controller-manager-m1/log")
+
+	delete(c.controller.store.waiting, "a")
+	c.pass(t, time.Hour)
+	c.sync(t)
+	require.Len(t, c.reads, 3)
+}
+
+func TestAnErrorThatDiffersByAnIDIsQuotedOnce(t *testing.T) {
+	c := start(t, `{"platform":"openstack"}`)
+	c.wait("a")
+	quoted := func(log string) string {
+		c.logs(log)
+		c.pass(t, 30*time.Second)
+		return c.notice(t)
+	}
+	throttled := quoted(attempt("a", "got 429 instead: request 1"))
+	require.Contains(t, throttled, "request 1")
+	require.Equal(t, throttled, quoted(attempt("a", "got 429 instead: request 2")))
+	require.Equal(t, throttled, quoted(strings.Repeat(attempt("b", "instance not found"), 300)), "the node's lines are gone")
+	other := quoted(attempt("a", "flavor req-0e2a9d1c-1 has no name"))
+	require.Contains(t, other, "flavor req-0e2a9d1c-1 has no name")
+	require.Equal(t, other, quoted(attempt("a", "flavor req-77aa9d1c-2 has no name")))
+	require.Contains(t, quoted(attempt("a", "image req-77aa9d1c-2 has no name")), "image")
+}
+
+func TestAQuotedErrorHasNoSecret(t *testing.T) {
+	c := start(t, `{"platform":"openstack"}`)
+	c.wait("a")
+	c.controller.Mask = func(text string) (string, error) { return strings.ReplaceAll(text, "hunter2", "<masked>"), nil }
+	c.logs(attempt("a", "login with hunter2 and password=s3cr3t: got 401 instead: ") +
+		"I1124 09:03:04.123456       1 node_controller.go:236] error syncing 'a': the log ends in the middle of hunt")
+	message := c.notice(t)
+	require.Contains(t, message, `("login with <masked> and password=<redacted> got 401 instead:")`)
+	require.NotContains(t, message, "hunt")
+}
