@@ -20,10 +20,12 @@ import (
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -72,7 +74,8 @@ type controller struct {
 }
 
 // New returns the controller that sets NodeInitializationDegraded while a node has had the uninitialized taint for
-// longer than the threshold, and NodeInitializationNotices after half a minute. The time counts from the node's
+// longer than the threshold, and NodeInitializationNotices after half a minute, or while a node that does not wait has
+// drifted from what a CCM and its kubelet make of it. The time counts from the node's
 // creation, or from the moment when the taint appeared. On unmanaged platforms, and while the platform is unknown, the
 // controller writes no condition. It runs its own watch of Nodes and stores only the uninitialized ones. While some
 // wait, a timer asks again for the cause.
@@ -82,6 +85,7 @@ func New(o Options) factory.Controller {
 	c := &controller{Options: o, store: &store{
 		clock:   o.Clock,
 		waiting: map[string]wait{},
+		wrong:   map[string]drift{},
 		changed: func() { syncCtx.Queue().Add(factory.DefaultQueueKey) },
 	}}
 	c.Controller = factory.New().
@@ -108,7 +112,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil || !known || !observed.Managed() {
 		return err
 	}
-	waiting, synced := c.store.snapshot()
+	waiting, wrong, synced := c.store.snapshot()
 	if !synced {
 		return nil
 	}
@@ -123,12 +127,13 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		}
 		next = sooner(next, logInterval)
 	}
-	if next > 0 {
+	drifts, nextDrift := c.drifts(wrong)
+	if next = sooner(next, nextDrift); next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
 	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"),
 		c.condition(DegradedCondition, "NodesUninitialized", by, overdue, waiting),
-		c.condition(NoticesCondition, "NodesWaiting", by, late, waiting))
+		withDrifts(c.condition(NoticesCondition, "NodesWaiting", by, late, waiting), drifts))
 }
 
 // judge returns the nodes that have waited for the threshold and those that have waited for noticeAfter, each with the
@@ -171,6 +176,41 @@ func (c *controller) condition(
 	}
 	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason,
 		fmt.Sprintf("not initialized by the %s: %s", by.name, strings.Join(causes, "; ")))
+}
+
+// drifts returns what is wrong with nodes that do not wait, one text for each cause, and the time until another node
+// is reported, 0 for none. The components whose taints keep pods away may take minutes to start.
+func (c *controller) drifts(wrong map[string]drift) (texts []string, next time.Duration) {
+	groups := map[nodecause.Drift][]string{}
+	for node, d := range wrong {
+		patience := noticeAfter
+		if d.Taint != "" {
+			patience = c.Threshold
+		}
+		if left := patience - c.Clock.Since(d.since); left > 0 {
+			next = sooner(next, left)
+			continue
+		}
+		groups[d.Drift] = append(groups[d.Drift], "node/"+node)
+	}
+	for cause, nodes := range groups {
+		slices.Sort(nodes)
+		texts = append(texts, diagnostic.JoinFew(nodes, ", ", " and %d more")+": "+cause.Explain())
+	}
+	slices.Sort(texts)
+	return texts, next
+}
+
+// withDrifts adds the drifts to the notices.
+func withDrifts(notices *operatorclient.Condition, drifts []string) *operatorclient.Condition {
+	if len(drifts) == 0 {
+		return notices
+	}
+	reason, text := "NodesDrifted", diagnostic.JoinFew(drifts, "; ", "; and %d more")
+	if ptr.Deref(notices.Status, "") == operatorv1.ConditionTrue {
+		reason, text = *notices.Reason, *notices.Message+"; "+text
+	}
+	return operatorclient.NewCondition(NoticesCondition, operatorv1.ConditionTrue, reason, text)
 }
 
 // initializer describes the component that initializes nodes: its name, its log, and from where it calls the cloud's

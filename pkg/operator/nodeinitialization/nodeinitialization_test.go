@@ -34,7 +34,7 @@ const uninit = "node.cloudprovider.kubernetes.io/uninitialized"
 
 func newStore(clock *clocktesting.FakeClock) (*store, *int) {
 	changes := 0
-	return &store{clock: clock, waiting: map[string]wait{}, changed: func() { changes++ }}, &changes
+	return &store{clock: clock, waiting: map[string]wait{}, wrong: map[string]drift{}, changed: func() { changes++ }}, &changes
 }
 
 func TestStore(t *testing.T) {
@@ -108,10 +108,10 @@ func TestStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now)
 			s, changes := newStore(clock)
-			_, synced := s.snapshot()
+			_, _, synced := s.snapshot()
 			require.False(t, synced)
 			tc.do(s, clock)
-			waiting, synced := s.snapshot()
+			waiting, _, synced := s.snapshot()
 			require.True(t, synced)
 			require.Equal(t, tc.want, waiting)
 			require.Equal(t, tc.wantChanges, *changes)
@@ -148,7 +148,7 @@ func TestOfAStreamOnlyWhatMattersIsKept(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, keep := dropInitialized(tc.in)
+			got, keep := dropIrrelevant(tc.in)
 			require.Equal(t, tc.wantKeep, keep)
 			require.Equal(t, tc.want, got)
 		})
@@ -193,7 +193,7 @@ func TestTheReflectorFillsTheStore(t *testing.T) {
 		events: watch.NewFake(),
 	}
 	changed := make(chan struct{}, 10)
-	s := &store{clock: clocktesting.NewFakeClock(now), waiting: map[string]wait{}, changed: func() { changed <- struct{}{} }}
+	s := &store{clock: clocktesting.NewFakeClock(now), waiting: map[string]wait{}, wrong: map[string]drift{}, changed: func() { changed <- struct{}{} }}
 	go newReflector(nodes, s).RunWithContext(t.Context())
 	awaitChange := func() {
 		select {
@@ -204,7 +204,7 @@ func TestTheReflectorFillsTheStore(t *testing.T) {
 	}
 
 	awaitChange()
-	waiting, synced := s.snapshot()
+	waiting, _, synced := s.snapshot()
 	require.True(t, synced)
 	require.Equal(t, map[string]wait{"b": {since: now.Add(-time.Hour)}, "c": {since: now.Add(-time.Hour)}}, waiting)
 	require.Equal(t, int64(100), <-nodes.limits)
@@ -217,7 +217,7 @@ func TestTheReflectorFillsTheStore(t *testing.T) {
 	awaitChange()
 	nodes.events.Add(node("e", 0, uninit))
 	awaitChange()
-	waiting, _ = s.snapshot()
+	waiting, _, _ = s.snapshot()
 	require.Equal(t, map[string]wait{"e": {since: now}}, waiting)
 }
 

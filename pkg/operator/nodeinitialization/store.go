@@ -18,10 +18,6 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodecause"
 )
 
-// uninitializedTaint is on a node from its registration until a cloud-controller-manager has set its provider ID and
-// addresses (k8s.io/cloud-provider/api.TaintExternalCloudProvider).
-const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
-
 // providedNodeIP is set by a kubelet that was started with --node-ip (k8s.io/cloud-provider/api).
 const providedNodeIP = "alpha.kubernetes.io/provided-node-ip"
 
@@ -33,16 +29,23 @@ const (
 	watchTimeout = time.Hour
 )
 
-// store records since when each uninitialized node has been waiting. It stores no other nodes, because a cluster may
-// have thousands. It implements cache.ReflectorStore.
+// store records since when each uninitialized node has been waiting, and which of the others are wrong. It stores no
+// other nodes, because a cluster may have thousands. It implements cache.ReflectorStore.
 type store struct {
 	clock clock.PassiveClock
-	// changed is called after the set of waiting nodes has changed.
+	// changed is called after the set of waiting or wrong nodes has changed.
 	changed func()
 
 	lock    sync.Mutex
 	synced  bool
 	waiting map[string]wait
+	wrong   map[string]drift
+}
+
+// drift is a node that does not wait and is wrong, since this process of the operator has seen that.
+type drift struct {
+	nodecause.Drift
+	since time.Time
 }
 
 // wait is a node that waits.
@@ -63,7 +66,7 @@ func newReflector(nodes corev1client.NodeInterface, s *store) *cache.Reflector {
 			if err != nil {
 				return nil, err
 			}
-			list.Items = uninitializedOnly(list.Items)
+			list.Items = relevantOnly(list.Items)
 			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
@@ -71,7 +74,7 @@ func newReflector(nodes corev1client.NodeInterface, s *store) *cache.Reflector {
 			if err != nil {
 				return nil, err
 			}
-			return watch.Filter(events, dropInitialized), nil
+			return watch.Filter(events, dropIrrelevant), nil
 		},
 	}
 	listWatcher := cache.ToListWatcherWithWatchListSemantics(source, nodes)
@@ -81,24 +84,28 @@ func newReflector(nodes corev1client.NodeInterface, s *store) *cache.Reflector {
 	return reflector
 }
 
-func uninitializedOnly(nodes []corev1.Node) []corev1.Node {
+func relevantOnly(nodes []corev1.Node) []corev1.Node {
 	var kept []corev1.Node
 	for i := range nodes {
-		if uninitialized(&nodes[i]) {
+		if isRelevant(&nodes[i]) {
 			kept = append(kept, *stripped(&nodes[i]))
 		}
 	}
 	return kept
 }
 
-// dropInitialized drops initialized nodes while the API server streams the initial list. It keeps every later change,
+func isRelevant(node *corev1.Node) bool {
+	return nodecause.Uninitialized(node) || nodecause.DriftOf(node) != nodecause.Drift{}
+}
+
+// dropIrrelevant drops initialized nodes while the API server streams the initial list. It keeps every later change,
 // because that may be the end of a node's initialization.
-func dropInitialized(event watch.Event) (watch.Event, bool) {
+func dropIrrelevant(event watch.Event) (watch.Event, bool) {
 	node, ok := event.Object.(*corev1.Node)
 	if !ok || event.Type == watch.Bookmark {
 		return event, true
 	}
-	if event.Type == watch.Added && !uninitialized(node) {
+	if event.Type == watch.Added && !isRelevant(node) {
 		return event, false
 	}
 	event.Object = stripped(node)
@@ -114,8 +121,13 @@ func stripped(node *corev1.Node) *corev1.Node {
 			CreationTimestamp: node.CreationTimestamp,
 			Annotations:       nodeIP(node),
 		},
-		Spec:   corev1.NodeSpec{Taints: node.Spec.Taints, ProviderID: node.Spec.ProviderID},
-		Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{SystemUUID: node.Status.NodeInfo.SystemUUID}},
+		Spec: corev1.NodeSpec{Taints: node.Spec.Taints, ProviderID: node.Spec.ProviderID},
+		Status: corev1.NodeStatus{
+			NodeInfo: corev1.NodeSystemInfo{SystemUUID: node.Status.NodeInfo.SystemUUID},
+			Conditions: slices.DeleteFunc(slices.Clone(node.Status.Conditions), func(c corev1.NodeCondition) bool {
+				return c.Type != corev1.NodeReady
+			}),
+		},
 	}
 }
 
@@ -135,14 +147,6 @@ func machineOf(node *corev1.Node) nodecause.Machine {
 	}
 }
 
-// uninitialized reports whether a node waits. By a taint that repels no pod the operator asks about initialized nodes
-// (package nodedeletion).
-func uninitialized(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Key == uninitializedTaint && t.Effect != corev1.TaintEffectPreferNoSchedule
-	})
-}
-
 // Add implements cache.ReflectorStore.
 func (s *store) Add(obj any) error { return s.Update(obj) }
 
@@ -153,20 +157,39 @@ func (s *store) Update(obj any) error {
 	if !ok {
 		return nil
 	}
-	if !uninitialized(node) {
-		return s.Delete(obj)
-	}
 	s.lock.Lock()
-	former, known := s.waiting[node.Name]
-	if !known {
-		former.since = s.clock.Now()
-	}
-	s.waiting[node.Name] = wait{former.since, machineOf(node)}
+	changed := s.set(node, s.clock.Now())
 	s.lock.Unlock()
-	if !known {
+	if changed {
 		s.changed()
 	}
 	return nil
+}
+
+// set stores what is relevant of a node, and reports whether that changed. since is when a new wait began.
+func (s *store) set(node *corev1.Node, since time.Time) bool {
+	w, waited := s.waiting[node.Name]
+	d, wasWrong := s.wrong[node.Name]
+	delete(s.waiting, node.Name)
+	delete(s.wrong, node.Name)
+	found := nodecause.DriftOf(node)
+	switch {
+	case nodecause.Uninitialized(node):
+		if !waited {
+			w.since = since
+		}
+		s.waiting[node.Name] = wait{w.since, machineOf(node)}
+		return !waited
+	case found != nodecause.Drift{}:
+		isNew := !wasWrong || d.Drift != found
+		if isNew {
+			d = drift{found, s.clock.Now()}
+		}
+		s.wrong[node.Name] = d
+		return isNew
+	default:
+		return waited || wasWrong
+	}
 }
 
 // Delete implements cache.ReflectorStore.
@@ -175,37 +198,29 @@ func (s *store) Delete(obj any) error {
 	if !ok {
 		return nil
 	}
-	s.lock.Lock()
-	_, known := s.waiting[node.Name]
-	delete(s.waiting, node.Name)
-	s.lock.Unlock()
-	if known {
-		s.changed()
-	}
-	return nil
+	return s.Update(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}})
 }
 
 // Replace implements cache.ReflectorStore. A node in the first list has waited since its creation: the kubelet
 // registers a node with the taint. A restart of the operator therefore does not reset the time.
 func (s *store) Replace(objs []any, _ string) error {
-	waiting := map[string]wait{}
 	s.lock.Lock()
+	listed := map[string]bool{}
 	for _, obj := range objs {
 		node, ok := obj.(*corev1.Node)
-		if !ok || !uninitialized(node) {
+		if !ok {
 			continue
 		}
-		former, known := s.waiting[node.Name]
+		listed[node.Name] = true
 		since := node.CreationTimestamp.Time
-		switch {
-		case known:
-			since = former.since
-		case s.synced:
+		if s.synced {
 			since = s.clock.Now()
 		}
-		waiting[node.Name] = wait{since, machineOf(node)}
+		s.set(node, since)
 	}
-	s.waiting, s.synced = waiting, true
+	maps.DeleteFunc(s.waiting, func(node string, _ wait) bool { return !listed[node] })
+	maps.DeleteFunc(s.wrong, func(node string, _ drift) bool { return !listed[node] })
+	s.synced = true
 	s.lock.Unlock()
 	s.changed()
 	return nil
@@ -214,9 +229,9 @@ func (s *store) Replace(objs []any, _ string) error {
 // Resync implements cache.ReflectorStore. It does nothing.
 func (s *store) Resync() error { return nil }
 
-// snapshot returns the waiting nodes, and whether the first list is complete.
-func (s *store) snapshot() (waiting map[string]wait, synced bool) {
+// snapshot returns the waiting and the wrong nodes, and whether the first list is complete.
+func (s *store) snapshot() (waiting map[string]wait, wrong map[string]drift, synced bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	return maps.Clone(s.waiting), s.synced
+	return maps.Clone(s.waiting), maps.Clone(s.wrong), s.synced
 }
