@@ -13,6 +13,7 @@ import (
 	"path"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,9 @@ type registry struct {
 	files map[string][]byte
 	// manifest is the digest of the manifest, and mediaType its type.
 	manifest, mediaType string
+	// missing makes the registry answer that it does not have the image, and failedPulls counts these answers.
+	missing     atomic.Bool
+	failedPulls atomic.Int32
 }
 
 // newRegistry reads an image in OCI's layout from a tar archive.
@@ -64,6 +68,13 @@ func newRegistry(archive []byte) (*registry, error) {
 
 // ServeHTTP implements the part of the distribution specification that a pull needs.
 func (r *registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	if r.missing.Load() {
+		if request.Method == http.MethodHead { // once in each pull
+			r.failedPulls.Add(1)
+		}
+		http.NotFound(w, request)
+		return
+	}
 	directory, name := path.Split(request.URL.Path)
 	mediaType := "application/octet-stream"
 	if path.Base(directory) == "manifests" {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestARegistryServesAnImageByTagAndByDigest(t *testing.T) {
+func TestARegistryServesAnImageByTagAndByDigestUnlessItIsMissing(t *testing.T) {
 	const docker = "application/vnd.docker.distribution.manifest.v2+json"
 	var archive bytes.Buffer
 	files := tar.NewWriter(&archive)
@@ -45,4 +45,12 @@ func TestARegistryServesAnImageByTagAndByDigest(t *testing.T) {
 		require.Equal(t, tc.mediaType, w.Header().Get("Content-Type"), tc.path)
 		require.Equal(t, tc.body, w.Body.String(), tc.path)
 	}
+
+	image.missing.Store(true)
+	for _, method := range []string{http.MethodHead, http.MethodGet} {
+		w := httptest.NewRecorder()
+		image.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, "/v2/some/image/manifests/1", nil))
+		require.Equal(t, http.StatusNotFound, w.Code)
+	}
+	require.EqualValues(t, 1, image.failedPulls.Load())
 }
