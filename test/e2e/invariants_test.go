@@ -56,6 +56,9 @@ const (
 	settles = 30 * time.Second
 	// hangs is the longest time until the kubelet has ended a process that does not answer.
 	hangs = 100 * time.Second
+	// replacementReports is how long the next static pod of a node may take to prove that the former has ended, where the
+	// kubelet deletes the former's mirror pod without reporting its end. Then the operator releases the lease.
+	replacementReports = 15 * time.Second
 	// tokenDelivered is how long an operator needs to start, and a file-syncer to write a token: it looks every 30 s.
 	tokenDelivered = 45 * time.Second
 )
