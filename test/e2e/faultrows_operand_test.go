@@ -35,7 +35,7 @@ func operandFaults() []fault {
 			name:   "the leading process is killed",
 			unseen: "its kubelet restarts it, and the operator releases the lease with an event",
 			inject: func(f *running, t *testing.T) func(*testing.T) {
-				f.awaitHeld(t)
+				f.awaitSettledLeader(t)
 				f.signal(t, f.leader, syscall.SIGKILL)
 				return nil
 			},
@@ -170,6 +170,7 @@ func cloudFaults() []fault {
 			name:  "the cloud is down when the leading process ends",
 			shows: sign{condition: "StaticPodsDegraded", message: `cloud-controller-manager-`},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.awaitSettledLeader(t)
 				require.NoError(t, f.Cloud().Fail(openstack.AllEndpoints, http.StatusServiceUnavailable))
 				f.signal(t, f.leader, syscall.SIGKILL)
 				return f.cloudReturns
@@ -179,6 +180,7 @@ func cloudFaults() []fault {
 			name:  "the certificate of the cloud has expired when the leading process ends",
 			shows: sign{condition: "StaticPodsDegraded", message: `certificate has expired`},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.awaitSettledLeader(t)
 				f.Cloud().ExpireCertificate(true)
 				f.signal(t, f.leader, syscall.SIGKILL)
 				return func(*testing.T) { f.Cloud().ExpireCertificate(false) }
@@ -188,6 +190,7 @@ func cloudFaults() []fault {
 			name:  "the name of the cloud does not resolve when the leading process ends",
 			shows: sign{condition: "StaticPodsDegraded", message: `lookup openstack\.example\.com`},
 			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.awaitSettledLeader(t)
 				f.resolve(t, false)
 				f.signal(t, f.leader, syscall.SIGKILL)
 				return func(t *testing.T) { f.resolve(t, true) }

@@ -80,12 +80,24 @@ func TestLeaderKills(t *testing.T) {
 // cannot prove the end of a process that ends and is started again within the second in which it acquired the lease.
 func (s *suite) awaitHeld(t *testing.T) {
 	t.Helper()
-	s.await(t, "the leader to hold the lease for more than a second", briefly, func(ctx context.Context) error {
+	s.awaitHeldFor(t, 2*time.Second)
+}
+
+// awaitSettledLeader waits until the leader counts as one. The lease of a process that ends earlier is released only once
+// its container is Ready again, so the others do not fail one after the other.
+func (s *suite) awaitSettledLeader(t *testing.T) {
+	t.Helper()
+	s.awaitHeldFor(t, settles)
+}
+
+func (s *suite) awaitHeldFor(t *testing.T, duration time.Duration) {
+	t.Helper()
+	s.await(t, fmt.Sprintf("the leader to hold the lease for %s", duration), briefly, func(ctx context.Context) error {
 		_, lease, err := s.leader(ctx)
 		if err != nil {
 			return err
 		}
-		if held := time.Since(lease.Spec.AcquireTime.Time); held < 2*time.Second {
+		if held := time.Since(lease.Spec.AcquireTime.Time); held < duration {
 			return fmt.Errorf("it has been held for %s", held)
 		}
 		return nil
