@@ -4,6 +4,7 @@
 package nodecause
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -173,16 +174,31 @@ const (
 	modifiers = "failed to get node modifiers from cloud provider: "
 )
 
+// OpenStack's provider makes the clients of each attempt anew. If it cannot, it logs why (pkg/openstack/instances.go,
+// InstancesV2), and the attempt has an error of k8s.io/cloud-provider that does not say why.
+var noClients = []string{"unable to access compute v2 API : ", "unable to access network v2 API : "}
+
+const noInstances = "failed to get instances from cloud provider"
+
 // Attempts returns the last attempt for each node in the log of a CCM. A line that is not complete is ignored.
 func Attempts(log string) map[string]Attempt {
 	attempts := map[string]Attempt{}
+	noClient := ""
 	for line := range strings.Lines(log) {
 		_, message, isKlog := strings.Cut(line, "] ")
 		if !isKlog || !strings.HasSuffix(message, "\n") {
 			continue
 		}
 		message = strings.TrimSpace(message)
+		for _, prefix := range noClients {
+			if text, found := strings.CutPrefix(message, prefix); found {
+				noClient = text
+			}
+		}
 		if node, text, failed := failure(message); failed {
+			if text == noInstances {
+				text = cmp.Or(noClient, text)
+			}
 			attempts[node] = Attempt{Error: text}
 		} else if node, is := between(message, begins, withCloud); is {
 			// The former error remains the best that is known until this attempt ends.

@@ -188,6 +188,17 @@ func TestTheLastAttemptForEachNodeIsFound(t *testing.T) {
 			log:  begin("m1") + "I" + at + "442] Skip sync node m1 because cloud provided nil metadata\n",
 			want: map[string]nodecause.Attempt{"m1": {Error: "because cloud provided nil metadata"}},
 		},
+		"OpenStack's provider logs before why it has no client": {
+			log: begin("m1") + "E" + at + "68] unable to access network v2 API : failed to find network v2  endpoint: got 429 instead: {}\n" +
+				fail("m1", "failed to get instances from cloud provider") + fail("m2", "failed to find object"),
+			want: map[string]nodecause.Attempt{
+				"m1": {Error: "failed to find network v2  endpoint: got 429 instead: {}"}, "m2": {Error: "failed to find object"},
+			},
+		},
+		"a provider without a reason": {
+			log:  fail("m1", "failed to get instances from cloud provider"),
+			want: map[string]nodecause.Attempt{"m1": {Error: "failed to get instances from cloud provider"}},
+		},
 		"an error of several lines": {
 			log: "I" + at + "236] error syncing 'm1': got 503 instead: <html>\n<body>\n error syncing 'm2': x, requeuing\n",
 			want: map[string]nodecause.Attempt{
