@@ -142,3 +142,15 @@ func TestTheProcessBehindALease(t *testing.T) {
 }
 
 func pods(c *controlplanetest.Cluster) []*corev1.Pod { return slices.Collect(maps.Values(c.Pods)) }
+
+func TestAHolderThatDoesNotRenewIsSilentBeforeItsLeaseExpires(t *testing.T) {
+	c := controlplanetest.New("m0", "m1")
+	seen := c.Observe(0)
+	for after, want := range map[time.Duration]controlplane.Tenure{
+		time.Second: controlplane.Leading, 136 * time.Second: controlplane.Silent, 137 * time.Second: controlplane.Expired,
+	} {
+		got := controlplane.HolderOf(seen, controlplane.Pods{Operand: pods(c), Topology: c.Topology}, seen.Since.Add(after))
+		require.Equal(t, want, got.Tenure, after)
+		require.Equal(t, want != controlplane.Expired, got.Tenure.Runs(), after)
+	}
+}

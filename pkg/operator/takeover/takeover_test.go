@@ -383,6 +383,8 @@ func TestThePredecessorStopsOnceTheStaticPodsStandBy(t *testing.T) {
 			require.Equal(t, metav1.DeletePropagationForeground, *deletion.DeleteOptions.PropagationPolicy)
 			require.EqualValues(t, "1", *deletion.DeleteOptions.Preconditions.UID)
 			require.Equal(t, "StoppingPredecessor", got[:len("StoppingPredecessor")])
+			require.Equal(t, "Deleted deployment/openstack-cloud-controller-manager in openshift-cloud-controller-manager: "+
+				"the static pods stand by", c.recorder.Events()[0].Message)
 		})
 	}
 }
@@ -524,6 +526,10 @@ func TestNothingHappensWhileKubeControllerManagerRunsTheCloudControllers(t *test
 	c.inTree = false
 	c.sync(t)
 	require.Contains(t, c.changes(), "delete deployments")
+
+	// kube-controller-manager never runs them again, so its operator is not asked again.
+	c.inTree = true
+	require.NotContains(t, c.sync(t), "WaitingForKubeControllerManager")
 }
 
 func TestAfterKubeControllerManagerThereIsNothingToStop(t *testing.T) {
