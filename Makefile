@@ -37,7 +37,7 @@ test: ## run every test: unit, golden, architecture, conformance, integration, e
 	@hack/test.sh
 
 .PHONY: verify
-verify: ## check format, vet, lint, architecture, modules and generated files
+verify: ## check format, vet, lint, races, architecture, modules and generated files
 	@hack/verify.sh
 
 .PHONY: bench

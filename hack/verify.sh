@@ -63,6 +63,18 @@ report_outdated() {
 
 check_architecture() { go test -count=1 ./test/architecture/...; }
 
+# check_races runs the tests of packages that have goroutines or timers with the race detector. The other packages only
+# compute, and some take many minutes with it. So do the simulated rollouts of staticpod.
+check_races() {
+	command -v gcc >/dev/null || { echo "the race detector needs a C compiler: install gcc and libc6-dev" >&2; return 1; }
+	local packages
+	packages="$(go list ./pkg/operator/... ./pkg/filesyncer ./pkg/nodefiles | grep -v '/operator/staticpod$')"
+	# shellcheck disable=SC2086 # one argument a package
+	CGO_ENABLED=1 go test -race -timeout=45m $packages &&
+		CGO_ENABLED=1 go test -race -timeout=45m -run '^(TestTheController|TestNoController|TestTheOperatorEnds)' \
+			./pkg/operator/staticpod
+}
+
 check_scripts() {
 	local script
 	while read -r script; do
@@ -95,6 +107,7 @@ run "sources of a build from a clone, with and without network" check_clone_buil
 run "architecture" check_architecture
 run "go vet" check_vet
 run "golangci-lint" hack/lint.sh
+run "race detector" check_races
 
 step "direct modules with newer releases (a report)"
 report_outdated || echo "    not known: the report failed"
