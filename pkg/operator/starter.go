@@ -341,7 +341,7 @@ func (w *wiring) nodes() []factory.Controller {
 			Operator:   w.client,
 			Nodes:      w.informers.allNodes.Core().V1().Nodes(),
 			Events:     w.informers.nodeEvents.Core().V1().Events(),
-			Leases:     w.informers.target.Coordination().V1().Leases(),
+			Lease:      w.lease,
 			NodeClient: w.kube.CoreV1(),
 			Clock:      w.Clock,
 			Recorder:   w.EventRecorder,

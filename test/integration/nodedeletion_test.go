@@ -67,7 +67,7 @@ func TestADeletionOfANodeHasToBeConfirmed(t *testing.T) {
 			"the cloud-controller-manager wants to delete node/worker-3, "+
 				"because the cloud does not know the machine, but it did not find the machine of the living node "+
 				"worker-0, worker-1, worker-2 "+
-				"either within 15s: check that the credentials and the cloud configuration are those of this cluster's "+
+				"either within 30s: check that the credentials and the cloud configuration are those of this cluster's "+
 				"project and region")
 		c.awaitNoTaints(t)
 		refused(t, "worker-3", "the operator has not confirmed")

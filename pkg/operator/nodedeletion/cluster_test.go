@@ -27,6 +27,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
 )
 
@@ -35,7 +36,7 @@ var start = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 // cluster is a cluster over simulated time: kubelets, a cloud, and a CCM that acts like k8s.io/cloud-provider's, whose
 // deletions the admission policy judges. test/integration has the real policy, and test/e2e real CCMs.
 type cluster struct {
-	t          *testing.T
+	t          testing.TB
 	clock      *clocktesting.FakePassiveClock
 	kube       *fake.Clientset
 	operator   *operatorClient
@@ -45,7 +46,7 @@ type cluster struct {
 
 	version     int
 	nodes, logs cache.Indexer
-	leases      cache.Indexer
+	lease       *coordinationv1.Lease
 
 	// unknown are the machines that the cloud denies. While it fails, the CCM neither finds nor deletes any.
 	unknown map[string]bool
@@ -59,8 +60,14 @@ type cluster struct {
 	period   int64
 	// pass is how many seconds a CCM takes to look up all silent nodes.
 	pass int64
-	// skew is how far the clock of the CCM's node is off.
-	skew time.Duration
+	// skew is how far the clock of the CCM's node is off, and monitorSkew that of kube-controller-manager.
+	skew, monitorSkew time.Duration
+	// lookup is how long the CCM takes to look up a machine with its one worker, 0 for no time. worker is its queue.
+	lookup time.Duration
+	worker worker
+	// lag is how long the caches are behind the API server.
+	lag     time.Duration
+	delayed []delayed
 	// silent makes the CCM announce nothing.
 	silent bool
 	// stale makes each write fail, as with a cache that is behind.
@@ -71,7 +78,13 @@ type cluster struct {
 	deleted []string
 }
 
-func newCluster(t *testing.T, platform string, names ...string) *cluster {
+// delayed is a Node that a cache gets later.
+type delayed struct {
+	node *corev1.Node
+	at   time.Time
+}
+
+func newCluster(t testing.TB, platform string, names ...string) *cluster {
 	t.Helper()
 	c := &cluster{
 		t: t, clock: clocktesting.NewFakePassiveClock(start), kube: fake.NewClientset(),
@@ -86,10 +99,9 @@ func newCluster(t *testing.T, platform string, names ...string) *cluster {
 	factory := informers.NewSharedInformerFactory(c.kube, 0)
 	o := Options{
 		Operator: c.operator, Nodes: factory.Core().V1().Nodes(), Events: factory.Core().V1().Events(),
-		Leases: factory.Coordination().V1().Leases(), NodeClient: c.kube.CoreV1(), Clock: c.clock, Recorder: c.recorder,
+		Lease: &controlplane.Lease{}, NodeClient: c.kube.CoreV1(), Clock: c.clock, Recorder: c.recorder,
 	}
 	c.nodes, c.logs = o.Nodes.Informer().GetIndexer(), o.Events.Informer().GetIndexer()
-	c.leases = o.Leases.Informer().GetIndexer()
 	c.controller = &controller{Options: o, memory: newMemory(), synced: func() bool { return true }}
 	c.timer = controllertest.NewTimer(c.clock, c.recorder)
 	c.kube.PrependReactor("patch", "nodes", c.patched)
@@ -136,6 +148,12 @@ func (c *cluster) patched(action clienttesting.Action) (bool, runtime.Object, er
 	if strings.Contains(string(patch.GetPatch()), `"taints"`) {
 		node.Spec.Taints = content.Spec.Taints
 	}
+	if c.lag > 0 {
+		c.version++
+		node.ResourceVersion = strconv.Itoa(c.version)
+		c.delayed = append(c.delayed, delayed{node, c.clock.Now().Add(c.lag)})
+		return true, node, nil
+	}
 	c.put(node)
 	return true, node, nil
 }
@@ -159,17 +177,20 @@ func (c *cluster) put(node *corev1.Node) {
 func (c *cluster) report(name string, ready corev1.ConditionStatus) {
 	node := c.node(name)
 	node.Status.Conditions = []corev1.NodeCondition{{
-		Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(c.clock.Now()),
+		Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(c.clock.Now().Add(c.monitorSkew)),
 	}}
 	c.put(node)
 }
 
-// rollOut sets the latest revision, and the one that the nodes run. Those behind run the first.
+// rollOut sets the latest revision, and the one that the control-plane nodes run. Those behind run the first.
 func (c *cluster) rollOut(latest, current int32, behind ...string) {
 	status := operatorv1.StaticPodOperatorStatus{
 		OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: latest},
 	}
 	for _, name := range c.nodes.ListKeys() {
+		if strings.HasPrefix(name, "worker-") && !slices.Contains(behind, name) {
+			continue
+		}
 		runs := operatorv1.NodeStatus{NodeName: name, CurrentRevision: current}
 		if slices.Contains(behind, name) {
 			runs.CurrentRevision = 1
@@ -179,10 +200,23 @@ func (c *cluster) rollOut(latest, current int32, behind ...string) {
 	c.operator.revisions = status
 }
 
+// controlPlaneOf makes the named nodes those that run a static pod.
+func (c *cluster) controlPlaneOf(names ...string) {
+	c.operator.revisions.NodeStatuses = slices.DeleteFunc(c.operator.revisions.NodeStatuses, func(s operatorv1.NodeStatus) bool {
+		return !slices.Contains(names, s.NodeName)
+	})
+}
+
 // operatorClient has revisions, which library-go's fake client forgets when a condition is applied.
 type operatorClient struct {
 	v1helpers.StaticPodOperatorClient
 	revisions operatorv1.StaticPodOperatorStatus
+	// annotations are those of the resource, of which library-go's fake client has none.
+	annotations map[string]string
+}
+
+func (c *operatorClient) GetObjectMeta() (*metav1.ObjectMeta, error) {
+	return &metav1.ObjectMeta{Annotations: c.annotations}, nil
 }
 
 func (c *operatorClient) GetStaticPodOperatorState() (
@@ -208,61 +242,37 @@ func (c *cluster) lead(identity string) {
 			LeaseDurationSeconds: ptr.To(c.duration),
 		},
 	}
-	require.NoError(c.t, c.leases.Update(lease))
+	c.lease = lease
+	c.controller.Lease.See(lease, c.clock.Now())
 }
 
 // renew renews the lease by the clock of the leader's node, which is wrong.
 func (c *cluster) renew() {
-	for _, object := range c.leases.List() {
-		lease := object.(*coordinationv1.Lease).DeepCopy()
-		lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(c.clock.Now().Add(-2 * time.Hour)))
-		require.NoError(c.t, c.leases.Update(lease))
-	}
+	c.lease = c.lease.DeepCopy()
+	c.lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(c.clock.Now().Add(-2 * time.Hour)))
+	c.controller.Lease.See(c.lease, c.clock.Now())
 }
 
 // run lets time pass in steps of a second.
 func (c *cluster) run(duration time.Duration) {
 	c.t.Helper()
 	for end := c.clock.Now().Add(duration); c.clock.Now().Before(end); {
+		c.catchUp()
 		c.cloudControllerManager()
 		require.NoError(c.t, c.controller.sync(c.t.Context(), c.timer))
 		c.clock.SetTime(c.clock.Now().Add(time.Second))
 	}
 }
 
-// cloudControllerManager initializes nodes at once, looks for deleted machines every five seconds, and renews the lease
-// once in each retry period.
-func (c *cluster) cloudControllerManager() {
-	if !c.dead && c.clock.Now().Unix()%c.period == 0 {
-		c.renew()
-	}
-	if c.fails || c.dead {
-		return
-	}
-	for _, key := range c.nodes.ListKeys() {
-		node := c.node(key)
-		found := !c.unknown[key] || c.described[key]
-		waits := func(t corev1.Taint) bool { return t.Key == uninitializedTaint }
-		if found && slices.ContainsFunc(node.Spec.Taints, waits) {
-			node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, waits)
-			c.put(node)
+// catchUp lets the caches see what was written.
+func (c *cluster) catchUp() {
+	c.delayed = slices.DeleteFunc(c.delayed, func(d delayed) bool {
+		if c.clock.Now().Before(d.at) {
+			return false
 		}
-		if c.clock.Now().Unix()%c.pass != 0 || !c.unknown[key] || readyCondition(node).Status == corev1.ConditionTrue {
-			continue
-		}
-		if !c.silent {
-			c.announce(node)
-		}
-		permission, silent := node.Annotations[Annotation], readyCondition(node).Status == corev1.ConditionUnknown
-		if permission == Allowed || permission == Confirmed && silent {
-			require.NoError(c.t, c.nodes.Delete(node))
-			c.deleted = append(c.deleted, fmt.Sprintf("%s after %s", key, c.clock.Now().Sub(start)))
-		}
-	}
-}
-
-func (c *cluster) announce(node *corev1.Node) {
-	require.NoError(c.t, c.logs.Update(announcementOf(node, c.clock.Now().Add(c.skew))))
+		require.NoError(c.t, c.nodes.Update(d.node))
+		return true
+	})
 }
 
 // announcementOf is the event that precedes an attempt to delete a Node.

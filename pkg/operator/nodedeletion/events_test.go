@@ -8,7 +8,6 @@ import (
 
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/stretchr/testify/require"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
@@ -16,6 +15,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/controlplane"
 )
 
 // watched is an operator client whose informer is a real one, so that a controller can run. It announces what the
@@ -49,15 +50,15 @@ func TestAnEventCallsTheController(t *testing.T) {
 	for _, key := range model.nodes.ListKeys() {
 		require.NoError(t, kube.Tracker().Add(model.node(key)))
 	}
-	for _, lease := range model.leases.List() {
-		require.NoError(t, kube.Tracker().Add(lease.(*coordinationv1.Lease)))
-	}
+	require.NoError(t, kube.Tracker().Add(model.lease))
 	factory := informers.NewSharedInformerFactory(kube, 0)
 	applied := make(chan struct{}, 1)
+	lease, err := controlplane.NewLease(factory.Coordination().V1().Leases(), clock.RealClock{})
+	require.NoError(t, err)
 	controller := New(Options{
 		Operator: watched{model.operator, factory.Core().V1().Secrets().Informer(), applied},
 		Nodes:    factory.Core().V1().Nodes(), Events: factory.Core().V1().Events(),
-		Leases: factory.Coordination().V1().Leases(), NodeClient: kube.CoreV1(),
+		Lease: lease, NodeClient: kube.CoreV1(),
 		Clock: clock.RealClock{}, Recorder: model.recorder,
 	})
 	factory.Start(t.Context().Done())
@@ -69,7 +70,7 @@ func TestAnEventCallsTheController(t *testing.T) {
 		require.Fail(t, "no first sync")
 	}
 
-	_, err := kube.CoreV1().Events(EventNamespace).Create(t.Context(), announcementOf(model.node("worker-1"), time.Now()),
+	_, err = kube.CoreV1().Events(EventNamespace).Create(t.Context(), announcementOf(model.node("worker-1"), time.Now()),
 		metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {

@@ -1,30 +1,23 @@
-// Package nodedeletion is the brake on deletions of Nodes. A cloud-controller-manager (CCM) deletes the Node of every
-// machine that the cloud does not know, without further checks: with credentials of another project, in a wrong
-// region or after an empty answer it would delete all Nodes whose kubelets are silent for a minute. An admission
-// policy of the payload refuses each deletion by the CCM. This package decides which one is true, and lets it happen.
-//
-// What makes a deletion credible is that the same CCM process still finds living machines. The controller asks it by a
-// taint: a CCM looks up the machine of a Node that has the taint for uninitialized nodes, whatever the taint's effect,
-// and removes the taint if the cloud knows the machine. With the effect PreferNoSchedule the taint repels no pod.
 package nodedeletion
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
-	"k8s.io/apimachinery/pkg/types"
-	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
@@ -51,6 +44,12 @@ const (
 	// syncLimit is how long the first lists may take before the operator reports it.
 	syncLimit = time.Minute
 
+	// lookLater is the time between two looks at a deletion that waits, lookSoon that while the CCM is asked or a Node has
+	// a mark, and lookForSilence that between two looks for silent kubelets, where no Event announces a deletion.
+	lookSoon       = time.Second
+	lookLater      = 2 * time.Second
+	lookForSilence = 10 * time.Second
+
 	name = "NodeDeletionController"
 )
 
@@ -61,8 +60,7 @@ type Options struct {
 	// Nodes. Both may start late: until they have synced, nothing is decided.
 	Nodes  corev1informers.NodeInformer
 	Events corev1informers.EventInformer
-	// Leases watches the operand's namespace.
-	Leases coordinationinformers.LeaseInformer
+	Lease  *controlplane.Lease
 
 	NodeClient corev1client.NodesGetter
 	Clock      clock.PassiveClock
@@ -75,30 +73,27 @@ type controller struct {
 	// waitingSince is when this process began to wait for the caches.
 	waitingSince time.Time
 	memory       memory
-	// renewal is the last one of the CCM's lease.
-	renewal renewal
-	// announcements are what the CCM said about Nodes, by the name of the Event, nil before the first look.
-	announcements map[string]announcement
-	// lastWarning is what the last warning event is about.
-	lastWarning string
+	// reported is the last report.
+	reported report
 }
 
-// New returns the controller that permits the CCM to delete Nodes whose machines are gone, and sets
+// New returns the controller that confirms deletions of Nodes by the cloud-controller-manager, and sets
 // NodeDeletionDegraded while the CCM wants to delete a Node that the controller does not believe to be gone. On
 // unmanaged platforms it takes back its marks on Nodes, and while the platform is unknown, it does nothing.
 func New(o Options) factory.Controller {
 	nodes, said := o.Nodes.Informer(), o.Events.Informer()
 	c := &controller{Options: o, memory: newMemory(), synced: func() bool { return nodes.HasSynced() && said.HasSynced() }}
 	syncCtx := factory.NewSyncContext(name, o.Recorder)
-	queue := func() { syncCtx.Queue().Add(factory.DefaultQueueKey) }
 	// The handler is called only after the informers have started, which depends on the platform. The controller must not
-	// wait for their caches. Every deletion begins with an Event; from then on the controller looks again by itself.
+	// wait for their caches. Every deletion begins with an Event; from then on the controller looks again by itself. A CCM
+	// that wants to delete many Nodes writes many Events, for which one look suffices.
+	queue := func() { syncCtx.Queue().AddAfter(factory.DefaultQueueKey, lookSoon) }
 	_, _ = said.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { queue() },
 		UpdateFunc: func(any, any) { queue() },
 	})
 	return factory.New().
-		WithInformers(o.Operator.Informer(), o.Leases.Informer()).
+		WithInformers(o.Operator.Informer(), o.Lease).
 		WithSyncContext(syncCtx).
 		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(o.Operator).
@@ -121,11 +116,12 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	c.memory.listen(w)
-	v := judge(w, &c.memory)
-	if v.next > 0 {
-		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, v.next)
+	c.memory.decide(w)
+	c.memory.ask(w)
+	if after := c.memory.lookAgain(w); after > 0 {
+		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, after)
 	}
-	return errors.Join(c.act(ctx, w, v), c.report(ctx, v))
+	return errors.Join(c.act(ctx, w), c.report(ctx, c.memory.compose(w)))
 }
 
 // wait waits for the caches. Until they have synced, no deletion is confirmed; after syncLimit, the sync fails. On
@@ -153,43 +149,77 @@ func (c *controller) leave(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v := verdict{changes: map[types.UID]change{}}
-	v.tidy(w, &c.memory)
-	return c.act(ctx, w, v)
+	return c.act(ctx, w)
 }
 
-// act writes what the verdict requires on Nodes.
-func (c *controller) act(ctx context.Context, w world, v verdict) error {
-	if v.asked != nil {
-		c.memory.begin(w, v.asked)
+// lookAgain returns the time until the next look, 0 if only an event can change anything.
+func (m *memory) lookAgain(w *world) time.Duration {
+	if m.probe != nil {
+		return lookSoon
+	}
+	after := time.Duration(0)
+	if w.deletions.Unannounced {
+		after = lookForSilence
 	}
 	for _, n := range w.nodes {
-		wanted := v.changes[n.uid]
-		if wanted == nothing {
+		if n.asked || n.permission == Confirmed {
+			return lookSoon
+		}
+		if n.record == nil {
+			continue
+		}
+		switch n.record.state {
+		case settling, candidate, held, confirmed:
+			after = lookLater
+		case kept, foreign, allowed, known:
+		}
+	}
+	return after
+}
+
+// act writes on Nodes what was decided. The CCM looks nodes up in the order of their taints, so those of the probe's
+// subjects are first. A Node that cannot be written holds up no other.
+func (c *controller) act(ctx context.Context, w *world) error {
+	m, p := &c.memory, c.memory.probe
+	isReference := func(n *node) int {
+		if p != nil && slices.Contains(p.references, n.uid) {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(w.nodes, func(a, b *node) int { return cmp.Compare(isReference(a), isReference(b)) })
+	var failed []error
+	for _, n := range w.nodes {
+		wanted := m.changeOf(n)
+		if wanted == (change{}) {
 			continue
 		}
 		version, err := patch(ctx, c.NodeClient.Nodes(), n, wanted)
 		if err != nil {
-			return err
+			failed = append(failed, err)
+			continue
 		}
-		c.memory.wrote(w, n, wanted, version, c.Clock.Now())
-		if wanted == confirm {
+		if wanted.taint {
+			p.wrote(n.uid, version, c.Clock.Now())
+		}
+		if wanted.confirm {
+			n.record.written = true
 			c.Recorder.Eventf("NodeDeletionConfirmed",
 				"The cloud-controller-manager may delete node %s, whose kubelet is silent", n.name)
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // report writes the condition, and an event when it is about something else.
-func (c *controller) report(ctx context.Context, v verdict) error {
+func (c *controller) report(ctx context.Context, r report) error {
 	condition := operatorclient.AsExpected(ConditionType)
-	if v.reason != "" {
-		condition = operatorclient.NewCondition(ConditionType, operatorv1.ConditionTrue, v.reason, v.message)
-		if c.lastWarning != v.about {
-			c.Recorder.Warning("NodeDeletionHeld", v.message)
-		}
+	if r.reason != noHold {
+		condition = operatorclient.NewCondition(ConditionType, operatorv1.ConditionTrue, string(r.reason), r.message)
 	}
-	c.lastWarning = v.about
+	if r.isNews(c.reported) {
+		c.Recorder.Warning("NodeDeletionHeld", r.message)
+	}
+	c.reported = r
 	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"), condition)
 }

@@ -22,6 +22,8 @@ var five = []string{"master-0", "master-1", "master-2", "worker-0", "worker-1"}
 func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 	const override = "; if the machine is gone for certain, allow the deletion: " +
 		"oc annotate node worker-1 cloudcontrollermanager.operator.openshift.io/node-deletion=Allowed"
+	const many = "allow all of them for an hour: oc annotate cloudcontrollermanager cluster " +
+		"cloudcontrollermanager.operator.openshift.io/node-deletions-allowed-until=$(date -u -d 1hour +%FT%TZ)"
 	const check = ": check that the credentials and the cloud configuration are those of this cluster's project and region"
 	for name, tc := range map[string]struct {
 		platform    string
@@ -80,9 +82,7 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 				"whose kubelet is silent, " +
 				"but 3 of 5 kubelets are silent, as after a failure of the network, and a cloud that denies so many machines " +
 				"may be wrong: restore their connection to the API server, and check that the credentials and the cloud " +
-				"configuration are those of this cluster's project and region; if the machine " +
-				"is gone for certain, allow the deletion: oc annotate node master-0 " +
-				"cloudcontrollermanager.operator.openshift.io/node-deletion=Allowed",
+				"configuration are those of this cluster's project and region; if the machines are gone for certain, " + many,
 		},
 		"a machine that is off, which the cloud knows": {
 			do: func(c *cluster) {
@@ -105,7 +105,7 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 			wantReason: "LivingNodesUnknown",
 			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the " +
 				"machine, but " +
-				"it did not find the machine of the living node worker-0, master-0, master-1 either within 15s" + check,
+				"it did not find the machine of the living node worker-0, master-0, master-1 either within 30s" + check,
 		},
 		"an inventory that lacks a living node": {
 			nodes: []string{"master-0", "worker-0", "worker-1"},
@@ -117,7 +117,7 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 			wantReason: "LivingNodesUnknown",
 			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the " +
 				"machine, but " +
-				"it did not find the machine of the living node master-0 either within 15s" + check,
+				"it did not find the machine of the living node master-0 either within 30s" + check,
 		},
 		"an empty inventory while most kubelets are silent": {
 			nodes: []string{"master-0", "worker-0", "worker-1"},
@@ -130,7 +130,7 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 			wantReason: "LivingNodesUnknown",
 			wantMessage: "the cloud-controller-manager wants to delete node/worker-0, node/worker-1, because the cloud " +
 				"does not know the " +
-				"machine, but it did not find the machine of the living node master-0 either within 15s" + check +
+				"machine, but it did not find the machine of the living node master-0 either within 30s" + check +
 				", and that the network works: 2 of 3 kubelets are silent",
 		},
 		"a kubelet that reports that it is not ready": {
@@ -179,7 +179,9 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 				"machine, but " +
 				"3 of 5 kubelets are silent, as after a failure of the network, and a cloud that denies so many machines may " +
 				"be wrong: restore their connection to the API server, and check that the credentials and the cloud " +
-				"configuration are those of this cluster's project and region" + override,
+				"configuration are those of this cluster's project and region; from 2026-11-21T09:10:00Z on, the operator lets " +
+				"at most 1 of these Nodes go in a minute while the cloud finds the machines of living nodes; if the machines " +
+				"are gone for certain, " + many,
 		},
 		"most machines are shut down, which the cloud knows, and one more is gone": {
 			do: func(c *cluster) {
@@ -536,7 +538,9 @@ func TestACCMThatWasNotAskedDeniesNothing(t *testing.T) {
 			_ = c.controller.sync(t.Context(), c.timer)
 			c.clock.SetTime(c.clock.Now().Add(time.Second))
 			c.cloudControllerManager()
-			require.Empty(t, c.controller.memory.denied)
+			for _, r := range c.controller.memory.records {
+				require.Zero(t, r.notFound)
+			}
 		}
 		require.Empty(t, c.recorder.Events(), "nothing was confirmed")
 	})
@@ -562,7 +566,7 @@ func TestACCMThatWasNotAskedDeniesNothing(t *testing.T) {
 		c.refused = "master-1"
 		c.report("worker-1", corev1.ConditionUnknown)
 		c.unknown["worker-1"] = true
-		for range 60 {
+		for range 65 {
 			c.cloudControllerManager()
 			_ = c.controller.sync(t.Context(), c.timer)
 			c.clock.SetTime(c.clock.Now().Add(time.Second))

@@ -9,12 +9,13 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -29,19 +30,30 @@ const (
 	// question is the value of the controller's taint.
 	question = "known-to-the-cloud"
 
-	// claimLife is how long a CCM's last announcement counts. Its recorder passes on one repetition in five minutes.
-	claimLife = 12 * time.Minute
+	// releaseLimit is how far in the future the end of an administrator's permission for many deletions may be.
+	releaseLimit = 24 * time.Hour
 )
 
-// world is what the controller decides by.
+// world is what the caches say now.
 type world struct {
 	now time.Time
 	// leader identifies the CCM process that holds the lease, "" if there is none or if it does not renew the lease.
 	leader string
-	// nodes are sorted by name.
-	nodes []node
-	// rollout reports whether a node that reports does not run the latest revision yet.
+	// all are the Nodes. nodes are those about which there may be something to decide: the kubelet is not ready, the Node
+	// has a mark of the controller, or the CCM is asked for it. They are sorted by name.
+	all   []*corev1.Node
+	nodes []*node
+	byUID map[types.UID]*node
+	// living counts the nodes that the CCM can be asked for, by the scheme of their provider IDs.
+	living map[string]int
+	// silent counts the kubelets that do not report, of those that should: machines that are shut down should not.
+	silent, expected int
+	// uninitialized counts the Nodes that wait for the CCM to initialize them.
+	uninitialized int
+	// rollout reports whether a rollout is in progress that can go on.
 	rollout bool
+	// released is true while an administrator permits many deletions.
+	released bool
 	// answers reports whether the CCM looks up machines of nodes with the taint.
 	answers bool
 	// deletions are the platform's.
@@ -54,16 +66,14 @@ type node struct {
 	scheme string
 	uid    types.UID
 	// object has the version and the taints to patch.
-	object *corev1.Node
-	// ready is the kubelet's own report. reports is false once it has been silent, since is the last change.
-	ready, reports bool
-	since          time.Time
-	initialized    bool
-	// off is true while the cloud knows the machine to be shut down.
-	off bool
-	// asked is true while the node has the controller's taint.
-	asked      bool
-	permission string
+	object  *corev1.Node
+	kubelet controlplane.Kubelet
+	// uninitialized is true while the Node waits for the CCM to initialize it, off while the cloud knows the machine to be
+	// shut down, and asked while the Node has the controller's taint.
+	uninitialized, off, asked bool
+	permission                string
+	// record is what is remembered, nil if the kubelet is ready.
+	record *record
 	// claimed is true while the CCM says that the machine is gone, or may think so; announced is when it said so last.
 	claimed   bool
 	announced time.Time
@@ -101,48 +111,68 @@ func readyCondition(n *corev1.Node) *corev1.NodeCondition {
 	return &n.Status.Conditions[i]
 }
 
-// look reads the caches.
-func (c *controller) look(p platform.Platform) (world, error) {
-	// A cloud-node-manager answers in place of the CCM, from the node itself, so its answer would prove nothing.
-	answers := p.NodeManagerImage == "" && !p.Deletions.Unannounced
-	w := world{now: c.Clock.Now(), answers: answers, deletions: p.Deletions}
-	nodes, err := c.Nodes.Lister().List(labels.Everything())
+// look reads the caches, and records what has changed since the last look.
+func (c *controller) look(p platform.Platform) (*world, error) {
+	w := &world{
+		now: c.Clock.Now(), deletions: p.Deletions, byUID: map[types.UID]*node{}, living: map[string]int{},
+		// A cloud-node-manager answers in place of the CCM, from the node itself, so its answer would prove nothing.
+		answers: p.NodeManagerImage == "" && !p.Deletions.Unannounced,
+	}
+	var err error
+	if w.all, err = c.Nodes.Lister().List(labels.Everything()); err != nil {
+		return w, fmt.Errorf("listing nodes: %w", err)
+	}
+	announced, err := c.Events.Lister().Events(EventNamespace).List(labels.Everything())
 	if err != nil {
-		return w, fmt.Errorf("nodes: %w", err)
+		return w, fmt.Errorf("listing events about nodes in %s: %w", EventNamespace, err)
 	}
-	announced, err := c.announced(w.now)
-	if err != nil {
-		return w, err
+	w.leader = leaderOf(c.Lease.Record(), w.now)
+	c.memory.hear(w.now, announced)
+	for _, object := range w.all {
+		w.see(object, &c.memory)
 	}
-	for _, n := range nodes {
-		seen := newNode(n, announced[n.UID], w.now)
-		if w.deletions.Unannounced {
-			seen.claimed = seen.scheme != "" && !seen.since.IsZero() && !seen.reports && !seen.off
-		}
-		w.nodes = append(w.nodes, seen)
-	}
-	slices.SortFunc(w.nodes, func(a, b node) int { return strings.Compare(a.name, b.name) })
-	if w.leader, err = c.leader(w.now); err != nil {
-		return w, err
-	}
+	slices.SortFunc(w.nodes, func(a, b *node) int { return strings.Compare(a.name, b.name) })
+	c.memory.observe(w)
 	_, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return w, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return w, fmt.Errorf("reading cloudcontrollermanager/%s: %w", operatorclient.Instance, err)
 	}
-	w.rollout = w.rollsOut(status)
+	if w.rollout, err = c.rollsOut(status); err != nil {
+		return w, err
+	}
+	meta, err := c.Operator.GetObjectMeta()
+	if err != nil {
+		return w, fmt.Errorf("reading the metadata of cloudcontrollermanager/%s: %w", operatorclient.Instance, err)
+	}
+	w.released = releasedUntil(meta.Annotations[operatorclient.NodeDeletionsAnnotation]).covers(w.now)
 	return w, nil
 }
 
-func newNode(n *corev1.Node, announced, now time.Time) node {
+// see counts a Node, and keeps it if there may be something to decide about it.
+func (w *world) see(object *corev1.Node, m *memory) {
+	n := newNode(object)
+	if n.uninitialized {
+		w.uninitialized++
+	}
+	if n.kubelet == controlplane.KubeletReady {
+		w.expected++
+		if n.canBeAsked() {
+			w.living[n.scheme]++
+		}
+		m.refute(n.uid, w.now)
+		if !n.asked && n.permission == "" && !m.probe.includes(n.uid) {
+			return
+		}
+	}
+	kept := &n
+	w.nodes, w.byUID[n.uid] = append(w.nodes, kept), kept
+}
+
+func newNode(n *corev1.Node) node {
 	scheme, _, _ := strings.Cut(n.Spec.ProviderID, "://")
 	seen := node{
-		name: n.Name, scheme: scheme, uid: n.UID, object: n, permission: n.Annotations[Annotation], announced: announced,
-		initialized: n.Spec.ProviderID != "", zone: n.Labels[corev1.LabelTopologyZone],
-	}
-	if ready := readyCondition(n); ready != nil {
-		seen.ready = ready.Status == corev1.ConditionTrue
-		seen.reports = ready.Status != corev1.ConditionUnknown
-		seen.since = ready.LastTransitionTime.Time
+		name: n.Name, scheme: scheme, uid: n.UID, object: n, permission: n.Annotations[Annotation],
+		zone: n.Labels[corev1.LabelTopologyZone], kubelet: controlplane.KubeletOf(n),
 	}
 	for _, taint := range n.Spec.Taints {
 		switch {
@@ -152,91 +182,68 @@ func newNode(n *corev1.Node, announced, now time.Time) node {
 		case isQuestion(taint):
 			seen.asked = true
 		default:
-			seen.initialized = false
+			seen.uninitialized = true
 		}
 	}
-	// A report refutes what the CCM said before it. Silence does not, and the CCM's recorder may drop what it says then.
-	refuted := seen.reports && announced.Before(seen.since)
-	// What a CCM never initialized it may not delete.
-	seen.claimed = scheme != "" && !announced.IsZero() && !refuted && now.Sub(announced) < claimLife
 	return seen
+}
+
+// canBeAsked reports whether the node lives, and the CCM has found its machine before.
+func (n *node) canBeAsked() bool {
+	return n.kubelet == controlplane.KubeletReady && n.scheme != "" && !n.uninitialized
 }
 
 func isQuestion(t corev1.Taint) bool {
 	return t.Key == uninitializedTaint && t.Effect == corev1.TaintEffectPreferNoSchedule && t.Value == question
 }
 
-// announcement is an Event in which the CCM announces a deletion: its time by the clock of the CCM's node, and when it
-// reached the operator.
-type announcement struct {
-	at    metav1.Time
-	heard time.Time
+// leaderOf returns an identity that differs between processes, and between terms of one process. What a dead leader
+// does not find proves nothing. The lease may have a duration that a person wrote.
+func leaderOf(r controlplane.Record, now time.Time) string {
+	if r.Lease == nil || !r.Exists || ptr.Deref(r.Lease.Spec.HolderIdentity, "") == "" {
+		return ""
+	}
+	if now.Sub(r.Since) > leaseholder.Silence(r.Duration(configv1.SingleReplicaTopologyMode)) {
+		return ""
+	}
+	return fmt.Sprintf("%s since %s", *r.Lease.Spec.HolderIdentity, r.Lease.Spec.AcquireTime)
 }
 
-// announced returns when the CCM last announced the deletion of each Node. A process that starts hears of what was said
-// before, so the time in the Event counts then. A later one counts when it arrives: clocks differ.
-func (c *controller) announced(now time.Time) (map[types.UID]time.Time, error) {
-	found, err := c.Events.Lister().Events(EventNamespace).List(labels.Everything())
-	if err != nil {
-		return nil, fmt.Errorf("events about nodes: %w", err)
-	}
-	announced := map[types.UID]time.Time{}
-	announcements := map[string]announcement{}
-	for _, event := range found {
-		said, known := c.announcements[event.Name]
+// rollsOut reports whether the proof of now may be void soon: a node gets a revision, or nodes wait for the latest one
+// and get it. A rollout that waits behind a silent node may wait until that Node is gone. A status without a Node is
+// about to be removed.
+func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool, error) {
+	lag, blocked := false, false
+	for _, s := range status.NodeStatuses {
+		object, err := c.Nodes.Lister().Get(s.NodeName)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return false, fmt.Errorf("getting node/%s: %w", s.NodeName, err)
+		}
+		silent := controlplane.KubeletOf(object) == controlplane.KubeletSilent
+		lacks := s.CurrentRevision != status.LatestAvailableRevision
 		switch {
-		case !known && c.announcements == nil && event.LastTimestamp.Time.Before(now):
-			said = announcement{at: event.LastTimestamp, heard: event.LastTimestamp.Time}
-		case !known || !said.at.Equal(&event.LastTimestamp):
-			said = announcement{at: event.LastTimestamp, heard: now}
-		}
-		announcements[event.Name] = said
-		if uid := event.InvolvedObject.UID; said.heard.After(announced[uid]) {
-			announced[uid] = said.heard
+		case !silent && s.TargetRevision != 0:
+			return true, nil
+		case silent && lacks:
+			blocked = true
+		case lacks:
+			lag = true
 		}
 	}
-	c.announcements = announcements
-	return announced, nil
+	return lag && !blocked, nil
 }
 
-// renewal is a renewal of the lease: its time by the leader's clock, and when the operator saw it by its own.
-type renewal struct {
-	at   metav1.MicroTime
-	seen time.Time
-}
+// mostAreSilent reports whether more than half of the kubelets do not report.
+func (w *world) mostAreSilent() bool { return w.silent > 1 && w.silent*2 > w.expected }
 
-// leader returns an identity that differs between processes, and between terms of one process.
-func (c *controller) leader(now time.Time) (string, error) {
-	lease, err := operatorclient.Find(
-		c.Leases.Lister().Leases(operand.Namespace), "lease", operand.Namespace, operand.Lease)
-	if err != nil || lease == nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
-		return "", err
-	}
-	renewed := ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{})
-	if c.renewal.seen.IsZero() || !renewed.Equal(&c.renewal.at) {
-		c.renewal = renewal{at: renewed, seen: now}
-	}
-	// What a dead leader does not find proves nothing. The duration may be one that a person wrote.
-	duration := min(leaseholder.Duration(lease), leaseholder.Default(configv1.SingleReplicaTopologyMode))
-	if now.Sub(c.renewal.seen) > leaseholder.Silence(duration) {
-		return "", nil
-	}
-	return fmt.Sprintf("%s since %s", *lease.Spec.HolderIdentity, lease.Spec.AcquireTime), nil
-}
+// releasedUntil is the time until which an administrator permits many deletions, in RFC 3339.
+type releasedUntil string
 
-// rollsOut reports whether a node lacks the latest revision. A node that is silent may never get it.
-func (w world) rollsOut(status *operatorv1.StaticPodOperatorStatus) bool {
-	return slices.ContainsFunc(w.nodes, func(n node) bool {
-		return n.reports && slices.ContainsFunc(status.NodeStatuses, func(s operatorv1.NodeStatus) bool {
-			return s.NodeName == n.name && (s.TargetRevision != 0 || s.CurrentRevision != status.LatestAvailableRevision)
-		})
-	})
-}
-
-func (w world) find(uid types.UID) (node, bool) {
-	i := slices.IndexFunc(w.nodes, func(n node) bool { return n.uid == uid })
-	if i < 0 {
-		return node{}, false
-	}
-	return w.nodes[i], true
+// covers reports whether the permission counts now. One without an end in the near future does not.
+func (r releasedUntil) covers(now time.Time) bool {
+	until, err := time.Parse(time.RFC3339, string(r))
+	return err == nil && now.Before(until) && until.Sub(now) <= releaseLimit
 }

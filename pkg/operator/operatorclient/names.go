@@ -35,6 +35,10 @@ const (
 	// set it, with different values.
 	NodeDeletionAnnotation = "cloudcontrollermanager.operator.openshift.io/node-deletion"
 
+	// NodeDeletionsAnnotation on the operator's resource permits the cloud-controller-manager to delete many Nodes until
+	// the time that it has. Administrators set it.
+	NodeDeletionsAnnotation = "cloudcontrollermanager.operator.openshift.io/node-deletions-allowed-until"
+
 	// Instance is the name of the singleton CloudControllerManager, and of every singleton in config.openshift.io.
 	Instance = "cluster"
 )

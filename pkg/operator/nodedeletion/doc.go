@@ -1,0 +1,38 @@
+// Package nodedeletion is the brake on deletions of Nodes. A cloud-controller-manager (CCM) deletes the Node of every
+// machine that the cloud does not know, without further checks: with credentials of another project, in a wrong
+// region or after an empty answer it would delete all Nodes whose kubelets are silent for a minute. An admission
+// policy of the payload rejects each deletion by the CCM. This package decides which one is true, and permits it by an
+// annotation.
+//
+// What makes a deletion credible is that the same CCM process still finds living machines. The controller asks it by a
+// taint: a CCM looks up the machine of a Node that has the taint for uninitialized nodes, whatever the taint's effect,
+// and removes the taint if the cloud knows the machine. With the effect PreferNoSchedule the taint repels no pod. A
+// probe is such a question, about Nodes that the CCM wants to delete (subjects) and living ones (references).
+//
+// Each Node has a state, which follows from its former state and from what is known about it (evidence). The first row
+// that applies decides. Every state may follow every other one, because all evidence may change between two looks.
+// Only the state confirmed remembers something: it needs no new proof.
+//
+//	| state     | reason             | if                                                                        |
+//	|-----------|--------------------|---------------------------------------------------------------------------|
+//	| kept      |                    | the kubelet is ready                                                      |
+//	| allowed   |                    | an administrator has annotated the Node                                   |
+//	| foreign   |                    | no CCM has initialized the Node                                           |
+//	| kept      |                    | the CCM does not want to delete the Node                                  |
+//	| known     |                    | the leader found the machine, and has announced nothing since             |
+//	| held      | NodeReports        | the kubelet has reported NotReady for 55 s, and the machine was not found |
+//	| settling  |                    | the kubelet reports NotReady, or has been silent for less than 20 s       |
+//	| candidate |                    | no process of the CCM renews the lease                                    |
+//	| held      | LivingNodesUnknown | in two probes in a row, the leader did not find the references            |
+//	| confirmed |                    | it was confirmed before                                                   |
+//	| held      | TooManyNodes       | more than half of the kubelets are silent, for less than ten minutes      |
+//	| held      | RolloutInProgress  | a rollout has been in progress for five minutes                           |
+//	| candidate |                    | a rollout is in progress                                                  |
+//	| held      | NoWitness          | there is no living node to compare with                                   |
+//	| confirmed |                    | the leader found the references and not the machine, and the pace permits |
+//	| held      | TooManyNodes       | more than half of the kubelets are silent, so the turn has not come       |
+//	| candidate |                    | the leader has not been asked, or the turn has not come                   |
+//
+// An administrator's permission for many deletions takes the place of the rows about the cluster, and of the references
+// where there are none.
+package nodedeletion

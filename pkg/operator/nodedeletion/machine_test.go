@@ -1,0 +1,108 @@
+package nodedeletion
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// everyEvidence calls do with each combination of a state and evidence.
+func everyEvidence(do func(s state, e evidence)) {
+	bools := []bool{false, true}
+	for s := kept; s <= confirmed; s++ {
+		for k := kubeletReady; k <= kubeletSilent; k++ {
+			for a := unasked; a <= proven; a++ {
+				for c := cloudKnows; c <= cloudNotCompared; c++ {
+					for m := calm; m <= massesReleased; m++ {
+						for bits := range 1 << 5 {
+							is := func(bit int) bool { return bools[bits>>bit&1] }
+							do(s, evidence{
+								kubelet: k, answer: a, cloud: c, cluster: m,
+								initialized: is(0), claimed: is(1), released: is(2), leads: is(3), paced: is(4),
+							})
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// documentedState matches a row of the table in doc.go.
+var documentedState = regexp.MustCompile(`(?m)^//\t\| ([a-z]+) +\| ([A-Za-z]*) +\|`)
+
+func TestTheDocumentHasEveryState(t *testing.T) {
+	content, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	var documented, reached []string
+	for _, row := range documentedState.FindAllStringSubmatch(string(content), -1) {
+		if row[1] != "state" {
+			documented = append(documented, strings.TrimSpace(row[1]+" "+row[2]))
+		}
+	}
+	pairs := map[[2]state]bool{}
+	outcomes := map[string]bool{}
+	everyEvidence(func(s state, e evidence) {
+		to, reason := next(s, e)
+		pairs[[2]state{s, to}] = true
+		outcomes[strings.TrimSpace(to.String()+" "+string(reason))] = true
+	})
+	for outcome := range outcomes {
+		reached = append(reached, outcome)
+	}
+	slices.Sort(documented)
+	slices.Sort(reached)
+	require.Equal(t, slices.Compact(documented), reached)
+	require.Len(t, pairs, len(stateNames)*len(stateNames), "every state may follow every other one")
+}
+
+// TestNothingIsConfirmedWithout has what each confirmation requires, whatever else is known.
+func TestNothingIsConfirmedWithout(t *testing.T) {
+	for name, has := range map[string]func(s state, e evidence) bool{
+		"a kubelet that has been silent for long enough": func(_ state, e evidence) bool { return e.kubelet == kubeletSilent },
+		"a CCM that has initialized the Node":            func(_ state, e evidence) bool { return e.initialized },
+		"a CCM that wants to delete the Node":            func(_ state, e evidence) bool { return e.claimed },
+		"a leader":                                       func(_ state, e evidence) bool { return e.leads },
+		"a cloud that does not deny living nodes":        func(_ state, e evidence) bool { return e.cloud != cloudDenies },
+		"a machine that was not found since":             func(_ state, e evidence) bool { return e.answer != found },
+		"a turn":                                         func(s state, e evidence) bool { return s == confirmed || !e.paced },
+		"a proof, or an administrator's permission":      hasProof,
+		"a cluster that is calm, or an exception":        isCalm,
+	} {
+		t.Run(name, func(t *testing.T) {
+			everyEvidence(func(s state, e evidence) {
+				if to, _ := next(s, e); to == confirmed && !has(s, e) {
+					t.Fatalf("%s is confirmed with %+v", s, e)
+				}
+			})
+		})
+	}
+}
+
+func hasProof(s state, e evidence) bool {
+	permitted := e.cluster == massesReleased && e.cloud == cloudNotCompared && e.answer == notFound
+	return s == confirmed || e.answer == proven && (e.cloud == cloudKnows || e.cluster == massesReleased) || permitted
+}
+
+func isCalm(s state, e evidence) bool {
+	return s == confirmed || e.cluster == calm || e.cluster == mostGone || e.cluster == massesReleased
+}
+
+// A Node whose machine is gone goes, and no reason is reported for one that is not held.
+func TestACredibleDeletionIsConfirmed(t *testing.T) {
+	credible := evidence{kubelet: kubeletSilent, answer: proven, initialized: true, claimed: true, leads: true}
+	for s := kept; s <= confirmed; s++ {
+		to, reason := next(s, credible)
+		require.Equal(t, confirmed, to, s)
+		require.Empty(t, reason)
+	}
+	everyEvidence(func(s state, e evidence) {
+		if to, reason := next(s, e); (to == held) != (reason != noHold) {
+			t.Fatalf("%s for %q with %+v", to, reason, e)
+		}
+	})
+}

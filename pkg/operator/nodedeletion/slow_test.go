@@ -1,0 +1,146 @@
+package nodedeletion
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// silence makes kubelets silent whose machines the cloud does not know.
+func (c *cluster) silence(names ...string) {
+	for _, name := range names {
+		c.report(name, corev1.ConditionUnknown)
+		c.unknown[name] = true
+	}
+}
+
+// scaleUp adds Nodes that wait for the CCM to initialize them.
+func (c *cluster) scaleUp(count int) {
+	for i := range count {
+		c.put(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("new-%d", i), UID: types.UID(fmt.Sprintf("uid-new-%d", i))},
+			Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: uninitializedTaint, Effect: corev1.TaintEffectNoSchedule}}},
+		})
+		c.report(fmt.Sprintf("new-%d", i), corev1.ConditionTrue)
+	}
+}
+
+// A cloud that takes long, and a CCM with much to do, deny nothing.
+func TestASlowCloudDeniesNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lookup  time.Duration
+		scaleUp int
+	}{
+		"two seconds for each machine":                        {lookup: 2 * time.Second},
+		"five seconds for each machine":                       {lookup: 5 * time.Second},
+		"ten seconds for each machine":                        {lookup: 10 * time.Second},
+		"a second for each machine, and 20 more in the queue": {lookup: time.Second, scaleUp: 20},
+		"five seconds, and 20 more in the queue":              {lookup: 5 * time.Second, scaleUp: 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, "openstack", five...)
+			c.lookup = tc.lookup
+			c.scaleUp(tc.scaleUp)
+			c.silence("worker-1")
+			for range 600 {
+				c.run(time.Second)
+				reason, message := c.condition()
+				require.Empty(t, reason, message)
+			}
+			require.Len(t, c.deleted, 1)
+			require.Empty(t, c.marks())
+		})
+	}
+}
+
+// A single probe may be unlucky.
+func TestACloudIsReportedAfterTwoProbesWithoutAnAnswer(t *testing.T) {
+	c := newCluster(t, "openstack", five...)
+	c.report("worker-1", corev1.ConditionUnknown)
+	c.denyAll()
+	c.run(50 * time.Second)
+	require.Empty(t, reasonOf(c))
+	c.run(10 * time.Second)
+	require.Equal(t, "LivingNodesUnknown", reasonOf(c))
+}
+
+// It was looked for while the cloud denied every machine, and the living nodes a moment later.
+func TestALieThatEndsDuringAProbeIsNotBelieved(t *testing.T) {
+	for lie := time.Second; lie < 2*time.Minute; lie += time.Second {
+		c := newCluster(t, "openstack", five...)
+		c.lookup = time.Second
+		c.report("worker-1", corev1.ConditionUnknown)
+		c.denyAll()
+		c.run(lie)
+		clear(c.unknown)
+		c.run(5 * time.Minute)
+		require.Empty(t, c.deleted, "the lie lasts %s", lie)
+		require.Empty(t, c.marks())
+		for _, event := range c.recorder.Events() {
+			require.NotEqual(t, "NodeDeletionConfirmed", event.Reason, "the lie lasts %s", lie)
+		}
+	}
+}
+
+// Where an answer does not refute a confirmation, the CCM may nevertheless need minutes for a pass.
+func TestAPassMayTakeLongWhereTheCCMIsNotAsked(t *testing.T) {
+	for _, platform := range []string{"aws", "azure"} {
+		for _, pass := range []time.Duration{90 * time.Second, 3 * time.Minute, 5 * time.Minute} {
+			t.Run(platform+" "+pass.String(), func(t *testing.T) {
+				c := newCluster(t, platform, five...)
+				c.pass = int64(pass.Seconds())
+				c.silence("worker-1")
+				c.described["worker-1"] = true
+				c.run(5 * pass)
+				require.Len(t, c.deleted, 1)
+				require.Empty(t, reasonOf(c))
+				require.Empty(t, c.marks())
+			})
+		}
+	}
+}
+
+// The CCM would have announced the deletion again.
+func TestAConfirmationEndsWhenTheCCMAnnouncesNothingMore(t *testing.T) {
+	for _, platform := range []string{"aws", "azure"} {
+		t.Run(platform, func(t *testing.T) {
+			c := newCluster(t, platform, five...)
+			c.pass = 120
+			c.silence("worker-1")
+			c.described["worker-1"] = true
+			for c.node("worker-1").Annotations[Annotation] != Confirmed {
+				c.run(time.Second)
+				require.Less(t, c.clock.Now().Sub(start), 5*time.Minute)
+			}
+			clear(c.unknown)
+			c.run(4*time.Minute + 2*time.Second)
+			require.Empty(t, c.marks())
+			require.Empty(t, c.deleted)
+			c.run(30 * time.Minute)
+			require.Empty(t, c.marks())
+		})
+	}
+}
+
+// Once the time for a machine is known, no probe ends before the CCM can have answered.
+func TestAProbeIsAsLongAsTheCCMNeeds(t *testing.T) {
+	names, spot := fleet()
+	c := newCluster(t, "openstack", names...)
+	c.lookup = 5 * time.Second
+	c.silence(spot[0])
+	for len(c.deleted) == 0 {
+		c.run(time.Second)
+		require.Less(t, c.clock.Now().Sub(start), 5*time.Minute)
+	}
+	require.InDelta(t, 5*time.Second, c.controller.memory.lookup, float64(time.Second))
+	c.silence(spot[1:10]...)
+	for range 600 {
+		c.run(time.Second)
+		require.Zero(t, c.controller.memory.misses, "at %s", c.clock.Now())
+	}
+}
