@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"sync"
@@ -92,13 +93,13 @@ func podOn(node string, pods []*corev1.Pod) string {
 	return ""
 }
 
-// readFindings reads the leader's log. If that fails, nothing new is known: the API server needs the address of the
-// leader's node, which may wait too.
+// readFindings reads the leader's log. If that fails, nothing new is known but that a process leads: the API server
+// needs the address of the leader's node, which may wait too.
 func (c *controller) readFindings(
 	ctx context.Context, leader controlplane.Holder, pod string, nodes []string,
 ) error {
 	former := c.investigation.findings
-	c.investigation.findings = map[string]finding{}
+	maps.DeleteFunc(former, func(_ string, f finding) bool { return f.class == nodecause.NoLeader })
 	log, complete, err := readLog(ctx, c.PodClient, pod)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("The cause of uninitialized nodes is not known", "err", err)
@@ -107,6 +108,7 @@ func (c *controller) readFindings(
 	// A process that has begun to lead a moment ago may not have begun with the nodes.
 	complete = complete && leader.Tenure == controlplane.Leading
 	attempts := nodecause.Attempts(log)
+	c.investigation.findings = map[string]finding{}
 	for _, node := range nodes {
 		attempt := attempts[node]
 		found := finding{class: nodecause.Of(nodecause.Evidence{Complete: complete, Attempt: attempt})}

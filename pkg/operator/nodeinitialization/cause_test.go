@@ -153,3 +153,24 @@ func TestAQuotedErrorHasNoSecret(t *testing.T) {
 	require.Contains(t, message, `("login with <masked> and password=<redacted> got 401 instead:")`)
 	require.NotContains(t, message, "hunt")
 }
+
+func TestACauseStaysUntilAnotherIsKnown(t *testing.T) {
+	c := start(t, `{"platform":"openstack"}`)
+	c.wait("a")
+	c.Exit("m0", 0, "")
+	c.settle(t)
+	require.Contains(t, c.notice(t), "no cloud-controller-manager of this operator leads")
+
+	c.Start("m0", 1)
+	c.Acquire("m0", "second", 2)
+	c.pass(t, 3*time.Second)
+	require.Equal(t, begin+"node/a (since 2026-11-21T08:59:00Z)"+advice, c.notice(t), "one leads, and has logged nothing")
+	c.logs(attempt("a", "got 503 instead: "))
+	c.pass(t, 30*time.Second)
+	down := c.notice(t)
+	require.Contains(t, down, "the cloud's API answers with a server error")
+
+	c.status = http.StatusInternalServerError // the kubelet of m0 hangs
+	c.pass(t, 30*time.Second)
+	require.Equal(t, down, c.notice(t))
+}
