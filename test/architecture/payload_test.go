@@ -219,6 +219,7 @@ func TestNoTwoCredentialsRequestsAreOfOneKind(t *testing.T) {
 var onEveryPlatform = []string{
 	"openshift-cloud-controller-manager-node-deletion", "openshift-cloud-controller-manager-operator-nodes",
 	"openshift-cloud-controller-manager-operand-nodes", "openshift-cloud-controller-manager-operand-services",
+	"openshift-cloud-controller-manager-operand-events",
 }
 
 // The cluster-version-operator creates the policies in every cluster; a policy has no effect without its binding.

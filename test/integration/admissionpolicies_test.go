@@ -30,7 +30,7 @@ const (
 // removes the brake, and as the cluster-version-operator that puts it back.
 func TestTheOperatorNoticesThatNothingHoldsTheDeletionsOfNodes(t *testing.T) {
 	c := startCluster(t, configv1.OpenStackPlatformType)
-	ccm := c.as(t, "system:serviceaccount:"+targetNamespace+":"+ccmName)
+	ccm := c.as(t, operandUser)
 	c.startOperator(t)
 	c.createInitialized(t, "worker-0")
 	c.awaitCondition(t, admissionPolicies, operatorv1.ConditionFalse, "")

@@ -23,13 +23,14 @@ import (
 
 const (
 	nodeDeletion = "cloudcontrollermanager.operator.openshift.io/node-deletion"
+	operandUser  = "system:serviceaccount:" + targetNamespace + ":" + ccmName
 )
 
 // The operator, the payload's policies and the API server are real. The test acts as the cloud-controller-manager,
 // under its identity, and as the kubelets, of which one falls silent.
 func TestADeletionOfANodeHasToBeConfirmed(t *testing.T) {
 	c := startCluster(t, configv1.OpenStackPlatformType)
-	ccm := c.as(t, "system:serviceaccount:"+targetNamespace+":"+ccmName)
+	ccm := c.as(t, operandUser)
 	c.startOperator(t)
 	living := []string{"worker-0", "worker-1", "worker-2"}
 	asked := append(slices.Clone(living), "worker-3")
@@ -142,13 +143,13 @@ func (c *cluster) setReady(t *testing.T, name string, ready corev1.ConditionStat
 	}))
 }
 
-// announce writes the event that precedes each deletion by a cloud-controller-manager.
+// announce writes the event that precedes each deletion by a cloud-controller-manager, under its identity.
 func (c *cluster) announce(t *testing.T, name string) {
 	t.Helper()
 	node, err := c.kube.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
 	require.NoError(t, err)
 	now := metav1.NewTime(time.Now().Add(time.Second)) // An event has whole seconds.
-	_, err = c.kube.CoreV1().Events("default").Create(t.Context(), &corev1.Event{
+	_, err = c.as(t, operandUser).CoreV1().Events("default").Create(t.Context(), &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{GenerateName: name + "."},
 		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name, UID: node.UID},
 		Source:         corev1.EventSource{Component: "cloud-node-lifecycle-controller"}, Type: corev1.EventTypeNormal,

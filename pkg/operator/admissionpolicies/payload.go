@@ -11,7 +11,9 @@ import (
 
 // purposes are what the policies of the payload do, by name, as the rest of a sentence.
 var purposes = map[string]string{
-	"openshift-cloud-controller-manager-node-deletion":    "holds the cloud-controller-manager's deletions of Nodes",
+	"openshift-cloud-controller-manager-node-deletion": "holds the cloud-controller-manager's deletions of Nodes",
+	"openshift-cloud-controller-manager-operand-events": "keeps others from forging " +
+		"the cloud-controller-manager's Events",
 	"openshift-cloud-controller-manager-operand-nodes":    "limits what the cloud-controller-manager writes to Nodes",
 	"openshift-cloud-controller-manager-operand-services": "limits what the cloud-controller-manager writes to Services",
 	"openshift-cloud-controller-manager-operator-nodes":   "limits what this operator writes to Nodes",

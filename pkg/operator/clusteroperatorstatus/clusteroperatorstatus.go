@@ -147,7 +147,8 @@ func RelatedObjects() []configv1.ObjectReference {
 	}
 	for _, policy := range []string{
 		operatorclient.TargetNamespace + "-node-deletion", operatorclient.TargetNamespace + "-operator-nodes",
-		operatorclient.TargetNamespace + "-operand-nodes", operatorclient.TargetNamespace + "-operand-services",
+		operatorclient.TargetNamespace + "-operand-events", operatorclient.TargetNamespace + "-operand-nodes",
+		operatorclient.TargetNamespace + "-operand-services",
 	} {
 		for _, resource := range []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"} {
 			objects = append(objects, configv1.ObjectReference{
