@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clusteroperatorstatus"
 )
 
 const (
@@ -198,6 +201,24 @@ func TestACloudControllerManagerDeletesOnlyNodesThatAreConfirmed(t *testing.T) {
 	}
 }
 
+func TestThePolicyForDeletionsStandsAsideWhereThePredecessorOwnsTheClusterOperator(t *testing.T) {
+	for name, tc := range map[string]struct {
+		related []configv1.ObjectReference
+		denied  int
+	}{
+		"this operator's list":                 {related: clusteroperatorstatus.RelatedObjects(), denied: 2},
+		"no list":                              {},
+		"the predecessor's list":               {related: []configv1.ObjectReference{{Resource: "namespaces", Name: operandNamespace}}},
+		"a resource of the name, of any group": {related: []configv1.ObjectReference{{Resource: "cloudcontrollermanagers"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			owner := &configv1.ClusterOperator{Status: configv1.ClusterOperatorStatus{RelatedObjects: tc.related}}
+			denied := evaluateWith(t, owner, "node-deletion", &user.DefaultInfo{Name: operandUser}, worker(), nil, "nodes")
+			require.Len(t, denied, tc.denied)
+		})
+	}
+}
+
 func TestTheOperatorChangesOnlyItsMarksOnNodes(t *testing.T) {
 	const (
 		word  = "the operator may only confirm the deletion of a Node, or take that back"
@@ -326,6 +347,14 @@ func denialsOf(t *testing.T, policy string, by user.Info, old, changed *corev1.N
 // nil.
 func evaluate(t *testing.T, policy string, by user.Info, old, changed runtime.Object, resource string) []string {
 	t.Helper()
+	return evaluateWith(t, nil, policy, by, old, changed, resource)
+}
+
+// evaluateWith is evaluate with the parameter of the policy.
+func evaluateWith(
+	t *testing.T, parameter runtime.Object, policy string, by user.Info, old, changed runtime.Object, resource string,
+) []string {
+	t.Helper()
 	validator := compile(t, policyNamed(t, policy))
 	kinds, _, err := scheme.Scheme.ObjectKinds(old)
 	require.NoError(t, err)
@@ -341,7 +370,7 @@ func evaluate(t *testing.T, policy string, by user.Info, old, changed runtime.Ob
 		Attributes: admission.NewAttributesRecord(
 			changed, old, kind, object.GetNamespace(), object.GetName(), gvr, "", operation, options, false, by),
 	}
-	result := validator.Validate(t.Context(), gvr, versioned, nil, nil, celconfig.RuntimeCELCostBudget, nil)
+	result := validator.Validate(t.Context(), gvr, versioned, parameter, nil, celconfig.RuntimeCELCostBudget, nil)
 	var messages []string
 	for _, decision := range result.Decisions {
 		require.NotEqual(t, validating.EvalError, decision.Evaluation, decision.Message)
@@ -366,7 +395,7 @@ func compile(t *testing.T, policy admissionv1.ValidatingAdmissionPolicySpec) val
 	t.Helper()
 	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	require.NoError(t, err)
-	options := cel.OptionalVariableDeclarations{}
+	options := cel.OptionalVariableDeclarations{HasParams: policy.ParamKind != nil}
 	for _, v := range policy.Variables {
 		variable := &validating.Variable{Name: v.Name, Expression: v.Expression}
 		result := compiler.CompileAndStoreVariable(variable, options, environment.StoredExpressions)
