@@ -217,6 +217,16 @@ func cloudFaults() []fault {
 			},
 		},
 		{
+			name:  "the certificate of the cloud has expired while a node waits for it",
+			shows: waits(`the certificate of the cloud's API is not trusted`),
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.Cloud().ExpireCertificate(true)
+				f.taintUninitialized(t, f.node)
+				f.repaired = func(ctx context.Context) error { return f.initialized(ctx, f.node) }
+				return func(*testing.T) { f.Cloud().ExpireCertificate(false) }
+			},
+		},
+		{
 			name:   "the cloud takes three seconds for each answer during a rollout",
 			unseen: "no node waits; NodesWaiting names one that does",
 			allows: allowance{revisions: 1},
