@@ -302,8 +302,7 @@ func (d *deletions) tell(t *testing.T, lie lie) {
 
 func (s *suite) awaitReason(t *testing.T, reason string) {
 	t.Helper()
-	// A killed operator waits for its own lease for up to three minutes.
-	s.await(t, nodeDeletion+" with reason "+reason, 5*time.Minute, func(ctx context.Context) error {
+	s.await(t, nodeDeletion+" with reason "+reason, 3*time.Minute, func(ctx context.Context) error {
 		resource, err := s.resource(ctx)
 		if err != nil {
 			return err

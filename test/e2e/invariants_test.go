@@ -59,6 +59,8 @@ const (
 	// replacementReports is how long the next static pod of a node may take to prove that the former has ended, where the
 	// kubelet deletes the former's mirror pod without reporting its end. Then the operator releases the lease.
 	replacementReports = 15 * time.Second
+	// operatorBack is how long no operator acts after one was killed: its kubelet restarts it, and it starts.
+	operatorBack = 20 * time.Second
 	// tokenDelivered is how long an operator needs to start, and a file-syncer to write a token: it looks every 30 s.
 	tokenDelivered = 45 * time.Second
 )

@@ -47,7 +47,7 @@ const (
 	nodes = 3
 
 	// rolloutLimit is the timeout of a rollout over three nodes. It takes half a minute, and about three minutes more
-	// if the operator is killed meanwhile: the next process waits for the operator's own lease.
+	// if a node with the operator, or the leader, does not report: their leases have to expire.
 	rolloutLimit = 10 * time.Minute
 	// leaderLimit exceeds the time until another process leads: on a single node the lease lasts 270 s, and a standby
 	// asks for it every 60 to 132 s.

@@ -1,11 +1,18 @@
 package operator
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"strings"
+	"time"
+
+	"github.com/openshift/library-go/pkg/config/client"
+	"github.com/openshift/library-go/pkg/config/clusterstatus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 )
@@ -38,6 +45,24 @@ func useAPIServerURL(file string) error {
 		if err := os.Setenv(name, value); err != nil {
 			return fmt.Errorf("setting %s: %w", name, err)
 		}
+	}
+	return nil
+}
+
+// awaitAPIServer waits for the API server, like library-go where it elects the leader: the operator's server reads the
+// client CAs when it starts, and the process would exit.
+func awaitAPIServer(ctx context.Context, kubeconfig string, limit time.Duration) error {
+	config, err := client.GetKubeConfigOrInClusterConfig(kubeconfig, nil)
+	if err != nil {
+		return fmt.Errorf("reading the credentials: %w", err)
+	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, time.Second, limit, true, func(ctx context.Context) (bool, error) {
+		_, last = clusterstatus.GetClusterInfraStatus(ctx, config)
+		return last == nil || apierrors.IsNotFound(last), nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the API server %s: %w", config.Host, last)
 	}
 	return nil
 }

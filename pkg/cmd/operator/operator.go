@@ -11,16 +11,24 @@ import (
 
 	"github.com/openshift/library-go/pkg/controller/controllercmd"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorlock"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version"
 )
 
 const (
+	// component is the name of the operator's Deployment, and the prefix of its lock's.
+	component = "cluster-cloud-controller-manager-operator"
+
+	// startLimit is how long the process waits for the API server before it exits, as in library-go.
+	startLimit = 30 * time.Second
+
 	// apiServerURLFile is the file that the machine-config-operator writes on every node.
 	apiServerURLFile = "/etc/kubernetes/apiserver-url.env"
 
@@ -32,13 +40,16 @@ const (
 // see platform.ImageEnv.
 func NewCommand(ctx context.Context) *cobra.Command {
 	options := operator.Options{}
+	pod := operatorlock.Pod{Name: os.Getenv("POD_NAME"), UID: types.UID(os.Getenv("POD_UID"))}
 	start := func(ctx context.Context, cc *controllercmd.ControllerContext) error {
-		return operator.Run(ctx, options, cc)
+		return operatorlock.Run(ctx, component, pod, cc, func(ctx context.Context, cc *controllercmd.ControllerContext) error {
+			return operator.Run(ctx, options, cc)
+		})
 	}
 
-	const component = "cluster-cloud-controller-manager-operator"
-	cmd := controllercmd.NewControllerCommandConfig(component, version.Get(), start, clock.RealClock{}).
-		NewCommandWithContext(ctx)
+	config := controllercmd.NewControllerCommandConfig(component, version.Get(), start, clock.RealClock{})
+	config.DisableLeaderElection = true // operatorlock elects.
+	cmd := config.NewCommandWithContext(ctx)
 	cmd.Use = "operator"
 	cmd.Short = "Run the operator in the cluster"
 	cmd.Args = cobra.NoArgs
@@ -55,11 +66,14 @@ func NewCommand(ctx context.Context) *cobra.Command {
 		// The flag exists, so there is no error.
 		_ = cmd.Flags().MarkHidden(flag.name)
 	}
-	cmd.PreRunE = func(*cobra.Command, []string) error {
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if err := useAPIServerURL(apiServerURLFile); err != nil {
 			return err
 		}
-		return complete(&options)
+		if err := complete(&options); err != nil {
+			return err
+		}
+		return awaitAPIServer(ctx, cmd.Flag("kubeconfig").Value.String(), startLimit)
 	}
 	return cmd
 }

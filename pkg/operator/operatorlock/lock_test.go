@@ -1,0 +1,175 @@
+package operatorlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	namespace = "operator"
+	name      = "operator-lock"
+	ours      = "master-0_operator-a_uid-a_process-2"
+	former    = "master-0_operator-a_uid-a_process-1"
+	other     = "master-1_operator-b_uid-b_process-1"
+)
+
+var acquired = time.Date(2026, 5, 1, 12, 0, 0, 300_000_000, time.UTC)
+
+// election is a process that asks for a lock.
+type election struct {
+	*lock
+	kube  *fake.Clientset
+	clock *clocktesting.FakePassiveClock
+}
+
+func newElection(holder string, pods ...*corev1.Pod) *election {
+	kube := fake.NewClientset(&coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: &holder, LeaseDurationSeconds: ptr.To[int32](137),
+			AcquireTime: &metav1.MicroTime{Time: acquired}, RenewTime: &metav1.MicroTime{Time: acquired},
+		},
+	})
+	for _, pod := range pods {
+		if err := kube.Tracker().Add(pod); err != nil {
+			panic(err)
+		}
+	}
+	clock := clocktesting.NewFakePassiveClock(acquired.Add(time.Hour))
+	return &election{kube: kube, clock: clock, lock: &lock{
+		Interface: &resourcelock.LeaseLock{
+			LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Client: kube.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: ours},
+		},
+		pod: Pod{Name: "operator-a", UID: "uid-a"}, pods: kube.CoreV1().Pods(namespace), clock: clock,
+	}}
+}
+
+// holder returns who holds the lock as far as client-go's leader election is told.
+func (e *election) holder(t *testing.T) string {
+	t.Helper()
+	record, _, err := e.Get(t.Context())
+	require.NoError(t, err)
+	return record.HolderIdentity
+}
+
+func podB(uid types.UID, states ...corev1.ContainerState) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "operator-b", UID: uid}}
+	for i, state := range states {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses,
+			corev1.ContainerStatus{Name: fmt.Sprint(i), State: state})
+	}
+	return pod
+}
+
+func ended(at time.Time) corev1.ContainerState {
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(at.Truncate(time.Second))}}
+}
+
+var runs = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+
+func TestTheLockOfAProcessThatHasEndedIsFree(t *testing.T) {
+	for name, tc := range map[string]struct {
+		holder string
+		pod    *corev1.Pod
+		silent time.Duration
+		want   string
+	}{
+		"an earlier container of this pod":     {holder: former},
+		"this process itself":                  {holder: ours, want: ours},
+		"nobody":                               {},
+		"a pod that runs":                      {holder: other, pod: podB("uid-b", runs), silent: time.Hour, want: other},
+		"a pod without a status":               {holder: other, pod: podB("uid-b"), silent: time.Hour, want: other},
+		"a pod whose container has terminated": {holder: other, pod: podB("uid-b", ended(acquired.Add(time.Minute)))},
+		"a container that ended before another one got the lock":   {holder: other, pod: podB("uid-b", ended(acquired.Add(-time.Minute))), want: other},
+		"a container that ended within the second of acquisition":  {holder: other, pod: podB("uid-b", ended(acquired)), want: other},
+		"a pod of which one container runs":                        {holder: other, pod: podB("uid-b", ended(acquired.Add(time.Minute)), runs), want: other},
+		"a pod that has just vanished":                             {holder: other, silent: 53 * time.Second, want: other},
+		"a pod that has vanished, and two retry periods":           {holder: other, silent: 54 * time.Second},
+		"a pod that was replaced by one of its name":               {holder: other, pod: podB("uid-c", runs), silent: 54 * time.Second},
+		"a pod that was replaced just now":                         {holder: other, pod: podB("uid-c", runs), want: other},
+		"a process of a release whose identity does not tell":      {holder: "master-1_" + "5a7e", silent: time.Hour, want: "master-1_5a7e"},
+		"a process on this host of a release that does not either": {holder: "master-0_" + "5a7e", silent: time.Hour, want: "master-0_5a7e"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newElection(tc.holder)
+			if tc.pod != nil {
+				require.NoError(t, e.kube.Tracker().Add(tc.pod))
+			}
+			_ = e.holder(t)
+			e.clock.SetTime(e.clock.Now().Add(tc.silent))
+			require.Equal(t, tc.want, e.holder(t))
+		})
+	}
+}
+
+func TestAProcessThatRenewsTheLockKeepsItThoughItsPodHasVanished(t *testing.T) {
+	e := newElection(other)
+	for range 10 {
+		require.Equal(t, other, e.holder(t))
+		e.clock.SetTime(e.clock.Now().Add(30 * time.Second))
+		e.renew(t)
+	}
+}
+
+func TestALockThatWasRenewedSinceItWasReadIsNotTaken(t *testing.T) {
+	e := newElection(former)
+	require.Empty(t, e.holder(t))
+	e.kube.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewConflict(coordinationv1.Resource("leases"), name, errors.New("changed"))
+	})
+	require.True(t, apierrors.IsConflict(e.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: ours})))
+}
+
+func TestAPodThatCannotBeReadProvesNothing(t *testing.T) {
+	e := newElection(other)
+	_ = e.holder(t)
+	e.clock.SetTime(e.clock.Now().Add(time.Hour))
+	e.kube.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "operator-b", nil)
+	})
+	require.Equal(t, other, e.holder(t))
+}
+
+func TestTheIdentityNamesHostPodAndProcess(t *testing.T) {
+	pod := Pod{Name: "operator-a", UID: "uid-a"}
+	first, err := identityOf(pod)
+	require.NoError(t, err)
+	second, err := identityOf(pod)
+	require.NoError(t, err)
+	require.NotEqual(t, first, second, "each process has its own")
+	got, known := podOf(first)
+	require.True(t, known)
+	require.Equal(t, pod, got)
+
+	outside, err := identityOf(Pod{Name: "operator-a"})
+	require.NoError(t, err)
+	require.Empty(t, outside, "library-go makes one")
+}
+
+// renew writes the lock as its holder.
+func (e *election) renew(t *testing.T) {
+	t.Helper()
+	leases := e.kube.CoordinationV1().Leases(namespace)
+	lease, err := leases.Get(context.Background(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	lease.Spec.RenewTime = &metav1.MicroTime{Time: e.clock.Now()}
+	_, err = leases.Update(context.Background(), lease, metav1.UpdateOptions{})
+	require.NoError(t, err)
+}
