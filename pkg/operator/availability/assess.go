@@ -114,11 +114,10 @@ func progressing(s snapshot, plane controlPlane) *condition {
 		return newCondition(ProgressingCondition, operatorv1.ConditionTrue, "FirstRollout",
 			"no control-plane node runs a revision yet; check the Degraded conditions for the cause")
 	}
-	latest, current, done := s.status.LatestAvailableRevision, 0, true
+	latest, current := s.status.LatestAvailableRevision, 0
 	var others []string
 	for i := range s.status.NodeStatuses {
 		node := &s.status.NodeStatuses[i]
-		done = done && node.CurrentRevision == latest
 		text := s.runs(node)
 		if text == "" && node.CurrentRevision == latest {
 			current++
@@ -133,7 +132,7 @@ func progressing(s snapshot, plane controlPlane) *condition {
 		others = append(others[:maxNames], fmt.Sprintf("%d more", rest))
 	}
 	message = strings.Join(append([]string{message}, others...), ", ")
-	if done {
+	if !controlplane.RollsOut(s.status, ProgressingCondition) {
 		return newCondition(ProgressingCondition, operatorv1.ConditionFalse, asExpected, message)
 	}
 	return newCondition(ProgressingCondition, operatorv1.ConditionTrue, "RollingOut", message)

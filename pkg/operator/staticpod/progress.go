@@ -49,9 +49,9 @@ func (c *progress) sync(ctx context.Context, _ factory.SyncContext) error {
 	}
 	progressing := operatorclient.NewCondition(condition.NodeInstallerProgressingConditionType,
 		operatorv1.ConditionFalse, "AllNodesAtLatestRevision", text)
-	if slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
-		return n.TargetRevision != 0 || n.CurrentRevision != status.LatestAvailableRevision
-	}) {
+	isRepaired := func(n operatorv1.NodeStatus) bool { return n.TargetRevision != 0 && n.CurrentRevision != 0 }
+	if slices.ContainsFunc(status.NodeStatuses, isRepaired) ||
+		controlplane.RollsOut(status, condition.NodeInstallerProgressingConditionType) {
 		progressing.WithStatus(operatorv1.ConditionTrue).WithReason("")
 	}
 	return operatorclient.ApplyConditions(ctx, c.operator,

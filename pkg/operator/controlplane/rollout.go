@@ -1,0 +1,24 @@
+package controlplane
+
+import (
+	"slices"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+)
+
+// RollsOut reports whether a revision is rolled out, as the Progressing condition of that type is to tell. A node that
+// joins the others when they have the latest revision gets it without a rollout: Progressing is not for a cluster that
+// grows (clusteroperator.md in openshift/enhancements). During the first installation, or another rollout, the node
+// counts, which the former condition tells.
+func RollsOut(status *operatorv1.StaticPodOperatorStatus, conditionType string) bool {
+	former := v1helpers.FindOperatorCondition(status.Conditions, conditionType)
+	ended := former != nil && former.Status == operatorv1.ConditionFalse &&
+		slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
+			return n.CurrentRevision != 0 && n.CurrentRevision == status.LatestAvailableRevision
+		})
+	return slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
+		joins := ended && n.CurrentRevision == 0
+		return n.CurrentRevision != status.LatestAvailableRevision && !joins
+	})
+}
