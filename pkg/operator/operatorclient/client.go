@@ -3,6 +3,7 @@ package operatorclient
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
@@ -23,6 +24,8 @@ import (
 func New(
 	clock clock.PassiveClock, config *rest.Config,
 ) (v1helpers.StaticPodOperatorClient, dynamicinformer.DynamicSharedInformerFactory, error) {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(inner http.RoundTripper) http.RoundTripper { return asserting{inner} })
 	client, informers, err := genericoperatorclient.NewStaticPodOperatorClient(
 		clock, config, ccmv1.Resource, ccmv1.Kind, appliedSpec, appliedStatus)
 	if err != nil {

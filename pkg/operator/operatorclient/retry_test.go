@@ -224,3 +224,26 @@ func TestARequestThatHangsHoldsUpNoOtherStatus(t *testing.T) {
 	require.EqualError(t, <-result, "the API server has not answered for 15s")
 	require.Less(t, time.Since(start), 30*time.Second)
 }
+
+// library-go's client applies with force. The version makes the API server reject what is based on another one.
+func TestAnApplyAssertsAVersion(t *testing.T) {
+	for version, want := range map[string]string{"": "", "7": "7"} {
+		var got unstructured.Unstructured
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			assert.NoError(t, err)
+			assert.NoError(t, json.Unmarshal(body, &got.Object))
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(body)
+		}))
+		client, _, err := operatorclient.New(clock.RealClock{}, &rest.Config{Host: server.URL})
+		require.NoError(t, err)
+		require.NoError(t, client.ApplyStaticPodOperatorStatus(operatorclient.AtVersion(t.Context(), version), "any",
+			applyoperatorv1.StaticPodOperatorStatus().WithLatestAvailableRevision(3)))
+		server.Close()
+		require.Equal(t, want, got.GetResourceVersion())
+		revision, _, err := unstructured.NestedFieldNoCopy(got.Object, "status", "latestAvailableRevision")
+		require.NoError(t, err)
+		require.EqualValues(t, 3, revision)
+	}
+}

@@ -3,6 +3,7 @@ package staticpod
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -22,12 +23,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 // appliedStatus is an operator client that keeps what each field manager applied, as an API server does, and validates
@@ -79,10 +82,13 @@ func (a *appliedStatus) ApplyOperatorStatus(
 }
 
 func (a *appliedStatus) ApplyStaticPodOperatorStatus(
-	_ context.Context, manager string, applied *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration,
+	ctx context.Context, manager string, applied *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration,
 ) error {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
+	if version := operatorclient.Version(ctx); version != "" && version != strconv.Itoa(a.version) {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "cloudcontrollermanagers"}, "cluster", errors.New("modified"))
+	}
 	next := a.status.DeepCopy()
 	var owned []string
 	for _, c := range applied.Conditions {

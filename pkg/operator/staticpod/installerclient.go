@@ -9,6 +9,7 @@ import (
 	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 // installerClient is the operator client of library-go's installer controller. It shows the controller only the node
@@ -31,10 +33,16 @@ import (
 type installerClient struct {
 	v1helpers.StaticPodOperatorClient
 	next *nextNode
-	// chosen is what the controller was shown last, and latest the latest revision then.
-	chosen choice
-	latest int32
+	// chosen is what the controller was shown last. nodes, version and latest are those of the resource then, latest is
+	// its latest revision.
+	chosen  choice
+	nodes   []operatorv1.NodeStatus
+	version string
+	latest  int32
 }
+
+// maxConflicts limits how often a status is applied that lost a race against another one.
+const maxConflicts = 10
 
 // GetStaticPodOperatorState returns the status with the node that the controller may act upon, and with no other.
 func (c *installerClient) GetStaticPodOperatorState() (
@@ -47,7 +55,7 @@ func (c *installerClient) GetStaticPodOperatorState() (
 	if c.chosen, err = c.next.choose(status); err != nil {
 		return nil, nil, "", err
 	}
-	c.latest = status.LatestAvailableRevision
+	c.nodes, c.version, c.latest = status.NodeStatuses, resourceVersion, status.LatestAvailableRevision
 	status = status.DeepCopy()
 	status.LatestAvailableRevision, status.NodeStatuses = c.chosen.latest, nil
 	if c.chosen.node != nil {
@@ -61,7 +69,8 @@ func (c *installerClient) GetStaticPodOperatorState() (
 }
 
 // ApplyStaticPodOperatorStatus writes all nodes: what the controller applies replaces what it applied before, so a node
-// that is left out would vanish. A node that the rollout passes by is not being installed any more: the validation of
+// that is left out would vanish. Therefore it is a conflict if a node has changed since the controller was shown one:
+// the target of a repair would be taken back. A node that the rollout passes by is not being installed any more: the validation of
 // the resource lets only one node be. A node's revision never decreases, not even one that the controller was not
 // shown.
 func (c *installerClient) ApplyStaticPodOperatorStatus(
@@ -70,13 +79,9 @@ func (c *installerClient) ApplyStaticPodOperatorStatus(
 	if status == nil {
 		return c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(ctx, fieldManager, nil)
 	}
-	_, current, _, err := c.StaticPodOperatorClient.GetStaticPodOperatorState()
-	if err != nil {
-		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
-	}
 	var nodes []applyoperatorv1.NodeStatusApplyConfiguration
-	for i := range current.NodeStatuses {
-		node := c.merged(&current.NodeStatuses[i], status.NodeStatuses)
+	for i := range c.nodes {
+		node := c.merged(&c.nodes[i], status.NodeStatuses)
 		clearPastFailure(node)
 		nodes = append(nodes, *node)
 	}
@@ -85,7 +90,31 @@ func (c *installerClient) ApplyStaticPodOperatorStatus(
 	if c.latest == 0 {
 		clearMissingRevision(status.Conditions)
 	}
-	return c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(ctx, fieldManager, status)
+	return c.applyUnlessNodesChanged(ctx, fieldManager, status)
+}
+
+// applyUnlessNodesChanged applies a status to the resource that the controller was shown. It applies it again if another
+// part of the resource has changed since.
+func (c *installerClient) applyUnlessNodesChanged(
+	ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration,
+) (err error) {
+	version := c.version
+	for range maxConflicts {
+		err = c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(
+			operatorclient.AtVersion(ctx, version), fieldManager, status)
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		_, live, latest, readErr := c.GetStaticPodOperatorStateWithQuorum(ctx)
+		if readErr != nil {
+			return fmt.Errorf("cloudcontrollermanager/cluster: %w", readErr)
+		}
+		if !equality.Semantic.DeepEqual(live.NodeStatuses, c.nodes) {
+			return err
+		}
+		version = latest
+	}
+	return err
 }
 
 // merged returns a node as the controller applies it, or as it is if the controller was not shown it.

@@ -1,6 +1,7 @@
 package staticpod
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
@@ -30,16 +32,15 @@ func TestAFailureThatIsOverIsForgotten(t *testing.T) {
 		"the node is on its way to a newer one":   {current: 3, target: 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			operator := newAppliedStatus(operatorv1.OperatorSpec{}, &operatorv1.StaticPodOperatorStatus{
-				NodeStatuses: []operatorv1.NodeStatus{{NodeName: "master-0"}},
-			})
+			shown := []operatorv1.NodeStatus{{NodeName: "master-0"}}
+			operator := newAppliedStatus(operatorv1.OperatorSpec{}, &operatorv1.StaticPodOperatorStatus{NodeStatuses: shown})
 			node := applyoperatorv1.NodeStatus().WithNodeName("master-0").WithCurrentRevision(tc.current).
 				WithTargetRevision(tc.target).
 				WithLastFailedRevision(3).WithLastFailedReason("OperandFailed").WithLastFailedCount(2).WithLastFallbackCount(1).
 				WithLastFailedTime(failedAt).WithLastFailedRevisionErrors("no route to host")
 			require.NoError(
 				t,
-				(&installerClient{StaticPodOperatorClient: operator}).ApplyStaticPodOperatorStatus(
+				(&installerClient{StaticPodOperatorClient: operator, nodes: shown}).ApplyStaticPodOperatorStatus(
 					t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(node),
 				),
 			)
@@ -195,4 +196,46 @@ func TestWhatTheInstallerControllerConcludesIsNotWritten(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, got.Conditions, 1)
 	require.Equal(t, "InstallerControllerDegraded", got.Conditions[0].Type)
+}
+
+// The controller's cache may not have what another controller has applied since.
+func TestWhatHappensBetweenTheReadAndTheWriteOfTheInstallerController(t *testing.T) {
+	target := func(node string, revision int32) *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration {
+		return applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(
+			applyoperatorv1.NodeStatus().WithNodeName(node).WithCurrentRevision(7).WithTargetRevision(revision))
+	}
+	condition := applyoperatorv1.StaticPodOperatorStatus().WithConditions(applyoperatorv1.OperatorCondition().
+		WithType("AnyDegraded").WithStatus(operatorv1.ConditionFalse))
+	for name, tc := range map[string]struct {
+		happens  []*applyoperatorv1.StaticPodOperatorStatusApplyConfiguration
+		conflict bool
+		// want are the targets of the nodes then.
+		want []int32
+	}{
+		"nothing":                  {want: []int32{0, 0}},
+		"a condition is applied":   {happens: []*applyoperatorv1.StaticPodOperatorStatusApplyConfiguration{condition}, want: []int32{0, 0}},
+		"a repair of another node": {happens: []*applyoperatorv1.StaticPodOperatorStatusApplyConfiguration{target("m1", 7)}, conflict: true, want: []int32{0, 7}},
+		"a repair of the node":     {happens: []*applyoperatorv1.StaticPodOperatorStatusApplyConfiguration{target("m0", 7), condition}, conflict: true, want: []int32{7, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			operator := newAppliedStatus(operatorv1.OperatorSpec{}, &operatorv1.StaticPodOperatorStatus{
+				NodeStatuses: []operatorv1.NodeStatus{{NodeName: "m0", CurrentRevision: 7}, {NodeName: "m1", CurrentRevision: 7}},
+			})
+			client := &installerClient{StaticPodOperatorClient: operator, next: &nextNode{
+				nodes:  corev1listers.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)),
+				leases: coordinationlisters.NewLeaseLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)), pods: noPods(),
+			}}
+			_, _, _, err := client.GetStaticPodOperatorState()
+			require.NoError(t, err)
+			for i, applied := range tc.happens {
+				require.NoError(t, operator.ApplyStaticPodOperatorStatus(t.Context(), fmt.Sprintf("other-%d", i), applied))
+			}
+			err = client.ApplyStaticPodOperatorStatus(t.Context(), "installer", applyoperatorv1.StaticPodOperatorStatus())
+			require.Equal(t, tc.conflict, apierrors.IsConflict(err), "%v", err)
+			if !tc.conflict {
+				require.NoError(t, err)
+			}
+			require.Equal(t, tc.want, []int32{operator.status.NodeStatuses[0].TargetRevision, operator.status.NodeStatuses[1].TargetRevision})
+		})
+	}
 }
