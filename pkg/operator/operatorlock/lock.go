@@ -25,10 +25,10 @@ import (
 //     before it asks for the lock.
 //   - Or the kubelet of the holder's pod has reported that the container has terminated, not before the holder acquired
 //     the lock. Both times are of the holder's node. A container that was started since has acquired the lock later.
-//   - Or the holder's pod is gone, and the lock has not been renewed for two retry periods. The API server removes a pod
-//     when its kubelet has reported that its containers have ended. Who removes it by force declares that, as the
-//     garbage collector of pods does when a Node was deleted or is out of service. A process that is wrongly declared so
-//     still renews the lock if it can write.
+//   - Or the holder's pod is gone, and the lock has not been renewed for two retry periods. The API server removes a
+//     pod when its kubelet has reported that its containers have ended. Who removes it by force declares that, as the
+//     garbage collector of pods does when a Node was deleted or is out of service. A process that is wrongly declared
+//     so still renews the lock if it can write.
 //   - A pod on a node that does not report is neither, so its process keeps the lock.
 //   - The update that acquires the lock fails if the lock has changed since it was read.
 type lock struct {
@@ -76,7 +76,8 @@ func (l *lock) endOf(ctx context.Context, record *resourcelock.LeaderElectionRec
 		klog.ErrorS(err, "Cannot read the pod of the lock's holder", "pod", holder.Name)
 		return ""
 	case err != nil || pod.UID != holder.UID:
-		if l.clock.Since(l.since) < leaseholder.Silence(duration(record.LeaseDurationSeconds)) {
+		lasts := time.Duration(record.LeaseDurationSeconds) * time.Second
+		if l.clock.Since(l.since) < leaseholder.Silence(lasts) {
 			return ""
 		}
 		return "its pod is gone, and nobody renews the lock"
@@ -86,8 +87,8 @@ func (l *lock) endOf(ctx context.Context, record *resourcelock.LeaderElectionRec
 	return ""
 }
 
-// hasTerminated reports whether the operator's container ended after a time. The API truncates the end to seconds, so one
-// within the second of the acquisition does not count.
+// hasTerminated reports whether the operator's container ended after a time. The API truncates the end to seconds, so
+// one within the second of the acquisition does not count.
 func hasTerminated(pod *corev1.Pod, acquired metav1.Time) bool {
 	for i := range pod.Status.ContainerStatuses {
 		if end := pod.Status.ContainerStatuses[i].State.Terminated; end == nil || end.FinishedAt.Before(&acquired) {

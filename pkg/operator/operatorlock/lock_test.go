@@ -104,8 +104,8 @@ func TestTheLockOfAProcessThatHasEndedIsFree(t *testing.T) {
 		"a pod that has vanished, and two retry periods":           {holder: other, silent: 54 * time.Second},
 		"a pod that was replaced by one of its name":               {holder: other, pod: podB("uid-c", runs), silent: 54 * time.Second},
 		"a pod that was replaced just now":                         {holder: other, pod: podB("uid-c", runs), want: other},
-		"a process of a release whose identity does not tell":      {holder: "master-1_" + "5a7e", silent: time.Hour, want: "master-1_5a7e"},
-		"a process on this host of a release that does not either": {holder: "master-0_" + "5a7e", silent: time.Hour, want: "master-0_5a7e"},
+		"a process of a release whose identity does not tell":      {holder: "master-1_5a7e", silent: time.Hour, want: "master-1_5a7e"},
+		"a process on this host of a release that does not either": {holder: "master-0_5a7e", silent: time.Hour, want: "master-0_5a7e"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newElection(tc.holder)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/openshift/library-go/pkg/config/clusterstatus"
@@ -34,15 +33,15 @@ func Run(
 	ctx context.Context, component string, pod Pod, cc *controllercmd.ControllerContext,
 	run func(context.Context, *controllercmd.ControllerContext) error,
 ) error {
-	timings := timings(ctx, cc, component)
+	times := timesOf(ctx, cc, component)
 	// A request that hangs must not outlast the lock.
 	config := rest.CopyConfig(cc.ProtoKubeConfig)
-	config.Timeout = timings.RenewDeadline.Duration
+	config.Timeout = times.RenewDeadline.Duration
 	identity, err := identityOf(pod)
 	if err != nil {
 		return err
 	}
-	election, err := leaderelectionconfig.ToLeaderElectionWithLease(config, timings, component, identity)
+	election, err := leaderelectionconfig.ToLeaderElectionWithLease(config, times, component, identity)
 	if err != nil {
 		return fmt.Errorf("building the leader election: %w", err)
 	}
@@ -51,7 +50,7 @@ func Run(
 		return fmt.Errorf("building the client of the lock: %w", err)
 	}
 	if pod.UID != "" {
-		election.Lock = &lock{Interface: election.Lock, pod: pod, pods: kube.CoreV1().Pods(timings.Namespace), clock: cc.Clock}
+		election.Lock = &lock{Interface: election.Lock, pod: pod, pods: kube.CoreV1().Pods(times.Namespace), clock: cc.Clock}
 	}
 	election.Callbacks.OnStartedLeading = func(ctx context.Context) {
 		defer context.AfterFunc(ctx, cc.EventRecorder.Shutdown)()
@@ -64,8 +63,8 @@ func Run(
 	return nil
 }
 
-// timings returns those of OpenShift, which depend on the topology.
-func timings(ctx context.Context, cc *controllercmd.ControllerContext, component string) configv1.LeaderElection {
+// timesOf returns OpenShift's times of the lock, which depend on the topology.
+func timesOf(ctx context.Context, cc *controllercmd.ControllerContext, component string) configv1.LeaderElection {
 	defaults := leaderelectionconfig.LeaderElectionDefaulting(
 		configv1.LeaderElection{}, cc.OperatorNamespace, component+"-lock")
 	status, err := clusterstatus.GetClusterInfraStatus(ctx, cc.KubeConfig)
@@ -100,6 +99,3 @@ func podOf(identity string) (Pod, bool) {
 	}
 	return Pod{Name: parts[1], UID: types.UID(parts[2])}, true
 }
-
-// duration returns how long the lock lasts after a renewal.
-func duration(seconds int) time.Duration { return time.Duration(seconds) * time.Second }
