@@ -41,10 +41,11 @@ const (
 func NewCommand(ctx context.Context) *cobra.Command {
 	options := operator.Options{}
 	pod := operatorlock.Pod{Name: os.Getenv("POD_NAME"), UID: types.UID(os.Getenv("POD_UID"))}
+	run := func(ctx context.Context, cc *controllercmd.ControllerContext) error {
+		return operator.Run(ctx, options, cc)
+	}
 	start := func(ctx context.Context, cc *controllercmd.ControllerContext) error {
-		return operatorlock.Run(ctx, component, pod, cc, func(ctx context.Context, cc *controllercmd.ControllerContext) error {
-			return operator.Run(ctx, options, cc)
-		})
+		return operatorlock.Run(ctx, component, pod, cc, run)
 	}
 
 	config := controllercmd.NewControllerCommandConfig(component, version.Get(), start, clock.RealClock{})
