@@ -24,8 +24,8 @@ func Version(ctx context.Context) string {
 	return version
 }
 
-// asserting adds the version of AtVersion to the applied object, which library-go's client builds itself. The API server
-// rejects the apply of an object with another version than that of the stored one.
+// asserting adds the version of AtVersion to the applied object, which library-go's client builds itself. The API
+// server rejects the apply of an object with another version than that of the stored one.
 type asserting struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

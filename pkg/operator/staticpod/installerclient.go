@@ -70,9 +70,9 @@ func (c *installerClient) GetStaticPodOperatorState() (
 
 // ApplyStaticPodOperatorStatus writes all nodes: what the controller applies replaces what it applied before, so a node
 // that is left out would vanish. Therefore it is a conflict if a node has changed since the controller was shown one:
-// the target of a repair would be taken back. A node that the rollout passes by is not being installed any more: the validation of
-// the resource lets only one node be. A node's revision never decreases, not even one that the controller was not
-// shown.
+// the target of a repair would be taken back. A node that the rollout passes by is not being installed any more: the
+// validation of the resource lets only one node be. A node's revision never decreases, not even one that the controller
+// was not shown.
 func (c *installerClient) ApplyStaticPodOperatorStatus(
 	ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration,
 ) error {
@@ -93,8 +93,8 @@ func (c *installerClient) ApplyStaticPodOperatorStatus(
 	return c.applyUnlessNodesChanged(ctx, fieldManager, status)
 }
 
-// applyUnlessNodesChanged applies a status to the resource that the controller was shown. It applies it again if another
-// part of the resource has changed since.
+// applyUnlessNodesChanged applies a status to the resource that the controller was shown. It applies it again if
+// another part of the resource has changed since.
 func (c *installerClient) applyUnlessNodesChanged(
 	ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration,
 ) (err error) {
