@@ -40,3 +40,19 @@ func TestAKubeletThatReportedForAMomentIsSilentAnew(t *testing.T) {
 	c.run(18 * time.Second)
 	require.Empty(t, c.marks())
 }
+
+// What the CCM announced before does not count when the kubelet falls silent later.
+func TestAReadyKubeletRefutesWhatTheCCMAnnounced(t *testing.T) {
+	c := newCluster(t, "azure", five...)
+	c.report("worker-1", corev1.ConditionFalse)
+	c.unknown["worker-1"] = true
+	c.run(10 * time.Second)
+	clear(c.unknown)
+	c.report("worker-1", corev1.ConditionTrue)
+	c.run(10 * time.Second)
+	c.report("worker-1", corev1.ConditionUnknown)
+	for range 120 {
+		c.run(time.Second)
+		require.Empty(t, c.marks())
+	}
+}
