@@ -35,6 +35,7 @@ func TestThePlatformsAreDocumented(t *testing.T) {
 			cmp.Or(code(p.NodeManagerImage), "–"))
 	}
 	fmt.Fprintf(&out, "| none | %s | – | – | – | – | – |\n", strings.Join(unmanagedTypes(t), ", "))
+	writeConcurrency(t, &out)
 	for _, p := range managed() {
 		describePlatform(t, &out, p)
 	}
