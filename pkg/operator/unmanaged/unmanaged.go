@@ -5,6 +5,7 @@ package unmanaged
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -15,17 +16,24 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/predecessor"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
 const (
-	name        = "Unmanaged"
-	upgradeable = "CloudControllerManagerUpgradeable"
+	name = "Unmanaged"
+
+	available   = "CloudControllerManagerAvailable"
+	progressing = "CloudControllerManagerProgressing"
 	degraded    = "CloudControllerManagerDegraded"
+	upgradeable = "CloudControllerManagerUpgradeable"
 
 	// predecessorRuns is the reason of Degraded.
 	predecessorRuns = "PredecessorRuns"
 )
+
+// shared are the conditions that the availability controller writes on managed platforms.
+var shared = []string{available, progressing, degraded}
 
 // fieldManager owns only the conditions of this controller.
 var fieldManager = factory.ControllerFieldManager(name, "conditions")
@@ -68,7 +76,7 @@ func New(o Options) factory.Controller {
 	c := &controller{o}
 	return factory.New().
 		WithInformers(o.Operator.Informer(), o.Deployments.Informer()).
-		WithSync(c.sync).
+		WithSync(writeconflict.Retried(c.sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController(name, o.Recorder)
 }
@@ -89,13 +97,13 @@ func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
 	if err != nil {
 		return err
 	}
-	progressing := operatorv1.ConditionFalse
+	progresses := operatorv1.ConditionFalse
 	if reason == removing {
-		progressing = operatorv1.ConditionTrue
+		progresses = operatorv1.ConditionTrue
 	}
 	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager,
-		condition("CloudControllerManagerAvailable", operatorv1.ConditionTrue, reason),
-		condition("CloudControllerManagerProgressing", progressing, reason),
+		condition(available, operatorv1.ConditionTrue, reason),
+		condition(progressing, progresses, reason),
 		degradedCondition,
 		// On managed platforms, library-go's controllers write this condition.
 		condition(upgradeable, operatorv1.ConditionTrue, reason),
@@ -125,17 +133,30 @@ func (c *controller) degraded(reason platform.Absence) (*operatorclient.Conditio
 }
 
 // release drops our conditions so that stale messages do not linger: the controllers of a managed platform may write
-// fewer conditions.
+// fewer conditions. Those that other controllers write on managed platforms are removed as a whole, because the others
+// may own a part of them. Upgradeable is only ours, so it lasts until nothing else is, also if the operator ends before.
+// A condition that has a new owner already may still have our message.
 func (c *controller) release(ctx context.Context) error {
 	_, status, _, err := c.Operator.GetOperatorState()
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	previous := v1helpers.FindOperatorCondition(status.Conditions, upgradeable)
-	if previous == nil || messages[platform.Absence(previous.Reason)] == "" {
+	if !slices.ContainsFunc(status.Conditions, func(condition operatorv1.OperatorCondition) bool {
+		return condition.Type == upgradeable && isOurs(condition)
+	}) {
 		return nil
 	}
+	if err := operatorclient.RemoveConditions(ctx, c.Operator, func(condition *operatorv1.OperatorCondition) bool {
+		return slices.Contains(shared, condition.Type) && isOurs(*condition)
+	}); err != nil {
+		return err
+	}
 	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager)
+}
+
+// isOurs reports whether this controller wrote the condition last.
+func isOurs(condition operatorv1.OperatorCondition) bool {
+	return messages[platform.Absence(condition.Reason)] != "" || condition.Reason == predecessorRuns
 }
 
 // reason returns why nothing runs, from the step of the removal or the observed configuration.

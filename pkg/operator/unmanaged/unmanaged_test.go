@@ -115,9 +115,9 @@ func TestARemovalIsReported(t *testing.T) {
 			"set it to Managed to run one again"
 	)
 	for step, want := range map[string][]operatorv1.OperatorCondition{
-		"RemovingStaticPods": progressing(conditions("Removing", removingMessage)),
-		"RemovingObjects":    progressing(conditions("Removing", removingMessage)),
-		"Restoring":          progressing(conditions("Removing", removingMessage)),
+		"RemovingStaticPods": withProgress(conditions("Removing", removingMessage)),
+		"RemovingObjects":    withProgress(conditions("Removing", removingMessage)),
+		"Restoring":          withProgress(conditions("Removing", removingMessage)),
 		"Removed":            conditions("Removed", removedMessage),
 	} {
 		t.Run(step, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestARemovalIsReported(t *testing.T) {
 	}
 }
 
-func progressing(conditions []operatorv1.OperatorCondition) []operatorv1.OperatorCondition {
+func withProgress(conditions []operatorv1.OperatorCondition) []operatorv1.OperatorCondition {
 	conditions[1].Status = operatorv1.ConditionTrue
 	return conditions
 }
