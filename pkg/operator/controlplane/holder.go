@@ -108,6 +108,9 @@ func (r *Record) holder(pods Pods, now time.Time) Holder {
 		h.Tenure = Foreign
 		if h.Node = leaseholder.NodeOf(h.Identity, pods.Vanished); h.Node != "" {
 			h.Tenure = CutOff
+		} else if h.Identity == r.Process.Identity {
+			// Its static pod was removed. An identity is unique.
+			h.Tenure, h.Node = Ended, r.Process.Node
 		}
 		return h
 	}
