@@ -77,10 +77,19 @@ func (s *suite) requireBlocked(t *testing.T) {
 	require.Equal(t, containers, s.operands.containers())
 }
 
+// setManagement sets spec.managementState. It confirms a removal, which then begins at once.
 func (s *suite) setManagement(t *testing.T, state operatorv1.ManagementState) {
 	t.Helper()
-	_, err := s.dynamic.Resource(ccmv1.Resource).Patch(t.Context(), ccmv1.InstanceName, types.MergePatchType,
+	client := s.dynamic.Resource(ccmv1.Resource)
+	patched, err := client.Patch(t.Context(), ccmv1.InstanceName, types.MergePatchType,
 		fmt.Appendf(nil, `{"spec": {"managementState": %q}}`, state), metav1.PatchOptions{})
+	require.NoError(t, err)
+	if state != operatorv1.Removed {
+		return
+	}
+	_, err = client.Patch(t.Context(), ccmv1.InstanceName, types.MergePatchType, fmt.Appendf(nil,
+		`{"metadata": {"annotations": {"cloudcontrollermanager.operator.openshift.io/confirmed-removal": "%d"}}}`,
+		patched.GetGeneration()), metav1.PatchOptions{})
 	require.NoError(t, err)
 }
 

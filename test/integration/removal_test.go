@@ -11,12 +11,16 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 )
 
 // The operator is killed at each step of the removal. On Azure, every kind of object exists.
@@ -33,6 +37,40 @@ func TestRemovedAndManagedAgain(t *testing.T) {
 	o := start()
 	c.awaitNodeRevision(t, 1)
 	c.hold(t, onlyNode+"_ours", time.Now().Add(-time.Minute))
+	run("it says for a minute what it will do, and is undone without an effect", func(t *testing.T) {
+		before, pod := c.objects(t), c.staticPod(t)
+		c.patchSpec(t, `{"spec":{"managementState":"Removed"}}`)
+		await(t, "the announcement", func(ctx context.Context) error {
+			resource, err := c.resource(ctx)
+			if err != nil {
+				return err
+			}
+			removing := v1helpers.FindOperatorCondition(resource.Status.Conditions, "Removing")
+			if removing == nil {
+				return errors.New(describe(resource.Status.Conditions))
+			}
+			if want := fmt.Sprintf("spec.managementState is Removed: from %s on, every cloud-controller-manager of this cluster is removed, "+
+				"and nothing initializes new nodes or updates load balancers then; to keep them, set spec.managementState to Managed before; "+
+				"to begin at once, run: oc annotate --overwrite cloudcontrollermanager/cluster "+
+				"cloudcontrollermanager.operator.openshift.io/confirmed-removal=%d",
+				removing.LastTransitionTime.Add(time.Minute).UTC().Format(time.RFC3339), resource.Generation); removing.Message != want {
+				return fmt.Errorf("%+v", removing)
+			}
+			return nil
+		})
+		c.patchSpec(t, `{"spec":{"managementState":"Managed"}}`)
+		await(t, "the end of the request", func(ctx context.Context) error {
+			resource, err := c.resource(ctx)
+			if err == nil && v1helpers.FindOperatorCondition(resource.Status.Conditions, "Removing") != nil {
+				err = errors.New(describe(resource.Status.Conditions))
+			}
+			return err
+		})
+		require.Equal(t, before, c.objects(t))
+		require.Equal(t, pod.UID, c.staticPod(t).UID)
+		c.awaitNodeRevision(t, 1)
+		require.Equal(t, onlyNode+"_ours", c.holder(t))
+	})
 	c.createNode(t, "worker-0")
 
 	run("it waits while a node is uninitialized", func(t *testing.T) {
@@ -46,21 +84,24 @@ func TestRemovedAndManagedAgain(t *testing.T) {
 		c.awaitNodeRevision(t, 1)
 	})
 	run("a removal that is taken back before a node is clean ends no static pod", func(t *testing.T) {
-		before, err := c.kube.CoreV1().Pods(targetNamespace).Get(t.Context(), staticPod, metav1.GetOptions{})
-		require.NoError(t, err)
+		before := c.staticPod(t)
 		c.patchSpec(t, `{"spec":{"removalPolicy":"Force"}}`)
+		c.confirmRemoval(t)
 		await(t, "the removal pod", func(ctx context.Context) error {
 			_, err := c.kube.CoreV1().Pods(targetNamespace).Get(ctx, "removal-"+onlyNode, metav1.GetOptions{})
 			return err
 		})
 		c.patchSpec(t, `{"spec":{"managementState":"Managed"}}`)
 		c.awaitNodeRevision(t, 1)
-		after, err := c.kube.CoreV1().Pods(targetNamespace).Get(t.Context(), staticPod, metav1.GetOptions{})
-		require.NoError(t, err)
-		require.Equal(t, before.UID, after.UID)
+		require.Equal(t, before.UID, c.staticPod(t).UID)
+		require.Equal(t, onlyNode+"_ours", c.holder(t))
 	})
 	run("by force, it removes the static pods first, whatever happens to the operator", func(t *testing.T) {
 		c.patchSpec(t, `{"spec":{"managementState":"Removed"}}`)
+		c.awaitCondition(t, "Removing", operatorv1.ConditionFalse, "")
+		c.killOperator(t, o)
+		c.sawRemovalBefore(t, time.Minute)
+		o = start()
 		c.awaitStep(t, "RemovingStaticPods")
 		c.killOperator(t, o)
 		require.Contains(t, c.objects(t), "configmap/cloud-controller-manager-pod-1")
@@ -77,9 +118,7 @@ func TestRemovedAndManagedAgain(t *testing.T) {
 	run("then its objects, and nothing of others", func(t *testing.T) {
 		c.awaitRemoved(t)
 		require.Equal(t, before, c.objects(t))
-		lease, err := c.kube.CoordinationV1().Leases(targetNamespace).Get(t.Context(), ccmName, metav1.GetOptions{})
-		require.NoError(t, err)
-		require.Empty(t, *lease.Spec.HolderIdentity)
+		require.Empty(t, c.holder(t))
 	})
 	run("the operator is healthy and reports versions", func(t *testing.T) {
 		const message = "spec.managementState of cloudcontrollermanager/cluster is Removed"
@@ -140,8 +179,54 @@ func TestRemovedAndManagedAgain(t *testing.T) {
 			require.False(t, condition.Type == "Removing" || condition.Type == "RemovalDegraded", "%+v", condition)
 			require.NotEqual(t, "Removed", condition.Reason, condition.Type)
 		}
+		require.NotContains(t, o.log.String(), "unable to ApplyStatus")
 	})
 	c.noRequestDenied(t)
+}
+
+func (c *cluster) staticPod(t *testing.T) *corev1.Pod {
+	t.Helper()
+	pod, err := c.kube.CoreV1().Pods(targetNamespace).Get(t.Context(), staticPod, metav1.GetOptions{})
+	require.NoError(t, err)
+	return pod
+}
+
+// holder returns the holder of the operand's lease.
+func (c *cluster) holder(t *testing.T) string {
+	t.Helper()
+	lease, err := c.kube.CoordinationV1().Leases(targetNamespace).Get(t.Context(), ccmName, metav1.GetOptions{})
+	require.NoError(t, err)
+	return *lease.Spec.HolderIdentity
+}
+
+// confirmRemoval lets a requested removal begin at once.
+func (c *cluster) confirmRemoval(t *testing.T) {
+	t.Helper()
+	resource, err := c.resource(t.Context())
+	require.NoError(t, err)
+	_, err = c.dynamic.Resource(ccmv1.Resource).Patch(t.Context(), "cluster", types.MergePatchType, fmt.Appendf(nil,
+		`{"metadata":{"annotations":{"cloudcontrollermanager.operator.openshift.io/confirmed-removal":"%d"}}}`, resource.Generation),
+		metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
+// sawRemovalBefore makes the operator's first sight of the requested removal earlier.
+func (c *cluster) sawRemovalBefore(t *testing.T, by time.Duration) {
+	t.Helper()
+	object, err := c.dynamic.Resource(ccmv1.Resource).Get(t.Context(), "cluster", metav1.GetOptions{})
+	require.NoError(t, err)
+	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
+	require.NoError(t, err)
+	for _, condition := range conditions {
+		if fields := condition.(map[string]any); fields["type"] == "Removing" {
+			since, err := time.Parse(time.RFC3339, fields["lastTransitionTime"].(string))
+			require.NoError(t, err)
+			fields["lastTransitionTime"] = since.Add(-by).Format(time.RFC3339)
+		}
+	}
+	require.NoError(t, unstructured.SetNestedSlice(object.Object, conditions, "status", "conditions"))
+	_, err = c.dynamic.Resource(ccmv1.Resource).UpdateStatus(t.Context(), object, metav1.UpdateOptions{})
+	require.NoError(t, err)
 }
 
 // killOperator kills the process of the operator, and releases its own lease so that the next one starts at once.

@@ -39,6 +39,10 @@ const (
 	// the time that it has. Administrators set it.
 	NodeDeletionsAnnotation = "cloudcontrollermanager.operator.openshift.io/node-deletions-allowed-until"
 
+	// RemovalAnnotation on the CloudControllerManager lets a requested removal begin at once. Its value is the generation
+	// in which the administrator saw the request, so that it confirms no later one.
+	RemovalAnnotation = "cloudcontrollermanager.operator.openshift.io/confirmed-removal"
+
 	// Instance is the name of the singleton CloudControllerManager, and of every singleton in config.openshift.io.
 	Instance = "cluster"
 )

@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	"github.com/openshift/library-go/pkg/apiserver/jsonpatch"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
@@ -16,8 +15,13 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
-// blocked is the reason of both conditions while a removal has to wait.
-const blocked = "Blocked"
+const (
+	// blocked is the reason of both conditions while a removal has to wait.
+	blocked = "Blocked"
+
+	// paused is the reason of Removing during the pause.
+	paused = "Waiting"
+)
 
 // block reports why the removal has not begun.
 func (c *controller) block(ctx context.Context, uninitialized []string) error {
@@ -27,6 +31,22 @@ func (c *controller) block(ctx context.Context, uninitialized []string) error {
 	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager,
 		operatorclient.NewCondition(observedplatform.RemovingCondition, operatorv1.ConditionFalse, blocked, message),
 		operatorclient.NewCondition(DegradedCondition, operatorv1.ConditionTrue, blocked, message))
+}
+
+// wait reports when the removal begins, what it does then, and how to undo it or to begin at once.
+func (c *controller) wait(ctx context.Context, start time.Time, generation int64, first bool) error {
+	message := fmt.Sprintf("spec.managementState is Removed: from %s on, every cloud-controller-manager of this cluster "+
+		"is removed, and nothing initializes new nodes or updates load balancers then; to keep them, set "+
+		"spec.managementState to Managed before; to begin at once, run: oc annotate --overwrite "+
+		"cloudcontrollermanager/cluster %s=%d",
+		start.UTC().Format(time.RFC3339), operatorclient.RemovalAnnotation, generation)
+	err := operatorclient.ApplyConditions(ctx, c.Operator, fieldManager,
+		operatorclient.NewCondition(observedplatform.RemovingCondition, operatorv1.ConditionFalse, paused, message),
+		operatorclient.AsExpected(DegradedCondition))
+	if err == nil && first {
+		c.Recorder.Warning("RemovalRequested", message)
+	}
+	return err
 }
 
 // stepMessages describe the steps.
@@ -77,17 +97,9 @@ var currentConditions = []string{
 // removeConditions removes the conditions about what was removed. Nothing else updates them: their controllers have
 // ended or do nothing. The controllers that run write theirs again.
 func (c *controller) removeConditions(ctx context.Context) error {
-	_, status, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
-	if err != nil {
-		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
-	}
-	var stale removals
-	for i, condition := range status.Conditions {
-		if !slices.Contains(currentConditions, condition.Type) {
-			stale.add(i, "/status/conditions", "type", condition.Type)
-		}
-	}
-	return c.patch(ctx, stale)
+	return operatorclient.RemoveConditions(ctx, c.Operator, func(condition *operatorv1.OperatorCondition) bool {
+		return !slices.Contains(currentConditions, condition.Type)
+	})
 }
 
 // forgetRevisions removes the revisions that the nodes are at. A node's revision cannot decrease, so its whole entry
@@ -101,47 +113,15 @@ func (c *controller) forgetRevisions(ctx context.Context, status *operatorv1.Sta
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	var entries removals
+	var entries operatorclient.Removals
 	for i, node := range status.NodeStatuses {
 		if hasRevision(node) {
-			entries.add(i, "/status/nodeStatuses", "nodeName", node.NodeName)
+			entries.Add(i, "/status/nodeStatuses", "nodeName", node.NodeName, "")
 		}
 	}
-	return c.patch(ctx, entries)
+	return entries.Apply(ctx, c.Operator)
 }
 
 func hasRevision(node operatorv1.NodeStatus) bool {
 	return node.CurrentRevision != 0 || node.TargetRevision != 0
-}
-
-// removals are the items of lists to remove.
-type removals struct {
-	*jsonpatch.PatchSet
-	count int
-}
-
-// add removes the item with this index and key. Earlier removals from the same list have moved it.
-func (r *removals) add(index int, list, key, value string) {
-	if r.PatchSet == nil {
-		r.PatchSet = jsonpatch.New()
-	}
-	path := fmt.Sprintf("%s/%d", list, index-r.count)
-	r.WithRemove(path, jsonpatch.NewTestCondition(path+"/"+key, value))
-	r.count++
-}
-
-// patch applies the removals. If an item has moved meanwhile, its test fails, nothing changes, and patch returns a
-// conflict.
-func (c *controller) patch(ctx context.Context, r removals) error {
-	if r.count == 0 {
-		return nil
-	}
-	err := c.Operator.PatchStaticOperatorStatus(ctx, r.PatchSet)
-	if apierrors.IsInvalid(err) {
-		err = apierrors.NewConflict(ccmv1.Resource.GroupResource(), operatorclient.Instance, err)
-	}
-	if err != nil {
-		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
-	}
-	return nil
 }

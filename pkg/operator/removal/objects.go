@@ -58,9 +58,9 @@ func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncCont
 	return nil
 }
 
-// releaseLease frees the lease of the last leader, which has ended: every static pod has. The cloud-controller-manager
-// of another operator then need not wait until the lease expires. A lease stays if its holder is not on a node of the
-// control plane, or if another pod on that node could be the holder.
+// releaseLease frees the lease of the last leader if it has ended. The next cloud-controller-manager, of this operator or
+// of another one, then need not wait until the lease expires. A lease stays if its holder is not on a node of the
+// control plane, or if a pod on that node could be the holder.
 func (c *controller) releaseLease(ctx context.Context) error {
 	leases := c.Target.Coordination().V1().Leases().Lister().Leases(operand.Namespace)
 	lease, err := operatorclient.Find(leases, "lease", operand.Namespace, operand.Lease)
@@ -85,7 +85,8 @@ func (c *controller) releaseLease(ctx context.Context) error {
 	return nil
 }
 
-// couldOnlyBeOurs reports whether the holder was a static pod of this operator. The pods of this operator are gone.
+// couldOnlyBeOurs reports whether the holder was a static pod of this operator that has ended: no pod is left on its
+// node, whose kubelet reports.
 func (c *controller) couldOnlyBeOurs(ctx context.Context, holder string) (bool, error) {
 	nodes, err := c.nodes(ctx)
 	if err != nil {
@@ -93,7 +94,9 @@ func (c *controller) couldOnlyBeOurs(ctx context.Context, holder string) (bool, 
 	}
 	var names []string
 	for _, node := range nodes {
-		names = append(names, node.Name)
+		if isReady(node) {
+			names = append(names, node.Name)
+		}
 	}
 	node := leaseholder.NodeOf(holder, names)
 	if holder == "" || node == "" {

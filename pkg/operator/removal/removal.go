@@ -6,6 +6,7 @@ package removal
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -22,6 +23,7 @@ import (
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/writeconflict"
 )
 
@@ -31,8 +33,11 @@ const (
 
 	name = "RemovalController"
 
-	// blockedPeriod is how often a removal that has to wait for uninitialized nodes lists all nodes.
-	blockedPeriod = 10 * time.Second
+	// pause is how long a requested removal waits before it begins. In that time it can be undone without an effect.
+	pause = time.Minute
+
+	// checkPeriod is how often a removal that has to wait lists all nodes.
+	checkPeriod = 10 * time.Second
 
 	// verifyPeriod is how soon the deletion of objects is verified, and how soon a write that lost a race is repeated.
 	verifyPeriod = 500 * time.Millisecond
@@ -68,8 +73,9 @@ type controller struct {
 	accounts   corelisters.ServiceAccountNamespaceLister
 	configMaps corelisters.ConfigMapNamespaceLister
 	secrets    corelisters.SecretNamespaceLister
-	// blocked is when the nodes were listed last, if some of them were uninitialized.
-	blocked time.Time
+	// uninitialized are the nodes that block the removal, as of checked.
+	uninitialized []string
+	checked       time.Time
 }
 
 // New returns the controller. A removal that is not safe changes nothing. One that has begun goes on until everything
@@ -112,7 +118,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	requested := spec.ManagementState == operatorv1.Removed && (observed.Managed() || !isFinal(step))
 	switch {
 	case step == "" && requested:
-		return c.begin(ctx, syncCtx)
+		return c.begin(ctx, syncCtx, &status.OperatorStatus)
 	case step == "":
 		return c.release(ctx, status)
 	case !requested:
@@ -143,33 +149,65 @@ func isFinal(step observedplatform.Removal) bool {
 	return step == "" || step == observedplatform.Removed
 }
 
-// begin begins the removal unless it has to wait.
-func (c *controller) begin(ctx context.Context, syncCtx factory.SyncContext) error {
-	policy, err := c.Policy()
+// begin begins the removal unless it has to wait: until nothing blocks it, and for the pause.
+func (c *controller) begin(ctx context.Context, syncCtx factory.SyncContext, status *operatorv1.OperatorStatus) error {
+	meta, err := c.Operator.GetObjectMeta()
 	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	start, first := c.startOf(status)
+	left := start.Sub(c.Clock.Now())
+	if meta.Annotations[operatorclient.RemovalAnnotation] == strconv.FormatInt(meta.Generation, 10) {
+		left = 0
+	}
+	if err := c.check(ctx, left <= 0); err != nil {
 		return err
 	}
-	if policy != ccmv1.ForcedRemoval {
-		if left := blockedPeriod - c.Clock.Since(c.blocked); left > 0 {
-			syncCtx.Queue().AddAfter(syncCtx.QueueKey(), left)
-			return nil
-		}
-		waiting, err := c.uninitialized(ctx)
-		if err != nil {
-			return err
-		}
-		if len(waiting) > 0 {
-			c.blocked = c.Clock.Now()
-			syncCtx.Queue().AddAfter(syncCtx.QueueKey(), blockedPeriod)
-			return c.block(ctx, waiting)
-		}
+	switch {
+	case len(c.uninitialized) > 0:
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), checkPeriod)
+		return c.block(ctx, c.uninitialized)
+	case left > 0:
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), min(left, checkPeriod))
+		return c.wait(ctx, start, meta.Generation, first)
 	}
-	c.blocked = time.Time{}
+	c.checked = time.Time{}
 	if err := c.enter(ctx, observedplatform.RemovingStaticPods); err != nil {
 		return err
 	}
 	c.Recorder.Eventf("RemovalStarted", "Removing the cloud-controller-manager, as spec.managementState is %s",
 		operatorv1.Removed)
+	return nil
+}
+
+// startOf returns when the pause ends, and whether the request is seen for the first time. The condition Removing has
+// the time of the first sight, which another process of the operator reads.
+func (c *controller) startOf(status *operatorv1.OperatorStatus) (start time.Time, first bool) {
+	seen := v1helpers.FindOperatorCondition(status.Conditions, observedplatform.RemovingCondition)
+	if seen == nil {
+		return c.Clock.Now().Add(pause), true
+	}
+	return seen.LastTransitionTime.Add(pause), false
+}
+
+// check lists what blocks the removal, at most every checkPeriod unless the removal would begin now.
+func (c *controller) check(ctx context.Context, now bool) error {
+	policy, err := c.Policy()
+	if err != nil {
+		return err
+	}
+	if policy == ccmv1.ForcedRemoval {
+		c.uninitialized = nil
+		return nil
+	}
+	isRecent := c.Clock.Since(c.checked) < checkPeriod
+	if isRecent && (!now || len(c.uninitialized) > 0) {
+		return nil
+	}
+	if c.uninitialized, err = c.listUninitialized(ctx); err != nil {
+		return err
+	}
+	c.checked = c.Clock.Now()
 	return nil
 }
 
@@ -193,7 +231,7 @@ func (c *controller) stayRemoved(ctx context.Context) error {
 
 // restore ends the removal. It first waits until no pod removes anything that the installers write then. The installers
 // of former revisions go too: library-go's installer controller takes a revision as installed on a node if the
-// installer pod of the node and revision has succeeded.
+// installer pod of the node and revision has succeeded. The lease of a leader that the removal has ended is released.
 func (c *controller) restore(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
 	left, err := c.removePods(ctx, appInstaller, appPruner, appRemoval)
 	if err != nil {
@@ -201,6 +239,9 @@ func (c *controller) restore(ctx context.Context, status *operatorv1.StaticPodOp
 	}
 	if len(left) > 0 {
 		return c.report(ctx, observedplatform.Restoring, left, nil)
+	}
+	if err := c.releaseLease(ctx); err != nil {
+		return err
 	}
 	if err := c.release(ctx, status); err != nil {
 		return err

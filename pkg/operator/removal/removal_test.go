@@ -13,6 +13,7 @@ import (
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 // Each sync is that of a new process, so the removal goes on after the operator ended anywhere.
@@ -296,10 +297,9 @@ func TestAnErrorNamesTheObjectAndStopsNothingElse(t *testing.T) {
 
 func TestAStatusThatChangedMeanwhileIsPatchedLater(t *testing.T) {
 	w := newWorld(t)
-	var entries removals
-	entries.add(0, "/status/nodeStatuses", "nodeName", "gone")
-	c := &controller{Options: Options{Operator: w.operatorResource}}
-	require.EqualError(t, c.patch(t.Context(), entries), "status of cloudcontrollermanager/cluster: Operation cannot be fulfilled on "+
+	var entries operatorclient.Removals
+	entries.Add(0, "/status/nodeStatuses", "nodeName", "gone", "")
+	require.EqualError(t, entries.Apply(t.Context(), w.operatorResource), "status of cloudcontrollermanager/cluster: Operation cannot be fulfilled on "+
 		`cloudcontrollermanagers.operator.openshift.io "cluster": the server rejected our request due to an error in our request`)
 	require.Len(t, w.status.NodeStatuses, 3)
 }

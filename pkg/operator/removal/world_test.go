@@ -44,8 +44,17 @@ type operatorResource struct {
 	v1helpers.StaticPodOperatorClient
 	spec   operatorv1.StaticPodOperatorSpec
 	status operatorv1.StaticPodOperatorStatus
+	meta   metav1.ObjectMeta
+	clock  *clocktesting.FakeClock
 	// missing makes the resource not exist.
 	missing bool
+}
+
+func (r *operatorResource) GetObjectMeta() (*metav1.ObjectMeta, error) { return r.meta.DeepCopy(), nil }
+
+// confirm sets the annotation that lets the removal begin at once.
+func (r *operatorResource) confirm(generation string) {
+	r.meta.Annotations = map[string]string{"cloudcontrollermanager.operator.openshift.io/confirmed-removal": generation}
 }
 
 func (r *operatorResource) GetStaticPodOperatorState() (
@@ -63,25 +72,41 @@ func (r *operatorResource) GetStaticPodOperatorStateWithQuorum(context.Context) 
 	return r.GetStaticPodOperatorState()
 }
 
-// ApplyOperatorStatus replaces the conditions of the only field manager.
+func (r *operatorResource) GetOperatorStateWithQuorum(context.Context) (
+	*operatorv1.OperatorSpec, *operatorv1.OperatorStatus, string, error,
+) {
+	spec, status, version, err := r.GetStaticPodOperatorState()
+	if err != nil {
+		return nil, nil, "", err
+	}
+	return &spec.OperatorSpec, &status.OperatorStatus, version, nil
+}
+
+// ApplyOperatorStatus replaces the conditions of the only field manager. A condition keeps its time while its status
+// stays.
 func (r *operatorResource) ApplyOperatorStatus(
 	_ context.Context, manager string, apply *applyoperatorv1.OperatorStatusApplyConfiguration,
 ) error {
 	if manager != fieldManager {
 		return fmt.Errorf("unexpected field manager %s", manager)
 	}
+	former := slices.Clone(r.status.Conditions)
 	r.status.Conditions = slices.DeleteFunc(r.status.Conditions, func(c operatorv1.OperatorCondition) bool {
 		return c.Type == "Removing" || c.Type == DegradedCondition
 	})
 	for _, c := range apply.Conditions {
+		since := metav1.NewTime(r.clock.Now())
+		if last := v1helpers.FindOperatorCondition(former, *c.Type); last != nil && last.Status == *c.Status {
+			since = last.LastTransitionTime
+		}
 		r.status.Conditions = append(r.status.Conditions, operatorv1.OperatorCondition{
-			Type: *c.Type, Status: *c.Status, Reason: *c.Reason, Message: ptr.Deref(c.Message, ""),
+			Type: *c.Type, Status: *c.Status, Reason: *c.Reason, Message: ptr.Deref(c.Message, ""), LastTransitionTime: since,
 		})
 	}
 	return nil
 }
 
-func (r *operatorResource) PatchStaticOperatorStatus(_ context.Context, set *jsonpatch.PatchSet) error {
+func (r *operatorResource) PatchOperatorStatus(_ context.Context, set *jsonpatch.PatchSet) error {
 	data, err := set.Marshal()
 	if err != nil {
 		return err
@@ -101,6 +126,9 @@ func (r *operatorResource) PatchStaticOperatorStatus(_ context.Context, set *jso
 		switch {
 		case parts[0] == "conditions" && i < len(status.Conditions):
 			found = status.Conditions[i].Type
+			if strings.HasSuffix(o.Path, "/reason") {
+				found = status.Conditions[i].Reason
+			}
 		case parts[0] == "nodeStatuses" && i < len(status.NodeStatuses):
 			found = status.NodeStatuses[i].NodeName
 		}
@@ -129,9 +157,9 @@ func (r *operatorResource) condition(name string) string {
 
 // world is a cluster, with the caches of one process of the operator.
 type world struct {
+	t *testing.T
 	*operatorResource
 	kube     *fake.Clientset
-	clock    *clocktesting.FakeClock
 	recorder events.InMemoryRecorder
 	policy   ccmv1.RemovalPolicy
 	// static are the static resources that exist.
@@ -144,7 +172,9 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	t.Helper()
 	now := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
 	w := &world{
+		t: t,
 		operatorResource: &operatorResource{
+			meta: metav1.ObjectMeta{Generation: 3}, clock: clocktesting.NewFakeClock(now),
 			spec: operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
 				ManagementState: operatorv1.Removed, ObservedConfig: runtime.RawExtension{Raw: []byte(observedOpenStack)},
 			}},
@@ -159,10 +189,11 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 				},
 			},
 		},
-		kube: fake.NewClientset(objects...), clock: clocktesting.NewFakeClock(now), policy: ccmv1.SafeRemoval, static: 2,
+		kube: fake.NewClientset(objects...), policy: ccmv1.SafeRemoval, static: 2,
 	}
 	require.NoError(t, w.kube.Tracker().Add(&corev1.ServiceAccount{ObjectMeta: meta("installer-sa")}))
 	w.recorder = events.NewInMemoryRecorder("test", w.clock)
+	w.confirm("3")
 	return w
 }
 
