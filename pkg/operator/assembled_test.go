@@ -299,7 +299,7 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 		},
 		"a Deployment of the predecessor": {
 			&appsv1.Deployment{ObjectMeta: target("azure-cloud-controller-manager")},
-			[]string{"ConfigObserver", "Takeover", "Unmanaged", "Versions"},
+			[]string{"ConfigObserver", "RemovalController", "Takeover", "Unmanaged", "Versions"},
 		},
 		"the DaemonSet": {
 			&appsv1.DaemonSet{ObjectMeta: target("azure-cloud-node-manager")},

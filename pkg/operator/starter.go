@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -79,6 +80,7 @@ type wiring struct {
 	*controllercmd.ControllerContext
 	kube      kubernetes.Interface
 	dynamic   dynamic.Interface
+	metadata  metadata.Interface
 	config    configclient.Interface
 	client    v1helpers.StaticPodOperatorClient
 	resource  dynamicinformer.DynamicSharedInformerFactory
@@ -124,6 +126,10 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 	if err != nil {
 		return nil, fmt.Errorf("building the dynamic client: %w", err)
 	}
+	metadata, err := metadata.NewForConfig(unthrottled(cc.KubeConfig))
+	if err != nil {
+		return nil, fmt.Errorf("building the client of metadata: %w", err)
+	}
 	client, resource, err := operatorclient.New(cc.Clock, unthrottled(cc.KubeConfig))
 	if err != nil {
 		return nil, err
@@ -138,6 +144,7 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 		ControllerContext: cc,
 		kube:              kube,
 		dynamic:           dynamic,
+		metadata:          metadata,
 		config:            config,
 		client:            client,
 		resource:          resource,
@@ -295,6 +302,7 @@ func (w *wiring) delivery() []factory.Controller {
 			Target:                w.informers.target,
 			Nodes:                 w.informers.nodes.Core().V1().Nodes(),
 			Kube:                  w.kube,
+			Metadata:              w.metadata,
 			RemoveStaticResources: staticresources.NewRemover(w.staticResources()),
 			ServingCA:             servingcert.CAConfigMap,
 			SignerSecret:          servingcert.SignerSecret,

@@ -83,6 +83,22 @@ func TestRemovedAndManagedAgain(t *testing.T) {
 		require.Subset(t, c.objects(t), installed)
 		c.awaitNodeRevision(t, 1)
 	})
+	run("it waits while a Service has a load balancer, too", func(t *testing.T) {
+		const finalizer = "service.kubernetes.io/load-balancer-cleanup"
+		services := c.kube.CoreV1().Services("default")
+		service, err := services.Create(t.Context(), &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: "web", Finalizers: []string{finalizer}},
+			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		c.awaitCondition(t, "RemovalDegraded", operatorv1.ConditionTrue, "spec.managementState is Removed, but "+
+			"these nodes wait for the cloud-controller-manager to initialize them: node/worker-0; wait until they are initialized, delete "+
+			"them, or set spec.removalPolicy to Force; and only a cloud-controller-manager can delete the load balancers of these Services, "+
+			"and the Services with them: default/web; delete them, or, if another cloud-controller-manager takes over, set "+
+			"spec.removalPolicy to Force")
+		c.awaitNodeRevision(t, 1)
+		require.Equal(t, []string{finalizer}, service.Finalizers)
+	})
 	run("a removal that is taken back before a node is clean ends no static pod", func(t *testing.T) {
 		before := c.staticPod(t)
 		c.patchSpec(t, `{"spec":{"removalPolicy":"Force"}}`)

@@ -189,6 +189,10 @@ var unusedByOperator = []Exception{
 
 var unusedByRemoval = []Exception{
 	{
+		Account: operatorAccount, Resources: []string{"services"}, Verbs: []string{"list"},
+		Reason: "Only a removal looks for load balancers.", By: removal,
+	},
+	{
 		Account: operatorAccount, Resources: []string{"clusterrolebindings.rbac.authorization.k8s.io"},
 		Names: []string{"system:openshift:cloud-controller-manager:operand"},
 		Verbs: []string{"delete"}, Reason: notRemoved, By: removal,

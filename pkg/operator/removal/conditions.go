@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -24,10 +25,19 @@ const (
 )
 
 // block reports why the removal has not begun.
-func (c *controller) block(ctx context.Context, uninitialized []string) error {
-	message := fmt.Sprintf("spec.managementState is Removed, but these nodes wait for the cloud-controller-manager to "+
-		"initialize them: %s; wait until they are initialized, delete them, or set spec.removalPolicy to %s",
-		diagnostic.JoinFew(uninitialized, ", ", " and %d more"), ccmv1.ForcedRemoval)
+func (c *controller) block(ctx context.Context, o obstacles) error {
+	var causes []string
+	if len(o.nodes) > 0 {
+		causes = append(causes, fmt.Sprintf("these nodes wait for the cloud-controller-manager to initialize them: %s; "+
+			"wait until they are initialized, delete them, or set spec.removalPolicy to %s",
+			diagnostic.JoinFew(o.nodes, ", ", " and %d more"), ccmv1.ForcedRemoval))
+	}
+	if len(o.services) > 0 {
+		causes = append(causes, fmt.Sprintf("only a cloud-controller-manager can delete the load balancers of these "+
+			"Services, and the Services with them: %s; delete them, or, if another cloud-controller-manager takes over, set "+
+			"spec.removalPolicy to %s", diagnostic.JoinFew(o.services, ", ", " and %d more"), ccmv1.ForcedRemoval))
+	}
+	message := "spec.managementState is Removed, but " + strings.Join(causes, "; and ")
 	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager,
 		operatorclient.NewCondition(observedplatform.RemovingCondition, operatorv1.ConditionFalse, blocked, message),
 		operatorclient.NewCondition(DegradedCondition, operatorv1.ConditionTrue, blocked, message))

@@ -18,6 +18,7 @@ import (
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
@@ -36,7 +37,7 @@ const (
 	// pause is how long a requested removal waits before it begins. In that time it can be undone without an effect.
 	pause = time.Minute
 
-	// checkPeriod is how often a removal that has to wait lists all nodes.
+	// checkPeriod is how often a removal that has to wait lists all nodes and Services.
 	checkPeriod = 10 * time.Second
 
 	// verifyPeriod is how soon the deletion of objects is verified, and how soon a write that lost a race is repeated.
@@ -55,6 +56,8 @@ type Options struct {
 	Target informers.SharedInformerFactory
 	Nodes  coreinformers.NodeInformer
 	Kube   kubernetes.Interface
+	// Metadata lists Services.
+	Metadata metadata.Interface
 	// RemoveStaticResources deletes the static resources of every platform and the cloud-node-manager. It reports
 	// whether there were any.
 	RemoveStaticResources func(ctx context.Context, recorder events.Recorder) (found bool, err error)
@@ -73,10 +76,16 @@ type controller struct {
 	accounts   corelisters.ServiceAccountNamespaceLister
 	configMaps corelisters.ConfigMapNamespaceLister
 	secrets    corelisters.SecretNamespaceLister
-	// uninitialized are the nodes that block the removal, as of checked.
-	uninitialized []string
-	checked       time.Time
+	// obstacles block the removal, as of checked.
+	obstacles obstacles
+	checked   time.Time
 }
+
+// obstacles are what nobody could complete without a cloud-controller-manager: nodes that wait to be initialized, and
+// the deletion of Services with a load balancer.
+type obstacles struct{ nodes, services []string }
+
+func (o obstacles) exist() bool { return len(o.nodes) > 0 || len(o.services) > 0 }
 
 // New returns the controller. A removal that is not safe changes nothing. One that has begun goes on until everything
 // is removed, or until spec.managementState changes: then the other controllers install again what is missing.
@@ -85,7 +94,7 @@ func New(o Options) factory.Controller {
 	return factory.New().
 		WithInformers(o.Operator.Informer(), o.Nodes.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(),
 			core.Secrets().Informer(), core.ServiceAccounts().Informer(),
-			o.Target.Coordination().V1().Leases().Informer()).
+			o.Target.Coordination().V1().Leases().Informer(), o.Target.Apps().V1().Deployments().Informer()).
 		WithSync(writeconflict.Retried(newController(o).sync)).
 		WithSyncDegradedOnError(o.Operator).
 		ToController(name, o.Recorder)
@@ -164,9 +173,9 @@ func (c *controller) begin(ctx context.Context, syncCtx factory.SyncContext, sta
 		return err
 	}
 	switch {
-	case len(c.uninitialized) > 0:
+	case c.obstacles.exist():
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), checkPeriod)
-		return c.block(ctx, c.uninitialized)
+		return c.block(ctx, c.obstacles)
 	case left > 0:
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), min(left, checkPeriod))
 		return c.wait(ctx, start, meta.Generation, first)
@@ -197,14 +206,17 @@ func (c *controller) check(ctx context.Context, now bool) error {
 		return err
 	}
 	if policy == ccmv1.ForcedRemoval {
-		c.uninitialized = nil
+		c.obstacles = obstacles{}
 		return nil
 	}
 	isRecent := c.Clock.Since(c.checked) < checkPeriod
-	if isRecent && (!now || len(c.uninitialized) > 0) {
+	if isRecent && (!now || c.obstacles.exist()) {
 		return nil
 	}
-	if c.uninitialized, err = c.listUninitialized(ctx); err != nil {
+	if c.obstacles.nodes, err = c.listUninitialized(ctx); err != nil {
+		return err
+	}
+	if c.obstacles.services, err = c.listBalancers(ctx); err != nil {
 		return err
 	}
 	c.checked = c.Clock.Now()

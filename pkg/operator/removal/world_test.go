@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -160,6 +161,7 @@ type world struct {
 	t *testing.T
 	*operatorResource
 	kube     *fake.Clientset
+	services []runtime.Object
 	recorder events.InMemoryRecorder
 	policy   ccmv1.RemovalPolicy
 	// static are the static resources that exist.
@@ -204,9 +206,12 @@ func (w *world) sync(t *testing.T) error {
 	target := informers.NewSharedInformerFactory(w.kube, 0)
 	nodes := informers.NewSharedInformerFactoryWithOptions(w.kube, 0, informers.WithTweakListOptions(
 		func(o *metav1.ListOptions) { o.LabelSelector = "node-role.kubernetes.io/master=" }))
+	scheme := metadatafake.NewTestScheme()
+	require.NoError(t, metav1.AddMetaToScheme(scheme))
 	c := newController(Options{
 		Operator: w.operatorResource, Policy: func() (ccmv1.RemovalPolicy, error) { return w.policy, nil },
 		Target: target, Nodes: nodes.Core().V1().Nodes(), Kube: w.kube,
+		Metadata: metadatafake.NewSimpleMetadataClient(scheme, w.services...),
 		RemoveStaticResources: func(context.Context, events.Recorder) (bool, error) {
 			found := w.static > 0
 			w.static = max(0, w.static-1)
@@ -217,6 +222,7 @@ func (w *world) sync(t *testing.T) error {
 	// New requests these informers.
 	nodes.Core().V1().Nodes().Informer()
 	target.Coordination().V1().Leases().Informer()
+	target.Apps().V1().Deployments().Informer()
 	factories := []informers.SharedInformerFactory{target, nodes}
 	for _, factory := range factories {
 		factory.Start(ctx.Done())
