@@ -92,3 +92,16 @@ func KeptOf(podConfigMap *corev1.ConfigMap) map[string]string {
 	}
 	return kept
 }
+
+// Remembered returns what a removal keeps of the annotations of the pod ConfigMap, as annotations of the operator's
+// resource: the cluster has been installed, with which input, and with which settings that are not in effect. nil if
+// there is nothing to remember.
+func Remembered(annotations map[string]string) map[string]string {
+	if annotations[AcceptedInputAnnotation] == "" {
+		return nil
+	}
+	return map[string]string{
+		AcceptedInputAnnotation: annotations[AcceptedInputAnnotation],
+		KeptAnnotation:          annotations[KeptAnnotation],
+	}
+}

@@ -299,6 +299,7 @@ func (w *wiring) delivery() []factory.Controller {
 		removal.New(removal.Options{
 			Operator:              w.client,
 			Policy:                operatorclient.RemovalPolicy(w.resource),
+			Annotate:              operatorclient.Annotate(w.dynamic),
 			Target:                w.informers.target,
 			Nodes:                 w.informers.nodes.Core().V1().Nodes(),
 			Kube:                  w.kube,

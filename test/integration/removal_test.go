@@ -178,7 +178,11 @@ func TestRemovedAndManagedAgain(t *testing.T) {
 		c.awaitRemoved(t)
 		require.Equal(t, before, c.objects(t))
 	})
-	run("everything comes back", func(t *testing.T) {
+	run("everything comes back, and is no first installation", func(t *testing.T) {
+		const mode = `"clusterServiceLoadBalancerHealthProbeMode": "servicenodeport"`
+		c.editConfigMap(t, configNamespace, "cloud-provider-config", func(configMap *corev1.ConfigMap) {
+			configMap.Data["config"] = strings.Replace(configMap.Data["config"], "{", "{\n  "+mode+",", 1)
+		})
 		c.patchSpec(t, `{"spec":{"managementState":"Managed","removalPolicy":null}}`)
 		c.awaitNodeRevision(t, 2)
 		c.hold(t, onlyNode+"_again", time.Now())
@@ -196,6 +200,9 @@ func TestRemovedAndManagedAgain(t *testing.T) {
 			require.NotEqual(t, "Removed", condition.Reason, condition.Type)
 		}
 		require.NotContains(t, o.log.String(), "unable to ApplyStatus")
+		config, err := c.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), "cloud-config", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Contains(t, string(config.Data["cloud.conf"]), strings.ReplaceAll(mode, " ", ""))
 	})
 	c.noRequestDenied(t)
 }

@@ -2,7 +2,9 @@ package operatorclient
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"maps"
 	"net/http"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -10,8 +12,10 @@ import (
 	"github.com/openshift/library-go/pkg/operator/genericoperatorclient"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -51,6 +55,27 @@ func RemovalPolicy(informers dynamicinformer.DynamicSharedInformerFactory) func(
 	return func() (ccmv1.RemovalPolicy, error) {
 		spec, err := read()
 		return cmp.Or(spec.RemovalPolicy, ccmv1.SafeRemoval), err
+	}
+}
+
+// Annotate returns the function that sets annotations of the resource.
+func Annotate(client dynamic.Interface) func(ctx context.Context, annotations map[string]string) error {
+	return func(ctx context.Context, annotations map[string]string) error {
+		resource := client.Resource(ccmv1.Resource)
+		object, err := resource.Get(ctx, Instance, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("cloudcontrollermanager/%s: %w", Instance, err)
+		}
+		all := object.GetAnnotations()
+		if all == nil {
+			all = map[string]string{}
+		}
+		maps.Copy(all, annotations)
+		object.SetAnnotations(all)
+		if _, err := resource.Update(ctx, object, metav1.UpdateOptions{}); err != nil {
+			return fmt.Errorf("annotations of cloudcontrollermanager/%s: %w", Instance, err)
+		}
+		return nil
 	}
 }
 

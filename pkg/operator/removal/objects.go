@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -31,6 +32,9 @@ func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncCont
 		return c.report(ctx, observedplatform.RemovingObjects, left, nil)
 	}
 	if err := c.releaseLease(ctx); err != nil {
+		return err
+	}
+	if err := c.remember(ctx); err != nil {
 		return err
 	}
 	found, err := c.deleteOwn(ctx)
@@ -112,6 +116,23 @@ func (c *controller) couldOnlyBeOurs(ctx context.Context, holder string) (bool, 
 		}
 	}
 	return true, nil
+}
+
+// remember keeps what makes the next installation no first one, in annotations of the operator's resource.
+func (c *controller) remember(ctx context.Context) error {
+	pod, err := operatorclient.Find(c.configMaps, "configmap", operand.Namespace, operand.PodConfigMap)
+	if err != nil || pod == nil {
+		return err
+	}
+	meta, err := c.Operator.GetObjectMeta()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	kept := operand.Remembered(pod.Annotations)
+	if kept == nil || maps.Equal(kept, operand.Remembered(meta.Annotations)) {
+		return nil
+	}
+	return c.Annotate(ctx, kept)
 }
 
 // deleteOwn deletes the ConfigMaps and Secrets that the operator or its pods wrote, and reports whether there were any.

@@ -52,6 +52,8 @@ type Options struct {
 	Operator v1helpers.StaticPodOperatorClient
 	// Policy returns spec.removalPolicy.
 	Policy func() (ccmv1.RemovalPolicy, error)
+	// Annotate sets annotations of the operator's resource.
+	Annotate func(ctx context.Context, annotations map[string]string) error
 	// Target has the informers of the operand's namespace, Nodes that of the control-plane Nodes.
 	Target informers.SharedInformerFactory
 	Nodes  coreinformers.NodeInformer

@@ -20,7 +20,11 @@ import (
 func TestARemovalFromBeginningToEnd(t *testing.T) {
 	w := newWorld(t, master("master-0", "True"), master("master-1", "True"), staticPodOn("master-0"), staticPodOn("master-1"),
 		pod("installer-7-master-0", "installer", "master-0", corev1.PodSucceeded), leaseOf("master-1_uid"),
-		&corev1.ConfigMap{ObjectMeta: meta("cloud-controller-manager-pod")}, &corev1.ConfigMap{ObjectMeta: meta("cloud-controller-manager-pod-7")},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: "cloud-controller-manager-pod", Annotations: map[string]string{
+			"cloud-controller-manager.openshift.io/accepted-input": "digest",
+			"cloud-controller-manager.openshift.io/kept-settings":  `{"mode":"old"}`,
+			"cloud-controller-manager.openshift.io/rendered-by":    "4.22.0",
+		}}}, &corev1.ConfigMap{ObjectMeta: meta("cloud-controller-manager-pod-7")},
 		&corev1.ConfigMap{ObjectMeta: meta("revision-status-7")}, &corev1.ConfigMap{ObjectMeta: meta("client-ca")},
 		&corev1.ConfigMap{ObjectMeta: meta("node-files")}, &corev1.ConfigMap{ObjectMeta: meta("serving-ca")},
 		&corev1.ConfigMap{ObjectMeta: meta("kube-root-ca.crt")}, &corev1.ConfigMap{ObjectMeta: meta("of-others")},
@@ -57,6 +61,12 @@ func TestARemovalFromBeginningToEnd(t *testing.T) {
 	lease, err := w.kube.CoordinationV1().Leases(operand.Namespace).Get(t.Context(), operand.Lease, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Empty(t, *lease.Spec.HolderIdentity)
+
+	require.Equal(t, map[string]string{
+		"cloudcontrollermanager.operator.openshift.io/confirmed-removal": "3",
+		"cloud-controller-manager.openshift.io/accepted-input":           "digest",
+		"cloud-controller-manager.openshift.io/kept-settings":            `{"mode":"old"}`,
+	}, w.meta.Annotations, "the next installation is not the first one")
 
 	w.writes()
 	w.syncs(t, 2)

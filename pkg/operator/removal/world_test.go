@@ -210,6 +210,10 @@ func (w *world) sync(t *testing.T) error {
 	require.NoError(t, metav1.AddMetaToScheme(scheme))
 	c := newController(Options{
 		Operator: w.operatorResource, Policy: func() (ccmv1.RemovalPolicy, error) { return w.policy, nil },
+		Annotate: func(_ context.Context, annotations map[string]string) error {
+			maps.Copy(w.meta.Annotations, annotations)
+			return nil
+		},
 		Target: target, Nodes: nodes.Core().V1().Nodes(), Kube: w.kube,
 		Metadata: metadatafake.NewSimpleMetadataClient(scheme, w.services...),
 		RemoveStaticResources: func(context.Context, events.Recorder) (bool, error) {

@@ -255,10 +255,10 @@ func (c *controller) chosen(
 // already.
 func (g *gathered) policy(in operand.Inputs) diagnostic.Policy {
 	digest := operand.InputDigest(in)
-	isLive := g.live != nil && g.live.Annotations[operand.AcceptedInputAnnotation] == digest
+	isFormer := g.former != nil && g.former.Annotations[operand.AcceptedInputAnnotation] == digest
 	kept := g.accepted.CloudConfig
 	isKept := kept != nil && operand.InputDigest(operand.Inputs{CloudConfig: kept.Input}) == digest
-	if g.First || isLive || isKept {
+	if g.First || isFormer || isKept {
 		return diagnostic.Lenient
 	}
 	return diagnostic.Strict

@@ -48,6 +48,8 @@ type fixture struct {
 	target   informers.SharedInformerFactory
 	user     informers.SharedInformerFactory
 	operator v1helpers.StaticPodOperatorClient
+	// meta is that of the operator's resource.
+	meta     *metav1.ObjectMeta
 	clock    *clocktesting.FakeClock
 	recorder events.InMemoryRecorder
 	*controller
@@ -55,6 +57,13 @@ type fixture struct {
 	// scribbled makes Confirm report that the observed configuration is not the observers'.
 	scribbled bool
 }
+
+type operatorResource struct {
+	v1helpers.StaticPodOperatorClient
+	meta *metav1.ObjectMeta
+}
+
+func (r operatorResource) GetObjectMeta() (*metav1.ObjectMeta, error) { return r.meta, nil }
 
 func newFixture(t *testing.T, objects ...runtime.Object) *fixture {
 	t.Helper()
@@ -74,9 +83,12 @@ func newObserving(t *testing.T, observed string, objects ...runtime.Object) *fix
 func newFixtureWith(t *testing.T, spec operatorv1.StaticPodOperatorSpec, objects ...runtime.Object) *fixture {
 	t.Helper()
 	f := &fixture{
-		kube:     fake.NewClientset(objects...),
-		operator: v1helpers.NewFakeStaticPodOperatorClient(&spec, &operatorv1.StaticPodOperatorStatus{}, nil, nil),
-		clock:    clocktesting.NewFakeClock(started),
+		kube:  fake.NewClientset(objects...),
+		meta:  &metav1.ObjectMeta{},
+		clock: clocktesting.NewFakeClock(started),
+	}
+	f.operator = operatorResource{
+		v1helpers.NewFakeStaticPodOperatorClient(&spec, &operatorv1.StaticPodOperatorStatus{}, nil, nil), f.meta,
 	}
 	f.recorder = events.NewInMemoryRecorder("test", f.clock)
 	f.target = informers.NewSharedInformerFactory(f.kube, 0)

@@ -1,11 +1,13 @@
 package targetconfigcontroller
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
@@ -35,6 +37,10 @@ type gathered struct {
 	accepted inputs.Accepted
 	live     *corev1.ConfigMap
 
+	// former has the annotations of live or, if nothing is installed, those that a removal has kept of it. It is nil at a
+	// first installation.
+	former *corev1.ConfigMap
+
 	// proxy is the trusted CA that the Proxy names, nil if it names none. Trust also has the other sources.
 	proxy *operand.TrustSource
 
@@ -54,7 +60,13 @@ func (c *controller) gather(
 	if err != nil {
 		return nil, err
 	}
-	g := &gathered{accepted: accepted, live: live, Inputs: operand.Inputs{
+	former := live
+	if former == nil && !accepted.Known {
+		if former, err = c.removed(); err != nil {
+			return nil, err
+		}
+	}
+	g := &gathered{accepted: accepted, live: live, former: former, Inputs: operand.Inputs{
 		Version:                 c.Version,
 		Phase:                   operand.OperatorPhase(),
 		Platform:                p,
@@ -66,13 +78,13 @@ func (c *controller) gather(
 		Custom:                  now.Custom,
 		Trust:                   c.withSystemTrust(now.Trust),
 		ForceRedeploymentReason: spec.ForceRedeploymentReason,
-		First:                   live == nil && !accepted.Known,
+		First:                   former == nil && !accepted.Known,
 	}}
 	if len(now.Trust) > 0 {
 		g.proxy = &now.Trust[0]
 	}
-	if live != nil {
-		g.Kept = operand.KeptOf(live)
+	if former != nil {
+		g.Kept = operand.KeptOf(former)
 	}
 	g.absent = c.absences(now, observed)
 	g.reportDeletedCredentials(p.Credentials)
@@ -80,6 +92,19 @@ func (c *controller) gather(
 		return nil, err
 	}
 	return g, nil
+}
+
+// removed returns a ConfigMap with the annotations that a removal has kept, nil if there was none.
+func (c *controller) removed() (*corev1.ConfigMap, error) {
+	meta, err := c.Operator.GetObjectMeta()
+	if err != nil {
+		return nil, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	kept := operand.Remembered(meta.Annotations)
+	if kept == nil {
+		return nil, nil
+	}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: kept}}, nil
 }
 
 // withSystemTrust appends the trust bundle of the operator's image, if it has one.
