@@ -202,7 +202,7 @@ func TestRemovedAndManagedAgain(t *testing.T) {
 		require.NotContains(t, o.log.String(), "unable to ApplyStatus")
 		config, err := c.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), "cloud-config", metav1.GetOptions{})
 		require.NoError(t, err)
-		require.Contains(t, string(config.Data["cloud.conf"]), strings.ReplaceAll(mode, " ", ""))
+		require.Contains(t, string(config.Data["cloud.conf"]), mode)
 	})
 	c.noRequestDenied(t)
 }
