@@ -32,8 +32,8 @@ func (r *Removals) Add(index int, list, key, value, reason string) {
 	r.count++
 }
 
-// Apply applies the removals. If an item has changed or moved meanwhile, its test fails, nothing changes, and Apply returns a
-// conflict.
+// Apply applies the removals. If an item has changed or moved meanwhile, its test fails, nothing changes, and Apply
+// returns a conflict.
 func (r *Removals) Apply(ctx context.Context, client v1helpers.OperatorClient) error {
 	if r.count == 0 {
 		return nil

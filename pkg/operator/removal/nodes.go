@@ -36,8 +36,8 @@ const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 // retryPeriod is how long a failed removal pod stays, so that its log can be read and a node is not busy with them.
 const retryPeriod = 15 * time.Second
 
-// listUninitialized returns the nodes that wait for the cloud-controller-manager, as node/name. It reads live objects, in
-// pages: the informers have only the control plane, and this is read only at the beginning of a removal.
+// listUninitialized returns the nodes that wait for the cloud-controller-manager, as node/name. It reads live objects,
+// in pages: the informers have only the control plane, and this is read only before a removal begins.
 func (c *controller) listUninitialized(ctx context.Context) ([]string, error) {
 	var waiting []string
 	list := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {

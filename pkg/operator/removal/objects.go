@@ -62,8 +62,8 @@ func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncCont
 	return nil
 }
 
-// releaseLease frees the lease of the last leader if it has ended. The next cloud-controller-manager, of this operator or
-// of another one, then need not wait until the lease expires. A lease stays if its holder is not on a node of the
+// releaseLease frees the lease of the last leader if it has ended. The next cloud-controller-manager, of this operator
+// or of another one, then need not wait until the lease expires. A lease stays if its holder is not on a node of the
 // control plane, or if a pod on that node could be the holder.
 func (c *controller) releaseLease(ctx context.Context) error {
 	leases := c.Target.Coordination().V1().Leases().Lister().Leases(operand.Namespace)

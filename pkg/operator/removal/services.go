@@ -18,8 +18,8 @@ import (
 const balancerFinalizer = "service.kubernetes.io/load-balancer-cleanup"
 
 // listBalancers returns the Services that only a cloud-controller-manager can delete, as namespace/name. While a
-// Deployment of the predecessor exists, there are none: its cloud-controller-manager takes over. It reads live metadata,
-// in pages, and only before a removal begins.
+// Deployment of the predecessor exists, there are none: its cloud-controller-manager takes over. It reads live
+// metadata, in pages, and only before a removal begins.
 func (c *controller) listBalancers(ctx context.Context) ([]string, error) {
 	deployments, err := predecessor.Deployments(c.Target.Apps().V1().Deployments().Lister())
 	if err != nil || len(deployments) > 0 {

@@ -134,8 +134,8 @@ func (c *controller) degraded(reason platform.Absence) (*operatorclient.Conditio
 
 // release drops our conditions so that stale messages do not linger: the controllers of a managed platform may write
 // fewer conditions. Those that other controllers write on managed platforms are removed as a whole, because the others
-// may own a part of them. Upgradeable is only ours, so it lasts until nothing else is, also if the operator ends before.
-// A condition that has a new owner already may still have our message.
+// may own a part of them. Upgradeable is only ours, so it lasts until nothing else is, also if the operator ends
+// before. A condition that has a new owner already may still have our message.
 func (c *controller) release(ctx context.Context) error {
 	_, status, _, err := c.Operator.GetOperatorState()
 	if err != nil {

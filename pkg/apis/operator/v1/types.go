@@ -47,9 +47,8 @@ type CloudControllerManagerSpec struct {
 	operatorv1.StaticPodOperatorSpec `json:",inline"`
 
 	// removalPolicy determines when managementState Removed takes effect. Safe, the default, keeps the
-	// cloud-controller-manager while a node waits to be initialized by it, or a Service has a load balancer. Force
-	// removes it nevertheless: until another cloud-controller-manager runs, such a node stays unusable, and such a
-	// Service cannot be deleted.
+	// cloud-controller-manager while a node waits to be initialized by it. Force removes it nevertheless: such a node
+	// stays unusable until another cloud-controller-manager initializes it.
 	// +optional
 	RemovalPolicy RemovalPolicy `json:"removalPolicy,omitempty"`
 
