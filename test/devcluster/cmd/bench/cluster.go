@@ -44,16 +44,21 @@ type cluster struct {
 	reader  *liveview.Reader
 }
 
-// startCluster starts a cluster with OpenStack's operand. The caller stops it.
+// startCluster starts a cluster of three nodes with OpenStack's operand. The caller stops it.
 func startCluster(ctx context.Context, o options, withoutPayload bool) (*cluster, error) {
-	started, err := devcluster.Start(ctx, devcluster.Options{Name: "bench", Platform: configv1.OpenStackPlatformType,
-		Nodes: realNodes, WithoutPayload: withoutPayload, Progress: o.progress})
+	return startClusterOf(ctx, o, devcluster.Options{Name: "bench", Nodes: realNodes, WithoutPayload: withoutPayload})
+}
+
+// startClusterOf starts a cluster with OpenStack's operand. The caller stops it.
+func startClusterOf(ctx context.Context, o options, wanted devcluster.Options) (*cluster, error) {
+	wanted.Platform, wanted.Progress = configv1.OpenStackPlatformType, o.progress
+	started, err := devcluster.Start(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
 	c := &cluster{Cluster: started, options: o}
 	config := started.RESTConfig()
-	// The part scale has many objects.
+	// The parts scale and many have many objects.
 	config.QPS, config.Burst = 1000, 1000
 	var errs [3]error
 	c.kube, errs[0] = kubernetes.NewForConfig(config)

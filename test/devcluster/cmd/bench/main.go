@@ -25,9 +25,10 @@ const (
 	partRollout = "rollout"
 	partScale   = "scale"
 	partNodes   = "nodes"
+	partMany    = "many"
 )
 
-var allParts = []string{partFirst, partMemory, partIdle, partRollout, partScale, partNodes}
+var allParts = []string{partFirst, partMemory, partIdle, partRollout, partScale, partNodes, partMany}
 
 // options select the parts and their size.
 type options struct {
@@ -35,8 +36,12 @@ type options struct {
 	idle       time.Duration
 	nodes      int
 	configMaps int
-	progress   io.Writer
-	out        io.Writer
+	// rushes are the numbers of Nodes that register at once in the part many.
+	rushes []int
+	// overrides are spec.unsupportedConfigOverrides in the part many.
+	overrides string
+	progress  io.Writer
+	out       io.Writer
 }
 
 func main() {
@@ -45,12 +50,19 @@ func main() {
 	flag.DurationVar(&o.idle, "idle", 10*time.Minute, "how long the operator is watched while nothing happens")
 	flag.IntVar(&o.nodes, "nodes", 5000, "number of Node objects for the part "+partScale)
 	flag.IntVar(&o.configMaps, "configmaps", 20000, "number of foreign ConfigMaps for the part "+partScale)
+	rushes := flag.String("rushes", "50 200 1000", "numbers of Nodes that register at once for the part "+partMany)
+	flag.StringVar(&o.overrides, "overrides", "", "spec.unsupportedConfigOverrides as JSON for the part "+partMany)
 	flag.Parse()
 	o.parts = strings.Fields(*parts)
+	var err error
+	if o.rushes, err = numbers(*rushes); err != nil {
+		fmt.Fprintln(os.Stderr, "error: --rushes:", err)
+		os.Exit(1)
+	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop)
-	err := run(ctx, o)
+	err = run(ctx, o)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -73,6 +85,9 @@ func run(ctx context.Context, o options) error {
 	}
 	if o.measures(partNodes) {
 		errs = append(errs, measureNodes(ctx, o))
+	}
+	if o.measures(partMany) {
+		errs = append(errs, measureMany(ctx, o))
 	}
 	return errors.Join(errs...)
 }

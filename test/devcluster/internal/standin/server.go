@@ -19,6 +19,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 const (
@@ -90,7 +92,9 @@ type Server struct {
 	delays    map[string]time.Duration
 	// patience is the value of Retry-After with each refusal, 0 for none.
 	patience time.Duration
-	open     map[net.Conn]struct{}
+	// limit is nil without a limit.
+	limit flowcontrol.PassiveRateLimiter
+	open  map[net.Conn]struct{}
 }
 
 // New makes a server that listens. Its URL is known then, and it has its endpoints once Serve is called.
@@ -244,6 +248,16 @@ func (s *Server) Throttle(patience time.Duration) error {
 	return s.Fail(AllEndpoints, http.StatusTooManyRequests)
 }
 
+// Limit makes every endpoint answer with 429 beyond a number of requests a second. 0 ends it.
+func (s *Server) Limit(perSecond int) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.limit = nil
+	if perSecond > 0 {
+		s.limit = flowcontrol.NewTokenBucketPassiveRateLimiter(float32(perSecond), perSecond)
+	}
+}
+
 // Delay makes an endpoint, or with AllEndpoints every one, wait before it answers. A duration of 0 ends it. A name that
 // is no endpoint is an error.
 func (s *Server) Delay(endpoint string, duration time.Duration) error {
@@ -317,6 +331,9 @@ func (s *Server) begin(endpoint string) (status int, delay, patience time.Durati
 	s.requests[endpoint]++
 	if status = s.failures[endpoint]; status == 0 {
 		status = s.failures[AllEndpoints]
+	}
+	if status == 0 && s.limit != nil && !s.limit.TryAccept() {
+		status = http.StatusTooManyRequests
 	}
 	return status, max(s.delays[endpoint], s.delays[AllEndpoints]), s.patience
 }
