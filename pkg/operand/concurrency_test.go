@@ -36,7 +36,7 @@ func TestEveryPlatformWorksOnAsManyNodesAndServicesAtATimeAsItsProviderAllows(t 
 		"gcp":          {"10", "10"},
 		"ibmcloud":     {"5", "5"},
 		"nutanix":      {"5", ""},
-		"openstack":    {"10", ""},
+		"openstack":    {"15", ""},
 		"powervs":      {"3", "5"},
 		"vsphere":      {"5", "5"},
 	} {

@@ -119,7 +119,8 @@ func (c *cluster) measureRest(ctx context.Context) error {
 		return err
 	}
 	calls := float64(len(c.Cloud().Calls())-before) / c.options.idle.Minutes()
-	c.options.row(fmt.Sprintf("calls of the cloud with %d Nodes at rest", n), "%.0f a minute, in %s", calls, c.options.idle)
+	c.options.row(fmt.Sprintf("calls of the cloud with %d Nodes at rest", n), "%.0f a minute, in %s", calls,
+		c.options.idle)
 	return c.leaveRush(ctx)
 }
 
@@ -179,7 +180,13 @@ func (c *cluster) rushInto(ctx context.Context, n int) error {
 func (c *cluster) leaveRush(ctx context.Context) error {
 	nodes := c.kube.CoreV1().Nodes()
 	selected := metav1.ListOptions{LabelSelector: rushLabel}
-	if err := nodes.DeleteCollection(ctx, metav1.DeleteOptions{}, selected); err != nil {
+	present, err := nodes.List(ctx, selected)
+	if err != nil {
+		return err
+	}
+	if err := repeat(ctx, len(present.Items), func(ctx context.Context, i int) error {
+		return nodes.Delete(ctx, present.Items[i].Name, metav1.DeleteOptions{})
+	}); err != nil {
 		return err
 	}
 	return wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, timeout, true,
@@ -193,7 +200,8 @@ func (c *cluster) leaveRush(ctx context.Context) error {
 func newNode(i int) *corev1.Node {
 	name := fmt.Sprintf("bench-rush-%d", i)
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{rushLabel: "", "kubernetes.io/hostname": name}},
+		ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{rushLabel: "", "kubernetes.io/hostname": name}},
 		Spec: corev1.NodeSpec{Taints: []corev1.Taint{
 			{Key: nodekeeper.UninitializedTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule},
 		}},
