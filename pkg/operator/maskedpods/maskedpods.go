@@ -31,6 +31,13 @@ func NewInformers(target informers.SharedInformerFactory) *Informers {
 	return &Informers{target, &mask{secrets: secrets.Lister(), synced: secrets.Informer().HasSynced}}
 }
 
+// Informers are those of the operand's namespace.
+type Informers struct {
+	informers.SharedInformerFactory
+
+	mask *mask
+}
+
 // Mask returns a text, such as a line of a container's log, without the values of the Secrets. It is empty until the
 // Secrets are known.
 func (f *Informers) Mask(text string) (string, error) {
@@ -127,13 +134,6 @@ func newRedactor(secrets []*corev1.Secret) *redaction.Redactor {
 		}
 	}
 	return redaction.ForText(values, documents...)
-}
-
-// Informers are those of the operand's namespace.
-type Informers struct {
-	informers.SharedInformerFactory
-
-	mask *mask
 }
 
 // The types below replace the listers of Pods and nothing else.

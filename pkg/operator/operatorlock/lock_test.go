@@ -1,7 +1,6 @@
 package operatorlock
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -38,7 +37,7 @@ type election struct {
 	clock *clocktesting.FakePassiveClock
 }
 
-func newElection(holder string, pods ...*corev1.Pod) *election {
+func newElection(holder string) *election {
 	kube := fake.NewClientset(&coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: coordinationv1.LeaseSpec{
@@ -46,11 +45,6 @@ func newElection(holder string, pods ...*corev1.Pod) *election {
 			AcquireTime: &metav1.MicroTime{Time: acquired}, RenewTime: &metav1.MicroTime{Time: acquired},
 		},
 	})
-	for _, pod := range pods {
-		if err := kube.Tracker().Add(pod); err != nil {
-			panic(err)
-		}
-	}
 	clock := clocktesting.NewFakePassiveClock(acquired.Add(time.Hour))
 	return &election{kube: kube, clock: clock, lock: &lock{
 		Interface: &resourcelock.LeaseLock{
@@ -167,9 +161,9 @@ func TestTheIdentityNamesHostPodAndProcess(t *testing.T) {
 func (e *election) renew(t *testing.T) {
 	t.Helper()
 	leases := e.kube.CoordinationV1().Leases(namespace)
-	lease, err := leases.Get(context.Background(), name, metav1.GetOptions{})
+	lease, err := leases.Get(t.Context(), name, metav1.GetOptions{})
 	require.NoError(t, err)
 	lease.Spec.RenewTime = &metav1.MicroTime{Time: e.clock.Now()}
-	_, err = leases.Update(context.Background(), lease, metav1.UpdateOptions{})
+	_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
 	require.NoError(t, err)
 }
