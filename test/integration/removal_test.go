@@ -199,7 +199,7 @@ func TestRemovedAndManagedAgain(t *testing.T) {
 			require.False(t, condition.Type == "Removing" || condition.Type == "RemovalDegraded", "%+v", condition)
 			require.NotEqual(t, "Removed", condition.Reason, condition.Type)
 		}
-		require.NotContains(t, o.log.String(), "unable to ApplyStatus")
+		require.NotContains(t, o.log.String(), "lastTransitionTime: Required value")
 		config, err := c.kube.CoreV1().Secrets(targetNamespace).Get(t.Context(), "cloud-config", metav1.GetOptions{})
 		require.NoError(t, err)
 		require.Contains(t, string(config.Data["cloud.conf"]), mode)
