@@ -31,16 +31,17 @@ func (c *Cluster) Observe(payloadVersion string) ([]byte, error) {
 	featureGates, err := c.featureGates(payloadVersion)
 	errs = append(errs, err)
 	listers := configobservation.Listers{
-		Predecessor:     func() (bool, error) { return false, nil },
-		Infrastructures: configlistersv1.NewInfrastructureLister(index("Infrastructure", &configv1.Infrastructure{})),
-		Proxies:         configlistersv1.NewProxyLister(index("Proxy", &configv1.Proxy{})),
-		APIServers:      configlistersv1.NewAPIServerLister(index("APIServer", &configv1.APIServer{})),
-		FeatureGates:    configlistersv1.NewFeatureGateLister(featureGates),
-		Networks:        configlistersv1.NewNetworkLister(index("Network", &configv1.Network{})),
-		Authentication:  corev1listers.NewConfigMapLister(newIndex()),
-		Custom:          c.custom,
-		LogLevel:        func() (operatorv1.LogLevel, error) { return operatorv1.Normal, nil },
-		Version:         payloadVersion,
+		Predecessor:        func() (bool, error) { return false, nil },
+		Infrastructures:    configlistersv1.NewInfrastructureLister(index("Infrastructure", &configv1.Infrastructure{})),
+		Proxies:            configlistersv1.NewProxyLister(index("Proxy", &configv1.Proxy{})),
+		APIServers:         configlistersv1.NewAPIServerLister(index("APIServer", &configv1.APIServer{})),
+		FeatureGates:       configlistersv1.NewFeatureGateLister(featureGates),
+		Networks:           configlistersv1.NewNetworkLister(index("Network", &configv1.Network{})),
+		Authentication:     corev1listers.NewConfigMapLister(newIndex()),
+		Custom:             c.custom,
+		NodeInitialization: c.nodeInitialization,
+		LogLevel:           func() (operatorv1.LogLevel, error) { return operatorv1.Normal, nil },
+		Version:            payloadVersion,
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

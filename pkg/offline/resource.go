@@ -32,6 +32,12 @@ func (c *Cluster) custom() (*ccmv1.CustomCloudControllerManager, error) {
 	return spec.Custom, err
 }
 
+// nodeInitialization returns spec.nodeInitialization of the operator's resource, or nil if no manifest sets it.
+func (c *Cluster) nodeInitialization() (*ccmv1.NodeInitialization, error) {
+	spec, err := c.spec()
+	return spec.NodeInitialization, err
+}
+
 // overrides returns spec.unsupportedConfigOverrides of the operator's resource, or nil if no manifest sets it.
 func (c *Cluster) overrides() ([]byte, error) {
 	spec, err := c.spec()

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 )
 
 // The flags for the number of workers; the default of each is 1.
@@ -67,6 +68,21 @@ func TestInitializedNodesAreAskedForAtTheSamePaceWhereTheFlagIsKnown(t *testing.
 		_, known := k.Platforms[r.platform.Name].Flags[flag]
 		require.Equal(t, map[bool]string{true: "10", false: ""}[known], r.flags()[flag])
 	})
+}
+
+func TestAsManyNodesAtATimeAsTheAdministratorWants(t *testing.T) {
+	without := map[string]bool{"alibabacloud": true, "azure": true, "azurestack": true}
+	for _, p := range managed() {
+		for _, phase := range podPhases(p) {
+			t.Run(p.Name+" in phase "+phase.Name, func(t *testing.T) {
+				in := inputs(t, p, phase)
+				var err error
+				in.Config, err = operandconfig.Merge(in.Config, []byte(`extendedArguments: {concurrent-node-syncs: ["37"]}`))
+				require.NoError(t, err)
+				require.Equal(t, map[bool]string{true: "", false: "37"}[without[p.Name]], rendered(t, in).flags()[nodeWorkers])
+			})
+		}
+	}
 }
 
 // writeConcurrency writes the section of docs/platforms.md with the figures of the rendered pods and the reasons in

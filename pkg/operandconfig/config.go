@@ -103,6 +103,7 @@ var (
 	CurvePreferencesPath     = []string{"servingInfo", "curvePreferences"}
 	ClusterNamePath          = []string{"extendedArguments", "cluster-name"}
 	VerbosityPath            = []string{"extendedArguments", "v"}
+	NodeWorkersPath          = []string{"extendedArguments", "concurrent-node-syncs"}
 	LeaseDurationPath        = []string{"extendedArguments", "leader-elect-lease-duration"}
 	LeaseRenewDeadlinePath   = []string{"extendedArguments", "leader-elect-renew-deadline"}
 	LeaseRetryPeriodPath     = []string{"extendedArguments", "leader-elect-retry-period"}

@@ -167,7 +167,8 @@ func (w *wiring) controllers() []factory.Controller {
 
 // observed returns the listers that the observers read.
 func (w *wiring) observed() configobservation.Listers {
-	listers := configobservation.NewListers(w.client, operatorclient.Custom(w.resource), w.informers.config.Config().V1(),
+	listers := configobservation.NewListers(w.client, operatorclient.Custom(w.resource),
+		operatorclient.NodeInitialization(w.resource), w.informers.config.Config().V1(),
 		w.informers.kubeSystem.Core().V1().ConfigMaps(), w.OperatorVersion)
 	deployments := w.informers.target.Apps().V1().Deployments()
 	listers.Informers = append(listers.Informers, deployments.Informer())

@@ -19,22 +19,25 @@ func New(operatorClient v1helpers.OperatorClient, listers Listers, recorder even
 		listers, listers.Informers, Observers()...)
 }
 
-// NewListers returns what the observers read in a cluster. custom reads spec.custom, version is the payload's version.
-// authentication watches ConfigMaps in kube-system, at least extension-apiserver-authentication.
+// NewListers returns what the observers read in a cluster. custom and initialization read spec.custom and
+// spec.nodeInitialization, version is the payload's version. authentication watches ConfigMaps in kube-system, at least
+// extension-apiserver-authentication.
 func NewListers(
 	operatorClient v1helpers.OperatorClient, custom func() (*apisv1.CustomCloudControllerManager, error),
+	initialization func() (*apisv1.NodeInitialization, error),
 	config configinformers.Interface, authentication corev1informers.ConfigMapInformer, version string,
 ) Listers {
 	return Listers{
-		Infrastructures: config.Infrastructures().Lister(),
-		Proxies:         config.Proxies().Lister(),
-		APIServers:      config.APIServers().Lister(),
-		FeatureGates:    config.FeatureGates().Lister(),
-		Networks:        config.Networks().Lister(),
-		Authentication:  authentication.Lister(),
-		Custom:          custom,
-		Version:         version,
-		LogLevel:        logLevel(operatorClient),
+		Infrastructures:    config.Infrastructures().Lister(),
+		Proxies:            config.Proxies().Lister(),
+		APIServers:         config.APIServers().Lister(),
+		FeatureGates:       config.FeatureGates().Lister(),
+		Networks:           config.Networks().Lister(),
+		Authentication:     authentication.Lister(),
+		Custom:             custom,
+		NodeInitialization: initialization,
+		Version:            version,
+		LogLevel:           logLevel(operatorClient),
 		Informers: []factory.Informer{
 			operatorClient.Informer(),
 			config.Infrastructures().Informer(),

@@ -34,6 +34,9 @@ type Listers struct {
 	// Custom is spec.custom of the operator's resource, nil where it is not set.
 	Custom func() (*apisv1.CustomCloudControllerManager, error)
 
+	// NodeInitialization is spec.nodeInitialization of the operator's resource, nil where it is not set.
+	NodeInitialization func() (*apisv1.NodeInitialization, error)
+
 	// Predecessor reports whether a Deployment of the predecessor exists. There is none on the bootstrap node.
 	Predecessor func() (bool, error)
 

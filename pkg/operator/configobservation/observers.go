@@ -13,6 +13,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
 )
 
 // Observers returns every observer. They are given Listers, write disjoint paths and may run in any order.
@@ -37,6 +38,7 @@ func Observers() []configobserver.ObserveConfigFunc {
 		observe(operandconfig.CurvePreferencesPath, observeCurvePreferences),
 		observe(operandconfig.FeatureGatesPath, observeFeatureGates),
 		observe(operandconfig.VerbosityPath, observeVerbosity),
+		observe(operandconfig.NodeWorkersPath, observeNodeWorkers),
 		observe(operandconfig.RequestHeaderAllowedNamesPath, observeRequestHeaderAllowedNames),
 	}
 }
@@ -104,4 +106,17 @@ func observeVerbosity(listers Listers, _ map[string]any) (any, error) {
 		return nil, fmt.Errorf("reading the operand's log level: %w", err)
 	}
 	return strconv.Itoa(loglevel.LogLevelToVerbosity(level)), nil
+}
+
+// observeNodeWorkers returns nothing where the administrator leaves the number to the platform.
+func observeNodeWorkers(listers Listers, _ map[string]any) (any, error) {
+	initialization, err := listers.NodeInitialization()
+	if err != nil {
+		return nil, fmt.Errorf("reading spec.nodeInitialization of cloudcontrollermanager/%s: %w", operatorclient.Instance,
+			err)
+	}
+	if initialization == nil || initialization.MaxConcurrentNodes == 0 {
+		return nil, nil
+	}
+	return strconv.Itoa(int(initialization.MaxConcurrentNodes)), nil
 }

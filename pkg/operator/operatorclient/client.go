@@ -49,6 +49,17 @@ func Custom(
 	}
 }
 
+// NodeInitialization returns the reader of spec.nodeInitialization in the informer's cache, nil if it is unset.
+func NodeInitialization(
+	informers dynamicinformer.DynamicSharedInformerFactory,
+) func() (*ccmv1.NodeInitialization, error) {
+	read := specOf(informers)
+	return func() (*ccmv1.NodeInitialization, error) {
+		spec, err := read()
+		return spec.NodeInitialization, err
+	}
+}
+
 // RemovalPolicy returns the reader of spec.removalPolicy in the informer's cache. An empty field is Safe.
 func RemovalPolicy(informers dynamicinformer.DynamicSharedInformerFactory) func() (ccmv1.RemovalPolicy, error) {
 	read := specOf(informers)

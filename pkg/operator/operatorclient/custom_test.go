@@ -19,7 +19,7 @@ import (
 
 const (
 	withCustom = `{"apiVersion": "operator.openshift.io/v1", "kind": "CloudControllerManager", "metadata": {"name": "cluster", "resourceVersion": "7"},
-		"spec": {"managementState": "Managed", "removalPolicy": "Force", "custom": {"image": "registry/ccm:1", "env": [{"name": "A", "value": ""}],
+		"spec": {"managementState": "Managed", "removalPolicy": "Force", "nodeInitialization": {"maxConcurrentNodes": 7}, "custom": {"image": "registry/ccm:1", "env": [{"name": "A", "value": ""}],
 			"secrets": [{"name": "a", "delivery": "Reloaded"}], "probe": {"port": 9999}}},
 		"status": {}}`
 	// The first events of a watch: all objects, then the end of the list.
@@ -59,6 +59,7 @@ func TestNoUpdateLosesSpecCustom(t *testing.T) {
 	client, informers, err := operatorclient.New(clock.RealClock{}, api(t, updates))
 	require.NoError(t, err)
 	custom, policy := operatorclient.Custom(informers), operatorclient.RemovalPolicy(informers)
+	initialization := operatorclient.NodeInitialization(informers)
 	informers.Start(t.Context().Done())
 	informers.WaitForCacheSync(t.Context().Done())
 
@@ -73,6 +74,7 @@ func TestNoUpdateLosesSpecCustom(t *testing.T) {
 	require.Equal(t, wantCustom, updated["spec"].(map[string]any)["custom"])
 	require.Equal(t, map[string]any{"platform": "external"}, updated["spec"].(map[string]any)["observedConfig"])
 	require.Equal(t, "Force", updated["spec"].(map[string]any)["removalPolicy"])
+	require.Equal(t, map[string]any{"maxConcurrentNodes": float64(7)}, updated["spec"].(map[string]any)["nodeInitialization"])
 
 	_, _, err = client.UpdateStaticPodOperatorSpec(t.Context(), "7", &operatorv1.StaticPodOperatorSpec{
 		OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed, ObservedConfig: observed}, ForceRedeploymentReason: "because",
@@ -89,6 +91,9 @@ func TestNoUpdateLosesSpecCustom(t *testing.T) {
 		Secrets: []ccmv1.CustomSecret{{Name: "a", Delivery: ccmv1.ReloadedSecret}},
 		Probe:   &ccmv1.CustomProbe{Port: 9999},
 	}, read)
+	wanted, err := initialization()
+	require.NoError(t, err)
+	require.Equal(t, &ccmv1.NodeInitialization{MaxConcurrentNodes: 7}, wanted)
 	force, err := policy()
 	require.NoError(t, err)
 	require.Equal(t, ccmv1.ForcedRemoval, force)
@@ -108,4 +113,12 @@ func TestWithoutTheResourceThereIsNoSpecCustom(t *testing.T) {
 	read, err := operatorclient.Custom(informers)()
 	require.NoError(t, err)
 	require.Nil(t, read)
+}
+
+func TestWithoutTheResourceThePlatformDecidesHowManyNodesAreInitializedAtATime(t *testing.T) {
+	_, informers, err := operatorclient.New(clock.RealClock{}, &rest.Config{})
+	require.NoError(t, err)
+	wanted, err := operatorclient.NodeInitialization(informers)()
+	require.NoError(t, err)
+	require.Nil(t, wanted)
 }

@@ -35,7 +35,7 @@ func TestSchemaIsThatOfTheSibling(t *testing.T) {
 	state.Pattern = "^(Managed|Force)$"
 	spec.Properties["managementState"] = state
 
-	for _, own := range []string{"custom", "removalPolicy"} {
+	for _, own := range []string{"custom", "nodeInitialization", "removalPolicy"} {
 		require.Contains(t, spec.Properties, own)
 		delete(spec.Properties, own)
 	}
@@ -76,6 +76,20 @@ func TestTheAPIServerAcceptsOnlyWhatTheOperatorCanServe(t *testing.T) {
 		"a static pod cannot be left alone": {
 			object:     `{metadata: {name: cluster}, spec: {managementState: Unmanaged}}`,
 			wantErrors: []string{`spec: Invalid value: managementState must be Managed, Force or Removed`},
+		},
+		"as many Nodes at a time as a cloud may stand": {
+			object: `{metadata: {name: cluster}, spec: {nodeInitialization: {maxConcurrentNodes: 100}}}`,
+		},
+		"as many Nodes at a time as the platform's default": {
+			object: `{metadata: {name: cluster}, spec: {nodeInitialization: {}}}`,
+		},
+		"no Node at a time": {
+			object:     `{metadata: {name: cluster}, spec: {nodeInitialization: {maxConcurrentNodes: 0}}}`,
+			wantErrors: []string{`spec.nodeInitialization.maxConcurrentNodes: Invalid value: spec.nodeInitialization.maxConcurrentNodes in body should be greater than or equal to 1`},
+		},
+		"more Nodes at a time than any cloud stands": {
+			object:     `{metadata: {name: cluster}, spec: {nodeInitialization: {maxConcurrentNodes: 101}}}`,
+			wantErrors: []string{`spec.nodeInitialization.maxConcurrentNodes: Invalid value: spec.nodeInitialization.maxConcurrentNodes in body should be less than or equal to 100`},
 		},
 		"a log level that nobody knows": {
 			object:     `{metadata: {name: cluster}, spec: {logLevel: Loud}}`,

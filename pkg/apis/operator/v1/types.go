@@ -52,10 +52,34 @@ type CloudControllerManagerSpec struct {
 	// +optional
 	RemovalPolicy RemovalPolicy `json:"removalPolicy,omitempty"`
 
+	// nodeInitialization limits what new Nodes cost the cloud. It is ignored on Azure, where every Node initializes
+	// itself, and on Alibaba Cloud, whose cloud-controller-manager has no such limit.
+	// +optional
+	NodeInitialization *NodeInitialization `json:"nodeInitialization,omitempty"`
+
 	// custom describes the cloud-controller-manager to run where no release ships one: on platform External, and on a
 	// platform type without an image in the release. It is ignored on every other platform.
 	// +optional
 	Custom *CustomCloudControllerManager `json:"custom,omitempty"`
+}
+
+// NodeInitialization configures how the cloud-controller-manager initializes Nodes: it looks up the machine of each new
+// Node in the cloud, writes its addresses, zone and provider ID into the Node, and removes the taint
+// node.cloudprovider.kubernetes.io/uninitialized.
+type NodeInitialization struct {
+	// maxConcurrentNodes is the number of Nodes that the cloud-controller-manager initializes at the same time, from 1
+	// to 100. More Nodes make a cluster that grows by many machines ready sooner. Fewer ask the cloud less at once, where
+	// it throttles or has a quota of requests. If the cloud-controller-manager is built on a Kubernetes release before
+	// 1.36, it also refreshes the addresses of as many initialized Nodes at a time, every five minutes. A change restarts
+	// the cloud-controller-manager node by node.
+	// When omitted, this means no opinion and the operator is left to choose a reasonable default by platform, which is
+	// subject to change over time. The current default is 20 on AWS, 15 on OpenStack, 10 on Google Cloud, 3 on Power VS,
+	// and 5 on DigitalOcean, IBM Cloud, Nutanix and vSphere. It is 1 with a cloud-controller-manager of unknown kind in
+	// custom.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	MaxConcurrentNodes int32 `json:"maxConcurrentNodes,omitempty"`
 }
 
 // CloudControllerManagerStatus is the status that all static-pod operators share, and its summary.
