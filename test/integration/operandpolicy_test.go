@@ -192,7 +192,7 @@ func operandNodePatches() map[string]patchCase {
 			"",
 		},
 		"a node that looks silent is rejected": {
-			`{"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}}`, status,
+			`{"status":{"conditions":[{"type":"Ready","status":"Unknown","message":"forged"}]}}`, status,
 			"may change no condition but NetworkUnavailable",
 		},
 		"a capacity is too": {
