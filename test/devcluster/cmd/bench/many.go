@@ -14,7 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/nodekeeper"
@@ -225,20 +227,28 @@ func (w *waits) registers(name string) {
 	w.registered[name] = time.Now()
 }
 
-// watch records the Nodes that lose the taint until ctx is done.
+// watch records the Nodes that lose the taint until ctx is done. An informer, because the API server ends the watch of
+// a client that a busy machine makes slow.
 func (w *waits) watch(ctx context.Context, kube kubernetes.Interface) error {
-	events, err := kube.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{LabelSelector: rushLabel})
+	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0,
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = rushLabel }))
+	nodes := factory.Core().V1().Nodes().Informer()
+	record := func(object any) {
+		if node, is := object.(*corev1.Node); is && isInitialized(node) {
+			w.initializes(node.Name)
+		}
+	}
+	_, err := nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    record,
+		UpdateFunc: func(_, object any) { record(object) },
+	})
 	if err != nil {
 		return err
 	}
-	context.AfterFunc(ctx, events.Stop)
-	go func() {
-		for event := range events.ResultChan() {
-			if node, is := event.Object.(*corev1.Node); is && isInitialized(node) {
-				w.initializes(node.Name)
-			}
-		}
-	}()
+	factory.Start(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced) {
+		return ctx.Err()
+	}
 	return nil
 }
 
