@@ -146,3 +146,23 @@ func hasTest(t *testing.T, dir, test string) bool {
 		return strings.Contains(string(content), "\nfunc "+test+"(t *testing.T) {")
 	})
 }
+
+func TestEachDecisionIsARecordOfOnePage(t *testing.T) {
+	index := string(read(t, "docs/architecture.md"))
+	files := filesUnder(t, "docs/decisions", ".md")
+	require.NotEmpty(t, files)
+	for i, file := range files {
+		text := string(read(t, file))
+		title, _, _ := strings.Cut(text, "\n")
+		number := fmt.Sprintf("%d. ", i+1)
+		require.Contains(t, index, "\n"+number+"["+strings.TrimPrefix(title, "# "+number)+"]("+strings.TrimPrefix(file, "docs/")+")\n")
+		var headings []string
+		for line := range strings.Lines(text) {
+			if heading, ok := strings.CutPrefix(line, "## "); ok {
+				headings = append(headings, strings.TrimSpace(heading))
+			}
+		}
+		require.Equal(t, []string{"Context", "Decision", "Consequences"}, headings, file)
+		require.Less(t, strings.Count(text, "\n"), 60, "%s: a page has less than 60 lines", file)
+	}
+}
