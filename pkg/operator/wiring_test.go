@@ -16,10 +16,10 @@ var defaulted = map[string][]string{"targetconfigcontroller": {"GracePeriod"}}
 
 // The compiler accepts Options without all fields, and most controllers fail only when they use a missing one.
 func TestEveryControllerGetsAllItsOptions(t *testing.T) {
-	starter, err := parser.ParseFile(token.NewFileSet(), "starter.go", nil, 0)
+	controllers, err := parser.ParseFile(token.NewFileSet(), "controllers.go", nil, 0)
 	require.NoError(t, err)
 	checked := 0
-	ast.Inspect(starter, func(n ast.Node) bool {
+	ast.Inspect(controllers, func(n ast.Node) bool {
 		literal, ok := n.(*ast.CompositeLit)
 		if !ok {
 			return true
@@ -35,7 +35,7 @@ func TestEveryControllerGetsAllItsOptions(t *testing.T) {
 			set = append(set, element.(*ast.KeyValueExpr).Key.(*ast.Ident).Name)
 		}
 		slices.Sort(set)
-		require.Equal(t, optionsOf(t, controller), set, "starter.go, %s.Options", controller)
+		require.Equal(t, optionsOf(t, controller), set, "controllers.go, %s.Options", controller)
 		return true
 	})
 	require.Greater(t, checked, 10)

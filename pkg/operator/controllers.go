@@ -1,0 +1,326 @@
+package operator
+
+import (
+	"slices"
+
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/loglevel"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/admissionpolicies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/availability"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clientca"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clusteroperatorstatus"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/configobservation"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leaderelection"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/managedcloudconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodedeletion"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodeinitialization"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodemanager"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/noderepair"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/predecessor"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/removal"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/servingcert"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticpod"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticresources"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/takeover"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/targetconfigcontroller"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/tokens"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/trustedca"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/unmanaged"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/versions"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+func (w *wiring) controllers() []factory.Controller {
+	return slices.Concat(w.configuration(), w.delivery(), w.lead(), w.nodes(), w.reporting())
+}
+
+// observed returns the listers that the observers read.
+func (w *wiring) observed() configobservation.Listers {
+	listers := configobservation.NewListers(w.client, operatorclient.Custom(w.resource),
+		operatorclient.NodeInitialization(w.resource), w.informers.config.Config().V1(),
+		w.informers.kubeSystem.Core().V1().ConfigMaps(), w.OperatorVersion)
+	deployments := w.informers.target.Apps().V1().Deployments()
+	listers.Informers = append(listers.Informers, deployments.Informer())
+	listers.Predecessor = func() (bool, error) {
+		found, err := predecessor.Deployments(deployments.Lister())
+		return len(found) > 0, err
+	}
+	return listers
+}
+
+// configuration returns the controllers that observe the cluster's configuration and render it.
+func (w *wiring) configuration() []factory.Controller {
+	userConfig := w.informers.userConfig
+	managedConfig := w.informers.managedConfig.Core().V1().ConfigMaps()
+	return []factory.Controller{
+		configobservation.New(w.client, w.observed(), w.EventRecorder),
+		managedcloudconfig.New(managedcloudconfig.Options{
+			Operator:      w.client,
+			UserConfig:    userConfig,
+			ManagedConfig: managedConfig,
+			Client:        w.kube.CoreV1(),
+			Recorder:      w.EventRecorder,
+		}),
+		targetconfigcontroller.New(targetconfigcontroller.Options{
+			Operator:         w.client,
+			Confirm:          configobservation.Confirm(w.observed()),
+			Namespaces:       w.informers.namespace.Core().V1().Namespaces(),
+			UserConfig:       userConfig,
+			ManagedConfig:    managedConfig,
+			TargetConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
+			TargetSecrets:    w.informers.target.Core().V1().Secrets(),
+			ConfigMaps:       v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+			Secrets:          v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+			TargetDaemonSets: w.informers.nodeManager.Apps().V1().DaemonSets(),
+			DaemonSets:       w.kube.AppsV1(),
+			Version:          w.OperatorVersion,
+			OperandImages:    w.OperandImages,
+			OperatorImage:    w.OperatorImage,
+			SystemTrust:      w.SystemTrust,
+			Clock:            w.Clock,
+			Recorder:         w.EventRecorder,
+		}),
+		trustedca.New(trustedca.Options{
+			Operator:      w.client,
+			UserConfig:    userConfig,
+			ManagedConfig: managedConfig,
+			Clock:         w.Clock,
+			Recorder:      w.EventRecorder,
+		}),
+	}
+}
+
+// staticResources returns the options for the controller and for the removal of its objects.
+func (w *wiring) staticResources() staticresources.Options {
+	return staticresources.Options{
+		Operator:            w.client,
+		Target:              w.informers.target,
+		ClusterRoleBindings: w.informers.bindings.Rbac().V1().ClusterRoleBindings(),
+		KubeSystem:          w.informers.kubeSystemBindings.Rbac().V1().RoleBindings(),
+		PolicyBindings:      w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
+		Kube:                w.kube,
+		Recorder:            w.EventRecorder,
+	}
+}
+
+func (w *wiring) takeover() takeover.Options {
+	return takeover.Options{
+		Operator:         w.client,
+		Deployments:      w.informers.target.Apps().V1().Deployments(),
+		Pods:             w.informers.target.Core().V1().Pods(),
+		Lease:            w.lease,
+		Namespaces:       w.informers.namespace.Core().V1().Namespaces(),
+		Nodes:            w.informers.nodes.Core().V1().Nodes(),
+		DeploymentClient: w.kube.AppsV1(),
+		LeaseClient:      w.kube.CoordinationV1(),
+		NamespaceClient:  w.kube.CoreV1(),
+		InTree:           takeover.InTree(w.dynamic),
+		Clock:            w.Clock,
+		Recorder:         w.EventRecorder,
+	}
+}
+
+// delivery returns the controllers that roll out static pods and write the objects that they read.
+func (w *wiring) delivery() []factory.Controller {
+	target := w.informers.target.Core().V1()
+	return []factory.Controller{
+		staticpod.New(staticpod.Options{
+			Operator:        w.client,
+			Kube:            w.kube,
+			Target:          w.informers.target,
+			Nodes:           w.informers.nodes,
+			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+			ConfigMaps:      v1helpers.CachedConfigMapGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+			Secrets:         v1helpers.CachedSecretGetter(w.kube.CoreV1(), w.informers.byNamespace()),
+			OperatorImage:   w.OperatorImage,
+			Clock:           w.Clock,
+			Recorder:        w.EventRecorder,
+		}),
+		staticresources.New(w.staticResources()),
+		ondemand.New(w.client, w.EventRecorder, w.demands()...),
+		clientca.New(clientca.Options{
+			Operator: w.client,
+			Source:   w.informers.kubeSystem.Core().V1().ConfigMaps(),
+			Target:   target.ConfigMaps(),
+			Client:   w.kube.CoreV1(),
+			Recorder: w.EventRecorder,
+		}),
+		tokens.New(tokens.Options{
+			Operator:          w.client,
+			ServiceAccounts:   target.ServiceAccounts(),
+			ConfigMaps:        target.ConfigMaps(),
+			Secrets:           target.Secrets(),
+			Client:            w.kube.CoreV1(),
+			Clock:             w.Clock,
+			Recorder:          w.EventRecorder,
+			KubeTokenLifetime: w.TokenLifetime,
+		}),
+		servingcert.New(servingcert.Options{
+			Operator:      w.client,
+			SignerSecrets: w.informers.operator.Core().V1().Secrets(),
+			Secrets:       target.Secrets(),
+			ConfigMaps:    target.ConfigMaps(),
+			PKIs:          w.informers.pki.Config().V1alpha1().PKIs(),
+			Client:        w.kube.CoreV1(),
+			Clock:         w.Clock,
+			Recorder:      w.EventRecorder,
+			Validity:      w.Validity,
+		}),
+		removal.New(w.removal()),
+	}
+}
+
+func (w *wiring) removal() removal.Options {
+	return removal.Options{
+		Operator:              w.client,
+		Policy:                operatorclient.RemovalPolicy(w.resource),
+		Annotate:              operatorclient.Annotate(w.dynamic),
+		Target:                w.informers.target,
+		Nodes:                 w.informers.nodes.Core().V1().Nodes(),
+		Kube:                  w.kube,
+		Metadata:              w.metadata,
+		RemoveStaticResources: staticresources.NewRemover(w.staticResources()),
+		ServingCA:             servingcert.CAConfigMap,
+		SignerSecret:          servingcert.SignerSecret,
+		OperatorImage:         w.OperatorImage,
+		Clock:                 w.Clock,
+		Recorder:              w.EventRecorder,
+	}
+}
+
+// lead returns the controllers that decide which process leads.
+func (w *wiring) lead() []factory.Controller {
+	return []factory.Controller{
+		takeover.New(w.takeover()),
+		leaderelection.New(leaderelection.Options{
+			Operator:        w.client,
+			Lease:           w.lease,
+			Pods:            w.informers.target.Core().V1().Pods(),
+			Nodes:           w.informers.nodes.Core().V1().Nodes(),
+			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+			LeaseClient:     w.kube.CoordinationV1(),
+			Clock:           w.Clock,
+			Recorder:        w.EventRecorder,
+		}),
+	}
+}
+
+// demands are the informers that not every cluster needs.
+func (w *wiring) demands() []ondemand.Demand {
+	return []ondemand.Demand{
+		{Informers: w.informers.policies, Needed: platform.Platform.Managed},
+		{Informers: w.informers.kubeSystemBindings, Needed: staticresources.NeedsKubeSystem},
+		{Informers: w.informers.nodeManager, Needed: hasNodeManager},
+		{Informers: w.informers.allNodes, Needed: platform.Platform.Managed},
+		{Informers: w.informers.nodeEvents, Needed: platform.Platform.Managed},
+		{Informers: w.informers.pki, Needed: platform.Platform.Managed, FeatureGate: servingcert.FeatureGate},
+	}
+}
+
+// nodes returns the controllers that act on Nodes, or report about them.
+func (w *wiring) nodes() []factory.Controller {
+	return []factory.Controller{
+		nodedeletion.New(nodedeletion.Options{
+			Operator:   w.client,
+			Nodes:      w.informers.allNodes.Core().V1().Nodes(),
+			Events:     w.informers.nodeEvents.Core().V1().Events(),
+			Lease:      w.lease,
+			NodeClient: w.kube.CoreV1(),
+			Clock:      w.Clock,
+			Recorder:   w.EventRecorder,
+		}),
+		nodeinitialization.New(nodeinitialization.Options{
+			Operator:        w.client,
+			Nodes:           w.kube.CoreV1().Nodes(),
+			Lease:           w.lease,
+			Pods:            w.informers.target.Core().V1().Pods(),
+			PodClient:       w.kube.CoreV1(),
+			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+			Mask:            w.informers.target.Mask,
+			Clock:           w.Clock,
+			Recorder:        w.EventRecorder,
+			Threshold:       w.UninitializedThreshold,
+		}),
+		noderepair.New(noderepair.Options{
+			Operator:   w.client,
+			ConfigMaps: w.informers.target.Core().V1().ConfigMaps(),
+			Secrets:    w.informers.target.Core().V1().Secrets(),
+			Pods:       w.informers.target.Core().V1().Pods(),
+			Nodes:      w.informers.nodes.Core().V1().Nodes(),
+			Client:     w.kube.CoreV1(),
+			Clock:      w.Clock,
+			Recorder:   w.EventRecorder,
+		}),
+		admissionpolicies.New(admissionpolicies.Options{
+			Operator: w.client,
+			Policies: w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicies(),
+			Bindings: w.informers.policies.Admissionregistration().V1().ValidatingAdmissionPolicyBindings(),
+			Rights:   staticresources.Rights,
+			Client:   w.kube.AdmissionregistrationV1(),
+			Recorder: w.EventRecorder,
+		}),
+	}
+}
+
+func hasNodeManager(p platform.Platform) bool { return p.NodeManagerImage != "" }
+
+// reporting returns the controllers that judge the operand and report its status.
+func (w *wiring) reporting() []factory.Controller {
+	daemonSets := w.informers.nodeManager.Apps().V1().DaemonSets()
+	return []factory.Controller{
+		nodemanager.New(nodemanager.Options{
+			Operator:   w.client,
+			DaemonSets: daemonSets,
+			Pods:       w.kube.CoreV1(),
+			Nodes:      w.kube.CoreV1(),
+			Clock:      w.Clock,
+			Recorder:   w.EventRecorder,
+		}),
+		availability.New(availability.Options{
+			Operator:        w.client,
+			Lease:           w.lease,
+			Pods:            w.informers.target.Core().V1().Pods(),
+			Nodes:           w.informers.nodes.Core().V1().Nodes(),
+			NodeClient:      w.kube.CoreV1(),
+			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+			Clock:           w.Clock,
+			Recorder:        w.EventRecorder,
+		}),
+		unmanaged.New(unmanaged.Options{
+			Operator:    w.client,
+			Deployments: w.informers.target.Apps().V1().Deployments(),
+			Recorder:    w.EventRecorder,
+		}),
+		versions.New(versions.Options{
+			Operator:        w.client,
+			ConfigMaps:      w.informers.target.Core().V1().ConfigMaps(),
+			DaemonSets:      daemonSets,
+			Deployments:     w.informers.target.Apps().V1().Deployments(),
+			Versions:        w.versions,
+			OperatorVersion: w.OperatorVersion,
+			OperandVersion:  w.OperandVersion,
+			OperatorImage:   w.OperatorImage,
+			Recorder:        w.EventRecorder,
+		}),
+		clusteroperatorstatus.New(clusteroperatorstatus.Options{
+			Operator:         w.client,
+			ClusterOperators: w.config.ConfigV1(),
+			Informer:         w.informers.clusterOperator.Config().V1().ClusterOperators(),
+			Versions:         w.versions,
+			Rights:           staticresources.Rights,
+			Clock:            w.Clock,
+			Recorder:         w.EventRecorder,
+		}),
+		clusteroperatorstatus.NewSummary(clusteroperatorstatus.SummaryOptions{
+			Informer: w.informers.clusterOperator.Config().V1().ClusterOperators(),
+			Resource: w.resource,
+			Client:   w.dynamic,
+			Recorder: w.EventRecorder,
+		}),
+		loglevel.NewClusterOperatorLoggingController(w.client, w.EventRecorder),
+	}
+}
