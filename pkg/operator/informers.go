@@ -120,7 +120,7 @@ func namespaced(
 }
 
 // byNamespace returns the informers that library-go's cached getters read. Only this constructor accepts existing
-// informers. Despite its name, the type is that of production.
+// informers. Production code uses this type too, despite its name.
 func (i informerSet) byNamespace() v1helpers.KubeInformersForNamespaces {
 	return v1helpers.NewFakeKubeInformersForNamespaces(map[string]informers.SharedInformerFactory{
 		operatorclient.TargetNamespace: i.target,

@@ -176,7 +176,7 @@ func (c *controller) judge(ctx context.Context, policy *admissionv1.ValidatingAd
 	return findings, nil
 }
 
-// restored is what to do about a finding that lasts.
+// restored says who mends a finding, and what keeps it from being mended.
 const restored = "the cluster-version-operator restores it within minutes, unless spec.overrides of " +
 	"clusterversion/version excludes it"
 

@@ -61,7 +61,7 @@ func Of(e Evidence) Class {
 type Machine struct {
 	// ProviderID is empty before the initialization, unless the kubelet set it.
 	ProviderID string
-	// SystemUUID is that of the firmware, which some clouds are asked for.
+	// SystemUUID comes from the machine's firmware. Some CCMs ask their cloud for it.
 	SystemUUID string
 	// NodeIP is the address that the kubelet was started with, empty if there is none.
 	NodeIP string

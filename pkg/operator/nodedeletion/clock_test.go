@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The time of a condition is that of kube-controller-manager's clock.
+// kube-controller-manager writes the times of a condition, by its own clock.
 func TestAWrongClockOfKubeControllerManagerChangesNothing(t *testing.T) {
 	for name, skew := range map[string]time.Duration{
 		"five minutes ahead": 5 * time.Minute, "two hours ahead": 2 * time.Hour, "two hours behind": -2 * time.Hour,

@@ -26,7 +26,7 @@ type memory struct {
 	probing
 	// confirmations are the times of those that count for the pace.
 	confirmations []time.Time
-	// massSince is since when more than half of the kubelets are silent.
+	// massSince is the time at which more than half of the kubelets fell silent.
 	massSince time.Time
 }
 
