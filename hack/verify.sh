@@ -68,11 +68,11 @@ check_architecture() { go test -count=1 ./test/architecture/...; }
 check_races() {
 	command -v gcc >/dev/null || { echo "the race detector needs a C compiler: install gcc and libc6-dev" >&2; return 1; }
 	local packages
-	packages="$(go list ./pkg/operator/... ./pkg/filesyncer ./pkg/nodefiles | grep -v '/operator/staticpod$')"
+	packages="$(go list ./pkg/operator/... ./pkg/configobservation ./pkg/controlplane/... ./pkg/filesyncer ./pkg/nodefiles | grep -v '/rollout/staticpod$')"
 	# shellcheck disable=SC2086 # one argument a package
 	CGO_ENABLED=1 go test -race -timeout=45m $packages &&
 		CGO_ENABLED=1 go test -race -timeout=45m -run '^(TestTheController|TestNoController|TestTheOperatorEnds)' \
-			./pkg/operator/staticpod
+			./pkg/operator/rollout/staticpod
 }
 
 check_scripts() {

@@ -19,13 +19,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/admissionpolicies"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/maskedpods"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodedeletion"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/ondemand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/servingcert"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticresources"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodedeletion"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resources/admissionpolicies"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resources/staticresources"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/maskedpods"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 const (

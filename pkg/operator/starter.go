@@ -18,11 +18,11 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/adminevents"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/servingcert"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/adminevents"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // Options come from the flags and the environment of the operator's Deployment. Zero durations select the defaults.

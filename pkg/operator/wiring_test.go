@@ -41,10 +41,10 @@ func TestEveryControllerGetsAllItsOptions(t *testing.T) {
 	require.Greater(t, checked, 10)
 }
 
-// optionsOf returns the sorted field names of the type Options in a package below this one.
+// optionsOf returns the sorted field names of the type Options of a controller.
 func optionsOf(t *testing.T, controller string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(controller, "*.go"))
+	files, err := filepath.Glob(filepath.Join("*", controller, "*.go"))
 	require.NoError(t, err)
 	var names []string
 	for _, name := range files {

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -64,18 +65,21 @@ var layers = []layer{
 		},
 	},
 
-	{dir: "pkg/operator/nodecause", pure: true},
-	{dir: "pkg/operator/operatorclient", ours: []string{"pkg/apis", "pkg/operand"}},
+	{dir: "pkg/nodecause", pure: true},
+	{dir: "pkg/terminationmessage", ours: []string{"pkg/redaction"}},
+	{dir: "pkg/predecessor", ours: []string{"pkg/operand"}},
+	{dir: "pkg/controlplane", ours: []string{"pkg/operand", "pkg/nodefiles", "pkg/apis"}},
+	{dir: "pkg/operatorclient", ours: []string{"pkg/apis", "pkg/operand"}},
 	// The observers also run on the bootstrap node, so of the operator they import only its names.
 	{
-		dir:  "pkg/operator/configobservation",
-		ours: []string{"pkg/operator/operatorclient", "pkg/operandconfig", "pkg/platform", "pkg/apis"},
+		dir:  "pkg/configobservation",
+		ours: []string{"pkg/operatorclient", "pkg/operandconfig", "pkg/platform", "pkg/apis"},
 	},
 
 	{
 		dir:  "pkg/inputs",
 		pure: true,
-		ours: []string{"pkg/operator/operatorclient", "pkg/diagnostic", "pkg/operand", "pkg/operandconfig", "pkg/platform"},
+		ours: []string{"pkg/operatorclient", "pkg/diagnostic", "pkg/operand", "pkg/operandconfig", "pkg/platform"},
 	},
 
 	// The wiring may import every package. layerOf defines the layers of the controllers below it.
@@ -97,8 +101,8 @@ var layers = []layer{
 	// The shared code of the offline commands.
 	{dir: "pkg/offline", ours: []string{
 		"pkg/inputs",
-		"pkg/operator/configobservation",
-		"pkg/operator/operatorclient",
+		"pkg/configobservation",
+		"pkg/operatorclient",
 		"pkg/operandconfig",
 		"pkg/operand",
 		"pkg/platform",
@@ -142,17 +146,17 @@ var layers = []layer{
 // controllerMayImport are the interfaces between the stages, and helpers of several controllers. A controller never
 // imports another one.
 var controllerMayImport = []string{
-	"pkg/operator/operatorclient",
-	"pkg/operator/observedplatform",
-	"pkg/operator/ondemand",
-	"pkg/operator/terminationmessage",
-	"pkg/operator/nodecause",
+	"pkg/operatorclient",
+	"pkg/operator/internal/observedplatform",
+	"pkg/operator/internal/ondemand",
+	"pkg/terminationmessage",
+	"pkg/nodecause",
 	"pkg/redaction",
-	"pkg/operator/configmaps",
-	"pkg/operator/writeconflict",
-	"pkg/operator/leaseholder",
-	"pkg/operator/predecessor",
-	"pkg/operator/controlplane",
+	"pkg/operator/internal/configmaps",
+	"pkg/operator/internal/writeconflict",
+	"pkg/controlplane/leaseholder",
+	"pkg/predecessor",
+	"pkg/controlplane",
 	"pkg/filesyncer",
 	"pkg/nodefiles",
 	"pkg/inputs",
@@ -189,9 +193,9 @@ func TestImportsFollowTheDirectionOfTheData(t *testing.T) {
 			t.Errorf("%s is in no layer: say in layers what it may import", p.relative())
 			continue
 		}
-		for _, path := range p.Imports {
-			if reason := found.rejects(path); reason != "" {
-				t.Errorf("%s imports %s: %s", p.relative(), path, reason)
+		for _, imported := range p.Imports {
+			if reason := found.rejects(imported); reason != "" {
+				t.Errorf("%s imports %s: %s", p.relative(), imported, reason)
 			}
 		}
 	}
@@ -225,13 +229,13 @@ func TestLayersRejectForbiddenImports(t *testing.T) {
 		},
 		"rendering may build a kubeconfig": {"pkg/operand", "k8s.io/client-go/tools/clientcmd/api/v1", ""},
 		"rendering may not observe": {
-			"pkg/operand", module + "/pkg/operator/configobservation", "not in its layer",
+			"pkg/operand", module + "/pkg/configobservation", "not in its layer",
 		},
 		"a controller may not know another": {
-			"pkg/operator/staticpod", module + "/pkg/operator/targetconfigcontroller", "not in its layer",
+			"pkg/operator/rollout/staticpod", module + "/pkg/operator/inputs/targetconfigcontroller", "not in its layer",
 		},
-		"the wiring knows every controller":   {"pkg/operator", module + "/pkg/operator/targetconfigcontroller", ""},
-		"without a cluster observers run too": {"pkg/offline", module + "/pkg/operator/configobservation", ""},
+		"the wiring knows every controller":   {"pkg/operator", module + "/pkg/operator/inputs/targetconfigcontroller", ""},
+		"without a cluster observers run too": {"pkg/offline", module + "/pkg/configobservation", ""},
 		"render may not wire the operator":    {"pkg/cmd/render", module + "/pkg/operator", "not in its layer"},
 		"a sub-package may know its parent":   {"pkg/confdoc/gcfg", module + "/pkg/confdoc", ""},
 		"a cloud may not know another one": {
@@ -325,8 +329,9 @@ func layerOf(dir string) (layer, bool) {
 		}
 	}
 	if controller, ok := strings.CutPrefix(dir, "pkg/operator/"); ok && best.dir == "pkg/operator" {
-		name, _, _ := strings.Cut(controller, "/")
-		return layer{dir: "pkg/operator/" + name, ours: controllerMayImport}, true
+		wing, name, _ := strings.Cut(controller, "/")
+		name, _, _ = strings.Cut(name, "/")
+		return layer{dir: path.Join("pkg/operator", wing, name), ours: controllerMayImport}, true
 	}
 	if name, ok := strings.CutPrefix(dir, cloudsDir); ok && best.dir == "pkg/clouds" {
 		name, _, _ = strings.Cut(name, "/")

@@ -44,8 +44,8 @@ func TestEveryReasonIsDocumented(t *testing.T) {
 		documented = append(documented, row[1])
 	}
 	for _, p := range packages(t) {
-		// adminevents has reasons of events, and internal helps tests.
-		if within(p.relative(), "pkg/operator") && p.Name != "adminevents" && !within(p.relative(), "pkg/operator/internal") {
+		// adminevents has reasons of events.
+		if setsConditions(p.relative()) && p.Name != "adminevents" && !strings.HasSuffix(p.Name, "test") {
 			for _, file := range p.GoFiles {
 				used = append(used, reasonsIn(t, filepath.Join(p.Dir, file))...)
 			}
@@ -54,6 +54,13 @@ func TestEveryReasonIsDocumented(t *testing.T) {
 	slices.Sort(used)
 	require.True(t, slices.IsSorted(documented))
 	require.Equal(t, slices.Compact(used), documented)
+}
+
+// setsConditions reports whether the package is a controller, or has reasons that controllers share.
+func setsConditions(dir string) bool {
+	return slices.ContainsFunc([]string{
+		"pkg/operator", "pkg/configobservation", "pkg/controlplane", "pkg/operatorclient", "pkg/predecessor",
+	}, func(parent string) bool { return within(dir, parent) })
 }
 
 // reasonsIn returns the strings of a file that look like reasons, except for those of events.

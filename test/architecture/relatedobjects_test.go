@@ -9,8 +9,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/clusteroperatorstatus"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/staticresources"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resources/staticresources"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/clusteroperatorstatus"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 

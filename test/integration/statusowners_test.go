@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/utils/clock"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorclient"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/unmanaged"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/lifecycle/unmanaged"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // Two controllers write the summary conditions, one of them while the operand is managed, the other while it is not.

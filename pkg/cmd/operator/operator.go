@@ -16,7 +16,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/operatorlock"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/operatorlock"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/regularfile"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version"

@@ -1,0 +1,163 @@
+package controlplane
+
+import (
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// SettleTime is how long a new holder must keep the lease before it counts as working. A CCM that cannot reach its
+// cloud acquires the lease, fails to start its controllers and exits. The lease then names a dead process until it
+// expires or is released.
+const SettleTime = 30 * time.Second
+
+// stampPrecision is the precision of a container's start time: the API truncates it to a second, while the times of a
+// lease have microseconds. The same node's clock provides both.
+const stampPrecision = time.Second
+
+// Tenure is the state of the lease's holder.
+type Tenure int
+
+// The states of the lease's holder.
+const (
+	Vacant    Tenure = iota // no process holds the lease
+	Expired                 // the holder has stopped renewing
+	Foreign                 // the holder is not a container of ours
+	Preceding               // the holder is a pod of the predecessor that is Ready
+	CutOff                  // the holder is, or was, on a Node that vanished
+	Ended                   // the holder was a container of ours
+	Starting                // the holder is a container of ours that has not held the lease for SettleTime yet
+	Silent                  // the holder is a container of ours that runs and does not renew the lease
+	Leading                 // the holder is a container of ours that has held the lease for SettleTime
+)
+
+// Runs reports whether the holder is a container of ours that runs.
+func (t Tenure) Runs() bool { return t == Starting || t == Silent || t == Leading }
+
+// isKnown reports whether the holder is a process of ours, or of the predecessor, that runs.
+func (t Tenure) isKnown() bool { return t.Runs() || t == Preceding }
+
+// Holder describes the lease's holder at one moment.
+type Holder struct {
+	Tenure Tenure
+	// Identity is the lease's holder identity, Node the node of the holder's process, if known.
+	Identity, Node string
+	// Acquired is when the holder acquired the lease, by the clock of its node.
+	Acquired time.Time
+	// ExpiresIn is the time until the lease expires without a renewal, 0 if it has expired.
+	ExpiresIn time.Duration
+	// Silence is how long the holder must not have renewed the lease to count as silent, SilentIn how much longer, 0 if
+	// it is.
+	Silence, SilentIn time.Duration
+	// SettlesIn is how much longer a starting holder must keep the lease.
+	SettlesIn time.Duration
+}
+
+// Pods are those that may hold the lease.
+type Pods struct {
+	// Operand are the operand's mirror pods, Predecessors the pods of the predecessor.
+	Operand, Predecessors []*corev1.Pod
+	// Vanished are deleted Nodes that ran a pod of the operand.
+	Vanished []string
+	Topology configv1.TopologyMode
+}
+
+// HolderOf returns the state of the lease's holder. The identity does not prove that the holder is ours: the
+// predecessor's process on the same host uses the same host name. A holder is ours only if it acquired the lease
+// after our container on its node started. An acquisition within the second of the container's start counts as ours,
+// unless a former run of the container ended in that second: until the next renewal, that run counts as the holder.
+// A Ready pod of the predecessor on the node of a holder that is not ours is the holder.
+func HolderOf(r Record, pods Pods, now time.Time) Holder {
+	h := r.holder(pods, now)
+	if h.Tenure != Foreign && h.Tenure != Ended {
+		return h
+	}
+	for _, pod := range pods.Predecessors {
+		if IsReady(pod) && leaseholder.NodeOf(h.Identity, []string{pod.Spec.NodeName}) != "" {
+			h.Tenure, h.Node = Preceding, pod.Spec.NodeName
+		}
+	}
+	return h
+}
+
+func (r *Record) holder(pods Pods, now time.Time) Holder {
+	if r.Lease == nil || !r.Exists {
+		return Holder{}
+	}
+	h := Holder{Identity: holderOf(r.Lease)}
+	if h.Identity == "" {
+		return h
+	}
+	duration := r.Duration(pods.Topology)
+	h.ExpiresIn = r.remaining(min(duration, leaseholder.Duration(r.Lease)), now)
+	if h.ExpiresIn == 0 {
+		h.Tenure = Expired
+		return h
+	}
+	h.Silence = leaseholder.Silence(duration)
+	h.SilentIn = max(0, h.Silence-now.Sub(r.Since))
+	var nodes []string
+	for _, pod := range pods.Operand {
+		nodes = append(nodes, pod.Spec.NodeName)
+	}
+	if h.Node = leaseholder.NodeOf(h.Identity, nodes); h.Node == "" {
+		h.Tenure = Foreign
+		if h.Node = leaseholder.NodeOf(h.Identity, pods.Vanished); h.Node != "" {
+			h.Tenure = CutOff
+		} else if h.Identity == r.Process.Identity {
+			// Its static pod was removed. An identity is unique.
+			h.Tenure, h.Node = Ended, r.Process.Node
+		}
+		return h
+	}
+	for _, pod := range pods.Operand {
+		if pod.Spec.NodeName == h.Node {
+			h.judge(r, ContainerStatus(pod, operand.Name), now)
+		}
+	}
+	return h
+}
+
+// judge compares the lease with the container on the holder's node.
+func (h *Holder) judge(r *Record, container corev1.ContainerStatus, now time.Time) {
+	if r.Lease.Spec.AcquireTime == nil {
+		// client-go's leader election always sets AcquireTime.
+		h.Tenure = Foreign
+		return
+	}
+	h.Acquired = r.Lease.Spec.AcquireTime.Time
+	renewed := renewed(r.Lease)
+	switch running, last := container.State.Running, Terminated(container); {
+	case running == nil:
+		h.Tenure = Ended
+		if last != nil && !renewed.Before(last.FinishedAt.Add(stampPrecision)) {
+			// The lease was renewed after our container ended.
+			h.Tenure = Foreign
+		}
+	case h.Acquired.Before(running.StartedAt.Time):
+		// An earlier container of ours may have acquired the lease, but it cannot have renewed it since.
+		h.Tenure = Ended
+		if !renewed.Before(running.StartedAt.Add(stampPrecision)) {
+			h.Tenure = Foreign
+		}
+	case endedSince(last, h.Acquired.Truncate(stampPrecision)) && renewed.Before(running.StartedAt.Add(stampPrecision)):
+		// The container was restarted within the second of the acquisition, and the lease was not renewed since.
+		h.Tenure = Ended
+	case h.SilentIn == 0:
+		h.Tenure = Silent
+	default:
+		h.Tenure = Leading
+		if h.SettlesIn = max(0, SettleTime-now.Sub(r.HeldSince)); h.SettlesIn > 0 {
+			h.Tenure = Starting
+		}
+	}
+}
+
+// endedSince reports whether a run of a container ended at that time or later.
+func endedSince(run *corev1.ContainerStateTerminated, since time.Time) bool {
+	return run != nil && !run.FinishedAt.Time.Before(since)
+}

@@ -1,0 +1,207 @@
+package controlplane
+
+import (
+	"cmp"
+	"fmt"
+	"sync"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// Lease records the operand's lease, event by event: a controller that reads a lister once for several events misses a
+// holder in between. It is the informer of the controllers that ask it, so that an event has been recorded before they
+// are called. The zero value has seen no lease, and may be fed with See and Deleted.
+type Lease struct {
+	mutex  sync.Mutex
+	record Record
+
+	clock        clock.PassiveClock
+	registration cache.ResourceEventHandlerRegistration
+	handlers     []cache.ResourceEventHandler
+}
+
+// Record is the lease as this process of the operator saw it last.
+type Record struct {
+	// Lease is the object, nil before one was seen. After a deletion it is the last one.
+	Lease *coordinationv1.Lease
+	// Exists is false after a deletion.
+	Exists bool
+	// Since is when the operator saw this renewal, or this holder, first.
+	Since time.Time
+	// HeldSince is when the holder acquired the lease, by the operator's clock.
+	HeldSince time.Time
+	// Present reports whether a process has written the lease while this process of the operator watched. What it finds
+	// first may be of the past: etcd was restored from an older snapshot, in which the lease is as it was then. After a
+	// restore the lease goes back, and is of the past again. A holder that changes without a renewal or an acquisition
+	// was written by no process.
+	Present bool
+	// PastSince is when the lease was found, or went back.
+	PastSince time.Time
+	// Process is the last process of ours that was seen to hold the lease.
+	Process Process
+}
+
+// NewLease returns the Lease that follows the informer. It must be called before the informer starts.
+func NewLease(informer coordinationinformers.LeaseInformer, clock clock.PassiveClock) (*Lease, error) {
+	l := &Lease{clock: clock}
+	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, isInInitialList bool) {
+			if lease := leaseOf(obj); lease != nil {
+				l.See(lease, clock.Now())
+				l.call(func(h cache.ResourceEventHandler) { h.OnAdd(obj, isInInitialList) })
+			}
+		},
+		UpdateFunc: func(former, obj any) {
+			if lease := leaseOf(obj); lease != nil {
+				l.See(lease, clock.Now())
+				l.call(func(h cache.ResourceEventHandler) { h.OnUpdate(former, obj) })
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if lease := leaseOf(obj); lease != nil {
+				l.Deleted(lease, clock.Now())
+				l.call(func(h cache.ResourceEventHandler) { h.OnDelete(obj) })
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
+	}
+	l.registration = registration
+	return l, nil
+}
+
+// leaseOf returns the operand's lease, nil for another object.
+func leaseOf(obj any) *coordinationv1.Lease {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	lease, ok := obj.(*coordinationv1.Lease)
+	if !ok || lease.Namespace != operand.Namespace || lease.Name != operand.Lease {
+		return nil
+	}
+	return lease
+}
+
+// AddEventHandler implements factory.Informer. The handler is called after the event has been recorded.
+func (l *Lease) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.handlers = append(l.handlers, handler)
+	return l.registration, nil
+}
+
+// HasSynced implements factory.Informer.
+func (l *Lease) HasSynced() bool { return l.registration.HasSynced() }
+
+func (l *Lease) call(do func(cache.ResourceEventHandler)) {
+	l.mutex.Lock()
+	handlers := l.handlers
+	l.mutex.Unlock()
+	for _, handler := range handlers {
+		do(handler)
+	}
+}
+
+// Record returns what is recorded.
+func (l *Lease) Record() Record {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.record
+}
+
+// See records the lease as it is now.
+func (l *Lease) See(lease *coordinationv1.Lease, now time.Time) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.record.see(lease, now)
+}
+
+// Deleted records that the lease was deleted, and what it was then.
+func (l *Lease) Deleted(lease *coordinationv1.Lease, now time.Time) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.record.see(lease, now)
+	l.record.Exists = false
+}
+
+// see orders the values of the lease by its transitions, which an acquisition increases, and by the time of the last
+// renewal. The clocks of two holders may differ.
+func (r *Record) see(lease *coordinationv1.Lease, now time.Time) {
+	former := r.Lease
+	r.Lease, r.Exists = lease, true
+	if former == nil {
+		r.HeldSince = now.Add(-heldFor(lease))
+		if acquired := lease.Spec.AcquireTime; acquired != nil && acquired.Time.Before(r.HeldSince) {
+			r.HeldSince = acquired.Time // Nobody saw the acquisition.
+		}
+		r.Since, r.Present, r.PastSince = now, false, now
+		return
+	}
+	sameHolder := holderOf(former) == holderOf(lease)
+	if !sameHolder || transitions(former) != transitions(lease) {
+		r.HeldSince = now.Add(-heldFor(lease))
+	}
+	byTransitions := cmp.Compare(transitions(lease), transitions(former))
+	switch order := cmp.Or(byTransitions, renewed(lease).Compare(renewed(former))); {
+	case order < 0:
+		r.Since, r.Present, r.PastSince = now, false, now
+	case order > 0:
+		r.Since, r.Present = now, true
+	case !sameHolder:
+		r.Since, r.Present = now, false
+	}
+}
+
+// Duration returns how long the lease lasts after a renewal by a process of ours. The lease itself has the duration of
+// its holder, which may be none of ours.
+func (r *Record) Duration(topology configv1.TopologyMode) time.Duration {
+	switch {
+	case r.Process.Duration > 0:
+		return r.Process.Duration
+	case r.Lease == nil:
+		return leaseholder.Default(topology)
+	default:
+		return min(leaseholder.Duration(r.Lease), leaseholder.Default(topology))
+	}
+}
+
+// remaining returns the time until the lease expires, if it lasts for the duration after a renewal. Like the standbys,
+// it counts from when the operator saw the last change: the clock of the holder's node may be wrong. Before it has seen
+// one, it has the lease's own time only.
+func (r *Record) remaining(duration time.Duration, now time.Time) time.Duration {
+	if r.Lease == nil || r.Lease.Spec.RenewTime == nil {
+		return 0
+	}
+	since := renewed(r.Lease)
+	if r.Present || r.Since.After(r.PastSince) {
+		since = r.Since
+	}
+	return max(0, since.Add(duration).Sub(now))
+}
+
+// heldFor returns for how long the holder had held the lease at its last renewal. The clock of its node has both times.
+func heldFor(lease *coordinationv1.Lease) time.Duration {
+	if lease.Spec.AcquireTime == nil || lease.Spec.RenewTime == nil {
+		return 0
+	}
+	return max(0, lease.Spec.RenewTime.Sub(lease.Spec.AcquireTime.Time))
+}
+
+func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.HolderIdentity, "") }
+
+func transitions(lease *coordinationv1.Lease) int32 { return ptr.Deref(lease.Spec.LeaseTransitions, 0) }
+
+func renewed(lease *coordinationv1.Lease) time.Time {
+	return ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Time
+}

@@ -1,0 +1,173 @@
+package controlplane
+
+import (
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// configHash has the hash of a static pod's manifest in its mirror pod (k8s.io/kubernetes/pkg/kubelet/types).
+const configHash = "kubernetes.io/config.hash"
+
+// bindTime is how long another container must have been Ready to prove that the former one has ended. Both are on the
+// host's network, and a CCM that cannot bind its port exits at once. Until the kubelet reports that, the former one may
+// have answered the probes.
+const bindTime = 5 * time.Second
+
+// Process is a process of ours that was seen to hold the lease. Its identity is unique.
+type Process struct {
+	Identity, Node string
+	// Duration is how long its lease lasts after a renewal.
+	Duration time.Duration
+
+	// lease is what it wrote last, and since when the operator saw that.
+	lease *coordinationv1.Lease
+	since time.Time
+	// manifest is the hash of its static pod, and container the ID of its container.
+	manifest, container string
+	// next is another container on its node, and nextSince when the operator saw that Ready first.
+	next      string
+	nextSince time.Time
+}
+
+// End is what the pod on a process's node says about its end.
+type End struct {
+	// Proven reports whether the process has ended. ProvenIn is when to ask again without an event, 0 for never.
+	Proven   bool
+	ProvenIn time.Duration
+	// Failed reports whether it ended before it had settled, and Recovered whether the kubelet has started its container
+	// again, which has become Ready.
+	Failed, Recovered bool
+}
+
+// Witness records the process of a holder that is a container of ours, and forgets a process that led before the lease
+// went back. certain reports whether the lease is of the present, and no other pod could be the holder.
+func (l *Lease) Witness(holder Holder, pods []*corev1.Pod, certain bool) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	r := &l.record
+	if r.PastSince.After(r.Process.since) {
+		r.Process = Process{Duration: r.Process.Duration}
+	}
+	if !certain || holder.Tenure != Starting && holder.Tenure != Leading {
+		return
+	}
+	r.Process = Process{
+		Identity: holder.Identity, Node: holder.Node, Duration: leaseholder.Duration(r.Lease),
+		lease: r.Lease, since: r.Since,
+	}
+	if pod := podOn(holder.Node, pods); pod != nil {
+		r.Process.manifest = pod.Annotations[configHash]
+		r.Process.container = ContainerStatus(pod, operand.Name).ContainerID
+	}
+}
+
+// EndOf returns what is known about the end of the recorded process.
+//
+//   - Its container has terminated, by its ID, whether or not the next one runs.
+//   - Another container has been Ready for bindTime. A kubelet begins with a static pod only after the former one of
+//     that name has ended (startedStaticPodsByFullname in its pod_workers.go). One that was restarted meanwhile does
+//     not know the former one. It reports the status of the new one in the mirror pod of the former one, replaces the
+//     mirror pod at once (fastStaticPodsRegistration in kubelet.go), and ends the former containers seconds later.
+//   - A container's times have no fractions. If it was restarted, or ended, within the second of the acquisition, the
+//     next one may have acquired the lease instead, and renews it then. So the lease must not have been renewed for
+//     two retry periods, and a next one that runs must be Ready: a frozen process is not.
+//
+// A process that is frozen, or on a node that does not report, may live: its container counts as running.
+func (l *Lease) EndOf(pods []*corev1.Pod, now time.Time) End {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.record.Process.end(podOn(l.record.Process.Node, pods), now)
+}
+
+func (p *Process) end(pod *corev1.Pod, now time.Time) End {
+	if pod == nil || p.Identity == "" || p.lease.Spec.AcquireTime == nil {
+		return End{}
+	}
+	container, acquired := ContainerStatus(pod, operand.Name), p.lease.Spec.AcquireTime.Time
+	last := Terminated(container)
+	if !p.is(last, pod) {
+		return p.replacedBy(pod, container, now)
+	}
+	running := container.State.Running
+	e := End{Recovered: running != nil && IsReady(pod)}
+	within := endedSince(last, acquired.Truncate(stampPrecision))
+	switch {
+	case endedSince(last, acquired), within && startedAfter(running, acquired):
+		// The API truncates times, so neither was earlier.
+		e.Proven = true
+	case within && (running == nil || e.Recovered):
+		e.ProvenIn = max(0, leaseholder.Silence(p.Duration)-now.Sub(p.since))
+		e.Proven = e.ProvenIn == 0
+	}
+	e.Failed = e.Proven && last.FinishedAt.Sub(acquired) < SettleTime
+	return e
+}
+
+// is reports whether a run of a pod's container was that of the process.
+func (p *Process) is(run *corev1.ContainerStateTerminated, pod *corev1.Pod) bool {
+	return run != nil && run.ContainerID == p.container && pod.Annotations[configHash] == p.manifest
+}
+
+func startedAfter(run *corev1.ContainerStateRunning, acquired time.Time) bool {
+	return run != nil && acquired.Before(run.StartedAt.Time)
+}
+
+// replacedBy judges by another container.
+func (p *Process) replacedBy(pod *corev1.Pod, container corev1.ContainerStatus, now time.Time) End {
+	if !startedAfter(container.State.Running, p.lease.Spec.AcquireTime.Time) || !IsReady(pod) {
+		p.next = ""
+		return End{}
+	}
+	if id := container.ContainerID + container.State.Running.StartedAt.String(); p.next != id {
+		p.next, p.nextSince = id, now
+	}
+	left := max(0, bindTime-now.Sub(p.nextSince))
+	return End{Proven: left == 0, ProvenIn: left}
+}
+
+// Lost returns the content of a lease that was deleted while a process held it, nil if no process may act on it. A
+// holder that is no process of ours, or of the predecessor, does not count: then it is the lease of the process of ours
+// that held it before, if that may still act.
+func (l *Lease) Lost(pods Pods, now time.Time) *coordinationv1.LeaseSpec {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	r := l.record
+	if r.Lease == nil || r.Exists {
+		return nil
+	}
+	r.Exists = true
+	holder, p := HolderOf(r, pods, now), &l.record.Process
+	switch {
+	case holder.Identity == "", holder.Tenure == Expired:
+		return nil
+	case holder.Identity != p.Identity && r.Present && holder.Tenure.isKnown():
+		return &r.Lease.Spec
+	case r.PastSince.After(p.since) || !p.mayAct(podOn(p.Node, pods.Operand), now):
+		return nil
+	case holder.Identity == p.Identity:
+		return &r.Lease.Spec
+	case now.Sub(p.since) < p.Duration:
+		return &p.lease.Spec
+	default:
+		return nil
+	}
+}
+
+// mayAct reports whether there is such a process, and nothing proves its end.
+func (p *Process) mayAct(pod *corev1.Pod, now time.Time) bool {
+	return p.Identity != "" && !p.end(pod, now).Proven
+}
+
+func podOn(node string, pods []*corev1.Pod) *corev1.Pod {
+	for _, pod := range pods {
+		if pod.Spec.NodeName == node {
+			return pod
+		}
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+package controlplane_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
+)
+
+// A removal that is undone ends static pods, and nothing releases the lease of the one that led.
+func TestAProcessOfOursWhosePodIsGoneIsNoForeignOne(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(c *controlplanetest.Cluster)
+		want   controlplane.Tenure
+		node   string
+	}{
+		"the process that was seen to lead": {
+			change: func(*controlplanetest.Cluster) {}, want: controlplane.Ended, node: "m0",
+		},
+		"its pod was installed again": {
+			change: func(c *controlplanetest.Cluster) { c.Install("m0", 20) }, want: controlplane.Ended, node: "m0",
+		},
+		"another process of that host": {
+			change: func(c *controlplanetest.Cluster) { c.Acquire("m0", "by-hand", 10) }, want: controlplane.Foreign,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := controlplanetest.New("m0", "m1")
+			holder := controlplane.HolderOf(c.Observe(0), controlplane.Pods{Operand: pods(c), Topology: c.Topology}, controlplanetest.At(0))
+			c.Seen.Witness(holder, pods(c), true)
+			delete(c.Pods, "m0")
+			tc.change(c)
+			got := controlplane.HolderOf(c.Observe(30), controlplane.Pods{Operand: pods(c), Topology: c.Topology}, controlplanetest.At(30))
+			require.Equal(t, tc.want, got.Tenure)
+			require.Equal(t, tc.node, got.Node)
+			require.False(t, c.Seen.EndOf(pods(c), controlplanetest.At(30)).Proven, "a pod that is gone proves nothing")
+		})
+	}
+}

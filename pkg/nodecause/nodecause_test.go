@@ -1,0 +1,225 @@
+package nodecause_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+)
+
+// failed is an attempt that ended with the error.
+func failed(text string) nodecause.Evidence {
+	return nodecause.Evidence{Complete: true, Attempt: nodecause.Attempt{Error: text}}
+}
+
+func TestTheEvidenceHasOneCause(t *testing.T) {
+	openstack := func(status, body string) string {
+		return "Expected HTTP response code [200] when accessing [GET https://nova.example.com:8774/v2.1/servers/detail?name=%5Em1%24], " +
+			"but got " + status + " instead: " + body
+	}
+	for name, tc := range map[string]struct {
+		evidence nodecause.Evidence
+		want     nodecause.Class
+	}{
+		"nothing is known": {want: nodecause.Unknown},
+		"no CCM leads, whatever the former one logged": {
+			evidence: nodecause.Evidence{Leaderless: true, Attempt: nodecause.Attempt{Error: "instance not found"}},
+			want:     nodecause.NoLeader,
+		},
+		"the whole log has nothing about the node": {
+			evidence: nodecause.Evidence{Complete: true}, want: nodecause.NotAsked,
+		},
+		"the node was initialized before it got the taint again": {
+			evidence: nodecause.Evidence{Complete: true, Attempt: nodecause.Attempt{Succeeded: true}}, want: nodecause.Unknown,
+		},
+		"the first attempt has not ended": {
+			evidence: nodecause.Evidence{Attempt: nodecause.Attempt{Pending: true}}, want: nodecause.NoAnswer,
+		},
+		"another attempt has not ended": {
+			evidence: nodecause.Evidence{Attempt: nodecause.Attempt{Pending: true, Error: "instance not found"}},
+			want:     nodecause.UnknownMachine,
+		},
+		"an error that nobody knows": {evidence: failed("flavor original_name/id not found"), want: nodecause.Other},
+
+		"any provider does not know the machine": {evidence: failed("instance not found"), want: nodecause.UnknownMachine},
+		"a provider returns nothing": {
+			evidence: failed("because cloud provided nil metadata"), want: nodecause.UnknownMachine,
+		},
+		"OpenStack has no server of that name": {evidence: failed("failed to find object"), want: nodecause.UnknownMachine},
+		"AWS has no instance of that ID": {
+			evidence: failed("operation error EC2: DescribeInstances, https response error StatusCode: 400, RequestID: 5032c1d1-" +
+				"4a29-4f0e-a1a3-7ffcb7d62429, api error InvalidInstanceID.NotFound: The instance ID 'i-0503' does not exist"),
+			want: nodecause.UnknownMachine,
+		},
+		"vSphere has no such machine": {evidence: failed("VM not found"), want: nodecause.UnknownMachine},
+
+		"OpenStack has two servers of that name": {
+			evidence: failed("multiple results where only one expected"), want: nodecause.Ambiguous,
+		},
+		"AWS has two instances of that name": {
+			evidence: failed("multiple instances found for name: m1"), want: nodecause.Ambiguous,
+		},
+
+		"the kubelet has an address that the cloud does not have": {
+			evidence: failed(`provided node ip for node "m1" is not valid: failed to get node address from cloud provider that ` +
+				`matches ip: 192.0.2.7`),
+			want: nodecause.AddressMismatch,
+		},
+
+		"OpenStack rejects the token, and the password": {
+			evidence: failed("Unable to re-authenticate: " + openstack("401", "{}") + ": " + openstack("401", "{}")),
+			want:     nodecause.Unauthenticated,
+		},
+		"AWS rejects the key": {
+			evidence: failed("error listing instances: operation error EC2: DescribeInstances, https response error StatusCode: 401, " +
+				"RequestID: 4290c1d1-4a29, api error AuthFailure: AWS was not able to validate the provided access credentials"),
+			want: nodecause.Unauthenticated,
+		},
+		"vCenter rejects the password": {
+			evidence: failed("ServerFaultCode: Cannot complete login due to an incorrect user name or password."),
+			want:     nodecause.Unauthenticated,
+		},
+
+		"OpenStack's policy forbids it": {
+			evidence: failed(openstack("403", `{"forbidden": {"message": "Policy doesn't allow it"}}`)), want: nodecause.Unauthorized,
+		},
+		"AWS' policy forbids it": {
+			evidence: failed("https response error StatusCode: 403, api error UnauthorizedOperation: You are not authorized"),
+			want:     nodecause.Unauthorized,
+		},
+		"Google Cloud forbids it": {
+			evidence: failed("googleapi: Error 403: Required 'compute.instances.get' permission, forbidden"),
+			want:     nodecause.Unauthorized,
+		},
+		"vCenter forbids it": {
+			evidence: failed("ServerFaultCode: Permission to perform this operation was denied."), want: nodecause.Unauthorized,
+		},
+
+		"a quota is not a permission": {
+			evidence: failed(openstack("403", `{"forbidden": {"message": "Quota exceeded for cores"}}`)),
+			want:     nodecause.QuotaExceeded,
+		},
+
+		"OpenStack asks for patience": {evidence: failed(openstack("429", "")), want: nodecause.Throttled},
+		"AWS asks for patience with a 503": {
+			evidence: failed("https response error StatusCode: 503, api error RequestLimitExceeded: Request limit exceeded."),
+			want:     nodecause.Throttled,
+		},
+		"the ID of a request is no status": {
+			evidence: failed("request 429 of 503: flavor 401 has no name"), want: nodecause.Other,
+		},
+
+		"nobody listens": {
+			evidence: failed(`Get "https://nova.example.com:8774/": dial tcp 192.0.2.1:8774: connect: connection refused`),
+			want:     nodecause.Unreachable,
+		},
+		"the name does not resolve": {
+			evidence: failed(`Get "https://nova.example.com/": dial tcp: lookup nova.example.com on 192.0.2.53:53: no such host`),
+			want:     nodecause.Unreachable,
+		},
+		"the API takes too long": {
+			evidence: failed(`Get "https://nova.example.com/": context deadline exceeded`), want: nodecause.Unreachable,
+		},
+		"a token has expired, and the login is not reached": {
+			evidence: failed("Unable to re-authenticate: " + openstack("401", "{}") +
+				`: Post "https://keystone.example.com/v3/auth/tokens": dial tcp 192.0.2.1:5000: connect: connection refused`),
+			want: nodecause.Unreachable,
+		},
+
+		"the API is down": {
+			evidence: failed(openstack("503", "<html><body>Service Unavailable</body></html>")), want: nodecause.Unavailable,
+		},
+		"a token has expired, and the login is down": {
+			evidence: failed("Unable to re-authenticate: " + openstack("401", "{}") + ": " + openstack("502", "")),
+			want:     nodecause.Unavailable,
+		},
+
+		"nobody trusts the certificate": {
+			evidence: failed(`Get "https://nova.example.com/": tls: failed to verify certificate: x509: certificate signed by unknown authority`),
+			want:     nodecause.Certificate,
+		},
+		"the certificate has expired": {
+			evidence: failed(`Get "https://nova.example.com/": tls: failed to verify certificate: x509: certificate has expired or is not yet valid`),
+			want:     nodecause.Certificate,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := nodecause.Of(tc.evidence)
+			require.Equal(t, tc.want, got)
+			require.Equal(t, tc.want == nodecause.Unknown, got.Cause() == "", "a cause")
+			require.Equal(t, tc.want == nodecause.Unknown, got.Action() == "", "an action")
+		})
+	}
+}
+
+func TestTheLastAttemptForEachNodeIsFound(t *testing.T) {
+	const at = "1124 12:03:04.123456       1 node_controller.go:"
+	begin := func(node string) string {
+		return "I" + at + "432] Initializing node " + node + " with cloud provider\n"
+	}
+	fail := func(node, text string) string {
+		return "I" + at + "236] error syncing '" + node + "': failed to get instance metadata for node " + node + ": " + text +
+			", requeuing\n" + "E" + at + `247] "Unhandled Error" err="error syncing '` + node + `': ` + text + `, requeuing"` + "\n"
+	}
+	for name, tc := range map[string]struct {
+		log  string
+		want map[string]nodecause.Attempt
+	}{
+		"an empty log": {want: map[string]nodecause.Attempt{}},
+		"the error of each node, without what every attempt logs": {
+			log: begin("m1") + fail("m1", "a") + begin("m1") + fail("m1", "b: c") + begin("m10") + fail("m10", "d"),
+			want: map[string]nodecause.Attempt{
+				"m1": {Error: "b: c"}, "m10": {Error: "d"},
+			},
+		},
+		"a modifier's error": {
+			log: "I" + at + `236] error syncing 'm1': failed to get node modifiers from cloud provider: provided node ip for node "m1" ` +
+				"is not valid: x, requeuing\n",
+			want: map[string]nodecause.Attempt{"m1": {Error: `provided node ip for node "m1" is not valid: x`}},
+		},
+		"an attempt under way":          {log: begin("m1"), want: map[string]nodecause.Attempt{"m1": {Pending: true}}},
+		"an attempt after a failed one": {log: fail("m1", "a") + begin("m1"), want: map[string]nodecause.Attempt{"m1": {Error: "a", Pending: true}}},
+		"a node that was initialized": {
+			log:  fail("m1", "a") + begin("m1") + "I" + at + "477] Successfully initialized node m1 with cloud provider\n",
+			want: map[string]nodecause.Attempt{"m1": {Succeeded: true}},
+		},
+		"a node that the provider skips": {
+			log:  begin("m1") + "I" + at + "442] Skip sync node m1 because cloud provided nil metadata\n",
+			want: map[string]nodecause.Attempt{"m1": {Error: "because cloud provided nil metadata"}},
+		},
+		"OpenStack's provider logs before why it has no client": {
+			log: begin("m1") + "E" + at + "68] unable to access network v2 API : failed to find network v2  endpoint: got 429 instead: {}\n" +
+				fail("m1", "failed to get instances from cloud provider") + fail("m2", "failed to find object"),
+			want: map[string]nodecause.Attempt{
+				"m1": {Error: "failed to find network v2  endpoint: got 429 instead: {}"}, "m2": {Error: "failed to find object"},
+			},
+		},
+		"a provider without a reason": {
+			log:  fail("m1", "failed to get instances from cloud provider"),
+			want: map[string]nodecause.Attempt{"m1": {Error: "failed to get instances from cloud provider"}},
+		},
+		"an error of several lines": {
+			log: "I" + at + "236] error syncing 'm1': got 503 instead: <html>\n<body>\n error syncing 'm2': x, requeuing\n",
+			want: map[string]nodecause.Attempt{
+				"m1": {Error: "got 503 instead: <html>"},
+			},
+		},
+		"a line that is cut": {log: "I" + at + "236] error syncing 'm1': the secret is s3c", want: map[string]nodecause.Attempt{}},
+		"other lines": {
+			log:  "I" + at + "1] error syncing 'm1\n" + "I" + at + "1] Adding node label from cloud provider: a=b\n",
+			want: map[string]nodecause.Attempt{},
+		},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, nodecause.Attempts(tc.log)) })
+	}
+}
+
+func TestADescriptionHasWhatTheCloudWasAskedFor(t *testing.T) {
+	m := nodecause.Machine{SystemUUID: "4c4c-4544", NodeIP: "192.0.2.7"}
+	require.Equal(t, `no providerID, systemUUID "4c4c-4544"`, nodecause.UnknownMachine.Describe(m))
+	require.Equal(t, `node IP "192.0.2.7"`, nodecause.AddressMismatch.Describe(m))
+	require.Empty(t, nodecause.Unavailable.Describe(m))
+	m.ProviderID = "openstack:///1"
+	require.Equal(t, `providerID "openstack:///1", systemUUID "4c4c-4544"`, nodecause.Ambiguous.Describe(m))
+}

@@ -1,0 +1,108 @@
+// Package clientca delivers the CAs of the API server's clients to the operand. The operand uses them to authenticate
+// scrapes of its metrics without a request to the API server at startup.
+package clientca
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1informers "k8s.io/client-go/informers/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/configmaps"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+// targetKey is the file name in the operand's flags.
+const targetKey = "ca-bundle.crt"
+
+// bundles are the target ConfigMaps and their keys in the source.
+var bundles = []struct{ target, sourceKey string }{
+	{operand.ClientCAConfigMap, "client-ca-file"},
+	{operand.RequestHeaderClientCAConfigMap, "requestheader-client-ca-file"},
+}
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.OperatorClient
+	// Source watches ConfigMaps in kube-system, at least extension-apiserver-authentication.
+	Source corev1informers.ConfigMapInformer
+	// Target watches ConfigMaps in the operand's namespace.
+	Target   corev1informers.ConfigMapInformer
+	Client   corev1client.ConfigMapsGetter
+	Recorder events.Recorder
+}
+
+type controller struct{ Options }
+
+// New returns the controller that copies the client CAs from kube-system's extension-apiserver-authentication, where
+// the API server publishes them, into the ConfigMaps client-ca and requestheader-client-ca. It reports a missing or
+// invalid source as ClientCADegraded and keeps the last valid copy.
+func New(o Options) factory.Controller {
+	c := &controller{o}
+	return factory.New().
+		WithInformers(o.Operator.Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.APIServerAuthentication), o.Source.Informer()).
+		WithFilteredEventsInformers(
+			factory.NamesFilter(operand.ClientCAConfigMap, operand.RequestHeaderClientCAConfigMap),
+			o.Target.Informer()).
+		WithSync(writeconflict.Retried(c.sync)).
+		WithSyncDegradedOnError(o.Operator).
+		ToController("ClientCA", o.Recorder)
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	managed, known, err := observedplatform.Managed(c.Operator)
+	if err != nil || !known || !managed {
+		return err
+	}
+	const object = "configmap/" + operatorclient.APIServerAuthentication + " in " + operatorclient.KubeSystemNamespace
+	sources := c.Source.Lister().ConfigMaps(operatorclient.KubeSystemNamespace)
+	source, err := sources.Get(operatorclient.APIServerAuthentication)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s does not exist; kube-apiserver writes it: check its health", object)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", object, err)
+	}
+	var errs []error
+	for _, bundle := range bundles {
+		errs = append(errs, c.copy(ctx, syncCtx.Recorder(), source, bundle.sourceKey, bundle.target))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *controller) copy(
+	ctx context.Context, recorder events.Recorder, source *corev1.ConfigMap, key, target string,
+) error {
+	pem := source.Data[key]
+	if _, err := certutil.ParseCertsPEM([]byte(pem)); err != nil {
+		return fmt.Errorf("configmap/%s in %s, key %s: no usable certificate (%w); "+
+			"correct the file of kube-apiserver's flag --%s",
+			operatorclient.APIServerAuthentication, operatorclient.KubeSystemNamespace, key, err, key)
+	}
+	required := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: target},
+		Data:       map[string]string{targetKey: pem},
+	}
+	existing, err := c.Target.Lister().ConfigMaps(operand.Namespace).Get(target)
+	if err == nil && maps.Equal(existing.Data, required.Data) {
+		return nil
+	}
+	if err := configmaps.Apply(ctx, c.Client, recorder, required); err != nil {
+		return fmt.Errorf("configmap/%s in %s: %w", target, operand.Namespace, err)
+	}
+	return nil
+}

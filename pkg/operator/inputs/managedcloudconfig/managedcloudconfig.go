@@ -1,0 +1,199 @@
+// Package managedcloudconfig writes the cloud configuration that the cluster's other components read. It does so only
+// on platforms where a feature gate moves this task from cluster-config-operator to this operator.
+package managedcloudconfig
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/clouds"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/configmaps"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+const (
+	// acceptedAnnotation has the digest of the user's configuration that the ConfigMap was rendered from. A
+	// configuration that was accepted once is not rejected later for a likely mistake.
+	acceptedAnnotation = "cloud-controller-manager.openshift.io/accepted-input"
+)
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.OperatorClient
+
+	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed. Of the
+	// latter, the controller reads only operatorclient.ManagedCloudConfig.
+	UserConfig, ManagedConfig coreinformers.ConfigMapInformer
+
+	Client   corev1client.ConfigMapsGetter
+	Recorder events.Recorder
+}
+
+type controller struct {
+	Options
+	reader inputs.Reader
+}
+
+// New returns the controller that renders configmap/kube-cloud-config in openshift-config-managed from the user's
+// configuration, with the platform's ManagedConfig, and copies the user's other keys. It does nothing on a platform
+// without ManagedConfig and while the feature gate is off. If the configuration is rejected or was deleted, the
+// ConfigMap stays unchanged. A cluster without a user's configuration is rendered from Infrastructure alone. Errors
+// become ManagedCloudConfigDegraded.
+func New(o Options) factory.Controller {
+	return newController(o).factory().
+		ToController("ManagedCloudConfig", o.Recorder.WithComponentSuffix("managed-cloud-config"))
+}
+
+func newController(o Options) *controller {
+	return &controller{
+		Options: o, reader: inputs.Listers{UserConfig: o.UserConfig.Lister(), ManagedConfig: o.ManagedConfig.Lister()},
+	}
+}
+
+func (c *controller) factory() *factory.Factory {
+	return factory.New().
+		WithInformers(c.Operator.Informer(), c.UserConfig.Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(operatorclient.ManagedCloudConfig), c.ManagedConfig.Informer()).
+		WithSync(writeconflict.Retried(c.sync)).
+		WithSyncDegradedOnError(c.Operator)
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	spec, _, _, err := c.Operator.GetOperatorState()
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	observed, managed, err := observe(spec)
+	if err != nil || managed.Rewrite == nil {
+		return err
+	}
+	current, err := c.reader.ConfigMap(operatorclient.ManagedConfigNamespace, operatorclient.ManagedCloudConfig)
+	if err != nil {
+		return err
+	}
+	source, err := inputs.UserCloudConfig(c.reader, observed)
+	if err != nil {
+		return err
+	}
+	if source.Object == nil && current == nil {
+		// A new cluster may not need a user's configuration.
+		source.Diagnostic = ""
+	}
+	if source.Diagnostic != "" {
+		return notUpdated(diagnostic.Diagnostic{Object: source.Source, Key: source.Key, Message: source.Diagnostic})
+	}
+	wanted, err := render(managed.Rewrite, observed, source, current)
+	if err != nil {
+		return err
+	}
+	return c.apply(ctx, syncCtx.Recorder(), current, wanted)
+}
+
+// observe returns the observed configuration and what to write. Rewrite is nil if there is nothing to write or the
+// platform is unknown.
+func observe(spec *operatorv1.OperatorSpec) (*operandconfig.Config, platform.ManagedConfig, error) {
+	current, known, err := observedplatform.Of(spec)
+	if err != nil || !known || !current.WritesManagedConfig() {
+		return nil, platform.ManagedConfig{}, err
+	}
+	observed, err := observedplatform.Config(spec)
+	if err != nil {
+		return nil, platform.ManagedConfig{}, err
+	}
+	if !slices.Contains(observed.Cluster.FeatureGates, current.ManagedConfig.FeatureGate) {
+		return nil, platform.ManagedConfig{}, nil
+	}
+	observed.Cluster.Name = observed.InfrastructureName
+	return observed, current.ManagedConfig, nil
+}
+
+// render returns the ConfigMap, or an error with the diagnostics that reject the source.
+func render(
+	rewrite clouds.Rewrite, observed *operandconfig.Config, s inputs.UserConfig, current *corev1.ConfigMap,
+) (*corev1.ConfigMap, error) {
+	result := rewrite(clouds.Source{
+		Config:             s.Data,
+		CredentialsUnknown: true, // each component has its own
+		Cluster:            observed.Cluster,
+	})
+	accepted := digest(s.Data)
+	policy := diagnostic.Lenient
+	if current != nil && !slices.Contains([]string{"", accepted}, current.Annotations[acceptedAnnotation]) {
+		policy = diagnostic.Strict
+	}
+	var diagnostics []diagnostic.Diagnostic
+	for _, d := range result.Errors(policy) {
+		diagnostics = append(diagnostics, diagnostic.Diagnostic{
+			Object: s.Source, Key: s.Key, Line: d.Line, Column: d.Column, Message: d.Message, SeeLine: d.SeeLine,
+		})
+	}
+	if len(diagnostics) > 0 {
+		return nil, notUpdated(diagnostics...)
+	}
+	data, binary := map[string]string{}, map[string][]byte{}
+	if s.Object != nil {
+		maps.Copy(data, s.Object.Data)
+		maps.Copy(binary, s.Object.BinaryData)
+	}
+	delete(data, s.Key)
+	delete(binary, operatorclient.ManagedCloudConfigKey)
+	data[operatorclient.ManagedCloudConfigKey] = string(result.Config)
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   operatorclient.ManagedConfigNamespace,
+			Name:        operatorclient.ManagedCloudConfig,
+			Annotations: map[string]string{acceptedAnnotation: accepted},
+		},
+		Data:       data,
+		BinaryData: binary,
+	}, nil
+}
+
+// notUpdated returns the error for a ConfigMap that stays unchanged.
+func notUpdated(diagnostics ...diagnostic.Diagnostic) error {
+	var lines []string
+	for _, d := range diagnostics {
+		lines = append(lines, d.String())
+	}
+	return fmt.Errorf("configmap/%s in %s is not updated: %s",
+		operatorclient.ManagedCloudConfig, operatorclient.ManagedConfigNamespace,
+		diagnostic.JoinFew(lines, "\n", "\nand %d more"))
+}
+
+func digest(config []byte) string { return fmt.Sprintf("%x", sha256.Sum256(config)) }
+
+// apply writes the ConfigMap if it differs. Otherwise it sends no request.
+func (c *controller) apply(ctx context.Context, recorder events.Recorder, current, wanted *corev1.ConfigMap) error {
+	if current != nil && maps.Equal(current.Data, wanted.Data) &&
+		maps.EqualFunc(current.BinaryData, wanted.BinaryData, bytes.Equal) &&
+		current.Annotations[acceptedAnnotation] == wanted.Annotations[acceptedAnnotation] {
+		return nil
+	}
+	if err := configmaps.Apply(ctx, c.Client, recorder, wanted); err != nil {
+		return fmt.Errorf("configmap/%s in %s: %w", wanted.Name, wanted.Namespace, err)
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package servingcert
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openshift/library-go/pkg/crypto"
+	"github.com/openshift/library-go/pkg/pki"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+)
+
+// FeatureGate enables the PKI configuration (enhancements/security/internal-pki-config.md). While it is off, the object
+// is ignored.
+const FeatureGate = "ConfigurablePKI"
+
+// readPatience is how long a sync waits for the first read of the PKI configuration.
+const readPatience = 10 * time.Second
+
+// keyPolicy selects the keys of new certificates. It has no say in validity periods, and a change replaces no
+// certificate before it is due.
+type keyPolicy struct {
+	profile pki.PKIProfileProvider
+
+	// unsupported is why the previous kind of key is used.
+	unsupported error
+}
+
+// readKeyPolicy returns an error while the policy is not known. Without an object the default profile applies, as in
+// library-go's certrotation.
+func (c *controller) readKeyPolicy(ctx context.Context) (*keyPolicy, error) {
+	enabled, err := observedplatform.FeatureGateEnabled(c.Operator, FeatureGate)
+	if err != nil || !enabled {
+		return &keyPolicy{profile: pki.NewStaticPKIProfileProvider(nil)}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readPatience)
+	defer cancel()
+	if !cache.WaitForCacheSync(ctx.Done(), c.PKIs.Informer().HasSynced) {
+		return nil, errors.New("pki.config.openshift.io/cluster has not been read yet, and decides the keys of " +
+			"certificates; check that the API server serves pkis.config.openshift.io")
+	}
+	provider := pki.NewClusterPKIProfileProvider(c.PKIs.Lister())
+	if _, err := provider.PKIProfile(); apierrors.IsNotFound(err) {
+		profile := pki.DefaultPKIProfile()
+		return &keyPolicy{profile: pki.NewStaticPKIProfileProvider(&profile)}, nil
+	}
+	return &keyPolicy{profile: provider}, nil
+}
+
+// keyFor returns the generator of the next certificate's key, nil for this operator's own default. If the policy is not
+// supported, it is of the previous certificate's kind.
+func (p *keyPolicy) keyFor(
+	kind pki.CertificateType, name string, previous *crypto.TLSCertificateConfig,
+) crypto.KeyPairGenerator {
+	resolved, err := pki.ResolveCertificateConfig(p.profile, kind, name)
+	switch {
+	case err != nil:
+		if p.unsupported == nil {
+			p.unsupported = fmt.Errorf("pki.config.openshift.io/cluster, spec.certificateManagement: %w; use values "+
+				"that this release supports: until then new certificates get the previous kind of key", err)
+		}
+		return kindOf(previous)
+	case resolved == nil:
+		return nil
+	}
+	return resolved.Key
+}
+
+// kindOf returns a generator of keys like that of a certificate, nil without one.
+func kindOf(pair *crypto.TLSCertificateConfig) crypto.KeyPairGenerator {
+	if pair == nil {
+		return nil
+	}
+	switch key := pair.Certs[0].PublicKey.(type) {
+	case *rsa.PublicKey:
+		return crypto.RSAKeyPairGenerator{Bits: key.N.BitLen()}
+	case *ecdsa.PublicKey:
+		return crypto.ECDSAKeyPairGenerator{Curve: crypto.ECDSACurve(fmt.Sprintf("P%d", key.Params().BitSize))}
+	}
+	return nil
+}

@@ -1,0 +1,312 @@
+// Package servingcert rotates the certificate of the operand's health and metrics endpoints. The operator signs it:
+// the cluster's service CA runs only on initialized nodes, which need the operand first.
+//
+// The objects, their annotations and the rotation times are those of library-go's pkg/operator/certrotation. That
+// package is not used because it prints differences with go-cmp. go-cmp looks up methods by name, so the linker keeps
+// every method of every type. That made the binary 28 MB larger and each of its processes 11 MiB larger.
+package servingcert
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	configv1alpha1informers "github.com/openshift/client-go/config/informers/externalversions/config/v1alpha1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/crypto"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/resource/resourcehelper"
+	"github.com/openshift/library-go/pkg/operator/resource/resourcemerge"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/openshift/library-go/pkg/pki"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	corev1informers "k8s.io/client-go/informers/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+const (
+	// SignerSecret is the Secret with the signer's key. It is in the operator's namespace, because the operand may read
+	// every Secret of its own namespace on Nutanix.
+	SignerSecret = "cloud-controller-manager-serving-signer"
+
+	// CAConfigMap is the ConfigMap in the operand's namespace with the signers' certificates for clients, in
+	// ca-bundle.crt.
+	CAConfigMap = "serving-ca"
+
+	bundleKey = "ca-bundle.crt"
+)
+
+// Validity has the validity periods of newly issued certificates. Each certificate is replaced after half of its
+// period.
+type Validity struct {
+	Signer, Leaf time.Duration
+}
+
+// DefaultValidity applies to zero fields of Options.Validity. It is the same as for other operands' certificates.
+var DefaultValidity = Validity{Signer: 60 * 24 * time.Hour, Leaf: 30 * 24 * time.Hour}
+
+// Client writes the Secrets and the ConfigMap.
+type Client interface {
+	corev1client.SecretsGetter
+	corev1client.ConfigMapsGetter
+}
+
+// Options are the dependencies of New; all but Validity are required.
+type Options struct {
+	Operator v1helpers.OperatorClient
+	// SignerSecrets watches Secrets in the operator's namespace.
+	SignerSecrets corev1informers.SecretInformer
+	// Secrets and ConfigMaps watch the operand's namespace.
+	Secrets    corev1informers.SecretInformer
+	ConfigMaps corev1informers.ConfigMapInformer
+	// PKIs watches the PKI configuration while its feature gate is enabled.
+	PKIs     configv1alpha1informers.PKIInformer
+	Client   Client
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
+
+	// Validity has the validity periods; DefaultValidity replaces zero fields.
+	Validity Validity
+}
+
+type controller struct{ Options }
+
+// New returns the controller that maintains a signer, its CA bundle and the Secret serving-cert with the operand's
+// certificate. It reads from listers and sends no request while no rotation is due. It checks a certificate's
+// content, so it replaces a certificate that another client changed. Errors become ServingCertificateDegraded.
+func New(o Options) factory.Controller {
+	return factory.New().
+		WithInformers(o.Operator.Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(SignerSecret), o.SignerSecrets.Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(operand.ServingCertSecret), o.Secrets.Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(CAConfigMap), o.ConfigMaps.Informer()).
+		WithInformers(ondemand.Informer{SharedIndexInformer: o.PKIs.Informer()}).
+		WithSync(writeconflict.Retried(newController(o).sync)).
+		WithSyncDegradedOnError(o.Operator).
+		ToController("ServingCertificate", o.Recorder)
+}
+
+func newController(o Options) *controller {
+	o.Validity.Signer = cmp.Or(o.Validity.Signer, DefaultValidity.Signer)
+	o.Validity.Leaf = cmp.Or(o.Validity.Leaf, DefaultValidity.Leaf)
+	return &controller{o}
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	managed, known, err := observedplatform.Managed(c.Operator)
+	if err != nil || !known || !managed {
+		return err
+	}
+	policy, err := c.readKeyPolicy(ctx)
+	if err != nil {
+		return err
+	}
+	next, err := c.rotate(ctx, syncCtx.Recorder(), policy)
+	if isStale(err) {
+		// The missing change will arrive in the cache, and its event requeues.
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next.Sub(c.Clock.Now()))
+	return policy.unsupported
+}
+
+// rotate performs the due rotations and returns when the next one is due.
+func (c *controller) rotate(
+	ctx context.Context, recorder events.Recorder, policy *keyPolicy,
+) (next time.Time, err error) {
+	signer, signerDue, err := c.ensureSigner(ctx, recorder, policy)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("secret/%s in %s: %w", SignerSecret, operatorclient.OperatorNamespace, err)
+	}
+	// Clients must trust a signer before the operand serves a certificate of it.
+	bundle, err := c.ensureBundle(ctx, recorder, signer)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("configmap/%s in %s: %w", CAConfigMap, operand.Namespace, err)
+	}
+	leafDue, err := c.ensureLeaf(ctx, recorder, signer, bundle, policy)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("secret/%s in %s: %w", operand.ServingCertSecret, operand.Namespace, err)
+	}
+	return earliest(signerDue, leafDue), nil
+}
+
+func (c *controller) ensureSigner(
+	ctx context.Context, recorder events.Recorder, policy *keyPolicy,
+) (*crypto.CA, time.Time, error) {
+	current, err := c.SignerSecrets.Lister().Secrets(operatorclient.OperatorNamespace).Get(SignerSecret)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, time.Time{}, err
+	}
+	now := c.Clock.Now()
+	pair, reason := readPair(current, now)
+	key := policy.keyFor(pki.CertificateTypeSigner, "cloud-controller-manager.serving-signer", pair)
+	if reason == "" && !pair.Certs[0].IsCA {
+		reason = "the previous one is not a CA certificate"
+	}
+	if reason == "" && !now.Before(signerDue(pair.Certs[0], c.Validity.Signer)) {
+		reason = "half of the previous one's validity has passed"
+	}
+	if reason != "" {
+		if pair, err = makeSigner(c.Clock.Now, c.Validity.Signer, key); err != nil {
+			return nil, time.Time{}, fmt.Errorf("making a signer: %w", err)
+		}
+	}
+	meta := objectMeta(operatorclient.OperatorNamespace, SignerSecret, "signer",
+		"Signs the serving certificate of the cloud-controller-manager.")
+	if err := c.writePair(ctx, recorder, current, pair, meta, c.Validity.Signer); err != nil {
+		return nil, time.Time{}, err
+	}
+	if reason != "" {
+		recorder.Eventf("ServingSignerIssued", "secret/%s in %s has a new signer, because %s",
+			SignerSecret, operatorclient.OperatorNamespace, reason)
+	}
+	signer := &crypto.CA{Config: pair, SerialGenerator: &crypto.RandomSerialGenerator{}}
+	return signer, signerDue(pair.Certs[0], c.Validity.Signer), nil
+}
+
+// ensureBundle adds the signer to the CA bundle and removes expired signers.
+func (c *controller) ensureBundle(
+	ctx context.Context, recorder events.Recorder, signer *crypto.CA,
+) ([]*x509.Certificate, error) {
+	current, err := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace).Get(CAConfigMap)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	existing := ptr.Deref(current, corev1.ConfigMap{})
+	bundle := withSigner(existing.Data[bundleKey], signer.Config.Certs[0], c.Clock.Now())
+	text, err := crypto.EncodeCertificates(bundle...)
+	if err != nil {
+		return nil, fmt.Errorf("encoding certificates: %w", err)
+	}
+	meta := objectMeta(operand.Namespace, CAConfigMap, "ca-bundle",
+		"Verifies the serving certificate of the cloud-controller-manager.")
+	data := map[string]string{bundleKey: string(text)}
+	desired, modified := existing.DeepCopy(), false
+	resourcemerge.EnsureObjectMeta(&modified, &desired.ObjectMeta, meta)
+	if !modified && maps.Equal(existing.Data, data) {
+		return bundle, nil
+	}
+	if current == nil {
+		if err := c.confirmSigner(ctx, signer); err != nil {
+			return nil, err
+		}
+	}
+	desired.Data, desired.BinaryData = data, nil
+	return bundle, write(ctx, recorder, c.Client.ConfigMaps(operand.Namespace), desired, current == nil)
+}
+
+// confirmSigner returns a conflict unless the API server has this signer. The caches of the signer and of the bundle
+// come from two watches: after both were deleted, the cache may still have the signer but not the bundle, and a new
+// bundle would trust the deleted signer until it expires.
+func (c *controller) confirmSigner(ctx context.Context, signer *crypto.CA) error {
+	current, err := c.Client.Secrets(operatorclient.OperatorNamespace).Get(ctx, SignerSecret, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading secret/%s in %s: %w", SignerSecret, operatorclient.OperatorNamespace, err)
+	}
+	pair, reason := readPair(current, c.Clock.Now())
+	if err == nil && reason == "" && pair.Certs[0].Equal(signer.Config.Certs[0]) {
+		return nil
+	}
+	return apierrors.NewConflict(corev1.Resource("secrets"), SignerSecret, errors.New("it is not the one in the cache"))
+}
+
+func (c *controller) ensureLeaf(
+	ctx context.Context, recorder events.Recorder, signer *crypto.CA, bundle []*x509.Certificate, policy *keyPolicy,
+) (time.Time, error) {
+	current, err := c.Secrets.Lister().Secrets(operand.Namespace).Get(operand.ServingCertSecret)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return time.Time{}, err
+	}
+	now := c.Clock.Now()
+	pair, reason := readPair(current, now)
+	key := policy.keyFor(pki.CertificateTypeServing, "cloud-controller-manager.serving", pair)
+	if reason == "" {
+		reason = rejection(pair.Certs[0], bundle)
+	}
+	if reason == "" && !now.Before(leafDue(pair.Certs[0], signer.Config.Certs[0], c.Validity.Leaf)) {
+		reason = "half of the previous one's validity has passed"
+	}
+	if reason != "" {
+		if pair, err = makeLeaf(signer, now, c.Validity.Leaf, key); err != nil {
+			return time.Time{}, fmt.Errorf("making a certificate: %w", err)
+		}
+	}
+	meta := objectMeta(operand.Namespace, operand.ServingCertSecret, "target",
+		"Serves health and metrics of the cloud-controller-manager on port 10258.")
+	if err := c.writePair(ctx, recorder, current, pair, meta, c.Validity.Leaf); err != nil {
+		return time.Time{}, err
+	}
+	if reason != "" {
+		recorder.Eventf("ServingCertificateIssued", "secret/%s in %s has a new certificate, because %s",
+			operand.ServingCertSecret, operand.Namespace, reason)
+	}
+	return leafDue(pair.Certs[0], signer.Config.Certs[0], c.Validity.Leaf), nil
+}
+
+// writePair writes the Secret if it differs from pair and meta.
+func (c *controller) writePair(
+	ctx context.Context, recorder events.Recorder, current *corev1.Secret,
+	pair *crypto.TLSCertificateConfig, meta metav1.ObjectMeta, validity time.Duration,
+) error {
+	certificate, key, err := pair.GetPEMBytes()
+	if err != nil {
+		return fmt.Errorf("encoding a certificate: %w", err)
+	}
+	data := map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key}
+	annotate(meta, pair.Certs[0], validity)
+	existing := ptr.Deref(current, corev1.Secret{})
+	desired, modified := existing.DeepCopy(), false
+	resourcemerge.EnsureObjectMeta(&modified, &desired.ObjectMeta, meta)
+	if !modified && maps.EqualFunc(existing.Data, data, bytes.Equal) {
+		return nil
+	}
+	desired.Type, desired.Data = corev1.SecretTypeTLS, data
+	return write(ctx, recorder, c.Client.Secrets(meta.Namespace), desired, current == nil)
+}
+
+// writer is the client of Secrets or ConfigMaps.
+type writer[T any] interface {
+	Create(ctx context.Context, object T, options metav1.CreateOptions) (T, error)
+	Update(ctx context.Context, object T, options metav1.UpdateOptions) (T, error)
+}
+
+// write creates or updates an object. It replaces only the state that was checked; a concurrent write causes a
+// conflict, which is not reported.
+func write[T runtime.Object](
+	ctx context.Context, recorder events.Recorder, client writer[T], object T, isNew bool,
+) error {
+	if isNew {
+		_, err := client.Create(ctx, object, metav1.CreateOptions{})
+		if !isStale(err) {
+			resourcehelper.ReportCreateEvent(recorder, object, err)
+		}
+		return err
+	}
+	_, err := client.Update(ctx, object, metav1.UpdateOptions{})
+	if !isStale(err) {
+		resourcehelper.ReportUpdateEvent(recorder, object, err)
+	}
+	return err
+}
+
+// isStale reports whether a write failed only because the caches are behind the API server.
+func isStale(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }

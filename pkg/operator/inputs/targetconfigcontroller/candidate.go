@@ -1,0 +1,300 @@
+package targetconfigcontroller
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// candidate is the rendered operand with the diagnostics about its inputs.
+type candidate struct {
+	// resources is nil if the last candidate stays unchanged.
+	resources *operand.Resources
+	// accepted has the inputs of the platform to store as accepted.
+	accepted inputs.Accepted
+	platform string
+
+	errors, warnings []diagnostic.Diagnostic
+	// standIns describes, for each cause, what is used instead of a rejected input.
+	standIns map[diagnostic.Cause]string
+}
+
+// attempt is a set of inputs to render.
+type attempt struct {
+	operand.Inputs
+	// proxy is the trusted CA that is rendered as the Proxy's, nil if there is none.
+	proxy *operand.TrustSource
+	// replaced are the causes whose current input is replaced.
+	replaced []diagnostic.Cause
+	standIns map[diagnostic.Cause]string
+}
+
+// replaceable are the causes about inputs whose accepted version is stored.
+var replaceable = []diagnostic.Cause{diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.TrustedCA}
+
+// accepted returns the last accepted inputs of the platform.
+func (c *controller) accepted(p platform.Platform) (inputs.Accepted, error) {
+	secret, err := operatorclient.Find(
+		c.secrets, "secret", operatorclient.TargetNamespace, operand.AcceptedInputsSecret)
+	if err != nil {
+		return inputs.Accepted{}, err
+	}
+	return inputs.ReadAccepted(secret, p.Name), nil
+}
+
+// choose renders the current inputs. If one of them is rejected, choose renders its last accepted version instead. In
+// both cases the result has the diagnostics of the current inputs.
+func (c *controller) choose(in *gathered, latestRevision int32) (*candidate, error) {
+	current, err := c.current(in, latestRevision)
+	if err != nil {
+		return nil, err
+	}
+	resources, rejected, err := render(current.Inputs, in.errors)
+	if err != nil {
+		return nil, err
+	}
+	if rejected == nil {
+		return c.chosen(in, current, resources, nil), nil
+	}
+	attempts, err := c.replacements(in, current, rejected.Diagnostics, latestRevision)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range attempts {
+		others := slices.DeleteFunc(slices.Clone(in.errors), func(d diagnostic.Diagnostic) bool {
+			return slices.Contains(a.replaced, d.Cause)
+		})
+		resources, stillRejected, err := render(a.Inputs, others)
+		if err != nil {
+			return nil, err
+		}
+		if stillRejected == nil {
+			return c.chosen(in, a, resources, rejected.Diagnostics), nil
+		}
+	}
+	return &candidate{
+		errors: rejected.Diagnostics, warnings: rejected.Warnings, standIns: in.acceptedStandIns(current),
+	}, nil
+}
+
+// current returns the current inputs. Render omits a trusted CA that contains no usable certificate, so the accepted
+// one is added to it.
+func (c *controller) current(in *gathered, latestRevision int32) (*attempt, error) {
+	a := &attempt{Inputs: in.Inputs, proxy: in.proxy, standIns: map[diagnostic.Cause]string{}}
+	a.Policy = in.policy(a.Inputs)
+	if in.proxy == nil || in.proxy.IsUsable() {
+		return a, nil
+	}
+	var err error
+	a.proxy, a.standIns[diagnostic.TrustedCA], err = c.acceptedTrust(in, latestRevision)
+	if a.proxy != nil {
+		a.Trust = c.withSystemTrust([]operand.TrustSource{*in.proxy, *a.proxy})
+	}
+	return a, err
+}
+
+// acceptedTrust returns the trusted CA that replaces the Proxy's, and its description.
+func (c *controller) acceptedTrust(in *gathered, latestRevision int32) (*operand.TrustSource, string, error) {
+	if kept := in.accepted.TrustedCA; kept != nil {
+		return &kept.Input, trustStandIn(kept), nil
+	}
+	if in.accepted.Known && !in.accepted.TrustOmitted {
+		return nil, "", nil
+	}
+	revision, err := c.revision(latestRevision)
+	if err != nil || revision == nil {
+		return nil, "", err
+	}
+	trust := revision.Trust()
+	return &trust, trustStandIn(inputs.AcceptTrustedCA(nil, trust, c.Clock.Now())), nil
+}
+
+// replacements returns the attempts to make if the current inputs are rejected, the closest to the current inputs
+// first.
+func (c *controller) replacements(
+	in *gathered, current *attempt, diagnostics []diagnostic.Diagnostic, latestRevision int32,
+) ([]*attempt, error) {
+	rejected := slices.DeleteFunc(slices.Clone(replaceable), func(cause diagnostic.Cause) bool {
+		return !slices.ContainsFunc(diagnostics, func(d diagnostic.Diagnostic) bool { return d.Cause == cause })
+	})
+	if len(rejected) == 0 {
+		return nil, nil
+	}
+	// A new cloud configuration may need new credentials, and vice versa.
+	withCloud := sets.List(sets.New(rejected...).Insert(diagnostic.CloudConfig, diagnostic.Credentials))
+	var attempts []*attempt
+	for _, causes := range [][]diagnostic.Cause{rejected, withCloud} {
+		if a := c.withAccepted(in, current, causes); a != nil {
+			a.nameHeldBack(rejected)
+			attempts = append(attempts, a)
+		}
+	}
+	revision, err := c.revision(latestRevision)
+	if err != nil || revision == nil {
+		return attempts, err
+	}
+	return append(attempts, c.withRevision(current, withCloud, revision)), nil
+}
+
+// withAccepted replaces inputs with their accepted versions. It returns nil if one of them is not stored.
+func (c *controller) withAccepted(in *gathered, current *attempt, causes []diagnostic.Cause) *attempt {
+	a := &attempt{
+		Inputs: current.Inputs, proxy: current.proxy, replaced: causes, standIns: in.acceptedStandIns(current),
+	}
+	for _, cause := range causes {
+		switch cause {
+		case diagnostic.CloudConfig:
+			kept := in.accepted.CloudConfig
+			if kept == nil {
+				return nil
+			}
+			a.CloudConfig = kept.Input
+		case diagnostic.Credentials:
+			kept := in.accepted.Credentials
+			if kept == nil {
+				return nil
+			}
+			a.Credentials, a.Custom = kept.Input.Credentials, kept.Input.Custom(in.Custom)
+		case diagnostic.TrustedCA:
+			kept := in.accepted.TrustedCA
+			if kept == nil {
+				return nil
+			}
+			a.proxy, a.Trust = &kept.Input, c.withSystemTrust([]operand.TrustSource{kept.Input})
+		case diagnostic.Image, diagnostic.Configuration: // not replaceable
+		}
+	}
+	a.Policy = in.policy(a.Inputs)
+	return a
+}
+
+// acceptedStandIns describes the accepted version of each input, in addition to the current stand-ins.
+func (g *gathered) acceptedStandIns(current *attempt) map[diagnostic.Cause]string {
+	standIns := maps.Clone(current.standIns)
+	if kept := g.accepted.CloudConfig; kept != nil {
+		standIns[diagnostic.CloudConfig] = standIn(kept.Since)
+	}
+	if kept := g.accepted.Credentials; kept != nil {
+		standIns[diagnostic.Credentials] = standIn(kept.Since)
+	}
+	if kept := g.accepted.TrustedCA; kept != nil {
+		standIns[diagnostic.TrustedCA] = trustStandIn(kept)
+	}
+	return standIns
+}
+
+// nameHeldBack adds to a rejected input's description that it also holds back a valid input.
+func (a *attempt) nameHeldBack(rejected []diagnostic.Cause) {
+	for cause, name := range map[diagnostic.Cause]string{
+		diagnostic.CloudConfig: "cloud configuration", diagnostic.Credentials: "credentials",
+	} {
+		if !slices.Contains(a.replaced, cause) || slices.Contains(rejected, cause) {
+			continue
+		}
+		for _, other := range rejected {
+			a.standIns[other] += fmt.Sprintf("; the current %s cannot be used with the accepted version: "+
+				"for the %s too, %s", name, name, a.standIns[cause])
+		}
+	}
+}
+
+// withRevision replaces the inputs with the contents of a revision.
+func (c *controller) withRevision(
+	current *attempt, causes []diagnostic.Cause, revision *operand.Revision,
+) *attempt {
+	a := &attempt{
+		Inputs: revision.WithCloud(current.Inputs), proxy: current.proxy, replaced: causes,
+		standIns: maps.Clone(current.standIns),
+	}
+	for _, cause := range causes {
+		a.standIns[cause] = fmt.Sprintf("until then, the content of revision %d stays in use", revision.Number)
+	}
+	if slices.Contains(causes, diagnostic.TrustedCA) {
+		trust := revision.Trust()
+		a.proxy, a.Trust = &trust, c.withSystemTrust([]operand.TrustSource{trust})
+		a.standIns[diagnostic.TrustedCA] = trustStandIn(inputs.AcceptTrustedCA(nil, trust, c.Clock.Now()))
+	}
+	return a
+}
+
+// chosen returns the candidate of a successful attempt.
+func (c *controller) chosen(
+	in *gathered, a *attempt, resources *operand.Resources, errors []diagnostic.Diagnostic,
+) *candidate {
+	next, now := in.accepted, c.Clock.Now()
+	if !slices.Contains(a.replaced, diagnostic.CloudConfig) {
+		next.CloudConfig = inputs.AcceptCloudConfig(next.CloudConfig, a.CloudConfig, now)
+	}
+	if !slices.Contains(a.replaced, diagnostic.Credentials) {
+		next.Credentials = inputs.AcceptCredentials(next.Credentials, a.Inputs, now)
+	}
+	if a.proxy == nil {
+		next.TrustedCA = nil
+	} else {
+		next.TrustedCA = inputs.AcceptTrustedCA(next.TrustedCA, *a.proxy, now)
+	}
+	return &candidate{
+		resources: resources, accepted: next, platform: in.Platform.Name,
+		errors: errors, warnings: resources.Warnings, standIns: a.standIns,
+	}
+}
+
+// policy returns the severity policy for likely typos: they reject only a change, never an input that was accepted
+// already.
+func (g *gathered) policy(in operand.Inputs) diagnostic.Policy {
+	digest := operand.InputDigest(in)
+	isFormer := g.former != nil && g.former.Annotations[operand.AcceptedInputAnnotation] == digest
+	kept := g.accepted.CloudConfig
+	isKept := kept != nil && operand.InputDigest(operand.Inputs{CloudConfig: kept.Input}) == digest
+	if g.First || isFormer || isKept {
+		return diagnostic.Lenient
+	}
+	return diagnostic.Strict
+}
+
+// revision returns the latest revision, nil if there is none or it is incomplete.
+func (c *controller) revision(number int32) (*operand.Revision, error) {
+	if number == 0 {
+		return nil, nil
+	}
+	configMaps, err := c.configMaps.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("configmaps in %s: %w", operatorclient.TargetNamespace, err)
+	}
+	secrets, err := c.secrets.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("secrets in %s: %w", operatorclient.TargetNamespace, err)
+	}
+	revision, err := operand.RevisionOf(configMaps, secrets, number)
+	if err != nil {
+		klog.InfoS("Cannot use the latest revision instead of a rejected input",
+			"revision", number, "reason", err.Error())
+		return nil, nil
+	}
+	return revision, nil
+}
+
+func standIn(since time.Time) string {
+	return fmt.Sprintf("until then, the version accepted at %s stays in use", since.UTC().Format(time.RFC3339))
+}
+
+// trustStandIn describes an accepted trusted CA. If it was taken from a revision, the description names the
+// revision's object.
+func trustStandIn(kept *inputs.Version[operand.TrustSource]) string {
+	if strings.HasSuffix(kept.Source, " in "+operatorclient.TargetNamespace) {
+		return fmt.Sprintf("until then, the content of %s stays in use", kept.Source)
+	}
+	return standIn(kept.Since)
+}

@@ -1,0 +1,145 @@
+package targetconfigcontroller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+const (
+	// fieldManager owns only the conditions of this controller.
+	fieldManager = "TargetConfigController-Inputs"
+
+	// noticesCondition reports warnings about accepted inputs. Its name has none of the suffixes that the
+	// ClusterOperator aggregates.
+	noticesCondition = "CloudConfigNotices"
+
+	// maxMessage limits a condition's message, because an event's message has at most 1 KiB.
+	maxMessage = 1000
+)
+
+// causes are the causes that have a condition, in the order in which the conditions are written.
+var causes = []diagnostic.Cause{
+	diagnostic.CloudConfig,
+	diagnostic.Credentials,
+	diagnostic.TrustedCA,
+	diagnostic.Image,
+	diagnostic.Configuration,
+}
+
+// report writes one condition for each cause and one for the warnings. It records an event for each new message.
+func (c *controller) report(
+	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate,
+) error {
+	var conditions []*operatorclient.Condition
+	for _, cause := range causes {
+		texts, reason := textsOf(chosen.errors, cause), "Refused"
+		if omitted := textsOf(chosen.warnings, cause); cause == diagnostic.TrustedCA && len(omitted) > 0 {
+			// The candidate does not contain the certificate, but the administrator wants it trusted.
+			texts, reason = omitted, "LeftOut"
+		}
+		message := joinBounded(texts)
+		if standIn := chosen.standIns[cause]; message != "" && standIn != "" {
+			message += "\n" + standIn
+		}
+		conditions = append(conditions, condition(recorder, status, string(cause)+"Degraded", reason, message))
+	}
+	if chosen.resources != nil {
+		warnings := joinBounded(
+			textsOf(chosen.warnings, diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.Configuration))
+		conditions = append(conditions, condition(recorder, status, noticesCondition, "Accepted", warnings))
+	} else {
+		// The existing warnings are about the last accepted inputs.
+		conditions = append(conditions, kept(status, noticesCondition)...)
+	}
+	return c.applyConditions(ctx, conditions)
+}
+
+// reportOnly writes the condition of a diagnostic that keeps the inputs from being checked. The other conditions
+// stay.
+func (c *controller) reportOnly(
+	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, d *diagnostic.Diagnostic,
+) error {
+	if d == nil {
+		return nil
+	}
+	var conditions []*operatorclient.Condition
+	for _, cause := range causes {
+		conditionType := string(cause) + "Degraded"
+		if cause == d.Cause {
+			conditions = append(conditions, condition(recorder, status, conditionType, "Unjudged", d.String()))
+		} else {
+			conditions = append(conditions, kept(status, conditionType)...)
+		}
+	}
+	return c.applyConditions(ctx, append(conditions, kept(status, noticesCondition)...))
+}
+
+// condition returns a condition that is True if there is a message, and records an event for a new message.
+func condition(
+	recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, conditionType, reason, message string,
+) *operatorclient.Condition {
+	if message == "" {
+		return operatorclient.AsExpected(conditionType)
+	}
+	previous := v1helpers.FindOperatorCondition(status.Conditions, conditionType)
+	if previous == nil || previous.Message != message {
+		recorder.Warning(strings.TrimSuffix(conditionType, "Degraded")+reason, message)
+	}
+	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason, message)
+}
+
+// kept returns the existing condition of a type, if any.
+func kept(status *operatorv1.StaticPodOperatorStatus, conditionType string) []*operatorclient.Condition {
+	previous := v1helpers.FindOperatorCondition(status.Conditions, conditionType)
+	if previous == nil {
+		return nil
+	}
+	return []*operatorclient.Condition{
+		operatorclient.NewCondition(conditionType, previous.Status, previous.Reason, previous.Message),
+	}
+}
+
+func (c *controller) applyConditions(ctx context.Context, conditions []*operatorclient.Condition) error {
+	status := applyoperatorv1.StaticPodOperatorStatus().WithConditions(conditions...)
+	if err := c.Operator.ApplyStaticPodOperatorStatus(ctx, fieldManager, status); err != nil {
+		return fmt.Errorf("writing the conditions of cloudcontrollermanager/cluster: %w", err)
+	}
+	return nil
+}
+
+// textsOf returns the diagnostics of the given causes as strings, in their order.
+func textsOf(diagnostics []diagnostic.Diagnostic, causes ...diagnostic.Cause) []string {
+	var texts []string
+	for _, d := range diagnostics {
+		if slices.Contains(causes, d.Cause) {
+			texts = append(texts, d.String())
+		}
+	}
+	return texts
+}
+
+// joinBounded joins as many lines as fit in maxMessage, and the number of the others.
+func joinBounded(lines []string) string {
+	var b strings.Builder
+	for i, line := range lines {
+		if b.Len() > 0 && b.Len()+len(line) > maxMessage {
+			fmt.Fprintf(&b, "\nand %d more", len(lines)-i)
+			break
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}

@@ -1,0 +1,281 @@
+// Package targetconfigcontroller renders the candidate for the next revision: it gathers the inputs, operand.Render
+// checks and renders them, and the controller applies the result as a whole. It is the only writer of revisioned
+// objects.
+//
+// If Render rejects an input, the controller renders the last accepted version instead, so other changes still roll
+// out. Conditions report the diagnostics, one condition for each diagnostic.Cause.
+package targetconfigcontroller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	appsinformers "k8s.io/client-go/informers/apps/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/configmaps"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+const (
+	// componentGracePeriod is how long an input that another component writes may be absent before the operator
+	// degrades. For example, the cloud-credential-operator recreates a deleted Secret, but may have to call the
+	// cloud's API first. A lasting absence is visible within a minute.
+	componentGracePeriod = 45 * time.Second
+
+	// userGracePeriod is the same for an input that an administrator writes, once a candidate was accepted. An object
+	// that is replaced is deleted and recreated, and the object that references it may arrive in the cache first.
+	userGracePeriod = 5 * time.Second
+)
+
+// Options are the dependencies of New; all but GracePeriod are required.
+type Options struct {
+	Operator v1helpers.StaticPodOperatorClient
+
+	// Confirm reports whether spec.observedConfig matches the current state of the cluster. If not, the observers are
+	// about to update it or report why they do not.
+	Confirm func(*operatorv1.OperatorSpec) (bool, error)
+
+	// Namespaces watches the operand's namespace.
+	Namespaces coreinformers.NamespaceInformer
+
+	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed. Of the
+	// latter, the controller reads only operatorclient.ManagedCloudConfig.
+	UserConfig, ManagedConfig coreinformers.ConfigMapInformer
+
+	// TargetConfigMaps and TargetSecrets are those of the operand's namespace.
+	TargetConfigMaps coreinformers.ConfigMapInformer
+	TargetSecrets    coreinformers.SecretInformer
+
+	// ConfigMaps and Secrets write to the operand's namespace and read from the caches of TargetConfigMaps and
+	// TargetSecrets.
+	ConfigMaps corev1client.ConfigMapsGetter
+	Secrets    corev1client.SecretsGetter
+
+	// TargetDaemonSets watches the cloud-node-manager on platforms that have one. DaemonSets writes it.
+	TargetDaemonSets appsinformers.DaemonSetInformer
+	DaemonSets       appsv1client.DaemonSetsGetter
+
+	// Version is the version of the release payload; it is recorded with the candidate.
+	Version string
+
+	// OperandImages are the pull specifications by tag in the release payload. OperatorImage is this operator's.
+	OperandImages map[string]string
+	OperatorImage string
+
+	// SystemTrust is the trust bundle of the operator's image; it may be empty.
+	SystemTrust operand.TrustSource
+
+	// GracePeriod is how long an input that another component writes may be absent before the operator degrades,
+	// componentGracePeriod if zero.
+	GracePeriod time.Duration
+
+	Clock    clock.Clock
+	Recorder events.Recorder
+}
+
+type controller struct {
+	Options
+	namespaces corelisters.NamespaceLister
+	reader     inputs.Reader
+	configMaps corelisters.ConfigMapNamespaceLister
+	secrets    corelisters.SecretNamespaceLister
+
+	// absentSince has when each absent input was first missed.
+	absentSince map[string]time.Time
+}
+
+// New returns the controller. It does nothing while the platform is unknown or unmanaged. API errors become
+// TargetConfigControllerDegraded.
+func New(o Options) factory.Controller {
+	return newController(o).factory().
+		ToController("TargetConfigController", o.Recorder.WithComponentSuffix("target-config-controller"))
+}
+
+func newController(o Options) *controller {
+	o.GracePeriod = cmp.Or(o.GracePeriod, componentGracePeriod)
+	return &controller{
+		Options:    o,
+		namespaces: o.Namespaces.Lister(),
+		reader: inputs.Listers{
+			UserConfig:    o.UserConfig.Lister(),
+			ManagedConfig: o.ManagedConfig.Lister(),
+			Secrets:       o.TargetSecrets.Lister(),
+		},
+		configMaps:  o.TargetConfigMaps.Lister().ConfigMaps(operatorclient.TargetNamespace),
+		secrets:     o.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace),
+		absentSince: map[string]time.Time{},
+	}
+}
+
+func (c *controller) factory() *factory.Factory {
+	return factory.New().
+		WithInformers(c.Operator.Informer(), c.Namespaces.Informer(), c.UserConfig.Informer(),
+			c.ManagedConfig.Informer(), c.TargetConfigMaps.Informer(), c.TargetSecrets.Informer(),
+			ondemand.SpecInformer{SharedIndexInformer: c.TargetDaemonSets.Informer()}).
+		WithSync(writeconflict.Retried(c.sync)).
+		WithSyncDegradedOnError(c.Operator)
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	spec, status, _, err := c.Operator.GetStaticPodOperatorState()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	observed, known, err := observedplatform.Effective(&spec.OperatorSpec, &status.OperatorStatus)
+	if err != nil || !known || !observed.Managed() {
+		return err
+	}
+	if missing, err := c.checkNamespace(); err != nil || missing != nil {
+		return errors.Join(err, c.reportOnly(ctx, syncCtx.Recorder(), status, missing))
+	}
+	if confirmed, err := c.Confirm(&spec.OperatorSpec); err != nil || !confirmed {
+		// An update by the observers requeues. If they have nothing to write, the timer does.
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), userGracePeriod)
+		return err
+	}
+	return c.syncCandidate(ctx, syncCtx, spec, status, observed)
+}
+
+// syncCandidate gathers and renders the inputs of a managed platform and applies accepted ones.
+func (c *controller) syncCandidate(ctx context.Context, syncCtx factory.SyncContext,
+	spec *operatorv1.StaticPodOperatorSpec, status *operatorv1.StaticPodOperatorStatus, observed platform.Platform,
+) error {
+	// Until a candidate has been accepted, there is no pod.
+	live, err := operatorclient.Find(
+		c.configMaps, "configmap", operatorclient.TargetNamespace, operand.PodConfigMap)
+	if err != nil {
+		return err
+	}
+	accepted, err := c.accepted(observed)
+	if err != nil {
+		return err
+	}
+	in, err := c.gather(spec, observed, live, accepted)
+	if err != nil {
+		return err
+	}
+	if wait := c.remainingGracePeriod(in.absent, live); wait > 0 {
+		// Inputs are still pending; an event or the timer requeues.
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
+		return nil
+	}
+	chosen, err := c.choose(in, status.LatestAvailableRevision)
+	if err != nil {
+		return err
+	}
+	if chosen.resources != nil {
+		if err := c.applyChosen(ctx, syncCtx.Recorder(), status, chosen); err != nil {
+			return err
+		}
+	}
+	return c.report(ctx, syncCtx.Recorder(), status, chosen)
+}
+
+// applyChosen stores the accepted inputs before it applies the candidate. If the operator stopped in between and an
+// input became invalid, the next process would otherwise use older inputs than the candidate.
+func (c *controller) applyChosen(
+	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate,
+) error {
+	if err := c.keep(ctx, recorder, chosen); err != nil {
+		return err
+	}
+	if err := c.apply(ctx, recorder, chosen.resources); err != nil {
+		return err
+	}
+	if err := c.applyNodeManager(ctx, recorder, status, chosen.resources); err != nil {
+		return err
+	}
+	return c.deleteCopies(ctx, recorder)
+}
+
+// remainingGracePeriod returns how long the absent inputs may still be absent, 0 if the grace period of one of them
+// has ended. In a new cluster all inputs have the same grace period.
+func (c *controller) remainingGracePeriod(absent map[string]time.Duration, live *corev1.ConfigMap) time.Duration {
+	maps.DeleteFunc(c.absentSince, func(input string, _ time.Time) bool {
+		_, still := absent[input]
+		return !still
+	})
+	now := c.Clock.Now()
+	var longest time.Duration
+	for input, gracePeriod := range absent {
+		if live == nil {
+			gracePeriod = c.GracePeriod
+		}
+		if _, known := c.absentSince[input]; !known {
+			c.absentSince[input] = now
+		}
+		longest = max(longest, c.absentSince[input].Add(gracePeriod).Sub(now))
+	}
+	return longest
+}
+
+// render returns either the resources or an *operand.InputError with all errors: those of operand.Render and the
+// given ones, which Render cannot detect.
+func render(in operand.Inputs, diagnostics []diagnostic.Diagnostic) (*operand.Resources, *operand.InputError, error) {
+	resources, err := operand.Render(in)
+	var rejected *operand.InputError
+	switch {
+	case errors.As(err, &rejected):
+		rejected.Diagnostics = append(rejected.Diagnostics, diagnostics...)
+		return nil, rejected, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("rendering the operand: %w", err)
+	case len(diagnostics) > 0:
+		return nil, &operand.InputError{Diagnostics: diagnostics, Warnings: resources.Warnings}, nil
+	}
+	return resources, nil, nil
+}
+
+func (c *controller) images(p platform.Platform) operand.Images {
+	return operand.Images{
+		Operand:     c.OperandImages[p.Image],
+		NodeManager: c.OperandImages[p.NodeManagerImage],
+		Operator:    c.OperatorImage,
+		Source:      "deployment/cluster-cloud-controller-manager-operator in " + operatorclient.OperatorNamespace,
+	}
+}
+
+// apply writes every object that differs. The pod's ConfigMap has the digest of all objects and comes last. Until
+// then the objects do not match the digest, so the revision controller waits.
+func (c *controller) apply(ctx context.Context, recorder events.Recorder, resources *operand.Resources) error {
+	for _, secret := range resources.Secrets {
+		if err := c.applySecret(ctx, recorder, secret); err != nil {
+			return err
+		}
+	}
+	for _, configMap := range resources.ConfigMaps {
+		if err := configmaps.Apply(ctx, c.ConfigMaps, recorder, configMap); err != nil {
+			return fmt.Errorf("configmap/%s in %s: %w", configMap.Name, configMap.Namespace, err)
+		}
+	}
+	return nil
+}
+
+func (c *controller) applySecret(ctx context.Context, recorder events.Recorder, secret *corev1.Secret) error {
+	if _, _, err := resourceapply.ApplySecret(ctx, c.Secrets, recorder, secret); err != nil {
+		return fmt.Errorf("secret/%s in %s: %w", secret.Name, secret.Namespace, err)
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package targetconfigcontroller
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+const (
+	// rootCA is the ConfigMap that kube-controller-manager creates in every namespace. fileSyncerIdentity is the
+	// Secret that it fills with a token of the file-syncer's ServiceAccount.
+	rootCA             = "kube-root-ca.crt"
+	rootCAKey          = "ca.crt"
+	fileSyncerIdentity = "file-syncer-identity"
+)
+
+// gathered are the current inputs.
+type gathered struct {
+	operand.Inputs
+
+	// errors are the errors that Render cannot detect.
+	errors []diagnostic.Diagnostic
+
+	// accepted are the last accepted inputs. live is the pod's ConfigMap of the candidate, nil if there is none.
+	accepted inputs.Accepted
+	live     *corev1.ConfigMap
+
+	// former has the annotations of live or, if nothing is installed, those that a removal has kept of it. It is nil at a
+	// first installation.
+	former *corev1.ConfigMap
+
+	// proxy is the trusted CA that the Proxy names, nil if it names none. Trust also has the other sources.
+	proxy *operand.TrustSource
+
+	// absent are the inputs that do not exist, each with its grace period.
+	absent map[string]time.Duration
+}
+
+// gather reads every input.
+func (c *controller) gather(
+	spec *operatorv1.StaticPodOperatorSpec, p platform.Platform, live *corev1.ConfigMap, accepted inputs.Accepted,
+) (*gathered, error) {
+	observed, err := observedplatform.Config(&spec.OperatorSpec)
+	if err != nil {
+		return nil, err
+	}
+	now, err := inputs.Gather(c.reader, observed, p)
+	if err != nil {
+		return nil, err
+	}
+	former := live
+	if former == nil && !accepted.Known {
+		if former, err = c.removed(); err != nil {
+			return nil, err
+		}
+	}
+	g := &gathered{accepted: accepted, live: live, former: former, Inputs: operand.Inputs{
+		Version:                 c.Version,
+		Phase:                   operand.OperatorPhase(),
+		Platform:                p,
+		Config:                  spec.ObservedConfig.Raw,
+		Overrides:               spec.UnsupportedConfigOverrides.Raw,
+		Images:                  c.images(p),
+		CloudConfig:             now.CloudConfig,
+		Credentials:             now.Credentials,
+		Custom:                  now.Custom,
+		Trust:                   c.withSystemTrust(now.Trust),
+		ForceRedeploymentReason: spec.ForceRedeploymentReason,
+		First:                   former == nil && !accepted.Known,
+	}}
+	if len(now.Trust) > 0 {
+		g.proxy = &now.Trust[0]
+	}
+	if former != nil {
+		g.Kept = operand.KeptOf(former)
+	}
+	g.absent = c.absences(now, observed)
+	g.reportDeletedCredentials(p.Credentials)
+	if g.Identity, err = c.identity(g); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// removed returns a ConfigMap with the annotations that a removal has kept, nil if there was none.
+func (c *controller) removed() (*corev1.ConfigMap, error) {
+	meta, err := c.Operator.GetObjectMeta()
+	if err != nil {
+		return nil, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	kept := operand.Remembered(meta.Annotations)
+	if kept == nil {
+		return nil, nil
+	}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: kept}}, nil
+}
+
+// withSystemTrust appends the trust bundle of the operator's image, if it has one.
+func (c *controller) withSystemTrust(sources []operand.TrustSource) []operand.TrustSource {
+	if len(c.SystemTrust.Data) == 0 {
+		return sources
+	}
+	return append(slices.Clone(sources), c.SystemTrust)
+}
+
+// absences returns the grace period of each absent input.
+func (c *controller) absences(now *inputs.Gathered, observed *operandconfig.Config) map[string]time.Duration {
+	absent := map[string]time.Duration{}
+	for source, writer := range now.Absent {
+		absent[source] = userGracePeriod
+		if writer == inputs.Component {
+			absent[source] = c.GracePeriod
+		}
+	}
+	if operandconfig.Required(observed) != nil {
+		absent["spec.observedConfig"] = c.GracePeriod
+	}
+	return absent
+}
+
+// reportDeletedCredentials reports an optional Secret that was deleted while its keys are in use. Render reports the
+// absence of a required Secret.
+func (g *gathered) reportDeletedCredentials(wanted platform.Credentials) {
+	if wanted.Secret == "" || !wanted.Optional || g.Credentials.Data != nil || g.live == nil {
+		return
+	}
+	if !operand.UsesCredentials(g.live, g.Credentials.Source) {
+		delete(g.absent, g.Credentials.Source)
+		return
+	}
+	g.errors = append(g.errors, diagnostic.Diagnostic{
+		Cause:  diagnostic.Credentials,
+		Object: g.Credentials.Source,
+		Message: "it was deleted, but the cloud-controller-manager keeps using its keys; create it again, " +
+			"or create it without keys to use the identity of the instances",
+	})
+}
+
+// identity returns the objects that kube-controller-manager provides.
+func (c *controller) identity(g *gathered) (*operand.Identity, error) {
+	identity := &operand.Identity{}
+	root, err := operatorclient.Find(c.configMaps, "configmap", operatorclient.TargetNamespace, rootCA)
+	if err != nil {
+		return nil, err
+	}
+	if root != nil {
+		identity.CABundle = []byte(root.Data[rootCAKey])
+	}
+	token, err := operatorclient.Find(c.secrets, "secret", operatorclient.TargetNamespace, fileSyncerIdentity)
+	if err != nil {
+		return nil, err
+	}
+	if token != nil {
+		identity.FileSyncerToken = token.Data[corev1.ServiceAccountTokenKey]
+	}
+	if len(identity.CABundle) == 0 {
+		g.reportMissingIdentity(c.GracePeriod, "configmap/"+rootCA, rootCAKey, "the CA of the API server")
+	}
+	if len(identity.FileSyncerToken) == 0 {
+		g.reportMissingIdentity(c.GracePeriod, "secret/"+fileSyncerIdentity, corev1.ServiceAccountTokenKey,
+			"the token of the file-syncer")
+	}
+	return identity, nil
+}
+
+func (g *gathered) reportMissingIdentity(gracePeriod time.Duration, object, key, what string) {
+	g.absent[object] = gracePeriod
+	g.errors = append(g.errors, diagnostic.Diagnostic{
+		Cause:   diagnostic.Configuration,
+		Object:  object + " in " + operatorclient.TargetNamespace,
+		Key:     key,
+		Message: what + " is missing; check that kube-controller-manager, which writes it, is running",
+	})
+}

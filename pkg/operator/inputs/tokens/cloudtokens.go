@@ -1,0 +1,189 @@
+package tokens
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+// CloudTokenLifetime is the requested lifetime; the returned expiry applies. Clouds reject tokens that are valid for
+// longer than a day, and 12 hours tolerate any clock skew. A token is refreshed after a third of its lifetime, so the
+// cloud stays usable for eight hours without the operator. The one hour of a projected token would leave only 40
+// minutes.
+const CloudTokenLifetime = 12 * time.Hour
+
+// cloudTokens maintains the Secret cloud-tokens: the federated tokens that the candidate requests, and the reloaded
+// keys of spec.custom's Secrets. It keeps keys of revisions that are installed or may be rolled back to. It removes
+// keys that neither the candidate nor a revision uses.
+type cloudTokens struct {
+	Options
+	issuer Issuer
+}
+
+// wanted is the required content of the Secret.
+type wanted struct {
+	// audiences are the tokens' audiences by key. If a revision differs from the candidate, the candidate wins.
+	audiences map[string]string
+	// delivered are the current keys from spec.custom's Secrets.
+	delivered map[string][]byte
+	// kept are other keys that stay unchanged because a pod may read them.
+	kept []string
+}
+
+func (c *cloudTokens) sync(ctx context.Context, syncCtx factory.SyncContext, account *corev1.ServiceAccount) error {
+	secrets := c.Secrets.Lister().Secrets(operand.Namespace)
+	current, err := operatorclient.Find(secrets, "secret", operand.Namespace, operand.CloudTokensSecret)
+	if err != nil || current == nil {
+		// staticresources creates the Secret and reports errors; the Secret's event requeues.
+		return err
+	}
+	wanted, err := c.wanted(current)
+	if err != nil || wanted == nil || account == nil && len(wanted.audiences) > 0 {
+		return err
+	}
+	next, err := c.update(ctx, syncCtx.Recorder(), current, account, wanted)
+	if next > 0 {
+		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
+	}
+	return err
+}
+
+// wanted returns the required content, nil if nothing must change.
+func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
+	spec, status, _, err := c.Operator.GetStaticPodOperatorState()
+	if err != nil {
+		return nil, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	delivered, complete, err := c.delivered(&spec.OperatorSpec)
+	if err != nil || !complete {
+		return nil, err
+	}
+	all, err := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace).List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("configmaps in %s: %w", operand.Namespace, err)
+	}
+	audiences, known, err := audiencesOf(all)
+	if err != nil || !known && len(delivered) == 0 {
+		return nil, err
+	}
+	w := &wanted{
+		audiences: audiences, delivered: delivered,
+		kept: customccm.ReloadedByPods(operand.PodConfigMap, all, status.NodeStatuses),
+	}
+	if !known {
+		// Without a candidate it is unknown which keys are needed.
+		w.kept = slices.Collect(maps.Keys(current.Data))
+	}
+	return w, nil
+}
+
+// delivered returns the keys from spec.custom's Secrets. complete is false if any of these Secrets has an error.
+// The previous files then stay, because a stale file is better than a missing one; targetconfigcontroller reports the
+// error.
+func (c *cloudTokens) delivered(spec *operatorv1.OperatorSpec) (delivered map[string][]byte, complete bool, err error) {
+	observed, err := observedplatform.Config(spec)
+	if err != nil {
+		return nil, false, err
+	}
+	custom, err := inputs.CustomSecrets(inputs.Listers{Secrets: c.Secrets.Lister()}, observed)
+	if err != nil {
+		return nil, false, err
+	}
+	return custom.Reloaded, len(custom.Diagnostics) == 0, nil
+}
+
+// audiencesOf returns the tokens' audiences by key, and whether a candidate exists.
+func audiencesOf(all []*corev1.ConfigMap) (audiences map[string]string, known bool, err error) {
+	audiences, candidate := map[string]string{}, map[string]string{}
+	for _, configMap := range all {
+		if !isPodConfigMap(configMap) {
+			continue
+		}
+		tokens, err := operand.TokensOf(configMap)
+		if err != nil {
+			return nil, false, err
+		}
+		into := audiences
+		if configMap.Name == operand.PodConfigMap {
+			into, known = candidate, true
+		}
+		for _, token := range tokens {
+			// The order of revisions is random; the maximum makes the choice between two audiences stable.
+			into[token.Key] = max(into[token.Key], token.Audience)
+		}
+	}
+	maps.Copy(audiences, candidate)
+	return audiences, known, nil
+}
+
+// update writes the Secret if it must change, and returns the time until the next change, 0 for never. If a token
+// cannot be issued, the previous one stays.
+func (c *cloudTokens) update(
+	ctx context.Context, recorder events.Recorder, current *corev1.Secret, account *corev1.ServiceAccount, w *wanted,
+) (time.Duration, error) {
+	data, records := w.otherKeys(current), Records{}
+	old := RecordsOf(current)
+	var next time.Duration
+	var errs []error
+	var issued []string
+	for _, key := range slices.Sorted(maps.Keys(w.audiences)) {
+		audience := w.audiences[key]
+		wait, reason := time.Duration(0), "there was none"
+		if token, exists := current.Data[key]; exists {
+			data[key], records[key] = token, old[key]
+			wait, reason = c.issuer.Judge(old[key], token, account, audience)
+		}
+		if reason != "" {
+			token, record, err := c.issuer.Issue(ctx, account, audience)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("key %s of secret/%s in %s: %w",
+					key, current.Name, current.Namespace, err))
+				continue
+			}
+			data[key], records[key] = token, record
+			wait, _ = c.issuer.Judge(record, token, account, audience)
+			issued = append(issued, fmt.Sprintf("key %s of secret/%s in %s has a new token for the audience %q, "+
+				"valid until %s, because %s", key, current.Name, current.Namespace, audience, record.ExpiresAt, reason))
+		}
+		if next == 0 || wait < next {
+			next = wait
+		}
+	}
+	if !maps.EqualFunc(data, current.Data, bytes.Equal) {
+		if err := apply(ctx, c.Client, recorder, operand.CloudTokensSecret, data, records); err != nil {
+			return 0, errors.Join(append(errs, err)...)
+		}
+		for _, message := range issued {
+			recorder.Event("CloudTokenIssued", message)
+		}
+	}
+	return next, errors.Join(errs...)
+}
+
+// otherKeys returns the required content of the Secret except for tokens.
+func (w *wanted) otherKeys(current *corev1.Secret) map[string][]byte {
+	data := map[string][]byte{}
+	for _, key := range w.kept {
+		if value, exists := current.Data[key]; exists {
+			data[key] = value
+		}
+	}
+	maps.Copy(data, w.delivered)
+	return data
+}

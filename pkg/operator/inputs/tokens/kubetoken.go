@@ -1,0 +1,61 @@
+package tokens
+
+import (
+	"context"
+	"time"
+
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+// DefaultKubeTokenLifetime is the requested lifetime. It must outlast a period without refreshes: a stopped operator,
+// or a control plane that is switched off overnight.
+const DefaultKubeTokenLifetime = 48 * time.Hour
+
+const kubeTokenKey = "token"
+
+// kubeToken maintains the Secret kube-token.
+type kubeToken struct {
+	Options
+	issuer Issuer
+}
+
+func (k *kubeToken) sync(ctx context.Context, syncCtx factory.SyncContext, account *corev1.ServiceAccount) error {
+	if account == nil {
+		return nil
+	}
+	secrets := k.Secrets.Lister().Secrets(operand.Namespace)
+	current, err := operatorclient.Find(secrets, "secret", operand.Namespace, operand.KubeTokenSecret)
+	if err != nil {
+		return err
+	}
+	wait, reason := time.Duration(0), "there was none"
+	if current != nil {
+		wait, reason = k.issuer.Judge(RecordsOf(current)[kubeTokenKey], current.Data[kubeTokenKey], account, "")
+	}
+	if reason == "" {
+		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, wait)
+		return nil
+	}
+	return k.issue(ctx, syncCtx.Recorder(), account, reason)
+}
+
+func (k *kubeToken) issue(
+	ctx context.Context, recorder events.Recorder, account *corev1.ServiceAccount, reason string,
+) error {
+	token, record, err := k.issuer.Issue(ctx, account, "")
+	if err != nil {
+		return err
+	}
+	data, records := map[string][]byte{kubeTokenKey: token}, Records{kubeTokenKey: record}
+	if err := apply(ctx, k.Client, recorder, operand.KubeTokenSecret, data, records); err != nil {
+		return err
+	}
+	recorder.Eventf("KubeTokenIssued", "secret/%s in %s has a new token, valid until %s, because %s",
+		operand.KubeTokenSecret, operand.Namespace, record.ExpiresAt, reason)
+	return nil
+}

@@ -1,0 +1,126 @@
+// Package tokens maintains the Secrets that the operand reloads from files: kube-token for the API server, and
+// cloud-tokens for the cloud. The file-syncer delivers both to every node. No other package writes them.
+package tokens
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	corev1informers "k8s.io/client-go/informers/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+const (
+	name = "Tokens"
+
+	// The conditions, one for each Secret.
+	kubeTokenDegraded   = "KubeTokenDegraded"
+	cloudTokensDegraded = "CloudTokensDegraded"
+)
+
+// Client writes the Secrets and requests tokens.
+type Client interface {
+	corev1client.SecretsGetter
+	corev1client.ServiceAccountsGetter
+}
+
+// Options are the dependencies of New; all but KubeTokenLifetime are required.
+type Options struct {
+	Operator v1helpers.StaticPodOperatorClient
+	// ServiceAccounts, ConfigMaps and Secrets watch the operand's namespace.
+	ServiceAccounts corev1informers.ServiceAccountInformer
+	ConfigMaps      corev1informers.ConfigMapInformer
+	Secrets         corev1informers.SecretInformer
+	Client          Client
+	Clock           clock.PassiveClock
+	Recorder        events.Recorder
+
+	// KubeTokenLifetime is the requested lifetime, DefaultKubeTokenLifetime if zero. The API server rejects less than
+	// ten minutes. The returned expiry applies.
+	KubeTokenLifetime time.Duration
+}
+
+type controller struct {
+	Options
+	kube, cloud factory.SyncFunc
+}
+
+// New returns the controller that maintains both Secrets. It replaces a token when a third of its lifetime has
+// passed, when another client changed the Secret, and when the ServiceAccount was recreated. Tokens are not bound to
+// their Secret: deleting the Secret must not invalidate the token of running operands. Errors become
+// KubeTokenDegraded and CloudTokensDegraded.
+func New(o Options) factory.Controller {
+	return factory.New().
+		WithInformers(o.Operator.Informer(), o.Secrets.Informer()).
+		WithFilteredEventsInformers(factory.NamesFilter(ServiceAccount), o.ServiceAccounts.Informer()).
+		WithFilteredEventsInformers(isPodConfigMap, o.ConfigMaps.Informer()).
+		WithSync(newController(o).sync).
+		ToController(name, o.Recorder)
+}
+
+func newController(o Options) *controller {
+	c := &controller{Options: o}
+	kube := &kubeToken{Options: o, issuer: c.issuer(cmp.Or(o.KubeTokenLifetime, DefaultKubeTokenLifetime))}
+	cloud := &cloudTokens{Options: o, issuer: c.issuer(CloudTokenLifetime)}
+	// Each sync retries its own conflicts, independently of the other.
+	c.kube = writeconflict.Retried(c.withAccount(kube.sync))
+	c.cloud = writeconflict.Retried(c.withAccount(cloud.sync))
+	return c
+}
+
+func (c *controller) issuer(lifetime time.Duration) Issuer {
+	return Issuer{Client: c.Client, Clock: c.Clock, Lifetime: lifetime}
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	kube, cloud := c.kube(ctx, syncCtx), c.cloud(ctx, syncCtx)
+	err := operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "conditions"),
+		condition(kubeTokenDegraded, kube), condition(cloudTokensDegraded, cloud))
+	return errors.Join(kube, cloud, err)
+}
+
+func condition(conditionType string, err error) *operatorclient.Condition {
+	if err == nil {
+		return operatorclient.AsExpected(conditionType)
+	}
+	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, "SyncError", err.Error())
+}
+
+// withAccount calls sync on a managed platform with the operand's ServiceAccount, nil if it does not exist.
+// staticresources creates it and reports errors; its event requeues.
+func (c *controller) withAccount(
+	sync func(context.Context, factory.SyncContext, *corev1.ServiceAccount) error,
+) factory.SyncFunc {
+	return func(ctx context.Context, syncCtx factory.SyncContext) error {
+		managed, known, err := observedplatform.Managed(c.Operator)
+		if err != nil || !known || !managed {
+			return err
+		}
+		accounts := c.ServiceAccounts.Lister().ServiceAccounts(operand.Namespace)
+		account, err := operatorclient.Find(accounts, "serviceaccount", operand.Namespace, ServiceAccount)
+		if err != nil {
+			return err
+		}
+		return sync(ctx, syncCtx, account)
+	}
+}
+
+// isPodConfigMap reports whether obj is the candidate or a revision's copy of it.
+func isPodConfigMap(obj any) bool {
+	configMap, ok := obj.(*corev1.ConfigMap)
+	return ok && (configMap.Name == operand.PodConfigMap || strings.HasPrefix(configMap.Name, operand.PodConfigMap+"-"))
+}

@@ -1,0 +1,141 @@
+// Package trustedca reports certificates among the user's trusted CAs that have expired or will expire soon. An
+// expired CA does no harm, but certificates that it issued are no longer trusted.
+package trustedca
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1informers "k8s.io/client-go/informers/core/v1"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+const (
+	// ConditionType is the condition that this package writes. It has none of the suffixes that the ClusterOperator
+	// aggregates, so it appears only on the operator resource.
+	ConditionType = "TrustedCANotices"
+
+	name = "TrustedCAExpiryController"
+
+	// ahead is how long before its expiry a certificate is reported.
+	ahead = 30 * 24 * time.Hour
+)
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.OperatorClient
+	// UserConfig and ManagedConfig are the ConfigMaps of openshift-config and of openshift-config-managed. Of the
+	// latter, the controller reads only operatorclient.ManagedCloudConfig.
+	UserConfig, ManagedConfig corev1informers.ConfigMapInformer
+
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
+}
+
+type controller struct {
+	Options
+	reader inputs.Reader
+}
+
+// New returns the controller that reports expired and expiring certificates in TrustedCANotices, and in an event when
+// that changes. It reads the user's objects. targetconfigcontroller reports certificates that do not parse.
+func New(o Options) factory.Controller {
+	c := &controller{
+		Options: o, reader: inputs.Listers{UserConfig: o.UserConfig.Lister(), ManagedConfig: o.ManagedConfig.Lister()},
+	}
+	return factory.New().
+		WithInformers(o.Operator.Informer(), o.UserConfig.Informer(), o.ManagedConfig.Informer()).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(name, o.Recorder)
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	platform, known, err := observedplatform.Get(c.Operator)
+	if err != nil || !known || !platform.Managed() {
+		return err
+	}
+	spec, status, _, err := c.Operator.GetOperatorState()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	config, err := operandconfig.Decode(spec.ObservedConfig.Raw)
+	if err != nil {
+		return nil //nolint:nilerr // targetconfigcontroller reports schema errors.
+	}
+	gathered, err := inputs.Gather(c.reader, config, platform)
+	if err != nil {
+		return err
+	}
+	expiring, next := c.inspect(bundles(gathered)...)
+	if next > 0 {
+		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
+	}
+	required := condition(expiring)
+	err = operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"), required)
+	if err != nil {
+		return err
+	}
+	previous := v1helpers.FindOperatorCondition(status.Conditions, ConditionType)
+	if len(expiring) > 0 && (previous == nil || previous.Message != *required.Message) {
+		syncCtx.Recorder().Warning("TrustedCAExpiry", *required.Message)
+	}
+	return nil
+}
+
+// bundles returns the user's trusted CAs: the Proxy's and the cloud configuration's.
+func bundles(gathered *inputs.Gathered) []operand.TrustSource {
+	config := gathered.CloudConfig
+	return append(slices.Clone(gathered.Trust),
+		operand.TrustSource{Source: config.Source, Key: inputs.CloudCAKey, Data: config.CABundle})
+}
+
+// inspect returns the messages about the bundles' certificates, and the time until they change, 0 for never.
+func (c *controller) inspect(bundles ...operand.TrustSource) (expiring []string, next time.Duration) {
+	now := c.Clock.Now()
+	for _, bundle := range bundles {
+		certificates, err := certutil.ParseCertsPEM(bundle.Data)
+		if err != nil {
+			continue // targetconfigcontroller reports what does not parse.
+		}
+		for _, certificate := range certificates {
+			expiry := certificate.NotAfter
+			left, verb := expiry.Sub(now), "expires"
+			switch {
+			case left <= 0:
+				verb = "expired"
+			case left > ahead:
+				next = min(cmp.Or(next, left-ahead), left-ahead)
+				continue
+			default:
+				next = min(cmp.Or(next, left), left)
+			}
+			expiring = append(expiring, fmt.Sprintf("%s, key %s: the certificate %q %s on %s; replace it",
+				bundle.Source, bundle.Key, certificate.Subject, verb, expiry.UTC().Format(time.DateOnly)))
+		}
+	}
+	return expiring, next
+}
+
+func condition(expiring []string) *operatorclient.Condition {
+	if len(expiring) == 0 {
+		return operatorclient.AsExpected(ConditionType)
+	}
+	return operatorclient.NewCondition(ConditionType, operatorv1.ConditionTrue, "CertificatesExpire",
+		diagnostic.JoinFew(expiring, "\n", "\nand %d more"))
+}

@@ -1,0 +1,120 @@
+package configmaps_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/configmaps"
+)
+
+func configMap(data, annotations map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "raw-cloud-config", Annotations: annotations},
+		Data:       data,
+	}
+}
+
+func TestApply(t *testing.T) {
+	const update = "ConfigMapUpdated: Updated ConfigMap/raw-cloud-config -n ns"
+	for name, tc := range map[string]struct {
+		existing, required, want *corev1.ConfigMap
+		event                    string
+	}{
+		"a missing one is created": {
+			required: configMap(map[string]string{"config": "canary"}, nil),
+			want:     configMap(map[string]string{"config": "canary"}, nil),
+			event:    "ConfigMapCreated: Created ConfigMap/raw-cloud-config -n ns because it was missing",
+		},
+		"an equal one is left alone": {
+			existing: configMap(map[string]string{"config": "canary"}, map[string]string{"a": "1", "other": "2"}),
+			required: configMap(map[string]string{"config": "canary"}, map[string]string{"a": "1"}),
+			want:     configMap(map[string]string{"config": "canary"}, map[string]string{"a": "1", "other": "2"}),
+		},
+		"keys are changed, added and removed": {
+			existing: configMap(map[string]string{"config": "former-canary", "gone": "canary", "same": "x"}, nil),
+			required: configMap(map[string]string{"config": "canary", "new": "canary", "same": "x"}, nil),
+			want:     configMap(map[string]string{"config": "canary", "new": "canary", "same": "x"}, nil),
+			event:    update + ":\nbecause of changes in data.config, data.gone, data.new",
+		},
+		"an annotation is merged": {
+			existing: configMap(map[string]string{"config": "canary"}, map[string]string{"other": "2"}),
+			required: configMap(map[string]string{"config": "canary"}, map[string]string{"a": "1"}),
+			want:     configMap(map[string]string{"config": "canary"}, map[string]string{"a": "1", "other": "2"}),
+			event:    update + " because it changed",
+		},
+		"binary data counts": {
+			existing: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "raw-cloud-config"}, BinaryData: map[string][]byte{"b": {0}, "gone": {}, "same": {2}}},
+			required: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "raw-cloud-config"}, BinaryData: map[string][]byte{"b": {1}, "same": {2}}},
+			want:     &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "raw-cloud-config"}, BinaryData: map[string][]byte{"b": {1}, "same": {2}}},
+			event:    update + ":\nbecause of changes in binaryData.b, binaryData.gone",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var objects []runtime.Object
+			if tc.existing != nil {
+				objects = append(objects, tc.existing)
+			}
+			client := fake.NewClientset(objects...)
+			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			log := captureLog(t)
+			require.NoError(t, configmaps.Apply(t.Context(), client.CoreV1(), recorder, tc.required))
+			got, err := client.CoreV1().ConfigMaps("ns").Get(t.Context(), "raw-cloud-config", metav1.GetOptions{})
+			require.NoError(t, err)
+			require.Equal(t, tc.want.Data, got.Data)
+			require.Equal(t, tc.want.BinaryData, got.BinaryData)
+			if len(tc.want.Annotations)+len(got.Annotations) > 0 {
+				require.Equal(t, tc.want.Annotations, got.Annotations)
+			}
+			event := ""
+			for _, e := range recorder.Events() {
+				event += e.Reason + ": " + e.Message
+			}
+			require.Equal(t, tc.event, event)
+			require.NotContains(t, log(), "canary")
+		})
+	}
+}
+
+func TestAFailedWriteIsReturned(t *testing.T) {
+	for _, verb := range []string{"get", "create", "update"} {
+		t.Run(verb, func(t *testing.T) {
+			client := fake.NewClientset()
+			if verb == "update" {
+				client = fake.NewClientset(configMap(map[string]string{"config": "former"}, nil))
+			}
+			client.PrependReactor(verb, "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, errors.New("not today")
+			})
+			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			require.EqualError(t, configmaps.Apply(t.Context(), client.CoreV1(), recorder, configMap(map[string]string{"config": "x"}, nil)), "not today")
+		})
+	}
+}
+
+// captureLog returns the log at verbosity 8.
+func captureLog(t *testing.T) func() string {
+	t.Helper()
+	state := klog.CaptureState()
+	t.Cleanup(state.Restore)
+	flags := flag.NewFlagSet("", flag.PanicOnError)
+	klog.InitFlags(flags)
+	for name, value := range map[string]string{"v": "8", "logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true"} {
+		require.NoError(t, flags.Set(name, value))
+	}
+	var output bytes.Buffer
+	klog.SetOutput(&output)
+	return func() string { klog.Flush(); return output.String() }
+}

@@ -1,0 +1,183 @@
+package availability
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+)
+
+// degradedAfter is how long Available must be False before that is also Degraded.
+const degradedAfter = 2 * time.Minute
+
+// condition shortens the apply configuration's name.
+type condition = applyoperatorv1.OperatorConditionApplyConfiguration
+
+// snapshot is the content of the caches at one moment.
+type snapshot struct {
+	now time.Time
+	// pods are the operand's pods, predecessors those of the predecessor, nodes the control-plane Nodes.
+	pods         []*corev1.Pod
+	predecessors []*corev1.Pod
+	nodes        []*corev1.Node
+	// withoutRole are the names of other Nodes that run a pod of the operand.
+	withoutRole []string
+
+	lease    controlplane.Record
+	topology configv1.TopologyMode
+	status   *operatorv1.StaticPodOperatorStatus
+}
+
+// assessor turns snapshots into conditions. It keeps the state that a snapshot does not show, and has no clock.
+type assessor struct {
+	outages outages
+	// working reports whether the last assessment was that the operand is available. The stored condition is missing if
+	// the status was wiped.
+	working bool
+	roster  roster
+	loops   crashLoops
+	silent  unresponsive
+}
+
+func newAssessor() *assessor { return &assessor{loops: crashLoops{}, silent: unresponsive{}} }
+
+// assess returns the conditions, and the delay until the next assessment. A delay of 0 means that only an event
+// requeues.
+func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
+	plane := a.roster.observe(s)
+	pods := plane.podsOnNodes(s.pods)
+	a.outages.see(s.lease, s.topology, s.now)
+	v := judge(s, pods, plane)
+	next := minPositive(minPositive(v.leader.ExpiresIn, v.leader.SettlesIn), v.leader.SilentIn)
+	next = minPositive(next, a.loops.observe(pods, plane, s.now))
+
+	available, wait := a.available(v, s)
+	next = minPositive(next, wait)
+	degraded, wait := degraded(v, available, s)
+	next = minPositive(next, wait)
+	crashing, wait := a.loops.condition(s)
+	next = minPositive(next, wait)
+	nodes, wait := a.roster.condition(plane, s)
+	next = minPositive(next, wait)
+	a.silent.observe(pods, s.now)
+	hanging, wait := a.silent.condition(v.leader, s.now)
+	next = minPositive(next, wait)
+	return []*condition{available, progressing(s, plane), degraded, crashing, hanging, nodes}, next
+}
+
+// available keeps the condition True until a failure becomes an outage, and returns the time until then.
+func (a *assessor) available(v verdict, s snapshot) (available *condition, wait time.Duration) {
+	outage := a.outages.observe(v, s.now)
+	defer func() { a.working = *available.Status == operatorv1.ConditionTrue }()
+	if v.reason == asExpected || v.leader.Tenure == controlplane.Preceding {
+		return newCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
+	}
+	left := outage.Sub(s.now)
+	if left > 0 && (a.working || v1helpers.IsOperatorConditionTrue(s.status.Conditions, AvailableCondition)) {
+		return newCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason,
+			fmt.Sprintf("tolerated until %s: %s", outage.UTC().Format(time.RFC3339), v.message)), left
+	}
+	return newCondition(AvailableCondition, operatorv1.ConditionFalse, v.reason, v.message), 0
+}
+
+// degraded is True once Available has been False for degradedAfter, and returns the time until then. Before the first
+// revision runs, an unavailable operand is not degraded.
+func degraded(v verdict, available *condition, s snapshot) (*condition, time.Duration) {
+	healthy := newCondition(DegradedCondition, operatorv1.ConditionFalse, asExpected, "")
+	if !installedOnce(s.status) || *available.Status != operatorv1.ConditionFalse {
+		return healthy, 0
+	}
+	left := degradedAfter
+	previous := v1helpers.FindOperatorCondition(s.status.Conditions, AvailableCondition)
+	if previous != nil && previous.Status == operatorv1.ConditionFalse {
+		left -= s.now.Sub(previous.LastTransitionTime.Time)
+	}
+	if left > 0 {
+		return healthy, left
+	}
+	return newCondition(DegradedCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
+}
+
+// progressing reports the running and the target revision. NodeInstallerProgressing counts the nodes of each revision;
+// this condition names the nodes that are not at the latest one, and those where it does not run.
+func progressing(s snapshot, plane controlPlane) *condition {
+	if !installedOnce(s.status) {
+		return newCondition(ProgressingCondition, operatorv1.ConditionTrue, "FirstRollout",
+			"no control-plane node runs a revision yet; check the Degraded conditions for the cause")
+	}
+	latest, current := s.status.LatestAvailableRevision, 0
+	var others []string
+	for i := range s.status.NodeStatuses {
+		node := &s.status.NodeStatuses[i]
+		text := s.runs(node)
+		if text == "" && node.CurrentRevision == latest {
+			current++
+			continue
+		}
+		others = append(others, fmt.Sprintf("node/%s %s", node.NodeName,
+			cmp.Or(text, fmt.Sprintf("runs revision %d", node.CurrentRevision))))
+	}
+	message := fmt.Sprintf("%d of %d control-plane nodes run revision %d", current, plane.installed, latest)
+	slices.Sort(others)
+	if rest := len(others) - maxNames; rest > 0 {
+		others = append(others[:maxNames], fmt.Sprintf("%d more", rest))
+	}
+	message = strings.Join(append([]string{message}, others...), ", ")
+	if !controlplane.RollsOut(s.status, ProgressingCondition) {
+		return newCondition(ProgressingCondition, operatorv1.ConditionFalse, asExpected, message)
+	}
+	return newCondition(ProgressingCondition, operatorv1.ConditionTrue, "RollingOut", message)
+}
+
+// runs returns why a node does not run the revision that it is at, "" if it does.
+func (s snapshot) runs(status *operatorv1.NodeStatus) string {
+	var node *corev1.Node
+	if i := slices.IndexFunc(s.nodes, func(n *corev1.Node) bool { return n.Name == status.NodeName }); i >= 0 {
+		node = s.nodes[i]
+	}
+	hasPod := slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == status.NodeName })
+	switch {
+	case controlplane.KubeletOf(node) == controlplane.KubeletSilent:
+		return "has a silent kubelet"
+	case status.CurrentRevision == 0:
+		return "runs none"
+	case hasPod:
+		return ""
+	case status.TargetRevision != 0:
+		return fmt.Sprintf("is getting revision %d", status.TargetRevision)
+	}
+	return "runs no static pod"
+}
+
+func installedOnce(status *operatorv1.StaticPodOperatorStatus) bool {
+	return slices.ContainsFunc(status.NodeStatuses, func(node operatorv1.NodeStatus) bool {
+		return node.CurrentRevision > 0
+	})
+}
+
+// minPositive returns the smaller of two durations, where 0 means never.
+func minPositive(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// newCondition omits an empty message. The API server drops it, so an applied empty message would differ from the
+// stored condition in every sync.
+func newCondition(conditionType string, status operatorv1.ConditionStatus, reason, message string) *condition {
+	c := applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(status).WithReason(reason)
+	if message != "" {
+		c = c.WithMessage(message)
+	}
+	return c
+}

@@ -1,0 +1,158 @@
+// Package availability reports whether the cluster has a working cloud-controller-manager (CCM). The operand's
+// /healthz proves neither a cloud nor an API server, and an installed revision may have crashed since. The operand is
+// available when a pod is Ready on an existing Node and a live process of ours renews the lease.
+package availability
+
+import (
+	"context"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
+	configlisters "github.com/openshift/client-go/config/listers/config/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	corev1informers "k8s.io/client-go/informers/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	corev1listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
+)
+
+// The conditions that this package writes.
+const (
+	AvailableCondition         = "CloudControllerManagerAvailable"
+	ProgressingCondition       = "CloudControllerManagerProgressing"
+	DegradedCondition          = "CloudControllerManagerDegraded"
+	CrashLoopCondition         = "CrashLoopDegraded"
+	UnresponsiveCondition      = "UnresponsiveDegraded"
+	ControlPlaneNodesCondition = "ControlPlaneNodesDegraded"
+)
+
+const name = "Availability"
+
+// operandPods selects the operand's mirror pods.
+var operandPods = labels.SelectorFromSet(labels.Set{"app": operand.Name})
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.StaticPodOperatorClient
+	Lease    *controlplane.Lease
+	// Pods watches the operand's namespace.
+	Pods corev1informers.PodInformer
+	// Nodes watches the control-plane Nodes. The controller reads only a Node's name, conditions, taints and
+	// spec.unschedulable.
+	Nodes corev1informers.NodeInformer
+	// NodeClient reads a Node that runs a pod of the operand and that Nodes does not have.
+	NodeClient      corev1client.NodesGetter
+	Infrastructures configinformers.InfrastructureInformer
+	Clock           clock.PassiveClock
+	Recorder        events.Recorder
+}
+
+type controller struct {
+	operator        v1helpers.StaticPodOperatorClient
+	pods            corev1listers.PodLister
+	lease           *controlplane.Lease
+	nodes           corev1listers.NodeLister
+	infrastructures configlisters.InfrastructureLister
+	clock           clock.PassiveClock
+	assessor        *assessor
+
+	nodeClient corev1client.NodesGetter
+}
+
+// New returns the controller that writes the conditions of this package on managed platforms. It reacts to pods,
+// Nodes and the lease. It does not poll: a timer requeues when the assessment may change without an event. Sync must
+// not run concurrently with itself; the single queue key ensures this.
+func New(o Options) factory.Controller {
+	c := &controller{
+		operator: o.Operator, pods: o.Pods.Lister(), lease: o.Lease, nodes: o.Nodes.Lister(),
+		infrastructures: o.Infrastructures.Lister(), clock: o.Clock, assessor: newAssessor(),
+		nodeClient: o.NodeClient,
+	}
+	return factory.New().
+		WithInformers(o.Operator.Informer(), o.Lease, o.Nodes.Informer(), o.Infrastructures.Informer()).
+		WithFilteredEventsInformers(isOperandPod, o.Pods.Informer()).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(name, o.Recorder)
+}
+
+func isOperandPod(obj any) bool {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	pod, ok := obj.(*corev1.Pod)
+	return ok && (operandPods.Matches(labels.Set(pod.Labels)) || predecessor.IsPod(pod))
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	managed, known, err := observedplatform.Managed(c.operator)
+	if err != nil || !known {
+		return err
+	}
+	if !managed {
+		// What comes after a removal is another installation: Nodes may have been replaced meanwhile.
+		c.assessor = newAssessor()
+		return nil
+	}
+	current, err := c.observe(ctx)
+	if err != nil {
+		return err
+	}
+	conditions, next := c.assessor.assess(current)
+	if next > 0 {
+		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
+	}
+	apply := applyoperatorv1.OperatorStatus().WithConditions(conditions...)
+	if err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "conditions"), apply); err != nil {
+		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
+	}
+	return nil
+}
+
+// observe reads the caches.
+func (c *controller) observe(ctx context.Context) (snapshot, error) {
+	s := snapshot{now: c.clock.Now(), lease: c.lease.Record()}
+	var err error
+	if _, s.status, _, err = c.operator.GetStaticPodOperatorState(); err != nil {
+		return s, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	if s.pods, err = c.pods.Pods(operand.Namespace).List(operandPods); err != nil {
+		return s, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
+	}
+	if s.predecessors, err = predecessor.Pods(c.pods); err != nil {
+		return s, err
+	}
+	if s.nodes, err = c.nodes.List(labels.Everything()); err != nil {
+		return s, fmt.Errorf("nodes: %w", err)
+	}
+	if s.topology, err = c.topology(); err != nil {
+		return s, err
+	}
+	s.withoutRole, err = c.withoutRole(ctx, s)
+	return s, err
+}
+
+// topology returns the control plane's topology, or "" if the Infrastructure does not exist.
+func (c *controller) topology() (configv1.TopologyMode, error) {
+	infrastructure, err := c.infrastructures.Get("cluster")
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("infrastructure/cluster: %w", err)
+	}
+	return infrastructure.Status.ControlPlaneTopology, nil
+}

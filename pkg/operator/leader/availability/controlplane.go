@@ -1,0 +1,220 @@
+package availability
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+// joinTime is how long control-plane Nodes may take to join during an installation.
+const joinTime = 30 * time.Minute
+
+// maxNames limits the Nodes that a message lists.
+const maxNames = 5
+
+// controlPlane is the expected set of control-plane Nodes.
+type controlPlane struct {
+	// installed is the expected number of Nodes, including missing ones.
+	installed int
+	// present and vanished are names of Nodes. A vanished Node was deleted while it ran a pod of the operand.
+	present, vanished []string
+	// withoutRole are names of Nodes that are no control-plane Nodes any more but still run a pod of the operand.
+	withoutRole []string
+}
+
+// roster remembers the control-plane Nodes. library-go's node controller removes a deleted Node from
+// status.nodeStatuses, so that status looks healthy as soon as the dead Nodes are deleted. The zero value is ready
+// for use.
+type roster struct {
+	// seen are the Nodes of the last observation.
+	seen map[string]member
+	// vanished are Nodes that were deleted while they ran a pod of the operand.
+	vanished map[string]bool
+	// installed is the number of Nodes before the first of vanished was deleted.
+	installed int
+	// shortSince is when the number of Nodes fell below the topology's minimum for no known reason.
+	shortSince time.Time
+}
+
+// member is the recorded state of a Node.
+type member struct {
+	// ran reports whether a revision was installed on the Node.
+	ran bool
+	// leaves distinguishes an intended removal from the deletion of a Node whose kubelet was gone. The Node was cordoned,
+	// as a drain begins, or its deletion was permitted, because its machine is gone.
+	leaves bool
+}
+
+// observe records the Nodes and returns the expected control plane.
+func (r *roster) observe(s snapshot) controlPlane {
+	now := r.members(s)
+	minimum := minimumOf(s.topology)
+	if r.seen == nil {
+		// A Node may have been deleted between two processes of the operator, before either of them or library-go saw
+		// it.
+		r.seen, r.vanished = map[string]member{}, map[string]bool{}
+		for _, status := range s.status.NodeStatuses {
+			r.seen[status.NodeName] = member{ran: status.CurrentRevision > 0}
+		}
+	}
+	r.installed = max(r.installed, len(r.seen))
+	for name, was := range r.seen {
+		_, is := now[name]
+		switch {
+		case is || !was.ran:
+		case slices.Contains(s.withoutRole, name), was.leaves && len(now) >= minimum:
+			r.installed--
+		default:
+			r.vanished[name] = true
+		}
+	}
+	r.seen = now
+	maps.DeleteFunc(r.vanished, func(name string, _ bool) bool {
+		_, back := now[name]
+		return back || slices.Contains(s.withoutRole, name)
+	})
+	if len(r.vanished) == 0 || len(now) >= max(r.installed, minimum) {
+		r.vanished, r.installed = map[string]bool{}, len(now)
+	}
+	return controlPlane{
+		installed:   max(r.installed, minimum),
+		present:     slices.Sorted(maps.Keys(now)),
+		vanished:    slices.Sorted(maps.Keys(r.vanished)),
+		withoutRole: slices.Sorted(slices.Values(s.withoutRole)),
+	}
+}
+
+func (r *roster) members(s snapshot) map[string]member {
+	now := map[string]member{}
+	for _, node := range s.nodes {
+		now[node.Name] = member{ran: r.seen[node.Name].ran,
+			leaves: node.Spec.Unschedulable || node.Annotations[operatorclient.NodeDeletionAnnotation] != ""}
+	}
+	for _, status := range s.status.NodeStatuses {
+		if m, ok := now[status.NodeName]; ok && status.CurrentRevision > 0 {
+			m.ran = true
+			now[status.NodeName] = m
+		}
+	}
+	return now
+}
+
+// condition reports static pods that were left on Nodes without the role, vanished and missing Nodes, and the delay
+// until the next assessment.
+func (r *roster) condition(plane controlPlane, s snapshot) (*condition, time.Duration) {
+	nodes, wait := r.nodesCondition(plane, s)
+	if len(plane.withoutRole) == 0 {
+		return nodes, wait
+	}
+	message := fmt.Sprintf("%s lost the label %s while the static pod %s ran there, which still runs and may lead; "+
+		"set the label again, or delete /etc/kubernetes/manifests/%s there",
+		nodeList(plane.withoutRole), operatorclient.MasterLabel, operand.Name, operand.ManifestFile)
+	if *nodes.Status == operatorv1.ConditionTrue {
+		message += "; " + *nodes.Message
+	}
+	return newCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "StaticPodsLeft", message), wait
+}
+
+// nodesCondition reports vanished or missing Nodes, and the delay until the next assessment.
+func (r *roster) nodesCondition(plane controlPlane, s snapshot) (*condition, time.Duration) {
+	left := fmt.Sprintf("%d of %d control-plane Nodes exist", len(plane.present), plane.installed)
+	if len(plane.vanished) > 0 {
+		r.shortSince = time.Time{}
+		return newCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesVanished", fmt.Sprintf(
+			"%s vanished while the static pod %s ran there, %s; "+
+				"restart the kubelet so that the Node registers again, or replace the machine",
+			nodeList(plane.vanished), operand.Name, left)), 0
+	}
+	if len(plane.present) >= plane.installed {
+		r.shortSince = time.Time{}
+		return newCondition(ControlPlaneNodesCondition, operatorv1.ConditionFalse, asExpected, ""), 0
+	}
+	previous := v1helpers.FindOperatorCondition(s.status.Conditions, ControlPlaneNodesCondition)
+	reported := previous != nil && previous.Status == operatorv1.ConditionTrue && previous.Reason != "StaticPodsLeft"
+	if reported && previous.Reason == "NodesVanished" {
+		// An earlier process of the operator knew the names of the missing Nodes.
+		return newCondition(previous.Type, previous.Status, previous.Reason, previous.Message), 0
+	}
+	if r.shortSince.IsZero() {
+		r.shortSince = s.now
+	}
+	if wait := joinTime - s.now.Sub(r.shortSince); wait > 0 && !reported {
+		return newCondition(ControlPlaneNodesCondition, operatorv1.ConditionFalse, asExpected, left), wait
+	}
+	return newCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesMissing", fmt.Sprintf(
+		"%s, but infrastructure/cluster has the topology %s; check the machines and kubelets of the missing Nodes",
+		left, s.topology)), 0
+}
+
+// minimumOf returns the minimum number of control-plane Nodes of a topology, 0 if the topology defines none.
+func minimumOf(topology configv1.TopologyMode) int {
+	switch topology {
+	case configv1.HighlyAvailableTopologyMode:
+		return 3
+	case configv1.DualReplicaTopologyMode, configv1.HighlyAvailableArbiterMode:
+		return 2
+	case configv1.SingleReplicaTopologyMode:
+		return 1
+	case configv1.ExternalTopologyMode:
+	}
+	return 0
+}
+
+// podsOnNodes returns the pods whose Node exists. A mirror pod outlives its Node by a minute and is meaningless then.
+func (p controlPlane) podsOnNodes(pods []*corev1.Pod) []*corev1.Pod {
+	var kept []*corev1.Pod
+	for _, pod := range pods {
+		if _, found := slices.BinarySearch(p.present, pod.Spec.NodeName); found {
+			kept = append(kept, pod)
+		}
+	}
+	slices.SortFunc(kept, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return kept
+}
+
+// leftPods returns the pods on Nodes that lost the role.
+func (p controlPlane) leftPods(pods []*corev1.Pod) []*corev1.Pod {
+	var left []*corev1.Pod
+	for _, pod := range pods {
+		if slices.Contains(p.withoutRole, pod.Spec.NodeName) {
+			left = append(left, pod)
+		}
+	}
+	return left
+}
+
+// withoutRole returns the names of the Nodes that exist without the role and run a pod of the operand.
+func (c *controller) withoutRole(ctx context.Context, s snapshot) ([]string, error) {
+	nodes, err := operatorclient.NodesWithoutRole(ctx, c.nodeClient, s.pods, s.nodes)
+	var names []string
+	for _, node := range nodes {
+		names = append(names, node.Name)
+	}
+	return names, err
+}
+
+func nodeList(names []string) string {
+	var b strings.Builder
+	for i, name := range names[:min(len(names), maxNames)] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("node/" + name)
+	}
+	if rest := len(names) - maxNames; rest > 0 {
+		fmt.Fprintf(&b, " and %d more", rest)
+	}
+	return b.String()
+}

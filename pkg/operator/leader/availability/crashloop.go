@@ -1,0 +1,218 @@
+package availability
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
+)
+
+const (
+	// maxBackOff is the kubelet's maximum delay between two starts of a container.
+	maxBackOff = 5 * time.Minute
+
+	// shortRun is the longest run after which the kubelet still increases its back-off: twice the maximum.
+	shortRun = 2 * maxBackOff
+
+	// minStable is the minimum run after which an earlier failure is forgotten.
+	minStable = 2 * time.Minute
+
+	// minCalm is the minimum run after which a failure is not reported any more.
+	minCalm = 45 * time.Second
+
+	// crashLoopAfter is how long a container must keep exiting before the operator degrades.
+	crashLoopAfter = 5 * time.Minute
+)
+
+// crashLoops records the containers that keep exiting. The kubelet's status does not suffice: a crash-looping
+// container is Running between two exits, and its restart count includes restarts of months ago.
+type crashLoops map[containerOn]*crashLoop
+
+// containerOn identifies a container of the static pod on a node, regardless of the revision. If two revisions in a
+// row fail, that is one crash loop.
+type containerOn struct{ node, container string }
+
+func (c containerOn) compare(other containerOn) int {
+	return cmp.Or(strings.Compare(c.node, other.node), strings.Compare(c.container, other.container))
+}
+
+// crashLoop is a series of short runs.
+type crashLoop struct {
+	// since is the start of the first run, exits the number of exits that this process saw.
+	since    time.Time
+	exits    int
+	lastExit time.Time
+	// text is the condition's message. It begins with subject, which stays the same from exit to exit.
+	subject, text string
+	// stableAfter is the length of a run that ends the series.
+	stableAfter time.Duration
+	// calm is the start of the first run after the last exit. A rollout replaces a pod that runs, and its successor goes
+	// on with that run.
+	calm time.Time
+	// longest is the longest run of the series.
+	longest time.Duration
+	// started is the start of the run after the last exit, startSeen when this process saw it first. The node's clock
+	// may be wrong.
+	started, startSeen time.Time
+	// stays reports whether that run is long enough to believe that the cause is removed. The series goes on, so the
+	// next exit is reported at once: a standby may run for minutes before it acquires the lease and exits.
+	stays bool
+}
+
+// observe records the containers of pods. It returns the time until one of them will have run long enough to end its
+// series, 0 if none.
+func (c crashLoops) observe(pods []*corev1.Pod, plane controlPlane, now time.Time) time.Duration {
+	var next time.Duration
+	for _, pod := range pods {
+		containers := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+		for _, container := range containers {
+			next = minPositive(next, c.record(containerOn{pod.Spec.NodeName, container.Name}, pod.Name, container, now))
+		}
+		maps.DeleteFunc(c, func(key containerOn, _ *crashLoop) bool {
+			return key.node == pod.Spec.NodeName && len(containers) > 0 &&
+				!slices.ContainsFunc(containers, func(s corev1.ContainerStatus) bool { return s.Name == key.container })
+		})
+	}
+	maps.DeleteFunc(c, func(key containerOn, _ *crashLoop) bool {
+		_, present := slices.BinarySearch(plane.present, key.node)
+		return !present
+	})
+	return next
+}
+
+// record counts the container's last exit if it is new and ended a short run. It drops the series once the container
+// has run long enough, and returns the time until then.
+func (c crashLoops) record(key containerOn, pod string, container corev1.ContainerStatus, now time.Time) time.Duration {
+	// LastTerminationState has only exits after which the kubelet restarts the container. The exit of a replaced pod
+	// is not a failure.
+	last, running, ended := container.LastTerminationState.Terminated, container.State.Running, container.State.Terminated
+	var left time.Duration
+	if running != nil {
+		left = c.stableAfter(key, last) - now.Sub(c.calmSince(key, last, running))
+	}
+	if running != nil && left <= 0 || ended != nil && ended.ExitCode == 0 && container.Ready {
+		// The container is stable, or is an init container that has completed.
+		delete(c, key)
+		return 0
+	}
+	if last != nil && isShort(last) {
+		if c[key] == nil {
+			c[key] = &crashLoop{since: last.StartedAt.Time}
+		}
+		c[key].add(pod, container.Name, last)
+		c[key].stableAfter = c.stableAfter(key, last)
+	}
+	if c[key] == nil {
+		return 0
+	}
+	return minPositive(left, c[key].observeRun(last, running, now))
+}
+
+// observeRun records whether the run after the last exit is long enough to believe that the cause is removed: clearly
+// longer than the ones before, or that of another revision, whose pod shows no last exit. It returns the time until
+// it is.
+func (l *crashLoop) observeRun(
+	last *corev1.ContainerStateTerminated, running *corev1.ContainerStateRunning, now time.Time,
+) time.Duration {
+	l.stays = false
+	if running == nil {
+		return 0
+	}
+	if !running.StartedAt.Time.Equal(l.started) {
+		l.started, l.startSeen = running.StartedAt.Time, now
+	}
+	calm := minCalm
+	if last != nil {
+		calm = max(calm, 2*l.longest)
+	}
+	left := max(0, calm-now.Sub(l.startSeen))
+	l.stays = left == 0
+	return left
+}
+
+// stableAfter returns the length of a run that ends a series: clearly longer than the previous run. A pod of another
+// revision does not show the previous run; the recorded value applies then.
+func (c crashLoops) stableAfter(key containerOn, last *corev1.ContainerStateTerminated) time.Duration {
+	switch {
+	case last != nil && isShort(last):
+		return min(max(minStable, 2*last.FinishedAt.Sub(last.StartedAt.Time)), shortRun)
+	case c[key] != nil:
+		return c[key].stableAfter
+	default:
+		return 0
+	}
+}
+
+// calmSince returns since when the container has run without an exit. Only a pod that replaced another one shows no
+// last exit.
+func (c crashLoops) calmSince(
+	key containerOn, last *corev1.ContainerStateTerminated, running *corev1.ContainerStateRunning,
+) time.Time {
+	loop := c[key]
+	if loop == nil {
+		return running.StartedAt.Time
+	}
+	if loop.calm.IsZero() || last != nil {
+		loop.calm = running.StartedAt.Time
+	}
+	return loop.calm
+}
+
+func isShort(run *corev1.ContainerStateTerminated) bool {
+	return !run.FinishedAt.IsZero() && run.FinishedAt.Sub(run.StartedAt.Time) < shortRun
+}
+
+func (l *crashLoop) add(pod, container string, last *corev1.ContainerStateTerminated) {
+	if !last.FinishedAt.After(l.lastExit) {
+		return
+	}
+	l.exits++
+	l.lastExit, l.calm = last.FinishedAt.Time, time.Time{}
+	l.longest = max(l.longest, last.FinishedAt.Sub(last.StartedAt.Time))
+	l.subject = fmt.Sprintf("container %s of pod/%s keeps exiting", container, pod)
+	l.text = fmt.Sprintf("%s, last with code %d", l.subject, last.ExitCode)
+	if summary := terminationmessage.Summary(last.Message); summary != "" {
+		l.text += fmt.Sprintf(" and %q", summary)
+	}
+}
+
+// condition reports the containers that have kept exiting for crashLoopAfter, and the delay until the next
+// assessment. A report begins with an exit: a container that runs may have recovered, for example after an outage of
+// the API server. A single exit suffices for a series that an earlier process of the operator reported. A report ends
+// when the container stays up.
+func (c crashLoops) condition(s snapshot) (*condition, time.Duration) {
+	reported := ""
+	previous := v1helpers.FindOperatorCondition(s.status.Conditions, CrashLoopCondition)
+	if previous != nil && previous.Status == operatorv1.ConditionTrue {
+		reported = previous.Message
+	}
+	var texts []string
+	var next time.Duration
+	for _, key := range slices.SortedFunc(maps.Keys(c), containerOn.compare) {
+		loop := c[key]
+		left := crashLoopAfter - s.now.Sub(loop.since)
+		switch {
+		case loop.stays:
+		case strings.Contains(reported, loop.subject), left <= 0 && loop.exits > 1 && loop.calm.IsZero():
+			texts = append(texts, loop.text)
+		default:
+			next = minPositive(next, max(0, left))
+		}
+	}
+	if len(texts) == 0 {
+		return newCondition(CrashLoopCondition, operatorv1.ConditionFalse, asExpected, ""), next
+	}
+	if rest := len(texts) - maxNames; rest > 0 {
+		texts = append(texts[:maxNames], fmt.Sprintf("%d more", rest))
+	}
+	return newCondition(CrashLoopCondition, operatorv1.ConditionTrue, "CrashLooping",
+		strings.Join(texts, "; ")+"; correct what the message names, or read the container's log"), next
+}

@@ -1,0 +1,76 @@
+package availability
+
+import (
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+)
+
+// outages decides when a failure has lasted long enough to be an outage. Its zero value is ready for use.
+//
+// The grace period starts when the operand last worked. For the lease, that is its expiry after the last renewal by a
+// settled process. For readiness, it is the moment when the last Ready pod became unready. A holder that dies before
+// it settles changes neither, so a series of such holders counts as one failure.
+//
+// What came before this process is unknown, and so is what came before etcd was restored from an older snapshot: the
+// lease in it proves neither work nor an outage. The standbys count its duration from when they see it, so it counts as
+// renewed at that moment.
+type outages struct {
+	lease controlplane.Record
+	// unreadySince is when the last pod became unready, zero while a pod is Ready.
+	unreadySince time.Time
+	heldUntil    time.Time
+	// granted is when a holder settles that acquired the lease before the deadline. It is granted once per failure.
+	granted time.Time
+}
+
+// see records the lease. It precedes observe.
+func (o *outages) see(lease controlplane.Record, topology configv1.TopologyMode, now time.Time) {
+	if o.heldUntil.IsZero() {
+		o.heldUntil = now
+	}
+	if !lease.PastSince.Equal(o.lease.PastSince) {
+		o.heldUntil, o.granted = lease.PastSince.Add(lease.Duration(topology)), time.Time{}
+	}
+	o.lease = lease
+}
+
+// observe records v and returns when it becomes an outage, if it is a failure.
+func (o *outages) observe(v verdict, now time.Time) time.Time {
+	if v.ready {
+		o.unreadySince = time.Time{}
+	} else if o.unreadySince.IsZero() {
+		o.unreadySince = now
+	}
+	works := v.leader.Tenure == controlplane.Leading || v.leader.Tenure == controlplane.Preceding
+	if works && o.lease.Present {
+		o.heldUntil, o.granted = now.Add(v.leader.ExpiresIn), time.Time{}
+	}
+	byReadiness, byLease := o.unreadySince.Add(v.gracePeriod), o.heldUntil.Add(v.gracePeriod)
+	if v.leader.Tenure == controlplane.Starting {
+		byLease = o.grant(v.leader.Acquired, byLease)
+	}
+	switch {
+	case works:
+		return byReadiness
+	case v.ready || byLease.Before(byReadiness):
+		return byLease
+	default:
+		return byReadiness
+	}
+}
+
+// grant returns the deadline for a starting holder. A holder that acquired the lease before byLease gets the time to
+// settle, once per failure.
+func (o *outages) grant(acquired, byLease time.Time) time.Time {
+	if settled := acquired.Add(controlplane.SettleTime); o.granted.IsZero() && acquired.Before(byLease) &&
+		settled.After(byLease) {
+		o.granted = settled
+	}
+	if o.granted.After(byLease) {
+		return o.granted
+	}
+	return byLease
+}

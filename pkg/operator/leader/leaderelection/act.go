@@ -1,0 +1,184 @@
+package leaderelection
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// helperApps are the apps of the pods of this operator that run beside the operand and never take its lease.
+var helperApps = []string{"installer", "pruner"}
+
+// act releases the lease of a process that is proven to have ended, or restores it. Otherwise nobody leads until the
+// lease expires, 137 seconds after its last renewal: the CCMs do not release it when they end. It returns when to look
+// again without an event.
+//
+// No two processes lead because of that:
+//   - The holder is a container of ours: its identity, which is unique to a process, was seen while it led, and no
+//     other pod on its node could be the holder. So the predecessor's lease is never freed.
+//   - It was seen to write the lease. In an etcd that was restored from an older snapshot, the lease has a former
+//     holder. The process that led until then acts until 107 seconds after its last renewal. On a single control-plane
+//     node that process could only be an earlier container of the same pod, so nothing has to be seen.
+//   - The process has ended: see controlplane.Lease.EndOf.
+//   - Or an administrator, or a controller that fences nodes, has declared that the node is shut down, with the taint
+//     out-of-service (KEP-2268), and the kubelet and the holder have been silent. Without that taint a node that does
+//     not report may be cut off from the API server only. Its CCM acts until 133 seconds after its last renewal.
+//   - Or the lease names a longer duration than that of ours, as one that was edited by hand, and nobody has renewed it
+//     for ours. A process of ours that held it before has given up by then.
+//   - The update fails if the lease has changed since it was read, so a later renewal or acquisition stays.
+//
+// The lease of a process that failed before it settled is released only when its container is Ready again. With a
+// lease that is free at once, each standby would try the same cloud in turn, exit, and wait for its kubelet's back-off.
+// A single node has no standby, and a rollout that ends a process is no failure.
+func (c *controller) act(ctx context.Context, s snapshot) (next time.Duration, err error) {
+	record := c.Lease.Record()
+	if !record.Exists {
+		return 0, c.restore(ctx, s)
+	}
+	holder := controlplane.HolderOf(record, s.Pods, s.now)
+	certain := (record.Present || s.oneCanLead()) && s.couldOnlyBeOurs(holder.Node)
+	c.Lease.Witness(holder, s.Operand, certain)
+	record = c.Lease.Record()
+	why, next := c.endOfOurs(s, record, holder)
+	if why == "" {
+		bounded, left := s.endOfDuration(record, holder)
+		why, next = bounded, minPositive(next, left)
+	}
+	if why == "" {
+		return next, nil
+	}
+	return 0, c.release(ctx, s, record, holder.Node, "its holder "+holder.Identity+" "+why)
+}
+
+// endOfOurs returns why the lease of a process of ours may be released, "" if it may not, and when to look again
+// without an event.
+func (c *controller) endOfOurs(
+	s snapshot, record controlplane.Record, holder controlplane.Holder,
+) (why string, next time.Duration) {
+	if holder.Identity == "" || holder.Identity != record.Process.Identity {
+		return "", 0
+	}
+	end := c.Lease.EndOf(s.Operand, s.now)
+	waits := end.Failed && !end.Recovered && !s.oneCanLead() && !s.isInstalling(holder.Node)
+	switch {
+	case holder.Tenure == controlplane.Ended && end.Proven && !waits:
+		return "on node/" + holder.Node + " has ended", 0
+	case holder.SilentIn == 0 && isOutOfService(s.nodes, holder.Identity):
+		return "is on a node that is out of service", 0
+	}
+	return "", minPositive(end.ProvenIn, holder.SilentIn)
+}
+
+// endOfDuration returns why a lease that lasts longer than one of ours may be released, "" if it may not yet, and when
+// to look again without an event.
+func (s *snapshot) endOfDuration(
+	record controlplane.Record, holder controlplane.Holder,
+) (why string, next time.Duration) {
+	duration, bounded := s.boundOf(record, holder)
+	if !bounded {
+		return "", 0
+	}
+	if left := duration - s.now.Sub(record.Since); left > 0 {
+		return "", left
+	}
+	return fmt.Sprintf("has not renewed it for %s, though it lasts for %s", duration,
+		leaseholder.Duration(record.Lease)), 0
+}
+
+// boundOf returns the duration of a lease of ours if the lease lasts longer. Without a process of ours that was seen
+// to hold it, that duration is known only if the holder is on none of our nodes.
+func (s *snapshot) boundOf(record controlplane.Record, holder controlplane.Holder) (time.Duration, bool) {
+	duration := record.Duration(s.Topology)
+	var nodes []string
+	for _, node := range s.nodes {
+		nodes = append(nodes, node.Name)
+	}
+	known := record.Process.Duration > 0 || leaseholder.NodeOf(holder.Identity, nodes) == ""
+	return duration, holder.Identity != "" && known && duration < leaseholder.Duration(record.Lease)
+}
+
+// couldOnlyBeOurs reports whether no pod but the operand's on this node could hold the lease. The identity has the host
+// name, so a pod on another node with the same short name could.
+func (s *snapshot) couldOnlyBeOurs(node string) bool {
+	return !slices.ContainsFunc(s.all, func(pod *corev1.Pod) bool {
+		isOurs := isOperand(pod) || slices.Contains(helperApps, pod.Labels["app"])
+		return (!isOurs || pod.Spec.NodeName != node) && leaseholder.Short(pod.Spec.NodeName) == leaseholder.Short(node)
+	})
+}
+
+// isOutOfService reports whether the holder's Node is not Ready and has the taint out-of-service.
+func isOutOfService(nodes []*corev1.Node, holder string) bool {
+	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool {
+		return leaseholder.NodeOf(holder, []string{node.Name}) != "" &&
+			slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) &&
+			!slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+				return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+			})
+	})
+}
+
+func (c *controller) release(
+	ctx context.Context, s snapshot, record controlplane.Record, node, why string,
+) error {
+	lease := record.Lease.DeepCopy()
+	// client-go's leader election lets the first that asks acquire a lease without a holder, whatever its times are.
+	lease.Spec.HolderIdentity = ptr.To("")
+	_, err := c.LeaseClient.Leases(operand.Namespace).Update(ctx, lease, metav1.UpdateOptions{})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // another sync follows
+	}
+	if err != nil {
+		return fmt.Errorf("releasing lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
+	}
+	message := fmt.Sprintf("Released lease/%s in %s: %s", operand.Lease, operand.Namespace, why)
+	if s.isInstalling(node) {
+		klog.InfoS(message) // a rollout moves the lead
+		return nil
+	}
+	c.Recorder.Event("LeaseReleased", message)
+	return nil
+}
+
+// restore creates a lease again that was deleted while a process held it. Otherwise any standby acquires a new one
+// within 57 seconds, and the holder does not know: it acts until 107 seconds after its last renewal. A holder that acts
+// renews the restored lease, and one that has ended loses it when it would have without the deletion.
+func (c *controller) restore(ctx context.Context, s snapshot) error {
+	spec := c.Lease.Lost(s.Pods, s.now)
+	if spec == nil {
+		return nil
+	}
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: operand.Lease}, Spec: *spec,
+	}
+	_, err := c.LeaseClient.Leases(operand.Namespace).Create(ctx, lease, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil // another sync follows
+	}
+	if err != nil {
+		return fmt.Errorf("restoring lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
+	}
+	c.Recorder.Warningf("LeaseRestored", "lease/%s in %s was deleted while %s held it, and is restored: without it, "+
+		"another cloud-controller-manager would act beside that one", operand.Lease, operand.Namespace,
+		ptr.Deref(spec.HolderIdentity, ""))
+	return nil
+}
+
+// minPositive returns the smaller of two durations, where 0 means never.
+func minPositive(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}

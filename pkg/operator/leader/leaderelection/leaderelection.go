@@ -1,0 +1,131 @@
+// Package leaderelection keeps the lease of the cloud-controller-managers (CCMs) true: it releases the lease of a
+// process that has ended, and restores one that was deleted while a process acts on it. The CCMs do neither.
+package leaderelection
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	corev1informers "k8s.io/client-go/informers/core/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
+)
+
+const name = "LeaderElection"
+
+// operandPods selects the operand's mirror pods.
+var operandPods = labels.SelectorFromSet(labels.Set{"app": operand.Name})
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.StaticPodOperatorClient
+	Lease    *controlplane.Lease
+	// Pods watches the operand's namespace, Nodes the control-plane Nodes.
+	Pods            corev1informers.PodInformer
+	Nodes           corev1informers.NodeInformer
+	Infrastructures configinformers.InfrastructureInformer
+	LeaseClient     coordinationv1client.LeasesGetter
+	Clock           clock.PassiveClock
+	Recorder        events.Recorder
+}
+
+type controller struct{ Options }
+
+// New returns the controller that releases and restores the operand's lease on managed platforms. It reacts to pods,
+// Nodes and the lease; a timer requeues when time alone proves that a holder has ended.
+func New(o Options) factory.Controller {
+	c := &controller{Options: o}
+	return factory.New().
+		WithInformers(o.Operator.Informer(), o.Lease, o.Pods.Informer(), o.Nodes.Informer(), o.Infrastructures.Informer()).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(name, o.Recorder)
+}
+
+// snapshot is the content of the caches at one moment.
+type snapshot struct {
+	controlplane.Pods
+	now time.Time
+	// all are the pods of the operand's namespace, nodes the control-plane Nodes.
+	all    []*corev1.Pod
+	nodes  []*corev1.Node
+	status *operatorv1.StaticPodOperatorStatus
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	managed, known, err := observedplatform.Managed(c.Operator)
+	if err != nil || !known || !managed {
+		return err
+	}
+	s, err := c.observe()
+	if err != nil {
+		return err
+	}
+	if c.Lease.Record().Lease == nil {
+		return nil
+	}
+	next, err := c.act(ctx, s)
+	if next > 0 {
+		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
+	}
+	return err
+}
+
+// observe reads the caches.
+func (c *controller) observe() (snapshot, error) {
+	s := snapshot{now: c.Clock.Now()}
+	var err error
+	if _, s.status, _, err = c.Operator.GetStaticPodOperatorState(); err != nil {
+		return s, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	if s.all, err = c.Pods.Lister().Pods(operand.Namespace).List(labels.Everything()); err != nil {
+		return s, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
+	}
+	s.Operand = slices.DeleteFunc(slices.Clone(s.all), func(pod *corev1.Pod) bool { return !isOperand(pod) })
+	if s.Predecessors, err = predecessor.Pods(c.Pods.Lister()); err != nil {
+		return s, err
+	}
+	if s.nodes, err = c.Nodes.Lister().List(labels.Everything()); err != nil {
+		return s, fmt.Errorf("nodes: %w", err)
+	}
+	infrastructure, err := c.Infrastructures.Lister().Get("cluster")
+	if err != nil && !apierrors.IsNotFound(err) {
+		return s, fmt.Errorf("infrastructure/cluster: %w", err)
+	}
+	if err == nil {
+		s.Topology = infrastructure.Status.ControlPlaneTopology
+	}
+	return s, nil
+}
+
+func isOperand(pod *corev1.Pod) bool { return operandPods.Matches(labels.Set(pod.Labels)) }
+
+// oneCanLead reports whether every pod of the operand is on the only control-plane node. Its kubelet runs one container
+// of the static pod at a time.
+func (s *snapshot) oneCanLead() bool {
+	return s.Topology == configv1.SingleReplicaTopologyMode && len(s.nodes) == 1 &&
+		!slices.ContainsFunc(s.Operand, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != s.nodes[0].Name })
+}
+
+// isInstalling reports whether a revision is being installed on the node.
+func (s *snapshot) isInstalling(node string) bool {
+	return slices.ContainsFunc(s.status.NodeStatuses, func(s operatorv1.NodeStatus) bool {
+		return s.NodeName == node && s.TargetRevision != 0
+	})
+}

@@ -1,0 +1,256 @@
+package removal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
+)
+
+// The label app of the pods of this operator that run on the nodes beside the operand.
+const (
+	appInstaller = "installer"
+	appPruner    = "pruner"
+	appRemoval   = "removal"
+)
+
+// uninitializedTaint is on a node from its registration until a cloud-controller-manager has initialized it. With the
+// effect PreferNoSchedule it is a question about an initialized node (package nodedeletion).
+const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
+
+// retryPeriod is how long a failed removal pod stays, so that its log can be read and a node is not busy with them.
+const retryPeriod = 15 * time.Second
+
+// listUninitialized returns the nodes that wait for the cloud-controller-manager, as node/name. It reads live objects,
+// in pages: the informers have only the control plane, and this is read only before a removal begins.
+func (c *controller) listUninitialized(ctx context.Context) ([]string, error) {
+	var waiting []string
+	list := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
+		return c.Kube.CoreV1().Nodes().List(ctx, options)
+	}))
+	err := list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		node, ok := object.(*corev1.Node)
+		if ok && slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+			return taint.Key == uninitializedTaint && taint.Effect != corev1.TaintEffectPreferNoSchedule
+		}) {
+			waiting = append(waiting, "node/"+node.Name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("nodes: %w", err)
+	}
+	slices.Sort(waiting)
+	return waiting, nil
+}
+
+// nodes returns the Nodes to clean by name: those of the control plane, and those that lost its label while a static
+// pod or a removal pod is on them. A Node that was deleted needs no removal: its static pods cannot act without the
+// Node's kubelet, and if the Node comes back, stayRemoved finds its static pod.
+func (c *controller) nodes(ctx context.Context) ([]*corev1.Node, error) {
+	nodes, err := c.Nodes.Lister().List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("nodes: %w", err)
+	}
+	pods, err := c.podsOf(operand.Name, appRemoval)
+	if err != nil {
+		return nil, err
+	}
+	withoutRole, err := operatorclient.NodesWithoutRole(ctx, c.Kube.CoreV1(), pods, nodes)
+	if err != nil {
+		return nil, err
+	}
+	nodes = append(nodes, withoutRole...)
+	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	return nodes, nil
+}
+
+// removeStaticPods is a step: it runs a removal pod on every node, all at once.
+func (c *controller) removeStaticPods(ctx context.Context, syncCtx factory.SyncContext,
+	spec *operatorv1.StaticPodOperatorSpec, status *operatorv1.StaticPodOperatorStatus,
+) error {
+	if err := c.forgetRevisions(ctx, status); err != nil {
+		return err
+	}
+	nodes, err := c.nodes(ctx)
+	if err != nil {
+		return err
+	}
+	var waiting, problems []string
+	for _, node := range nodes {
+		wait, problem, err := c.clean(ctx, syncCtx, spec, node.Name)
+		if err != nil {
+			return err
+		}
+		if wait == "" && problem == "" {
+			continue
+		}
+		if !isReady(node) {
+			problem = fmt.Sprintf("node/%s does not report, so its static pod cannot be removed: start its kubelet, or "+
+				"delete the Node if the machine is gone", node.Name)
+		}
+		waiting = append(waiting, fmt.Sprintf("node/%s: %s", node.Name, wait))
+		if problem != "" {
+			problems = append(problems, problem)
+		}
+	}
+	if len(waiting) > 0 {
+		return c.report(ctx, observedplatform.RemovingStaticPods, waiting, problems)
+	}
+	if err := c.enter(ctx, observedplatform.RemovingObjects); err != nil {
+		return err
+	}
+	c.Recorder.Eventf("StaticPodsRemoved", "Removed the static pods and their files from %d nodes", len(nodes))
+	return nil
+}
+
+func isReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+	})
+}
+
+// clean brings a node closer to having nothing of the operand. It returns what the node waits for, "" if it is clean,
+// and what failed.
+func (c *controller) clean(
+	ctx context.Context, syncCtx factory.SyncContext, spec *operatorv1.StaticPodOperatorSpec, node string,
+) (waiting, problem string, err error) {
+	// library-go's installer controller has ended, but one of its pods may still write.
+	writing, err := c.endWriters(ctx, node)
+	if err != nil || writing != "" {
+		return writing, "", err
+	}
+	pod, err := operatorclient.Find(c.pods, "pod", operand.Namespace, podName(node))
+	if err != nil {
+		return "", "", err
+	}
+	switch {
+	case pod == nil:
+		waiting, err = c.createPod(ctx, spec, node)
+		return waiting, "", err
+	case pod.DeletionTimestamp != nil:
+		return fmt.Sprintf("the end of pod/%s", pod.Name), "", nil
+	case pod.Status.Phase == corev1.PodSucceeded:
+		exists, err := c.staticPodExists(node)
+		if err != nil || !exists {
+			return "", "", err
+		}
+		// An installer has written the manifest again.
+		return fmt.Sprintf("another pod/%s", pod.Name), "", c.deletePod(ctx, pod)
+	case pod.Status.Phase == corev1.PodFailed:
+		waiting = fmt.Sprintf("another pod/%s", pod.Name)
+		problem = fmt.Sprintf("pod/%s in %s failed: %s", pod.Name, operand.Namespace, failureOf(pod))
+		if left := retryPeriod - c.Clock.Since(endOf(pod)); left > 0 {
+			syncCtx.Queue().AddAfter(syncCtx.QueueKey(), left)
+			return waiting, problem, nil
+		}
+		return waiting, problem, c.deletePod(ctx, pod)
+	}
+	return fmt.Sprintf("pod/%s is %s", pod.Name, pod.Status.Phase), "", nil
+}
+
+// endWriters deletes the installers and pruners of a node that have not ended, and returns one of them.
+func (c *controller) endWriters(ctx context.Context, node string) (waiting string, err error) {
+	pods, err := c.podsOf(appInstaller, appPruner)
+	if err != nil {
+		return "", err
+	}
+	for _, pod := range pods {
+		if pod.Spec.NodeName != node || hasEnded(pod) {
+			continue
+		}
+		waiting = "the end of pod/" + pod.Name
+		if err := c.deletePod(ctx, pod); err != nil {
+			return "", err
+		}
+	}
+	return waiting, nil
+}
+
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// podsOf returns the pods of these apps by name.
+func (c *controller) podsOf(apps ...string) ([]*corev1.Pod, error) {
+	pods, err := c.pods.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
+	}
+	pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return !slices.Contains(apps, pod.Labels["app"]) })
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return pods, nil
+}
+
+// removePods deletes the pods of these apps and returns those that exist, for a message.
+func (c *controller) removePods(ctx context.Context, apps ...string) ([]string, error) {
+	pods, err := c.podsOf(apps...)
+	if err != nil {
+		return nil, err
+	}
+	var left []string
+	for _, pod := range pods {
+		if err := c.deletePod(ctx, pod); err != nil {
+			return nil, err
+		}
+		left = append(left, fmt.Sprintf("the end of pod/%s on node/%s", pod.Name, pod.Spec.NodeName))
+	}
+	return left, nil
+}
+
+func (c *controller) deletePod(ctx context.Context, pod *corev1.Pod) error {
+	if pod.DeletionTimestamp != nil {
+		return nil
+	}
+	err := c.Kube.CoreV1().Pods(operand.Namespace).Delete(ctx, pod.Name,
+		metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting pod/%s in %s: %w", pod.Name, operand.Namespace, err)
+	}
+	return nil
+}
+
+// staticPodExists reports whether the kubelet has a mirror pod of the operand.
+func (c *controller) staticPodExists(node string) (bool, error) {
+	pod, err := operatorclient.Find(c.pods, "pod", operand.Namespace, operand.Name+"-"+node)
+	return pod != nil, err
+}
+
+// failureOf returns why a removal pod failed.
+func failureOf(pod *corev1.Pod) string {
+	for _, status := range pod.Status.ContainerStatuses {
+		if ended := status.State.Terminated; ended != nil && ended.Message != "" {
+			return terminationmessage.Summary(ended.Message)
+		}
+	}
+	if pod.Status.Message != "" {
+		return pod.Status.Message
+	}
+	return "read its log"
+}
+
+// endOf returns when a failed pod ended.
+func endOf(pod *corev1.Pod) time.Time {
+	end := pod.CreationTimestamp.Time
+	for _, status := range pod.Status.ContainerStatuses {
+		if ended := status.State.Terminated; ended != nil && ended.FinishedAt.After(end) {
+			end = ended.FinishedAt.Time
+		}
+	}
+	return end
+}

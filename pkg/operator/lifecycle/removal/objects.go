@@ -1,0 +1,176 @@
+package removal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/openshift/library-go/pkg/controller/factory"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+// removeObjects is a step: it deletes the objects of the operand, the last ones being the rights and identities. It
+// repeats that until it finds none. The namespace stays, and what the payload and other components own in it. So does
+// kube-cloud-config in openshift-config-managed, which other components read.
+func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncContext) error {
+	left, err := c.removePods(ctx, appInstaller, appPruner, appRemoval)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return c.report(ctx, observedplatform.RemovingObjects, left, nil)
+	}
+	if err := c.releaseLease(ctx); err != nil {
+		return err
+	}
+	if err := c.remember(ctx); err != nil {
+		return err
+	}
+	found, err := c.deleteOwn(ctx)
+	if err != nil {
+		return err
+	}
+	resources, err := c.RemoveStaticResources(ctx, c.Recorder)
+	if err != nil {
+		return err
+	}
+	if found || resources {
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), verifyPeriod)
+		return nil
+	}
+	if err := c.deleteSigner(ctx); err != nil {
+		return err
+	}
+	if err := c.removeConditions(ctx); err != nil {
+		return err
+	}
+	if err := c.enter(ctx, observedplatform.Removed); err != nil {
+		return err
+	}
+	c.Recorder.Event("Removed", "Removed the cloud-controller-manager and its objects")
+	return nil
+}
+
+// releaseLease frees the lease of the last leader if it has ended. The next cloud-controller-manager, of this operator
+// or of another one, then need not wait until the lease expires. A lease stays if its holder is not on a node of the
+// control plane, or if a pod on that node could be the holder.
+func (c *controller) releaseLease(ctx context.Context) error {
+	leases := c.Target.Coordination().V1().Leases().Lister().Leases(operand.Namespace)
+	lease, err := operatorclient.Find(leases, "lease", operand.Namespace, operand.Lease)
+	if err != nil || lease == nil {
+		return err
+	}
+	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+	if ours, err := c.couldOnlyBeOurs(ctx, holder); err != nil || !ours {
+		return err
+	}
+	lease = lease.DeepCopy()
+	lease.Spec.HolderIdentity = ptr.To("")
+	_, err = c.Kube.CoordinationV1().Leases(operand.Namespace).Update(ctx, lease, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("releasing lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
+	}
+	c.Recorder.Eventf("LeaseReleased", "Released lease/%s in %s: the static pod of its holder %s was removed",
+		operand.Lease, operand.Namespace, holder)
+	return nil
+}
+
+// couldOnlyBeOurs reports whether the holder was a static pod of this operator that has ended: no pod is left on its
+// node, whose kubelet reports.
+func (c *controller) couldOnlyBeOurs(ctx context.Context, holder string) (bool, error) {
+	nodes, err := c.nodes(ctx)
+	if err != nil {
+		return false, err
+	}
+	var names []string
+	for _, node := range nodes {
+		if isReady(node) {
+			names = append(names, node.Name)
+		}
+	}
+	node := leaseholder.NodeOf(holder, names)
+	if holder == "" || node == "" {
+		return false, nil
+	}
+	others, err := c.pods.List(labels.Everything())
+	if err != nil {
+		return false, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
+	}
+	for _, pod := range others {
+		if leaseholder.Short(pod.Spec.NodeName) == leaseholder.Short(node) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// remember keeps what makes the next installation no first one, in annotations of the operator's resource.
+func (c *controller) remember(ctx context.Context) error {
+	pod, err := operatorclient.Find(c.configMaps, "configmap", operand.Namespace, operand.PodConfigMap)
+	if err != nil || pod == nil {
+		return err
+	}
+	meta, err := c.Operator.GetObjectMeta()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	kept := operand.Remembered(pod.Annotations)
+	if kept == nil || maps.Equal(kept, operand.Remembered(meta.Annotations)) {
+		return nil
+	}
+	return c.Annotate(ctx, kept)
+}
+
+// deleteOwn deletes the ConfigMaps and Secrets that the operator or its pods wrote, and reports whether there were any.
+func (c *controller) deleteOwn(ctx context.Context) (found bool, err error) {
+	configMaps, err := c.configMaps.List(labels.Everything())
+	if err != nil {
+		return false, fmt.Errorf("configmaps in %s: %w", operand.Namespace, err)
+	}
+	secrets, err := c.secrets.List(labels.Everything())
+	if err != nil {
+		return false, fmt.Errorf("secrets in %s: %w", operand.Namespace, err)
+	}
+	var errs []error
+	remove := func(kind, name string, by func(context.Context, string, metav1.DeleteOptions) error) {
+		found = true
+		if err := by(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("deleting %s/%s in %s: %w", kind, name, operand.Namespace, err))
+		}
+	}
+	for _, configMap := range configMaps {
+		if operand.IsOwnConfigMap(configMap.Name) ||
+			slices.Contains([]string{filesyncer.ReportConfigMap, c.ServingCA}, configMap.Name) {
+			remove("configmap", configMap.Name, c.Kube.CoreV1().ConfigMaps(operand.Namespace).Delete)
+		}
+	}
+	for _, secret := range secrets {
+		if operand.IsOwnSecret(secret.Name) || secret.Name == operand.NodeManagerConfigSecret {
+			remove("secret", secret.Name, c.Kube.CoreV1().Secrets(operand.Namespace).Delete)
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+// deleteSigner deletes the key of the CA whose certificates are gone.
+func (c *controller) deleteSigner(ctx context.Context) error {
+	err := c.Kube.CoreV1().Secrets(operatorclient.OperatorNamespace).Delete(ctx, c.SignerSecret, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting secret/%s in %s: %w", c.SignerSecret, operatorclient.OperatorNamespace, err)
+	}
+	return nil
+}

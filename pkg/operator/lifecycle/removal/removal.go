@@ -1,0 +1,265 @@
+// Package removal removes the cloud-controller-manager from the cluster while spec.managementState is Removed: first
+// the static pods from the nodes, then the objects. Its condition Removing persists the step, so that another process
+// of the operator continues, and makes every other controller treat the platform as unmanaged.
+package removal
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+const (
+	// DegradedCondition is True while a requested removal has to wait, or fails on a node.
+	DegradedCondition = "RemovalDegraded"
+
+	name = "RemovalController"
+
+	// pause is how long a requested removal waits before it begins. In that time it can be undone without an effect.
+	pause = time.Minute
+
+	// checkPeriod is how often a removal that has to wait lists all nodes and Services.
+	checkPeriod = 10 * time.Second
+
+	// verifyPeriod is how soon the deletion of objects is verified, and how soon a write that lost a race is repeated.
+	verifyPeriod = 500 * time.Millisecond
+)
+
+// fieldManager owns only the conditions of this controller.
+var fieldManager = factory.ControllerFieldManager(name, "conditions")
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.StaticPodOperatorClient
+	// Policy returns spec.removalPolicy.
+	Policy func() (ccmv1.RemovalPolicy, error)
+	// Annotate sets annotations of the operator's resource.
+	Annotate func(ctx context.Context, annotations map[string]string) error
+	// Target has the informers of the operand's namespace, Nodes that of the control-plane Nodes.
+	Target informers.SharedInformerFactory
+	Nodes  coreinformers.NodeInformer
+	Kube   kubernetes.Interface
+	// Metadata lists Services.
+	Metadata metadata.Interface
+	// RemoveStaticResources deletes the static resources of every platform and the cloud-node-manager. It reports
+	// whether there were any.
+	RemoveStaticResources func(ctx context.Context, recorder events.Recorder) (found bool, err error)
+	// ServingCA is the ConfigMap with the CA of the serving certificates, SignerSecret the Secret in the operator's
+	// namespace with its key.
+	ServingCA, SignerSecret string
+	// OperatorImage is this operator's image, which removal pods run.
+	OperatorImage string
+	Clock         clock.PassiveClock
+	Recorder      events.Recorder
+}
+
+type controller struct {
+	Options
+	pods       corelisters.PodNamespaceLister
+	accounts   corelisters.ServiceAccountNamespaceLister
+	configMaps corelisters.ConfigMapNamespaceLister
+	secrets    corelisters.SecretNamespaceLister
+	// obstacles block the removal, as of checked.
+	obstacles obstacles
+	checked   time.Time
+}
+
+// obstacles are what nobody could complete without a cloud-controller-manager: nodes that wait to be initialized, and
+// the deletion of Services with a load balancer.
+type obstacles struct{ nodes, services []string }
+
+func (o obstacles) exist() bool { return len(o.nodes) > 0 || len(o.services) > 0 }
+
+// New returns the controller. A removal that is not safe changes nothing. One that has begun goes on until everything
+// is removed, or until spec.managementState changes: then the other controllers install again what is missing.
+func New(o Options) factory.Controller {
+	core := o.Target.Core().V1()
+	return factory.New().
+		WithInformers(o.Operator.Informer(), o.Nodes.Informer(), core.Pods().Informer(), core.ConfigMaps().Informer(),
+			core.Secrets().Informer(), core.ServiceAccounts().Informer(),
+			o.Target.Coordination().V1().Leases().Informer(), o.Target.Apps().V1().Deployments().Informer()).
+		WithSync(writeconflict.Retried(newController(o).sync)).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(name, o.Recorder)
+}
+
+func newController(o Options) *controller {
+	core := o.Target.Core().V1()
+	return &controller{
+		Options:    o,
+		pods:       core.Pods().Lister().Pods(operand.Namespace),
+		accounts:   core.ServiceAccounts().Lister().ServiceAccounts(operand.Namespace),
+		configMaps: core.ConfigMaps().Lister().ConfigMaps(operand.Namespace),
+		secrets:    core.Secrets().Lister().Secrets(operand.Namespace),
+	}
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	spec, status, _, err := c.Operator.GetStaticPodOperatorState()
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	observed, known, err := observedplatform.Of(&spec.OperatorSpec)
+	if err != nil || !known {
+		return err
+	}
+	step := observedplatform.RemovalOf(&status.OperatorStatus)
+	requested := spec.ManagementState == operatorv1.Removed && (observed.Managed() || !isFinal(step))
+	switch {
+	case step == "" && requested:
+		return c.begin(ctx, syncCtx, &status.OperatorStatus)
+	case step == "":
+		return c.release(ctx, status)
+	case !requested:
+		return c.restore(ctx, status)
+	}
+	return c.proceed(ctx, syncCtx, step, spec, status)
+}
+
+// proceed goes on with a removal.
+func (c *controller) proceed(ctx context.Context, syncCtx factory.SyncContext, step observedplatform.Removal,
+	spec *operatorv1.StaticPodOperatorSpec, status *operatorv1.StaticPodOperatorStatus,
+) error {
+	switch step {
+	case observedplatform.RemovingStaticPods:
+		return c.removeStaticPods(ctx, syncCtx, spec, status)
+	case observedplatform.RemovingObjects:
+		return c.removeObjects(ctx, syncCtx)
+	case observedplatform.Removed:
+		return c.stayRemoved(ctx)
+	case observedplatform.Restoring:
+	}
+	// It was requested again.
+	return c.enter(ctx, observedplatform.RemovingStaticPods)
+}
+
+// isFinal reports whether a removal has not begun or is complete.
+func isFinal(step observedplatform.Removal) bool {
+	return step == "" || step == observedplatform.Removed
+}
+
+// begin begins the removal unless it has to wait: until nothing blocks it, and for the pause.
+func (c *controller) begin(ctx context.Context, syncCtx factory.SyncContext, status *operatorv1.OperatorStatus) error {
+	meta, err := c.Operator.GetObjectMeta()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	start, first := c.startOf(status)
+	left := start.Sub(c.Clock.Now())
+	if meta.Annotations[operatorclient.RemovalAnnotation] == strconv.FormatInt(meta.Generation, 10) {
+		left = 0
+	}
+	if err := c.check(ctx, left <= 0); err != nil {
+		return err
+	}
+	switch {
+	case c.obstacles.exist():
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), checkPeriod)
+		return c.block(ctx, c.obstacles)
+	case left > 0:
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), min(left, checkPeriod))
+		return c.wait(ctx, start, meta.Generation, first)
+	}
+	c.checked = time.Time{}
+	if err := c.enter(ctx, observedplatform.RemovingStaticPods); err != nil {
+		return err
+	}
+	c.Recorder.Eventf("RemovalStarted", "Removing the cloud-controller-manager, as spec.managementState is %s",
+		operatorv1.Removed)
+	return nil
+}
+
+// startOf returns when the pause ends, and whether the request is seen for the first time. The condition Removing has
+// the time of the first sight, which another process of the operator reads.
+func (c *controller) startOf(status *operatorv1.OperatorStatus) (start time.Time, first bool) {
+	seen := v1helpers.FindOperatorCondition(status.Conditions, observedplatform.RemovingCondition)
+	if seen == nil {
+		return c.Clock.Now().Add(pause), true
+	}
+	return seen.LastTransitionTime.Add(pause), false
+}
+
+// check lists what blocks the removal, at most every checkPeriod unless the removal would begin now.
+func (c *controller) check(ctx context.Context, now bool) error {
+	policy, err := c.Policy()
+	if err != nil {
+		return err
+	}
+	if policy == ccmv1.ForcedRemoval {
+		c.obstacles = obstacles{}
+		return nil
+	}
+	isRecent := c.Clock.Since(c.checked) < checkPeriod
+	if isRecent && (!now || c.obstacles.exist()) {
+		return nil
+	}
+	if c.obstacles.nodes, err = c.listUninitialized(ctx); err != nil {
+		return err
+	}
+	if c.obstacles.services, err = c.listBalancers(ctx); err != nil {
+		return err
+	}
+	c.checked = c.Clock.Now()
+	return nil
+}
+
+// stayRemoved removes the static pod of a node that was not in the cluster during the removal.
+func (c *controller) stayRemoved(ctx context.Context) error {
+	nodes, err := c.nodes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		if exists, err := c.staticPodExists(node.Name); err != nil || exists {
+			if exists {
+				c.Recorder.Warningf("StaticPodReturned", "Removing the static pod that runs on node/%s", node.Name)
+				err = c.enter(ctx, observedplatform.RemovingStaticPods)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// restore ends the removal. It first waits until no pod removes anything that the installers write then. The installers
+// of former revisions go too: library-go's installer controller takes a revision as installed on a node if the
+// installer pod of the node and revision has succeeded. The lease of a leader that the removal has ended is released.
+func (c *controller) restore(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
+	left, err := c.removePods(ctx, appInstaller, appPruner, appRemoval)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return c.report(ctx, observedplatform.Restoring, left, nil)
+	}
+	if err := c.releaseLease(ctx); err != nil {
+		return err
+	}
+	if err := c.release(ctx, status); err != nil {
+		return err
+	}
+	c.Recorder.Event("RemovalEnded", "Installing the cloud-controller-manager again")
+	return nil
+}

@@ -1,0 +1,186 @@
+// Package unmanaged reports the operator's status on platforms without a cloud-controller-manager, on platforms that
+// this version does not know, and while the cloud-controller-manager is being removed or is removed.
+package unmanaged
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	appsinformers "k8s.io/client-go/informers/apps/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
+)
+
+const (
+	name = "Unmanaged"
+
+	available   = "CloudControllerManagerAvailable"
+	progressing = "CloudControllerManagerProgressing"
+	degraded    = "CloudControllerManagerDegraded"
+	upgradeable = "CloudControllerManagerUpgradeable"
+
+	// predecessorRuns is the reason of Degraded.
+	predecessorRuns = "PredecessorRuns"
+)
+
+// shared are the conditions that the availability controller writes on managed platforms.
+var shared = []string{available, progressing, degraded}
+
+// fieldManager owns only the conditions of this controller.
+var fieldManager = factory.ControllerFieldManager(name, "conditions")
+
+// removed is the reason on a managed platform after a removal, removing the one before.
+const (
+	removed  platform.Absence = "Removed"
+	removing platform.Absence = "Removing"
+)
+
+// messages has the meaning of each reason, and the action if there is one.
+var messages = map[platform.Absence]string{
+	removed: "spec.managementState of cloudcontrollermanager/cluster is Removed: " +
+		"this operator runs no cloud-controller-manager; set it to Managed to run one again",
+	removing: "the cloud-controller-manager is being removed; " +
+		"the condition Removing of cloudcontrollermanager/cluster has the step",
+	platform.NotNeeded: "the platform in status.platformStatus.type of infrastructure.config.openshift.io/cluster " +
+		"needs no cloud-controller-manager from this operator",
+	platform.NotAsked: "the platform is External, and status.platformStatus.external.cloudControllerManager.state of " +
+		"infrastructure.config.openshift.io/cluster is not External: " +
+		"the nodes do not wait for a cloud-controller-manager",
+	platform.NotDeclared: "the platform is External and its nodes wait for a cloud-controller-manager that the " +
+		"administrator runs; to let this operator run it, set spec.custom of cloudcontrollermanager/cluster",
+}
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.OperatorClient
+	// Deployments watches the operand's namespace, for those of the predecessor.
+	Deployments appsinformers.DeploymentInformer
+	Recorder    events.Recorder
+}
+
+type controller struct{ Options }
+
+// New returns the controller that reports Available on platforms without a cloud-controller-manager, and once a
+// removal has begun. No static pod will run there, and an upgrade waits until a controller reports Available. The
+// controller does nothing on managed platforms and while the platform is unknown.
+func New(o Options) factory.Controller {
+	c := &controller{o}
+	return factory.New().
+		WithInformers(o.Operator.Informer(), o.Deployments.Informer()).
+		WithSync(writeconflict.Retried(c.sync)).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(name, o.Recorder)
+}
+
+func (c *controller) sync(ctx context.Context, _ factory.SyncContext) error {
+	managed, known, err := observedplatform.Managed(c.Operator)
+	if err != nil || !known {
+		return err
+	}
+	if managed {
+		return c.release(ctx)
+	}
+	reason, err := c.reason()
+	if err != nil {
+		return err
+	}
+	degradedCondition, err := c.degraded(reason)
+	if err != nil {
+		return err
+	}
+	progresses := operatorv1.ConditionFalse
+	if reason == removing {
+		progresses = operatorv1.ConditionTrue
+	}
+	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager,
+		condition(available, operatorv1.ConditionTrue, reason),
+		condition(progressing, progresses, reason),
+		degradedCondition,
+		// On managed platforms, library-go's controllers write this condition.
+		condition(upgradeable, operatorv1.ConditionTrue, reason),
+	)
+}
+
+// degraded reports a Deployment of the predecessor beside a removed operand. After a way back that left the resource
+// Removed, an upgrade finds one. The versions controller reports no version then, so the upgrade waits here.
+func (c *controller) degraded(reason platform.Absence) (*operatorclient.Condition, error) {
+	asExpected := condition(degraded, operatorv1.ConditionFalse, reason)
+	if reason != removed {
+		return asExpected, nil
+	}
+	spec, _, _, err := c.Operator.GetOperatorState()
+	if err != nil {
+		return nil, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	deployments, err := predecessor.Deployments(c.Deployments.Lister())
+	if err != nil || len(deployments) == 0 || spec.ManagementState != operatorv1.Removed {
+		return asExpected, err
+	}
+	return operatorclient.NewCondition(degraded, operatorv1.ConditionTrue, predecessorRuns, fmt.Sprintf(
+		"spec.managementState of cloudcontrollermanager/cluster is Removed, but deployment/%s in %s of the former operator "+
+			"exists; the new version is not reported, because an upgrade then deletes the rights of that Deployment; set "+
+			"spec.managementState to Managed to replace it, or delete it to run no cloud-controller-manager",
+		deployments[0].Name, deployments[0].Namespace)), nil
+}
+
+// release drops our conditions so that stale messages do not linger: the controllers of a managed platform may write
+// fewer conditions. Those that other controllers write on managed platforms are removed as a whole, because the others
+// may own a part of them. Upgradeable is only ours, so it lasts until nothing else is, also if the operator ends
+// before. A condition that has a new owner already may still have our message.
+func (c *controller) release(ctx context.Context) error {
+	_, status, _, err := c.Operator.GetOperatorState()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	if !slices.ContainsFunc(status.Conditions, func(condition operatorv1.OperatorCondition) bool {
+		return condition.Type == upgradeable && isOurs(condition)
+	}) {
+		return nil
+	}
+	if err := operatorclient.RemoveConditions(ctx, c.Operator, func(condition *operatorv1.OperatorCondition) bool {
+		return slices.Contains(shared, condition.Type) && isOurs(*condition)
+	}); err != nil {
+		return err
+	}
+	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager)
+}
+
+// isOurs reports whether this controller wrote the condition last.
+func isOurs(condition operatorv1.OperatorCondition) bool {
+	return messages[platform.Absence(condition.Reason)] != "" || condition.Reason == predecessorRuns
+}
+
+// reason returns why nothing runs, from the step of the removal or the observed configuration.
+func (c *controller) reason() (platform.Absence, error) {
+	spec, status, _, err := c.Operator.GetOperatorState()
+	if err != nil {
+		return "", fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	switch observedplatform.RemovalOf(status) {
+	case "":
+	case observedplatform.Removed:
+		return removed, nil
+	default:
+		return removing, nil
+	}
+	observed, err := observedplatform.Config(spec)
+	if err != nil {
+		return "", err
+	}
+	return platform.AbsenceOf(&observed.Cluster.Status), nil
+}
+
+func condition(
+	conditionType string, value operatorv1.ConditionStatus, reason platform.Absence,
+) *operatorclient.Condition {
+	return operatorclient.NewCondition(conditionType, value, string(reason), messages[reason])
+}

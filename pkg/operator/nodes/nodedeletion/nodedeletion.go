@@ -1,0 +1,225 @@
+package nodedeletion
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1informers "k8s.io/client-go/informers/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+const (
+	// ConditionType is the condition that this package writes.
+	ConditionType = "NodeDeletionDegraded"
+
+	// Annotation on a Node permits the CCM to delete it.
+	Annotation = operatorclient.NodeDeletionAnnotation
+	// Confirmed is the operator's permission. The admission policy respects it only while the kubelet is silent.
+	Confirmed = "Confirmed"
+	// Allowed is an administrator's permission.
+	Allowed = "Allowed"
+
+	// EventNamespace has the events about Nodes.
+	EventNamespace = "default"
+	// EventSource is the component of the CCM that deletes Nodes, and announces each attempt by an event
+	// (k8s.io/cloud-provider/controllers/nodelifecycle).
+	EventSource = "cloud-node-lifecycle-controller"
+
+	// syncLimit is how long the first lists may take before the operator reports it.
+	syncLimit = time.Minute
+
+	// lookLater is the time between two looks at a deletion that waits, lookSoon that while the CCM is asked or a Node has
+	// a mark, and lookForSilence that between two looks for silent kubelets, where no Event announces a deletion.
+	lookSoon       = time.Second
+	lookLater      = 2 * time.Second
+	lookForSilence = 10 * time.Second
+
+	name = "NodeDeletionController"
+)
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.StaticPodOperatorClient
+	// Nodes watches every Node and needs the fields that StripNode keeps. Events watches what the CCM says about
+	// Nodes. Both may start late: until they have synced, nothing is decided.
+	Nodes  corev1informers.NodeInformer
+	Events corev1informers.EventInformer
+	Lease  *controlplane.Lease
+
+	NodeClient corev1client.NodesGetter
+	Clock      clock.PassiveClock
+	Recorder   events.Recorder
+}
+
+type controller struct {
+	Options
+	synced func() bool
+	// waitingSince is when this process began to wait for the caches.
+	waitingSince time.Time
+	memory       memory
+	// reported is the last report.
+	reported report
+}
+
+// New returns the controller that confirms deletions of Nodes by the cloud-controller-manager, and sets
+// NodeDeletionDegraded while the CCM wants to delete a Node that the controller does not believe to be gone. On
+// unmanaged platforms it takes back its marks on Nodes, and while the platform is unknown, it does nothing.
+func New(o Options) factory.Controller {
+	nodes, said := o.Nodes.Informer(), o.Events.Informer()
+	c := &controller{Options: o, memory: newMemory(), synced: func() bool { return nodes.HasSynced() && said.HasSynced() }}
+	syncCtx := factory.NewSyncContext(name, o.Recorder)
+	// The handler is called only after the informers have started, which depends on the platform. The controller must not
+	// wait for their caches. Every deletion begins with an Event; from then on the controller looks again by itself. A CCM
+	// that wants to delete many Nodes writes many Events, for which one look suffices.
+	queue := func() { syncCtx.Queue().AddAfter(factory.DefaultQueueKey, lookSoon) }
+	_, _ = said.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { queue() },
+		UpdateFunc: func(any, any) { queue() },
+	})
+	return factory.New().
+		WithInformers(o.Operator.Informer(), o.Lease).
+		WithSyncContext(syncCtx).
+		WithSync(writeconflict.Retried(c.sync)).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(name, o.Recorder)
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	observed, known, err := observedplatform.Get(c.Operator)
+	if err != nil || !known {
+		return err
+	}
+	if !c.synced() {
+		return c.wait(observed, syncCtx)
+	}
+	if !observed.Managed() {
+		return c.leave(ctx)
+	}
+	w, err := c.look(observed)
+	if err != nil {
+		return err
+	}
+	c.memory.listen(w)
+	c.memory.decide(w)
+	c.memory.ask(w)
+	if after := c.memory.lookAgain(w); after > 0 {
+		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, after)
+	}
+	return errors.Join(c.act(ctx, w), c.report(ctx, c.memory.compose(w)))
+}
+
+// wait waits for the caches. Until they have synced, no deletion is confirmed; after syncLimit, the sync fails. On
+// unmanaged platforms the informers do not run.
+func (c *controller) wait(observed platform.Platform, syncCtx factory.SyncContext) error {
+	if !observed.Managed() {
+		return nil
+	}
+	syncCtx.Queue().AddAfter(factory.DefaultQueueKey, time.Second)
+	now := c.Clock.Now()
+	if c.waitingSince.IsZero() {
+		c.waitingSince = now
+	}
+	if now.Sub(c.waitingSince) < syncLimit {
+		return nil
+	}
+	return fmt.Errorf("the Nodes, or the Events in namespace %s, cannot be listed since %s: no Node of a deleted machine "+
+		"goes; read the operator's log", EventNamespace, c.waitingSince.UTC().Format(time.RFC3339))
+}
+
+// leave takes the marks back when a removal begins.
+func (c *controller) leave(ctx context.Context) error {
+	c.memory = newMemory()
+	w, err := c.look(platform.Platform{})
+	if err != nil {
+		return err
+	}
+	return c.act(ctx, w)
+}
+
+// lookAgain returns the time until the next look, 0 if only an event can change anything.
+func (m *memory) lookAgain(w *world) time.Duration {
+	if m.probe != nil {
+		return lookSoon
+	}
+	after := time.Duration(0)
+	if w.deletions.Unannounced {
+		after = lookForSilence
+	}
+	for _, n := range w.nodes {
+		if n.asked || n.permission == Confirmed {
+			return lookSoon
+		}
+		if n.record == nil {
+			continue
+		}
+		switch n.record.state {
+		case settling, candidate, held, confirmed:
+			after = lookLater
+		case kept, foreign, allowed, known:
+		}
+	}
+	return after
+}
+
+// act writes on Nodes what was decided. The CCM looks nodes up in the order of their taints, so those of the probe's
+// subjects are first. A Node that cannot be written holds up no other.
+func (c *controller) act(ctx context.Context, w *world) error {
+	m, p := &c.memory, c.memory.probe
+	isReference := func(n *node) int {
+		if p != nil && slices.Contains(p.references, n.uid) {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(w.nodes, func(a, b *node) int { return cmp.Compare(isReference(a), isReference(b)) })
+	var failed []error
+	for _, n := range w.nodes {
+		wanted := m.changeOf(n)
+		if wanted == (change{}) {
+			continue
+		}
+		version, err := patch(ctx, c.NodeClient.Nodes(), n, wanted)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if wanted.taint {
+			p.wrote(n.uid, version, c.Clock.Now())
+		}
+		if wanted.confirm {
+			n.record.written = true
+			c.Recorder.Eventf("NodeDeletionConfirmed",
+				"The cloud-controller-manager may delete node %s, whose kubelet is silent", n.name)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// report writes the condition, and an event when it is about something else.
+func (c *controller) report(ctx context.Context, r report) error {
+	condition := operatorclient.AsExpected(ConditionType)
+	if r.reason != noHold {
+		condition = operatorclient.NewCondition(ConditionType, operatorv1.ConditionTrue, string(r.reason), r.message)
+	}
+	if r.isNews(c.reported) {
+		c.Recorder.Warning("NodeDeletionHeld", r.message)
+	}
+	c.reported = r
+	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"), condition)
+}

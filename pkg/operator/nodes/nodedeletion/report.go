@@ -1,0 +1,103 @@
+package nodedeletion
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+// reported are the reasons that the condition reports, the most alarming first.
+var reported = []hold{livingNodesUnknown, nodeReports, tooManyNodes, noWitness, rolloutInProgress}
+
+// report is the content of the condition, empty if it is False.
+type report struct {
+	reason  hold
+	message string
+	// nodes are the names of the Nodes that are held.
+	nodes []string
+}
+
+// compose returns the report about the most alarming reason.
+func (m *memory) compose(w *world) report {
+	byReason := map[hold][]string{}
+	for _, n := range w.nodes {
+		if n.record != nil && n.record.state == held {
+			byReason[n.record.hold] = append(byReason[n.record.hold], n.name)
+		}
+	}
+	i := slices.IndexFunc(reported, func(h hold) bool { return len(byReason[h]) > 0 })
+	if i < 0 {
+		return report{}
+	}
+	r := report{reason: reported[i], nodes: byReason[reported[i]]}
+	wants := "wants to delete %s, because the cloud does not know the machine"
+	if w.deletions.Unannounced {
+		wants = "may want to delete %s, whose kubelet is silent"
+	}
+	var named []string
+	for _, name := range r.nodes {
+		named = append(named, "node/"+name)
+	}
+	r.message = fmt.Sprintf("the cloud-controller-manager "+wants+", but %s%s",
+		diagnostic.JoinFew(named, ", ", " and %d more"), m.explain(w, r.reason), m.advise(w, r))
+	return r
+}
+
+// explain completes the sentence "the cloud-controller-manager wants to delete …, but …".
+func (m *memory) explain(w *world, reason hold) string {
+	const check = "check that the credentials and the cloud configuration are those of this cluster's project and region"
+	silent := fmt.Sprintf("%d of %d kubelets are silent", w.silent, w.expected)
+	switch reason {
+	case livingNodesUnknown:
+		text := fmt.Sprintf("it did not find the machine of the living node %s either within %s: %s",
+			strings.Join(m.unanswered, ", "), m.waited, check)
+		if w.mostAreSilent() {
+			text += ", and that the network works: " + silent
+		}
+		return text
+	case nodeReports:
+		return "the kubelet there reports its state: " + check
+	case tooManyNodes:
+		return silent + ", as after a failure of the network, and a cloud that denies so many machines may be wrong: " +
+			"restore their connection to the API server, and " + check
+	case noWitness:
+		return "there is no other initialized and ready node to compare with"
+	case rolloutInProgress:
+		return "a rollout has not ended: see the condition Progressing of clusteroperator/cloud-controller-manager"
+	case noHold:
+	}
+	return ""
+}
+
+// advise says what an administrator can do if the machines are gone. That does not help if they exist.
+func (m *memory) advise(w *world, r report) string {
+	one := fmt.Sprintf("allow the deletion: oc annotate node %s %s=%s", r.nodes[0], Annotation, Allowed)
+	many := fmt.Sprintf(
+		"allow all of them for an hour: oc annotate cloudcontrollermanager %s %s=$(date -u -d 1hour +%%FT%%TZ)",
+		operatorclient.Instance, operatorclient.NodeDeletionsAnnotation)
+	switch r.reason {
+	case nodeReports, livingNodesUnknown, noHold:
+		return "" // The machine exists, or the cloud denies machines that do.
+	case noWitness, rolloutInProgress:
+		return "; if the machine is gone for certain, " + one
+	case tooManyNodes:
+	}
+	if !w.answers {
+		return "; if the machines are gone for certain, " + many
+	}
+	return fmt.Sprintf("; from %s on, the operator lets at most %d of these Nodes go in a minute while the cloud finds "+
+		"the machines of living nodes; if the machines are gone for certain, %s",
+		m.massSince.Add(massLimit).UTC().Format(time.RFC3339), max(1, len(w.all)/massShare), many)
+}
+
+// isNews reports whether the report is about another reason, or about a Node that the former one was not about.
+func (r report) isNews(former report) bool {
+	return r.reason != noHold && (r.reason != former.reason || slices.ContainsFunc(r.nodes, func(name string) bool {
+		_, known := slices.BinarySearch(former.nodes, name)
+		return !known
+	}))
+}

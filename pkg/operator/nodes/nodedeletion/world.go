@@ -1,0 +1,249 @@
+package nodedeletion
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+const (
+	// uninitializedTaint is k8s.io/cloud-provider/api.TaintExternalCloudProvider.
+	uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
+	// shutdownTaint is k8s.io/cloud-provider/api.TaintNodeShutdown: the CCM sets it on a node whose machine is shut down,
+	// as the cloud says.
+	shutdownTaint = "node.cloudprovider.kubernetes.io/shutdown"
+	// question is the value of the controller's taint.
+	question = "known-to-the-cloud"
+
+	// releaseLimit is how far in the future the end of an administrator's permission for many deletions may be.
+	releaseLimit = 24 * time.Hour
+)
+
+// world is what the caches say now.
+type world struct {
+	now time.Time
+	// leader identifies the CCM process that holds the lease, "" if there is none or if it does not renew the lease.
+	leader string
+	// all are the Nodes. nodes are those about which there may be something to decide: the kubelet is not ready, the Node
+	// has a mark of the controller, or the CCM is asked for it. They are sorted by name.
+	all   []*corev1.Node
+	nodes []*node
+	byUID map[types.UID]*node
+	// living counts the nodes that the CCM can be asked for, by the scheme of their provider IDs.
+	living map[string]int
+	// silent counts the kubelets that do not report, of those that should: machines that are shut down should not.
+	silent, expected int
+	// uninitialized counts the Nodes that wait for the CCM to initialize them.
+	uninitialized int
+	// rollout reports whether a rollout is in progress that can go on.
+	rollout bool
+	// released is true while an administrator permits many deletions.
+	released bool
+	// answers reports whether the CCM looks up machines of nodes with the taint.
+	answers bool
+	// deletions are the platform's.
+	deletions platform.Deletions
+}
+
+type node struct {
+	name, zone string
+	// scheme is that of the provider ID, "" if no cloud-controller-manager has initialized the node.
+	scheme string
+	uid    types.UID
+	// object has the version and the taints to patch.
+	object  *corev1.Node
+	kubelet controlplane.Kubelet
+	// uninitialized is true while the Node waits for the CCM to initialize it, off while the cloud knows the machine to be
+	// shut down, and asked while the Node has the controller's taint.
+	uninitialized, off, asked bool
+	permission                string
+	// record is what is remembered, nil if the kubelet is ready.
+	record *record
+	// claimed is true while the CCM says that the machine is gone, or may think so; announced is when it said so last.
+	claimed   bool
+	announced time.Time
+}
+
+// StripNode keeps the fields of a Node that the controller reads. It is a cache.TransformFunc.
+func StripNode(obj any) (any, error) {
+	full, ok := obj.(*corev1.Node)
+	if !ok {
+		return obj, nil
+	}
+	stripped := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: full.Name, UID: full.UID, ResourceVersion: full.ResourceVersion},
+		Spec:       corev1.NodeSpec{ProviderID: full.Spec.ProviderID, Taints: full.Spec.Taints},
+	}
+	if permission := full.Annotations[Annotation]; permission != "" {
+		stripped.Annotations = map[string]string{Annotation: permission}
+	}
+	if zone := full.Labels[corev1.LabelTopologyZone]; zone != "" {
+		stripped.Labels = map[string]string{corev1.LabelTopologyZone: zone}
+	}
+	if ready := readyCondition(full); ready != nil {
+		stripped.Status.Conditions = []corev1.NodeCondition{{
+			Type: ready.Type, Status: ready.Status, LastTransitionTime: ready.LastTransitionTime,
+		}}
+	}
+	return stripped, nil
+}
+
+func readyCondition(n *corev1.Node) *corev1.NodeCondition {
+	i := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	if i < 0 {
+		return nil
+	}
+	return &n.Status.Conditions[i]
+}
+
+// look reads the caches, and records what has changed since the last look.
+func (c *controller) look(p platform.Platform) (*world, error) {
+	w := &world{
+		now: c.Clock.Now(), deletions: p.Deletions, byUID: map[types.UID]*node{}, living: map[string]int{},
+		// A cloud-node-manager answers in place of the CCM, from the node itself, so its answer would prove nothing.
+		answers: p.NodeManagerImage == "" && !p.Deletions.Unannounced,
+	}
+	var err error
+	if w.all, err = c.Nodes.Lister().List(labels.Everything()); err != nil {
+		return w, fmt.Errorf("listing nodes: %w", err)
+	}
+	announced, err := c.Events.Lister().Events(EventNamespace).List(labels.Everything())
+	if err != nil {
+		return w, fmt.Errorf("listing events about nodes in %s: %w", EventNamespace, err)
+	}
+	w.leader = leaderOf(c.Lease.Record(), w.now)
+	c.memory.hear(w.now, announced)
+	for _, object := range w.all {
+		w.see(object, &c.memory)
+	}
+	slices.SortFunc(w.nodes, func(a, b *node) int { return strings.Compare(a.name, b.name) })
+	c.memory.observe(w)
+	_, status, _, err := c.Operator.GetStaticPodOperatorState()
+	if err != nil {
+		return w, fmt.Errorf("reading cloudcontrollermanager/%s: %w", operatorclient.Instance, err)
+	}
+	if w.rollout, err = c.rollsOut(status); err != nil {
+		return w, err
+	}
+	meta, err := c.Operator.GetObjectMeta()
+	if err != nil {
+		return w, fmt.Errorf("reading the metadata of cloudcontrollermanager/%s: %w", operatorclient.Instance, err)
+	}
+	w.released = releasedUntil(meta.Annotations[operatorclient.NodeDeletionsAnnotation]).covers(w.now)
+	return w, nil
+}
+
+// see counts a Node, and keeps it if there may be something to decide about it.
+func (w *world) see(object *corev1.Node, m *memory) {
+	n := newNode(object)
+	if n.uninitialized {
+		w.uninitialized++
+	}
+	if n.kubelet == controlplane.KubeletReady {
+		w.expected++
+		if n.canBeAsked() {
+			w.living[n.scheme]++
+		}
+		m.refute(n.uid, w.now)
+		if !n.asked && n.permission == "" && !m.probe.includes(n.uid) {
+			return
+		}
+	}
+	kept := &n
+	w.nodes, w.byUID[n.uid] = append(w.nodes, kept), kept
+}
+
+func newNode(n *corev1.Node) node {
+	scheme, _, _ := strings.Cut(n.Spec.ProviderID, "://")
+	seen := node{
+		name: n.Name, scheme: scheme, uid: n.UID, object: n, permission: n.Annotations[Annotation],
+		zone: n.Labels[corev1.LabelTopologyZone], kubelet: controlplane.KubeletOf(n),
+	}
+	for _, taint := range n.Spec.Taints {
+		switch {
+		case taint.Key == shutdownTaint:
+			seen.off = true
+		case taint.Key != uninitializedTaint:
+		case isQuestion(taint):
+			seen.asked = true
+		default:
+			seen.uninitialized = true
+		}
+	}
+	return seen
+}
+
+// canBeAsked reports whether the node lives, and the CCM has found its machine before.
+func (n *node) canBeAsked() bool {
+	return n.kubelet == controlplane.KubeletReady && n.scheme != "" && !n.uninitialized
+}
+
+func isQuestion(t corev1.Taint) bool {
+	return t.Key == uninitializedTaint && t.Effect == corev1.TaintEffectPreferNoSchedule && t.Value == question
+}
+
+// leaderOf returns an identity that differs between processes, and between terms of one process. What a dead leader
+// does not find proves nothing. The lease may have a duration that a person wrote.
+func leaderOf(r controlplane.Record, now time.Time) string {
+	if r.Lease == nil || !r.Exists || ptr.Deref(r.Lease.Spec.HolderIdentity, "") == "" {
+		return ""
+	}
+	if now.Sub(r.Since) > leaseholder.Silence(r.Duration(configv1.SingleReplicaTopologyMode)) {
+		return ""
+	}
+	return fmt.Sprintf("%s since %s", *r.Lease.Spec.HolderIdentity, r.Lease.Spec.AcquireTime)
+}
+
+// rollsOut reports whether the proof of now may be void soon: a node gets a revision, or nodes wait for the latest one
+// and get it. A rollout that waits behind a silent node may wait until that Node is gone. A status without a Node is
+// about to be removed.
+func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool, error) {
+	lag, blocked := false, false
+	for _, s := range status.NodeStatuses {
+		object, err := c.Nodes.Lister().Get(s.NodeName)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return false, fmt.Errorf("getting node/%s: %w", s.NodeName, err)
+		}
+		silent := controlplane.KubeletOf(object) == controlplane.KubeletSilent
+		lacks := s.CurrentRevision != status.LatestAvailableRevision
+		switch {
+		case !silent && s.TargetRevision != 0:
+			return true, nil
+		case silent && lacks:
+			blocked = true
+		case lacks:
+			lag = true
+		}
+	}
+	return lag && !blocked, nil
+}
+
+// mostAreSilent reports whether more than half of the kubelets do not report.
+func (w *world) mostAreSilent() bool { return w.silent > 1 && w.silent*2 > w.expected }
+
+// releasedUntil is the time until which an administrator permits many deletions, in RFC 3339.
+type releasedUntil string
+
+// covers reports whether the permission counts now. One without an end in the near future does not.
+func (r releasedUntil) covers(now time.Time) bool {
+	until, err := time.Parse(time.RFC3339, string(r))
+	return err == nil && now.Before(until) && until.Sub(now) <= releaseLimit
+}

@@ -1,0 +1,183 @@
+package nodeinitialization
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
+)
+
+// operandPods selects the operand's mirror pods.
+var operandPods = labels.SelectorFromSet(labels.Set{"app": operand.Name})
+
+// finding is why a node waits, and what the leader logged about it.
+type finding struct {
+	class nodecause.Class
+	quote string
+}
+
+// investigation is what is known about the nodes that wait. It ends when no node waits.
+type investigation struct {
+	findings map[string]finding
+	// readAt is when the log was read last, and leader whose log that was.
+	readAt time.Time
+	leader string
+}
+
+// investigate updates what is known about the nodes that have waited for long. It reads the leader's log at most once
+// per logInterval, and again if another process leads.
+func (c *controller) investigate(ctx context.Context, nodes []string) error {
+	i := &c.investigation
+	pods, leader, err := c.leader()
+	if err != nil {
+		return err
+	}
+	now := c.Clock.Now()
+	switch {
+	case leader.Tenure == controlplane.Preceding:
+		*i = investigation{}
+	case leader.Tenure != controlplane.Leading && leader.Tenure != controlplane.Starting:
+		*i = investigation{findings: map[string]finding{}}
+		for _, node := range nodes {
+			i.findings[node] = finding{class: nodecause.Of(nodecause.Evidence{Leaderless: true})}
+		}
+	case leader.Identity != i.leader || now.Sub(i.readAt) >= logInterval:
+		i.readAt, i.leader = now, leader.Identity
+		return c.readFindings(ctx, leader, podOn(leader.Node, pods), nodes)
+	}
+	return nil
+}
+
+// leader returns the operand's pods and the holder of their lease.
+func (c *controller) leader() ([]*corev1.Pod, controlplane.Holder, error) {
+	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(operandPods)
+	if err != nil {
+		return nil, controlplane.Holder{}, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
+	}
+	predecessors, err := predecessor.Pods(c.Pods.Lister())
+	if err != nil {
+		return nil, controlplane.Holder{}, err
+	}
+	candidates := controlplane.Pods{Operand: pods, Predecessors: predecessors}
+	infrastructure, err := c.Infrastructures.Lister().Get("cluster")
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, controlplane.Holder{}, fmt.Errorf("infrastructure/cluster: %w", err)
+	}
+	if err == nil {
+		candidates.Topology = infrastructure.Status.ControlPlaneTopology
+	}
+	return pods, controlplane.HolderOf(c.Lease.Record(), candidates, c.Clock.Now()), nil
+}
+
+func podOn(node string, pods []*corev1.Pod) string {
+	for _, pod := range pods {
+		if pod.Spec.NodeName == node {
+			return pod.Name
+		}
+	}
+	return ""
+}
+
+// readFindings reads the leader's log. If that fails, nothing new is known but that a process leads: the API server
+// needs the address of the leader's node, which may wait too.
+func (c *controller) readFindings(
+	ctx context.Context, leader controlplane.Holder, pod string, nodes []string,
+) error {
+	former := c.investigation.findings
+	maps.DeleteFunc(former, func(_ string, f finding) bool { return f.class == nodecause.NoLeader })
+	log, complete, err := readLog(ctx, c.PodClient, pod)
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("The cause of uninitialized nodes is not known", "err", err)
+		return nil
+	}
+	// A process that has begun to lead a moment ago may not have begun with the nodes.
+	complete = complete && leader.Tenure == controlplane.Leading
+	attempts := nodecause.Attempts(log)
+	c.investigation.findings = map[string]finding{}
+	for _, node := range nodes {
+		attempt := attempts[node]
+		found := finding{class: nodecause.Of(nodecause.Evidence{Complete: complete, Attempt: attempt})}
+		if attempt.Error != "" {
+			masked, err := c.Mask(attempt.Error)
+			if err != nil {
+				return err
+			}
+			found.quote = terminationmessage.Summary(masked)
+		}
+		c.investigation.findings[node] = found.after(former[node])
+	}
+	return nil
+}
+
+// after returns the finding, with the former quote if the cause is the same: each attempt has another request ID, port
+// or duration, and a condition must not change with each. A node without a line in this part of the log keeps the
+// former finding.
+func (f finding) after(former finding) finding {
+	isSame := f.class == former.class && former.quote != "" &&
+		(f.class != nodecause.Other || shape(f.quote) == shape(former.quote))
+	if f.class == nodecause.Unknown || isSame {
+		return former
+	}
+	return f
+}
+
+var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9A-Fa-f-]{8,}|\d+`) })
+
+// shape returns a text without what differs between two errors of one cause.
+func shape(text string) string { return number().ReplaceAllString(text, "#") }
+
+// byClass returns the nodes of each class, in the order of the nodes.
+func (i *investigation) byClass(nodes []string) [][]string {
+	var groups [][]string
+	for _, node := range nodes {
+		class := i.findings[node].class
+		at := slices.IndexFunc(groups, func(g []string) bool { return i.findings[g[0]].class == class })
+		if at < 0 {
+			groups, at = append(groups, nil), len(groups)
+		}
+		groups[at] = append(groups[at], node)
+	}
+	return groups
+}
+
+// explain returns the cause of a group of nodes, and what to do about it.
+func (i *investigation) explain(group []string, by initializer) string {
+	f := i.findings[group[0]]
+	if f.class == nodecause.Unknown {
+		return fmt.Sprintf("; read the log of %s, and check that the cloud has an instance with the node's name and with "+
+			"the node's addresses, that its API is reachable from %s, and that the credentials may read instances and their "+
+			"networks", by.log, by.place)
+	}
+	quote := ""
+	if f.quote != "" {
+		quote = fmt.Sprintf(" (%q)", f.quote)
+	}
+	return fmt.Sprintf(": %s%s; %s", f.class.Cause(), quote, f.class.Action())
+}
+
+// label names a waiting node. It has the time instead of the duration, which would change with every sync.
+func (i *investigation) label(node string, w wait) string {
+	label := fmt.Sprintf("node/%s (since %s", node, w.since.UTC().Format(time.RFC3339))
+	if description := i.findings[node].class.Describe(w.machine); description != "" {
+		label += "; " + description
+	}
+	return label + ")"
+}
+
+// sooner returns the shorter of two durations, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration { return min(cmp.Or(a, b), cmp.Or(b, a)) }

@@ -1,0 +1,231 @@
+// Package nodeinitialization detects nodes that stay uninitialized. Health endpoints do not suffice for that: the
+// operand's process is healthy without a cloud, and it skips controllers that cannot start.
+package nodeinitialization
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1informers "k8s.io/client-go/informers/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// The conditions that this package writes. Notices reports nodes that have not waited long enough to degrade the
+// operator.
+const (
+	DegradedCondition = "NodeInitializationDegraded"
+	NoticesCondition  = "NodeInitializationNotices"
+)
+
+const (
+	// DefaultThreshold is how long a node may stay uninitialized. A throttling cloud API can take minutes.
+	DefaultThreshold = 5 * time.Minute
+
+	// noticeAfter is how long a node waits before it is reported. A cloud that responds initializes it within seconds.
+	noticeAfter = 30 * time.Second
+
+	name = "NodeInitializationController"
+)
+
+// Options are the dependencies of New; all but Threshold are required.
+type Options struct {
+	Operator v1helpers.OperatorClient
+	Nodes    corev1client.NodeInterface
+	// Lease is the operand's, Pods watches its namespace, and PodClient reads the leader's log.
+	Lease           *controlplane.Lease
+	Pods            corev1informers.PodInformer
+	PodClient       corev1client.PodsGetter
+	Infrastructures configinformers.InfrastructureInformer
+	// Mask removes the values of the operand's Secrets from a text.
+	Mask     func(string) (string, error)
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
+
+	// Threshold is how long a node may stay uninitialized before the operator degrades, DefaultThreshold if zero.
+	Threshold time.Duration
+}
+
+type controller struct {
+	factory.Controller
+	Options
+	store         *store
+	investigation investigation
+}
+
+// New returns the controller that sets NodeInitializationDegraded while a node has had the uninitialized taint for
+// longer than the threshold, and NodeInitializationNotices after half a minute, or while a node that does not wait has
+// drifted from what a CCM and its kubelet make of it. The time counts from the node's
+// creation, or from the moment when the taint appeared. On unmanaged platforms, and while the platform is unknown, the
+// controller writes no condition. It runs its own watch of Nodes and stores only the uninitialized ones. While some
+// wait, a timer asks again for the cause.
+func New(o Options) factory.Controller {
+	syncCtx := factory.NewSyncContext(name, o.Recorder)
+	o.Threshold = cmp.Or(o.Threshold, DefaultThreshold)
+	c := &controller{Options: o, store: &store{
+		clock:   o.Clock,
+		waiting: map[string]wait{},
+		wrong:   map[string]drift{},
+		changed: func() { syncCtx.Queue().Add(factory.DefaultQueueKey) },
+	}}
+	c.Controller = factory.New().
+		WithInformers(o.Operator.Informer()).
+		// The leader matters only while a node waits, and then a timer runs.
+		WithBareInformers(o.Lease, o.Pods.Informer(), o.Infrastructures.Informer()).
+		WithSyncContext(syncCtx).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(name, o.Recorder)
+	return c
+}
+
+// Run watches Nodes and runs the controller until ctx ends and both have ended.
+func (c *controller) Run(ctx context.Context, workers int) {
+	var reflector sync.WaitGroup
+	reflector.Go(func() { newReflector(c.Nodes, c.store).RunWithContext(ctx) })
+	c.Controller.Run(ctx, workers)
+	reflector.Wait()
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	observed, known, err := observedplatform.Get(c.Operator)
+	if err != nil || !known || !observed.Managed() {
+		return err
+	}
+	waiting, wrong, synced := c.store.snapshot()
+	if !synced {
+		return nil
+	}
+	overdue, late, next := c.judge(waiting)
+	by := initializerOf(observed)
+	switch nodes := slices.Concat(overdue, late); {
+	case len(nodes) == 0 || !by.leads:
+		c.investigation = investigation{}
+	default:
+		if err := c.investigate(ctx, nodes); err != nil {
+			return err
+		}
+		next = sooner(next, logInterval)
+	}
+	drifts, nextDrift := c.drifts(wrong)
+	if next = sooner(next, nextDrift); next > 0 {
+		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
+	}
+	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"),
+		c.condition(DegradedCondition, "NodesUninitialized", by, overdue, waiting),
+		withDrifts(c.condition(NoticesCondition, "NodesWaiting", by, late, waiting), drifts))
+}
+
+// judge returns the nodes that have waited for the threshold and those that have waited for noticeAfter, each with the
+// longest waiting first, and the time until a node becomes one of them, 0 if none will.
+func (c *controller) judge(waiting map[string]wait) (overdue, late []string, next time.Duration) {
+	now := c.Clock.Now()
+	longestFirst := func(a, b string) int {
+		return cmp.Or(waiting[a].since.Compare(waiting[b].since), strings.Compare(a, b))
+	}
+	for _, node := range slices.SortedFunc(maps.Keys(waiting), longestFirst) {
+		left := c.Threshold - now.Sub(waiting[node].since)
+		switch soon := noticeAfter - now.Sub(waiting[node].since); {
+		case left <= 0:
+			overdue = append(overdue, node)
+			continue
+		case soon <= 0:
+			late = append(late, node)
+		default:
+			left = min(left, soon)
+		}
+		next = min(cmp.Or(next, left), left)
+	}
+	return overdue, late, next
+}
+
+// condition returns a condition that is True if nodes is not empty.
+func (c *controller) condition(
+	conditionType, reason string, by initializer, nodes []string, waiting map[string]wait,
+) *operatorclient.Condition {
+	if len(nodes) == 0 {
+		return operatorclient.AsExpected(conditionType)
+	}
+	var causes []string
+	for _, group := range c.investigation.byClass(nodes) {
+		var named []string
+		for _, node := range group {
+			named = append(named, c.investigation.label(node, waiting[node]))
+		}
+		causes = append(causes, diagnostic.JoinFew(named, ", ", " and %d more")+c.investigation.explain(group, by))
+	}
+	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason,
+		fmt.Sprintf("not initialized by the %s: %s", by.name, strings.Join(causes, "; ")))
+}
+
+// drifts returns what is wrong with nodes that do not wait, one text for each cause, and the time until another node
+// is reported, 0 for none. The components whose taints keep pods away may take minutes to start.
+func (c *controller) drifts(wrong map[string]drift) (texts []string, next time.Duration) {
+	groups := map[nodecause.Drift][]string{}
+	for node, d := range wrong {
+		patience := noticeAfter
+		if d.Taint != "" {
+			patience = c.Threshold
+		}
+		if left := patience - c.Clock.Since(d.since); left > 0 {
+			next = sooner(next, left)
+			continue
+		}
+		groups[d.Drift] = append(groups[d.Drift], "node/"+node)
+	}
+	for cause, nodes := range groups {
+		slices.Sort(nodes)
+		texts = append(texts, diagnostic.JoinFew(nodes, ", ", " and %d more")+": "+cause.Explain())
+	}
+	slices.Sort(texts)
+	return texts, next
+}
+
+// withDrifts adds the drifts to the notices.
+func withDrifts(notices *operatorclient.Condition, drifts []string) *operatorclient.Condition {
+	if len(drifts) == 0 {
+		return notices
+	}
+	reason, text := "NodesDrifted", diagnostic.JoinFew(drifts, "; ", "; and %d more")
+	if ptr.Deref(notices.Status, "") == operatorv1.ConditionTrue {
+		reason, text = *notices.Reason, *notices.Message+"; "+text
+	}
+	return operatorclient.NewCondition(NoticesCondition, operatorv1.ConditionTrue, reason, text)
+}
+
+// initializer describes the component that initializes nodes: its name, its log, and from where it calls the cloud's
+// API. leads reports whether the process that leads does it for all nodes.
+type initializer struct {
+	name, log, place string
+	leads            bool
+}
+
+// initializerOf returns the cloud-node-manager if the platform has one, otherwise the cloud-controller-manager.
+func initializerOf(p platform.Platform) initializer {
+	if p.NodeManagerImage != "" {
+		log := fmt.Sprintf("the pod of daemonset/%s in %s on that node", operand.NodeManager, operand.Namespace)
+		return initializer{operand.NodeManagerContainer, log, "the node", false}
+	}
+	log := fmt.Sprintf("the pod in %s that holds the lease %s", operand.Namespace, operand.Lease)
+	return initializer{operand.Name, log, "the control plane", true}
+}

@@ -1,0 +1,224 @@
+package nodemanager
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+const (
+	// gracePeriod is how long a container may wait: a new node pulls the image first.
+	gracePeriod = 5 * time.Minute
+
+	// A container crash-loops if it restarted at least minRestarts times and its last run ended less than crashWindow
+	// ago after less than crashWindow. It may be running: the kubelet restarts it after at most 5 minutes.
+	minRestarts = 3
+	crashWindow = 10 * time.Minute
+
+	// The operator degrades when the cloud-node-manager fails on all nodes, or on at least minNodes nodes and a tenth
+	// of all. A tenth is the DaemonSet's maxUnavailable, at which a bad rollout stops.
+	minNodes     = 2
+	degradeShare = 10
+)
+
+// possibleFailure is a pod that does not seem to run.
+type possibleFailure struct {
+	// node is empty for a pod that is not bound to a node yet.
+	node string
+	// crashes distinguishes a crash-looping container from a waiting one. since is when it last crashed or began to
+	// wait.
+	crashes bool
+	since   time.Time
+	failure
+}
+
+// failure is a pod that does not run.
+type failure struct {
+	// text has the node and the reason.
+	text, advice string
+}
+
+// The actions that messages recommend.
+const (
+	checkRegistry = "check that the nodes can reach the image registry"
+	readLog       = "read the log of the container " + operand.NodeManagerContainer
+	readEvents    = "read the events of the pods"
+)
+
+// health returns the conditions Degraded and Notices for failing and missing pods. At most one of them is True.
+func health(daemonSet *appsv1.DaemonSet, found census, missing int) (degraded, notices *operatorclient.Condition) {
+	degraded, notices = operatorclient.AsExpected(DegradedCondition), operatorclient.AsExpected(NoticesCondition)
+	affected := len(found.failures) + missing
+	if affected == 0 {
+		return degraded, notices
+	}
+	all := int(daemonSet.Status.DesiredNumberScheduled)
+	var parts []string
+	if len(found.failures) > 0 {
+		parts = append(parts, fmt.Sprintf("it does not run on %s: %s",
+			joinNames(found.failures), joinAdvice(found.failures)))
+	}
+	if missing > 0 {
+		parts = append(parts, fmt.Sprintf("%d nodes have no pod: read the events of the DaemonSet", missing))
+	}
+	message := fmt.Sprintf("%s fails on %d of %d nodes, which stay uninitialized if they join now; %s",
+		object, affected, all, strings.Join(parts, "; "))
+	if affected >= all || affected >= minNodes && affected*degradeShare >= all {
+		return operatorclient.NewCondition(DegradedCondition, operatorv1.ConditionTrue, "NotRunning", message), notices
+	}
+	return degraded, operatorclient.NewCondition(NoticesCondition, operatorv1.ConditionTrue, "NotRunning", message)
+}
+
+// missing returns the number of nodes that have had no pod for longer than the grace period, or the time until then.
+func (c *controller) missing(daemonSet *appsv1.DaemonSet) (nodes int, in time.Duration) {
+	short := int32(0)
+	if daemonSet != nil && daemonSet.Status.ObservedGeneration >= daemonSet.Generation {
+		short = daemonSet.Status.DesiredNumberScheduled - daemonSet.Status.CurrentNumberScheduled
+	}
+	if short <= 0 {
+		c.shortSince = time.Time{}
+		return 0, 0
+	}
+	now := c.Clock.Now()
+	if c.shortSince.IsZero() {
+		c.shortSince = now
+	}
+	if left := gracePeriod - now.Sub(c.shortSince); left > 0 {
+		return 0, left
+	}
+	return int(short), 0
+}
+
+// inspect returns the failure that a pod's status shows, nil for none. since is zero if the status does not have it.
+func inspect(pod *corev1.Pod, now time.Time) *possibleFailure {
+	s := &possibleFailure{node: nodeOf(pod)}
+	where := "node/" + s.node
+	if s.node == "" {
+		where = "the node of pod/" + pod.Name
+	}
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if last := container.LastTerminationState.Terminated; crashLoops(container, now) {
+			s.crashes, s.since = true, last.FinishedAt.Time
+			s.failure = failure{fmt.Sprintf("%s (crashes with exit code %d)", where, last.ExitCode), readLog}
+			return s
+		}
+		if waiting := container.State.Waiting; waiting != nil {
+			s.failure = failure{fmt.Sprintf("%s (%s)", where, waiting.Reason), adviceFor(waiting.Reason)}
+			return s
+		}
+	}
+	switch pod.Status.Phase {
+	case corev1.PodFailed:
+		s.failure = failure{fmt.Sprintf("%s (%s)", where, cmp.Or(pod.Status.Reason, "Failed")), readEvents}
+	case corev1.PodPending:
+		s.failure = failure{where + " (Pending)", readEvents}
+	default:
+		return nil
+	}
+	return s
+}
+
+// crashLoops reports whether a container crashed repeatedly, and recently soon after a start. A container that a
+// reboot ended did not crash; the kubelet then reports the reason Unknown.
+func crashLoops(container corev1.ContainerStatus, now time.Time) bool {
+	last := container.LastTerminationState.Terminated
+	return last != nil && container.RestartCount >= minRestarts && now.Sub(last.FinishedAt.Time) < crashWindow &&
+		last.FinishedAt.Sub(last.StartedAt.Time) < crashWindow && !strings.HasSuffix(last.Reason, "Unknown")
+}
+
+// waitingSince returns when the container of a pod began to wait, as far as the status has it. first is when this
+// process first saw it wait.
+func waitingSince(pod *corev1.Pod, first time.Time) time.Time {
+	if pod.Status.Phase == corev1.PodFailed {
+		return first
+	}
+	began := pod.CreationTimestamp.Time
+	if pod.Status.StartTime != nil {
+		began = pod.Status.StartTime.Time
+	}
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		last := container.LastTerminationState.Terminated
+		switch {
+		case last == nil && container.RestartCount == 0:
+			// The container has never run.
+		case last == nil || last.FinishedAt.IsZero():
+			// The kubelet has lost the container's status, for example after a reboot.
+			return first
+		case last.FinishedAt.After(began):
+			began = last.FinishedAt.Time
+		}
+	}
+	if first.Before(began) {
+		return first
+	}
+	return began
+}
+
+func adviceFor(reason string) string {
+	switch {
+	case strings.Contains(reason, "Image"), reason == "RegistryUnavailable":
+		return checkRegistry
+	case reason == "CrashLoopBackOff":
+		return readLog
+	}
+	return readEvents
+}
+
+// nodeOf returns the node that a pod runs on or is assigned to by affinity, empty if the specification has none.
+func nodeOf(pod *corev1.Pod) string {
+	if pod.Spec.NodeName != "" {
+		return pod.Spec.NodeName
+	}
+	affinity := pod.Spec.Affinity
+	if affinity == nil || affinity.NodeAffinity == nil {
+		return ""
+	}
+	required := ptr.Deref(affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution, corev1.NodeSelector{})
+	for _, term := range required.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Key == metav1.ObjectNameField && len(field.Values) == 1 {
+				return field.Values[0]
+			}
+		}
+	}
+	return ""
+}
+
+// joinNames lists the first nodes and the number of the others.
+func joinNames(all []failure) string {
+	var names []string
+	for _, f := range all {
+		names = append(names, f.text)
+	}
+	return diagnostic.JoinFew(names, ", ", " and %d more")
+}
+
+// joinAdvice lists the recommended actions without duplicates.
+func joinAdvice(all []failure) string {
+	advice := sets.New[string]()
+	for _, f := range all {
+		advice.Insert(f.advice)
+	}
+	return strings.Join(sets.List(advice), ", ")
+}
+
+// minPositive returns the smaller of two durations, where 0 means never.
+func minPositive(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}

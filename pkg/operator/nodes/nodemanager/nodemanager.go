@@ -1,0 +1,148 @@
+// Package nodemanager reports on the cloud-node-manager, which runs on every Linux node on platforms that have one.
+// It does not affect Available: initialized nodes work without it, and nodeinitialization reports the others.
+//
+// Neither memory nor wake-ups grow with the number of nodes. The controller watches the DaemonSet. It lists the pods
+// page by page, at most once a minute, and only while the DaemonSet's status or the previous list requires it.
+package nodemanager
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+	appsinformers "k8s.io/client-go/informers/apps/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+// The conditions that this package writes. Notices reports failures on too few nodes to degrade the operator.
+const (
+	ProgressingCondition = "NodeManagerProgressing"
+	DegradedCondition    = "NodeManagerDegraded"
+	NoticesCondition     = "NodeManagerNotices"
+)
+
+const (
+	name = "NodeManager"
+
+	// object is the cloud-node-manager in messages.
+	object = "daemonset/" + operand.NodeManager + " in " + operand.Namespace
+
+	// untilSynced is the delay before the cache of a newly started informer is checked again.
+	untilSynced = 5 * time.Second
+)
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.OperatorClient
+	// DaemonSets watches the cloud-node-manager on platforms that have one.
+	DaemonSets appsinformers.DaemonSetInformer
+	// Pods and Nodes are listed, not watched.
+	Pods     corev1client.PodsGetter
+	Nodes    corev1client.NodesGetter
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
+}
+
+type controller struct {
+	Options
+	synced func() bool
+
+	// shortSince is when this process first saw nodes without a pod, zero while every node has one.
+	shortSince time.Time
+
+	// last is the result of the last list of pods. waits has when this process first saw a pod's container wait.
+	last  census
+	waits map[types.UID]time.Time
+}
+
+// New returns the controller that writes NodeManagerProgressing, -Degraded and -Notices on platforms with a
+// cloud-node-manager. Elsewhere it does nothing. Sync must not run concurrently with itself; the single queue key
+// ensures this.
+func New(o Options) factory.Controller {
+	return newController(o).factory().ToController(name+"Controller", o.Recorder)
+}
+
+func newController(o Options) *controller {
+	return &controller{Options: o, synced: o.DaemonSets.Informer().HasSynced}
+}
+
+func (c *controller) factory() *factory.Factory {
+	return factory.New().
+		WithInformers(c.Operator.Informer(), ondemand.Informer{SharedIndexInformer: c.DaemonSets.Informer()}).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(c.Operator)
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	observed, known, err := observedplatform.Get(c.Operator)
+	if err != nil || !known || observed.NodeManagerImage == "" {
+		return err
+	}
+	if !c.synced() {
+		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, untilSynced)
+		return nil
+	}
+	_, status, _, err := c.Operator.GetOperatorState()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	daemonSets := c.DaemonSets.Lister().DaemonSets(operand.Namespace)
+	daemonSet, err := operatorclient.Find(daemonSets, "daemonset", operand.Namespace, operand.NodeManager)
+	if err != nil {
+		return err
+	}
+	next, err := c.update(ctx, daemonSet)
+	if err != nil {
+		return err
+	}
+	missing, in := c.missing(daemonSet)
+	if next = minPositive(next, in); next > 0 {
+		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
+	}
+	degraded, notices := health(daemonSet, c.last, missing)
+	already := v1helpers.IsOperatorConditionTrue(status.Conditions, ProgressingCondition)
+	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "conditions"),
+		c.rollout(daemonSet, already), degraded, notices)
+}
+
+// rollout reports a new or changed DaemonSet as progressing. Nodes that come and go are not progress of the operator.
+// The rollout is complete when every pod has the new template and has started.
+func (c *controller) rollout(daemonSet *appsv1.DaemonSet, already bool) *operatorclient.Condition {
+	if daemonSet == nil {
+		return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "Missing", object+
+			" does not exist yet; check the Degraded conditions for the cause")
+	}
+	status := daemonSet.Status
+	outdated := outdatedNodes(daemonSet) > 0
+	starting := status.NumberUnavailable > 0
+	if c.last.matches(daemonSet) {
+		outdated, starting = outdated && c.last.outdated > 0, starting && c.last.pending > 0
+	}
+	rolling := status.ObservedGeneration < daemonSet.Generation || outdated ||
+		already && (starting || status.CurrentNumberScheduled < status.DesiredNumberScheduled)
+	if !rolling {
+		return operatorclient.AsExpected(ProgressingCondition)
+	}
+	message := object + " is being rolled out to the Linux nodes"
+	if len(c.last.failures) > 0 {
+		message += "; it may be waiting for " + joinNames(c.last.failures)
+	}
+	return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "RollingOut", message)
+}
+
+// outdatedNodes returns the number of nodes with only a pod of an earlier template.
+func outdatedNodes(daemonSet *appsv1.DaemonSet) int32 {
+	return daemonSet.Status.CurrentNumberScheduled - daemonSet.Status.UpdatedNumberScheduled
+}

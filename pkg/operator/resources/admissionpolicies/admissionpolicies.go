@@ -1,0 +1,235 @@
+// Package admissionpolicies reports when the API server no longer enforces the admission policies of the payload: those
+// that hold, limit or check what RBAC cannot. The cluster-version-operator owns the policies and most of the bindings,
+// and restores them within minutes.
+package admissionpolicies
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	admissioninformers "k8s.io/client-go/informers/admissionregistration/v1"
+	admissionv1client "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+const (
+	// ConditionType is the condition that this package writes.
+	ConditionType = "AdmissionPoliciesDegraded"
+
+	// Selector selects the policies of the payload and their bindings, including those that staticresources applies.
+	Selector = "app.kubernetes.io/part-of=cloud-controller-manager-operator"
+
+	name = "AdmissionPolicyController"
+
+	// syncDelay is how long to wait for the informers, which the platform starts. If there is no object at all, they
+	// send no event.
+	syncDelay = time.Second
+
+	// retryDelay is how long to wait after a binding could not be created.
+	retryDelay = 10 * time.Second
+)
+
+// The reasons of the condition, the most severe first.
+const (
+	policyMissing  = "PolicyMissing"
+	bindingMissing = "BindingMissing"
+	policyChanged  = "PolicyChanged"
+)
+
+var reasons = []string{policyMissing, bindingMissing, policyChanged}
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.OperatorClient
+	// Policies and Bindings have at least the objects that match Selector. They run on managed platforms.
+	Policies admissioninformers.ValidatingAdmissionPolicyInformer
+	Bindings admissioninformers.ValidatingAdmissionPolicyBindingInformer
+	// Rights lists what the operator binds on a platform, with the policies of the payload that are not bound there.
+	Rights   func(platform.Platform) ([]configv1.ObjectReference, error)
+	Client   admissionv1client.AdmissionregistrationV1Interface
+	Recorder events.Recorder
+}
+
+type controller struct {
+	Options
+	payload payload
+	synced  func() bool
+}
+
+// New returns the controller that sets AdmissionPoliciesDegraded while a policy that the platform needs is missing or
+// not that of the payload, or while a binding of the payload is. It creates a missing binding of the payload again: the
+// right to create bindings, which staticresources needs, can only forbid more. It changes and creates nothing else.
+// With the right to update these bindings, the operator could release itself; with the right to create policies, it
+// could lock everybody out.
+func New(o Options) factory.Controller {
+	policies, bindings := o.Policies.Informer(), o.Bindings.Informer()
+	c := &controller{
+		Options: o, payload: readPayload(),
+		synced: func() bool { return policies.HasSynced() && bindings.HasSynced() },
+	}
+	return factory.New().
+		WithInformers(o.Operator.Informer(), ondemand.Informer{SharedIndexInformer: policies},
+			ondemand.Informer{SharedIndexInformer: bindings}).
+		WithSync(writeconflict.Retried(c.sync)).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(name, o.Recorder)
+}
+
+// finding is a policy that is not enforced, or perhaps not.
+type finding struct{ reason, message string }
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	observed, known, err := observedplatform.OfNodePods(c.Operator)
+	if err != nil || !known {
+		return err
+	}
+	if !observed.Managed() {
+		return c.report(ctx, nil)
+	}
+	if !c.synced() {
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), syncDelay)
+		return nil
+	}
+	needed, err := c.needed(observed)
+	if err != nil {
+		return err
+	}
+	var findings []finding
+	for _, policy := range needed {
+		found, err := c.judge(ctx, policy)
+		if err != nil {
+			return err
+		}
+		findings = append(findings, found...)
+	}
+	if slices.ContainsFunc(findings, func(f finding) bool { return f.reason == bindingMissing }) {
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), retryDelay)
+	}
+	return c.report(ctx, findings)
+}
+
+// needed returns the policies of the payload that are bound on a platform: those with a binding in the payload, and
+// those that the operator binds there.
+func (c *controller) needed(observed platform.Platform) ([]*admissionv1.ValidatingAdmissionPolicy, error) {
+	rights, err := c.Rights(observed)
+	if err != nil {
+		return nil, fmt.Errorf("listing the policies of platform %s: %w", observed.Name, err)
+	}
+	return slices.DeleteFunc(slices.Clone(c.payload.policies), func(p *admissionv1.ValidatingAdmissionPolicy) bool {
+		return c.payload.bindings[p.Name] == nil &&
+			!slices.Contains(rights, configv1.ObjectReference{
+				Group: admissionv1.GroupName, Resource: "validatingadmissionpolicies", Name: p.Name,
+			})
+	}), nil
+}
+
+// judge compares a policy and its binding in the payload with those of the cluster. staticresources applies the other
+// bindings, and reports what it cannot.
+func (c *controller) judge(ctx context.Context, policy *admissionv1.ValidatingAdmissionPolicy) ([]finding, error) {
+	var findings []finding
+	live, err := c.policy(ctx, policy.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		findings = append(findings, finding{policyMissing, fmt.Sprintf(
+			"nothing %s, because validatingadmissionpolicy/%s does not exist; %s",
+			purposes[policy.Name], policy.Name, restored)})
+	case err != nil:
+		return nil, fmt.Errorf("validatingadmissionpolicy/%s: %w", policy.Name, err)
+	case !equality.Semantic.DeepEqual(live.Spec, policy.Spec):
+		findings = append(findings, changed("validatingadmissionpolicy", policy.Name, policy.Name))
+	}
+	binding := c.payload.bindings[policy.Name]
+	if binding == nil {
+		return findings, nil
+	}
+	bound, err := c.binding(ctx, binding.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		if err := c.bind(ctx, binding); err != nil {
+			findings = append(findings, finding{bindingMissing, fmt.Sprintf(
+				"nothing %s, because validatingadmissionpolicybinding/%s does not exist, and the operator cannot create it: "+
+					"%v; %s", purposes[policy.Name], binding.Name, err, restored)})
+		}
+	case err != nil:
+		return nil, fmt.Errorf("validatingadmissionpolicybinding/%s: %w", binding.Name, err)
+	case !equality.Semantic.DeepEqual(bound.Spec, binding.Spec):
+		findings = append(findings, changed("validatingadmissionpolicybinding", binding.Name, policy.Name))
+	}
+	return findings, nil
+}
+
+// restored says who mends a finding, and what keeps it from being mended.
+const restored = "the cluster-version-operator restores it within minutes, unless spec.overrides of " +
+	"clusterversion/version excludes it"
+
+func changed(kind, name, policy string) finding {
+	return finding{policyChanged, fmt.Sprintf("perhaps nothing %s, because spec of %s/%s is not that of this release; %s",
+		purposes[policy], kind, name, restored)}
+}
+
+// policy reads from the cache, and from the API what the cache lacks: an object may have lost its label.
+func (c *controller) policy(ctx context.Context, name string) (*admissionv1.ValidatingAdmissionPolicy, error) {
+	if cached, err := c.Policies.Lister().Get(name); err == nil {
+		return cached, nil
+	}
+	return c.Client.ValidatingAdmissionPolicies().Get(ctx, name, metav1.GetOptions{})
+}
+
+// binding is policy for bindings.
+func (c *controller) binding(
+	ctx context.Context, name string,
+) (*admissionv1.ValidatingAdmissionPolicyBinding, error) {
+	if cached, err := c.Bindings.Lister().Get(name); err == nil {
+		return cached, nil
+	}
+	return c.Client.ValidatingAdmissionPolicyBindings().Get(ctx, name, metav1.GetOptions{})
+}
+
+// bind creates a binding, and records that it was missing.
+func (c *controller) bind(ctx context.Context, binding *admissionv1.ValidatingAdmissionPolicyBinding) error {
+	_, err := c.Client.ValidatingAdmissionPolicyBindings().Create(ctx, binding, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.Recorder.Warningf("AdmissionPolicyBound", "validatingadmissionpolicybinding/%s was missing, without which nothing "+
+		"%s; the operator created it again", binding.Name, purposes[binding.Spec.PolicyName])
+	return nil
+}
+
+// report writes the condition. Its reason is the most severe one.
+func (c *controller) report(ctx context.Context, findings []finding) error {
+	condition := operatorclient.AsExpected(ConditionType)
+	if len(findings) > 0 {
+		slices.SortStableFunc(findings, func(a, b finding) int {
+			return cmp.Compare(slices.Index(reasons, a.reason), slices.Index(reasons, b.reason))
+		})
+		var messages []string
+		for _, f := range findings {
+			messages = append(messages, f.message)
+		}
+		condition = operatorclient.NewCondition(ConditionType, operatorv1.ConditionTrue, findings[0].reason,
+			strings.Join(messages, "\n"))
+	}
+	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"), condition)
+}

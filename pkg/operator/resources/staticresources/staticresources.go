@@ -1,0 +1,311 @@
+// Package staticresources applies the objects that depend only on the platform: ServiceAccounts, their permissions
+// and restrictions, the file-syncer's identity, and the metrics Service. It deletes those of other platforms.
+package staticresources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/resource/resourceread"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"k8s.io/client-go/informers"
+	admissioninformers "k8s.io/client-go/informers/admissionregistration/v1"
+	rbacinformers "k8s.io/client-go/informers/rbac/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/bindata"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// The label on every static resource.
+const (
+	managedByLabel = "app.kubernetes.io/managed-by"
+	managedBy      = "cloud-controller-manager-operator"
+)
+
+// Selector selects the static resources. The informers outside the operand's namespace are limited to it.
+const Selector = managedByLabel + "=" + managedBy
+
+// The paths of the assets. A file's name starts with its kind.
+const (
+	everywhere         = "assets/resources/*.yaml"
+	withNodeManager    = "assets/node-manager/resources/*.yaml"
+	nodeManager        = "assets/node-manager/daemonset.yaml"
+	platformsDir       = "assets/platforms"
+	platformResources  = platformsDir + "/%s/resources/*.yaml"
+	roleBindingsKind   = "rolebinding"
+	policyBindingsKind = "validatingadmissionpolicybinding"
+)
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.OperatorClient
+	// Target is the informer factory of the operand's namespace.
+	Target informers.SharedInformerFactory
+	// ClusterRoleBindings has at least the objects that match Selector, like KubeSystem.
+	ClusterRoleBindings rbacinformers.ClusterRoleBindingInformer
+	// KubeSystem has the RoleBindings of kube-system. It runs on platforms for which NeedsKubeSystem is true.
+	KubeSystem rbacinformers.RoleBindingInformer
+	// PolicyBindings runs on managed platforms.
+	PolicyBindings admissioninformers.ValidatingAdmissionPolicyBindingInformer
+	Kube           kubernetes.Interface
+	Recorder       events.Recorder
+}
+
+type controller struct {
+	operator v1helpers.OperatorClient
+	kinds    []kind
+	// removable is a kind that is only deleted.
+	removable kind
+	// swept is the platform for which the resources of all other platforms have been deleted.
+	swept string
+}
+
+// New returns the controller that applies the static resources while the observed platform is managed. It compares
+// with the caches, so an idle operator sends no request. Errors become StaticResourcesDegraded.
+//
+// Once the platform is known, the controller deletes the resources with our label that belong only to other
+// platforms. Running pods of another platform lose their rights with them; those pods are about to be replaced. On an
+// unmanaged platform everything stays: existing static pods stay installed, and without rights they would fail.
+func New(o Options) factory.Controller {
+	core := o.Target.Core().V1()
+	return factory.New().
+		WithInformers(o.Operator.Informer(), o.ClusterRoleBindings.Informer(),
+			o.Target.Rbac().V1().RoleBindings().Informer(),
+			ondemand.Informer{SharedIndexInformer: o.KubeSystem.Informer()},
+			ondemand.Informer{SharedIndexInformer: o.PolicyBindings.Informer()},
+			core.ServiceAccounts().Informer(), core.Secrets().Informer(), core.Services().Informer()).
+		WithSync(writeconflict.Retried(newController(o).sync)).
+		WithSyncDegradedOnError(o.Operator).
+		ToController("StaticResources", o.Recorder)
+}
+
+func newController(o Options) *controller {
+	client := newCachedClient(o)
+	return &controller{operator: o.Operator, kinds: client.kinds(), removable: client.daemonSets()}
+}
+
+// NeedsKubeSystem reports whether a platform has a RoleBinding in kube-system.
+func NeedsKubeSystem(p platform.Platform) bool {
+	found, err := files(p)
+	return err == nil && slices.ContainsFunc(found, func(file string) bool {
+		return kindOf(file) == roleBindingsKind &&
+			resourceread.ReadRoleBindingV1OrDie(bindata.MustRead(file)).Namespace == operatorclient.KubeSystemNamespace
+	})
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	observed, known, err := observedplatform.OfNodePods(c.operator)
+	if err != nil || !known || !observed.Managed() {
+		return err
+	}
+	resources, err := c.resources(observed)
+	if err != nil {
+		return err
+	}
+	return errors.Join(apply(ctx, syncCtx.Recorder(), resources), c.sweep(ctx, syncCtx.Recorder(), observed, resources))
+}
+
+// errUnrestrained reports that no rights were granted because a restraint is missing.
+var errUnrestrained = errors.New("roles are not bound until every admission policy is bound")
+
+// apply applies resources in their order: bindings of admission policies before those of roles. If one of a policy
+// fails, no new role is bound, because only the policy's expression defines which right it restrains. Existing bindings
+// stay.
+func apply(ctx context.Context, recorder events.Recorder, resources []resource) error {
+	var errs []error
+	unrestrained := false
+	for _, r := range resources {
+		if r.kind.grants && unrestrained {
+			continue
+		}
+		if err := r.kind.apply(ctx, recorder, r.object); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", r, err))
+			unrestrained = unrestrained || r.kind.restrains
+		}
+	}
+	if unrestrained {
+		errs = append(errs, errUnrestrained)
+	}
+	return errors.Join(errs...)
+}
+
+// sweep deletes the resources of other platforms, once. A restraint stays while a right could not be deleted.
+func (c *controller) sweep(
+	ctx context.Context, recorder events.Recorder, observed platform.Platform, current []resource,
+) error {
+	if c.swept == observed.Name {
+		return nil
+	}
+	stale, err := c.stale(observed, current)
+	if err != nil {
+		return err
+	}
+	if _, err := remove(ctx, recorder, stale); err != nil {
+		return fmt.Errorf("removing what platform %s does not use: %w", observed.Name, err)
+	}
+	c.swept = observed.Name
+	return nil
+}
+
+// remove deletes resources in their order, and reports whether any of them existed. A restraint stays while a right
+// could not be deleted.
+func remove(ctx context.Context, recorder events.Recorder, resources []resource) (found bool, err error) {
+	var errs []error
+	granted := false
+	for _, r := range resources {
+		if r.kind.restrains && granted {
+			continue
+		}
+		ours, err := r.kind.removeOurs(ctx, recorder, r.object)
+		found = found || ours
+		if err != nil {
+			errs = append(errs, fmt.Errorf("deleting %s: %w", r, err))
+			granted = granted || r.kind.grants
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+// NewRemover returns a function that deletes the static resources of every platform, and the cloud-node-manager. It
+// reports whether there were any. o.Operator is not used.
+func NewRemover(o Options) func(ctx context.Context, recorder events.Recorder) (found bool, err error) {
+	return newController(o).removeAll
+}
+
+func (c *controller) removeAll(ctx context.Context, recorder events.Recorder) (found bool, err error) {
+	all, err := c.known(everywhere)
+	if err != nil {
+		return false, err
+	}
+	return remove(ctx, recorder, append([]resource{c.nodeManager()}, all...))
+}
+
+// resource is a decoded asset.
+type resource struct {
+	kind   kind
+	object object
+}
+
+// String names the object.
+func (r resource) String() string {
+	if namespace := r.object.GetNamespace(); namespace != "" {
+		return fmt.Sprintf("%s/%s in %s", r.kind.name, r.object.GetName(), namespace)
+	}
+	return fmt.Sprintf("%s/%s", r.kind.name, r.object.GetName())
+}
+
+// resources returns a platform's resources in the order of application.
+func (c *controller) resources(p platform.Platform) ([]resource, error) {
+	found, err := files(p)
+	if err != nil {
+		return nil, err
+	}
+	return c.read(found)
+}
+
+// stale returns the resources of all other platforms that are not in current, in the order of deletion.
+func (c *controller) stale(p platform.Platform, current []resource) ([]resource, error) {
+	stale, err := c.known()
+	if err != nil {
+		return nil, err
+	}
+	if p.NodeManagerImage == "" {
+		stale = append([]resource{c.nodeManager()}, stale...)
+	}
+	listed := map[string]bool{}
+	for _, r := range current {
+		listed[r.String()] = true
+	}
+	return slices.DeleteFunc(stale, func(r resource) bool {
+		seen := listed[r.String()]
+		listed[r.String()] = true
+		return seen
+	}), nil
+}
+
+// known returns the resources of the patterns and of all platforms in the order of deletion: the reverse of the order
+// of application. The list is made from the assets alone, so the controller deletes only objects that this version
+// knows.
+func (c *controller) known(patterns ...string) ([]resource, error) {
+	directories, err := fs.ReadDir(bindata.FS(), platformsDir)
+	if err != nil {
+		return nil, fmt.Errorf("listing the platforms' directories: %w", err)
+	}
+	patterns = append(patterns, withNodeManager)
+	for _, directory := range directories {
+		patterns = append(patterns, fmt.Sprintf(platformResources, directory.Name()))
+	}
+	files, err := matching(patterns...)
+	if err != nil {
+		return nil, err
+	}
+	known, err := c.read(files)
+	slices.Reverse(known)
+	return known, err
+}
+
+// nodeManager returns the cloud-node-manager's DaemonSet.
+func (c *controller) nodeManager() resource {
+	return resource{c.removable, c.removable.read(bindata.MustRead(nodeManager))}
+}
+
+// files returns the assets of a platform.
+func files(p platform.Platform) ([]string, error) {
+	patterns := []string{everywhere, fmt.Sprintf(platformResources, p.Name)}
+	if p.NodeManagerImage != "" {
+		patterns = append(patterns, withNodeManager)
+	}
+	return matching(patterns...)
+}
+
+func matching(patterns ...string) ([]string, error) {
+	var files []string
+	for _, pattern := range patterns {
+		found, err := fs.Glob(bindata.FS(), pattern)
+		if err != nil {
+			return nil, fmt.Errorf("listing the static resources: %w", err)
+		}
+		files = append(files, found...)
+	}
+	return files, nil
+}
+
+func kindOf(file string) string {
+	name, _, _ := strings.Cut(strings.TrimSuffix(path.Base(file), ".yaml"), "-")
+	return name
+}
+
+// read decodes assets and sorts them by kind.
+func (c *controller) read(files []string) ([]resource, error) {
+	var all []resource
+	for _, k := range c.kinds {
+		for _, file := range files {
+			if kindOf(file) != k.name {
+				continue
+			}
+			asset, err := bindata.Read(file)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, resource{k, k.read(asset)})
+		}
+	}
+	for _, file := range files {
+		if !slices.ContainsFunc(c.kinds, func(k kind) bool { return k.name == kindOf(file) }) {
+			return nil, fmt.Errorf("the static resource %s has an unsupported kind", file)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,274 @@
+// Package noderepair installs a revision again on a node whose files differ from it: the static pod's manifest or a
+// file of the revision's directory was edited or deleted, the machine was replaced under its name, or etcd was restored
+// from an older snapshot.
+package noderepair
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1informers "k8s.io/client-go/informers/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+const (
+	// Condition is True while files on a node differ and are not repaired, because they were repaired too often or a
+	// rollout is under way, while a file-syncer cannot write its files, and while one does not report.
+	Condition = "NodeFilesDegraded"
+
+	name = "NodeRepair"
+
+	// patience is how long files must differ before they are repaired, and how long a file-syncer must fail before it
+	// is a problem: one that has just started has not reported yet.
+	patience = 30 * time.Second
+	// maxSilence is the age of a report after which its file-syncer counts as dead.
+	maxSilence = 3 * filesyncer.ReportPeriod
+
+	// replacedPatience is how long a Node that is newer than its installer pod may lack the static pod. The kubelet of a
+	// machine that has registered again creates the mirror pod within seconds.
+	replacedPatience = 10 * time.Second
+
+	// waitingPatience is how long files must differ before the operator says that their repair waits for a rollout.
+	waitingPatience = time.Minute
+
+	// maxRepairs limits the repairs of a node within repairPeriod. Each of them restarts a static pod.
+	maxRepairs   = 3
+	repairPeriod = time.Hour
+)
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.StaticPodOperatorClient
+	// ConfigMaps, Secrets and Pods watch the operand's namespace, Nodes the control-plane Nodes.
+	ConfigMaps corev1informers.ConfigMapInformer
+	Secrets    corev1informers.SecretInformer
+	Pods       corev1informers.PodInformer
+	Nodes      corev1informers.NodeInformer
+	Client     corev1client.CoreV1Interface
+	Clock      clock.PassiveClock
+	Recorder   events.Recorder
+}
+
+type controller struct {
+	Options
+	// since has, by node, when its files were first seen to differ.
+	since map[string]time.Time
+	// failing has, by node, when its file-syncer was first seen to fail.
+	failing map[string]time.Time
+	// repairs has, by machine, the times of the repairs within repairPeriod.
+	repairs map[machine][]time.Time
+	// heard has, by node, the last report and when it was first seen.
+	heard map[string]heard
+}
+
+// machine is a Node object. A machine that is replaced under its own name has another one.
+type machine struct {
+	name string
+	uid  types.UID
+}
+
+type heard struct {
+	text string
+	at   time.Time
+}
+
+// New returns the controller that compares the files on the nodes, as the file-syncers report them, with the revisions
+// that the nodes are at. It repairs one node at a time, by making library-go's installer controller install the node's
+// revision again.
+func New(o Options) factory.Controller {
+	return factory.New().
+		WithInformers(o.Operator.Informer(), o.ConfigMaps.Informer(), o.Pods.Informer(), o.Nodes.Informer()).
+		WithSync(writeconflict.Retried(newController(o).sync)).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(name, o.Recorder)
+}
+
+func newController(o Options) *controller {
+	return &controller{
+		Options: o, since: map[string]time.Time{}, failing: map[string]time.Time{}, heard: map[string]heard{},
+		repairs: map[machine][]time.Time{},
+	}
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	managed, known, err := observedplatform.Managed(c.Operator)
+	if err != nil || !known || !managed {
+		return err
+	}
+	if err := c.ensureReports(ctx); err != nil {
+		return err
+	}
+	_, status, _, err := c.Operator.GetStaticPodOperatorState()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	if err := c.deletePastFailures(ctx, status); err != nil {
+		return err
+	}
+	found, waiting, wait, err := c.damagedNodes(status)
+	if err != nil {
+		return err
+	}
+	problems, again, err := c.problems(status)
+	if err != nil {
+		return err
+	}
+	wait = sooner(wait, again)
+	postponed, next, err := c.mend(ctx, found)
+	if err != nil {
+		return err
+	}
+	problems, wait = slices.Concat(problems, waiting, postponed), sooner(wait, next)
+	if wait > 0 {
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
+	}
+	return operatorclient.ApplyConditions(ctx, c.Operator, name, conditionOf(problems))
+}
+
+// mend repairs the first of the nodes that was not repaired too often. The others of them that were are the problems
+// that it returns. next is the time until one of those may be repaired.
+func (c *controller) mend(ctx context.Context, nodes []damagedNode) (
+	problems []problem, next time.Duration, err error,
+) {
+	now := c.Clock.Now()
+	for _, node := range nodes {
+		recent := slices.DeleteFunc(c.repairs[node.machine], func(at time.Time) bool { return now.Sub(at) >= repairPeriod })
+		c.repairs[node.machine] = recent
+		if len(recent) < maxRepairs {
+			repaired, err := c.mendOne(ctx, node)
+			if err != nil {
+				return nil, 0, err
+			}
+			if repaired {
+				c.repairs[node.machine] = append(recent, now)
+				delete(c.since, node.machine.name)
+			}
+			return problems, next, nil
+		}
+		left := recent[0].Add(repairPeriod).Sub(now)
+		next = sooner(next, left)
+		problems = append(problems, problem{"RepairedTooOften", fmt.Sprintf(
+			"node/%s: %s, and its files were repaired %d times within the last hour: find out what changes files below "+
+				"/etc/kubernetes there; the next repair is in %s",
+			node.machine.name, node.text, maxRepairs, left.Round(time.Minute))})
+	}
+	return problems, next, nil
+}
+
+// mendOne repairs a node unless a live read shows that another one is being repaired.
+func (c *controller) mendOne(ctx context.Context, node damagedNode) (repaired bool, err error) {
+	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
+	if err != nil {
+		return false, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	if node.status.TargetRevision != 0 {
+		return true, c.retryInstallation(ctx, node)
+	}
+	if repairing(live) {
+		return false, nil
+	}
+	rollsOut, err := c.rollsOut(live)
+	if err != nil || rollsOut && !node.missing {
+		return false, err
+	}
+	return true, c.repair(ctx, node, live)
+}
+
+// sooner returns the shorter of two times to wait; 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a <= 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// ensureReports creates the ConfigMap for the file-syncers' reports.
+func (c *controller) ensureReports(ctx context.Context) error {
+	_, err := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace).Get(filesyncer.ReportConfigMap)
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	_, err = c.Client.ConfigMaps(operand.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: operand.Namespace, Name: filesyncer.ReportConfigMap,
+	}}, metav1.CreateOptions{})
+	return err
+}
+
+// installed returns what a revision is on a node, nil if its objects are not complete.
+func (c *controller) installed(revision int32) (*operand.Installed, error) {
+	configMaps, err := copies(operand.ConfigMap, revision, c.ConfigMaps.Lister().ConfigMaps(operand.Namespace).Get)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := copies(operand.Secret, revision, c.Secrets.Lister().Secrets(operand.Namespace).Get)
+	if err != nil {
+		return nil, err
+	}
+	installed, err := operand.InstalledOf(configMaps, secrets, revision)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the installer could not install it either, and says so
+	}
+	return installed, nil
+}
+
+// copies returns those of a revision's objects of one kind that exist.
+func copies[T any](kind operand.Kind, revision int32, get func(name string) (*T, error)) ([]*T, error) {
+	var found []*T
+	for _, name := range operand.DeliveredBy(kind, operand.Revisioned) {
+		object, err := get(fmt.Sprintf("%s-%d", name, revision))
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, object)
+	}
+	return found, nil
+}
+
+// repair makes the installer controller install the node's revision again, by setting it as the node's target. That
+// controller takes a revision as installed if the installer pod of the node and revision has succeeded, so that pod
+// goes first. The node's revision itself may not decrease, by the validation of NodeStatus, and only one node may have
+// a target. A rollout that is at another node goes on there when the repair has ended.
+func (c *controller) repair(
+	ctx context.Context, node damagedNode, live *operatorv1.StaticPodOperatorStatus,
+) error {
+	revision := node.status.CurrentRevision
+	if err := c.deleteInstallers(ctx, node.machine.name, revision); err != nil {
+		return err
+	}
+	status := applyoperatorv1.StaticPodOperatorStatus().WithNodeStatuses(applyoperatorv1.NodeStatus().
+		WithNodeName(node.machine.name).WithCurrentRevision(revision).WithTargetRevision(revision))
+	for _, other := range live.NodeStatuses {
+		if other.TargetRevision != 0 && other.NodeName != node.machine.name {
+			status.WithNodeStatuses(applyoperatorv1.NodeStatus().
+				WithNodeName(other.NodeName).WithCurrentRevision(other.CurrentRevision).WithTargetRevision(0))
+		}
+	}
+	manager := factory.ControllerFieldManager(name, "repair")
+	if err := c.Operator.ApplyStaticPodOperatorStatus(ctx, manager, status); err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	c.Recorder.Warningf("NodeFilesRepaired", "Installing revision %d on node/%s again: %s",
+		revision, node.machine.name, node.text)
+	return nil
+}

@@ -1,0 +1,192 @@
+package staticpod
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+// installerClient is the operator client of library-go's installer controller. It shows the controller only the node
+// that it may act upon, and adds the other nodes to what it writes.
+//
+// It works around these properties of that controller, which TestWhatTheInstallerControllerDoesByItself pins:
+//   - It begins with a node whose mirror pod is not Ready, which the node controller says of a silent kubelet's pods,
+//     also if the process there leads. It never goes on before the node has the revision, dead or alive.
+//   - It installs only a target that is newer than the node's revision, and goes on to the latest revision at once. So
+//     a node that is to get its own revision again is shown without a revision, and with no later one.
+//
+// What the controller concludes from this about the cluster is not written, see withoutConclusions.
+type installerClient struct {
+	v1helpers.StaticPodOperatorClient
+	next *nextNode
+	// chosen is what the controller was shown last. nodes, version and latest are those of the resource then, latest is
+	// its latest revision.
+	chosen  choice
+	nodes   []operatorv1.NodeStatus
+	version string
+	latest  int32
+}
+
+// maxConflicts limits how often a status is applied that lost a race against another one.
+const maxConflicts = 10
+
+// GetStaticPodOperatorState returns the status with the node that the controller may act upon, and with no other.
+func (c *installerClient) GetStaticPodOperatorState() (
+	*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error,
+) {
+	spec, status, resourceVersion, err := c.StaticPodOperatorClient.GetStaticPodOperatorState()
+	if err != nil {
+		return nil, nil, "", err
+	}
+	if c.chosen, err = c.next.choose(status); err != nil {
+		return nil, nil, "", err
+	}
+	c.nodes, c.version, c.latest = status.NodeStatuses, resourceVersion, status.LatestAvailableRevision
+	status = status.DeepCopy()
+	status.LatestAvailableRevision, status.NodeStatuses = c.chosen.latest, nil
+	if c.chosen.node != nil {
+		node := *c.chosen.node.DeepCopy()
+		if isRepair(&node) {
+			node.CurrentRevision = 0
+		}
+		status.NodeStatuses = append(status.NodeStatuses, node)
+	}
+	return spec, status, resourceVersion, nil
+}
+
+// ApplyStaticPodOperatorStatus writes all nodes: what the controller applies replaces what it applied before, so a node
+// that is left out would vanish. Therefore it is a conflict if a node has changed since the controller was shown one:
+// the target of a repair would be taken back. A node that the rollout passes by is not being installed any more: the
+// validation of the resource lets only one node be. A node's revision never decreases, not even one that the controller
+// was not shown.
+func (c *installerClient) ApplyStaticPodOperatorStatus(
+	ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration,
+) error {
+	if status == nil {
+		return c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(ctx, fieldManager, nil)
+	}
+	var nodes []applyoperatorv1.NodeStatusApplyConfiguration
+	for i := range c.nodes {
+		node := c.merged(&c.nodes[i], status.NodeStatuses)
+		clearPastFailure(node)
+		nodes = append(nodes, *node)
+	}
+	status.NodeStatuses = nodes
+	status.Conditions = withoutConclusions(status.Conditions)
+	if c.latest == 0 {
+		clearMissingRevision(status.Conditions)
+	}
+	return c.applyUnlessNodesChanged(ctx, fieldManager, status)
+}
+
+// applyUnlessNodesChanged applies a status to the resource that the controller was shown. It applies it again if
+// another part of the resource has changed since.
+func (c *installerClient) applyUnlessNodesChanged(
+	ctx context.Context, fieldManager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration,
+) (err error) {
+	version := c.version
+	for range maxConflicts {
+		err = c.StaticPodOperatorClient.ApplyStaticPodOperatorStatus(
+			operatorclient.AtVersion(ctx, version), fieldManager, status)
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		_, live, latest, readErr := c.GetStaticPodOperatorStateWithQuorum(ctx)
+		if readErr != nil {
+			return fmt.Errorf("cloudcontrollermanager/cluster: %w", readErr)
+		}
+		if !equality.Semantic.DeepEqual(live.NodeStatuses, c.nodes) {
+			return err
+		}
+		version = latest
+	}
+	return err
+}
+
+// merged returns a node as the controller applies it, or as it is if the controller was not shown it.
+func (c *installerClient) merged(
+	current *operatorv1.NodeStatus, applied []applyoperatorv1.NodeStatusApplyConfiguration,
+) *applyoperatorv1.NodeStatusApplyConfiguration {
+	for i := range applied {
+		if ptr.Deref(applied[i].NodeName, "") == current.NodeName {
+			return applied[i].WithCurrentRevision(max(ptr.Deref(applied[i].CurrentRevision, 0), current.CurrentRevision))
+		}
+	}
+	node := applyoperatorv1.NodeStatus().
+		WithNodeName(current.NodeName).
+		WithCurrentRevision(current.CurrentRevision).
+		WithTargetRevision(current.TargetRevision).
+		WithLastFailedRevision(current.LastFailedRevision).
+		WithLastFailedReason(current.LastFailedReason).
+		WithLastFailedCount(current.LastFailedCount).
+		WithLastFallbackCount(current.LastFallbackCount).
+		WithLastFailedRevisionErrors(current.LastFailedRevisionErrors...)
+	node.LastFailedTime = current.LastFailedTime
+	if slices.ContainsFunc(
+		c.chosen.passedBy, func(n operatorv1.NodeStatus) bool { return n.NodeName == current.NodeName },
+	) {
+		node.WithTargetRevision(0)
+	}
+	return node
+}
+
+// abandon deletes the installers of the nodes that the rollout passes by, if their kubelets have not started them. Such
+// a kubelet would otherwise start its installer when it works again, while another node is being installed. One that
+// was started ends what it has begun, so that its node is not left without a static pod.
+func (c *installerClient) abandon(ctx context.Context, pods corev1client.PodsGetter) error {
+	_, status, _, err := c.StaticPodOperatorClient.GetStaticPodOperatorState()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	next, err := c.next.choose(status)
+	if err != nil || len(next.passedBy) == 0 {
+		return err
+	}
+	installers, err := c.next.pods.Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": "installer"}))
+	if err != nil {
+		return fmt.Errorf("listing the installer pods in %s: %w", operand.Namespace, err)
+	}
+	for _, node := range next.passedBy {
+		for _, pod := range installers {
+			if !installs(pod, node.NodeName, node.TargetRevision) || hasStarted(pod) || pod.DeletionTimestamp != nil {
+				continue
+			}
+			if err := deleteUnchanged(ctx, pods.Pods(pod.Namespace), pod); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// deleteUnchanged deletes a pod unless it has changed: its kubelet may start it at this moment.
+func deleteUnchanged(ctx context.Context, pods corev1client.PodInterface, pod *corev1.Pod) error {
+	err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
+		UID: &pod.UID, ResourceVersion: &pod.ResourceVersion,
+	}})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting pod/%s in %s: %w", pod.Name, pod.Namespace, err)
+	}
+	return nil
+}
+
+// hasStarted reports whether the kubelet has started a container of the pod.
+func hasStarted(pod *corev1.Pod) bool {
+	started := func(s corev1.ContainerStatus) bool { return s.State.Running != nil || s.State.Terminated != nil }
+	return pod.Status.Phase != corev1.PodPending || slices.ContainsFunc(pod.Status.InitContainerStatuses, started) ||
+		slices.ContainsFunc(pod.Status.ContainerStatuses, started)
+}

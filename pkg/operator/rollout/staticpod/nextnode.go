@@ -1,0 +1,243 @@
+package staticpod
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
+	corev1listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
+)
+
+// notReadyPatience is how long a rollout waits for the node that it is at when its kubelet reports that it is not
+// Ready. The kubelet may have lost only the pod network, which an installer does not need.
+const notReadyPatience = time.Minute
+
+// nextNode chooses the one node that library-go's installer controller may act upon, see installerClient.
+//
+// A rollout reaches one node at a time, and is at a node until its static pod has settled. It passes by a node whose
+// kubelet cannot do anything now: one that is silent, and one that is not Ready as long as another node can be
+// installed. Such a node gets the revision when its kubelet works again. No second node is without its
+// cloud-controller-manager because of that: an installer that has not started there is deleted, see abandon, so the
+// node waits for its turn.
+type nextNode struct {
+	nodes  corev1listers.NodeLister
+	pods   corev1listers.PodLister
+	leases coordinationlisters.LeaseLister
+	clock  clock.PassiveClock
+
+	// notReady is the node of the rollout whose kubelet was first seen not Ready at since, "" if it is Ready.
+	notReady string
+	since    time.Time
+}
+
+// choice is what the installer controller may do now.
+type choice struct {
+	// node is the node that it may act upon, nil if there is none.
+	node *operatorv1.NodeStatus
+	// latest is the revision that the node is to get.
+	latest int32
+	// passedBy are the nodes that were being installed and are not any more.
+	passedBy []operatorv1.NodeStatus
+	// wait is the time until another node may be chosen without any event, 0 if there is none.
+	wait time.Duration
+}
+
+// isRepair reports whether the node gets the revision that it is at. Node repair sets such a target.
+func (c choice) isRepair() bool { return c.node != nil && isRepair(c.node) }
+
+func isRepair(node *operatorv1.NodeStatus) bool {
+	return node.TargetRevision != 0 && node.TargetRevision == node.CurrentRevision
+}
+
+// place is a node as a rollout sees it.
+type place struct {
+	*operatorv1.NodeStatus
+	kubelet controlplane.Kubelet
+	// begun reports whether the latest revision was to be installed there before.
+	begun bool
+	// works reports whether the CCM there was Ready when the kubelet reported last. The pod's condition says less: the
+	// node controller sets it to False when the kubelet is silent.
+	works bool
+	// last is 0, or larger the later a rollout should reach the node.
+	last int
+}
+
+func (n *nextNode) choose(status *operatorv1.StaticPodOperatorStatus) (choice, error) {
+	places, err := n.places(status)
+	if err != nil {
+		return choice{}, err
+	}
+	latest := status.LatestAvailableRevision
+	chosen := choice{latest: latest}
+	behind := behindOf(places, latest)
+	for i := range places {
+		if places[i].TargetRevision == 0 {
+			continue
+		}
+		passes, wait := n.passesBy(places[i], behind)
+		if !passes {
+			chosen.node, chosen.latest, chosen.wait = places[i].NodeStatus, revisionFor(places[i], places, latest), wait
+			return chosen, nil
+		}
+		chosen.passedBy = append(chosen.passedBy, *places[i].NodeStatus)
+	}
+	if len(behind) > 0 {
+		chosen.node = slices.MinFunc(behind, byTurn).NodeStatus
+	}
+	return chosen, nil
+}
+
+// behindOf returns the nodes that can be installed and do not have the latest revision. Those that are not Ready have
+// to wait for the others.
+func behindOf(places []place, latest int32) []place {
+	behind := slices.DeleteFunc(slices.Clone(places), func(p place) bool {
+		return p.kubelet == controlplane.KubeletSilent || p.CurrentRevision == latest
+	})
+	isReady := func(p place) bool { return p.kubelet == controlplane.KubeletReady }
+	if !slices.ContainsFunc(behind, isReady) {
+		return behind
+	}
+	return slices.DeleteFunc(behind, func(p place) bool { return !isReady(p) })
+}
+
+// passesBy reports whether the rollout goes on without the node that it is at, or else after which time it may.
+func (n *nextNode) passesBy(at place, behind []place) (passes bool, wait time.Duration) {
+	isOther := func(p place) bool { return p.NodeName != at.NodeName && p.kubelet == controlplane.KubeletReady }
+	switch {
+	case at.kubelet == controlplane.KubeletSilent:
+		n.notReady = ""
+		return true, 0
+	case at.kubelet == controlplane.KubeletReady || !slices.ContainsFunc(behind, isOther):
+		n.notReady = ""
+		return false, 0
+	}
+	if n.notReady != at.NodeName {
+		n.notReady, n.since = at.NodeName, n.clock.Now()
+	}
+	wait = n.since.Add(notReadyPatience).Sub(n.clock.Now())
+	return wait <= 0, max(wait, 0)
+}
+
+// byTurn orders the nodes that are behind: first the one where the revision was begun, so that a failure stays on one
+// node; then those without a working CCM; then the oldest; the leader's last.
+func byTurn(a, b place) int {
+	first := func(a, b bool) int {
+		switch {
+		case a == b:
+			return 0
+		case a:
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(first(a.begun, b.begun), first(!a.works, !b.works),
+		cmp.Compare(a.CurrentRevision, b.CurrentRevision), cmp.Compare(a.last, b.last))
+}
+
+// revisionFor returns the revision that a node gets that is being installed. A repair goes on to the latest revision
+// like any installation, unless that one was begun on another node and may fail there.
+func revisionFor(at place, places []place, latest int32) int32 {
+	if isRepair(at.NodeStatus) && slices.ContainsFunc(places, func(p place) bool {
+		return p.NodeName != at.NodeName && p.begun && p.CurrentRevision != latest
+	}) {
+		return at.TargetRevision
+	}
+	return latest
+}
+
+func (n *nextNode) places(status *operatorv1.StaticPodOperatorStatus) ([]place, error) {
+	last, err := n.last(nodeNames(status))
+	if err != nil {
+		return nil, err
+	}
+	installers, err := n.pods.Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": "installer"}))
+	if err != nil {
+		return nil, fmt.Errorf("listing the installer pods in %s: %w", operand.Namespace, err)
+	}
+	var places []place
+	for i := range status.NodeStatuses {
+		p := place{NodeStatus: &status.NodeStatuses[i]}
+		p.last = 1 + slices.Index(last, p.NodeName)
+		if p.kubelet, err = kubeletOf(n.nodes, p.NodeName); err != nil {
+			return nil, err
+		}
+		p.begun = p.LastFailedRevision == status.LatestAvailableRevision ||
+			slices.ContainsFunc(installers, func(pod *corev1.Pod) bool {
+				return installs(pod, p.NodeName, status.LatestAvailableRevision) && pod.DeletionTimestamp == nil
+			})
+		static, err := staticPodOf(n.pods, p.NodeName)
+		if err != nil {
+			return nil, err
+		}
+		p.works = static != nil && slices.ContainsFunc(static.Status.ContainerStatuses,
+			func(c corev1.ContainerStatus) bool { return c.Name == operand.Name && c.Ready })
+		places = append(places, p)
+	}
+	return places, nil
+}
+
+// last returns the nodes that a rollout reaches last, in this order: those where the predecessor's pods run, which may
+// occupy the port of the static pod, and the leader's. A rollout then moves the leadership once, to a node that has the
+// new revision. A node that becomes the leader meanwhile is last too.
+func (n *nextNode) last(nodes []string) ([]string, error) {
+	var last []string
+	predecessors, err := predecessor.Pods(n.pods)
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range predecessors {
+		last = append(last, pod.Spec.NodeName)
+	}
+	lease, err := operatorclient.Find(n.leases.Leases(operand.Namespace), "lease", operand.Namespace, operand.Lease)
+	if err != nil || lease == nil {
+		return last, err
+	}
+	leader := leaseholder.NodeOf(ptr.Deref(lease.Spec.HolderIdentity, ""), nodes)
+	return append(slices.DeleteFunc(last, func(node string) bool { return node == leader }), leader), nil
+}
+
+func nodeNames(status *operatorv1.StaticPodOperatorStatus) []string {
+	var names []string
+	for _, node := range status.NodeStatuses {
+		names = append(names, node.NodeName)
+	}
+	return names
+}
+
+// kubeletOf returns the state of a node's kubelet.
+func kubeletOf(nodes corev1listers.NodeLister, name string) (controlplane.Kubelet, error) {
+	node, err := nodes.Get(name)
+	if apierrors.IsNotFound(err) {
+		return controlplane.KubeletSilent, nil
+	}
+	if err != nil {
+		return controlplane.KubeletSilent, fmt.Errorf("node/%s: %w", name, err)
+	}
+	return controlplane.KubeletOf(node), nil
+}
+
+// staticPodOf returns a node's mirror pod, nil if there is none.
+func staticPodOf(pods corev1listers.PodLister, node string) (*corev1.Pod, error) {
+	return operatorclient.Find(pods.Pods(operand.Namespace), "pod", operand.Namespace, operand.Name+"-"+node)
+}
+
+// installs reports whether a pod is to install a revision on a node, such as installer-7-master-0 and
+// installer-7-retry-1-master-0.
+func installs(pod *corev1.Pod, node string, revision int32) bool {
+	return pod.Spec.NodeName == node && strings.HasPrefix(pod.Name, fmt.Sprintf("installer-%d-", revision))
+}

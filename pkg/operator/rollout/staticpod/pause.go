@@ -1,0 +1,85 @@
+package staticpod
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"k8s.io/klog/v2"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
+)
+
+// New returns a controller that runs the others while the platform is managed, once kube-controller-manager does not
+// run the cloud controllers. On an unmanaged platform they would report only that there is nothing to install. During a
+// removal they would install what was removed: some of library-go's controllers ignore spec.managementState.
+func New(o Options) factory.Controller {
+	return (&starter{Options: o, controllers: func() []factory.Controller { return controllers(o) }}).controller()
+}
+
+type starter struct {
+	Options
+	// controllers returns new controllers: a controller that has ended cannot run again. The informers keep the event
+	// handlers of those that ended, which do nothing.
+	controllers func() []factory.Controller
+	// stop ends the controllers, nil if none runs.
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	// mutex keeps a sync from starting controllers once wait waits for their end: ended is set then.
+	mutex sync.Mutex
+	ended bool
+}
+
+func (s *starter) controller() factory.Controller {
+	return factory.New().
+		WithInformers(s.Operator.Informer()).
+		WithSync(s.sync).
+		WithSyncDegradedOnError(s.Operator).
+		WithPostStartHooks(s.wait).
+		ToController("StaticPodControllers", s.Recorder)
+}
+
+func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {
+	managed, known, err := observedplatform.Managed(s.Operator)
+	if err != nil || !known || managed == (s.stop != nil) {
+		return err
+	}
+	if !managed {
+		klog.InfoS("Stopping the static-pod controllers")
+		s.stop()
+		s.running.Wait()
+		s.stop = nil
+		return nil
+	}
+	_, status, _, err := s.Operator.GetOperatorState()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	if !predecessor.LetsInstall(status.Conditions) {
+		return nil
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.ended {
+		return nil
+	}
+	klog.InfoS("Starting the static-pod controllers")
+	ctx, s.stop = context.WithCancel(ctx)
+	for _, controller := range s.controllers() {
+		s.running.Go(func() { controller.Run(ctx, 1) })
+	}
+	return nil
+}
+
+// wait blocks until the started controllers have ended. A sync may still run then: its context ends after ctx.
+func (s *starter) wait(ctx context.Context, _ factory.SyncContext) error {
+	<-ctx.Done()
+	s.mutex.Lock()
+	s.ended = true
+	s.mutex.Unlock()
+	s.running.Wait()
+	return nil
+}

@@ -1,0 +1,217 @@
+package staticpod
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
+)
+
+const (
+	// ImagePullCondition is True while an installer pod waits for an image that the kubelet cannot pull.
+	ImagePullCondition = "ImagePullDegraded"
+
+	// InstallerStartCondition is True while the kubelet has not started any container of an installer pod.
+	InstallerStartCondition = "InstallerPodStartDegraded"
+
+	imagePullController = "ImagePullController"
+
+	// imagePullGracePeriod is how long an init container may wait for its image, and an installer pod for its start,
+	// before the operator degrades. The kubelet pulls again after 10 seconds and after 20 more.
+	imagePullGracePeriod = 30 * time.Second
+)
+
+// stuckImages reports installer pods that wait for an image, or for a kubelet whose container runtime hangs: its node
+// stays Ready for minutes. library-go's installer-state controller reports a pending pod and a waiting container after
+// five minutes, and no init container.
+type stuckImages struct {
+	operator v1helpers.StaticPodOperatorClient
+	pods     corelisters.PodNamespaceLister
+	clock    clock.PassiveClock
+	// since has when a container was first seen waiting. It is nil before the first sync.
+	since map[stuckContainer]time.Time
+}
+
+type stuckContainer struct {
+	pod  types.UID
+	name string
+}
+
+// newImagePullController returns the controller that reports which image keeps a revision from being installed.
+func newImagePullController(o Options) factory.Controller {
+	pods := o.Target.Core().V1().Pods()
+	c := &stuckImages{operator: o.Operator, pods: pods.Lister().Pods(operand.Namespace), clock: o.Clock}
+	return factory.New().
+		WithInformers(o.Operator.Informer(), pods.Informer()).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(imagePullController, o.Recorder)
+}
+
+func (c *stuckImages) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	_, status, _, err := c.operator.GetStaticPodOperatorState()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	installers, err := c.pods.List(labels.SelectorFromSet(labels.Set{"app": "installer"}))
+	if err != nil {
+		return fmt.Errorf("listing the installer pods in %s: %w", operand.Namespace, err)
+	}
+	messages, next := c.stuck(status, installers)
+	if next > 0 {
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), next)
+	}
+	return operatorclient.ApplyConditions(ctx, c.operator,
+		factory.ControllerFieldManager(imagePullController, "condition"),
+		conditionOf(ImagePullCondition, "ImageNotPulled", messages),
+		conditionOf(InstallerStartCondition, "NotStarted", messages))
+}
+
+func conditionOf(conditionType, reason string, messages map[string][]string) *operatorclient.Condition {
+	if len(messages[conditionType]) == 0 {
+		return operatorclient.AsExpected(conditionType)
+	}
+	return operatorclient.NewCondition(conditionType, operatorv1.ConditionTrue, reason,
+		strings.Join(slices.Sorted(slices.Values(messages[conditionType])), "\n"))
+}
+
+// stuck returns messages by condition for what has lasted for the grace period, and the time until something else will
+// have, 0 if there is nothing.
+func (c *stuckImages) stuck(
+	status *operatorv1.StaticPodOperatorStatus, installers []*corev1.Pod,
+) (messages map[string][]string, next time.Duration) {
+	now := c.clock.Now()
+	messages = map[string][]string{}
+	since := map[stuckContainer]time.Time{}
+	for _, node := range status.NodeStatuses {
+		for _, pod := range installersOf(&node, installers) {
+			found := delayOf(&node, pod, c.formerRevision(&node))
+			if found == nil {
+				continue
+			}
+			key := stuckContainer{pod: pod.UID, name: found.container}
+			seen, known := c.since[key]
+			if !known {
+				seen = now
+				if c.since == nil && v1helpers.IsOperatorConditionTrue(status.Conditions, found.condition) {
+					seen = now.Add(-imagePullGracePeriod) // seen by the previous process of the operator
+				}
+			}
+			since[key] = seen
+			left := seen.Add(imagePullGracePeriod).Sub(now)
+			switch {
+			case left <= 0:
+				messages[found.condition] = append(messages[found.condition], found.message)
+			case next == 0 || left < next:
+				next = left
+			}
+		}
+	}
+	c.since = since
+	return messages, next
+}
+
+// delay is why an installer pod does not run: the condition that reports it, the container that waits ("" if none has
+// started), and the message.
+type delay struct{ condition, container, message string }
+
+// delayOf returns nil for a pod that makes progress. former is what runs on the node meanwhile. A kubelet that does not
+// start anything may be on a machine that has just died, so nothing is said about what runs there.
+func delayOf(node *operatorv1.NodeStatus, pod *corev1.Pod, former string) *delay {
+	if waiting := waitingContainer(pod); waiting != nil {
+		return &delay{ImagePullCondition, waiting.Name, describeStuck(node, pod, waiting, former)}
+	}
+	if hasStarted(pod) {
+		return nil
+	}
+	return &delay{InstallerStartCondition, "", fmt.Sprintf("revision %d cannot be installed on node/%s: "+
+		"the kubelet has not started any container of pod/%s; check that the kubelet and the container runtime there "+
+		"respond, and that they can pull the image of this operator", node.TargetRevision, node.NodeName, pod.Name)}
+}
+
+// installersOf returns the pods that install the node's target revision and have not started to. Those of an earlier
+// revision are superseded.
+func installersOf(node *operatorv1.NodeStatus, installers []*corev1.Pod) []*corev1.Pod {
+	if node.TargetRevision == 0 {
+		return nil
+	}
+	var found []*corev1.Pod
+	for _, pod := range installers {
+		if installs(pod, node.NodeName, node.TargetRevision) &&
+			pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil {
+			found = append(found, pod)
+		}
+	}
+	return found
+}
+
+// waitingContainer returns the init container that waits for something other than its turn, nil if there is none. It
+// waits for its image, or rarely for the container runtime.
+func waitingContainer(pod *corev1.Pod) *corev1.ContainerStatus {
+	i := slices.IndexFunc(pod.Status.InitContainerStatuses, func(s corev1.ContainerStatus) bool {
+		if s.State.Waiting == nil {
+			return false
+		}
+		reason := s.State.Waiting.Reason
+		return reason != "" && reason != "PodInitializing" && reason != "ContainerCreating"
+	})
+	if i < 0 {
+		return nil
+	}
+	return &pod.Status.InitContainerStatuses[i]
+}
+
+func describeStuck(
+	node *operatorv1.NodeStatus, pod *corev1.Pod, waiting *corev1.ContainerStatus, former string,
+) string {
+	image := waiting.Image
+	for _, container := range pod.Spec.InitContainers {
+		if container.Name == waiting.Name {
+			image = container.Image
+		}
+	}
+	return fmt.Sprintf("revision %d cannot be installed on node/%s: "+
+		"container %s of pod/%s with image %q does not start: %s%s; "+
+		"check that the image exists, and that the node can reach its registry and has credentials for it",
+		node.TargetRevision, node.NodeName, waiting.Name, pod.Name, image, kubeletError(waiting.State.Waiting), former)
+}
+
+// formerRevision returns what a message says about the revision that the node runs meanwhile, "" if it has no static
+// pod.
+func (c *stuckImages) formerRevision(node *operatorv1.NodeStatus) string {
+	static, err := c.pods.Get(operand.Name + "-" + node.NodeName)
+	if err != nil || isRepair(node) || static.Labels["revision"] != strconv.Itoa(int(node.CurrentRevision)) {
+		return ""
+	}
+	return fmt.Sprintf("; revision %d keeps running there", node.CurrentRevision)
+}
+
+// backOff matches what the kubelet puts before the error of the last pull until it pulls again (EnsureImageExists in
+// k8s.io/kubernetes/pkg/kubelet/images).
+var backOff = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^Back-off pulling image "[^"]*": [A-Za-z]+: `)
+})
+
+// kubeletError returns why the container does not start. It is the same during and after a pull: otherwise each pull
+// would change the condition. An error may quote anything that the registry answered, such as a signed URL.
+func kubeletError(waiting *corev1.ContainerStateWaiting) string {
+	return cmp.Or(terminationmessage.Summary(backOff().ReplaceAllString(waiting.Message, "")), waiting.Reason)
+}

@@ -1,0 +1,189 @@
+// Package clusteroperatorstatus aggregates the operator resource's conditions in the ClusterOperator
+// cloud-controller-manager, which administrators and the cluster-version-operator read.
+package clusteroperatorstatus
+
+import (
+	"fmt"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
+	configv1informers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/status"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator         v1helpers.OperatorClient
+	ClusterOperators configv1client.ClusterOperatorsGetter
+	// Informer watches at least the ClusterOperator cloud-controller-manager.
+	Informer configv1informers.ClusterOperatorInformer
+	// Versions are the versions that the controllers report once their operands have reached them. The
+	// ClusterOperator keeps an older version until then.
+	Versions status.VersionGetter
+	// Rights lists the roles, bindings and policies of a platform.
+	Rights   func(platform.Platform) ([]configv1.ObjectReference, error)
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
+}
+
+// New returns the controller that aggregates all conditions of the operator resource by their suffixes.
+func New(o Options) factory.Controller {
+	syncer := status.NewClusterOperatorStatusController(
+		operatorclient.ClusterOperator,
+		RelatedObjects(),
+		successor{o.ClusterOperators, o.Informer.Lister()},
+		o.Informer,
+		o.Operator,
+		o.Versions,
+		o.Recorder,
+		o.Clock,
+	).WithDegradedInertia(inertia)
+	syncer.WithRelatedObjectsFunc(o.relatedObjects)
+	return syncer
+}
+
+// relatedObjects returns the objects of the observed platform. While the platform is unknown, the ClusterOperator
+// keeps its current list.
+func (o Options) relatedObjects() (known bool, objects []configv1.ObjectReference) {
+	observed, known, err := observedplatform.Get(o.Operator)
+	if err != nil || !known {
+		return false, nil
+	}
+	objects, err = PlatformObjects(observed, o.Rights)
+	return err == nil, objects
+}
+
+// Inertia of a Degraded condition.
+const (
+	// byDefault gives an error of a controller the time to resolve itself.
+	byDefault = 2 * time.Minute
+	// reboot is what a reboot takes on bare metal, for a node that reboots and the static pod on it.
+	reboot = 10 * time.Minute
+	// upgrade is for what an upgrade changes before its operator runs.
+	upgrade = 10 * time.Minute
+	// none is for an invalid configuration, which does not recover by itself, and for a condition whose controller has
+	// already waited.
+	none = 0
+)
+
+// inertiaOf has the Degraded conditions that do not have the default inertia.
+var inertiaOf = map[string]time.Duration{
+	"CloudConfigDegraded":       none,
+	"CredentialsDegraded":       none,
+	"TrustedCADegraded":         none,
+	"ImageDegraded":             none,
+	"ConfigurationDegraded":     none,
+	"ConfigObservationDegraded": none,
+
+	"AdmissionPoliciesDegraded":      none,
+	"CloudControllerManagerDegraded": none,
+	"CrashLoopDegraded":              none,
+	"ImagePullDegraded":              none,
+	"InstallerPodStartDegraded":      none,
+	"NodeDeletionDegraded":           none,
+	"NodeInitializationDegraded":     none,
+	"NodeManagerDegraded":            none,
+	"RevisionHeldBackDegraded":       none,
+	// Its kubelet ends a leader that hangs after a minute and a half, so inertia would hide it.
+	"UnresponsiveDegraded": none,
+
+	"NodeControllerDegraded": reboot,
+	"StaticPodsDegraded":     reboot,
+}
+
+// inertia returns how long a Degraded condition must last before the ClusterOperator shows it.
+func inertia(c operatorv1.OperatorCondition) time.Duration {
+	if c.Type == "ControlPlaneNodesDegraded" && c.Reason == "NodesMissing" {
+		return none // it has waited for half an hour; a Node that vanished may register again within minutes
+	}
+	if c.Type == "AdmissionPoliciesDegraded" && c.Reason == "PolicyChanged" {
+		return upgrade // the payload's policies come before the operator that they belong to
+	}
+	if duration, listed := inertiaOf[c.Type]; listed {
+		return duration
+	}
+	return byDefault
+}
+
+// RelatedObjects returns what must-gather collects on every platform, the same as in the ClusterOperator's manifest.
+// A namespace includes its objects except for roles and bindings. An empty name stands for every object.
+func RelatedObjects() []configv1.ObjectReference {
+	objects := []configv1.ObjectReference{
+		{Group: "operator.openshift.io", Resource: "cloudcontrollermanagers", Name: operatorclient.Instance},
+		{Resource: "namespaces", Name: operatorclient.OperatorNamespace},
+		{Resource: "namespaces", Name: operatorclient.TargetNamespace},
+		{Resource: "namespaces", Name: operatorclient.UserConfigNamespace},
+		{Resource: "namespaces", Name: operatorclient.ManagedConfigNamespace},
+		{Resource: "nodes"},
+		{Group: rbacv1.GroupName, Resource: "clusterroles", Name: operatorRole},
+		{Group: rbacv1.GroupName, Resource: "clusterrolebindings", Name: operatorRole},
+	}
+	for _, in := range []struct{ namespace, name string }{
+		{operatorclient.OperatorNamespace, operatorAccount},
+		{operatorclient.TargetNamespace, operatorAccount + "-static-pods"},
+		{operatorclient.UserConfigNamespace, operatorAccount},
+		{operatorclient.ManagedConfigNamespace, operatorAccount},
+		{metav1.NamespaceSystem, operatorAccount},
+		{metav1.NamespaceDefault, operatorAccount},
+	} {
+		for _, resource := range []string{"roles", "rolebindings"} {
+			objects = append(objects, configv1.ObjectReference{
+				Group: rbacv1.GroupName, Resource: resource, Namespace: in.namespace, Name: in.name,
+			})
+		}
+	}
+	for _, policy := range []string{
+		operatorclient.TargetNamespace + "-node-deletion", operatorclient.TargetNamespace + "-operator-nodes",
+		operatorclient.TargetNamespace + "-operand-events", operatorclient.TargetNamespace + "-operand-nodes",
+		operatorclient.TargetNamespace + "-operand-services",
+	} {
+		for _, resource := range []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"} {
+			objects = append(objects, configv1.ObjectReference{
+				Group: admissionv1.GroupName, Resource: resource, Name: policy,
+			})
+		}
+	}
+	return append(objects, configv1.ObjectReference{
+		Group: rbacv1.GroupName, Resource: "rolebindings", Namespace: metav1.NamespaceSystem,
+		Name: operatorAccount + ":apiserver-authentication-reader",
+	})
+}
+
+const (
+	operatorRole    = "system:openshift:operator:cloud-controller-manager"
+	operatorAccount = "cluster-cloud-controller-manager"
+)
+
+// PlatformObjects returns what must-gather collects additionally on a platform: the rights that the operator grants
+// there, and the CredentialsRequest. It returns none for an unmanaged platform.
+func PlatformObjects(
+	p platform.Platform, rights func(platform.Platform) ([]configv1.ObjectReference, error),
+) ([]configv1.ObjectReference, error) {
+	if !p.Managed() {
+		return nil, nil
+	}
+	objects, err := rights(p)
+	if err != nil {
+		return nil, fmt.Errorf("listing the rights on platform %s: %w", p.Name, err)
+	}
+	if p.Credentials.Request != "" {
+		objects = append(objects, configv1.ObjectReference{
+			Group: "cloudcredential.openshift.io", Resource: "credentialsrequests",
+			Namespace: "openshift-cloud-credential-operator", Name: p.Credentials.Request,
+		})
+	}
+	return objects, nil
+}

@@ -1,0 +1,234 @@
+// Package versions reports the versions of the release payload once every operand runs them. The
+// cluster-version-operator continues an upgrade when it reads them in the ClusterOperator.
+//
+// A revision has no version of its own: an upgrade that changes nothing on a node creates no revision. The live
+// candidate records the version that rendered it last, outside the data that revisions copy and compare. A node is at
+// that version when the digests of its current revision and of the candidate are equal.
+package versions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/status"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	appsinformers "k8s.io/client-go/informers/apps/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/ondemand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
+)
+
+// The version names that the cluster-version-operator reads: the payload's version and the operator's image.
+const (
+	operatorVersion = "operator"
+	operatorImage   = "operator-image"
+)
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.StaticPodOperatorClient
+	// ConfigMaps watches the operand's namespace. DaemonSets watches the cloud-node-manager on platforms that have
+	// one.
+	ConfigMaps coreinformers.ConfigMapInformer
+	DaemonSets appsinformers.DaemonSetInformer
+	// Deployments watches the operand's namespace, for those of the predecessor.
+	Deployments appsinformers.DeploymentInformer
+	// Versions is shared with the ClusterOperator's status controller.
+	Versions status.VersionGetter
+	// OperatorVersion and OperandVersion are the versions in the release payload. OperatorImage is this operator's
+	// image.
+	OperatorVersion, OperandVersion, OperatorImage string
+
+	Recorder events.Recorder
+}
+
+type controller struct {
+	Options
+	rendered string
+	publish  map[string]string
+}
+
+// New returns the controller that publishes all versions at once. On an unmanaged platform it publishes them as soon
+// as the platform is known. On others it waits until every control-plane node runs what this operator version
+// rendered and the cloud-node-manager has rolled out. It never withdraws a version; during a rollout the
+// ClusterOperator keeps the previous one.
+func New(o Options) factory.Controller {
+	c := &controller{
+		Options:  o,
+		rendered: operand.RenderedBy(o.OperatorVersion, o.OperatorImage),
+		publish: map[string]string{
+			operatorVersion: o.OperatorVersion, operatorImage: o.OperatorImage, operand.Name: o.OperandVersion,
+		},
+	}
+	return factory.New().
+		WithInformers(o.Operator.Informer(), o.ConfigMaps.Informer(), o.Deployments.Informer(),
+			ondemand.Informer{SharedIndexInformer: o.DaemonSets.Informer()}).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(o.Operator).
+		ToController("Versions", o.Recorder)
+}
+
+func (c *controller) sync(_ context.Context, _ factory.SyncContext) error {
+	observed, known, err := observedplatform.Get(c.Operator)
+	if err != nil || !known {
+		return err
+	}
+	err = c.reached(observed)
+	var pending pendingError
+	if errors.As(err, &pending) {
+		klog.V(4).InfoS("Not reporting the versions yet", "reason", pending)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	current := c.Versions.GetVersions()
+	for of, version := range c.publish {
+		// Every call wakes the status controller, even without a change.
+		if current[of] != version {
+			klog.V(2).InfoS("Reporting a version", "of", of, "version", version)
+			c.Versions.SetVersion(of, version)
+		}
+	}
+	return nil
+}
+
+// pendingError is what has not reached the payload's version.
+type pendingError string
+
+func (e pendingError) Error() string { return string(e) }
+
+func pendingf(format string, args ...any) error { return pendingError(fmt.Sprintf(format, args...)) }
+
+// reached returns nil if everything has reached the payload's version, otherwise a pendingError.
+func (c *controller) reached(observed platform.Platform) error {
+	if !observed.Managed() {
+		return c.removedReached()
+	}
+	if err := c.nodesReached(); err != nil || observed.NodeManagerImage == "" {
+		return err
+	}
+	daemonSets := c.DaemonSets.Lister().DaemonSets(operand.Namespace)
+	daemonSet, err := operatorclient.Find(daemonSets, "daemonset", operand.Namespace, operand.NodeManager)
+	if err != nil {
+		return err
+	}
+	if daemonSet == nil {
+		// The DaemonSet may exist while its informer has not started; an event follows.
+		return pendingf("daemonset/%s in %s is not in the cache", operand.NodeManager, operand.Namespace)
+	}
+	return c.rolloutReached(daemonSet)
+}
+
+// removedReached waits while the predecessor runs beside a removed operand: the manifests after the ClusterOperator
+// delete what it needs.
+func (c *controller) removedReached() error {
+	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	if observedplatform.RemovalOf(&operatorStatus.OperatorStatus) == "" {
+		return nil
+	}
+	deployments, err := predecessor.Deployments(c.Deployments.Lister())
+	if err != nil || len(deployments) == 0 {
+		return err
+	}
+	return pendingf("deployment/%s of the predecessor exists", deployments[0].Name)
+}
+
+// nodesReached compares each control-plane node's current revision with the live candidate.
+func (c *controller) nodesReached() error {
+	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
+	if err != nil {
+		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	if predecessor.Remains(operatorStatus.Conditions) {
+		// The manifests after the ClusterOperator delete what the predecessor needs while it runs.
+		return pendingf("the predecessor still runs")
+	}
+	configMaps := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace)
+	candidate, err := operatorclient.Find(configMaps, "configmap", operand.Namespace, operand.PodConfigMap)
+	if err != nil {
+		return err
+	}
+	if candidate == nil {
+		return pendingf("there is no candidate")
+	}
+	if by := candidate.Annotations[operand.RenderedByAnnotation]; by != c.rendered {
+		return pendingf("configmap/%s was rendered by %q", candidate.Name, by)
+	}
+	if len(operatorStatus.NodeStatuses) == 0 {
+		return pendingf("no control-plane node is known")
+	}
+	for _, node := range operatorStatus.NodeStatuses {
+		if err := nodeReached(configMaps, node, operand.DigestOf(candidate)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func nodeReached(configMaps corelisters.ConfigMapNamespaceLister, node operatorv1.NodeStatus, digest string) error {
+	if node.CurrentRevision == 0 {
+		return pendingf("node/%s has no revision", node.NodeName)
+	}
+	name := fmt.Sprintf("%s-%d", operand.PodConfigMap, node.CurrentRevision)
+	copied, err := operatorclient.Find(configMaps, "configmap", operand.Namespace, name)
+	if err != nil {
+		return err
+	}
+	if copied == nil {
+		return pendingf("configmap/%s of node/%s does not exist", name, node.NodeName)
+	}
+	if operand.DigestOf(copied) != digest {
+		return pendingf("node/%s is at revision %d, which is not the live candidate",
+			node.NodeName, node.CurrentRevision)
+	}
+	return nil
+}
+
+// rolloutReached tolerates as many nodes without an updated and available pod as the DaemonSet's maxUnavailable, but
+// never all: one broken worker must not block an upgrade. A pod that is neither updated nor available counts twice,
+// so the check is stricter than maxUnavailable.
+func (c *controller) rolloutReached(daemonSet *appsv1.DaemonSet) error {
+	if by := daemonSet.Annotations[operand.RenderedByAnnotation]; by != c.rendered {
+		return pendingf("daemonset/%s was rendered by %q", daemonSet.Name, by)
+	}
+	if daemonSet.Status.ObservedGeneration < daemonSet.Generation {
+		return pendingf("daemonset/%s has changed", daemonSet.Name)
+	}
+	desired := int(daemonSet.Status.DesiredNumberScheduled)
+	allowed := 0
+	if rolling := daemonSet.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+		var err error
+		// Rounded up, as the DaemonSet controller does.
+		maxUnavailable := ptr.Deref(rolling.MaxUnavailable, intstr.FromInt32(1))
+		allowed, err = intstr.GetScaledValueFromIntOrPercent(&maxUnavailable, desired, true)
+		if err != nil {
+			return fmt.Errorf("maxUnavailable of daemonset/%s in %s: %w", daemonSet.Name, daemonSet.Namespace, err)
+		}
+	}
+	allowed = max(0, min(allowed, desired-1))
+	outdated := desired - int(daemonSet.Status.UpdatedNumberScheduled)
+	unavailable := desired - int(daemonSet.Status.NumberAvailable)
+	if outdated+unavailable > allowed {
+		return pendingf("daemonset/%s: of %d pods %d are not updated and %d are not available",
+			daemonSet.Name, desired, outdated, unavailable)
+	}
+	return nil
+}
