@@ -4,13 +4,18 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/condition"
 	"github.com/openshift/library-go/pkg/operator/configobserver"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 
 	apisv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
+
+// Inertia is that of the condition: an invalid configuration does not recover by itself.
+var Inertia = operatorclient.Inertia{condition.ConfigObservationDegradedConditionType: operatorclient.AtOnce}
 
 // New returns the controller that keeps spec.observedConfig up to date. What it cannot observe it reports as
 // ConfigObservationDegraded, and keeps the previous value. listers comes from NewListers.

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -266,6 +267,19 @@ func (w *wiring) nodes() []factory.Controller {
 	}
 }
 
+// Inertia returns the inertia of every Degraded condition that declares one.
+func Inertia() operatorclient.Inertia {
+	all := operatorclient.Inertia{}
+	for _, declared := range []operatorclient.Inertia{
+		configobservation.Inertia, targetconfigcontroller.Inertia, tokens.Inertia, staticpod.Inertia, noderepair.Inertia,
+		removal.Inertia, nodedeletion.Inertia, nodeinitialization.Inertia, nodemanager.Inertia, availability.Inertia,
+		admissionpolicies.Inertia,
+	} {
+		maps.Copy(all, declared)
+	}
+	return all
+}
+
 func hasNodeManager(p platform.Platform) bool { return p.NodeManagerImage != "" }
 
 // reporting returns the controllers that judge the operand and report its status.
@@ -312,6 +326,7 @@ func (w *wiring) reporting() []factory.Controller {
 			Informer:         w.informers.clusterOperator.Config().V1().ClusterOperators(),
 			Versions:         w.versions,
 			Rights:           staticresources.Rights,
+			Inertia:          Inertia(),
 			Clock:            w.Clock,
 			Recorder:         w.EventRecorder,
 		}),

@@ -13,6 +13,8 @@ import (
 
 	"github.com/openshift/library-go/pkg/operator/condition"
 	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator"
 )
 
 // Condition names are an API: alerts, runbooks and must-gather tools read them.
@@ -64,6 +66,17 @@ func TestEveryConditionOfItsOwnIsDocumented(t *testing.T) {
 		}
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("docs/operations.md does not say what %s means", name)
+		}
+	}
+}
+
+// A condition whose controller has waited would wait for the default inertia again, unnoticed.
+func TestEveryDegradedConditionDeclaresItsInertia(t *testing.T) {
+	explicit, _ := ownConditions(t)
+	declared := operator.Inertia()
+	for _, name := range explicit {
+		if _, found := declared[name]; !found && strings.HasSuffix(name, "Degraded") {
+			t.Errorf("the package that writes %s does not declare its inertia, or pkg/operator does not collect it", name)
 		}
 	}
 }

@@ -36,6 +36,15 @@ var causes = []diagnostic.Cause{
 	diagnostic.Configuration,
 }
 
+// Inertia is that of the causes: an invalid input does not recover by itself.
+var Inertia = func() operatorclient.Inertia {
+	inertia := operatorclient.Inertia{}
+	for _, cause := range causes {
+		inertia[string(cause)+"Degraded"] = operatorclient.AtOnce
+	}
+	return inertia
+}()
+
 // report writes one condition for each cause and one for the warnings. It records an event for each new message.
 func (c *controller) report(
 	ctx context.Context, recorder events.Recorder, status *operatorv1.StaticPodOperatorStatus, chosen *candidate,

@@ -32,6 +32,12 @@ const (
 	cloudTokensDegraded = "CloudTokensDegraded"
 )
 
+// Inertia is that of the conditions.
+var Inertia = operatorclient.Inertia{
+	kubeTokenDegraded:   operatorclient.DefaultInertia,
+	cloudTokensDegraded: operatorclient.DefaultInertia,
+}
+
 // Client writes the Secrets and requests tokens.
 type Client interface {
 	corev1client.SecretsGetter

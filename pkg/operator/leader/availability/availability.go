@@ -26,6 +26,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
@@ -38,6 +39,16 @@ const (
 	UnresponsiveCondition      = "UnresponsiveDegraded"
 	ControlPlaneNodesCondition = "ControlPlaneNodesDegraded"
 )
+
+// Inertia is that of the Degraded conditions. Their controller has waited, except for Nodes that vanished: they may
+// register again within minutes. A kubelet ends a leader that hangs after a minute and a half.
+var Inertia = operatorclient.Inertia{
+	DegradedCondition:                            operatorclient.AtOnce,
+	CrashLoopCondition:                           operatorclient.AtOnce,
+	UnresponsiveCondition:                        operatorclient.AtOnce,
+	ControlPlaneNodesCondition:                   operatorclient.DefaultInertia,
+	ControlPlaneNodesCondition + "/NodesMissing": operatorclient.AtOnce,
+}
 
 const name = "Availability"
 

@@ -44,6 +44,9 @@ const (
 	verifyPeriod = 500 * time.Millisecond
 )
 
+// Inertia is that of the condition.
+var Inertia = operatorclient.Inertia{DegradedCondition: operatorclient.DefaultInertia}
+
 // fieldManager owns only the conditions of this controller.
 var fieldManager = factory.ControllerFieldManager(name, "conditions")
 

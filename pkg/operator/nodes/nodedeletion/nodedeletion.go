@@ -53,6 +53,9 @@ const (
 	name = "NodeDeletionController"
 )
 
+// Inertia is that of the condition.
+var Inertia = operatorclient.Inertia{ConditionType: operatorclient.AtOnce}
+
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.StaticPodOperatorClient

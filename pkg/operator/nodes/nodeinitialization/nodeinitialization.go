@@ -38,6 +38,9 @@ const (
 	NoticesCondition  = "NodeInitializationNotices"
 )
 
+// Inertia is that of the condition, whose controller has waited.
+var Inertia = operatorclient.Inertia{DegradedCondition: operatorclient.AtOnce}
+
 const (
 	// DefaultThreshold is how long a node may stay uninitialized. A throttling cloud API can take minutes.
 	DefaultThreshold = 5 * time.Minute

@@ -33,6 +33,9 @@ const (
 	NoticesCondition     = "NodeManagerNotices"
 )
 
+// Inertia is that of the condition, whose controller has waited.
+var Inertia = operatorclient.Inertia{DegradedCondition: operatorclient.AtOnce}
+
 const (
 	name = "NodeManager"
 

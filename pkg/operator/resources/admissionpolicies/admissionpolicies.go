@@ -56,6 +56,12 @@ const (
 
 var reasons = []string{policyMissing, bindingMissing, policyChanged}
 
+// Inertia is that of the condition. The payload's policies come before the operator that they belong to.
+var Inertia = operatorclient.Inertia{
+	ConditionType:                       operatorclient.AtOnce,
+	ConditionType + "/" + policyChanged: 10 * time.Minute,
+}
+
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.OperatorClient

@@ -54,6 +54,9 @@ const (
 	repairPeriod = time.Hour
 )
 
+// Inertia is that of the condition.
+var Inertia = operatorclient.Inertia{Condition: operatorclient.DefaultInertia}
+
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.StaticPodOperatorClient

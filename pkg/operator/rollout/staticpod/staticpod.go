@@ -9,9 +9,11 @@ package staticpod
 import (
 	"fmt"
 	"net/url"
+	"time"
 
 	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/condition"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/revisioncontroller"
 	"github.com/openshift/library-go/pkg/operator/staticpod/controller/installer"
@@ -30,10 +32,24 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // binary is the path of the operator in its image.
 const binary = "/usr/bin/cluster-cloud-controller-manager-operator"
+
+// reboot is what a reboot takes on bare metal, for a node that reboots and the static pod on it.
+const reboot = 10 * time.Minute
+
+// Inertia is that of this package's conditions, whose controllers have waited, and of library-go's.
+var Inertia = operatorclient.Inertia{
+	HeldBackCondition:       operatorclient.AtOnce,
+	ImagePullCondition:      operatorclient.AtOnce,
+	InstallerStartCondition: operatorclient.AtOnce,
+
+	condition.NodeControllerDegradedConditionType: reboot,
+	condition.StaticPodsDegradedConditionType:     reboot,
+}
 
 // Options are the dependencies of New; all are required.
 type Options struct {

@@ -4,10 +4,8 @@ package clusteroperatorstatus
 
 import (
 	"fmt"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	operatorv1 "github.com/openshift/api/operator/v1"
 	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
 	configv1informers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
@@ -34,7 +32,9 @@ type Options struct {
 	// ClusterOperator keeps an older version until then.
 	Versions status.VersionGetter
 	// Rights lists the roles, bindings and policies of a platform.
-	Rights   func(platform.Platform) ([]configv1.ObjectReference, error)
+	Rights func(platform.Platform) ([]configv1.ObjectReference, error)
+	// Inertia has that of every Degraded condition.
+	Inertia  operatorclient.Inertia
 	Clock    clock.PassiveClock
 	Recorder events.Recorder
 }
@@ -50,7 +50,7 @@ func New(o Options) factory.Controller {
 		o.Versions,
 		o.Recorder,
 		o.Clock,
-	).WithDegradedInertia(inertia)
+	).WithDegradedInertia(o.Inertia.Of)
 	syncer.WithRelatedObjectsFunc(o.relatedObjects)
 	return syncer
 }
@@ -64,58 +64,6 @@ func (o Options) relatedObjects() (known bool, objects []configv1.ObjectReferenc
 	}
 	objects, err = PlatformObjects(observed, o.Rights)
 	return err == nil, objects
-}
-
-// Inertia of a Degraded condition.
-const (
-	// byDefault gives an error of a controller the time to resolve itself.
-	byDefault = 2 * time.Minute
-	// reboot is what a reboot takes on bare metal, for a node that reboots and the static pod on it.
-	reboot = 10 * time.Minute
-	// upgrade is for what an upgrade changes before its operator runs.
-	upgrade = 10 * time.Minute
-	// none is for an invalid configuration, which does not recover by itself, and for a condition whose controller has
-	// already waited.
-	none = 0
-)
-
-// inertiaOf has the Degraded conditions that do not have the default inertia.
-var inertiaOf = map[string]time.Duration{
-	"CloudConfigDegraded":       none,
-	"CredentialsDegraded":       none,
-	"TrustedCADegraded":         none,
-	"ImageDegraded":             none,
-	"ConfigurationDegraded":     none,
-	"ConfigObservationDegraded": none,
-
-	"AdmissionPoliciesDegraded":      none,
-	"CloudControllerManagerDegraded": none,
-	"CrashLoopDegraded":              none,
-	"ImagePullDegraded":              none,
-	"InstallerPodStartDegraded":      none,
-	"NodeDeletionDegraded":           none,
-	"NodeInitializationDegraded":     none,
-	"NodeManagerDegraded":            none,
-	"RevisionHeldBackDegraded":       none,
-	// Its kubelet ends a leader that hangs after a minute and a half, so inertia would hide it.
-	"UnresponsiveDegraded": none,
-
-	"NodeControllerDegraded": reboot,
-	"StaticPodsDegraded":     reboot,
-}
-
-// inertia returns how long a Degraded condition must last before the ClusterOperator shows it.
-func inertia(c operatorv1.OperatorCondition) time.Duration {
-	if c.Type == "ControlPlaneNodesDegraded" && c.Reason == "NodesMissing" {
-		return none // it has waited for half an hour; a Node that vanished may register again within minutes
-	}
-	if c.Type == "AdmissionPoliciesDegraded" && c.Reason == "PolicyChanged" {
-		return upgrade // the payload's policies come before the operator that they belong to
-	}
-	if duration, listed := inertiaOf[c.Type]; listed {
-		return duration
-	}
-	return byDefault
 }
 
 // RelatedObjects returns what must-gather collects on every platform, the same as in the ClusterOperator's manifest.

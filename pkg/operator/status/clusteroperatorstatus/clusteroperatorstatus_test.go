@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -32,55 +33,6 @@ func TestRelatedObjectsAreThoseOfTheManifest(t *testing.T) {
 	require.NoError(t, yaml.UnmarshalStrict(content, shipped))
 	require.Equal(t, "cloud-controller-manager", shipped.Name)
 	require.Equal(t, shipped.Status.RelatedObjects, RelatedObjects())
-}
-
-func TestInertia(t *testing.T) {
-	for conditionType, want := range map[string]time.Duration{
-		"CloudConfigDegraded":                0,
-		"CredentialsDegraded":                0,
-		"TrustedCADegraded":                  0,
-		"ImageDegraded":                      0,
-		"ConfigurationDegraded":              0,
-		"ConfigObservationDegraded":          0,
-		"AdmissionPoliciesDegraded":          0,
-		"CloudControllerManagerDegraded":     0,
-		"CrashLoopDegraded":                  0,
-		"ControlPlaneNodesDegraded":          2 * time.Minute,
-		"UnresponsiveDegraded":               0,
-		"NodeDeletionDegraded":               0,
-		"NodeInitializationDegraded":         0,
-		"NodeManagerDegraded":                0,
-		"RevisionHeldBackDegraded":           0,
-		"ImagePullDegraded":                  0,
-		"NodeManagerControllerDegraded":      2 * time.Minute,
-		"CloudTokensDegraded":                2 * time.Minute,
-		"NodeControllerDegraded":             10 * time.Minute,
-		"StaticPodsDegraded":                 10 * time.Minute,
-		"NodeInstallerDegraded":              2 * time.Minute,
-		"TargetConfigControllerDegraded":     2 * time.Minute,
-		"InstallerPodPendingDegraded":        2 * time.Minute,
-		"InstallerPodStartDegraded":          0,
-		"NotQuiteCloudConfigDegraded":        2 * time.Minute,
-		"MissingStaticPodControllerDegraded": 2 * time.Minute,
-	} {
-		t.Run(conditionType, func(t *testing.T) {
-			require.Equal(t, want, inertia(operatorv1.OperatorCondition{Type: conditionType}))
-		})
-	}
-}
-
-func TestMissingNodesHaveWaitedAlready(t *testing.T) {
-	for reason, want := range map[string]time.Duration{"NodesMissing": 0, "NodesVanished": 2 * time.Minute, "StaticPodsLeft": 2 * time.Minute} {
-		require.Equal(t, want, inertia(operatorv1.OperatorCondition{Type: "ControlPlaneNodesDegraded", Reason: reason}), reason)
-	}
-}
-
-func TestAnUpgradeMayChangePoliciesBeforeItsOperatorRuns(t *testing.T) {
-	for reason, want := range map[string]time.Duration{
-		"PolicyMissing": 0, "BindingMissing": 0, "PolicyChanged": 10 * time.Minute,
-	} {
-		require.Equal(t, want, inertia(operatorv1.OperatorCondition{Type: "AdmissionPoliciesDegraded", Reason: reason}), reason)
-	}
 }
 
 func TestTheClusterOperatorShowsConfigurationAtOnceAndKeepsVersions(t *testing.T) {
@@ -112,6 +64,7 @@ func TestTheClusterOperatorShowsConfigurationAtOnceAndKeepsVersions(t *testing.T
 	versions := status.NewVersionGetter()
 	recorder := events.NewInMemoryRecorder("test", clock.RealClock{})
 	controller := New(Options{
+		Inertia:  operatorclient.Inertia{"CloudConfigDegraded": operatorclient.AtOnce, "NodeControllerDegraded": 10 * time.Minute},
 		Operator: operator, ClusterOperators: client.ConfigV1(), Informer: informers.Config().V1().ClusterOperators(),
 		Versions: versions, Clock: clock.RealClock{}, Recorder: recorder,
 	})
