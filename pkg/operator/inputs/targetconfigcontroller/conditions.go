@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 
@@ -70,7 +69,7 @@ func (c *controller) report(
 		// The existing warnings are about the last accepted inputs.
 		conditions = append(conditions, kept(status, noticesCondition)...)
 	}
-	return c.applyConditions(ctx, conditions)
+	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager, conditions...)
 }
 
 // reportOnly writes the condition of a diagnostic that keeps the inputs from being checked. The other conditions
@@ -90,7 +89,8 @@ func (c *controller) reportOnly(
 			conditions = append(conditions, kept(status, conditionType)...)
 		}
 	}
-	return c.applyConditions(ctx, append(conditions, kept(status, noticesCondition)...))
+	conditions = append(conditions, kept(status, noticesCondition)...)
+	return operatorclient.ApplyConditions(ctx, c.Operator, fieldManager, conditions...)
 }
 
 // condition returns a condition that is True if there is a message, and records an event for a new message.
@@ -116,14 +116,6 @@ func kept(status *operatorv1.StaticPodOperatorStatus, conditionType string) []*o
 	return []*operatorclient.Condition{
 		operatorclient.NewCondition(conditionType, previous.Status, previous.Reason, previous.Message),
 	}
-}
-
-func (c *controller) applyConditions(ctx context.Context, conditions []*operatorclient.Condition) error {
-	status := applyoperatorv1.StaticPodOperatorStatus().WithConditions(conditions...)
-	if err := c.Operator.ApplyStaticPodOperatorStatus(ctx, fieldManager, status); err != nil {
-		return fmt.Errorf("writing the conditions of cloudcontrollermanager/cluster: %w", err)
-	}
-	return nil
 }
 
 // textsOf returns the diagnostics of the given causes as strings, in their order.

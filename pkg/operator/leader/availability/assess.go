@@ -9,18 +9,15 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
-	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // degradedAfter is how long Available must be False before that is also Degraded.
 const degradedAfter = 2 * time.Minute
-
-// condition shortens the apply configuration's name.
-type condition = applyoperatorv1.OperatorConditionApplyConfiguration
 
 // snapshot is the content of the caches at one moment.
 type snapshot struct {
@@ -52,7 +49,7 @@ func newAssessor() *assessor { return &assessor{loops: crashLoops{}, silent: unr
 
 // assess returns the conditions, and the delay until the next assessment. A delay of 0 means that only an event
 // requeues.
-func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
+func (a *assessor) assess(s snapshot) ([]*operatorclient.Condition, time.Duration) {
 	plane := a.roster.observe(s)
 	pods := plane.podsOnNodes(s.pods)
 	a.outages.see(s.lease, s.topology, s.now)
@@ -71,28 +68,28 @@ func (a *assessor) assess(s snapshot) ([]*condition, time.Duration) {
 	a.silent.observe(pods, s.now)
 	hanging, wait := a.silent.condition(v.leader, s.now)
 	next = minPositive(next, wait)
-	return []*condition{available, progressing(s, plane), degraded, crashing, hanging, nodes}, next
+	return []*operatorclient.Condition{available, progressing(s, plane), degraded, crashing, hanging, nodes}, next
 }
 
 // available keeps the condition True until a failure becomes an outage, and returns the time until then.
-func (a *assessor) available(v verdict, s snapshot) (available *condition, wait time.Duration) {
+func (a *assessor) available(v verdict, s snapshot) (available *operatorclient.Condition, wait time.Duration) {
 	outage := a.outages.observe(v, s.now)
 	defer func() { a.working = *available.Status == operatorv1.ConditionTrue }()
 	if v.reason == asExpected || v.leader.Tenure == controlplane.Preceding {
-		return newCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
+		return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
 	}
 	left := outage.Sub(s.now)
 	if left > 0 && (a.working || v1helpers.IsOperatorConditionTrue(s.status.Conditions, AvailableCondition)) {
-		return newCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason,
+		return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionTrue, v.reason,
 			fmt.Sprintf("tolerated until %s: %s", outage.UTC().Format(time.RFC3339), v.message)), left
 	}
-	return newCondition(AvailableCondition, operatorv1.ConditionFalse, v.reason, v.message), 0
+	return operatorclient.NewCondition(AvailableCondition, operatorv1.ConditionFalse, v.reason, v.message), 0
 }
 
 // degraded is True once Available has been False for degradedAfter, and returns the time until then. Before the first
 // revision runs, an unavailable operand is not degraded.
-func degraded(v verdict, available *condition, s snapshot) (*condition, time.Duration) {
-	healthy := newCondition(DegradedCondition, operatorv1.ConditionFalse, asExpected, "")
+func degraded(v verdict, available *operatorclient.Condition, s snapshot) (*operatorclient.Condition, time.Duration) {
+	healthy := operatorclient.AsExpected(DegradedCondition)
 	if !installedOnce(s.status) || *available.Status != operatorv1.ConditionFalse {
 		return healthy, 0
 	}
@@ -104,14 +101,14 @@ func degraded(v verdict, available *condition, s snapshot) (*condition, time.Dur
 	if left > 0 {
 		return healthy, left
 	}
-	return newCondition(DegradedCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
+	return operatorclient.NewCondition(DegradedCondition, operatorv1.ConditionTrue, v.reason, v.message), 0
 }
 
 // progressing reports the running and the target revision. NodeInstallerProgressing counts the nodes of each revision;
 // this condition names the nodes that are not at the latest one, and those where it does not run.
-func progressing(s snapshot, plane controlPlane) *condition {
+func progressing(s snapshot, plane controlPlane) *operatorclient.Condition {
 	if !installedOnce(s.status) {
-		return newCondition(ProgressingCondition, operatorv1.ConditionTrue, "FirstRollout",
+		return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "FirstRollout",
 			"no control-plane node runs a revision yet; check the Degraded conditions for the cause")
 	}
 	latest, current := s.status.LatestAvailableRevision, 0
@@ -133,9 +130,9 @@ func progressing(s snapshot, plane controlPlane) *condition {
 	}
 	message = strings.Join(append([]string{message}, others...), ", ")
 	if !controlplane.RollsOut(s.status, ProgressingCondition) {
-		return newCondition(ProgressingCondition, operatorv1.ConditionFalse, asExpected, message)
+		return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionFalse, asExpected, message)
 	}
-	return newCondition(ProgressingCondition, operatorv1.ConditionTrue, "RollingOut", message)
+	return operatorclient.NewCondition(ProgressingCondition, operatorv1.ConditionTrue, "RollingOut", message)
 }
 
 // runs returns why a node does not run the revision that it is at, "" if it does.
@@ -170,14 +167,4 @@ func minPositive(a, b time.Duration) time.Duration {
 		return max(a, b)
 	}
 	return min(a, b)
-}
-
-// newCondition omits an empty message. The API server drops it, so an applied empty message would differ from the
-// stored condition in every sync.
-func newCondition(conditionType string, status operatorv1.ConditionStatus, reason, message string) *condition {
-	c := applyoperatorv1.OperatorCondition().WithType(conditionType).WithStatus(status).WithReason(reason)
-	if message != "" {
-		c = c.WithMessage(message)
-	}
-	return c
 }

@@ -10,7 +10,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	configlisters "github.com/openshift/client-go/config/listers/config/v1"
-	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
@@ -126,11 +125,8 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
-	apply := applyoperatorv1.OperatorStatus().WithConditions(conditions...)
-	if err := c.operator.ApplyOperatorStatus(ctx, factory.ControllerFieldManager(name, "conditions"), apply); err != nil {
-		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
-	}
-	return nil
+	return operatorclient.ApplyConditions(ctx, c.operator, factory.ControllerFieldManager(name, "conditions"),
+		conditions...)
 }
 
 // observe reads the caches.

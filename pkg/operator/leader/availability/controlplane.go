@@ -113,7 +113,7 @@ func (r *roster) members(s snapshot) map[string]member {
 
 // condition reports static pods that were left on Nodes without the role, vanished and missing Nodes, and the delay
 // until the next assessment.
-func (r *roster) condition(plane controlPlane, s snapshot) (*condition, time.Duration) {
+func (r *roster) condition(plane controlPlane, s snapshot) (*operatorclient.Condition, time.Duration) {
 	nodes, wait := r.nodesCondition(plane, s)
 	if len(plane.withoutRole) == 0 {
 		return nodes, wait
@@ -124,36 +124,37 @@ func (r *roster) condition(plane controlPlane, s snapshot) (*condition, time.Dur
 	if *nodes.Status == operatorv1.ConditionTrue {
 		message += "; " + *nodes.Message
 	}
-	return newCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "StaticPodsLeft", message), wait
+	return operatorclient.NewCondition(
+		ControlPlaneNodesCondition, operatorv1.ConditionTrue, "StaticPodsLeft", message), wait
 }
 
 // nodesCondition reports vanished or missing Nodes, and the delay until the next assessment.
-func (r *roster) nodesCondition(plane controlPlane, s snapshot) (*condition, time.Duration) {
+func (r *roster) nodesCondition(plane controlPlane, s snapshot) (*operatorclient.Condition, time.Duration) {
 	left := fmt.Sprintf("%d of %d control-plane Nodes exist", len(plane.present), plane.installed)
 	if len(plane.vanished) > 0 {
 		r.shortSince = time.Time{}
-		return newCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesVanished", fmt.Sprintf(
+		return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesVanished", fmt.Sprintf(
 			"%s vanished while the static pod %s ran there, %s; "+
 				"restart the kubelet so that the Node registers again, or replace the machine",
 			nodeList(plane.vanished), operand.Name, left)), 0
 	}
 	if len(plane.present) >= plane.installed {
 		r.shortSince = time.Time{}
-		return newCondition(ControlPlaneNodesCondition, operatorv1.ConditionFalse, asExpected, ""), 0
+		return operatorclient.AsExpected(ControlPlaneNodesCondition), 0
 	}
 	previous := v1helpers.FindOperatorCondition(s.status.Conditions, ControlPlaneNodesCondition)
 	reported := previous != nil && previous.Status == operatorv1.ConditionTrue && previous.Reason != "StaticPodsLeft"
 	if reported && previous.Reason == "NodesVanished" {
 		// An earlier process of the operator knew the names of the missing Nodes.
-		return newCondition(previous.Type, previous.Status, previous.Reason, previous.Message), 0
+		return operatorclient.NewCondition(previous.Type, previous.Status, previous.Reason, previous.Message), 0
 	}
 	if r.shortSince.IsZero() {
 		r.shortSince = s.now
 	}
 	if wait := joinTime - s.now.Sub(r.shortSince); wait > 0 && !reported {
-		return newCondition(ControlPlaneNodesCondition, operatorv1.ConditionFalse, asExpected, left), wait
+		return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionFalse, asExpected, left), wait
 	}
-	return newCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesMissing", fmt.Sprintf(
+	return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesMissing", fmt.Sprintf(
 		"%s, but infrastructure/cluster has the topology %s; check the machines and kubelets of the missing Nodes",
 		left, s.topology)), 0
 }

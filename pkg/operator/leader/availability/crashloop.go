@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
@@ -188,7 +189,7 @@ func (l *crashLoop) add(pod, container string, last *corev1.ContainerStateTermin
 // assessment. A report begins with an exit: a container that runs may have recovered, for example after an outage of
 // the API server. A single exit suffices for a series that an earlier process of the operator reported. A report ends
 // when the container stays up.
-func (c crashLoops) condition(s snapshot) (*condition, time.Duration) {
+func (c crashLoops) condition(s snapshot) (*operatorclient.Condition, time.Duration) {
 	reported := ""
 	previous := v1helpers.FindOperatorCondition(s.status.Conditions, CrashLoopCondition)
 	if previous != nil && previous.Status == operatorv1.ConditionTrue {
@@ -208,11 +209,11 @@ func (c crashLoops) condition(s snapshot) (*condition, time.Duration) {
 		}
 	}
 	if len(texts) == 0 {
-		return newCondition(CrashLoopCondition, operatorv1.ConditionFalse, asExpected, ""), next
+		return operatorclient.AsExpected(CrashLoopCondition), next
 	}
 	if rest := len(texts) - maxNames; rest > 0 {
 		texts = append(texts[:maxNames], fmt.Sprintf("%d more", rest))
 	}
-	return newCondition(CrashLoopCondition, operatorv1.ConditionTrue, "CrashLooping",
+	return operatorclient.NewCondition(CrashLoopCondition, operatorv1.ConditionTrue, "CrashLooping",
 		strings.Join(texts, "; ")+"; correct what the message names, or read the container's log"), next
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // unresponsiveAfter is how long a container must not be Ready. A kubelet that has restarted reports containers as not
@@ -47,7 +48,7 @@ func (u unresponsive) observe(pods []*corev1.Pod, now time.Time) {
 
 // condition reports the containers that have not answered for unresponsiveAfter, and the delay until the next
 // assessment.
-func (u unresponsive) condition(holder controlplane.Holder, now time.Time) (*condition, time.Duration) {
+func (u unresponsive) condition(holder controlplane.Holder, now time.Time) (*operatorclient.Condition, time.Duration) {
 	var texts []string
 	var next time.Duration
 	for _, key := range slices.SortedFunc(maps.Keys(u), containerOn.compare) {
@@ -64,10 +65,10 @@ func (u unresponsive) condition(holder controlplane.Holder, now time.Time) (*con
 		texts = append(texts, text)
 	}
 	if len(texts) == 0 {
-		return newCondition(UnresponsiveCondition, operatorv1.ConditionFalse, asExpected, ""), next
+		return operatorclient.AsExpected(UnresponsiveCondition), next
 	}
 	const action = "its kubelet restarts it if that lasts; if it recurs, read the log of the container and check the " +
 		"load of the node"
-	return newCondition(UnresponsiveCondition, operatorv1.ConditionTrue, "NotResponding",
+	return operatorclient.NewCondition(UnresponsiveCondition, operatorv1.ConditionTrue, "NotResponding",
 		strings.Join(append(texts, action), "; ")), next
 }

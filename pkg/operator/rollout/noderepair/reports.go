@@ -6,7 +6,6 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
@@ -21,7 +20,7 @@ import (
 type problem struct{ reason, message string }
 
 // conditionOf returns the condition for the problems, with the reason of the first one.
-func conditionOf(problems []problem) *applyoperatorv1.OperatorConditionApplyConfiguration {
+func conditionOf(problems []problem) *operatorclient.Condition {
 	if len(problems) == 0 {
 		return operatorclient.AsExpected(Condition)
 	}

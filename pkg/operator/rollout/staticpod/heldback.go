@@ -6,7 +6,6 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 const (
@@ -52,15 +52,13 @@ func newHeldBackController(o Options) factory.Controller {
 }
 
 func (c *heldBackRevisions) sync(ctx context.Context, syncCtx factory.SyncContext) error {
-	condition := applyoperatorv1.OperatorCondition().
-		WithType(HeldBackCondition).WithStatus(operatorv1.ConditionFalse).WithReason("AsExpected")
 	text, err := c.currentReason()
 	if err != nil {
 		return err
 	}
 	if text == "" {
 		c.since = time.Time{}
-		return c.apply(ctx, condition)
+		return c.apply(ctx, operatorclient.AsExpected(HeldBackCondition))
 	}
 	now := c.clock.Now()
 	if c.since.IsZero() {
@@ -70,7 +68,7 @@ func (c *heldBackRevisions) sync(ctx context.Context, syncCtx factory.SyncContex
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 		return nil
 	}
-	return c.apply(ctx, condition.WithStatus(operatorv1.ConditionTrue).WithReason("CandidateIncomplete").WithMessage(
+	return c.apply(ctx, operatorclient.NewCondition(HeldBackCondition, operatorv1.ConditionTrue, "CandidateIncomplete",
 		"the accepted configuration is not rolled out: "+text+"; check the other Degraded conditions for the cause"))
 }
 
@@ -87,13 +85,7 @@ func (c *heldBackRevisions) currentReason() (string, error) {
 	return c.reason()
 }
 
-func (c *heldBackRevisions) apply(
-	ctx context.Context, condition *applyoperatorv1.OperatorConditionApplyConfiguration,
-) error {
-	err := c.operator.ApplyStaticPodOperatorStatus(ctx, factory.ControllerFieldManager(heldBackController, "condition"),
-		applyoperatorv1.StaticPodOperatorStatus().WithConditions(condition))
-	if err != nil {
-		return fmt.Errorf("writing %s to cloudcontrollermanager/cluster: %w", HeldBackCondition, err)
-	}
-	return nil
+func (c *heldBackRevisions) apply(ctx context.Context, condition *operatorclient.Condition) error {
+	return operatorclient.ApplyConditions(ctx, c.operator, factory.ControllerFieldManager(heldBackController, "condition"),
+		condition)
 }

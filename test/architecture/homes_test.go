@@ -1,0 +1,53 @@
+package architecture
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A fact has one home: a second parser, timer or writer is a defect to come.
+func TestEachFactHasOneHome(t *testing.T) {
+	for fact, tc := range map[string]struct {
+		computed *regexp.Regexp
+		home     string
+		// others only copy or change what they match, for the reason.
+		others map[string]string
+	}{
+		"a condition of the operator's resource is built and written": {
+			computed: regexp.MustCompile(`OperatorStatus\(\)\.WithConditions|\bOperatorCondition\(\)`),
+			home:     "pkg/operatorclient/conditions.go",
+		},
+	} {
+		t.Run(fact, func(t *testing.T) {
+			found := map[string]bool{}
+			for _, file := range productFiles(t) {
+				if tc.computed.Match(read(t, file)) {
+					found[file] = true
+				}
+			}
+			if !found[tc.home] {
+				t.Errorf("%s has nothing that matches %s: correct this test", tc.home, tc.computed)
+			}
+			for file := range found {
+				if file != tc.home && tc.others[file] == "" {
+					t.Errorf("%s computes it again: use %s", file, tc.home)
+				}
+			}
+			for file := range tc.others {
+				if !found[file] {
+					t.Errorf("%s needs no exception", file)
+				}
+			}
+		})
+	}
+}
+
+// productFiles returns the Go files of pkg and cmd without tests and what only tests use.
+func productFiles(t *testing.T) []string {
+	t.Helper()
+	return slices.DeleteFunc(slices.Concat(filesUnder(t, "pkg", ".go"), filesUnder(t, "cmd", ".go")), func(file string) bool {
+		return strings.HasSuffix(file, "_test.go") || strings.Contains(file, "test/")
+	})
+}
