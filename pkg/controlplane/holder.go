@@ -38,6 +38,16 @@ const (
 // Runs reports whether the holder is a container of ours that runs.
 func (t Tenure) Runs() bool { return t == Starting || t == Silent || t == Leading }
 
+// Leads reports whether the holder is a process of ours, or of the predecessor, that renews the lease.
+func (t Tenure) Leads() bool { return t == Starting || t == Leading || t == Preceding }
+
+// String returns the name of the constant, in lower case.
+func (t Tenure) String() string {
+	return [...]string{
+		"vacant", "expired", "foreign", "preceding", "cutoff", "ended", "starting", "silent", "leading",
+	}[t]
+}
+
 // isKnown reports whether the holder is a process of ours, or of the predecessor, that runs.
 func (t Tenure) isKnown() bool { return t.Runs() || t == Preceding }
 

@@ -141,6 +141,13 @@ func TestTheProcessBehindALease(t *testing.T) {
 	}
 }
 
+func TestEachTenureHasAName(t *testing.T) {
+	require.Equal(t, "vacant", controlplane.Vacant.String())
+	require.Equal(t, "leading", controlplane.Leading.String())
+	require.True(t, controlplane.Preceding.Leads())
+	require.False(t, controlplane.Silent.Leads())
+}
+
 func pods(c *controlplanetest.Cluster) []*corev1.Pod { return slices.Collect(maps.Values(c.Pods)) }
 
 func TestAHolderThatDoesNotRenewIsSilentBeforeItsLeaseExpires(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Class is a cause.
@@ -30,6 +31,22 @@ const (
 	Certificate                  // the certificate of the cloud's API is not trusted
 	Other                        // the CCM logged an error of no other class
 )
+
+// String returns the name of the constant.
+func (c Class) String() string {
+	return [...]string{
+		"Unknown", "NoLeader", "NotAsked", "NoAnswer", "UnknownMachine", "Ambiguous", "AddressMismatch", "Unauthenticated",
+		"Unauthorized", "QuotaExceeded", "Throttled", "Unreachable", "Unavailable", "Certificate", "Other",
+	}[c]
+}
+
+// Waiting are the nodes that wait for one cause.
+type Waiting struct {
+	Cause Class
+	Nodes int
+	// Since is when the first of them began to wait.
+	Since time.Time
+}
 
 // Evidence is what is known about a node that waits.
 type Evidence struct {

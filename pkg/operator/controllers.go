@@ -3,12 +3,15 @@ package operator
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/loglevel"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/configobservation"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/clientca"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/managedcloudconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
@@ -29,6 +32,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/noderepair"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/staticpod"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/clusteroperatorstatus"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/metrics"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/versions"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
@@ -242,6 +246,7 @@ func (w *wiring) nodes() []factory.Controller {
 			PodClient:       w.kube.CoreV1(),
 			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
 			Mask:            w.informers.target.Mask,
+			Report:          w.facts.NodesWait,
 			Clock:           w.Clock,
 			Recorder:        w.EventRecorder,
 			Threshold:       w.UninitializedThreshold,
@@ -253,6 +258,7 @@ func (w *wiring) nodes() []factory.Controller {
 			Pods:       w.informers.target.Core().V1().Pods(),
 			Nodes:      w.informers.nodes.Core().V1().Nodes(),
 			Client:     w.kube.CoreV1(),
+			Repaired:   w.facts.NodeRepaired,
 			Clock:      w.Clock,
 			Recorder:   w.EventRecorder,
 		}),
@@ -337,5 +343,33 @@ func (w *wiring) reporting() []factory.Controller {
 			Recorder: w.EventRecorder,
 		}),
 		loglevel.NewClusterOperatorLoggingController(w.client, w.EventRecorder),
+	}
+}
+
+// metrics returns the options for the collector of the operator's own metrics.
+func (w *wiring) metrics() metrics.Options {
+	target := w.informers.target.Core().V1()
+	credential := func(secret string, expiry func(*corev1.Secret) time.Time) metrics.Credential {
+		return metrics.Credential{
+			Name: secret, Secrets: target.Secrets(), Namespace: operand.Namespace, Secret: secret, Expiry: expiry,
+		}
+	}
+	return metrics.Options{
+		Operator:        w.client,
+		Lease:           w.lease,
+		Pods:            target.Pods(),
+		Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+		Credentials: []metrics.Credential{
+			credential(operand.KubeTokenSecret, tokens.Expiry),
+			credential(operand.CloudTokensSecret, tokens.Expiry),
+			credential(operand.ServingCertSecret, servingcert.Expiry),
+			{
+				Name: "serving-signer", Secrets: w.informers.operator.Core().V1().Secrets(),
+				Namespace: operatorclient.OperatorNamespace, Secret: servingcert.SignerSecret, Expiry: servingcert.Expiry,
+			},
+		},
+		Facts:   w.facts,
+		Version: w.OperatorVersion,
+		Clock:   w.Clock,
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/adminevents"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/metrics"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
@@ -61,6 +62,7 @@ type wiring struct {
 	informers informerSet
 	lease     *controlplane.Lease
 	versions  status.VersionGetter
+	facts     *metrics.Facts
 }
 
 // Run runs the operator until ctx ends.
@@ -78,6 +80,11 @@ func Run(ctx context.Context, o Options, cc *controllercmd.ControllerContext) er
 	for _, controller := range w.controllers() {
 		controllers.WithController(controller, 1)
 	}
+	unregister, err := metrics.Register(metrics.New(w.metrics()))
+	if err != nil {
+		return err
+	}
+	defer unregister()
 	w.resource.Start(ctx.Done())
 	w.informers.start(ctx.Done())
 	controllers.Start(ctx)
@@ -125,6 +132,7 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 		informers:         informers,
 		lease:             lease,
 		versions:          status.NewVersionGetter(),
+		facts:             &metrics.Facts{},
 	}, nil
 }
 

@@ -56,6 +56,15 @@ func readPair(secret *corev1.Secret, now time.Time) (pair *crypto.TLSCertificate
 	return pair, ""
 }
 
+// Expiry returns when the certificate of a Secret expires, zero if it has none.
+func Expiry(secret *corev1.Secret) time.Time {
+	certificates, err := crypto.CertsFromPEM(secret.Data[corev1.TLSCertKey])
+	if err != nil {
+		return time.Time{}
+	}
+	return certificates[0].NotAfter
+}
+
 // rejection returns why clients would reject a certificate that has not expired.
 func rejection(leaf *x509.Certificate, bundle []*x509.Certificate) (reason string) {
 	if !slices.ContainsFunc(bundle, func(ca *x509.Certificate) bool { return leaf.CheckSignatureFrom(ca) == nil }) {

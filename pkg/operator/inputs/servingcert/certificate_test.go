@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 )
 
 func TestACertificateIsRenewedBeforeItsLastFifth(t *testing.T) {
@@ -28,4 +29,15 @@ func TestALeafWaitsForItsSignerButNotUntilItsLastFifth(t *testing.T) {
 			require.Equal(t, issued.Add(tc.want), leafDue(leaf, signer, 100*time.Hour))
 		})
 	}
+}
+
+func TestASecretExpiresWithItsCertificate(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	signer, err := makeSigner(func() time.Time { return now }, time.Hour, nil)
+	require.NoError(t, err)
+	certificate, key, err := signer.GetPEMBytes()
+	require.NoError(t, err)
+	data := map[string][]byte{"tls.crt": certificate, "tls.key": key}
+	require.Equal(t, now.Add(time.Hour).UTC(), Expiry(&corev1.Secret{Data: data}).UTC())
+	require.Zero(t, Expiry(&corev1.Secret{}))
 }

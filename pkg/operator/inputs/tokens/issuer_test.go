@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -70,4 +71,13 @@ func TestATokenIsJudgedByItsRecord(t *testing.T) {
 		_, reason := record.refreshAt(token, account(), "openshift")
 		require.Equal(t, want, reason)
 	}
+}
+
+func TestASecretExpiresWithTheFirstOfItsTokens(t *testing.T) {
+	secret := func(records string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{recordsAnnotation: records}}}
+	}
+	require.Equal(t, now, Expiry(secret(`{"a": {"expiresAt": "2026-11-21T10:00:00Z"}, `+
+		`"b": {"expiresAt": "2026-11-21T09:00:00Z"}, "c": {"expiresAt": "noon"}}`)))
+	require.Zero(t, Expiry(secret(`{}`)))
 }

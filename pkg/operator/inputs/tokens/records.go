@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
@@ -27,6 +28,18 @@ func RecordsOf(secret *corev1.Secret) Records {
 		return Records{}
 	}
 	return records
+}
+
+// Expiry returns when the first of a Secret's tokens expires, zero if it has none.
+func Expiry(secret *corev1.Secret) time.Time {
+	var first time.Time
+	for _, record := range RecordsOf(secret) {
+		expires, err := time.Parse(time.RFC3339, record.ExpiresAt)
+		if err == nil && (first.IsZero() || expires.Before(first)) {
+			first = expires
+		}
+	}
+	return first
 }
 
 // apply writes a Secret with tokens, other data and the tokens' records.

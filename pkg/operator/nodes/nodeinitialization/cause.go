@@ -155,6 +155,17 @@ func (i *investigation) byClass(nodes []string) [][]string {
 	return groups
 }
 
+// waiting returns how many of the nodes, of which the first has waited longest, wait for each cause.
+func (i *investigation) waiting(nodes []string, waiting map[string]wait) []nodecause.Waiting {
+	var found []nodecause.Waiting
+	for _, group := range i.byClass(nodes) {
+		found = append(found, nodecause.Waiting{
+			Cause: i.findings[group[0]].class, Nodes: len(group), Since: waiting[group[0]].since,
+		})
+	}
+	return found
+}
+
 // explain returns the cause of a group of nodes, and what to do about it.
 func (i *investigation) explain(group []string, by initializer) string {
 	f := i.findings[group[0]]

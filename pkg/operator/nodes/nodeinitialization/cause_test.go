@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 )
 
 // attempt is what the leader logs about an attempt that fails.
@@ -173,4 +175,27 @@ func TestACauseStaysUntilAnotherIsKnown(t *testing.T) {
 	c.status = http.StatusInternalServerError // the kubelet of m0 hangs
 	c.pass(t, 30*time.Second)
 	require.Equal(t, down, c.notice(t))
+}
+
+func TestTheNodesThatWaitAreReportedByCause(t *testing.T) {
+	c := start(t, `{"platform":"openstack"}`)
+	c.wait("a", "b", "c")
+	c.logs(attempt("a", "instance not found") + attempt("b", "got 429 instead") + attempt("c", "instance not found"))
+	c.sync(t)
+	since := now.Add(-time.Minute)
+	require.Equal(t, []nodecause.Waiting{
+		{Cause: nodecause.UnknownMachine, Nodes: 2, Since: since}, {Cause: nodecause.Throttled, Nodes: 1, Since: since},
+	}, c.reported)
+	require.Equal(t, "UnknownMachine", c.reported[0].Cause.String())
+
+	clear(c.controller.store.waiting)
+	c.sync(t)
+	require.Empty(t, c.reported)
+}
+
+func TestOnAnUnmanagedPlatformNoNodeIsReported(t *testing.T) {
+	c := start(t, `{"platform":"none"}`)
+	c.reported = []nodecause.Waiting{{Nodes: 1}}
+	c.sync(t)
+	require.Empty(t, c.reported)
 }

@@ -36,6 +36,8 @@ type cluster struct {
 	operator   v1helpers.OperatorClient
 	controller *controller
 	factory    informers.SharedInformerFactory
+	// reported is the last report.
+	reported []nodecause.Waiting
 
 	mu sync.Mutex
 	// log is what the leader logged, status that of an answer without it.
@@ -77,7 +79,8 @@ func start(t *testing.T, observed string) *cluster {
 	c.controller = New(Options{
 		Operator: c.operator, Nodes: nil, Lease: lease, Pods: factory.Core().V1().Pods(), PodClient: api.CoreV1(),
 		Infrastructures: infrastructures, Mask: func(text string) (string, error) { return text, nil },
-		Clock: c.clock, Recorder: events.NewInMemoryRecorder("test", c.clock),
+		Report: func(waiting []nodecause.Waiting) { c.reported = waiting },
+		Clock:  c.clock, Recorder: events.NewInMemoryRecorder("test", c.clock),
 	}).(*controller)
 	c.factory = factory
 	c.settle(t)

@@ -61,7 +61,9 @@ type Options struct {
 	PodClient       corev1client.PodsGetter
 	Infrastructures configinformers.InfrastructureInformer
 	// Mask removes the values of the operand's Secrets from a text.
-	Mask     func(string) (string, error)
+	Mask func(string) (string, error)
+	// Report gets the nodes that have waited for half a minute, by cause, in every sync.
+	Report   func([]nodecause.Waiting)
 	Clock    clock.PassiveClock
 	Recorder events.Recorder
 
@@ -113,6 +115,7 @@ func (c *controller) Run(ctx context.Context, workers int) {
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
 	observed, known, err := observedplatform.Get(c.Operator)
 	if err != nil || !known || !observed.Managed() {
+		c.Report(nil)
 		return err
 	}
 	waiting, wrong, synced := c.store.snapshot()
@@ -130,6 +133,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		}
 		next = sooner(next, logInterval)
 	}
+	c.Report(c.investigation.waiting(slices.Concat(overdue, late), waiting))
 	drifts, nextDrift := c.drifts(wrong)
 	if next = sooner(next, nextDrift); next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)

@@ -66,8 +66,10 @@ type Options struct {
 	Pods       corev1informers.PodInformer
 	Nodes      corev1informers.NodeInformer
 	Client     corev1client.CoreV1Interface
-	Clock      clock.PassiveClock
-	Recorder   events.Recorder
+	// Repaired is called after each repair.
+	Repaired func()
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
 }
 
 type controller struct {
@@ -162,6 +164,7 @@ func (c *controller) mend(ctx context.Context, nodes []damagedNode) (
 			}
 			if repaired {
 				c.repairs[node.machine] = append(recent, now)
+				c.Repaired()
 				delete(c.since, node.machine.name)
 			}
 			return problems, next, nil

@@ -43,6 +43,8 @@ type cluster struct {
 	recorder events.InMemoryRecorder
 	reports  *corev1.ConfigMap
 	sound    filesyncer.Report
+	// repaired is the number of repairs that the controller reported.
+	repaired int
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -83,7 +85,7 @@ func newCluster(t *testing.T) *cluster {
 	}}, status, nil, nil)}
 	c.controller = newController(Options{
 		Operator: c.operator, ConfigMaps: core.ConfigMaps(), Secrets: core.Secrets(), Pods: core.Pods(), Nodes: core.Nodes(),
-		Client: kube.CoreV1(), Clock: clock, Recorder: c.recorder,
+		Client: kube.CoreV1(), Repaired: func() { c.repaired++ }, Clock: clock, Recorder: c.recorder,
 	})
 	return c
 }
@@ -339,6 +341,7 @@ func TestEachNodeIsRepairedAFewTimesAnHour(t *testing.T) {
 
 	c.run(t, time.Hour)
 	require.Equal(t, []string{"m1: 7 to 7"}, c.targets(t), "its own timer, an hour after the first repair")
+	require.Equal(t, 5, c.repaired)
 }
 
 func TestTheRepairsOfAFormerMachineDoNotCount(t *testing.T) {

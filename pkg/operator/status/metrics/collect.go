@@ -1,0 +1,119 @@
+package metrics
+
+import (
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
+)
+
+// operandPods selects the operand's mirror pods.
+var operandPods = labels.SelectorFromSet(labels.Set{"app": operand.Name})
+
+// Collect implements prometheus.Collector. What is not known is omitted, so that an alert sees no wrong value.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	now := c.Clock.Now()
+	ch <- prometheus.MustNewConstMetric(repairs, prometheus.CounterValue, float64(c.Facts.repairs.Load()))
+	spec, status, _, err := c.Operator.GetStaticPodOperatorState()
+	if err != nil {
+		klog.V(2).InfoS("The operator's metrics are incomplete", "err", err)
+		return
+	}
+	effective, known, err := observedplatform.Effective(&spec.OperatorSpec, &status.OperatorStatus)
+	if err == nil && known {
+		send(ch, info, 1, c.Version, effective.Name, string(spec.ManagementState))
+	}
+	collectConditions(ch, status.Conditions, now)
+	if !effective.Managed() {
+		return
+	}
+	collectRevisions(ch, status)
+	for _, waiting := range c.Facts.nodesWaiting() {
+		cause := waiting.Cause.String()
+		send(ch, nodesWaiting, float64(waiting.Nodes), cause)
+		send(ch, nodesWaitingOldest, now.Sub(waiting.Since).Seconds(), cause)
+	}
+	c.collectCredentials(ch)
+	if err := c.collectLease(ch, now); err != nil {
+		klog.V(2).InfoS("The operator's metrics are incomplete", "err", err)
+	}
+}
+
+func send(ch chan<- prometheus.Metric, desc *prometheus.Desc, value float64, labels ...string) {
+	ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+}
+
+// collectConditions sends the conditions that are not as they are in a settled cluster.
+func collectConditions(ch chan<- prometheus.Metric, conditions []operatorv1.OperatorCondition, now time.Time) {
+	for _, c := range conditions {
+		abnormal := operatorv1.ConditionTrue
+		if strings.HasSuffix(c.Type, operatorv1.OperatorStatusTypeAvailable) ||
+			strings.HasSuffix(c.Type, operatorv1.OperatorStatusTypeUpgradeable) {
+			abnormal = operatorv1.ConditionFalse
+		}
+		if c.Status == abnormal {
+			send(ch, condition, max(0, now.Sub(c.LastTransitionTime.Time).Seconds()), c.Type, c.Reason)
+		}
+	}
+}
+
+func collectRevisions(ch chan<- prometheus.Metric, status *operatorv1.StaticPodOperatorStatus) {
+	if status.LatestAvailableRevision > 0 {
+		send(ch, revisionWanted, float64(status.LatestAvailableRevision))
+	}
+	for _, node := range status.NodeStatuses {
+		send(ch, revisionRunning, float64(node.CurrentRevision), node.NodeName)
+	}
+}
+
+func (c *collector) collectCredentials(ch chan<- prometheus.Metric) {
+	for i, credential := range c.Credentials {
+		secret, err := operatorclient.Find(c.secrets[i], "secret", credential.Namespace, credential.Secret)
+		if err != nil || secret == nil {
+			continue
+		}
+		if expiry := credential.Expiry(secret); !expiry.IsZero() {
+			send(ch, credentialExpiry, float64(expiry.Unix()), credential.Name)
+		}
+	}
+}
+
+func (c *collector) collectLease(ch chan<- prometheus.Metric, now time.Time) error {
+	record := c.Lease.Record()
+	if record.Lease == nil {
+		return nil
+	}
+	pods, err := c.pods.Pods(operand.Namespace).List(operandPods)
+	if err != nil {
+		return err
+	}
+	predecessors, err := predecessor.Pods(c.pods)
+	if err != nil {
+		return err
+	}
+	infrastructure, err := operatorclient.Find(c.infrastructures, "infrastructure", "", operatorclient.Instance)
+	if err != nil {
+		return err
+	}
+	candidates := controlplane.Pods{Operand: pods, Predecessors: predecessors}
+	if infrastructure != nil {
+		candidates.Topology = infrastructure.Status.ControlPlaneTopology
+	}
+	holder, age := controlplane.HolderOf(record, candidates, now), max(0, now.Sub(record.Since).Seconds())
+	send(ch, leaseHolder, 1, holder.Node, holder.Tenure.String())
+	send(ch, leaseAge, age)
+	if holder.Tenure.Leads() {
+		age = 0
+	}
+	send(ch, leaderless, age)
+	return nil
+}

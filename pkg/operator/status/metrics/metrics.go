@@ -1,0 +1,144 @@
+// Package metrics serves what the operator knows as metrics. It computes nothing of its own: the collector reads the
+// conditions, the revisions, the lease and the Secrets when it is scraped, and controllers pass on the two facts that
+// no object has.
+package metrics
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
+	configlisters "github.com/openshift/client-go/config/listers/config/v1"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	corev1informers "k8s.io/client-go/informers/core/v1"
+	corev1listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+)
+
+const prefix = "cloud_controller_manager_operator_"
+
+// The metrics, in the order of docs/metrics.md.
+var (
+	info = describe("info",
+		"The operator's release, the platform that it manages, and whether it manages it. Always 1.",
+		"version", "platform", "management_state")
+	condition = describe("condition_seconds",
+		"For how long a condition of cloudcontrollermanager/cluster has not been as it is in a settled cluster: those whose "+
+			"names end in Available or Upgradeable have been False, all others True.", "condition", "reason")
+	revisionWanted  = describe("revision_wanted", "The latest revision of the static pod.")
+	revisionRunning = describe("revision_running",
+		"The revision of the static pod that a control-plane node is at, 0 for none.", "node")
+	leaseHolder = describe("lease_holder",
+		"The node and the state of the process that holds the cloud-controller-manager's lease. Always 1.",
+		"node", "state")
+	leaseAge = describe("lease_renewal_age_seconds",
+		"Seconds since the cloud-controller-manager's lease was last seen to change. A leader renews it every 26 seconds.")
+	leaderless = describe("leaderless_seconds",
+		"Seconds since the lease was last seen to change, while no process of a cloud-controller-manager leads, otherwise 0.")
+	nodesWaiting = describe("nodes_waiting",
+		"Nodes that have waited for more than 30 seconds to be initialized, by the cause.", "cause")
+	nodesWaitingOldest = describe("nodes_waiting_oldest_seconds",
+		"For how long the first of these nodes has waited, by the cause.", "cause")
+	credentialExpiry = describe("credential_expiry_timestamp_seconds",
+		"When a token or a certificate that the operator issues expires, in seconds since 1970. "+
+			"The operator replaces each long before.", "credential")
+	repairs = describe("node_repairs_total",
+		"Repairs of files on control-plane nodes since the operator's process started. Each installs a revision again.")
+)
+
+var all = []*prometheus.Desc{
+	info, condition, revisionWanted, revisionRunning, leaseHolder, leaseAge, leaderless, nodesWaiting, nodesWaitingOldest,
+	credentialExpiry, repairs,
+}
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(prefix+name, help, labels, nil)
+}
+
+// Facts are what controllers know and no object has. The zero value is ready for use.
+type Facts struct {
+	repairs atomic.Int64
+
+	mutex   sync.Mutex
+	waiting []nodecause.Waiting
+}
+
+// NodesWait replaces the nodes that wait.
+func (f *Facts) NodesWait(waiting []nodecause.Waiting) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.waiting = waiting
+}
+
+// NodeRepaired counts a repair.
+func (f *Facts) NodeRepaired() { f.repairs.Add(1) }
+
+func (f *Facts) nodesWaiting() []nodecause.Waiting {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.waiting
+}
+
+// Credential is a Secret with what expires.
+type Credential struct {
+	// Name is the value of the label credential.
+	Name    string
+	Secrets corev1informers.SecretInformer
+	// Namespace and Secret name the Secret.
+	Namespace, Secret string
+	// Expiry returns when the first of what the Secret has expires, zero if it has nothing that does.
+	Expiry func(*corev1.Secret) time.Time
+}
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.StaticPodOperatorClient
+	Lease    *controlplane.Lease
+	// Pods watches the operand's namespace.
+	Pods            corev1informers.PodInformer
+	Infrastructures configinformers.InfrastructureInformer
+	Credentials     []Credential
+	Facts           *Facts
+	// Version is the operator's in the release payload.
+	Version string
+	Clock   clock.PassiveClock
+}
+
+type collector struct {
+	Options
+	pods            corev1listers.PodLister
+	infrastructures configlisters.InfrastructureLister
+	secrets         []corev1listers.SecretNamespaceLister
+}
+
+// New returns the collector. It requests its informers, and reads only their caches.
+func New(o Options) prometheus.Collector {
+	c := &collector{Options: o, pods: o.Pods.Lister(), infrastructures: o.Infrastructures.Lister()}
+	for _, credential := range o.Credentials {
+		c.secrets = append(c.secrets, credential.Secrets.Lister().Secrets(credential.Namespace))
+	}
+	return c
+}
+
+// Register adds the collector to what the process serves at /metrics, until unregister is called.
+func Register(c prometheus.Collector) (unregister func(), err error) {
+	if err := legacyregistry.Registerer().Register(c); err != nil {
+		return nil, fmt.Errorf("registering the operator's metrics: %w", err)
+	}
+	return func() { legacyregistry.Registerer().Unregister(c) }, nil
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, desc := range all {
+		ch <- desc
+	}
+}
