@@ -1,6 +1,6 @@
 // Package controlplane is a model of the control plane, made from the caches and the operator's clock. Controllers ask
-// it instead of computing the same fact each. It has the operand's lease: who holds it, since when, whether it is
-// renewed, and whether the process behind it has ended.
+// it instead of computing the same fact each: whether a Node or a Pod is Ready, what an installer pod installs, and the
+// operand's lease: who holds it, since when, whether it is renewed, and whether the process behind it has ended.
 package controlplane
 
 import (

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"slices"
 	"time"
 
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/ondemand"
@@ -191,12 +191,8 @@ func stripNode(obj any) (any, error) {
 			Labels:            only(node.Labels, operatorclient.MasterLabel),
 			Annotations:       only(node.Annotations, operatorclient.NodeDeletionAnnotation),
 		},
-		Spec: corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints},
-		Status: corev1.NodeStatus{
-			Conditions: slices.DeleteFunc(slices.Clone(node.Status.Conditions), func(c corev1.NodeCondition) bool {
-				return c.Type != corev1.NodeReady
-			}),
-		},
+		Spec:   corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints},
+		Status: corev1.NodeStatus{Conditions: controlplane.ReadyConditions(node)},
 	}, nil
 }
 

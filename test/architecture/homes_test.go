@@ -19,6 +19,23 @@ func TestEachFactHasOneHome(t *testing.T) {
 			computed: regexp.MustCompile(`OperatorStatus\(\)\.WithConditions|\bOperatorCondition\(\)`),
 			home:     "pkg/operatorclient/conditions.go",
 		},
+		"a Node is Ready": {
+			computed: regexp.MustCompile(`corev1\.NodeReady\b`),
+			home:     "pkg/controlplane/node.go",
+		},
+		"a Pod is Ready": {
+			computed: regexp.MustCompile(`corev1\.PodReady\b`),
+			home:     "pkg/controlplane/controlplane.go",
+			others:   map[string]string{"pkg/operator/rollout/staticpod/gate.go": "it changes the condition"},
+		},
+		"what a pod installs": {
+			computed: regexp.MustCompile(`"installer-(%d|")`),
+			home:     "pkg/controlplane/installers.go",
+		},
+		"a Node waits for its initialization": {
+			computed: regexp.MustCompile(`"node\.cloudprovider\.kubernetes\.io/uninitialized"`),
+			home:     "pkg/controlplane/node.go",
+		},
 	} {
 		t.Run(fact, func(t *testing.T) {
 			found := map[string]bool{}

@@ -65,7 +65,7 @@ var layers = []layer{
 		},
 	},
 
-	{dir: "pkg/nodecause", pure: true},
+	{dir: "pkg/nodecause", pure: true, ours: []string{"pkg/controlplane"}},
 	{dir: "pkg/terminationmessage", ours: []string{"pkg/redaction"}},
 	{dir: "pkg/predecessor", ours: []string{"pkg/operand"}},
 	{dir: "pkg/controlplane", ours: []string{"pkg/operand", "pkg/nodefiles", "pkg/apis"}},
@@ -95,7 +95,7 @@ var layers = []layer{
 	{dir: "cmd/file-syncer", ours: []string{"pkg/filesyncer"}},
 	{dir: "cmd/image-puller"},
 	{dir: "pkg/cmd/nodepod", ours: []string{"pkg/printable"}},
-	{dir: "pkg/cmd/installer", ours: []string{"pkg/cmd/nodepod", "pkg/nodefiles", "pkg/operand", "pkg/printable"}},
+	{dir: "pkg/cmd/installer", ours: []string{"pkg/cmd/nodepod", "pkg/controlplane", "pkg/nodefiles", "pkg/operand", "pkg/printable"}},
 	{dir: "pkg/cmd/remove", ours: []string{"pkg/cmd/nodepod", "pkg/nodefiles", "pkg/operand", "pkg/printable"}},
 	{dir: "pkg/cmd/envfile", ours: []string{"pkg/nodefiles", "pkg/regularfile", "pkg/printable"}},
 	// The shared code of the offline commands.

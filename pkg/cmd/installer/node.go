@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
@@ -39,17 +38,15 @@ const (
 // checkLatest returns an error if the node has an installer pod of a later revision. Only that one may install.
 func (o *options) checkLatest(ctx context.Context) error {
 	pods, err := read(ctx, func(ctx context.Context) (*corev1.PodList, error) {
-		return o.Client.CoreV1().Pods(o.namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=installer"})
+		return o.Client.CoreV1().Pods(o.namespace).List(
+			ctx, metav1.ListOptions{LabelSelector: "app=" + controlplane.InstallerApp})
 	})
 	if err != nil {
 		return fmt.Errorf("listing the installer pods: %w", err)
 	}
 	for _, pod := range pods.Items {
-		// As in installer-7-master-0 and installer-7-retry-1-master-0.
-		rest, isInstaller := strings.CutPrefix(pod.Name, "installer-")
-		number, _, _ := strings.Cut(rest, "-")
-		revision, err := strconv.ParseInt(number, 10, 32)
-		if isInstaller && err == nil && pod.Spec.NodeName == o.Node && revision > int64(o.revision) {
+		revision, isInstaller := controlplane.InstallerRevision(pod.Name)
+		if isInstaller && pod.Spec.NodeName == o.Node && revision > o.revision {
 			return fmt.Errorf("pod/%s installs a later revision on this node", pod.Name)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // helperApps are the apps of the pods of this operator that run beside the operand and never take its lease.
-var helperApps = []string{"installer", "pruner"}
+var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp}
 
 // act releases the lease of a process that is proven to have ended, or restores it. Otherwise nobody leads until the
 // lease expires, 137 seconds after its last renewal: the CCMs do not release it when they end. It returns when to look
@@ -123,9 +123,7 @@ func isOutOfService(nodes []*corev1.Node, holder string) bool {
 	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool {
 		return leaseholder.NodeOf(holder, []string{node.Name}) != "" &&
 			slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) &&
-			!slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
-				return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
-			})
+			controlplane.KubeletOf(node) != controlplane.KubeletReady
 	})
 }
 

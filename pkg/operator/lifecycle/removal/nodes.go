@@ -16,22 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/pager"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
-// The label app of the pods of this operator that run on the nodes beside the operand.
-const (
-	appInstaller = "installer"
-	appPruner    = "pruner"
-	appRemoval   = "removal"
-)
-
-// uninitializedTaint is on a node from its registration until a cloud-controller-manager has initialized it. With the
-// effect PreferNoSchedule it is a question about an initialized node (package nodedeletion).
-const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
+// appRemoval is the label app of the removal pods.
+const appRemoval = "removal"
 
 // retryPeriod is how long a failed removal pod stays, so that its log can be read and a node is not busy with them.
 const retryPeriod = 15 * time.Second
@@ -44,10 +37,7 @@ func (c *controller) listUninitialized(ctx context.Context) ([]string, error) {
 		return c.Kube.CoreV1().Nodes().List(ctx, options)
 	}))
 	err := list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
-		node, ok := object.(*corev1.Node)
-		if ok && slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
-			return taint.Key == uninitializedTaint && taint.Effect != corev1.TaintEffectPreferNoSchedule
-		}) {
+		if node, ok := object.(*corev1.Node); ok && controlplane.IsUninitialized(node) {
 			waiting = append(waiting, "node/"+node.Name)
 		}
 		return nil
@@ -100,7 +90,7 @@ func (c *controller) removeStaticPods(ctx context.Context, syncCtx factory.SyncC
 		if wait == "" && problem == "" {
 			continue
 		}
-		if !isReady(node) {
+		if controlplane.KubeletOf(node) != controlplane.KubeletReady {
 			problem = fmt.Sprintf("node/%s does not report, so its static pod cannot be removed: start its kubelet, or "+
 				"delete the Node if the machine is gone", node.Name)
 		}
@@ -117,12 +107,6 @@ func (c *controller) removeStaticPods(ctx context.Context, syncCtx factory.SyncC
 	}
 	c.Recorder.Eventf("StaticPodsRemoved", "Removed the static pods and their files from %d nodes", len(nodes))
 	return nil
-}
-
-func isReady(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
-		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
-	})
 }
 
 // clean brings a node closer to having nothing of the operand. It returns what the node waits for, "" if it is clean,
@@ -166,7 +150,7 @@ func (c *controller) clean(
 
 // endWriters deletes the installers and pruners of a node that have not ended, and returns one of them.
 func (c *controller) endWriters(ctx context.Context, node string) (waiting string, err error) {
-	pods, err := c.podsOf(appInstaller, appPruner)
+	pods, err := c.podsOf(controlplane.InstallerApp, controlplane.PrunerApp)
 	if err != nil {
 		return "", err
 	}

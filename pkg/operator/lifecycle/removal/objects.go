@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
@@ -24,7 +25,7 @@ import (
 // repeats that until it finds none. The namespace stays, and what the payload and other components own in it. So does
 // kube-cloud-config in openshift-config-managed, which other components read.
 func (c *controller) removeObjects(ctx context.Context, syncCtx factory.SyncContext) error {
-	left, err := c.removePods(ctx, appInstaller, appPruner, appRemoval)
+	left, err := c.removePods(ctx, controlplane.InstallerApp, controlplane.PrunerApp, appRemoval)
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (c *controller) couldOnlyBeOurs(ctx context.Context, holder string) (bool, 
 	}
 	var names []string
 	for _, node := range nodes {
-		if isReady(node) {
+		if controlplane.KubeletOf(node) == controlplane.KubeletReady {
 			names = append(names, node.Name)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
@@ -25,12 +26,14 @@ func TestARemovalWaitsForAMinute(t *testing.T) {
 		want   string
 	}{
 		"at the end of the minute it still waits": {after: 59 * time.Second, want: waiting},
-		"then it begins":                                  {after: time.Minute, want: begun},
-		"an annotation begins it at once":                 {after: time.Second, change: func(w *world) { w.confirm("3") }, want: begun},
-		"one of a former removal confirms nothing":        {after: time.Second, change: func(w *world) { w.confirm("2") }, want: waiting},
-		"it is undone, and nothing has happened":          {after: time.Second, change: func(w *world) { w.spec.ManagementState = operatorv1.Managed }},
-		"it is undone, and requested again much later":    {after: time.Hour, change: requestAgain, want: "False Waiting: spec.managementState is Removed: from 2026-11-23T10:01:00Z on, " + waiting[len("False Waiting: spec.managementState is Removed: from 2026-11-23T09:01:00Z on, "):]},
-		"a node registers meanwhile, and blocks it first": {after: time.Minute, change: func(w *world) { require.NoError(w.t, w.kube.Tracker().Add(master("new", "True", uninitializedTaint))) }, want: "False Blocked: spec.managementState is Removed, but these nodes wait for the cloud-controller-manager to initialize them: node/new; wait until they are initialized, delete them, or set spec.removalPolicy to Force"},
+		"then it begins":                               {after: time.Minute, want: begun},
+		"an annotation begins it at once":              {after: time.Second, change: func(w *world) { w.confirm("3") }, want: begun},
+		"one of a former removal confirms nothing":     {after: time.Second, change: func(w *world) { w.confirm("2") }, want: waiting},
+		"it is undone, and nothing has happened":       {after: time.Second, change: func(w *world) { w.spec.ManagementState = operatorv1.Managed }},
+		"it is undone, and requested again much later": {after: time.Hour, change: requestAgain, want: "False Waiting: spec.managementState is Removed: from 2026-11-23T10:01:00Z on, " + waiting[len("False Waiting: spec.managementState is Removed: from 2026-11-23T09:01:00Z on, "):]},
+		"a node registers meanwhile, and blocks it first": {after: time.Minute, change: func(w *world) {
+			require.NoError(w.t, w.kube.Tracker().Add(master("new", "True", controlplane.UninitializedTaint)))
+		}, want: "False Blocked: spec.managementState is Removed, but these nodes wait for the cloud-controller-manager to initialize them: node/new; wait until they are initialized, delete them, or set spec.removalPolicy to Force"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, master("master-0", "True"), staticPodOn("master-0"), leaseOf("master-0_uid"))

@@ -12,6 +12,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
@@ -77,9 +78,9 @@ func TestWhenARemovalBegins(t *testing.T) {
 	const message = "Blocked: spec.managementState is Removed, but these nodes wait for the cloud-controller-manager to initialize them: " +
 		"node/worker-0, node/worker-1; wait until they are initialized, delete them, or set spec.removalPolicy to Force"
 	waiting := []runtime.Object{
-		master("worker-1", "True", uninitializedTaint), master("worker-0", "False", "other", uninitializedTaint), master("worker-2", "True", "other"),
+		master("worker-1", "True", controlplane.UninitializedTaint), master("worker-0", "False", "other", controlplane.UninitializedTaint), master("worker-2", "True", "other"),
 	}
-	asked := master("worker-3", "True", uninitializedTaint)
+	asked := master("worker-3", "True", controlplane.UninitializedTaint)
 	asked.Spec.Taints[0].Effect = corev1.TaintEffectPreferNoSchedule
 	for name, tc := range map[string]struct {
 		change       func(*world)
@@ -122,7 +123,7 @@ func TestWhenARemovalBegins(t *testing.T) {
 }
 
 func TestABlockedRemovalIsForgottenWhenItIsNoLongerRequested(t *testing.T) {
-	w := newWorld(t, master("worker-0", "True", uninitializedTaint))
+	w := newWorld(t, master("worker-0", "True", controlplane.UninitializedTaint))
 	w.syncs(t, 1)
 	require.NotEmpty(t, w.condition("RemovalDegraded"))
 	w.spec.ManagementState = operatorv1.Managed

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 )
 
 func service(namespace, name string, finalizers ...string) *metav1.PartialObjectMetadata {
@@ -43,7 +44,9 @@ func TestServicesThatOnlyACloudControllerManagerCanDeleteBlockARemoval(t *testin
 		"very many have": {services: many, want: blocked("shop/s-0000, shop/s-0001, shop/s-0002, shop/s-0003, shop/s-0004 and 1195 more")},
 		"a node waits too": {
 			services: []runtime.Object{service("shop", "web", balancerFinalizer)},
-			change:   func(w *world) { require.NoError(w.t, w.kube.Tracker().Add(master("new", "True", uninitializedTaint))) },
+			change: func(w *world) {
+				require.NoError(w.t, w.kube.Tracker().Add(master("new", "True", controlplane.UninitializedTaint)))
+			},
 			want: "Blocked: spec.managementState is Removed, but these nodes wait for the cloud-controller-manager to initialize them: node/new; " +
 				"wait until they are initialized, delete them, or set spec.removalPolicy to Force; and " + fmt.Sprintf(cause, "shop/web"),
 		},

@@ -63,8 +63,6 @@ func (s snapshot) staticPods() []*corev1.Pod {
 func (s snapshot) reports(holder string) bool {
 	return slices.ContainsFunc(s.nodes, func(node *corev1.Node) bool {
 		return leaseholder.NodeOf(holder, []string{node.Name}) != "" &&
-			slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-				return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-			})
+			controlplane.KubeletOf(node) == controlplane.KubeletReady
 	})
 }

@@ -1,12 +1,12 @@
 package takeover
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
@@ -61,15 +61,15 @@ func (s snapshot) occupied(node string) bool {
 
 func (s snapshot) standsBy(node string) bool {
 	return slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool {
-		return isStaticPod(pod) && pod.Spec.NodeName == node && isReady(pod)
+		return isStaticPod(pod) && pod.Spec.NodeName == node && controlplane.IsReady(pod)
 	})
 }
 
 // installs reports whether a pod is an installer of the latest revision for which the kubelet has pulled the images of
 // the static pod.
 func (s snapshot) installs(pod *corev1.Pod) bool {
-	prefix := fmt.Sprintf("installer-%d-", s.status.LatestAvailableRevision)
-	return strings.HasPrefix(pod.Name, prefix) && pod.DeletionTimestamp == nil &&
+	return controlplane.Installs(pod, pod.Spec.NodeName, s.status.LatestAvailableRevision) &&
+		pod.DeletionTimestamp == nil &&
 		len(pod.Status.InitContainerStatuses) > 0 &&
 		!slices.ContainsFunc(pod.Status.InitContainerStatuses, func(c corev1.ContainerStatus) bool {
 			return c.State.Terminated == nil || c.State.Terminated.ExitCode != 0
@@ -77,9 +77,3 @@ func (s snapshot) installs(pod *corev1.Pod) bool {
 }
 
 func isStaticPod(pod *corev1.Pod) bool { return pod.Labels["app"] == operand.Name }
-
-func isReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 )
 
 // worker is the queue of the CCM's node controller: names of Nodes, and those that wait until they are tried again.
@@ -32,13 +34,13 @@ func (c *cluster) cloudControllerManager() {
 	for _, object := range c.nodes.List() {
 		node := object.(*corev1.Node)
 		key := node.Name
-		if c.clock.Now().Unix()%c.pass != 0 || !c.unknown[key] || readyCondition(node).Status == corev1.ConditionTrue {
+		if c.clock.Now().Unix()%c.pass != 0 || !c.unknown[key] || controlplane.ReadyConditions(node)[0].Status == corev1.ConditionTrue {
 			continue
 		}
 		if !c.silent {
 			c.announce(node)
 		}
-		permission, silent := node.Annotations[Annotation], readyCondition(node).Status == corev1.ConditionUnknown
+		permission, silent := node.Annotations[Annotation], controlplane.ReadyConditions(node)[0].Status == corev1.ConditionUnknown
 		if permission == Allowed || permission == Confirmed && silent {
 			require.NoError(c.t, c.nodes.Delete(node))
 			c.deleted = append(c.deleted, fmt.Sprintf("%s after %s", key, c.clock.Now().Sub(start)))
@@ -47,7 +49,7 @@ func (c *cluster) cloudControllerManager() {
 	slices.Sort(c.deleted)
 }
 
-func waits(t corev1.Taint) bool { return t.Key == uninitializedTaint }
+func waits(t corev1.Taint) bool { return t.Key == controlplane.UninitializedTaint }
 
 // initialize looks up the machines of the Nodes with the taint, in the order of the last changes of the Nodes. What is
 // not found is tried again after a back-off that doubles.

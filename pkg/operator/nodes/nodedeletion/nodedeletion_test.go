@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -506,11 +507,11 @@ func TestAnOperatorThatStartsTakesBackWhatTheLastOneLeft(t *testing.T) {
 		"master-0": func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{
 				{Key: "node-role.kubernetes.io/master", Effect: corev1.TaintEffectNoSchedule},
-				{Key: uninitializedTaint, Value: question, Effect: corev1.TaintEffectPreferNoSchedule},
+				{Key: controlplane.UninitializedTaint, Value: question, Effect: corev1.TaintEffectPreferNoSchedule},
 			}
 		},
 		"worker-0": func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{{Key: uninitializedTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule}}
+			n.Spec.Taints = []corev1.Taint{{Key: controlplane.UninitializedTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule}}
 		},
 		"worker-1": func(n *corev1.Node) { n.Annotations = map[string]string{Annotation: Confirmed} },
 		"master-1": func(n *corev1.Node) { n.Annotations = map[string]string{Annotation: Allowed} },
@@ -521,7 +522,7 @@ func TestAnOperatorThatStartsTakesBackWhatTheLastOneLeft(t *testing.T) {
 	}
 	c.run(2 * time.Second)
 	require.Equal(t, []string{
-		"master-0 node-role.kubernetes.io/master", "master-1 Allowed", "worker-0 " + uninitializedTaint,
+		"master-0 node-role.kubernetes.io/master", "master-1 Allowed", "worker-0 " + controlplane.UninitializedTaint,
 	}, c.marks())
 }
 

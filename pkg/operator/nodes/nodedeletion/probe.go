@@ -383,7 +383,7 @@ func taintsOf(n *node, asked bool) []corev1.Taint {
 	taints := slices.DeleteFunc(slices.Clone(n.object.Spec.Taints), isQuestion)
 	if asked {
 		taints = append(taints, corev1.Taint{
-			Key: uninitializedTaint, Value: question, Effect: corev1.TaintEffectPreferNoSchedule,
+			Key: controlplane.UninitializedTaint, Value: question, Effect: corev1.TaintEffectPreferNoSchedule,
 		})
 	}
 	return taints

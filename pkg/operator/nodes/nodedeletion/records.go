@@ -175,7 +175,7 @@ func newRecord(n *node, now time.Time, inherited bool) *record {
 }
 
 func transitionOf(n *corev1.Node) metav1.Time {
-	if ready := readyCondition(n); ready != nil {
+	for _, ready := range controlplane.ReadyConditions(n) {
 		return ready.LastTransitionTime
 	}
 	return metav1.Time{}

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 )
 
 // silence makes kubelets silent whose machines the cloud does not know.
@@ -24,7 +26,7 @@ func (c *cluster) scaleUp(count int) {
 	for i := range count {
 		c.put(&corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("new-%d", i), UID: types.UID(fmt.Sprintf("uid-new-%d", i))},
-			Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: uninitializedTaint, Effect: corev1.TaintEffectNoSchedule}}},
+			Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: controlplane.UninitializedTaint, Effect: corev1.TaintEffectNoSchedule}}},
 		})
 		c.report(fmt.Sprintf("new-%d", i), corev1.ConditionTrue)
 	}

@@ -22,8 +22,6 @@ import (
 )
 
 const (
-	// uninitializedTaint is k8s.io/cloud-provider/api.TaintExternalCloudProvider.
-	uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 	// shutdownTaint is k8s.io/cloud-provider/api.TaintNodeShutdown: the CCM sets it on a node whose machine is shut down,
 	// as the cloud says.
 	shutdownTaint = "node.cloudprovider.kubernetes.io/shutdown"
@@ -95,20 +93,12 @@ func StripNode(obj any) (any, error) {
 	if zone := full.Labels[corev1.LabelTopologyZone]; zone != "" {
 		stripped.Labels = map[string]string{corev1.LabelTopologyZone: zone}
 	}
-	if ready := readyCondition(full); ready != nil {
+	for _, ready := range controlplane.ReadyConditions(full) {
 		stripped.Status.Conditions = []corev1.NodeCondition{{
 			Type: ready.Type, Status: ready.Status, LastTransitionTime: ready.LastTransitionTime,
 		}}
 	}
 	return stripped, nil
-}
-
-func readyCondition(n *corev1.Node) *corev1.NodeCondition {
-	i := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
-	if i < 0 {
-		return nil
-	}
-	return &n.Status.Conditions[i]
 }
 
 // look reads the caches, and records what has changed since the last look.
@@ -178,7 +168,7 @@ func newNode(n *corev1.Node) node {
 		switch {
 		case taint.Key == shutdownTaint:
 			seen.off = true
-		case taint.Key != uninitializedTaint:
+		case taint.Key != controlplane.UninitializedTaint:
 		case isQuestion(taint):
 			seen.asked = true
 		default:
@@ -194,7 +184,8 @@ func (n *node) canBeAsked() bool {
 }
 
 func isQuestion(t corev1.Taint) bool {
-	return t.Key == uninitializedTaint && t.Effect == corev1.TaintEffectPreferNoSchedule && t.Value == question
+	return t.Key == controlplane.UninitializedTaint && t.Value == question &&
+		t.Effect == corev1.TaintEffectPreferNoSchedule
 }
 
 // leaderOf returns an identity that differs between processes, and between terms of one process. What a dead leader

@@ -3,7 +3,6 @@ package nodeinitialization
 import (
 	"context"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 )
 
@@ -95,7 +95,7 @@ func relevantOnly(nodes []corev1.Node) []corev1.Node {
 }
 
 func isRelevant(node *corev1.Node) bool {
-	return nodecause.Uninitialized(node) || nodecause.DriftOf(node) != nodecause.Drift{}
+	return controlplane.IsUninitialized(node) || nodecause.DriftOf(node) != nodecause.Drift{}
 }
 
 // dropIrrelevant drops initialized nodes while the API server streams the initial list. It keeps every later change,
@@ -123,10 +123,8 @@ func stripped(node *corev1.Node) *corev1.Node {
 		},
 		Spec: corev1.NodeSpec{Taints: node.Spec.Taints, ProviderID: node.Spec.ProviderID},
 		Status: corev1.NodeStatus{
-			NodeInfo: corev1.NodeSystemInfo{SystemUUID: node.Status.NodeInfo.SystemUUID},
-			Conditions: slices.DeleteFunc(slices.Clone(node.Status.Conditions), func(c corev1.NodeCondition) bool {
-				return c.Type != corev1.NodeReady
-			}),
+			NodeInfo:   corev1.NodeSystemInfo{SystemUUID: node.Status.NodeInfo.SystemUUID},
+			Conditions: controlplane.ReadyConditions(node),
 		},
 	}
 }
@@ -174,7 +172,7 @@ func (s *store) set(node *corev1.Node, since time.Time) bool {
 	delete(s.wrong, node.Name)
 	found := nodecause.DriftOf(node)
 	switch {
-	case nodecause.Uninitialized(node):
+	case controlplane.IsUninitialized(node):
 		if !waited {
 			w.since = since
 		}

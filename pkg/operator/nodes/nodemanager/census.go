@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/pager"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
@@ -27,9 +28,6 @@ const (
 	// Pods are listed at most every shortInterval, and every longInterval while a node is away or a failure lasts.
 	shortInterval = time.Minute
 	longInterval  = 5 * time.Minute
-
-	// uninitializedTaint is k8s.io/cloud-provider/api.TaintExternalCloudProvider.
-	uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 )
 
 // census is the result of one list of the pods.
@@ -187,17 +185,13 @@ func (c *controller) nodeHealth(ctx context.Context, name string) (healthy bool,
 	}
 	for i := range list.Items {
 		node := &list.Items[i]
-		for _, condition := range node.Status.Conditions {
-			if node.Name == name && condition.Type == corev1.NodeReady {
+		for _, condition := range controlplane.ReadyConditions(node) {
+			if node.Name == name {
 				healthy = condition.Status == corev1.ConditionTrue ||
-					condition.Status == corev1.ConditionFalse && uninitialized(node)
+					condition.Status == corev1.ConditionFalse && controlplane.IsUninitialized(node)
 				return healthy, condition.LastTransitionTime.Time, nil
 			}
 		}
 	}
 	return false, time.Time{}, nil
-}
-
-func uninitialized(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint })
 }

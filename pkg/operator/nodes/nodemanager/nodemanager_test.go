@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
@@ -399,7 +400,7 @@ func TestConditions(t *testing.T) {
 				daemonSet: unavailable(1, 2), pods: []*corev1.Pod{pod("a", waiting("ErrImagePull", hour))},
 				nodes: []*corev1.Node{node("a", func(n *corev1.Node) {
 					ready(corev1.ConditionFalse, hour)(n)
-					n.Spec.Taints = []corev1.Taint{{Key: uninitializedTaint}}
+					n.Spec.Taints = []corev1.Taint{{Key: controlplane.UninitializedTaint}}
 				})},
 			},
 			want: []string{settled, healthy, withNotices + "1 of 2 nodes" + effect +

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
@@ -202,16 +200,12 @@ func isOfFormerNode(pod *corev1.Pod, node *corev1.Node) bool {
 	return false
 }
 
-// installers returns the node's installer pods of a revision, such as installer-7-m0 and installer-7-retry-1-m0.
+// installers returns the node's installer pods of a revision.
 func (c *controller) installers(node string, revision int32) ([]*corev1.Pod, error) {
-	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": "installer"}))
-	if err != nil {
-		return nil, fmt.Errorf("listing the installer pods in %s: %w", operand.Namespace, err)
-	}
-	prefix := fmt.Sprintf("installer-%d-", revision)
+	pods, err := controlplane.Installers(c.Pods.Lister())
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
-		return pod.Spec.NodeName != node || !strings.HasPrefix(pod.Name, prefix)
-	}), nil
+		return !controlplane.Installs(pod, node, revision)
+	}), err
 }
 
 func hasSucceeded(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded }

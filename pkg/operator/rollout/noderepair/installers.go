@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
@@ -27,7 +27,7 @@ func (c *controller) retryInstallation(ctx context.Context, node damagedNode) er
 
 // deleteInstallers deletes the node's installer pods of a revision, also one that the cache does not have yet.
 func (c *controller) deleteInstallers(ctx context.Context, node string, revision int32) error {
-	names := map[string]bool{fmt.Sprintf("installer-%d-%s", revision, node): true}
+	names := map[string]bool{controlplane.InstallerName(revision, node): true}
 	pods, err := c.installers(node, revision)
 	if err != nil {
 		return err
@@ -48,9 +48,9 @@ func (c *controller) deleteInstallers(ctx context.Context, node string, revision
 // its name ran. library-go's installer controller takes them by their names when the Node registers again: it would
 // report the old failure as a new one and begin with a retry.
 func (c *controller) deletePastFailures(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
-	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": "installer"}))
+	pods, err := controlplane.Installers(c.Pods.Lister())
 	if err != nil {
-		return fmt.Errorf("listing the installer pods in %s: %w", operand.Namespace, err)
+		return err
 	}
 	for _, pod := range pods {
 		if pod.Status.Phase != corev1.PodFailed {
@@ -75,9 +75,9 @@ func (c *controller) deletePastFailures(ctx context.Context, status *operatorv1.
 
 // isPast reports whether the node of an installer pod has its revision or a newer one, or is another Node by now.
 func (c *controller) isPast(pod *corev1.Pod, status *operatorv1.StaticPodOperatorStatus) (bool, error) {
-	var revision int32
-	if _, err := fmt.Sscanf(pod.Name, "installer-%d-", &revision); err != nil {
-		return false, nil //nolint:nilerr // not of library-go's installer controller
+	revision, isInstaller := controlplane.InstallerRevision(pod.Name)
+	if !isInstaller {
+		return false, nil
 	}
 	if slices.ContainsFunc(status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
 		return n.NodeName == pod.Spec.NodeName && n.TargetRevision == 0 && n.CurrentRevision >= revision

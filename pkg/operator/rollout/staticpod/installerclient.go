@@ -12,11 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
@@ -156,13 +155,14 @@ func (c *installerClient) abandon(ctx context.Context, pods corev1client.PodsGet
 	if err != nil || len(next.passedBy) == 0 {
 		return err
 	}
-	installers, err := c.next.pods.Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": "installer"}))
+	installers, err := controlplane.Installers(c.next.pods)
 	if err != nil {
-		return fmt.Errorf("listing the installer pods in %s: %w", operand.Namespace, err)
+		return err
 	}
 	for _, node := range next.passedBy {
 		for _, pod := range installers {
-			if !installs(pod, node.NodeName, node.TargetRevision) || hasStarted(pod) || pod.DeletionTimestamp != nil {
+			if !controlplane.Installs(pod, node.NodeName, node.TargetRevision) || hasStarted(pod) ||
+				pod.DeletionTimestamp != nil {
 				continue
 			}
 			if err := deleteUnchanged(ctx, pods.Pods(pod.Namespace), pod); err != nil {

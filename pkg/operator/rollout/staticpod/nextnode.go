@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
 	coordinationlisters "k8s.io/client-go/listers/coordination/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
@@ -165,9 +163,9 @@ func (n *nextNode) places(status *operatorv1.StaticPodOperatorStatus) ([]place, 
 	if err != nil {
 		return nil, err
 	}
-	installers, err := n.pods.Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": "installer"}))
+	installers, err := controlplane.Installers(n.pods)
 	if err != nil {
-		return nil, fmt.Errorf("listing the installer pods in %s: %w", operand.Namespace, err)
+		return nil, err
 	}
 	var places []place
 	for i := range status.NodeStatuses {
@@ -178,7 +176,7 @@ func (n *nextNode) places(status *operatorv1.StaticPodOperatorStatus) ([]place, 
 		}
 		p.begun = p.LastFailedRevision == status.LatestAvailableRevision ||
 			slices.ContainsFunc(installers, func(pod *corev1.Pod) bool {
-				return installs(pod, p.NodeName, status.LatestAvailableRevision) && pod.DeletionTimestamp == nil
+				return controlplane.Installs(pod, p.NodeName, status.LatestAvailableRevision) && pod.DeletionTimestamp == nil
 			})
 		static, err := staticPodOf(n.pods, p.NodeName)
 		if err != nil {
@@ -234,10 +232,4 @@ func kubeletOf(nodes corev1listers.NodeLister, name string) (controlplane.Kubele
 // staticPodOf returns a node's mirror pod, nil if there is none.
 func staticPodOf(pods corev1listers.PodLister, node string) (*corev1.Pod, error) {
 	return operatorclient.Find(pods.Pods(operand.Namespace), "pod", operand.Namespace, operand.Name+"-"+node)
-}
-
-// installs reports whether a pod is to install a revision on a node, such as installer-7-master-0 and
-// installer-7-retry-1-master-0.
-func installs(pod *corev1.Pod, node string, revision int32) bool {
-	return pod.Spec.NodeName == node && strings.HasPrefix(pod.Name, fmt.Sprintf("installer-%d-", revision))
 }

@@ -15,12 +15,11 @@ import (
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
@@ -44,7 +43,7 @@ const (
 // five minutes, and no init container.
 type stuckImages struct {
 	operator v1helpers.StaticPodOperatorClient
-	pods     corelisters.PodNamespaceLister
+	pods     corelisters.PodLister
 	clock    clock.PassiveClock
 	// since has when a container was first seen waiting. It is nil before the first sync.
 	since map[stuckContainer]time.Time
@@ -58,7 +57,7 @@ type stuckContainer struct {
 // newImagePullController returns the controller that reports which image keeps a revision from being installed.
 func newImagePullController(o Options) factory.Controller {
 	pods := o.Target.Core().V1().Pods()
-	c := &stuckImages{operator: o.Operator, pods: pods.Lister().Pods(operand.Namespace), clock: o.Clock}
+	c := &stuckImages{operator: o.Operator, pods: pods.Lister(), clock: o.Clock}
 	return factory.New().
 		WithInformers(o.Operator.Informer(), pods.Informer()).
 		WithSync(c.sync).
@@ -71,9 +70,9 @@ func (c *stuckImages) sync(ctx context.Context, syncCtx factory.SyncContext) err
 	if err != nil {
 		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
 	}
-	installers, err := c.pods.List(labels.SelectorFromSet(labels.Set{"app": "installer"}))
+	installers, err := controlplane.Installers(c.pods)
 	if err != nil {
-		return fmt.Errorf("listing the installer pods in %s: %w", operand.Namespace, err)
+		return err
 	}
 	messages, next := c.stuck(status, installers)
 	if next > 0 {
@@ -155,7 +154,7 @@ func installersOf(node *operatorv1.NodeStatus, installers []*corev1.Pod) []*core
 	}
 	var found []*corev1.Pod
 	for _, pod := range installers {
-		if installs(pod, node.NodeName, node.TargetRevision) &&
+		if controlplane.Installs(pod, node.NodeName, node.TargetRevision) &&
 			pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil {
 			found = append(found, pod)
 		}
@@ -197,8 +196,9 @@ func describeStuck(
 // formerRevision returns what a message says about the revision that the node runs meanwhile, "" if it has no static
 // pod.
 func (c *stuckImages) formerRevision(node *operatorv1.NodeStatus) string {
-	static, err := c.pods.Get(operand.Name + "-" + node.NodeName)
-	if err != nil || isRepair(node) || static.Labels["revision"] != strconv.Itoa(int(node.CurrentRevision)) {
+	static, err := staticPodOf(c.pods, node.NodeName)
+	if err != nil || static == nil || isRepair(node) ||
+		static.Labels["revision"] != strconv.Itoa(int(node.CurrentRevision)) {
 		return ""
 	}
 	return fmt.Sprintf("; revision %d keeps running there", node.CurrentRevision)

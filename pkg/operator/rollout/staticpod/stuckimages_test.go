@@ -54,7 +54,7 @@ func newInstallation(t *testing.T, nodes ...operatorv1.NodeStatus) *installation
 	status := &nodeStatuses{nodes: nodes, StaticPodOperatorClient: v1helpers.NewFakeStaticPodOperatorClient(
 		&operatorv1.StaticPodOperatorSpec{}, &operatorv1.StaticPodOperatorStatus{}, nil, nil)}
 	i := &installation{clock: clock, status: status, cache: pods.Informer().GetStore()}
-	i.stuckImages = &stuckImages{operator: status, pods: pods.Lister().Pods(target), clock: clock}
+	i.stuckImages = &stuckImages{operator: status, pods: pods.Lister(), clock: clock}
 	for _, node := range nodes {
 		if node.CurrentRevision > 0 {
 			i.store(

@@ -1,6 +1,8 @@
 package controlplane
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -23,10 +25,7 @@ func KubeletOf(node *corev1.Node) Kubelet {
 	if node == nil {
 		return KubeletSilent
 	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type != corev1.NodeReady {
-			continue
-		}
+	for _, condition := range ReadyConditions(node) {
 		switch condition.Status {
 		case corev1.ConditionTrue:
 			return KubeletReady
@@ -37,4 +36,23 @@ func KubeletOf(node *corev1.Node) Kubelet {
 	}
 	// The Node was registered a moment ago, or its kubelet says so.
 	return KubeletNotReady
+}
+
+// ReadyConditions returns the condition in which a Node's kubelet reports, none if it has not.
+func ReadyConditions(node *corev1.Node) []corev1.NodeCondition {
+	return slices.DeleteFunc(slices.Clone(node.Status.Conditions), func(c corev1.NodeCondition) bool {
+		return c.Type != corev1.NodeReady
+	})
+}
+
+// UninitializedTaint is k8s.io/cloud-provider/api.TaintExternalCloudProvider.
+const UninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
+
+// IsUninitialized reports whether a Node waits for its initialization: from its registration until the CCM, or a
+// cloud-node-manager, has removed the taint. By a taint that repels no pod the operator asks the CCM about initialized
+// Nodes.
+func IsUninitialized(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == UninitializedTaint && t.Effect != corev1.TaintEffectPreferNoSchedule
+	})
 }

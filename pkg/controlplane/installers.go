@@ -1,0 +1,48 @@
+package controlplane
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corev1listers "k8s.io/client-go/listers/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// InstallerApp is the label app of library-go's installer pods, PrunerApp that of its pruner pods.
+const (
+	InstallerApp = "installer"
+	PrunerApp    = "pruner"
+)
+
+// Installers returns the installer pods of all nodes and revisions.
+func Installers(pods corev1listers.PodLister) ([]*corev1.Pod, error) {
+	installers, err := pods.Pods(operand.Namespace).List(labels.SelectorFromSet(labels.Set{"app": InstallerApp}))
+	if err != nil {
+		return nil, fmt.Errorf("listing the installer pods in %s: %w", operand.Namespace, err)
+	}
+	return installers, nil
+}
+
+// InstallerName returns the name of the first installer pod of a revision on a node. Those after it have names such as
+// installer-7-retry-1-master-0.
+func InstallerName(revision int32, node string) string {
+	return fmt.Sprintf("installer-%d-%s", revision, node)
+}
+
+// InstallerRevision returns the revision that a pod installs, by its name, and false for a pod that installs none.
+func InstallerRevision(name string) (revision int32, isInstaller bool) {
+	rest, isInstaller := strings.CutPrefix(name, "installer-")
+	number, _, _ := strings.Cut(rest, "-")
+	parsed, err := strconv.ParseInt(number, 10, 32)
+	return int32(parsed), isInstaller && err == nil
+}
+
+// Installs reports whether a pod is to install a revision on a node.
+func Installs(pod *corev1.Pod, node string, revision int32) bool {
+	of, isInstaller := InstallerRevision(pod.Name)
+	return isInstaller && of == revision && pod.Spec.NodeName == node
+}
