@@ -16,7 +16,7 @@ step "building what the development clusters run"
 _output/bin/devcluster build
 
 # Fast modules come first, so that a failing unit test shows before a cluster starts.
-order=(. test/ote test/devcluster test/conformance test/integration test/e2e)
+order=(. test/alerts test/ote test/devcluster test/conformance test/integration test/e2e)
 
 failed=()
 for module in "${order[@]}"; do

@@ -62,6 +62,9 @@ var knownTypes = func() *runtime.Scheme {
 	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
 	scheme.AddKnownTypeWithName(operatorv1.Kind, &cloudControllerManager{})
 	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "cloudcredential.openshift.io", Version: "v1", Kind: "CredentialsRequest"}, &credentialsRequest{})
+	monitoring := schema.GroupVersion{Group: "monitoring.coreos.com", Version: "v1"}
+	scheme.AddKnownTypeWithName(monitoring.WithKind("ServiceMonitor"), &serviceMonitor{})
+	scheme.AddKnownTypeWithName(monitoring.WithKind("PrometheusRule"), &prometheusRule{})
 	return scheme
 }()
 

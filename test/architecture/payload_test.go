@@ -49,7 +49,8 @@ func TestEveryManifestIsInTheRightPayloads(t *testing.T) {
 }
 
 func TestFileNamesGiveTheOrderOfThePayload(t *testing.T) {
-	named := regexp.MustCompile(`^0000_26_cloud-controller-manager-operator_\d\d_[a-z.-]+\.yaml$`)
+	// What needs the kinds of cluster monitoring is in the run level after them, like that of the other operators.
+	named := regexp.MustCompile(`^0000_(26|90)_cloud-controller-manager-operator_\d\d_[a-z.-]+\.yaml$`)
 	entries, err := os.ReadDir(filepath.Join(root, "manifests"))
 	require.NoError(t, err)
 	for _, entry := range entries {
@@ -60,7 +61,7 @@ func TestFileNamesGiveTheOrderOfThePayload(t *testing.T) {
 
 	all := payload(t)
 	require.IsType(t, &corev1.Namespace{}, all[0].object, "whatever is in a namespace comes after it")
-	last, ok := all[len(all)-1].object.(*configv1.ClusterOperator)
+	last, ok := lastToWaitFor(t).object.(*configv1.ClusterOperator)
 	require.True(t, ok, "the cluster-version-operator waits for the ClusterOperator, so it comes last")
 	require.Equal(t, []configv1.OperandVersion{
 		{Name: "operator", Version: "0.0.1-snapshot"},
@@ -68,10 +69,16 @@ func TestFileNamesGiveTheOrderOfThePayload(t *testing.T) {
 	}, last.Status.Versions)
 }
 
+// lastToWaitFor returns the last object of the operator's own run level.
+func lastToWaitFor(t *testing.T) manifest {
+	t.Helper()
+	all := slices.DeleteFunc(payload(t), func(m manifest) bool { return !strings.HasPrefix(path.Base(m.file), "0000_26_") })
+	return all[len(all)-1]
+}
+
 // The cluster-version-operator waits at the ClusterOperator until the predecessor's pods have ended.
 func TestWhatThePredecessorLeftIsDeletedAfterItHasEnded(t *testing.T) {
-	applied := payload(t)
-	last := applied[len(applied)-1].file
+	last := lastToWaitFor(t).file
 	name := func(m manifest) string {
 		return m.object.GetObjectKind().GroupVersionKind().GroupKind().String() + " " + m.meta(
 			t,
@@ -250,8 +257,7 @@ func TestEveryAdmissionPolicyIsBoundByThePlatformThatNeedsIt(t *testing.T) {
 
 // Before the operator runs, must-gather reads the manifest, and afterwards the operator's status.
 func TestRelatedObjectsAreTheSameBeforeAndAfterTheOperatorRuns(t *testing.T) {
-	all := payload(t)
-	clusterOperator, ok := all[len(all)-1].object.(*configv1.ClusterOperator)
+	clusterOperator, ok := lastToWaitFor(t).object.(*configv1.ClusterOperator)
 	require.True(t, ok)
 	require.Equal(t, clusteroperatorstatus.RelatedObjects(), clusterOperator.Status.RelatedObjects)
 }

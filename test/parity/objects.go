@@ -153,6 +153,8 @@ func (f Facts) addRights(all []string, granted []rights.Right) {
 			})
 		case accountPrefix + "installer-sa", accountPrefix + "file-syncer":
 			continue // helpers of static pods, which docs/rights.md describes
+		case "system:serviceaccount:openshift-monitoring:prometheus-k8s":
+			continue // cluster monitoring, which scrapes both
 		}
 		for _, scope := range scopes {
 			for _, verb := range r.Verbs {

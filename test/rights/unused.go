@@ -36,6 +36,7 @@ const (
 	// server of TestRemoval does not stream lists.
 	streamed = "An informer lists only where the API server cannot stream the list, as while a cluster is upgraded."
 
+	noMonitoring  = "The development cluster has no cluster monitoring."
 	noSCC         = "The development cluster has no admission by security context constraints."
 	noDeletion    = "No instance is deleted or stopped."
 	noBalancer    = "The cloud has no load balancers, so there is no Service to write to."
@@ -52,6 +53,14 @@ var Unused = slices.Concat(lists, unusedByOperator, unusedByRemoval, unusedByOpe
 	{
 		Account: "installer-sa", Namespace: targetNamespace, Resources: []string{constraints}, Verbs: []string{"use"},
 		Reason: noSCC,
+	},
+	{
+		Account: "prometheus-k8s", Namespace: operatorNamespace, Verbs: []string{"get", "list", "watch"},
+		Resources: []string{"pods", "services", "endpointslices.discovery.k8s.io"}, Reason: noMonitoring,
+	},
+	{
+		Account: "prometheus-k8s", Namespace: targetNamespace, Verbs: []string{"get", "list", "watch"},
+		Resources: []string{"pods", "services", "endpointslices.discovery.k8s.io"}, Reason: noMonitoring,
 	},
 })
 

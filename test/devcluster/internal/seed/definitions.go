@@ -30,8 +30,11 @@ var definitionFiles = []string{
 //go:embed credentialsrequests.yaml
 var credentialsRequests []byte
 
+//go:embed monitoring.yaml
+var monitoring []byte
+
 // Definitions reads the CustomResourceDefinitions from the openshift/api module that the Go module in moduleDir
-// requires, and adds the one of CredentialsRequest.
+// requires, and adds those of CredentialsRequest and of cluster monitoring.
 func Definitions(ctx context.Context, moduleDir string) ([]*unstructured.Unstructured, error) {
 	const module = "github.com/openshift/api"
 	command := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
@@ -47,7 +50,7 @@ func Definitions(ctx context.Context, moduleDir string) ([]*unstructured.Unstruc
 	if root == "" {
 		return nil, fmt.Errorf("module %s is not in the module cache: run \"go mod download\" in %s", module, moduleDir)
 	}
-	definitions := make([]*unstructured.Unstructured, 0, len(definitionFiles)+1)
+	var definitions []*unstructured.Unstructured
 	var errs []error
 	for _, file := range definitionFiles {
 		definition, err := readDefinition(filepath.Join(root, file))
@@ -55,7 +58,12 @@ func Definitions(ctx context.Context, moduleDir string) ([]*unstructured.Unstruc
 		definitions = append(definitions, definition)
 	}
 	requests, err := parseDefinition("credentialsrequests.yaml", credentialsRequests)
-	return append(definitions, requests), errors.Join(append(errs, err)...)
+	definitions, errs = append(definitions, requests), append(errs, err)
+	for document := range bytes.SplitSeq(monitoring, []byte("\n---\n")) {
+		definition, err := parseDefinition("monitoring.yaml", document)
+		definitions, errs = append(definitions, definition), append(errs, err)
+	}
+	return definitions, errors.Join(errs...)
 }
 
 func readDefinition(path string) (*unstructured.Unstructured, error) {

@@ -162,6 +162,8 @@ func TestDefinitionsAreThoseOfTheSeededKinds(t *testing.T) {
 		"clusteroperators.config.openshift.io",
 		"clusterversions.config.openshift.io",
 		"credentialsrequests.cloudcredential.openshift.io",
+		"servicemonitors.monitoring.coreos.com",
+		"prometheusrules.monitoring.coreos.com",
 	}, names)
 }
 
