@@ -39,6 +39,8 @@ func run(m *testing.M) int {
 // operator is a running process of the operator.
 type operator struct {
 	command *exec.Cmd
+	// address is where it serves.
+	address string
 	// dir has the operator's temporary files.
 	dir    string
 	log    *buffer
@@ -55,10 +57,11 @@ func (c *cluster) startOperator(t *testing.T, env ...string) *operator {
 func (c *cluster) startOperatorAt(t *testing.T, verbosity int, env ...string) *operator {
 	t.Helper()
 	dir := t.TempDir()
-	config := filepath.Join(dir, "config.yaml")
+	config, address := filepath.Join(dir, "config.yaml"), freeAddress(t)
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil,
-		"apiVersion: operator.openshift.io/v1alpha1\nkind: GenericOperatorConfig\nservingInfo:\n  bindAddress: %s\n", freeAddress(t)), 0o600))
+		"apiVersion: operator.openshift.io/v1alpha1\nkind: GenericOperatorConfig\nservingInfo:\n  bindAddress: %s\n", address), 0o600))
 	o := &operator{
+		address: address,
 		command: exec.Command(binary, "operator", "--config="+config, "--kubeconfig="+c.kubeconfig(t, dir), "--namespace="+operatorNamespace,
 			fmt.Sprintf("-v=%d", verbosity)),
 		dir:    dir,
