@@ -8,6 +8,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 // configHash has the hash of a static pod's manifest in its mirror pod (k8s.io/kubernetes/pkg/kubelet/types).
@@ -29,9 +30,8 @@ type Process struct {
 	since time.Time
 	// manifest is the hash of its static pod, and container the ID of its container.
 	manifest, container string
-	// next is another container on its node, and nextSince when the operator saw that Ready first.
-	next      string
-	nextSince time.Time
+	// next is another container on its node that is Ready.
+	next patience.Since[string]
 }
 
 // End is what the pod on a process's node says about its end.
@@ -120,13 +120,11 @@ func startedAfter(run *corev1.ContainerStateRunning, acquired time.Time) bool {
 // replacedBy judges by another container.
 func (p *Process) replacedBy(pod *corev1.Pod, container corev1.ContainerStatus, now time.Time) End {
 	if !startedAfter(container.State.Running, p.lease.Spec.AcquireTime.Time) || !IsReady(pod) {
-		p.next = ""
+		p.next.See("", now)
 		return End{}
 	}
-	if id := container.ContainerID + container.State.Running.StartedAt.String(); p.next != id {
-		p.next, p.nextSince = id, now
-	}
-	left := max(0, bindTime-now.Sub(p.nextSince))
+	ready := p.next.See(container.ContainerID+container.State.Running.StartedAt.String(), now)
+	left := max(0, bindTime-now.Sub(ready))
 	return End{Proven: left == 0, ProvenIn: left}
 }
 

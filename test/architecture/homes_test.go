@@ -28,6 +28,18 @@ func TestEachFactHasOneHome(t *testing.T) {
 			home:     "pkg/controlplane/controlplane.go",
 			others:   map[string]string{"pkg/operator/rollout/staticpod/gate.go": "it changes the condition"},
 		},
+		"something has lasted": {
+			computed: regexp.MustCompile(`s\.at\.IsZero\(\)|[sS]ince(\[\w+\])?\.IsZero\(\)|[sS]ince(\[\w+\])? = now\b|_, known := \w*\.?\w*[sS]ince\[`),
+			home:     "pkg/patience/patience.go",
+			others: map[string]string{
+				"pkg/controlplane/lease.go":                "a renewal counts by its order among the lease's events",
+				"pkg/operator/nodes/nodemanager/census.go": "a time that a pod's status has",
+			},
+		},
+		"which of two durations is sooner": {
+			computed: regexp.MustCompile(`func (\w*[sS]ooner|minPositive)\(|cmp\.Or\(next,|(next|least) == 0 \|\|`),
+			home:     "pkg/patience/patience.go",
+		},
 		"what a pod installs": {
 			computed: regexp.MustCompile(`"installer-(%d|")`),
 			home:     "pkg/controlplane/installers.go",

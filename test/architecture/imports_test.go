@@ -65,10 +65,11 @@ var layers = []layer{
 		},
 	},
 
+	{dir: "pkg/patience", pure: true},
 	{dir: "pkg/nodecause", pure: true, ours: []string{"pkg/controlplane"}},
 	{dir: "pkg/terminationmessage", ours: []string{"pkg/redaction"}},
 	{dir: "pkg/predecessor", ours: []string{"pkg/operand"}},
-	{dir: "pkg/controlplane", ours: []string{"pkg/operand", "pkg/nodefiles", "pkg/apis"}},
+	{dir: "pkg/controlplane", ours: []string{"pkg/patience", "pkg/operand", "pkg/nodefiles", "pkg/apis"}},
 	{dir: "pkg/operatorclient", ours: []string{"pkg/apis", "pkg/operand"}},
 	// The observers also run on the bootstrap node, so of the operator they import only its names.
 	{
@@ -151,6 +152,7 @@ var controllerMayImport = []string{
 	"pkg/operator/internal/ondemand",
 	"pkg/terminationmessage",
 	"pkg/nodecause",
+	"pkg/patience",
 	"pkg/redaction",
 	"pkg/operator/internal/configmaps",
 	"pkg/operator/internal/writeconflict",

@@ -35,6 +35,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -102,8 +103,8 @@ type controller struct {
 	configMaps corelisters.ConfigMapNamespaceLister
 	secrets    corelisters.SecretNamespaceLister
 
-	// absentSince has when each absent input was first missed.
-	absentSince map[string]time.Time
+	// absent has when each absent input was first missed.
+	absent patience.Each[string, bool]
 }
 
 // New returns the controller. It does nothing while the platform is unknown or unmanaged. API errors become
@@ -123,9 +124,9 @@ func newController(o Options) *controller {
 			ManagedConfig: o.ManagedConfig.Lister(),
 			Secrets:       o.TargetSecrets.Lister(),
 		},
-		configMaps:  o.TargetConfigMaps.Lister().ConfigMaps(operatorclient.TargetNamespace),
-		secrets:     o.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace),
-		absentSince: map[string]time.Time{},
+		configMaps: o.TargetConfigMaps.Lister().ConfigMaps(operatorclient.TargetNamespace),
+		secrets:    o.TargetSecrets.Lister().Secrets(operatorclient.TargetNamespace),
+		absent:     patience.Each[string, bool]{},
 	}
 }
 
@@ -213,7 +214,7 @@ func (c *controller) applyChosen(
 // remainingGracePeriod returns how long the absent inputs may still be absent, 0 if the grace period of one of them
 // has ended. In a new cluster all inputs have the same grace period.
 func (c *controller) remainingGracePeriod(absent map[string]time.Duration, live *corev1.ConfigMap) time.Duration {
-	maps.DeleteFunc(c.absentSince, func(input string, _ time.Time) bool {
+	maps.DeleteFunc(c.absent, func(input string, _ *patience.Since[bool]) bool {
 		_, still := absent[input]
 		return !still
 	})
@@ -223,10 +224,7 @@ func (c *controller) remainingGracePeriod(absent map[string]time.Duration, live 
 		if live == nil {
 			gracePeriod = c.GracePeriod
 		}
-		if _, known := c.absentSince[input]; !known {
-			c.absentSince[input] = now
-		}
-		longest = max(longest, c.absentSince[input].Add(gracePeriod).Sub(now))
+		longest = max(longest, c.absent.See(input, true, now).Add(gracePeriod).Sub(now))
 	}
 	return longest
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 // CloudTokenLifetime is the requested lifetime; the returned expiry applies. Clouds reject tokens that are valid for
@@ -161,9 +162,7 @@ func (c *cloudTokens) update(
 			issued = append(issued, fmt.Sprintf("key %s of secret/%s in %s has a new token for the audience %q, "+
 				"valid until %s, because %s", key, current.Name, current.Namespace, audience, record.ExpiresAt, reason))
 		}
-		if next == 0 || wait < next {
-			next = wait
-		}
+		next = patience.Sooner(next, wait)
 	}
 	if !maps.EqualFunc(data, current.Data, bytes.Equal) {
 		if err := apply(ctx, c.Client, recorder, operand.CloudTokensSecret, data, records); err != nil {

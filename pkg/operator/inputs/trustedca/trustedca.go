@@ -3,7 +3,6 @@
 package trustedca
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,6 +22,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 const (
@@ -120,10 +120,10 @@ func (c *controller) inspect(bundles ...operand.TrustSource) (expiring []string,
 			case left <= 0:
 				verb = "expired"
 			case left > ahead:
-				next = min(cmp.Or(next, left-ahead), left-ahead)
+				next = patience.Sooner(next, left-ahead)
 				continue
 			default:
-				next = min(cmp.Or(next, left), left)
+				next = patience.Sooner(next, left)
 			}
 			expiring = append(expiring, fmt.Sprintf("%s, key %s: the certificate %q %s on %s; replace it",
 				bundle.Source, bundle.Key, certificate.Subject, verb, expiry.UTC().Format(time.DateOnly)))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 // degradedAfter is how long Available must be False before that is also Degraded.
@@ -45,7 +46,9 @@ type assessor struct {
 	silent  unresponsive
 }
 
-func newAssessor() *assessor { return &assessor{loops: crashLoops{}, silent: unresponsive{}} }
+func newAssessor() *assessor {
+	return &assessor{loops: crashLoops{}, silent: unresponsive{patience.Each[containerOn, bool]{}}}
+}
 
 // assess returns the conditions, and the delay until the next assessment. A delay of 0 means that only an event
 // requeues.
@@ -54,20 +57,20 @@ func (a *assessor) assess(s snapshot) ([]*operatorclient.Condition, time.Duratio
 	pods := plane.podsOnNodes(s.pods)
 	a.outages.see(s.lease, s.topology, s.now)
 	v := judge(s, pods, plane)
-	next := minPositive(minPositive(v.leader.ExpiresIn, v.leader.SettlesIn), v.leader.SilentIn)
-	next = minPositive(next, a.loops.observe(pods, plane, s.now))
+	next := patience.Sooner(patience.Sooner(v.leader.ExpiresIn, v.leader.SettlesIn), v.leader.SilentIn)
+	next = patience.Sooner(next, a.loops.observe(pods, plane, s.now))
 
 	available, wait := a.available(v, s)
-	next = minPositive(next, wait)
+	next = patience.Sooner(next, wait)
 	degraded, wait := degraded(v, available, s)
-	next = minPositive(next, wait)
+	next = patience.Sooner(next, wait)
 	crashing, wait := a.loops.condition(s)
-	next = minPositive(next, wait)
+	next = patience.Sooner(next, wait)
 	nodes, wait := a.roster.condition(plane, s)
-	next = minPositive(next, wait)
+	next = patience.Sooner(next, wait)
 	a.silent.observe(pods, s.now)
 	hanging, wait := a.silent.condition(v.leader, s.now)
-	next = minPositive(next, wait)
+	next = patience.Sooner(next, wait)
 	return []*operatorclient.Condition{available, progressing(s, plane), degraded, crashing, hanging, nodes}, next
 }
 
@@ -159,12 +162,4 @@ func installedOnce(status *operatorv1.StaticPodOperatorStatus) bool {
 	return slices.ContainsFunc(status.NodeStatuses, func(node operatorv1.NodeStatus) bool {
 		return node.CurrentRevision > 0
 	})
-}
-
-// minPositive returns the smaller of two durations, where 0 means never.
-func minPositive(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
 }

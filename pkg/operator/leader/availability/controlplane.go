@@ -16,6 +16,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 // joinTime is how long control-plane Nodes may take to join during an installation.
@@ -44,8 +45,8 @@ type roster struct {
 	vanished map[string]bool
 	// installed is the number of Nodes before the first of vanished was deleted.
 	installed int
-	// shortSince is when the number of Nodes fell below the topology's minimum for no known reason.
-	shortSince time.Time
+	// short reports whether the number of Nodes fell below the topology's minimum for no known reason.
+	short patience.Since[bool]
 }
 
 // member is the recorded state of a Node.
@@ -132,14 +133,14 @@ func (r *roster) condition(plane controlPlane, s snapshot) (*operatorclient.Cond
 func (r *roster) nodesCondition(plane controlPlane, s snapshot) (*operatorclient.Condition, time.Duration) {
 	left := fmt.Sprintf("%d of %d control-plane Nodes exist", len(plane.present), plane.installed)
 	if len(plane.vanished) > 0 {
-		r.shortSince = time.Time{}
+		r.short.See(false, s.now)
 		return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesVanished", fmt.Sprintf(
 			"%s vanished while the static pod %s ran there, %s; "+
 				"restart the kubelet so that the Node registers again, or replace the machine",
 			nodeList(plane.vanished), operand.Name, left)), 0
 	}
 	if len(plane.present) >= plane.installed {
-		r.shortSince = time.Time{}
+		r.short.See(false, s.now)
 		return operatorclient.AsExpected(ControlPlaneNodesCondition), 0
 	}
 	previous := v1helpers.FindOperatorCondition(s.status.Conditions, ControlPlaneNodesCondition)
@@ -148,10 +149,8 @@ func (r *roster) nodesCondition(plane controlPlane, s snapshot) (*operatorclient
 		// An earlier process of the operator knew the names of the missing Nodes.
 		return operatorclient.NewCondition(previous.Type, previous.Status, previous.Reason, previous.Message), 0
 	}
-	if r.shortSince.IsZero() {
-		r.shortSince = s.now
-	}
-	if wait := joinTime - s.now.Sub(r.shortSince); wait > 0 && !reported {
+	since := r.short.See(true, s.now)
+	if wait := joinTime - s.now.Sub(since); wait > 0 && !reported {
 		return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionFalse, asExpected, left), wait
 	}
 	return operatorclient.NewCondition(ControlPlaneNodesCondition, operatorv1.ConditionTrue, "NodesMissing", fmt.Sprintf(

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
@@ -60,9 +61,8 @@ type crashLoop struct {
 	calm time.Time
 	// longest is the longest run of the series.
 	longest time.Duration
-	// started is the start of the run after the last exit, startSeen when this process saw it first. The node's clock
-	// may be wrong.
-	started, startSeen time.Time
+	// run is the start of the run after the last exit, and when this process saw it first. The node's clock may be wrong.
+	run patience.Since[int64]
 	// stays reports whether that run is long enough to believe that the cause is removed. The series goes on, so the
 	// next exit is reported at once: a standby may run for minutes before it acquires the lease and exits.
 	stays bool
@@ -75,7 +75,7 @@ func (c crashLoops) observe(pods []*corev1.Pod, plane controlPlane, now time.Tim
 	for _, pod := range pods {
 		containers := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 		for _, container := range containers {
-			next = minPositive(next, c.record(containerOn{pod.Spec.NodeName, container.Name}, pod.Name, container, now))
+			next = patience.Sooner(next, c.record(containerOn{pod.Spec.NodeName, container.Name}, pod.Name, container, now))
 		}
 		maps.DeleteFunc(c, func(key containerOn, _ *crashLoop) bool {
 			return key.node == pod.Spec.NodeName && len(containers) > 0 &&
@@ -114,7 +114,7 @@ func (c crashLoops) record(key containerOn, pod string, container corev1.Contain
 	if c[key] == nil {
 		return 0
 	}
-	return minPositive(left, c[key].observeRun(last, running, now))
+	return patience.Sooner(left, c[key].observeRun(last, running, now))
 }
 
 // observeRun records whether the run after the last exit is long enough to believe that the cause is removed: clearly
@@ -127,14 +127,11 @@ func (l *crashLoop) observeRun(
 	if running == nil {
 		return 0
 	}
-	if !running.StartedAt.Time.Equal(l.started) {
-		l.started, l.startSeen = running.StartedAt.Time, now
-	}
 	calm := minCalm
 	if last != nil {
 		calm = max(calm, 2*l.longest)
 	}
-	left := max(0, calm-now.Sub(l.startSeen))
+	left := max(0, calm-now.Sub(l.run.See(running.StartedAt.UnixNano(), now)))
 	l.stays = left == 0
 	return left
 }
@@ -205,7 +202,7 @@ func (c crashLoops) condition(s snapshot) (*operatorclient.Condition, time.Durat
 		case strings.Contains(reported, loop.subject), left <= 0 && loop.exits > 1 && loop.calm.IsZero():
 			texts = append(texts, loop.text)
 		default:
-			next = minPositive(next, max(0, left))
+			next = patience.Sooner(next, max(0, left))
 		}
 	}
 	if len(texts) == 0 {

@@ -6,6 +6,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 // outages decides when a failure has lasted long enough to be an outage. Its zero value is ready for use.
@@ -19,9 +20,9 @@ import (
 // renewed at that moment.
 type outages struct {
 	lease controlplane.Record
-	// unreadySince is when the last pod became unready, zero while a pod is Ready.
-	unreadySince time.Time
-	heldUntil    time.Time
+	// ready reports whether a pod is Ready.
+	ready     patience.Since[bool]
+	heldUntil time.Time
 	// granted is when a holder settles that acquired the lease before the deadline. It is granted once per failure.
 	granted time.Time
 }
@@ -39,16 +40,12 @@ func (o *outages) see(lease controlplane.Record, topology configv1.TopologyMode,
 
 // observe records v and returns when it becomes an outage, if it is a failure.
 func (o *outages) observe(v verdict, now time.Time) time.Time {
-	if v.ready {
-		o.unreadySince = time.Time{}
-	} else if o.unreadySince.IsZero() {
-		o.unreadySince = now
-	}
+	unready := o.ready.See(v.ready, now)
 	works := v.leader.Tenure == controlplane.Leading || v.leader.Tenure == controlplane.Preceding
 	if works && o.lease.Present {
 		o.heldUntil, o.granted = now.Add(v.leader.ExpiresIn), time.Time{}
 	}
-	byReadiness, byLease := o.unreadySince.Add(v.gracePeriod), o.heldUntil.Add(v.gracePeriod)
+	byReadiness, byLease := unready.Add(v.gracePeriod), o.heldUntil.Add(v.gracePeriod)
 	if v.leader.Tenure == controlplane.Starting {
 		byLease = o.grant(v.leader.Acquired, byLease)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 // unresponsiveAfter is how long a container must not be Ready. A kubelet that has restarted reports containers as not
@@ -22,7 +23,9 @@ const unresponsiveAfter = 15 * time.Second
 
 // unresponsive records since when containers run and do not answer the kubelet. library-go reports a container that has
 // not become Ready after its start, but not for five minutes. Meanwhile a leader that hangs keeps its lease.
-type unresponsive map[containerOn]time.Time
+type unresponsive struct {
+	patience.Each[containerOn, bool]
+}
 
 // observe records the containers of pods that have started, run and are not Ready. It measures by the operator's clock.
 func (u unresponsive) observe(pods []*corev1.Pod, now time.Time) {
@@ -38,12 +41,10 @@ func (u unresponsive) observe(pods []*corev1.Pod, now time.Time) {
 				continue
 			}
 			present[key] = true
-			if _, known := u[key]; !known {
-				u[key] = now
-			}
+			u.See(key, true, now)
 		}
 	}
-	maps.DeleteFunc(u, func(key containerOn, _ time.Time) bool { return !present[key] })
+	maps.DeleteFunc(u.Each, func(key containerOn, _ *patience.Since[bool]) bool { return !present[key] })
 }
 
 // condition reports the containers that have not answered for unresponsiveAfter, and the delay until the next
@@ -51,9 +52,9 @@ func (u unresponsive) observe(pods []*corev1.Pod, now time.Time) {
 func (u unresponsive) condition(holder controlplane.Holder, now time.Time) (*operatorclient.Condition, time.Duration) {
 	var texts []string
 	var next time.Duration
-	for _, key := range slices.SortedFunc(maps.Keys(u), containerOn.compare) {
-		if left := unresponsiveAfter - now.Sub(u[key]); left > 0 {
-			next = minPositive(next, left)
+	for _, key := range slices.SortedFunc(maps.Keys(u.Each), containerOn.compare) {
+		if left := unresponsiveAfter - now.Sub(u.Each[key].At()); left > 0 {
+			next = patience.Sooner(next, left)
 			continue
 		}
 		text := fmt.Sprintf("container %s of the static pod on node/%s runs, but does not answer its readiness probe",

@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 // helperApps are the apps of the pods of this operator that run beside the operand and never take its lease.
@@ -54,7 +55,7 @@ func (c *controller) act(ctx context.Context, s snapshot) (next time.Duration, e
 	why, next := c.endOfOurs(s, record, holder)
 	if why == "" {
 		bounded, left := s.endOfDuration(record, holder)
-		why, next = bounded, minPositive(next, left)
+		why, next = bounded, patience.Sooner(next, left)
 	}
 	if why == "" {
 		return next, nil
@@ -78,7 +79,7 @@ func (c *controller) endOfOurs(
 	case holder.SilentIn == 0 && isOutOfService(s.nodes, holder.Identity):
 		return "is on a node that is out of service", 0
 	}
-	return "", minPositive(end.ProvenIn, holder.SilentIn)
+	return "", patience.Sooner(end.ProvenIn, holder.SilentIn)
 }
 
 // endOfDuration returns why a lease that lasts longer than one of ours may be released, "" if it may not yet, and when
@@ -171,12 +172,4 @@ func (c *controller) restore(ctx context.Context, s snapshot) error {
 		"another cloud-controller-manager would act beside that one", operand.Lease, operand.Namespace,
 		ptr.Deref(spec.HolderIdentity, ""))
 	return nil
-}
-
-// minPositive returns the smaller of two durations, where 0 means never.
-func minPositive(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
 }

@@ -1,7 +1,6 @@
 package operatorlock
 
 import (
-	"bytes"
 	"context"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 // lock is the operator's lock. It is free if the process that holds it has ended. Without that, the next process waits
@@ -37,9 +37,8 @@ type lock struct {
 	pods  corev1client.PodInterface
 	clock clock.PassiveClock
 
-	// seen is the last record, and since is when this process saw it first.
-	seen  []byte
-	since time.Time
+	// seen is the last record, and when this process saw it first.
+	seen patience.Since[string]
 }
 
 // Get returns the record without its holder if that has ended.
@@ -48,9 +47,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	if err != nil {
 		return nil, nil, err
 	}
-	if !bytes.Equal(raw, l.seen) {
-		l.seen, l.since = raw, l.clock.Now()
-	}
+	l.seen.See(string(raw), l.clock.Now())
 	if record.HolderIdentity == "" || record.HolderIdentity == l.Identity() {
 		return record, raw, nil
 	}
@@ -77,7 +74,7 @@ func (l *lock) endOf(ctx context.Context, record *resourcelock.LeaderElectionRec
 		return ""
 	case err != nil || pod.UID != holder.UID:
 		lasts := time.Duration(record.LeaseDurationSeconds) * time.Second
-		if l.clock.Since(l.since) < leaseholder.Silence(lasts) {
+		if l.clock.Since(l.seen.At()) < leaseholder.Silence(lasts) {
 			return ""
 		}
 		return "its pod is gone, and nobody renews the lock"

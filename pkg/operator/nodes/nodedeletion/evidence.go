@@ -116,7 +116,7 @@ func (m *memory) cloud(w *world, n *node) cloud {
 
 // cluster returns what the state of the cluster says about a Node that has waited since the record's time.
 func (m *memory) cluster(w *world, r *record) calmness {
-	most, gone := w.mostAreSilent(), w.answers && w.now.Sub(m.massSince) >= massLimit
+	most, gone := w.mostAreSilent(), w.answers && w.now.Sub(m.mass.At()) >= massLimit
 	switch {
 	case w.released:
 		return massesReleased

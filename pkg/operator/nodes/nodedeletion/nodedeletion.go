@@ -21,6 +21,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -73,9 +74,9 @@ type Options struct {
 type controller struct {
 	Options
 	synced func() bool
-	// waitingSince is when this process began to wait for the caches.
-	waitingSince time.Time
-	memory       memory
+	// waiting is since when this process waits for the caches.
+	waiting patience.Since[bool]
+	memory  memory
 	// reported is the last report.
 	reported report
 }
@@ -135,14 +136,12 @@ func (c *controller) wait(observed platform.Platform, syncCtx factory.SyncContex
 	}
 	syncCtx.Queue().AddAfter(factory.DefaultQueueKey, time.Second)
 	now := c.Clock.Now()
-	if c.waitingSince.IsZero() {
-		c.waitingSince = now
-	}
-	if now.Sub(c.waitingSince) < syncLimit {
+	since := c.waiting.See(true, now)
+	if now.Sub(since) < syncLimit {
 		return nil
 	}
 	return fmt.Errorf("the Nodes, or the Events in namespace %s, cannot be listed since %s: no Node of a deleted machine "+
-		"goes; read the operator's log", EventNamespace, c.waitingSince.UTC().Format(time.RFC3339))
+		"goes; read the operator's log", EventNamespace, since.UTC().Format(time.RFC3339))
 }
 
 // leave takes the marks back when a removal begins.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 // memory is what the controller did and learned. A new process starts without, takes back what the previous one wrote
@@ -26,8 +27,8 @@ type memory struct {
 	probing
 	// confirmations are the times of those that count for the pace.
 	confirmations []time.Time
-	// massSince is the time at which more than half of the kubelets fell silent.
-	massSince time.Time
+	// mass reports whether more than half of the kubelets are silent.
+	mass patience.Since[bool]
 }
 
 // record is what is remembered about a Node whose kubelet is not ready.
@@ -135,19 +136,7 @@ func (m *memory) observe(w *world) {
 		n := w.byUID[uid]
 		return n == nil || n.record == nil
 	})
-	m.massSince = sinceWhen(w.mostAreSilent(), m.massSince, w.now)
-}
-
-// sinceWhen returns since when something is so, zero if it is not.
-func sinceWhen(is bool, since, now time.Time) time.Time {
-	switch {
-	case !is:
-		return time.Time{}
-	case since.IsZero():
-		return now
-	default:
-		return since
-	}
+	m.mass.See(w.mostAreSilent(), w.now)
 }
 
 // follow forgets the answers of another leader: each process of the CCM may have other credentials. What a leader that

@@ -91,7 +91,7 @@ func (m *memory) advise(w *world, r report) string {
 	}
 	return fmt.Sprintf("; from %s on, the operator lets at most %d of these Nodes go in a minute while the cloud finds "+
 		"the machines of living nodes; if the machines are gone for certain, %s",
-		m.massSince.Add(massLimit).UTC().Format(time.RFC3339), max(1, len(w.all)/massShare), many)
+		m.mass.At().Add(massLimit).UTC().Format(time.RFC3339), max(1, len(w.all)/massShare), many)
 }
 
 // isNews reports whether the report is about another reason, or about a Node that the former one was not about.

@@ -1,7 +1,6 @@
 package nodeinitialization
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -189,6 +188,3 @@ func (i *investigation) label(node string, w wait) string {
 	}
 	return label + ")"
 }
-
-// sooner returns the shorter of two durations, of which 0 is none.
-func sooner(a, b time.Duration) time.Duration { return min(cmp.Or(a, b), cmp.Or(b, a)) }

@@ -28,6 +28,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 )
 
@@ -131,11 +132,11 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		if err := c.investigate(ctx, nodes); err != nil {
 			return err
 		}
-		next = sooner(next, logInterval)
+		next = patience.Sooner(next, logInterval)
 	}
 	c.Report(c.investigation.waiting(slices.Concat(overdue, late), waiting))
 	drifts, nextDrift := c.drifts(wrong)
-	if next = sooner(next, nextDrift); next > 0 {
+	if next = patience.Sooner(next, nextDrift); next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
 	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"),
@@ -161,7 +162,7 @@ func (c *controller) judge(waiting map[string]wait) (overdue, late []string, nex
 		default:
 			left = min(left, soon)
 		}
-		next = min(cmp.Or(next, left), left)
+		next = patience.Sooner(next, left)
 	}
 	return overdue, late, next
 }
@@ -190,12 +191,12 @@ func (c *controller) condition(
 func (c *controller) drifts(wrong map[string]drift) (texts []string, next time.Duration) {
 	groups := map[nodecause.Drift][]string{}
 	for node, d := range wrong {
-		patience := noticeAfter
+		limit := noticeAfter
 		if d.Taint != "" {
-			patience = c.Threshold
+			limit = c.Threshold
 		}
-		if left := patience - c.Clock.Since(d.since); left > 0 {
-			next = sooner(next, left)
+		if left := limit - c.Clock.Since(d.since); left > 0 {
+			next = patience.Sooner(next, left)
 			continue
 		}
 		groups[d.Drift] = append(groups[d.Drift], "node/"+node)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 const (
@@ -96,7 +97,7 @@ func (c *controller) interval(daemonSet *appsv1.DaemonSet) time.Duration {
 func (c *controller) list(ctx context.Context, daemonSet *appsv1.DaemonSet) error {
 	now := c.Clock.Now()
 	found := census{at: now, status: daemonSet.Status}
-	waits := map[types.UID]time.Time{}
+	waits := patience.Each[types.UID, bool]{}
 	digest := daemonSet.Spec.Template.Annotations[operand.NodeManagerDigestAnnotation]
 	lists := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
 		return c.Pods.Pods(operand.Namespace).List(ctx, options)
@@ -130,17 +131,15 @@ func (c *controller) list(ctx context.Context, daemonSet *appsv1.DaemonSet) erro
 
 // inspectPod returns what seems to keep a pod from running, nil for nothing. It records in waits when the container
 // began to wait.
-func (c *controller) inspectPod(pod *corev1.Pod, now time.Time, waits map[types.UID]time.Time) *possibleFailure {
+func (c *controller) inspectPod(pod *corev1.Pod, now time.Time, waits patience.Each[types.UID, bool]) *possibleFailure {
 	s := inspect(pod, now)
 	if s == nil || !s.since.IsZero() {
 		return s
 	}
-	first, known := c.waits[pod.UID]
-	if !known {
-		first = now
+	if former := c.waits[pod.UID]; former != nil {
+		waits[pod.UID] = former
 	}
-	waits[pod.UID] = first
-	s.since = waitingSince(pod, first)
+	s.since = waitingSince(pod, waits.See(pod.UID, true, now))
 	return s
 }
 
@@ -148,7 +147,7 @@ func (c *controller) inspectPod(pod *corev1.Pod, now time.Time, waits map[types.
 // time while the node was away does not count.
 func (c *controller) confirm(ctx context.Context, s *possibleFailure, now time.Time, found *census) error {
 	if left := gracePeriod - now.Sub(s.since); !s.crashes && left > 0 {
-		found.next = minPositive(found.next, left)
+		found.next = patience.Sooner(found.next, left)
 		return nil
 	}
 	healthy, since, err := c.nodeHealth(ctx, s.node)
@@ -160,9 +159,9 @@ func (c *controller) confirm(ctx context.Context, s *possibleFailure, now time.T
 		// The Node's own failure is or was the cause; other operators report it.
 		return nil
 	case s.crashes:
-		found.next = minPositive(found.next, crashWindow-now.Sub(s.since))
+		found.next = patience.Sooner(found.next, crashWindow-now.Sub(s.since))
 	case gracePeriod-now.Sub(since) > 0:
-		found.next = minPositive(found.next, gracePeriod-now.Sub(since))
+		found.next = patience.Sooner(found.next, gracePeriod-now.Sub(since))
 		return nil
 	}
 	found.failures = append(found.failures, s.failure)

@@ -88,15 +88,12 @@ func (c *controller) missing(daemonSet *appsv1.DaemonSet) (nodes int, in time.Du
 	if daemonSet != nil && daemonSet.Status.ObservedGeneration >= daemonSet.Generation {
 		short = daemonSet.Status.DesiredNumberScheduled - daemonSet.Status.CurrentNumberScheduled
 	}
+	now := c.Clock.Now()
+	since := c.short.See(short > 0, now)
 	if short <= 0 {
-		c.shortSince = time.Time{}
 		return 0, 0
 	}
-	now := c.Clock.Now()
-	if c.shortSince.IsZero() {
-		c.shortSince = now
-	}
-	if left := gracePeriod - now.Sub(c.shortSince); left > 0 {
+	if left := gracePeriod - now.Sub(since); left > 0 {
 		return 0, left
 	}
 	return int(short), 0
@@ -213,12 +210,4 @@ func joinAdvice(all []failure) string {
 		advice.Insert(f.advice)
 	}
 	return strings.Join(sets.List(advice), ", ")
-}
-
-// minPositive returns the smaller of two durations, where 0 means never.
-func minPositive(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
 }

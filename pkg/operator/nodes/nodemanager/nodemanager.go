@@ -24,6 +24,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 // The conditions that this package writes. Notices reports failures on too few nodes to degrade the operator.
@@ -62,12 +63,12 @@ type controller struct {
 	Options
 	synced func() bool
 
-	// shortSince is when this process first saw nodes without a pod, zero while every node has one.
-	shortSince time.Time
+	// short reports whether nodes have no pod.
+	short patience.Since[bool]
 
 	// last is the result of the last list of pods. waits has when this process first saw a pod's container wait.
 	last  census
-	waits map[types.UID]time.Time
+	waits patience.Each[types.UID, bool]
 }
 
 // New returns the controller that writes NodeManagerProgressing, -Degraded and -Notices on platforms with a
@@ -111,7 +112,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	missing, in := c.missing(daemonSet)
-	if next = minPositive(next, in); next > 0 {
+	if next = patience.Sooner(next, in); next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}
 	degraded, notices := health(daemonSet, c.last, missing)

@@ -161,7 +161,8 @@ func (f fixture) start(t *testing.T) *world {
 	w.controller = newController(Options{
 		Operator: w.operator, DaemonSets: shared.Apps().V1().DaemonSets(), Pods: w.kube.CoreV1(), Nodes: w.kube.CoreV1(), Clock: w.clock,
 	})
-	w.synced, w.shortSince = func() bool { return !f.unsynced }, f.shortSince
+	w.synced = func() bool { return !f.unsynced }
+	w.short.See(true, f.shortSince)
 	w.set(t, f.daemonSet, f.pods, f.nodes)
 	return w
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 // damage is how a node differs from its revision; its text is "" if it does not, or if that is not known. patience is
@@ -60,7 +61,7 @@ func (c *controller) damagedNodes(status *operatorv1.StaticPodOperatorStatus) (
 		switch {
 		case found.text == "":
 		case left > 0:
-			wait = sooner(wait, left)
+			wait = patience.Sooner(wait, left)
 		case waits:
 			waiting = append(waiting, problem{"RepairWaits", fmt.Sprintf(
 				"node/%s: %s; its revision is installed again after the rollout of revision %d", n.NodeName, found.text,
@@ -123,14 +124,9 @@ func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool,
 
 // remaining returns how long the damage of a node must still persist before it is repaired. It starts the clock on
 // first sight.
-func (c *controller) remaining(since map[string]time.Time, node string, wrong damage) time.Duration {
+func (c *controller) remaining(since patience.Each[string, bool], node string, wrong damage) time.Duration {
 	now := c.Clock.Now()
-	if wrong.text == "" {
-		delete(since, node)
-	} else if since[node].IsZero() {
-		since[node] = now
-	}
-	return since[node].Add(wrong.patience).Sub(now)
+	return since.See(node, wrong.text != "", now).Add(wrong.patience).Sub(now)
 }
 
 // damageOf returns how a node that is not being installed differs from its revision.
@@ -150,7 +146,7 @@ func (c *controller) damageOf(node *corev1.Node, status *operatorv1.NodeStatus) 
 	if err != nil || installed == nil {
 		return damage{}, err
 	}
-	wrong := damage{patience: patience}
+	wrong := damage{patience: filesPatience}
 	switch {
 	case report.Manifest != nodefiles.Digest(nodefiles.Files{operand.ManifestFile: installed.Manifest}):
 		wrong.text = fmt.Sprintf("the manifest of the static pod differs from revision %d", status.CurrentRevision)
@@ -182,10 +178,10 @@ func (c *controller) staticPodOf(node *corev1.Node, revision int32, installers [
 		}) {
 			return damage{"the machine was replaced, and the static pod does not exist", replacedPatience, true}, nil
 		}
-		return damage{"the static pod does not exist", patience, true}, nil
+		return damage{"the static pod does not exist", filesPatience, true}, nil
 	}
 	if runs := pod.Labels["revision"]; runs != "" && runs != strconv.Itoa(int(revision)) {
-		return damage{fmt.Sprintf("the static pod is that of revision %s", runs), patience, false}, nil
+		return damage{fmt.Sprintf("the static pod is that of revision %s", runs), filesPatience, false}, nil
 	}
 	return damage{}, nil
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/writeconflict"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 const (
@@ -36,9 +37,9 @@ const (
 
 	name = "NodeRepair"
 
-	// patience is how long files must differ before they are repaired, and how long a file-syncer must fail before it
+	// filesPatience is how long files must differ before they are repaired, and how long a file-syncer must fail before it
 	// is a problem: one that has just started has not reported yet.
-	patience = 30 * time.Second
+	filesPatience = 30 * time.Second
 	// maxSilence is the age of a report after which its file-syncer counts as dead.
 	maxSilence = 3 * filesyncer.ReportPeriod
 
@@ -75,24 +76,19 @@ type Options struct {
 type controller struct {
 	Options
 	// since has, by node, when its files were first seen to differ.
-	since map[string]time.Time
+	since patience.Each[string, bool]
 	// failing has, by node, when its file-syncer was first seen to fail.
-	failing map[string]time.Time
+	failing patience.Each[string, bool]
 	// repairs has, by machine, the times of the repairs within repairPeriod.
 	repairs map[machine][]time.Time
 	// heard has, by node, the last report and when it was first seen.
-	heard map[string]heard
+	heard patience.Each[string, string]
 }
 
 // machine is a Node object. A machine that is replaced under its own name has another one.
 type machine struct {
 	name string
 	uid  types.UID
-}
-
-type heard struct {
-	text string
-	at   time.Time
 }
 
 // New returns the controller that compares the files on the nodes, as the file-syncers report them, with the revisions
@@ -108,8 +104,8 @@ func New(o Options) factory.Controller {
 
 func newController(o Options) *controller {
 	return &controller{
-		Options: o, since: map[string]time.Time{}, failing: map[string]time.Time{}, heard: map[string]heard{},
-		repairs: map[machine][]time.Time{},
+		Options: o, since: patience.Each[string, bool]{}, failing: patience.Each[string, bool]{},
+		heard: patience.Each[string, string]{}, repairs: map[machine][]time.Time{},
 	}
 }
 
@@ -136,12 +132,12 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if err != nil {
 		return err
 	}
-	wait = sooner(wait, again)
+	wait = patience.Sooner(wait, again)
 	postponed, next, err := c.mend(ctx, found)
 	if err != nil {
 		return err
 	}
-	problems, wait = slices.Concat(problems, waiting, postponed), sooner(wait, next)
+	problems, wait = slices.Concat(problems, waiting, postponed), patience.Sooner(wait, next)
 	if wait > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 	}
@@ -170,7 +166,7 @@ func (c *controller) mend(ctx context.Context, nodes []damagedNode) (
 			return problems, next, nil
 		}
 		left := recent[0].Add(repairPeriod).Sub(now)
-		next = sooner(next, left)
+		next = patience.Sooner(next, left)
 		problems = append(problems, problem{"RepairedTooOften", fmt.Sprintf(
 			"node/%s: %s, and its files were repaired %d times within the last hour: find out what changes files below "+
 				"/etc/kubernetes there; the next repair is in %s",
@@ -196,14 +192,6 @@ func (c *controller) mendOne(ctx context.Context, node damagedNode) (repaired bo
 		return false, err
 	}
 	return true, c.repair(ctx, node, live)
-}
-
-// sooner returns the shorter of two times to wait; 0 is none.
-func sooner(a, b time.Duration) time.Duration {
-	if a <= 0 || b > 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // ensureReports creates the ConfigMap for the file-syncers' reports.

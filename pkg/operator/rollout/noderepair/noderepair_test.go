@@ -271,7 +271,7 @@ func TestANodeWhoseFilesDifferIsInstalledAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)
 			tc.damage(t, c)
-			c.run(t, patience-time.Second)
+			c.run(t, filesPatience-time.Second)
 			require.Empty(t, c.targets(t))
 			c.run(t, 10*time.Second)
 			if tc.want == "" {
@@ -292,11 +292,11 @@ func TestANodeWhoseFilesDifferIsInstalledAgain(t *testing.T) {
 func TestDamageThatIsOverIsNotRepaired(t *testing.T) {
 	c := newCluster(t)
 	c.report(t, "m1", filesyncer.Report{})
-	c.run(t, patience-time.Second)
+	c.run(t, filesPatience-time.Second)
 	c.report(t, "m1", c.sound)
 	c.run(t, time.Second)
 	c.report(t, "m1", filesyncer.Report{})
-	c.run(t, patience-time.Second)
+	c.run(t, filesPatience-time.Second)
 	require.Empty(t, c.targets(t))
 }
 
@@ -305,11 +305,11 @@ func TestOneNodeIsRepairedAtATime(t *testing.T) {
 	for _, node := range []string{"m0", "m1", "m2"} {
 		c.report(t, node, filesyncer.Report{})
 	}
-	c.run(t, patience)
+	c.run(t, filesPatience)
 	for _, want := range []string{"m0: 7 to 7", "m1: 7 to 7", "m2: 7 to 7"} {
 		c.run(t, time.Second)
 		require.Equal(t, []string{want}, c.targets(t))
-		c.run(t, 10*patience)
+		c.run(t, 10*filesPatience)
 		require.Equal(t, []string{want}, c.targets(t), "the other nodes wait")
 		c.finish(t)
 		c.report(t, want[:2], c.sound)
@@ -322,7 +322,7 @@ func TestEachNodeIsRepairedAFewTimesAnHour(t *testing.T) {
 	c := newCluster(t)
 	c.report(t, "m1", filesyncer.Report{})
 	for range 3 {
-		c.run(t, patience+time.Second)
+		c.run(t, filesPatience+time.Second)
 		require.Equal(t, []string{"m1: 7 to 7"}, c.targets(t))
 		c.finish(t)
 		c.run(t, 3*time.Minute)
@@ -334,7 +334,7 @@ func TestEachNodeIsRepairedAFewTimesAnHour(t *testing.T) {
 	require.Regexp(t, "^"+degraded+"$", c.condition(t))
 
 	c.report(t, "m2", filesyncer.Report{})
-	c.run(t, patience+time.Second)
+	c.run(t, filesPatience+time.Second)
 	require.Equal(t, []string{"m2: 7 to 7"}, c.targets(t), "the repairs of another node do not count")
 	c.finish(t)
 	c.report(t, "m2", c.sound)
@@ -348,13 +348,13 @@ func TestTheRepairsOfAFormerMachineDoNotCount(t *testing.T) {
 	c := newCluster(t)
 	c.report(t, "m1", filesyncer.Report{})
 	for range 3 {
-		c.run(t, patience+time.Second)
+		c.run(t, filesPatience+time.Second)
 		c.finish(t)
 		c.run(t, 3*time.Minute)
 	}
 	require.Empty(t, c.targets(t))
 	c.replaceNode(t, "m1")
-	c.run(t, patience+time.Second)
+	c.run(t, filesPatience+time.Second)
 	require.Equal(t, []string{"m1: 7 to 7"}, c.targets(t))
 }
 
@@ -429,7 +429,7 @@ func TestAnInstallationOfThePastIsRepeated(t *testing.T) {
 		after time.Duration
 	}{
 		"the static pod never appeared": {
-			installer: corev1.PodSucceeded, change: noMirror, want: "the static pod does not exist", after: patience,
+			installer: corev1.PodSucceeded, change: noMirror, want: "the static pod does not exist", after: filesPatience,
 		},
 		"the machine was replaced since": {
 			installer: corev1.PodSucceeded, replaced: true, change: noMirror,
@@ -459,7 +459,7 @@ func TestAnInstallationOfThePastIsRepeated(t *testing.T) {
 			change: func(c *cluster) error {
 				return mirror(c, func(pod *corev1.Pod) { pod.Labels = map[string]string{"revision": "9"} })
 			},
-			want: "the static pod is that of revision 9", after: patience,
+			want: "the static pod is that of revision 9", after: filesPatience,
 		},
 		"the installer has not ended": {installer: corev1.PodRunning, change: noMirror},
 		"the installer has failed":    {installer: corev1.PodFailed, change: noMirror},
@@ -540,7 +540,7 @@ func TestARepairThatIsStuckIsRepeatedBeforeAnotherNodeIsRepaired(t *testing.T) {
 	require.NoError(t, c.caches.Core().V1().Pods().Informer().GetStore().Delete(mirrorPod("m1")))
 	c.report(t, "m0", filesyncer.Report{})
 	c.setStatus(t, func(status *operatorv1.StaticPodOperatorStatus) { status.NodeStatuses[1].TargetRevision = 7 })
-	c.run(t, patience+time.Second)
+	c.run(t, filesPatience+time.Second)
 	require.Empty(t, c.installerPods(t, "m1"))
 	require.Equal(t, []string{"m1: 7 to 7"}, c.targets(t))
 }
@@ -550,7 +550,7 @@ func TestANodeThatRunsAnotherRevisionIsInstalledAgain(t *testing.T) {
 	pod := mirrorPod("m1")
 	pod.Labels = map[string]string{"revision": "9"}
 	require.NoError(t, c.caches.Core().V1().Pods().Informer().GetStore().Update(pod))
-	c.run(t, patience+time.Second)
+	c.run(t, filesPatience+time.Second)
 	require.Equal(t, []string{"m1: 7 to 7"}, c.targets(t))
 	require.Equal(t, []string{"Warning NodeFilesRepaired Installing revision 7 on node/m1 again: the static pod is that of revision 9"},
 		c.messages())
@@ -583,7 +583,7 @@ func TestASecondNodeIsNotRepairedWhileTheCacheIsBehind(t *testing.T) {
 	c.Operator = stale{c.operator, cached.DeepCopy()}
 	c.report(t, "m0", filesyncer.Report{})
 	c.report(t, "m1", filesyncer.Report{})
-	c.run(t, 10*patience)
+	c.run(t, 10*filesPatience)
 	require.Equal(t, []string{"m0: 7 to 7"}, c.targets(t))
 	require.Len(t, c.messages(), 1)
 	_, err = c.kube.CoreV1().Pods(namespace).Get(t.Context(), "installer-7-m1", metav1.GetOptions{})
@@ -613,7 +613,7 @@ func TestAFileSyncerThatCannotWriteIsReported(t *testing.T) {
 	failing := c.sound
 	failing.NotWritten = "secret/kube-token: no space left on device"
 	c.report(t, "m1", failing)
-	c.run(t, patience-time.Second)
+	c.run(t, filesPatience-time.Second)
 	require.Equal(t, "NodeFilesDegraded False AsExpected: ", c.condition(t))
 	c.run(t, 2*time.Second)
 	require.Equal(t, "NodeFilesDegraded True NotWritten: node/m1: files cannot be written below /etc/kubernetes/static-pod-resources: "+

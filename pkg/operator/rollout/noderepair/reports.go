@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/filesyncer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 // problem is something about the files of a node that the operator cannot mend. Its reason is that of the condition.
@@ -50,8 +51,8 @@ func (c *controller) problems(status *operatorv1.StaticPodOperatorStatus) (
 			return nil, 0, err
 		}
 		silent := c.silence(node.NodeName, text)
-		wait = sooner(wait, maxSilence-silent)
-		failing := c.remaining(c.failing, node.NodeName, damage{text: report.NotWritten, patience: patience})
+		wait = patience.Sooner(wait, maxSilence-silent)
+		failing := c.remaining(c.failing, node.NodeName, damage{text: report.NotWritten, patience: filesPatience})
 		switch {
 		case silent >= maxSilence:
 			problems = append(problems, problem{"NotReported", fmt.Sprintf(
@@ -60,7 +61,7 @@ func (c *controller) problems(status *operatorv1.StaticPodOperatorStatus) (
 				operand.Name, node.NodeName, operand.Namespace)})
 		case report.NotWritten == "":
 		case failing > 0:
-			wait = sooner(wait, failing)
+			wait = patience.Sooner(wait, failing)
 		default:
 			problems = append(problems, problem{"NotWritten", fmt.Sprintf(
 				"node/%s: files cannot be written below /etc/kubernetes/static-pod-resources: %s", node.NodeName,
@@ -73,10 +74,7 @@ func (c *controller) problems(status *operatorv1.StaticPodOperatorStatus) (
 // silence records a node's report and returns for how long it has been the last one, by the operator's clock.
 func (c *controller) silence(node, text string) time.Duration {
 	now := c.Clock.Now()
-	if last, known := c.heard[node]; !known || last.text != text {
-		c.heard[node] = heard{text: text, at: now}
-	}
-	return now.Sub(c.heard[node].at)
+	return now.Sub(c.heard.See(node, text, now))
 }
 
 // reportOf returns what the node's file-syncer reported last, and the text of that, "" if it has not reported. What no

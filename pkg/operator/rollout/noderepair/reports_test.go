@@ -27,7 +27,7 @@ func TestAReportThatNoFileSyncerWritesIsNone(t *testing.T) {
 			c.reports = c.reports.DeepCopy()
 			c.reports.Data["m1"] = text
 			require.NoError(t, c.caches.Core().V1().ConfigMaps().Informer().GetStore().Add(c.reports))
-			c.run(t, 2*patience)
+			c.run(t, 2*filesPatience)
 			require.Equal(t, "NodeFilesDegraded False AsExpected: ", c.condition(t))
 			require.Empty(t, c.targets(t), "it repairs nothing")
 			for range 2 {
@@ -52,7 +52,7 @@ func TestWhatAReportSaysIsEscaped(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, len(text), 4096)
 	c.report(t, "m1", failing)
-	c.run(t, 2*patience)
+	c.run(t, 2*filesPatience)
 	require.Equal(t, "NodeFilesDegraded True NotWritten: node/m1: files cannot be written below "+
 		`/etc/kubernetes/static-pod-resources: secret/a: \x1b[2J\u202eno\nspace `+strings.Repeat(
 		"ä",

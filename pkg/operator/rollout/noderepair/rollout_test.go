@@ -101,9 +101,9 @@ func TestARolloutThatIsStuckDoesNotSwitchOffRepairs(t *testing.T) {
 				happens(t, c)
 			}
 			before := c.targets(t)
-			c.run(t, patience-time.Second)
+			c.run(t, filesPatience-time.Second)
 			require.Equal(t, before, c.targets(t))
-			c.run(t, waitingPatience-patience)
+			c.run(t, waitingPatience-filesPatience)
 			require.Equal(t, tc.targets, c.targets(t))
 			require.Equal(t, tc.messages, c.messages())
 			require.Equal(t, expected, c.condition(t))

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 // settleTime is how long the operand's container must have been Ready before a rollout goes on with the next node. A
@@ -34,19 +35,14 @@ type settledPods struct {
 	installing func(node string) (bool, error)
 
 	mutex sync.Mutex
-	// ready has, by pod name, the Ready containers and since when they were seen Ready.
-	ready map[string]readyContainer
-}
-
-type readyContainer struct {
-	id    string
-	since time.Time
+	// ready has, by pod name, the IDs of the Ready containers.
+	ready patience.Each[string, string]
 }
 
 func newSettledPods(
 	pods corev1client.PodsGetter, clock clock.PassiveClock, installing func(node string) (bool, error),
 ) *settledPods {
-	return &settledPods{PodsGetter: pods, clock: clock, installing: installing, ready: map[string]readyContainer{}}
+	return &settledPods{PodsGetter: pods, clock: clock, installing: installing, ready: patience.Each[string, string]{}}
 }
 
 // isTarget returns a function that reports whether a node is being installed.
@@ -73,10 +69,7 @@ func (s *settledPods) remaining() time.Duration {
 	defer s.mutex.Unlock()
 	least := time.Duration(0)
 	for _, container := range s.ready {
-		left := settleTime - s.clock.Since(container.since)
-		if left > 0 && (least == 0 || left < least) {
-			least = left
-		}
+		least = patience.Sooner(least, settleTime-s.clock.Since(container.At()))
 	}
 	return least
 }
@@ -92,10 +85,7 @@ func (s *settledPods) settled(pod *corev1.Pod) bool {
 		return false
 	}
 	id := pod.Status.ContainerStatuses[i].ContainerID
-	if s.ready[pod.Name].id != id {
-		s.ready[pod.Name] = readyContainer{id: id, since: s.clock.Now()}
-	}
-	return s.clock.Since(s.ready[pod.Name].since) >= settleTime
+	return s.clock.Since(s.ready.See(pod.Name, id, s.clock.Now())) >= settleTime
 }
 
 type namespacedSettledPods struct {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
 
 const (
@@ -32,7 +33,7 @@ type heldBackRevisions struct {
 	configMaps corelisters.ConfigMapNamespaceLister
 	reason     reason
 	clock      clock.PassiveClock
-	since      time.Time
+	held       patience.Since[bool]
 }
 
 // newHeldBackController returns the controller that reports why the revision controller creates no revision.
@@ -56,15 +57,12 @@ func (c *heldBackRevisions) sync(ctx context.Context, syncCtx factory.SyncContex
 	if err != nil {
 		return err
 	}
+	now := c.clock.Now()
+	since := c.held.See(text != "", now)
 	if text == "" {
-		c.since = time.Time{}
 		return c.apply(ctx, operatorclient.AsExpected(HeldBackCondition))
 	}
-	now := c.clock.Now()
-	if c.since.IsZero() {
-		c.since = now
-	}
-	if wait := c.since.Add(heldBackGracePeriod).Sub(now); wait > 0 {
+	if wait := since.Add(heldBackGracePeriod).Sub(now); wait > 0 {
 		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), wait)
 		return nil
 	}

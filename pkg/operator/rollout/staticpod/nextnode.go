@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
@@ -38,9 +39,8 @@ type nextNode struct {
 	leases coordinationlisters.LeaseLister
 	clock  clock.PassiveClock
 
-	// notReady is the node of the rollout whose kubelet was first seen not Ready at since, "" if it is Ready.
-	notReady string
-	since    time.Time
+	// notReady is the node of the rollout whose kubelet is not Ready, "" if it is Ready.
+	notReady patience.Since[string]
 }
 
 // choice is what the installer controller may do now.
@@ -118,16 +118,14 @@ func (n *nextNode) passesBy(at place, behind []place) (passes bool, wait time.Du
 	isOther := func(p place) bool { return p.NodeName != at.NodeName && p.kubelet == controlplane.KubeletReady }
 	switch {
 	case at.kubelet == controlplane.KubeletSilent:
-		n.notReady = ""
+		n.notReady.See("", n.clock.Now())
 		return true, 0
 	case at.kubelet == controlplane.KubeletReady || !slices.ContainsFunc(behind, isOther):
-		n.notReady = ""
+		n.notReady.See("", n.clock.Now())
 		return false, 0
 	}
-	if n.notReady != at.NodeName {
-		n.notReady, n.since = at.NodeName, n.clock.Now()
-	}
-	wait = n.since.Add(notReadyPatience).Sub(n.clock.Now())
+	now := n.clock.Now()
+	wait = n.notReady.See(at.NodeName, now).Add(notReadyPatience).Sub(now)
 	return wait <= 0, max(wait, 0)
 }
 

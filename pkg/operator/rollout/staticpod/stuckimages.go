@@ -21,6 +21,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
 
@@ -46,7 +47,7 @@ type stuckImages struct {
 	pods     corelisters.PodLister
 	clock    clock.PassiveClock
 	// since has when a container was first seen waiting. It is nil before the first sync.
-	since map[stuckContainer]time.Time
+	since patience.Each[stuckContainer, bool]
 }
 
 type stuckContainer struct {
@@ -99,7 +100,7 @@ func (c *stuckImages) stuck(
 ) (messages map[string][]string, next time.Duration) {
 	now := c.clock.Now()
 	messages = map[string][]string{}
-	since := map[stuckContainer]time.Time{}
+	since := patience.Each[stuckContainer, bool]{}
 	for _, node := range status.NodeStatuses {
 		for _, pod := range installersOf(&node, installers) {
 			found := delayOf(&node, pod, c.formerRevision(&node))
@@ -107,21 +108,18 @@ func (c *stuckImages) stuck(
 				continue
 			}
 			key := stuckContainer{pod: pod.UID, name: found.container}
-			seen, known := c.since[key]
-			if !known {
-				seen = now
-				if c.since == nil && v1helpers.IsOperatorConditionTrue(status.Conditions, found.condition) {
-					seen = now.Add(-imagePullGracePeriod) // seen by the previous process of the operator
-				}
+			seen := now
+			if c.since == nil && v1helpers.IsOperatorConditionTrue(status.Conditions, found.condition) {
+				seen = now.Add(-imagePullGracePeriod) // seen by the previous process of the operator
 			}
-			since[key] = seen
-			left := seen.Add(imagePullGracePeriod).Sub(now)
-			switch {
-			case left <= 0:
+			if former := c.since[key]; former != nil {
+				since[key] = former
+			}
+			left := since.See(key, true, seen).Add(imagePullGracePeriod).Sub(now)
+			if left <= 0 {
 				messages[found.condition] = append(messages[found.condition], found.message)
-			case next == 0 || left < next:
-				next = left
 			}
+			next = patience.Sooner(next, left)
 		}
 	}
 	c.since = since
