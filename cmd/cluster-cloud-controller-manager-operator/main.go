@@ -17,6 +17,7 @@ import (
 	operatorcmd "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/operator"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/remove"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/render"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/status"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/validate"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/logging"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version"
@@ -38,6 +39,7 @@ func newCommand(ctx context.Context) *cobra.Command {
 		render.NewCommand(),
 		validate.NewCommand(),
 		convert.NewCommand(),
+		status.NewCommand(),
 		installer.NewCommand(),
 		prune.NewPrune(),
 		remove.NewCommand(),

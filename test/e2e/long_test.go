@@ -40,7 +40,7 @@ const (
 	operatorLimit = 8 * time.Minute
 
 	kubeToken         = "kube-token"
-	recordsAnnotation = "cloud-controller-manager.openshift.io/token-records"
+	RecordsAnnotation = "cloud-controller-manager.openshift.io/token-records"
 )
 
 // longSteps take about an hour.
@@ -65,11 +65,11 @@ func (s *suite) testRotation(t *testing.T) {
 	s.awaitOperator(t, "--token-lifetime="+tokenLifetime.String(), 1)
 	s.awaitSettled(t, revision, rolloutLimit)
 
-	first := s.annotation(t, kubeToken, recordsAnnotation)
+	first := s.annotation(t, kubeToken, RecordsAnnotation)
 	// The operator does not replace a valid token only because its requested lifetime is shorter now.
-	s.dropAnnotation(t, kubeToken, recordsAnnotation)
+	s.dropAnnotation(t, kubeToken, RecordsAnnotation)
 	s.awaitToken(t, first, briefly)
-	short := s.annotation(t, kubeToken, recordsAnnotation)
+	short := s.annotation(t, kubeToken, RecordsAnnotation)
 	serials := s.serials(t)
 	began := time.Now()
 	s.awaitToken(t, short, tokenRefresh)
@@ -147,7 +147,7 @@ func (s *suite) awaitToken(t *testing.T, issued string, limit time.Duration) {
 		if err != nil {
 			return err
 		}
-		if now := secret.Annotations[recordsAnnotation]; now == issued || now == "" {
+		if now := secret.Annotations[RecordsAnnotation]; now == issued || now == "" {
 			return fmt.Errorf("its record is %q", now)
 		}
 		for _, n := range s.Nodes() {
@@ -175,7 +175,7 @@ func (s *suite) testExpiredToken(t *testing.T) {
 	s.scale(t, 0)
 	s.awaitOperator(t, "", 0)
 	var records map[string]struct{ ExpiresAt time.Time }
-	require.NoError(t, json.Unmarshal([]byte(s.annotation(t, kubeToken, recordsAnnotation)), &records))
+	require.NoError(t, json.Unmarshal([]byte(s.annotation(t, kubeToken, RecordsAnnotation)), &records))
 	expires := records["token"].ExpiresAt
 	require.False(t, expires.IsZero())
 	s.await(t, "the token to expire and the leader to lose its lease", tokenLifetime+giveUpLimit, func(ctx context.Context) error {

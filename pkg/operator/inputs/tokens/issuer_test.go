@@ -75,7 +75,7 @@ func TestATokenIsJudgedByItsRecord(t *testing.T) {
 
 func TestASecretExpiresWithTheFirstOfItsTokens(t *testing.T) {
 	secret := func(records string) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{recordsAnnotation: records}}}
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{RecordsAnnotation: records}}}
 	}
 	require.Equal(t, now, Expiry(secret(`{"a": {"expiresAt": "2026-11-21T10:00:00Z"}, `+
 		`"b": {"expiresAt": "2026-11-21T09:00:00Z"}, "c": {"expiresAt": "noon"}}`)))

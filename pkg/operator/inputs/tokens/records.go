@@ -15,8 +15,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// recordsAnnotation is the annotation of a Secret with its tokens' Records by key, as JSON.
-const recordsAnnotation = "cloud-controller-manager.openshift.io/token-records"
+// RecordsAnnotation is the annotation of a Secret with its tokens' Records by key, as JSON.
+const RecordsAnnotation = "cloud-controller-manager.openshift.io/token-records"
 
 // Records are the Records of a Secret's tokens by key.
 type Records map[string]Record
@@ -24,7 +24,7 @@ type Records map[string]Record
 // RecordsOf reads the Records of a Secret. It returns none if they are invalid; the tokens are then replaced.
 func RecordsOf(secret *corev1.Secret) Records {
 	records := Records{}
-	if err := json.Unmarshal([]byte(secret.Annotations[recordsAnnotation]), &records); err != nil {
+	if err := json.Unmarshal([]byte(secret.Annotations[RecordsAnnotation]), &records); err != nil {
 		return Records{}
 	}
 	return records
@@ -49,11 +49,11 @@ func apply(
 ) error {
 	text, err := json.Marshal(records)
 	if err != nil {
-		return fmt.Errorf("writing the annotation %s: %w", recordsAnnotation, err)
+		return fmt.Errorf("writing the annotation %s: %w", RecordsAnnotation, err)
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: operand.Namespace, Name: name, Annotations: map[string]string{recordsAnnotation: string(text)},
+			Namespace: operand.Namespace, Name: name, Annotations: map[string]string{RecordsAnnotation: string(text)},
 		},
 		Type: corev1.SecretTypeOpaque,
 		Data: data,

@@ -113,15 +113,15 @@ func (m *mask) current() (func(string) string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.redactor == nil || m.versions != versions.String() {
-		m.redactor, m.versions = newRedactor(secrets), versions.String()
+		m.redactor, m.versions = NewRedactor(secrets), versions.String()
 	}
 	return m.redactor.Line, nil
 }
 
-// newRedactor returns the redactor of all Secrets: a CCM may still run with the credentials of an earlier revision. Of
-// credentials every value is a secret, except for names and addresses. Of another Secret, those under the name of a
-// secret are.
-func newRedactor(secrets []*corev1.Secret) *redaction.Redactor {
+// NewRedactor returns the redactor of the Secrets of the operand's namespace: a CCM may still run with the credentials
+// of an earlier revision. Of credentials every value is a secret, except for names and addresses. Of another Secret,
+// those under the name of a secret are.
+func NewRedactor(secrets []*corev1.Secret) *redaction.Redactor {
 	var values []redaction.Named
 	var documents [][]byte
 	for _, secret := range secrets {

@@ -1,0 +1,131 @@
+// Package source has what the commands for a person share: where they read from, their exit codes and their errors.
+package source
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
+)
+
+// The exit codes.
+const (
+	// Well means that nothing is wrong.
+	Well = 0
+	// Unwell means that something is wrong.
+	Unwell = 1
+	// Unusable means that nothing is known: the flags are invalid, or the cluster cannot be read.
+	Unusable = 2
+)
+
+// Source is a cluster.
+type Source struct{ kubeconfig, context string }
+
+// AddFlags adds the flags that select the cluster.
+func (s *Source) AddFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.kubeconfig, "kubeconfig", "",
+		"File with the cluster's address and credentials. Default: $KUBECONFIG, ~/.kube/config, or the pod's account.")
+	cmd.Flags().StringVar(&s.context, "context", "", "Context of the kubeconfig. Default: the current one.")
+	// The flag was added above.
+	_ = cmd.MarkFlagFilename("kubeconfig")
+	_ = cmd.RegisterFlagCompletionFunc("context", cobra.NoFileCompletions)
+}
+
+// Read reads what status needs, and more.
+func (s *Source) Read(ctx context.Context, more ...snapshot.Query) (*snapshot.Snapshot, error) {
+	config, err := s.config()
+	if err != nil {
+		return nil, err
+	}
+	client, err := snapshot.NewClient(config)
+	if err != nil {
+		return nil, err
+	}
+	return client.Read(ctx, more...)
+}
+
+func (s *Source) config() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = s.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: s.context}).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("no cluster is configured: set --kubeconfig or KUBECONFIG")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return config, nil
+}
+
+// Run makes the command exit with the code that run returns, or with Unusable after an error, which is one line on
+// stderr. cobra would print the usage with each error.
+func Run(cmd *cobra.Command, run func(ctx context.Context, args []string) (code int, err error)) {
+	fail := func(err error) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.Name(),
+			printable.Line(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")))
+		os.Exit(Unusable)
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		fail(err)
+		return nil
+	})
+	check := cmd.Args
+	cmd.Args = nil
+	cmd.Run = func(cmd *cobra.Command, args []string) {
+		if check != nil {
+			if err := check(cmd, args); err != nil {
+				fail(err)
+			}
+		}
+		code, err := run(cmd.Context(), args)
+		if err != nil {
+			fail(err)
+		}
+		os.Exit(code)
+	}
+}
+
+// Formats are the values of --output.
+var Formats = []string{"text", "json"}
+
+// AddFormat adds --output.
+func AddFormat(cmd *cobra.Command, format *string) {
+	cmd.Flags().StringVarP(format, "output", "o", Formats[0], "Format of the output: text or json.")
+	// The flag exists, so there is no error.
+	_ = cmd.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions(Formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// CheckFormat returns an error for an unknown format.
+func CheckFormat(format string) error {
+	if !slices.Contains(Formats, format) {
+		return fmt.Errorf("--output is %q: specify text or json", format)
+	}
+	return nil
+}
+
+// WriteJSON writes a report for programs.
+func WriteJSON(out io.Writer, report any) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(report); err != nil {
+		return fmt.Errorf("writing the report as JSON: %w", err)
+	}
+	_, err := io.WriteString(out, printable.JSON(text.String()))
+	return err //nolint:wrapcheck // The caller says what could not be written.
+}

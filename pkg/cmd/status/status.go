@@ -1,0 +1,119 @@
+// Package status is the command that shows the state of the operator and of the cloud-controller-managers. It has only
+// flags and output; package report has the state.
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/source"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
+)
+
+// interval is how often --wait looks. The end of the operator's lock is no event that could be watched.
+const interval = 2 * time.Second
+
+type options struct {
+	source  source.Source
+	format  string
+	wait    bool
+	timeout time.Duration
+}
+
+// NewCommand returns the status command. It exits the process itself, with the codes of package source.
+func NewCommand() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the state of the operator and the cloud-controller-managers",
+		Long: "Status shows on one screen who leads, which revision and which credentials each control-plane node\n" +
+			"has, which inputs are accepted, what expires, which nodes wait and why. What is wrong is what the\n" +
+			"operator has written into its conditions. If the operator is down, the first lines say so, and since\n" +
+			"when the conditions are not kept up to date.\n\n" +
+			"It only reads. Without the right to list the Secrets in openshift-cloud-controller-manager it works\n" +
+			"too, and names at its end what is missing. No content of a Secret is shown.\n\n" +
+			"The exit code is 0 if the operator is Available, not Degraded and running, 1 if it is not, or if\n" +
+			"--wait has timed out, and 2 if the cluster cannot be read. In the last case the last line on stderr\n" +
+			"has the reason.",
+		Example: "  # One screen\n" +
+			"  cluster-cloud-controller-manager-operator status\n\n" +
+			"  # After a change, in a script\n" +
+			"  cluster-cloud-controller-manager-operator status --wait --timeout=15m --output=json",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	o.source.AddFlags(cmd)
+	source.AddFormat(cmd, &o.format)
+	cmd.Flags().BoolVar(&o.wait, "wait", false,
+		"Wait until the operator is Available, not Progressing and not Degraded.")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 10*time.Minute, "How long --wait waits.")
+	source.Run(cmd, func(ctx context.Context, _ []string) (int, error) {
+		return o.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	})
+	return cmd
+}
+
+func (o *options) run(ctx context.Context, out, progress io.Writer) (code int, err error) {
+	if err := source.CheckFormat(o.format); err != nil {
+		return 0, err
+	}
+	status, err := o.read(ctx)
+	if err != nil {
+		return 0, err
+	}
+	isWell := status.Healthy()
+	if o.wait {
+		if status, err = o.await(ctx, status, progress); err != nil {
+			return 0, err
+		}
+		isWell = status.Settled()
+	}
+	if o.format == "json" {
+		err = source.WriteJSON(out, status)
+	} else {
+		err = status.WriteText(out, diagnostics.UseColor(out))
+	}
+	if !isWell {
+		code = source.Unwell
+	}
+	return code, diagnostics.WriteError(err)
+}
+
+func (o *options) read(ctx context.Context) (*report.Status, error) {
+	snapshot, err := o.source.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return report.StatusOf(snapshot)
+}
+
+// await returns the first status that is settled, or the last one before the timeout. An API server that does not
+// answer meanwhile, as during a rollout of its own, is asked again.
+func (o *options) await(ctx context.Context, last *report.Status, progress io.Writer) (*report.Status, error) {
+	said := ""
+	err := wait.PollUntilContextTimeout(ctx, interval, o.timeout, true, func(ctx context.Context) (bool, error) {
+		line := last.Line()
+		if last.Settled() {
+			return true, nil
+		}
+		if line != said {
+			fmt.Fprintf(progress, "waiting: %s\n", line)
+			said = line
+		}
+		if next, err := o.read(ctx); err == nil {
+			last = next
+		}
+		return last.Settled(), nil
+	})
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) && !wait.Interrupted(err) {
+		return nil, fmt.Errorf("waiting: %w", err)
+	}
+	return last, nil
+}

@@ -1,0 +1,161 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/tokens"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
+)
+
+// Input is one of the inputs that an administrator, or another operator, writes.
+type Input struct {
+	Name string `json:"name"`
+	// Source is the object to edit.
+	Source string `json:"source"`
+	// Rejected reports that the present content is not used.
+	Rejected bool `json:"rejected"`
+	// Since is when the content in use was accepted if that is known, or when the present one was rejected.
+	Since   time.Time `json:"since,omitzero"`
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"`
+}
+
+// Expiry is when a token or certificate expires.
+type Expiry struct {
+	What   string    `json:"what"`
+	Object string    `json:"object"`
+	At     time.Time `json:"at"`
+}
+
+// inputCauses are the causes whose conditions are shown with the inputs.
+var inputCauses = []diagnostic.Cause{diagnostic.CloudConfig, diagnostic.Credentials, diagnostic.TrustedCA}
+
+func isInput(conditionType string) bool {
+	return slices.ContainsFunc(inputCauses, func(c diagnostic.Cause) bool { return string(c)+"Degraded" == conditionType })
+}
+
+type observed = operandconfig.Config
+
+func decodeObserved(raw []byte) *observed {
+	config := &observed{}
+	if json.Unmarshal(raw, config) != nil {
+		return &observed{}
+	}
+	return config
+}
+
+// none is the Source of an input that nothing names.
+const none = "-"
+
+// nothing is a Reader without objects: Gather then returns the names of the sources, which is all that is shown.
+type nothing struct{}
+
+func (nothing) ConfigMap(string, string) (*corev1.ConfigMap, error) { return nil, nil }
+func (nothing) Secret(string, string) (*corev1.Secret, error)       { return nil, nil }
+func (nothing) Name(object string) string                           { return object }
+
+func inputsOf(
+	s *snapshot.Snapshot, config *observed, p platform.Platform, conditions []operatorv1.OperatorCondition,
+) []Input {
+	gathered, err := inputs.Gather(nothing{}, config, p)
+	if err != nil {
+		return nil
+	}
+	accepted := inputs.SummariesOf(s.Secret(operand.AcceptedInputsSecret), p.Name)
+	trust := none
+	if len(gathered.Trust) > 0 {
+		trust = gathered.Trust[0].Source
+	}
+	var found []Input
+	for i, input := range []struct {
+		name, source string
+		accepted     *inputs.Summary
+	}{
+		{"cloud config", gathered.CloudConfig.Source, accepted.CloudConfig},
+		{"credentials", cmp.Or(gathered.Credentials.Source, none), accepted.Credentials},
+		{"trusted CA", trust, accepted.TrustedCA},
+	} {
+		in := Input{Name: input.name, Source: input.source}
+		condition := find(conditions, string(inputCauses[i])+"Degraded")
+		switch {
+		case condition.Status == string(operatorv1.ConditionTrue):
+			in.Rejected, in.Since = true, condition.Since
+			in.Reason, in.Message = condition.Reason, condition.Message
+		case input.source == none:
+		case input.accepted != nil:
+			in.Since = input.accepted.Since.UTC()
+		}
+		found = append(found, in)
+	}
+	return found
+}
+
+func find(conditions []operatorv1.OperatorCondition, conditionType string) Condition {
+	for i := range conditions {
+		if conditions[i].Type == conditionType {
+			return fromOperator(&conditions[i])
+		}
+	}
+	return Condition{Type: conditionType}
+}
+
+// expiriesOf returns when tokens and certificates expire, the first one first.
+func expiriesOf(s *snapshot.Snapshot) []Expiry {
+	var found []Expiry
+	for _, from := range []struct{ name, what string }{
+		{operand.KubeTokenSecret, "token for the API server"}, {operand.CloudTokensSecret, "token for the cloud"},
+	} {
+		secret := s.Secret(from.name)
+		if secret == nil {
+			continue
+		}
+		records := tokens.RecordsOf(secret)
+		for _, key := range slices.Sorted(maps.Keys(records)) {
+			if at, err := time.Parse(time.RFC3339, records[key].ExpiresAt); err == nil {
+				found = append(found, Expiry{from.what, fmt.Sprintf("secret/%s, key %s", from.name, key), at.UTC()})
+			}
+		}
+	}
+	if secret := s.Secret(operand.ServingCertSecret); secret != nil {
+		if at := expiryOf(secret.Data[corev1.TLSCertKey], true); !at.IsZero() {
+			found = append(found, Expiry{"serving certificate", "secret/" + operand.ServingCertSecret, at})
+		}
+	}
+	if bundle := s.ConfigMap(servingcert.CAConfigMap); bundle != nil {
+		if at := expiryOf([]byte(bundle.Data["ca-bundle.crt"]), false); !at.IsZero() {
+			found = append(found, Expiry{"its signer", "configmap/" + servingcert.CAConfigMap, at})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Expiry) int { return a.At.Compare(b.At) })
+	return found
+}
+
+// expiryOf returns the end of the first certificate, or of the last one to expire.
+func expiryOf(bundle []byte, first bool) time.Time {
+	certificates, err := cert.ParseCertsPEM(bundle)
+	if err != nil {
+		return time.Time{}
+	}
+	end := certificates[0].NotAfter
+	for _, c := range certificates {
+		if !first && c.NotAfter.After(end) {
+			end = c.NotAfter
+		}
+	}
+	return end.UTC()
+}

@@ -1,0 +1,278 @@
+// Package report answers questions of a person from a snapshot. It judges nothing itself: the conditions that the
+// operator writes have the causes, and the model of the control plane has who leads.
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
+)
+
+// Status is the state of the operator and of its operand. Programs read its JSON: fields may be added, but none may
+// change.
+type Status struct {
+	// Taken is the time of what is reported.
+	Taken time.Time `json:"taken"`
+
+	Available   Condition `json:"available"`
+	Progressing Condition `json:"progressing"`
+	Degraded    Condition `json:"degraded"`
+
+	Infrastructure string `json:"infrastructureName,omitempty"`
+	// Platform is empty until one is observed.
+	Platform string            `json:"platform"`
+	Managed  bool              `json:"managed"`
+	Versions map[string]string `json:"versions,omitempty"`
+	// Images are those of the running cloud-controller-managers.
+	Images   []string `json:"images,omitempty"`
+	Operator Process  `json:"operator"`
+
+	Revision int32  `json:"revision"`
+	Nodes    []Node `json:"controlPlaneNodes"`
+	// Leader says why nobody leads, empty if a node leads.
+	Leader   string   `json:"noLeader,omitempty"`
+	Inputs   []Input  `json:"inputs,omitempty"`
+	Expiries []Expiry `json:"expiries,omitempty"`
+	// Uninitialized are the Nodes that wait for the cloud-controller-manager.
+	Uninitialized []string `json:"uninitializedNodes,omitempty"`
+
+	Problems []Condition `json:"problems,omitempty"`
+	Progress []Condition `json:"progress,omitempty"`
+	Notices  []Condition `json:"notices,omitempty"`
+
+	Unread []snapshot.Unread `json:"unread,omitempty"`
+}
+
+// Condition is a condition that the operator has written.
+type Condition struct {
+	Type    string    `json:"type"`
+	Status  string    `json:"status"`
+	Since   time.Time `json:"since,omitzero"`
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"`
+}
+
+// Process is the process of the operator that acts.
+type Process struct {
+	Running bool `json:"running"`
+	// Identity is that of the lock's holder.
+	Identity string    `json:"identity,omitempty"`
+	Renewed  time.Time `json:"renewed,omitzero"`
+	// LastStatus is when the status was written last.
+	LastStatus time.Time `json:"lastStatus,omitzero"`
+	// Problem says why no process acts, empty if one does or if that is not known.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Healthy reports whether the operand is available, nothing is degraded, and the operator keeps that up to date.
+func (s *Status) Healthy() bool {
+	return s.Available.Status == string(configv1.ConditionTrue) &&
+		s.Degraded.Status == string(configv1.ConditionFalse) && s.Operator.Problem == ""
+}
+
+// Settled is Healthy without a change in progress.
+func (s *Status) Settled() bool {
+	return s.Healthy() && s.Progressing.Status == string(configv1.ConditionFalse)
+}
+
+// StatusOf returns the status in a snapshot.
+func StatusOf(s *snapshot.Snapshot) (*Status, error) {
+	operator := s.Operator()
+	if operator == nil {
+		if why := s.Missing("cloudcontrollermanager/" + operatorclient.Instance); why != "" {
+			return nil, fmt.Errorf("cloudcontrollermanager/%s: %s", operatorclient.Instance, why)
+		}
+		return nil, fmt.Errorf("cloudcontrollermanager/%s does not exist: this operator is not installed, or another "+
+			"cluster was asked; check the kubeconfig", operatorclient.Instance)
+	}
+	status := &Status{Taken: s.Taken.UTC(), Unread: s.Unread, Revision: operator.Status.LatestAvailableRevision}
+	if infrastructure := s.Infrastructure(); infrastructure != nil {
+		status.Infrastructure = infrastructure.Status.InfrastructureName
+	}
+	status.summarize(s.ClusterOperator(), operator)
+	config, observed := observedConfig(operator)
+	status.Platform, status.Managed = observed.Name, observed.Managed()
+	status.Operator = processOf(s, operator)
+	status.sortConditions(operator.Status.Conditions)
+	for _, node := range s.Nodes() {
+		if controlplane.IsUninitialized(node) {
+			status.Uninitialized = append(status.Uninitialized, node.Name)
+		}
+	}
+	step := conditionOf(operator, removing)
+	isRemoved := step.Status == string(operatorv1.ConditionTrue) && step.Reason == removed
+	if !observed.Managed() || isRemoved {
+		status.Managed = false
+		return status, nil
+	}
+	status.controlPlane(s, operator)
+	status.Inputs = inputsOf(s, config, observed, operator.Status.Conditions)
+	status.Expiries = expiriesOf(s)
+	return status, nil
+}
+
+// summarize takes the ClusterOperator's conditions, or the copy in the operator's resource if that cannot be read.
+func (s *Status) summarize(clusterOperator *configv1.ClusterOperator, operator *ccmv1.CloudControllerManager) {
+	unknown := string(configv1.ConditionUnknown)
+	s.Available = Condition{Type: string(configv1.OperatorAvailable), Status: unknown}
+	s.Progressing = Condition{Type: string(configv1.OperatorProgressing), Status: unknown}
+	s.Degraded = Condition{Type: string(configv1.OperatorDegraded), Status: unknown}
+	if clusterOperator == nil {
+		if summary := operator.Status.Summary; summary != nil {
+			s.Available.Status, s.Available.Message = string(summary.Available), summary.Message
+			s.Progressing.Status, s.Degraded.Status = string(summary.Progressing), string(summary.Degraded)
+		}
+		return
+	}
+	for _, c := range clusterOperator.Status.Conditions {
+		for _, into := range []*Condition{&s.Available, &s.Progressing, &s.Degraded} {
+			if into.Type == string(c.Type) {
+				*into = Condition{into.Type, string(c.Status), c.LastTransitionTime.UTC(), c.Reason, c.Message}
+			}
+		}
+	}
+	for _, version := range clusterOperator.Status.Versions {
+		if s.Versions == nil {
+			s.Versions = map[string]string{}
+		}
+		s.Versions[version.Name] = version.Version
+	}
+}
+
+// removing is the condition of a removal (observedplatform.RemovingCondition), and removed its reason after the last
+// step.
+const (
+	removing = "Removing"
+	removed  = "Removed"
+)
+
+func isStep(conditionType string) bool {
+	return conditionType == removing || conditionType == predecessor.ConditionType
+}
+
+// sortConditions sorts what the operator says into problems, progress and notices. The conditions of inputs are shown
+// with the inputs.
+func (s *Status) sortConditions(conditions []operatorv1.OperatorCondition) {
+	for i := range conditions {
+		c := fromOperator(&conditions[i])
+		isTrue, isFalse := c.Status == string(operatorv1.ConditionTrue), c.Status == string(operatorv1.ConditionFalse)
+		switch {
+		case isInput(c.Type):
+		case isTrue && strings.HasSuffix(c.Type, string(configv1.OperatorDegraded)),
+			isFalse && strings.HasSuffix(c.Type, string(configv1.OperatorAvailable)):
+			s.Problems = append(s.Problems, c)
+		case isTrue && (strings.HasSuffix(c.Type, string(configv1.OperatorProgressing)) ||
+			isStep(c.Type) && c.Reason != removed):
+			s.Progress = append(s.Progress, c)
+		case isTrue && strings.HasSuffix(c.Type, "Notices"),
+			isFalse && strings.HasSuffix(c.Type, string(configv1.OperatorUpgradeable)),
+			isTrue && strings.HasSuffix(c.Type, string(configv1.OperatorAvailable)) && c.Reason != "AsExpected" &&
+				c.Message != "":
+			// Available with another reason: an outage that is tolerated, or a platform where nothing runs.
+			s.Notices = append(s.Notices, c)
+		}
+	}
+	byType := func(a, b Condition) int { return cmp.Compare(a.Type, b.Type) }
+	slices.SortFunc(s.Problems, byType)
+	slices.SortFunc(s.Progress, byType)
+	slices.SortFunc(s.Notices, byType)
+}
+
+func fromOperator(c *operatorv1.OperatorCondition) Condition {
+	return Condition{c.Type, string(c.Status), c.LastTransitionTime.UTC(), c.Reason, c.Message}
+}
+
+func conditionOf(operator *ccmv1.CloudControllerManager, conditionType string) Condition {
+	for i := range operator.Status.Conditions {
+		if c := &operator.Status.Conditions[i]; c.Type == conditionType {
+			return fromOperator(c)
+		}
+	}
+	return Condition{Type: conditionType, Status: string(operatorv1.ConditionUnknown)}
+}
+
+// processOf reads the lock of the operator. Like the next process, it takes the time of the API server, not that of the
+// lock's holder alone: a clock may be wrong, but OpenShift's nodes have chrony.
+func processOf(s *snapshot.Snapshot, operator *ccmv1.CloudControllerManager) Process {
+	p := Process{LastStatus: lastStatus(operator.ManagedFields).UTC()}
+	what := "lease/" + snapshot.OperatorLock + " in " + operatorclient.OperatorNamespace
+	lock := s.Lease(operatorclient.OperatorNamespace, snapshot.OperatorLock)
+	if lock == nil {
+		if s.Missing(what) == "" {
+			p.Problem = what + " does not exist: no process of the operator has run"
+		}
+		return p
+	}
+	p.Identity = ptr.Deref(lock.Spec.HolderIdentity, "")
+	p.Renewed = ptr.Deref(lock.Spec.RenewTime, metav1.MicroTime{}).UTC()
+	silent := s.Taken.Sub(p.Renewed)
+	switch {
+	case p.Identity == "":
+		p.Problem = "the operator has released its lock and no process has taken it"
+	case silent > leaseholder.Duration(lock):
+		p.Problem = "the operator has not renewed its lock for " + humanDuration(silent)
+	default:
+		p.Running = true
+	}
+	return p
+}
+
+func lastStatus(fields []metav1.ManagedFieldsEntry) time.Time {
+	var last time.Time
+	for _, entry := range fields {
+		if entry.Subresource == "status" && entry.Time != nil && entry.Time.After(last) {
+			last = entry.Time.Time
+		}
+	}
+	return last
+}
+
+// observedConfig returns what status needs of spec.observedConfig, and the platform, empty if none is observed.
+func observedConfig(operator *ccmv1.CloudControllerManager) (*observed, platform.Platform) {
+	config := decodeObserved(operator.Spec.ObservedConfig.Raw)
+	found, _ := platform.ByName(config.Platform)
+	return config, found
+}
+
+// images returns the images of the running cloud-controller-managers.
+func images(pods []pod) []string {
+	var found []string
+	for _, p := range pods {
+		if image := p.container.Image; image != "" && !slices.Contains(found, image) {
+			found = append(found, image)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// Line returns the summary on one line: what is wrong, or what is in progress.
+func (s *Status) Line() string {
+	told := s.Progressing
+	switch {
+	case s.Operator.Problem != "":
+		return s.Operator.Problem
+	case s.Degraded.Status != string(configv1.ConditionFalse):
+		told = s.Degraded
+	case s.Available.Status != string(configv1.ConditionTrue):
+		told = s.Available
+	}
+	return printable.Line(fmt.Sprintf("%s is %s: %s", told.Type, told.Status,
+		strings.ReplaceAll(cmp.Or(told.Message, told.Reason), "\n", "; ")))
+}

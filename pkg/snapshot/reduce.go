@@ -1,0 +1,180 @@
+package snapshot
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/tokens"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
+)
+
+// VersionAnnotation on what is kept of a revision's credentials has the first revision with that content.
+const VersionAnnotation = "cloud-controller-manager.openshift.io/content-since-revision"
+
+// metadata is kept of every object.
+var metadata = []string{"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "generation"}
+
+// annotations are kept.
+var annotations = []string{
+	"kubernetes.io/config.hash",
+	"alpha.kubernetes.io/provided-node-ip",
+	tokens.RecordsAnnotation,
+	VersionAnnotation,
+	operatorclient.NodeDeletionAnnotation,
+	operatorclient.NodeDeletionsAnnotation,
+}
+
+// fields are kept, by kind.
+var fields = map[string][][]string{
+	"CloudControllerManager": {
+		{"spec", "managementState"},
+		{"spec", "observedConfig", "platform"},
+		{"spec", "observedConfig", "cloudConfig"},
+		{"spec", "observedConfig", "trustedCA"},
+		{"spec", "observedConfig", "custom", "cloudConfig"},
+		{"status"},
+	},
+	"ClusterOperator": {{"status", "conditions"}, {"status", "versions"}},
+	"Infrastructure": {
+		{"status", "infrastructureName"}, {"status", "controlPlaneTopology"}, {"status", "platformStatus", "type"},
+	},
+	"Node": {
+		{"spec", "providerID"}, {"spec", "taints"}, {"spec", "unschedulable"},
+		{"status", "conditions"}, {"status", "nodeInfo", "systemUUID"},
+	},
+	"Pod": {
+		{"spec", "nodeName"},
+		{"status", "phase"}, {"status", "reason"}, {"status", "message"}, {"status", "conditions"},
+		{"status", "initContainerStatuses"}, {"status", "containerStatuses"},
+	},
+	"Lease":     {{"spec"}},
+	"Secret":    {},
+	"ConfigMap": {},
+	"Event": {
+		{"involvedObject"}, {"reason"}, {"message"}, {"source"}, {"type"}, {"count"}, {"firstTimestamp"},
+		{"lastTimestamp"}, {"eventTime"},
+	},
+	"Service": {
+		{"spec", "type"}, {"spec", "loadBalancerClass"}, {"status", "loadBalancer"}, {"status", "conditions"},
+		{"metadata", "finalizers"},
+	},
+}
+
+// labelled are the kinds whose labels are kept.
+var labelled = []string{"Pod", "Node"}
+
+// data are the keys that are kept of Secrets and ConfigMaps, by name. None has a secret: a certificate is public, and
+// WithoutContent has removed the inputs' digests.
+var data = map[string][]string{
+	operand.AcceptedInputsSecret: {"inputs.json"},
+	operand.ServingCertSecret:    {"tls.crt"},
+	servingcert.CAConfigMap:      {"ca-bundle.crt"},
+}
+
+// reduce returns what is kept of an object, nil for a kind of which nothing is.
+func reduce(object *unstructured.Unstructured) *unstructured.Unstructured {
+	paths, known := fields[object.GetKind()]
+	if !known {
+		return nil
+	}
+	kept := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": map[string]any{},
+	}}
+	for _, field := range metadata {
+		keep(object, kept, "metadata", field)
+	}
+	for _, name := range annotations {
+		keep(object, kept, "metadata", "annotations", name)
+	}
+	if slices.Contains(labelled, object.GetKind()) {
+		keep(object, kept, "metadata", "labels")
+	}
+	for _, path := range paths {
+		keep(object, kept, path...)
+	}
+	for _, key := range data[object.GetName()] {
+		keep(object, kept, "data", key)
+	}
+	if written := lastStatus(object); written != nil {
+		_ = unstructured.SetNestedSlice(kept.Object, []any{written}, "metadata", "managedFields")
+	}
+	return kept
+}
+
+func keep(from, to *unstructured.Unstructured, path ...string) {
+	if value, found, err := unstructured.NestedFieldCopy(from.Object, path...); found && err == nil {
+		// The parents of a path are maps in each object.
+		_ = unstructured.SetNestedField(to.Object, value, path...)
+	}
+}
+
+// lastStatus returns the last write of the status, nil if the object does not have it.
+func lastStatus(object *unstructured.Unstructured) map[string]any {
+	var last map[string]any
+	entries, _, _ := unstructured.NestedSlice(object.Object, "metadata", "managedFields")
+	for _, entry := range entries {
+		fields, _ := entry.(map[string]any)
+		if fields["subresource"] != "status" {
+			continue
+		}
+		// RFC 3339 in UTC: the later text is the later time.
+		at, _ := fields["time"].(string)
+		if newest, _ := last["time"].(string); last == nil || at > newest {
+			last = map[string]any{"manager": fields["manager"], "operation": "Apply", "subresource": "status", "time": at}
+		}
+	}
+	return last
+}
+
+// mask changes each message of an object that may quote a container, a cloud or a person.
+func mask(value any, change func(string) string) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			if text, is := value[key].(string); is && key == "message" {
+				value[key] = change(text)
+				continue
+			}
+			mask(value[key], change)
+		}
+	case []any:
+		for i := range value {
+			if text, is := value[i].(string); is {
+				value[i] = change(text)
+				continue
+			}
+			mask(value[i], change)
+		}
+	}
+}
+
+// messages masks those of an object. What a container logged is reduced to the line that a condition may show.
+func messages(object *unstructured.Unstructured, change func(string) string) {
+	for _, path := range [][]string{{"status"}, {"message"}} {
+		value, found, err := unstructured.NestedFieldNoCopy(object.Object, path...)
+		if !found || err != nil {
+			continue
+		}
+		if text, is := value.(string); is {
+			object.Object[path[0]] = change(text)
+			continue
+		}
+		if object.GetKind() == "Pod" {
+			mask(value, func(text string) string { return terminationmessage.Summary(change(text)) })
+			continue
+		}
+		mask(value, change)
+	}
+}
+
+// isCredentialsRevision returns the revision of a copy of the credentials.
+func isCredentialsRevision(name string) (revision string, is bool) {
+	revision, is = strings.CutPrefix(name, operand.CloudCredentialsSecret+"-")
+	return revision, is
+}

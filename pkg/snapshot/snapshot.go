@@ -1,0 +1,152 @@
+// Package snapshot has what the commands for a person read: the objects of a cluster at one moment. What status does
+// not need is removed when an object is read, so a snapshot has no content of a Secret, no environment and no arguments
+// of a container, and no annotation that is not listed here.
+package snapshot
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+)
+
+// OperatorLock is the name of the Lease by which one process of the operator acts at a time.
+const OperatorLock = "cluster-cloud-controller-manager-operator-lock"
+
+// Snapshot is a cluster at one moment.
+type Snapshot struct {
+	// Taken is the time of the moment, by the API server's clock.
+	Taken time.Time
+	// Unread is what could not be read.
+	Unread []Unread
+
+	objects []*unstructured.Unstructured
+}
+
+// Unread is something that could not be read.
+type Unread struct {
+	What string `json:"what"`
+	Why  string `json:"why"`
+}
+
+// of returns the objects of a kind as their type, sorted by namespace and name. Objects that do not fit their type are
+// left out when they are read.
+func of[T any](s *Snapshot, kind string) []*T {
+	var found []*T
+	for _, object := range s.objects {
+		if object.GetKind() != kind {
+			continue
+		}
+		typed := new(T)
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed) == nil {
+			found = append(found, typed)
+		}
+	}
+	return found
+}
+
+// named returns the first object for which is is true, nil if there is none.
+func named[T any](objects []*T, is func(*T) bool) *T {
+	if i := slices.IndexFunc(objects, is); i >= 0 {
+		return objects[i]
+	}
+	return nil
+}
+
+// Operator returns the operator's resource, nil if it does not exist.
+func (s *Snapshot) Operator() *ccmv1.CloudControllerManager {
+	return named(of[ccmv1.CloudControllerManager](s, ccmv1.Kind.Kind), func(o *ccmv1.CloudControllerManager) bool {
+		return o.Name == operatorclient.Instance
+	})
+}
+
+// ClusterOperator returns the operator's ClusterOperator, nil if it does not exist.
+func (s *Snapshot) ClusterOperator() *configv1.ClusterOperator {
+	return named(of[configv1.ClusterOperator](s, "ClusterOperator"), func(o *configv1.ClusterOperator) bool {
+		return o.Name == operatorclient.ClusterOperator
+	})
+}
+
+// Infrastructure returns the cluster's, nil if it does not exist.
+func (s *Snapshot) Infrastructure() *configv1.Infrastructure {
+	return named(of[configv1.Infrastructure](s, "Infrastructure"), func(o *configv1.Infrastructure) bool {
+		return o.Name == operatorclient.Instance
+	})
+}
+
+// Nodes returns all Nodes.
+func (s *Snapshot) Nodes() []*corev1.Node { return of[corev1.Node](s, "Node") }
+
+// Pods returns the Pods of a namespace.
+func (s *Snapshot) Pods(namespace string) []*corev1.Pod {
+	return slices.DeleteFunc(of[corev1.Pod](s, "Pod"), func(p *corev1.Pod) bool { return p.Namespace != namespace })
+}
+
+// Events returns the Events of a namespace.
+func (s *Snapshot) Events(namespace string) []*corev1.Event {
+	return slices.DeleteFunc(of[corev1.Event](s, "Event"), func(e *corev1.Event) bool { return e.Namespace != namespace })
+}
+
+// Service returns a Service, nil if it does not exist.
+func (s *Snapshot) Service(namespace, name string) *corev1.Service {
+	return named(of[corev1.Service](s, "Service"), func(o *corev1.Service) bool {
+		return o.Namespace == namespace && o.Name == name
+	})
+}
+
+// Secret returns what is kept of a Secret in the operand's namespace, nil if it does not exist.
+func (s *Snapshot) Secret(name string) *corev1.Secret {
+	return named(of[corev1.Secret](s, "Secret"), func(o *corev1.Secret) bool {
+		return o.Namespace == operand.Namespace && o.Name == name
+	})
+}
+
+// ConfigMap returns a ConfigMap in the operand's namespace, nil if it does not exist.
+func (s *Snapshot) ConfigMap(name string) *corev1.ConfigMap {
+	return named(of[corev1.ConfigMap](s, "ConfigMap"), func(o *corev1.ConfigMap) bool {
+		return o.Namespace == operand.Namespace && o.Name == name
+	})
+}
+
+// Lease returns a Lease, nil if it does not exist.
+func (s *Snapshot) Lease(namespace, name string) *coordinationv1.Lease {
+	return named(of[coordinationv1.Lease](s, "Lease"), func(o *coordinationv1.Lease) bool {
+		return o.Namespace == namespace && o.Name == name
+	})
+}
+
+// add keeps what is needed of an object.
+func (s *Snapshot) add(objects ...*unstructured.Unstructured) {
+	for _, object := range objects {
+		if kept := reduce(object); kept != nil {
+			s.objects = append(s.objects, kept)
+		}
+	}
+}
+
+// sort orders the objects, so that equal clusters have equal reports.
+func (s *Snapshot) sort() {
+	slices.SortFunc(s.objects, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetNamespace(), b.GetNamespace()),
+			cmp.Compare(a.GetName(), b.GetName()))
+	})
+	slices.SortFunc(s.Unread, func(a, b Unread) int { return cmp.Compare(a.What, b.What) })
+}
+
+// Missing returns why something could not be read, "" if it was.
+func (s *Snapshot) Missing(what string) string {
+	if i := slices.IndexFunc(s.Unread, func(u Unread) bool { return u.What == what }); i >= 0 {
+		return fmt.Sprintf("not known: %s", s.Unread[i].Why)
+	}
+	return ""
+}
