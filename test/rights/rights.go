@@ -127,6 +127,31 @@ func Granted(root string) ([]Right, error) {
 	return rights, nil
 }
 
+// Offered returns the rights of the roles that the payload binds to nobody, and that its operator may not bind: an
+// administrator may. Their identity is "".
+func Offered(root string) ([]Right, error) {
+	objects, err := readAll(root)
+	if err != nil {
+		return nil, err
+	}
+	var rights []Right
+	for _, o := range objects {
+		if o.Kind != "ClusterRole" || !strings.HasPrefix(o.Metadata.Name, offered) {
+			continue
+		}
+		rules, err := o.rules()
+		if err != nil {
+			return nil, err
+		}
+		o.RoleRef.Kind, o.RoleRef.Name = o.Kind, o.Metadata.Name
+		rights = append(rights, o.grant("", rules)...)
+	}
+	return rights, nil
+}
+
+// offered begins the names of these roles.
+const offered = "system:openshift:cloud-controller-manager:support"
+
 // reference identifies a role; a ClusterRole has no namespace.
 func reference(kind, name, namespace string) string {
 	if kind == "ClusterRole" {

@@ -14,8 +14,9 @@ Every right of the operator, the operand and their helpers, by ServiceAccount. A
 they may do: read it as such. The last column is the comment on the rule; a rule without a use is removed.
 `
 
-// Table returns docs/rights.md: a table for each identity with one line for each right.
-func Table(rights []Right) []byte {
+// Table returns docs/rights.md: a table for each identity with one line for each right, and one for the roles that an
+// administrator may bind.
+func Table(rights, offered []Right) []byte {
 	var b strings.Builder
 	b.WriteString(introduction)
 	for _, identity := range identities(rights) {
@@ -30,6 +31,13 @@ func Table(rights []Right) []byte {
 						"all"), r.Role, r.Reason)
 			}
 		}
+	}
+	b.WriteString("\n## Roles for support\n\nNobody has these roles until an administrator binds them: " +
+		"see [commands.md](commands.md#rights).\n\n")
+	b.WriteString("| role | API group | resource | names | verbs | why |\n|---|---|---|---|---|---|\n")
+	for _, r := range offered {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.Role, or(r.Group, "core"), r.Resource,
+			or(strings.Join(r.Names, ", "), "all"), strings.Join(r.Verbs, ", "), r.Reason)
 	}
 	return []byte(b.String())
 }
