@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/nodepod"
@@ -35,65 +34,35 @@ type options struct {
 	// certConfigMaps and certSecrets are the names of the objects that certDir holds. They have no revisions.
 	certConfigMaps, certSecrets []string
 
-	resourceDir, certDir, podManifestDir string
-
-	// timeout limits an attempt. The installer controller creates another installer pod after a failed one.
-	timeout time.Duration
-
 	// after is time.After.
 	after func(time.Duration) <-chan time.Time
 }
 
 // NewCommand returns the command. It is hidden because only installer pods run it.
 func NewCommand() *cobra.Command {
-	o := &options{Pod: nodepod.Pod{TerminationLog: nodepod.TerminationLog}, after: time.After}
-	cmd := &cobra.Command{
-		Use:           "installer",
-		Short:         "Write a revision of the static pod to this node",
-		Args:          cobra.NoArgs,
-		Hidden:        true,
-		SilenceUsage:  true,
-		SilenceErrors: true, // the root command's caller prints it
-		RunE: func(*cobra.Command, []string) error {
-			if err := o.Connect(); err != nil {
-				return o.ended(err)
-			}
-			ctx, cancel := context.WithTimeout(genericapiserver.SetupSignalContext(), o.timeout)
-			defer cancel()
-			return o.ended(o.run(ctx))
-		},
-	}
+	o := &options{after: time.After}
+	cmd := &cobra.Command{Use: "installer", Short: "Write a revision of the static pod to this node"}
 	flags := cmd.Flags()
 	flags.Int32Var(&o.revision, "revision", 0, "Revision to install. Required.")
 	flags.StringVar(&o.namespace, "namespace", "", "Namespace of the objects. Required.")
 	flags.StringVar(&o.podConfigMap, "pod", "",
-		"ConfigMap, without the revision, with the static pod's manifest. Required.")
+		"Name, without revision suffix, of the ConfigMap that holds the manifest. Required.")
 	flags.StringSliceVar(&o.configMaps, "configmaps", nil, "ConfigMap of the revision. May be repeated.")
 	flags.StringSliceVar(&o.secrets, "secrets", nil, "Secret of the revision. May be repeated.")
 	flags.StringSliceVar(&o.certConfigMaps, "cert-configmaps", nil, "ConfigMap without revisions. May be repeated.")
 	flags.StringSliceVar(&o.certSecrets, "cert-secrets", nil, "Secret without revisions. May be repeated.")
-	flags.StringVar(&o.resourceDir, "resource-dir", "", "Directory of the revisions on the node. Required.")
-	flags.StringVar(&o.certDir, "cert-dir", "", "Directory of the objects without revisions on the node.")
-	flags.StringVar(&o.podManifestDir, "pod-manifest-dir", "",
-		"Directory from which the kubelet reads static pods. Required.")
-	flags.DurationVar(&o.timeout, "timeout-duration", 2*time.Minute, "How long the installation may take.")
-	for _, required := range []string{"revision", "namespace", "pod", "resource-dir", "pod-manifest-dir"} {
-		if err := cmd.MarkFlagRequired(required); err != nil {
-			panic(err) // a flag of that name was not defined
-		}
-	}
-	return cmd
+	return o.Complete(cmd, o.doing, o.run, "revision", "namespace", "pod")
 }
 
-// ended reports the command's error, if it has one.
-func (o *options) ended(err error) error {
-	return o.End(fmt.Sprintf("installing revision %d on node %s", o.revision, o.Node), err)
+func (o *options) doing() string {
+	return fmt.Sprintf("installing revision %d on node %s", o.revision, o.Node)
 }
 
 func (o *options) run(ctx context.Context) error {
 	recorder := o.Recorder(o.namespace, "static-pod-installer")
 	if err := o.install(ctx); err != nil {
-		recorder.Warningf("StaticPodInstallerFailed", "Installing revision %d: %s", o.revision, printable.Text(err.Error()))
+		recorder.Warningf("StaticPodInstallerFailed", "Failed to install revision %d: %s", o.revision,
+			printable.Text(err.Error()))
 		return err
 	}
 	recorder.Eventf("StaticPodInstallerCompleted", "Successfully installed revision %d", o.revision)
@@ -102,9 +71,9 @@ func (o *options) run(ctx context.Context) error {
 
 // install does everything that can fail while the former static pod runs. It replaces the manifest last.
 func (o *options) install(ctx context.Context) error {
-	unlock, err := nodefiles.Lock(ctx, filepath.Join(o.resourceDir, "."+o.podConfigMap+".lock"))
+	unlock, err := o.Lock(ctx)
 	if err != nil {
-		return fmt.Errorf("another installer may be at work on this node: %w", err)
+		return err
 	}
 	defer unlock()
 	if err := o.checkLatest(ctx); err != nil {
@@ -118,7 +87,7 @@ func (o *options) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	directory := filepath.Join(o.resourceDir, o.named(o.podConfigMap))
+	directory := filepath.Join(o.ResourceDir, o.named(o.podConfigMap))
 	klog.InfoS("Writing the revision", "directory", directory, "files", len(revision.Files))
 	replaced, err := nodefiles.ReplaceDirectory(directory, revision.Files)
 	if err != nil {
@@ -133,13 +102,13 @@ func (o *options) install(ctx context.Context) error {
 // writeCerts writes the files of each object into a directory of its own, as the file-syncer does: the containers mount
 // the parent.
 func (o *options) writeCerts(ctx context.Context, certs map[string]nodefiles.Files) error {
-	unlock, err := nodefiles.LockDirectory(ctx, o.certDir)
+	unlock, err := o.LockCerts(ctx)
 	if err != nil {
-		return fmt.Errorf("the file-syncer of this node may be at work: %w", err)
+		return err
 	}
 	defer unlock()
 	for name, files := range certs {
-		if _, err := nodefiles.ReplaceDirectory(filepath.Join(o.certDir, name), files); err != nil {
+		if _, err := nodefiles.ReplaceDirectory(filepath.Join(o.CertDir, name), files); err != nil {
 			return err
 		}
 	}

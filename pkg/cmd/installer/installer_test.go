@@ -94,17 +94,17 @@ func newNode(t *testing.T, objects ...runtime.Object) *testNode {
 		revision: 7, namespace: namespace, podConfigMap: operand.PodConfigMap,
 		configMaps: operand.DeliveredBy(operand.ConfigMap, operand.Revisioned), secrets: operand.DeliveredBy(operand.Secret, operand.Revisioned),
 		certConfigMaps: operand.DeliveredBy(operand.ConfigMap, operand.Synced), certSecrets: operand.DeliveredBy(operand.Secret, operand.Synced),
-		resourceDir: filepath.Join(root, "static-pod-resources"), certDir: filepath.Join(root, "static-pod-resources", operand.CertDir),
-		podManifestDir: filepath.Join(root, "manifests"),
-		Pod:            nodepod.Pod{Node: node, Name: "installer-7-" + node, Client: kube, TerminationLog: filepath.Join(root, "termination-log")},
-		after:          time.After,
+		Pod: nodepod.Pod{Node: node, Name: "installer-7-" + node, Client: kube, TerminationLog: filepath.Join(root, "termination-log"),
+			ResourceDir: filepath.Join(root, "static-pod-resources"), CertDir: filepath.Join(root, "static-pod-resources", operand.CertDir),
+			PodManifestDir: filepath.Join(root, "manifests")},
+		after: time.After,
 	}
 	return &testNode{options: o, kube: kube, root: root}
 }
 
 // manifestFile is where the kubelet finds the static pod.
 func (n *testNode) manifestFile() string {
-	return filepath.Join(n.podManifestDir, "cloud-controller-manager-pod.yaml")
+	return filepath.Join(n.PodManifestDir, "cloud-controller-manager-pod.yaml")
 }
 
 func (n *testNode) read(t *testing.T, path string) string {
@@ -199,15 +199,15 @@ func TestAFailedInstallationLeavesTheFormerManifest(t *testing.T) {
 		},
 		"another installer works on the node": {
 			change: func(t *testing.T, n *testNode) {
-				unlock, err := nodefiles.Lock(t.Context(), filepath.Join(n.resourceDir, ".cloud-controller-manager-pod.lock"))
+				unlock, err := nodefiles.Lock(t.Context(), filepath.Join(n.ResourceDir, ".cloud-controller-manager-pod.lock"))
 				require.NoError(t, err)
 				t.Cleanup(unlock)
 			},
-			want: "another installer may be at work on this node: waiting for the lock /",
+			want: "another installer or removal may be at work on this node: waiting for the lock /",
 		},
 		"the file-syncer holds the directory": {
 			change: func(t *testing.T, n *testNode) {
-				unlock, err := nodefiles.LockDirectory(t.Context(), n.certDir)
+				unlock, err := nodefiles.LockDirectory(t.Context(), n.CertDir)
 				require.NoError(t, err)
 				t.Cleanup(unlock)
 			},
@@ -215,8 +215,8 @@ func TestAFailedInstallationLeavesTheFormerManifest(t *testing.T) {
 		},
 		"the directory of the revisions cannot be written": {
 			change: func(t *testing.T, n *testNode) {
-				require.NoError(t, os.MkdirAll(n.resourceDir, 0o755))
-				require.NoError(t, os.WriteFile(n.certDir, nil, 0o600))
+				require.NoError(t, os.MkdirAll(n.ResourceDir, 0o755))
+				require.NoError(t, os.WriteFile(n.CertDir, nil, 0o600))
 			},
 			want: "not a directory",
 		},
@@ -231,19 +231,19 @@ func TestAFailedInstallationLeavesTheFormerManifest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, revision7(t)...)
-			require.NoError(t, os.MkdirAll(n.podManifestDir, 0o755))
+			require.NoError(t, os.MkdirAll(n.PodManifestDir, 0o755))
 			require.NoError(t, os.WriteFile(n.manifestFile(), []byte(former), 0o600))
 			tc.change(t, n)
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
-			err := n.ended(n.run(ctx))
+			err := n.End(n.doing(), n.run(ctx))
 			require.ErrorContains(t, err, "installing revision 7 on node master-0: ")
 			require.ErrorContains(t, err, tc.want)
 			require.Equal(t, err.Error(), n.read(t, "termination-log"))
 			require.Equal(t, former, n.read(t, "manifests/cloud-controller-manager-pod.yaml"))
 			events := n.events(t)
 			require.Len(t, events, 1)
-			require.Contains(t, events[0], "Warning StaticPodInstallerFailed Installing revision 7: ")
+			require.Contains(t, events[0], "Warning StaticPodInstallerFailed Failed to install revision 7: ")
 			require.Contains(t, events[0], tc.want)
 		})
 	}
@@ -292,7 +292,7 @@ func TestTheNewManifestIsWrittenWhenTheFormerStaticPodHasEnded(t *testing.T) {
 			mirror := &corev1.Pod{ObjectMeta: meta("cloud-controller-manager-master-0")}
 			mirror.UID = types.UID("former")
 			n := newNode(t, append(revision7(t), mirror)...)
-			require.NoError(t, os.MkdirAll(n.podManifestDir, 0o755))
+			require.NoError(t, os.MkdirAll(n.PodManifestDir, 0o755))
 			require.NoError(t, os.WriteFile(n.manifestFile(), []byte("former"), 0o600))
 			removed := make(chan struct{})
 			go func() {
@@ -331,11 +331,11 @@ func TestAnInstallationThatEndedWithoutAManifestIsFinished(t *testing.T) {
 	require.NoError(t, n.run(t.Context()))
 	wanted := n.read(t, "manifests/cloud-controller-manager-pod.yaml")
 	require.NoError(t, os.Remove(n.manifestFile()))
-	require.NoError(t, os.WriteFile(filepath.Join(n.podManifestDir, ".cloud-controller-manager-pod.yaml.new"), []byte("hal"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(n.PodManifestDir, ".cloud-controller-manager-pod.yaml.new"), []byte("hal"), 0o600))
 
 	require.NoError(t, n.run(t.Context()))
 	require.Equal(t, wanted, n.read(t, "manifests/cloud-controller-manager-pod.yaml"))
-	entries, err := os.ReadDir(n.podManifestDir)
+	entries, err := os.ReadDir(n.PodManifestDir)
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 }
@@ -355,7 +355,7 @@ func TestASecondInstallationOfARevisionRestartsThePodIfItsDirectoryWasDamaged(t 
 			before, err := os.Stat(n.manifestFile())
 			require.NoError(t, err)
 			if tc.damaged != "" {
-				damaged := filepath.Join(n.resourceDir, tc.damaged)
+				damaged := filepath.Join(n.ResourceDir, tc.damaged)
 				require.FileExists(t, damaged)
 				require.NoError(t, os.WriteFile(damaged, []byte("damaged"), 0o600))
 			}

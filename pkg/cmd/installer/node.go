@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
@@ -22,9 +21,6 @@ import (
 )
 
 const (
-	// mirrorPodPeriod is how often the mirror pod is read until the kubelet has deleted it.
-	mirrorPodPeriod = 500 * time.Millisecond
-
 	// afterGracePeriod is how long the kubelet may take to delete a mirror pod after its containers have ended. It
 	// looks for such mirror pods every 2 seconds (housekeepingPeriod in k8s.io/kubernetes/pkg/kubelet).
 	afterGracePeriod = 10 * time.Second
@@ -60,7 +56,7 @@ func (o *options) checkLatest(ctx context.Context) error {
 // A manifest that is in place stays, unless the revision's directory was replaced: the running containers mount the
 // former one.
 func (o *options) replaceManifest(ctx context.Context, manifest []byte, replacedDirectory bool) error {
-	file := filepath.Join(o.podManifestDir, o.podConfigMap+".yaml")
+	file := filepath.Join(o.PodManifestDir, o.podConfigMap+".yaml")
 	if !replacedDirectory && nodefiles.Holds(file, manifest) {
 		klog.InfoS("The manifest is in place already", "file", file)
 		return nil
@@ -98,14 +94,7 @@ func (o *options) stopFormer(ctx context.Context, file string) error {
 		corev1.DefaultTerminationGracePeriodSeconds)) * time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit+afterGracePeriod)
 	defer cancel()
-	err = wait.PollUntilContextCancel(ctx, mirrorPodPeriod, true, func(ctx context.Context) (bool, error) {
-		current, err := pods.Get(ctx, former.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || err == nil && current.UID != former.UID {
-			return true, nil
-		}
-		return false, nil // an API server that does not answer may answer the next time
-	})
-	if err != nil {
+	if err := o.AwaitEnd(ctx, former.UID); err != nil {
 		return err
 	}
 	<-o.after(cleanupTime)

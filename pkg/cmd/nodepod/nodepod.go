@@ -2,23 +2,36 @@
 package nodepod
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
 )
 
-// TerminationLog is where the kubelet looks for the message of a container that ended.
-const TerminationLog = "/dev/termination-log"
+// terminationLog is where the kubelet looks for the message of a container that ended.
+const terminationLog = "/dev/termination-log"
+
+// mirrorPodPeriod is how often the mirror pod is read until the kubelet has deleted it.
+const mirrorPodPeriod = 500 * time.Millisecond
 
 // requestTimeout leaves time for another request after one that gets no answer.
 const requestTimeout = 15 * time.Second
@@ -31,10 +44,91 @@ type Pod struct {
 	Client kubernetes.Interface
 	// TerminationLog is the file for the message of its end.
 	TerminationLog string
+
+	// ResourceDir has the revisions on the node, CertDir the objects without revisions, and from PodManifestDir the
+	// kubelet reads static pods.
+	ResourceDir, CertDir, PodManifestDir string
+
+	// timeout limits an attempt. The operator creates another pod after a failed one.
+	timeout time.Duration
 }
 
-// Connect sets the names from the environment, where the manifest puts them through the downward API, and the client.
-func (p *Pod) Connect() error {
+// Complete returns a command with its name and its help as a hidden one, because only such pods run it, with the flags
+// that all of them have. doing describes what run does, for its error.
+func (p *Pod) Complete(
+	cmd *cobra.Command, doing func() string, run func(context.Context) error, required ...string,
+) *cobra.Command {
+	p.TerminationLog = terminationLog
+	cmd.Args, cmd.Hidden, cmd.SilenceUsage = cobra.NoArgs, true, true
+	cmd.SilenceErrors = true // the root command's caller prints it
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if err := p.connect(); err != nil {
+			return p.End(doing(), err)
+		}
+		ctx, cancel := context.WithTimeout(genericapiserver.SetupSignalContext(), p.timeout)
+		defer cancel()
+		return p.End(doing(), run(ctx))
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&p.ResourceDir, "resource-dir", "", "Directory of the revisions on the node. Required.")
+	flags.StringVar(&p.CertDir, "cert-dir", "", "Directory of the objects without revisions on the node.")
+	flags.StringVar(&p.PodManifestDir, "pod-manifest-dir", "",
+		"Directory from which the kubelet reads static pods. Required.")
+	flags.DurationVar(&p.timeout, "timeout-duration", 2*time.Minute, "How long the command may take.")
+	for _, name := range append(required, "resource-dir", "pod-manifest-dir") {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic(err) // a flag of that name was not defined
+		}
+	}
+	return cmd
+}
+
+// LockFile is locked by whatever changes the static pod of this node.
+func (p *Pod) LockFile() string {
+	return filepath.Join(p.ResourceDir, "."+operand.PodConfigMap+".lock")
+}
+
+// Lock waits until no other pod changes the static pod of this node.
+func (p *Pod) Lock(ctx context.Context) (unlock func(), err error) {
+	unlock, err = nodefiles.Lock(ctx, p.LockFile())
+	if err != nil {
+		return nil, fmt.Errorf("another installer or removal may be at work on this node: %w", err)
+	}
+	return unlock, nil
+}
+
+// LockCerts waits until the file-syncer does not write the objects without revisions.
+func (p *Pod) LockCerts(ctx context.Context) (unlock func(), err error) {
+	unlock, err = nodefiles.LockDirectory(ctx, p.CertDir)
+	if err != nil {
+		return nil, fmt.Errorf("the file-syncer of this node may be at work: %w", err)
+	}
+	return unlock, nil
+}
+
+// AwaitEnd waits until the kubelet has deleted the mirror pod of a UID, or any one if that is empty, which it does when
+// the static pod has ended.
+func (p *Pod) AwaitEnd(ctx context.Context, uid types.UID) error {
+	name := operand.Name + "-" + p.Node
+	var last error
+	err := wait.PollUntilContextCancel(ctx, mirrorPodPeriod, true, func(ctx context.Context) (bool, error) {
+		current, err := p.Client.CoreV1().Pods(operand.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if ctx.Err() == nil {
+			last = err // an API server that does not answer may answer the next time
+		}
+		return apierrors.IsNotFound(err) || err == nil && uid != "" && current.UID != uid, nil
+	})
+	if err != nil {
+		if last == nil {
+			last = errors.New("it still exists")
+		}
+		return fmt.Errorf("the static pod has not ended, pod/%s in %s: %w", name, operand.Namespace, last)
+	}
+	return nil
+}
+
+// connect sets the names from the environment, where the manifest puts them through the downward API, and the client.
+func (p *Pod) connect() error {
 	if p.Node, p.Name = os.Getenv("NODE_NAME"), os.Getenv("POD_NAME"); p.Node == "" || p.Name == "" {
 		return errors.New("the environment variables NODE_NAME and POD_NAME are required")
 	}

@@ -13,11 +13,11 @@ import (
 
 func TestTheCommandNeedsAPod(t *testing.T) {
 	t.Setenv("NODE_NAME", "")
-	require.EqualError(t, new(Pod).Connect(), "the environment variables NODE_NAME and POD_NAME are required")
+	require.EqualError(t, new(Pod).connect(), "the environment variables NODE_NAME and POD_NAME are required")
 	t.Setenv("NODE_NAME", "master-0")
 	t.Setenv("POD_NAME", "installer-7-master-0")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	require.EqualError(t, new(Pod).Connect(), "reading the credentials of the pod: unable to load in-cluster configuration, "+
+	require.EqualError(t, new(Pod).connect(), "reading the credentials of the pod: unable to load in-cluster configuration, "+
 		"KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined")
 }
 

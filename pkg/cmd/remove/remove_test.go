@@ -36,9 +36,9 @@ func newNode(t *testing.T) *testNode {
 	mirror := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: operand.Namespace, Name: operand.Name + "-" + node}}
 	kube := fake.NewClientset(mirror)
 	n := &testNode{kube: kube, root: root, options: &options{
-		resourceDir: filepath.Join(root, "static-pod-resources"), certDir: filepath.Join(root, "static-pod-resources", operand.CertDir),
-		podManifestDir: filepath.Join(root, "manifests"),
-		Pod:            nodepod.Pod{Node: node, Name: "removal-" + node, Client: kube, TerminationLog: filepath.Join(root, "termination-log")},
+		Pod: nodepod.Pod{Node: node, Name: "removal-" + node, Client: kube, TerminationLog: filepath.Join(root, "termination-log"),
+			ResourceDir: filepath.Join(root, "static-pod-resources"), CertDir: filepath.Join(root, "static-pod-resources", operand.CertDir),
+			PodManifestDir: filepath.Join(root, "manifests")},
 	}}
 	for _, file := range append(others,
 		"manifests/cloud-controller-manager-pod.yaml",
@@ -65,7 +65,7 @@ var others = []string{
 // endPod makes the kubelet delete the mirror pod once the manifest is gone.
 func (n *testNode) endPod(ctx context.Context) {
 	for ctx.Err() == nil {
-		if _, err := os.Stat(filepath.Join(n.podManifestDir, operand.ManifestFile)); err != nil {
+		if _, err := os.Stat(filepath.Join(n.PodManifestDir, operand.ManifestFile)); err != nil {
 			_ = n.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), operand.Namespace, operand.Name+"-"+node)
 			return
 		}
@@ -104,7 +104,7 @@ func TestNothingOfTheStaticPodIsLeft(t *testing.T) {
 	go n.endPod(t.Context())
 	require.NoError(t, n.run(t.Context()))
 	require.ElementsMatch(t, others, n.files(t))
-	require.NoDirExists(t, n.certDir)
+	require.NoDirExists(t, n.CertDir)
 	require.Equal(t, []string{"Normal StaticPodRemoved Removed the static pod and its files"}, n.events(t))
 
 	require.NoError(t, n.run(t.Context()), "a repetition finds nothing")
@@ -128,7 +128,7 @@ func TestTheFilesStayUntilTheStaticPodHasEnded(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			err := n.ended(n.run(ctx))
+			err := n.End(n.doing(), n.run(ctx))
 			message := "removing the static pod from node master-0: the static pod has not ended, " +
 				"pod/cloud-controller-manager-master-0 in openshift-cloud-controller-manager: " + tc.want
 			require.EqualError(t, err, message)
@@ -139,7 +139,7 @@ func TestTheFilesStayUntilTheStaticPodHasEnded(t *testing.T) {
 
 			require.Subset(t, before, n.files(t))
 			require.Len(t, n.files(t), len(before)-2, "only the manifest is gone, and what an installer left beside it")
-			require.Equal(t, []string{"Warning StaticPodRemovalFailed Removing the static pod: the static pod has not ended, " +
+			require.Equal(t, []string{"Warning StaticPodRemovalFailed Failed to remove the static pod: the static pod has not ended, " +
 				"pod/cloud-controller-manager-master-0 in openshift-cloud-controller-manager: " + tc.want}, n.events(t))
 		})
 	}
@@ -148,13 +148,13 @@ func TestTheFilesStayUntilTheStaticPodHasEnded(t *testing.T) {
 func TestAnInstallerGoesFirst(t *testing.T) {
 	n := newNode(t)
 	before := n.files(t)
-	lock := filepath.Join(n.resourceDir, ".cloud-controller-manager-pod.lock")
+	lock := filepath.Join(n.ResourceDir, ".cloud-controller-manager-pod.lock")
 	unlock, err := nodefiles.Lock(t.Context(), lock)
 	require.NoError(t, err)
 	defer unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	require.EqualError(t, n.remove(ctx), "an installer may be at work on this node: waiting for the lock "+lock+": context deadline exceeded")
+	require.EqualError(t, n.remove(ctx), "another installer or removal may be at work on this node: waiting for the lock "+lock+": context deadline exceeded")
 	require.Equal(t, before, n.files(t))
 }
 
