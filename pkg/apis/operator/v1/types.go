@@ -47,8 +47,9 @@ type CloudControllerManagerSpec struct {
 	operatorv1.StaticPodOperatorSpec `json:",inline"`
 
 	// removalPolicy determines when managementState Removed takes effect. Safe, the default, keeps the
-	// cloud-controller-manager while a node waits to be initialized by it. Force removes it nevertheless: such a node
-	// stays unusable until another cloud-controller-manager initializes it.
+	// cloud-controller-manager while a node waits to be initialized by it, or while a Service of type LoadBalancer has
+	// a load balancer that only it can delete. Force removes it nevertheless: such a node stays unusable, and such a
+	// Service cannot be deleted, until another cloud-controller-manager takes over.
 	// +optional
 	RemovalPolicy RemovalPolicy `json:"removalPolicy,omitempty"`
 

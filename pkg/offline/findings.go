@@ -1,0 +1,241 @@
+package offline
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand/customccm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// check is the state of one Check.
+type check struct {
+	cluster  *Cluster
+	platform platform.Platform
+	config   *operandconfig.Config
+	given    *Manifest
+	report   *Report
+	places   places
+}
+
+func (k *check) run(request Request, observed []byte) error {
+	if err := operandconfig.Required(k.config); err != nil {
+		k.findUnobserved(err)
+		return nil
+	}
+	in := operand.Inputs{Phase: operand.OperatorPhase(), Platform: k.platform, Config: observed,
+		Policy: request.Occasion.policy(), First: request.Occasion.policy() == diagnostic.Lenient}
+	// The cluster's configuration does not determine the images of the release.
+	in.Images = operand.Images{Operand: "in the release", NodeManager: "in the release", Operator: "in the release"}
+	if k.platform.Image == "" && len(request.Manifests) > 0 {
+		in.Images.Operand = ""
+	}
+	gathered, err := k.gather(request)
+	if err != nil {
+		return err
+	}
+	if in.Overrides, err = k.cluster.overrides(); err != nil {
+		return err
+	}
+	in.CloudConfig, in.Credentials, in.Custom, in.Trust = gathered.CloudConfig, gathered.Credentials, gathered.Custom,
+		gathered.Trust
+	checked, err := operand.Check(in)
+	if err != nil {
+		return err
+	}
+	k.fill(in, checked)
+	return nil
+}
+
+// findUnobserved adds an error for each missing field of the Infrastructure.
+func (k *check) findUnobserved(err error) {
+	missing := []error{err}
+	if aggregate, is := err.(utilerrors.Aggregate); is { //nolint:errorlint // Only the error itself is a list.
+		missing = aggregate.Errors()
+	}
+	for _, err := range missing {
+		k.report.Diagnostics = append(k.report.Diagnostics, k.places.locate(diagnostic.Error, diagnostic.Diagnostic{
+			Object: k.cluster.Infrastructure.Source() + ", status", Message: err.Error(),
+		}))
+	}
+}
+
+func (k *check) gather(request Request) (*inputs.Gathered, error) {
+	reference := k.config.CloudConfig
+	if k.given == nil && reference.Name != "" && len(request.Manifests) == 0 {
+		return nil, fmt.Errorf("--cloud-config-file is required: %s names configmap/%s in spec.cloudConfig",
+			k.cluster.Infrastructure.Source(), reference.Name)
+	}
+	gathered, err := k.cluster.Gather(k.config, k.platform)
+	if err != nil {
+		return nil, err
+	}
+	k.leaveOutUnknown(request, gathered)
+	if k.given != nil {
+		gathered.CloudConfig, err = k.cluster.GivenCloudConfig(*k.given, k.config)
+	}
+	return gathered, err
+}
+
+// leaveOutUnknown excludes Secrets from the check if there are no manifests, or if the manifests do not have them: the
+// cloud-credential-operator or the administrator may create them later.
+func (k *check) leaveOutUnknown(request Request, gathered *inputs.Gathered) {
+	unknown := operand.Credentials{Source: "the credentials Secret", Unknown: true}
+	names := k.platform.Credentials
+	switch {
+	case len(request.Manifests) == 0:
+		if names.Secret != "" {
+			k.addRemark("no Secret was given: credentials are not checked; give the manifests of the Secrets with " +
+				"--rendered-manifest-files")
+		}
+		gathered.Custom, gathered.Credentials = customccm.Secrets{}, unknown
+	case names.Secret == "":
+		k.leaveOutMissing(&gathered.Custom)
+	case gathered.Credentials.Data == nil && !names.Optional:
+		k.addRemark(NoneOf(names) + " is among the manifests: credentials are not checked")
+		gathered.Credentials = unknown
+	}
+}
+
+// leaveOutMissing removes the errors for Secrets that are not among the manifests and reports the Secrets as unchecked:
+// administrators rarely keep Secrets with the other manifests.
+func (k *check) leaveOutMissing(custom *customccm.Secrets) {
+	custom.Diagnostics = slices.DeleteFunc(custom.Diagnostics, func(d diagnostic.Diagnostic) bool {
+		return d.Key == "" && slices.Contains(custom.Missing, d.Object)
+	})
+	for _, missing := range custom.Missing {
+		k.addRemark("no " + missing + " is among the manifests: it is not checked")
+	}
+}
+
+func (k *check) addRemark(text string) { k.report.Remarks = append(k.report.Remarks, text) }
+
+// fill adds the results to the report.
+func (k *check) fill(in operand.Inputs, checked *operand.Checked) {
+	k.report.CloudConfig, k.report.Credentials = in.CloudConfig, in.Credentials
+	k.add(diagnostic.Error, checked.Diagnostics)
+	k.add(diagnostic.Warning, checked.Warnings)
+	k.remarkOnOccasion(in.Policy, checked)
+	if isReformatted(in.CloudConfig.Data, checked.Cloud.Config) {
+		checked.Changes = append(checked.Changes, diagnostic.Diagnostic{
+			Object: in.CloudConfig.Source, Key: in.CloudConfig.Key,
+			Message: "the configuration is rewritten: format, comments, whitespace, the case of names and keys " +
+				"without a value are not kept",
+		})
+	}
+	for _, d := range checked.Changes {
+		k.report.Changes = append(k.report.Changes, k.places.locate(diagnostic.Change, d))
+	}
+	k.sort(k.report.Diagnostics)
+	k.sort(k.report.Changes)
+	if k.report.Count(diagnostic.Error) == 0 {
+		k.report.Cloud = checked.Cloud
+	}
+}
+
+// remarkOnOccasion says how many likely mistakes have another severity under the other policy.
+func (k *check) remarkOnOccasion(policy diagnostic.Policy, checked *operand.Checked) {
+	likely := 0
+	for _, d := range slices.Concat(checked.Diagnostics, checked.Warnings) {
+		if d.Kind.Severity(diagnostic.Strict) != d.Kind.Severity(diagnostic.Lenient) {
+			likely++
+		}
+	}
+	switch {
+	case likely == 0:
+	case policy == diagnostic.Strict:
+		k.addRemark(fmt.Sprintf("%d of the errors would be only warnings with --for=%s or --for=%s", likely, Installation,
+			Takeover))
+	default:
+		k.addRemark(fmt.Sprintf("%d of the warnings would be errors with --for=%s", likely, Change))
+	}
+}
+
+// isReformatted reports whether single lines, or the whole configuration, differ only in formatting.
+func isReformatted(before, after []byte) bool {
+	const comments, meaningless = "#;", "\ufeff \t\r\"'"
+	bare := func(line string) string {
+		return strings.Map(func(r rune) rune {
+			if strings.ContainsRune(meaningless, r) {
+				return -1
+			}
+			return unicode.ToLower(r)
+		}, line)
+	}
+	kept, keptBare := map[string]bool{}, map[string]bool{}
+	for line := range strings.SplitSeq(string(after), "\n") {
+		kept[line], keptBare[bare(line)] = true, true
+	}
+	for line := range strings.SplitSeq(string(before), "\n") {
+		text := bare(line)
+		comment := strings.IndexAny(text, comments)
+		hasNoValue := strings.HasSuffix(strings.TrimRight(text, ","), ":null")
+		if !kept[line] && (hasNoValue || keptBare[text] || comment == 0 || comment > 0 && keptBare[text[:comment]]) {
+			return true
+		}
+	}
+	return !bytes.Equal(before, after) && slices.Equal(words(before), words(after))
+}
+
+// words returns the names and values in a configuration of any format, sorted.
+func words(text []byte) []string {
+	found := strings.FieldsFunc(strings.ToLower(string(text)), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_./@%+-", r)
+	})
+	found = slices.DeleteFunc(found, func(word string) bool { return strings.Trim(word, "-") == "" })
+	slices.Sort(found)
+	return found
+}
+
+// add adds diagnostics to the report.
+func (k *check) add(severity diagnostic.Severity, diagnostics []diagnostic.Diagnostic) {
+	for _, d := range diagnostics {
+		k.report.Diagnostics = append(k.report.Diagnostics, k.places.locate(severity, d))
+	}
+}
+
+func (k *check) sort(diagnostics []diagnostic.Diagnostic) {
+	later := func(d diagnostic.Diagnostic) int {
+		if k.given != nil && d.File == k.given.File {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(diagnostics, func(a, b diagnostic.Diagnostic) int {
+		return cmp.Or(
+			cmp.Compare(later(a), later(b)), strings.Compare(a.File, b.File),
+			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+		)
+	})
+}
+
+// NoneOf returns the beginning of a message that all Secrets for a platform's credentials are missing. It is empty if
+// the platform has no Secret.
+func NoneOf(c platform.Credentials) string {
+	var names []string
+	for _, s := range []Manifest{{Namespace: operand.Namespace, Name: c.Secret},
+		{Namespace: inputs.RootSecretNamespace, Name: c.RootSecret}} {
+		if s.Name != "" {
+			s.GVK = corev1.SchemeGroupVersion.WithKind(secretKind)
+			names = append(names, s.String())
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return "no " + names[0]
+	}
+	return "neither " + strings.Join(names, " nor ")
+}
