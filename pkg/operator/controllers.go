@@ -31,6 +31,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/resources/staticresources"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/noderepair"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/staticpod"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/services/loadbalancers"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/clusteroperatorstatus"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/metrics"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/versions"
@@ -40,7 +41,7 @@ import (
 )
 
 func (w *wiring) controllers() []factory.Controller {
-	return slices.Concat(w.configuration(), w.delivery(), w.lead(), w.nodes(), w.reporting())
+	return slices.Concat(w.configuration(), w.delivery(), w.lead(), w.nodes(), w.services(), w.reporting())
 }
 
 // observed returns the listers that the observers read.
@@ -222,6 +223,7 @@ func (w *wiring) demands() []ondemand.Demand {
 		{Informers: w.informers.nodeManager, Needed: hasNodeManager},
 		{Informers: w.informers.allNodes, Needed: platform.Platform.Managed},
 		{Informers: w.informers.nodeEvents, Needed: platform.Platform.Managed},
+		{Informers: w.loadBalancers, Needed: loadbalancers.Needed},
 		{Informers: w.informers.pki, Needed: platform.Platform.Managed, FeatureGate: servingcert.FeatureGate},
 	}
 }
@@ -284,6 +286,20 @@ func Inertia() operatorclient.Inertia {
 		maps.Copy(all, declared)
 	}
 	return all
+}
+
+// services returns the controllers that report about Services.
+func (w *wiring) services() []factory.Controller {
+	return []factory.Controller{
+		loadbalancers.New(loadbalancers.Options{
+			Operator: w.client,
+			Services: w.loadBalancers,
+			Events:   w.kube.CoreV1(),
+			Mask:     w.informers.target.Mask,
+			Clock:    w.Clock,
+			Recorder: w.EventRecorder,
+		}),
+	}
 }
 
 func hasNodeManager(p platform.Platform) bool { return p.NodeManagerImage != "" }

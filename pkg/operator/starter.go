@@ -21,6 +21,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/services/loadbalancers"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/adminevents"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/status/metrics"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
@@ -61,8 +62,10 @@ type wiring struct {
 	resource  dynamicinformer.DynamicSharedInformerFactory
 	informers informerSet
 	lease     *controlplane.Lease
-	versions  status.VersionGetter
-	facts     *metrics.Facts
+	// loadBalancers watches Services, as the informers do their objects.
+	loadBalancers *loadbalancers.Watch
+	versions      status.VersionGetter
+	facts         *metrics.Facts
 }
 
 // Run runs the operator until ctx ends.
@@ -131,6 +134,7 @@ func newWiring(o Options, cc *controllercmd.ControllerContext) (*wiring, error) 
 		resource:          resource,
 		informers:         informers,
 		lease:             lease,
+		loadBalancers:     loadbalancers.NewWatch(kube.CoreV1(), cc.Clock),
 		versions:          status.NewVersionGetter(),
 		facts:             &metrics.Facts{},
 	}, nil

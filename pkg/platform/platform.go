@@ -41,6 +41,10 @@ type Platform struct {
 	// Deletions describe how the cloud-controller-manager deletes the Nodes of deleted machines.
 	Deletions Deletions
 
+	// WithoutLoadBalancers means that the cloud-controller-manager makes no load balancers, so another controller serves
+	// the Services of type LoadBalancer, if any does.
+	WithoutLoadBalancers bool
+
 	// ManagedConfig defines what this operator writes to kube-cloud-config instead of cluster-config-operator.
 	// kube-cloud-config is then not an input. It is empty if the operator does not write it.
 	ManagedConfig ManagedConfig

@@ -129,8 +129,10 @@ var registry = []Platform{
 		Image: "nutanix-cloud-controller-manager",
 		// Created by ccoctl before the installation. The provider reads it through the API, by this name.
 		Credentials: Credentials{Secret: "nutanix-credentials", Request: "openshift-nutanix-cloud-controller-manager"},
-		Rewrite:     nutanix.Rewrite,
-		matches:     ofType(configv1.NutanixPlatformType),
+		// Its LoadBalancer returns false (nutanix-cloud-native/cloud-provider-nutanix, pkg/provider/provider.go).
+		WithoutLoadBalancers: true,
+		Rewrite:              nutanix.Rewrite,
+		matches:              ofType(configv1.NutanixPlatformType),
 	},
 	{
 		Name:  "openstack",
@@ -160,9 +162,11 @@ var registry = []Platform{
 			Request:    "openshift-vsphere-cloud-controller-manager",
 			RootSecret: "vsphere-creds",
 		},
-		Rewrite:       vsphere.Rewrite,
-		ManagedConfig: ManagedConfig{FeatureGate: vsphere.MultiVCenterDay2, Rewrite: vsphere.RewriteManaged},
-		matches:       ofType(configv1.VSpherePlatformType),
+		// Only NSX-T has load balancers (kubernetes/cloud-provider-vsphere, pkg/cloudprovider/vsphere/loadbalancer).
+		WithoutLoadBalancers: true,
+		Rewrite:              vsphere.Rewrite,
+		ManagedConfig:        ManagedConfig{FeatureGate: vsphere.MultiVCenterDay2, Rewrite: vsphere.RewriteManaged},
+		matches:              ofType(configv1.VSpherePlatformType),
 	},
 }
 

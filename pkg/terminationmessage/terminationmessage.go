@@ -90,6 +90,14 @@ func Summary(message string) string {
 	return bound(redact(printable(withoutPage(text))))
 }
 
+// Alike reports whether two summaries differ only by a number or an ID, such as that of a request, a port or a
+// duration. A condition must not change with each.
+func Alike(a, b string) bool {
+	return number().ReplaceAllString(a, "#") == number().ReplaceAllString(b, "#")
+}
+
+var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9A-Fa-f-]{8,}|\d+`) })
+
 // rankOf returns the line's rank and its content without klog's header.
 func rankOf(line string) (rank, string) {
 	if parts := header().FindStringSubmatch(line); parts != nil {

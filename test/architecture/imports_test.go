@@ -67,6 +67,7 @@ var layers = []layer{
 
 	{dir: "pkg/patience", pure: true},
 	{dir: "pkg/nodecause", pure: true, ours: []string{"pkg/controlplane"}},
+	{dir: "pkg/loadbalancer", pure: true},
 	{dir: "pkg/terminationmessage", ours: []string{"pkg/redaction"}},
 	{dir: "pkg/predecessor", ours: []string{"pkg/operand"}},
 	{dir: "pkg/controlplane", ours: []string{"pkg/patience", "pkg/operand", "pkg/nodefiles", "pkg/apis"}},
@@ -166,6 +167,8 @@ var controllerMayImport = []string{
 	"pkg/terminationmessage",
 	"pkg/nodecause",
 	"pkg/patience",
+	"pkg/loadbalancer",
+	"pkg/operator/internal/filteredwatch",
 	"pkg/redaction",
 	"pkg/operator/internal/configmaps",
 	"pkg/operator/internal/writeconflict",

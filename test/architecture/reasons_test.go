@@ -30,7 +30,7 @@ var noReasons = []string{
 	"Allowed", "CloudControllerManagerWatchBasedRoutesReconciliation", "CloudControllerManagerWebhook", "ClusterRole",
 	"ConfigurablePKI", "Confirmed", "ContainerCreating", "ControllerManagerReleaseLeaderElectionLockOnExit",
 	"CrashLoopBackOff", "Failed",
-	"Image", "Node", "NotSettled", "PodInitializing", "RegistryUnavailable", "Unknown",
+	"Image", "Node", "NotSettled", "PodInitializing", "RegistryUnavailable", "Service", "Unknown",
 	// The reason of an event.
 	"NodeCurrentRevisionChanged",
 	// A doubt that no condition shows.

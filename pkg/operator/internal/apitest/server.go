@@ -231,10 +231,16 @@ func (r Request) selector() (selector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fields: %w", err)
 	}
-	name, named := byFields.RequiresExactMatch(metav1.ObjectNameField)
 	return func(o *unstructured.Unstructured) bool {
-		return byLabels.Matches(labels.Set(o.GetLabels())) && (!named || o.GetName() == name)
+		return byLabels.Matches(labels.Set(o.GetLabels())) && !slices.ContainsFunc(byFields.Requirements(),
+			func(r fields.Requirement) bool { return differs(o, r) })
 	}, nil
+}
+
+// differs reports whether a text in the object differs from that of the selector.
+func differs(o *unstructured.Unstructured, r fields.Requirement) bool {
+	text, found, err := unstructured.NestedString(o.Object, strings.Split(r.Field, ".")...)
+	return found && err == nil && text != r.Value
 }
 
 func fail(w http.ResponseWriter, code int32, reason metav1.StatusReason) {

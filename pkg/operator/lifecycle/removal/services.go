@@ -10,12 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/pager"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/loadbalancer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
-
-// balancerFinalizer is on a Service of type LoadBalancer until a cloud-controller-manager has deleted its load balancer
-// (k8s.io/cloud-provider/service/helpers).
-const balancerFinalizer = "service.kubernetes.io/load-balancer-cleanup"
 
 // listBalancers returns the Services that only a cloud-controller-manager can delete, as namespace/name. While a
 // Deployment of the predecessor exists, there are none: its cloud-controller-manager takes over. It reads live
@@ -32,7 +29,7 @@ func (c *controller) listBalancers(ctx context.Context) ([]string, error) {
 	})
 	err = list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
 		service, ok := object.(*metav1.PartialObjectMetadata)
-		if ok && slices.Contains(service.Finalizers, balancerFinalizer) {
+		if ok && loadbalancer.NeedsCleanup(service) {
 			balancers = append(balancers, service.Namespace+"/"+service.Name)
 		}
 		return nil

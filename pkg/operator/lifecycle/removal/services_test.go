@@ -11,6 +11,7 @@ import (
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/loadbalancer"
 )
 
 func service(namespace, name string, finalizers ...string) *metav1.PartialObjectMetadata {
@@ -29,7 +30,7 @@ func TestServicesThatOnlyACloudControllerManagerCanDeleteBlockARemoval(t *testin
 	}
 	var many []runtime.Object
 	for i := range 1200 {
-		many = append(many, service("shop", fmt.Sprintf("s-%04d", i), balancerFinalizer))
+		many = append(many, service("shop", fmt.Sprintf("s-%04d", i), loadbalancer.Finalizer))
 	}
 	for name, tc := range map[string]struct {
 		services []runtime.Object
@@ -38,12 +39,12 @@ func TestServicesThatOnlyACloudControllerManagerCanDeleteBlockARemoval(t *testin
 	}{
 		"no Service has a load balancer": {services: []runtime.Object{service("shop", "web"), service("shop", "db", "example.com/other")}},
 		"some have": {
-			services: []runtime.Object{service("shop", "web", balancerFinalizer), service("shop", "db"), service("blog", "web", "example.com/other", balancerFinalizer)},
+			services: []runtime.Object{service("shop", "web", loadbalancer.Finalizer), service("shop", "db"), service("blog", "web", "example.com/other", loadbalancer.Finalizer)},
 			want:     blocked("blog/web, shop/web"),
 		},
 		"very many have": {services: many, want: blocked("shop/s-0000, shop/s-0001, shop/s-0002, shop/s-0003, shop/s-0004 and 1195 more")},
 		"a node waits too": {
-			services: []runtime.Object{service("shop", "web", balancerFinalizer)},
+			services: []runtime.Object{service("shop", "web", loadbalancer.Finalizer)},
 			change: func(w *world) {
 				require.NoError(w.t, w.kube.Tracker().Add(master("new", "True", controlplane.UninitializedTaint)))
 			},
@@ -51,17 +52,17 @@ func TestServicesThatOnlyACloudControllerManagerCanDeleteBlockARemoval(t *testin
 				"wait until they are initialized, delete them, or set spec.removalPolicy to Force; and " + fmt.Sprintf(cause, "shop/web"),
 		},
 		"they are left deliberately": {
-			services: []runtime.Object{service("shop", "web", balancerFinalizer)},
+			services: []runtime.Object{service("shop", "web", loadbalancer.Finalizer)},
 			change:   func(w *world) { w.policy = ccmv1.ForcedRemoval },
 		},
 		"the predecessor takes over": {
-			services: []runtime.Object{service("shop", "web", balancerFinalizer)},
+			services: []runtime.Object{service("shop", "web", loadbalancer.Finalizer)},
 			change: func(w *world) {
 				require.NoError(w.t, w.kube.Tracker().Add(&appsv1.Deployment{ObjectMeta: meta("openstack-cloud-controller-manager")}))
 			},
 		},
 		"another Deployment takes over nothing": {
-			services: []runtime.Object{service("shop", "web", balancerFinalizer)},
+			services: []runtime.Object{service("shop", "web", loadbalancer.Finalizer)},
 			change: func(w *world) {
 				require.NoError(w.t, w.kube.Tracker().Add(&appsv1.Deployment{ObjectMeta: meta("of-others")}))
 			},

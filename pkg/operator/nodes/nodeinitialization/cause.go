@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -128,17 +126,12 @@ func (c *controller) readFindings(
 // former finding.
 func (f finding) after(former finding) finding {
 	isSame := f.class == former.class && former.quote != "" &&
-		(f.class != nodecause.Other || shape(f.quote) == shape(former.quote))
+		(f.class != nodecause.Other || terminationmessage.Alike(f.quote, former.quote))
 	if f.class == nodecause.Unknown || isSame {
 		return former
 	}
 	return f
 }
-
-var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9A-Fa-f-]{8,}|\d+`) })
-
-// shape returns a text without what differs between two errors of one cause.
-func shape(text string) string { return number().ReplaceAllString(text, "#") }
 
 // byClass returns the nodes of each class, in the order of the nodes.
 func (i *investigation) byClass(nodes []string) [][]string {

@@ -119,42 +119,6 @@ func TestStore(t *testing.T) {
 	}
 }
 
-func TestOfAStreamOnlyWhatMattersIsKept(t *testing.T) {
-	bookmark := &corev1.Node{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9", Annotations: map[string]string{"k8s.io/initial-events-end": "true"}}}
-	status := &metav1.Status{Message: "too old"}
-	bare := func(n *corev1.Node) *corev1.Node { n.Labels = nil; return n }
-
-	for name, tc := range map[string]struct {
-		in       watch.Event
-		want     watch.Event
-		wantKeep bool
-	}{
-		"an initialized node is dropped while all are streamed": {
-			in: watch.Event{Type: watch.Added, Object: node("a", 0)}, want: watch.Event{Type: watch.Added, Object: node("a", 0)},
-		},
-		"an uninitialized one is kept, stripped": {
-			in:   watch.Event{Type: watch.Added, Object: node("a", 0, uninit)},
-			want: watch.Event{Type: watch.Added, Object: bare(node("a", 0, uninit))}, wantKeep: true,
-		},
-		"a change is kept: it may be the end of the wait": {
-			in:   watch.Event{Type: watch.Modified, Object: node("a", 0)},
-			want: watch.Event{Type: watch.Modified, Object: bare(node("a", 0))}, wantKeep: true,
-		},
-		"a bookmark is kept whole": {
-			in: watch.Event{Type: watch.Bookmark, Object: bookmark}, want: watch.Event{Type: watch.Bookmark, Object: bookmark}, wantKeep: true,
-		},
-		"an error is kept": {
-			in: watch.Event{Type: watch.Error, Object: status}, want: watch.Event{Type: watch.Error, Object: status}, wantKeep: true,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, keep := dropIrrelevant(tc.in)
-			require.Equal(t, tc.wantKeep, keep)
-			require.Equal(t, tc.want, got)
-		})
-	}
-}
-
 // pagedNodes is an API without streaming lists. It lists in pages; then the test sends events.
 type pagedNodes struct {
 	corev1client.NodeInterface

@@ -1,33 +1,23 @@
 package nodeinitialization
 
 import (
-	"context"
 	"maps"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/filteredwatch"
 )
 
 // providedNodeIP is set by a kubelet that was started with --node-ip (k8s.io/cloud-provider/api).
 const providedNodeIP = "alpha.kubernetes.io/provided-node-ip"
-
-const (
-	// listPage is the page size of a list if the API server does not support streaming lists.
-	listPage = 100
-
-	// watchTimeout is long because every renewed watch is a request. HTTP/2 pings detect a dead connection.
-	watchTimeout = time.Hour
-)
 
 // store records since when each uninitialized node has been waiting, and which of the others are wrong. It stores no
 // other nodes, because a cluster may have thousands. It implements cache.ReflectorStore.
@@ -58,58 +48,17 @@ var _ cache.ReflectorStore = &store{}
 
 // newReflector returns the reflector that fills s with the cluster's nodes.
 func newReflector(nodes corev1client.NodeInterface, s *store) *cache.Reflector {
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			// The watch cache ignores a limit at resource version 0.
-			options.ResourceVersion, options.ResourceVersionMatch = "", ""
-			list, err := nodes.List(ctx, options)
-			if err != nil {
-				return nil, err
-			}
-			list.Items = relevantOnly(list.Items)
-			return list, nil
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			events, err := nodes.Watch(ctx, options)
-			if err != nil {
-				return nil, err
-			}
-			return watch.Filter(events, dropIrrelevant), nil
-		},
-	}
-	listWatcher := cache.ToListWatcherWithWatchListSemantics(source, nodes)
-	reflector := cache.NewReflectorWithOptions(listWatcher, &corev1.Node{}, s,
-		cache.ReflectorOptions{Name: "uninitialized-nodes", MinWatchTimeout: watchTimeout})
-	reflector.WatchListPageSize = listPage
-	return reflector
-}
-
-func relevantOnly(nodes []corev1.Node) []corev1.Node {
-	var kept []corev1.Node
-	for i := range nodes {
-		if isRelevant(&nodes[i]) {
-			kept = append(kept, *stripped(&nodes[i]))
-		}
-	}
-	return kept
+	return filteredwatch.NewReflector(filteredwatch.Source[*corev1.Node, *corev1.NodeList]{
+		Name:       "uninitialized-nodes",
+		List:       nodes.List,
+		Watch:      nodes.Watch,
+		IsRelevant: isRelevant,
+		Strip:      stripped,
+	}, nodes, s)
 }
 
 func isRelevant(node *corev1.Node) bool {
 	return controlplane.IsUninitialized(node) || nodecause.DriftOf(node) != nodecause.Drift{}
-}
-
-// dropIrrelevant drops initialized nodes while the API server streams the initial list. It keeps every later change,
-// because that may be the end of a node's initialization.
-func dropIrrelevant(event watch.Event) (watch.Event, bool) {
-	node, ok := event.Object.(*corev1.Node)
-	if !ok || event.Type == watch.Bookmark {
-		return event, true
-	}
-	if event.Type == watch.Added && !isRelevant(node) {
-		return event, false
-	}
-	event.Object = stripped(node)
-	return event, true
 }
 
 // stripped returns the fields of a node that the store reads.

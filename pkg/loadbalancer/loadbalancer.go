@@ -1,0 +1,56 @@
+// Package loadbalancer has what the service controller of a cloud-controller-manager
+// (k8s.io/cloud-provider/controllers/service) leaves on the Services that it serves.
+package loadbalancer
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Finalizer is on a Service until a cloud-controller-manager has deleted its load balancer
+// (k8s.io/cloud-provider/service/helpers).
+const Finalizer = "service.kubernetes.io/load-balancer-cleanup"
+
+// EventSource is the component in the Events of the service controller. Its Warnings have the reasons
+// SyncLoadBalancerFailed, which includes a deletion, UpdateLoadBalancerFailed and UnAvailableLoadBalancer.
+const EventSource = "service-controller"
+
+// NeedsCleanup reports whether only a cloud-controller-manager can delete the Service.
+func NeedsCleanup(service metav1.Object) bool {
+	return slices.Contains(service.GetFinalizers(), Finalizer)
+}
+
+// Need is what a Service needs from a cloud-controller-manager.
+type Need int
+
+// The needs.
+const (
+	Nothing  Need = iota
+	Address       // the Service has no address
+	Deletion      // the Service is being deleted, and its load balancer still exists
+)
+
+// NeedOf returns what a Service needs. A class in its spec means that another controller serves it.
+func NeedOf(service *corev1.Service) Need {
+	switch {
+	case service.Spec.Type != corev1.ServiceTypeLoadBalancer || service.Spec.LoadBalancerClass != nil:
+		return Nothing
+	case service.DeletionTimestamp != nil && NeedsCleanup(service):
+		return Deletion
+	case service.DeletionTimestamp == nil && len(service.Status.LoadBalancer.Ingress) == 0:
+		return Address
+	default:
+		return Nothing
+	}
+}
+
+// Since returns the time since which a Service may have the need.
+func (n Need) Since(service *corev1.Service) time.Time {
+	if n == Deletion {
+		return service.DeletionTimestamp.Time
+	}
+	return service.CreationTimestamp.Time
+}

@@ -1,0 +1,97 @@
+// Package filteredwatch watches objects of which only a few matter: it drops the others before anything stores them.
+package filteredwatch
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	// listPage is the page size of a list if the API server does not support streaming lists.
+	listPage = 100
+
+	// watchTimeout is long because every renewed watch is a request. HTTP/2 pings detect a dead connection.
+	watchTimeout = time.Hour
+)
+
+// Source describes the objects. T is their type, L that of their list.
+type Source[T, L runtime.Object] struct {
+	Name  string
+	List  func(context.Context, metav1.ListOptions) (L, error)
+	Watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	// FieldSelector limits what the API server sends.
+	FieldSelector string
+	// IsRelevant reports whether the store needs the object.
+	IsRelevant func(T) bool
+	// Strip returns a copy of the object with only the fields that the store reads.
+	Strip func(T) T
+}
+
+// NewReflector returns the reflector that fills the store with the relevant objects, stripped. It passes on every
+// change during the watch, also one to an object that is not relevant: that may be the end of its relevance. client
+// says whether the API server streams lists.
+func NewReflector[T, L runtime.Object](s Source[T, L], client any, store cache.ReflectorStore) *cache.Reflector {
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			// The watch cache ignores a limit at resource version 0.
+			options.ResourceVersion, options.ResourceVersionMatch = "", ""
+			options.FieldSelector = s.FieldSelector
+			list, err := s.List(ctx, options)
+			if err != nil {
+				return nil, err
+			}
+			return list, s.reduce(list)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = s.FieldSelector
+			events, err := s.Watch(ctx, options)
+			if err != nil {
+				return nil, err
+			}
+			return watch.Filter(events, s.dropIrrelevant), nil
+		},
+	}
+	var example T
+	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, client), example, store,
+		cache.ReflectorOptions{Name: s.Name, MinWatchTimeout: watchTimeout})
+	reflector.WatchListPageSize = listPage
+	return reflector
+}
+
+// reduce removes the objects that are not relevant from a list, and strips the others.
+func (s Source[T, L]) reduce(list L) error {
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return fmt.Errorf("list of %s: %w", s.Name, err)
+	}
+	var kept []runtime.Object
+	for _, item := range items {
+		if object, ok := item.(T); ok && s.IsRelevant(object) {
+			kept = append(kept, s.Strip(object))
+		}
+	}
+	if err := meta.SetList(list, kept); err != nil {
+		return fmt.Errorf("list of %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+// dropIrrelevant drops objects that are not relevant while the API server streams the initial list.
+func (s Source[T, L]) dropIrrelevant(event watch.Event) (watch.Event, bool) {
+	object, ok := event.Object.(T)
+	if !ok || event.Type == watch.Bookmark {
+		return event, true
+	}
+	if event.Type == watch.Added && !s.IsRelevant(object) {
+		return event, false
+	}
+	event.Object = s.Strip(object)
+	return event, true
+}

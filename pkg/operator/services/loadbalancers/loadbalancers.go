@@ -1,0 +1,164 @@
+// Package loadbalancers reports Services of type LoadBalancer that a cloud-controller-manager leaves waiting. The
+// process may be healthy and lead meanwhile.
+package loadbalancers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/loadbalancer"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+)
+
+// NoticesCondition is the condition that this package writes.
+const NoticesCondition = "LoadBalancerNotices"
+
+const (
+	// noticeAfter is how long a Service may wait: a cloud makes a load balancer within a minute or two.
+	noticeAfter = 2 * time.Minute
+
+	// explainAfter is how long a Service waits before its Events are read. It is reported then if the
+	// cloud-controller-manager has failed.
+	explainAfter = 30 * time.Second
+
+	// eventInterval is how long after a read the Events of a Service are read again.
+	eventInterval = 30 * time.Second
+
+	// settleTime limits how often tenants who create and delete Services can make the operator look.
+	settleTime = 5 * time.Second
+
+	// named is how many Services a message names.
+	named = 3
+
+	name = "LoadBalancerController"
+)
+
+// Options are the dependencies of New, which are required.
+type Options struct {
+	Operator v1helpers.OperatorClient
+	// Services is started on the platforms that Needed selects.
+	Services *Watch
+	Events   corev1client.EventsGetter
+	// Mask removes the values of the operand's Secrets from a text.
+	Mask     func(string) (string, error)
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
+}
+
+type controller struct {
+	Options
+	// quotes are what the cloud-controller-manager said about the Services that the message names.
+	quotes map[types.NamespacedName]quote
+}
+
+// Needed reports whether the cloud-controller-manager of a platform makes load balancers.
+func Needed(p platform.Platform) bool { return p.Managed() && !p.WithoutLoadBalancers }
+
+// New returns the controller that sets LoadBalancerNotices while a Service without a class has waited for two minutes
+// for its address, or for the deletion of its load balancer, or for half a minute if the cloud-controller-manager has
+// reported an error. It reads the Events of three Services at most, and only while they wait.
+func New(o Options) factory.Controller {
+	syncCtx := factory.NewSyncContext(name, o.Recorder)
+	o.Services.onChange(func() { syncCtx.Queue().AddAfter(factory.DefaultQueueKey, settleTime) })
+	c := &controller{Options: o}
+	return factory.New().
+		WithInformers(o.Operator.Informer()).
+		WithSyncContext(syncCtx).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(name, o.Recorder)
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	observed, known, err := observedplatform.Get(c.Operator)
+	if err != nil || !known || !Needed(observed) {
+		return err
+	}
+	needs, more, synced := c.Services.snapshot()
+	if !synced {
+		return nil
+	}
+	candidates, next := c.candidates(needs)
+	if err := c.readQuotes(ctx, candidates[:min(named, len(candidates))], needs); err != nil {
+		return err
+	}
+	late := slices.DeleteFunc(candidates, func(service types.NamespacedName) bool {
+		return c.quotes[service].text == "" && c.Clock.Since(needs[service].since) < noticeAfter
+	})
+	if next > 0 {
+		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
+	}
+	return operatorclient.ApplyConditions(ctx, c.Operator, factory.ControllerFieldManager(name, "condition"),
+		c.condition(late, needs, more))
+}
+
+// candidates returns the Services that have waited for explainAfter, with the longest waiting first, and the time until
+// there is something new, 0 for never.
+func (c *controller) candidates(
+	needs map[types.NamespacedName]need,
+) (candidates []types.NamespacedName, next time.Duration) {
+	longestFirst := func(a, b types.NamespacedName) int {
+		return cmp.Or(needs[a].since.Compare(needs[b].since), strings.Compare(a.String(), b.String()))
+	}
+	for _, service := range slices.SortedFunc(maps.Keys(needs), longestFirst) {
+		age := c.Clock.Since(needs[service].since)
+		if age < explainAfter {
+			next = patience.Sooner(next, explainAfter-age)
+			continue
+		}
+		candidates = append(candidates, service)
+		next = patience.Sooner(patience.Sooner(next, eventInterval), noticeAfter-age)
+	}
+	return candidates, next
+}
+
+// condition returns a condition that is True if Services have waited for long.
+func (c *controller) condition(
+	late []types.NamespacedName, needs map[types.NamespacedName]need, more bool,
+) *operatorclient.Condition {
+	if len(late) == 0 {
+		return operatorclient.AsExpected(NoticesCondition)
+	}
+	var labels []string
+	for _, service := range late[:min(named, len(late))] {
+		label := fmt.Sprintf("service/%s in %s (%s since %s", service.Name, service.Namespace, texts[needs[service].Need],
+			needs[service].since.UTC().Format(time.RFC3339))
+		if said := c.quotes[service].text; said != "" {
+			label += fmt.Sprintf("; %q", said)
+		}
+		labels = append(labels, label+")")
+	}
+	count := fmt.Sprint(len(late))
+	if more {
+		count = "at least " + count
+	}
+	message := fmt.Sprintf("Services of type LoadBalancer that wait for the cloud-controller-manager: %s: %s", count,
+		strings.Join(labels, ", "))
+	if len(late) > named {
+		message += ", and others"
+	}
+	return operatorclient.NewCondition(NoticesCondition, operatorv1.ConditionTrue, "ServicesWaiting", message+
+		"; correct what its errors name; where it has reported none, check that it leads, and that the cloud "+
+		"configuration enables load balancers")
+}
+
+var texts = map[loadbalancer.Need]string{
+	loadbalancer.Address:  "without an address",
+	loadbalancer.Deletion: "its load balancer not deleted",
+}
