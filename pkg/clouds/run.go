@@ -23,7 +23,9 @@ type Run struct {
 // NewRun reads the configuration of a source.
 func NewRun(src Source, reader confdoc.Reader) Run {
 	reader.Input = diagnostic.CloudConfig
-	return Run{src, reader.Read(src.Config, &diagnostic.List{})}
+	d := reader.Read(src.Config, &diagnostic.List{})
+	checkOtherCloud(d)
+	return Run{src, d}
 }
 
 // Finish returns the Result of the run. If any diagnostic is Invalid, the Result contains only diagnostics.

@@ -55,10 +55,11 @@ func (d *Document) find(fields []Field, e *Entry) (Field, bool) {
 
 // checkObject checks a mapping with the names of known.Fields and normalizes it as Document promises.
 func (d *Document) checkObject(known Field, path string, n, decoded *Node) {
+	misspelled := map[string]bool{}
 	n.Entries = slices.DeleteFunc(n.Entries, func(e *Entry) bool {
 		field, ok := d.find(known.Fields, e)
 		if !ok && !d.IgnoresUnknown {
-			d.unknownName(known.Fields, path, e)
+			misspelled[d.unknownName(known.Fields, path, n, e)] = true
 		}
 		return ok && field.Legacy != "" && d.isDropped(field, path, e)
 	})
@@ -73,7 +74,7 @@ func (d *Document) checkObject(known Field, path string, n, decoded *Node) {
 			e.Value = d.checkValue(field, inner, e.Value, decoded.Get(field.Name))
 		}
 	}
-	d.checkRequired(known.Fields, path, n)
+	d.checkRequired(known.Fields, path, n, misspelled)
 }
 
 // isDropped adds a diagnostic about a legacy name and reports whether the name can be dropped.
@@ -98,7 +99,9 @@ func (d *Document) isDropped(field Field, path string, e *Entry) bool {
 	return true
 }
 
-func (d *Document) unknownName(fields []Field, path string, e *Entry) {
+// unknownName reports an unknown name. It returns the known name that is meant, if the message says so and that name
+// is missing.
+func (d *Document) unknownName(fields []Field, path string, n *Node, e *Entry) (meant string) {
 	what, where := "unknown key "+Quoted(e.Name), ""
 	quoted := strconv.Quote
 	if d.isSection(path) {
@@ -109,16 +112,31 @@ func (d *Document) unknownName(fields []Field, path string, e *Entry) {
 	if e.Value.Blank {
 		what = "unknown key without a value" // hide the name: it may be the second half of a wrapped secret
 	}
-	if meant := Nearest(e.Name, readNames(fields)); meant != "" {
-		d.ReportAt(e.Position, diagnostic.Typo, "%s%s; did you mean %s?", what, where, quoted(meant))
-		return
+	names := readNames(fields)
+	if meant = cmp.Or(Nearest(e.Name, names), completion(e.Name, names)); meant != "" {
+		kind := diagnostic.Typo
+		if field, _ := d.Format.Find(fields, meant); field.Required != "" && n.Entry(meant) == nil {
+			kind = diagnostic.Invalid // a required name is missing
+		}
+		d.ReportAt(e.Position, kind, "%s%s; did you mean %s?", what, where, quoted(meant))
+		return meant
 	}
 	if places := d.knownPlaces(d.Fields, "", e.Name); len(places) > 0 && !d.isSection(path) {
 		d.ReportAt(e.Position, diagnostic.Typo, "%s%s; it belongs %s", what, where, strings.Join(places, " or "))
-		return
+		return ""
 	}
-	d.ReportAt(e.Position, diagnostic.Unknown,
-		"%s%s: the cloud-controller-manager ignores it; remove it or correct its name", what, where)
+	action := "remove it or correct its name"
+	if d.Input == diagnostic.CloudConfig && isSecretName(e.Name) {
+		action = "remove it, as everyone who may read the ConfigMap can read this secret"
+	}
+	d.ReportAt(e.Position, diagnostic.Unknown, "%s%s: the cloud-controller-manager ignores it; %s", what, where, action)
+	return ""
+}
+
+// isSecretName reports whether a key is named like a password or another secret.
+func isSecretName(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "password") || strings.Contains(name, "secret")
 }
 
 // knownPlaces returns the places where the name is known, as messages show them.
@@ -144,7 +162,8 @@ func (d *Document) knownPlaces(fields []Field, path, name string) []string {
 }
 
 // checkRequired reports missing and empty required names. In INI a section with required keys is itself required.
-func (d *Document) checkRequired(fields []Field, path string, n *Node) {
+// Those in misspelled have been reported.
+func (d *Document) checkRequired(fields []Field, path string, n *Node, misspelled map[string]bool) {
 	if d.incomplete {
 		return
 	}
@@ -153,8 +172,8 @@ func (d *Document) checkRequired(fields []Field, path string, n *Node) {
 		e := n.Entry(f.Name)
 		switch {
 		case e == nil && f.Is == Object && !f.Named && d.isSection(path):
-			d.checkRequired(f.Fields, f.Name, nil)
-		case f.Required == "":
+			d.checkRequired(f.Fields, f.Name, nil, nil)
+		case f.Required == "", e == nil && misspelled[f.Name]:
 		case e == nil:
 			d.missing(f, path, n)
 		case e.Value.Kind == TextNode && !e.Value.Blank && strings.TrimSpace(e.Value.Text) == "":
@@ -196,21 +215,38 @@ func (d *Document) checkValue(field Field, path string, n, decoded *Node) *Node 
 func (d *Document) checkMeaning(field Field, path string, n *Node) {
 	switch {
 	case n.Text == "":
+	case n.Kind == TextNode && d.isSlip(field, path, n):
 	case field.Schemes != nil && !IsURL(n.Text, field.Schemes...):
 		d.Rejectf(n, "%s is not a URL of the form %s://host/path", path, field.Schemes[0])
 	case field.Port && !isPort(n.Text):
 		d.wrongType(field, path, n, "a port from 1 to 65535")
+	case field.Max > 0 && !isUpTo(field.Max, n.Text):
+		d.notAllowed(field, path, n, fmt.Sprintf("a number from 1 to %d", field.Max))
 	case field.Valid != nil && !field.Valid(n.Text):
-		d.wrongType(field, path, n, field.Hint)
+		d.notAllowed(field, path, n, field.Hint)
 	case field.allows(n.Text):
 	case field.Fallback != "":
 		d.Reportf(n, diagnostic.Typo, "%s is %s, and the cloud-controller-manager uses %s instead: write %s",
 			path, shown(field, n), field.Fallback, oneOf(field.Values))
 	case field.Hint != "":
-		d.wrongType(field, path, n, oneOf(field.Values)+": "+field.Hint)
+		d.notAllowed(field, path, n, oneOf(field.Values)+": "+field.Hint)
 	default:
-		d.wrongType(field, path, n, oneOf(field.Values))
+		d.notAllowed(field, path, n, oneOf(field.Values))
 	}
+}
+
+// notAllowed reports a value that the provider, or the cloud to which it passes the value, rejects.
+func (d *Document) notAllowed(field Field, path string, n *Node, wanted string) {
+	if !field.Passed {
+		d.wrongType(field, path, n, wanted)
+		return
+	}
+	d.Reportf(n, diagnostic.Typo, "%s is %s, but must be %s", path, shown(field, n), wanted)
+}
+
+func isUpTo(most int, text string) bool {
+	number, err := strconv.Atoi(text)
+	return err == nil && number >= 1 && number <= most
 }
 
 func isPort(text string) bool {

@@ -168,6 +168,10 @@ func (d *Document) parseINI(text []byte) (*Node, []syntaxError) {
 				&Entry{Name: name, Sub: s.Subsection, Value: section, Position: s.Pos})
 		}
 		for _, e := range s.Entries {
+			if e.Comment.Line > 0 {
+				d.ReportAt(e.Comment, diagnostic.Typo, "the value of %q ends here, because # and ; start a comment: "+
+					"put the value in quotes, or a space before the comment", Cut(e.Name))
+			}
 			value := &Node{Kind: TextNode, Text: e.Value, Blank: e.Blank, Position: e.ValuePos}
 			section.Entries = append(section.Entries, &Entry{Name: e.Name, Value: value, Position: e.Pos})
 		}

@@ -65,6 +65,27 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
+// minCompleted is the minimum length of a name that is taken for the start of another one.
+const minCompleted = 5
+
+// completion returns the only known name that starts with an unknown name, or an empty string.
+func completion(name string, known []string) string {
+	start, found := string(folded(name)), ""
+	if len(start) < minCompleted {
+		return ""
+	}
+	for _, k := range known {
+		switch {
+		case !strings.HasPrefix(string(folded(k)), start):
+		case found != "":
+			return ""
+		default:
+			found = k
+		}
+	}
+	return found
+}
+
 // folded returns a name so that upper and lower case are equal, as well as "_" and "-".
 func folded(name string) []rune { return []rune(strings.ToLower(strings.ReplaceAll(name, "_", "-"))) }
 

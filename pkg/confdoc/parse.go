@@ -111,12 +111,39 @@ func jsonError(text []byte) *syntaxError {
 		return nil
 	}
 	at, message := max(0, int(syntax.Offset)-1), syntax.Error()
-	if _, after, found := strings.Cut(message, "' "); found {
-		message = "unexpected character " + after
-	} else {
+	if !strings.Contains(message, "' ") {
 		at = min(at+1, len(text))
 	}
-	return &syntaxError{gcfg.At(text, at), "this is not JSON: " + message}
+	return &syntaxError{gcfg.At(text, at), "this is not JSON: " + jsonReason(message)}
+}
+
+// jsonReasons are the messages of encoding/json and what they mean for the author of a text.
+var jsonReasons = []struct{ message, reason string }{
+	{"looking for beginning of object key string", "a key in quotes is expected; JSON has no comments, and no comma " +
+		"after the last key"},
+	{"looking for beginning of value", "a value is expected: a string in quotes, a number, true, false, null, { or ["},
+	{"after object key:value pair", "a comma or } is missing before this"},
+	{"after object key", "a colon is missing after the key"},
+	{"after array element", "a comma or ] is missing before this"},
+	{"after top-level value", "the JSON ends before this: remove the rest, or look for an extra bracket"},
+	{"in string literal", `a string has a line break or a control character: write \n, or close the quotes`},
+	{"in string escape code", `a backslash starts an unknown escape: write \\`},
+	{`in \u`, `a backslash starts an unknown escape: write \\`},
+	{"in literal", "a value is expected: true, false and null are the only words without quotes"},
+	{"in numeric literal", "this is not a number: put it in quotes"},
+	{"in exponent of numeric literal", "this is not a number: put it in quotes"},
+	{"after decimal point", "this is not a number: put it in quotes"},
+	{"unexpected end of JSON input", "the text ends too early: a closing bracket or quote is missing"},
+	{"exceeded max depth", "too many brackets are open"},
+}
+
+func jsonReason(message string) string {
+	for _, known := range jsonReasons {
+		if strings.Contains(message, known.message) {
+			return known.reason
+		}
+	}
+	return "an unexpected character"
 }
 
 var yamlLine = regexp.MustCompile(`(?:^|: |\s)line (\d+): `)
@@ -135,6 +162,8 @@ func yamlError(text []byte, err error) syntaxError {
 	}
 	if strings.Contains(message, "already") {
 		message = "duplicate key: keep one"
+	} else if reason := YAMLReason(message); reason != message {
+		message = reason
 	} else if strings.ContainsAny(message, "`\"'\n") {
 		message = "an alias, an anchor, a tag or a key does not fit here: put the value in quotes"
 	}

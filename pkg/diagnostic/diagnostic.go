@@ -39,13 +39,16 @@ const (
 	Invalid Kind = "Invalid"
 	// Ambiguous means that a key has several values. The cloud-controller-manager uses one of them.
 	Ambiguous Kind = "Ambiguous"
-	// Typo is an unknown name close to a known one.
+	// Typo is a likely slip: an unknown name close to a known one, or a value that the cloud is going to reject.
 	Typo Kind = "Typo"
 	// Redirected is an endpoint that would receive the credentials, although neither the credentials nor Infrastructure
 	// name it.
 	Redirected Kind = "Redirected"
 	// Insecure is a setting that weakens the protection of the credentials, possibly on purpose.
 	Insecure Kind = "Insecure"
+	// Doubtful is a value that the cloud-controller-manager and its cloud accept, but with which they hardly do what is
+	// meant.
+	Doubtful Kind = "Doubtful"
 	// Unknown is an unknown name that is not close to a known one; a newer installer may know it.
 	Unknown Kind = "Unknown"
 	// Legacy is a key that only the in-tree provider reads. It is dropped.
@@ -78,7 +81,7 @@ func (k Kind) Severity(p Policy) Severity {
 		}
 	case Adapted:
 		return Change
-	case Insecure, Unknown, Legacy, Rewritten:
+	case Insecure, Doubtful, Unknown, Legacy, Rewritten:
 	}
 	return Warning
 }

@@ -15,6 +15,7 @@ func TestPolicyDecidesOnlyAboutLikelyMistakes(t *testing.T) {
 		diagnostic.Typo:       {diagnostic.Warning, diagnostic.Error},
 		diagnostic.Redirected: {diagnostic.Warning, diagnostic.Error},
 		diagnostic.Insecure:   {diagnostic.Warning, diagnostic.Warning},
+		diagnostic.Doubtful:   {diagnostic.Warning, diagnostic.Warning},
 		diagnostic.Unknown:    {diagnostic.Warning, diagnostic.Warning},
 		diagnostic.Legacy:     {diagnostic.Warning, diagnostic.Warning},
 		diagnostic.Rewritten:  {diagnostic.Warning, diagnostic.Warning},

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,7 +37,7 @@ func (m Manifest) Decode(into any) error {
 	case errors.As(err, &wrongType):
 		return m.wrongType(wrongType)
 	case errors.As(err, &notBase64):
-		return fmt.Errorf("%s: %w", m.Source(), notBase64)
+		return m.notBase64()
 	}
 	// A type's own error quotes the value.
 	return fmt.Errorf("%s: a value does not have the form of its field: correct it", m.Source())
@@ -74,6 +76,33 @@ func (m Manifest) wrongType(wrong *json.UnmarshalTypeError) error {
 	}
 	return fmt.Errorf("%s:%d:%d: %s in %s is %s, but must be %s: %s",
 		m.File, place.line, place.column, strings.Join(path, "."), m, is, wants, action)
+}
+
+// notBase64 returns an error with the place of the first value that is not base64.
+func (m Manifest) notBase64() error {
+	var object map[string]json.RawMessage
+	_ = json.Unmarshal(m.json, &object) // it was read before
+	for _, field := range []string{"data", "binaryData"} {
+		var values map[string]string
+		if json.Unmarshal(object[field], &values) != nil {
+			continue // ConfigMaps may have any text in data
+		}
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			var decoded []byte
+			if quoted, err := json.Marshal(values[key]); err != nil || json.Unmarshal(quoted, &decoded) == nil ||
+				field == "data" && m.GVK.Kind != secretKind {
+				continue
+			}
+			place := m.place(parseDocument(m.document.data), []string{field, key})
+			action := "encode it"
+			if m.GVK.Kind == secretKind {
+				action += ", or write it under stringData"
+			}
+			return fmt.Errorf("%s:%d:%d: %s.%s in %s is not base64: %s", m.File, place.line, place.column, field, key, m,
+				action)
+		}
+	}
+	return fmt.Errorf("%s: a value is not base64: encode it", m.Source())
 }
 
 // pathAt returns the path of the JSON value at the offset.
@@ -120,6 +149,9 @@ func (d yamlDocument) json() ([]byte, error) {
 	if tabLine, column := d.tabNear(line); tabLine > 0 {
 		return nil, fmt.Errorf("%d:%d: invalid YAML: tab in the indentation: indent with spaces", d.line-1+tabLine,
 			column)
+	}
+	if slip := d.slip(); slip != "" {
+		return nil, errors.New(slip)
 	}
 	return nil, fmt.Errorf("%d: invalid YAML: %s", d.line-1+line, message)
 }

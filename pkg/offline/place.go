@@ -2,8 +2,11 @@ package offline
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
 )
@@ -34,6 +37,9 @@ func (p *places) locate(severity diagnostic.Severity, d diagnostic.Diagnostic) d
 	if !exact {
 		place = m.place(p.document(m), path)
 	}
+	if message = p.folded(m, path, d, message); strings.HasPrefix(message, foldedMark) {
+		exact = true // there is one message for the whole value
+	}
 	name := "key " + d.Key
 	if m.GVK.Group != "" {
 		name = d.Key // the API has a field for it
@@ -49,6 +55,23 @@ func (p *places) locate(severity diagnostic.Severity, d diagnostic.Diagnostic) d
 		File: m.File, Line: place.line, Column: place.column, Severity: severity,
 		Object: m.String(), Key: d.Key, Message: message,
 	}
+}
+
+// joinedHeader matches the header of a section in front of the line that was below it.
+var joinedHeader = regexp.MustCompile(`^\[[^\]\n]*\][ \t]*[^\s#;]`)
+
+// foldedMark starts the message about a folded block.
+const foldedMark = "the greater-than sign joins the lines of the text"
+
+// folded returns the message about a place in a folded block: the library's message is about a text that the user did
+// not write. It returns any other message as it is.
+func (p *places) folded(m Manifest, path []string, d diagnostic.Diagnostic, message string) string {
+	value, _, found := p.document(m).find(m.inDocument(path)...)
+	if !found || d.Line == 0 || isBase64(m, path) || value.Style&yaml.FoldedStyle == 0 ||
+		!joinedHeader.MatchString(value.Value) {
+		return message
+	}
+	return fmt.Sprintf("%s: write %q", foldedMark, d.Key+": |")
 }
 
 // find returns the object of a diagnostic and the path of its key.

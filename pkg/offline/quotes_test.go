@@ -44,16 +44,16 @@ func TestAnErrorQuotesNoValueOfAFile(t *testing.T) {
 			"1: invalid YAML: map merge requires map or sequence of maps as the value",
 		},
 		"a percent sign": {
-			secret + "  password: %hunter2\n", "5: invalid YAML: found character that cannot start any token",
+			secret + "  password: %hunter2\n", "5: invalid YAML: a value cannot start with this character: put it in quotes",
 		},
 		"an at sign": {
-			secret + "  password: @hunter2\n", "5: invalid YAML: found character that cannot start any token",
+			secret + "  password: @hunter2\n", "5: invalid YAML: a value cannot start with this character: put it in quotes",
 		},
 		"an open quote": {
-			secret + "  password: \"hunter2\n", "6: invalid YAML: found unexpected end of stream",
+			secret + "  password: \"hunter2\n", "6: invalid YAML: the text ends inside quotes: close them",
 		},
 		"an unknown escape": {
-			secret + "  password: \"\\hunter2\"\n", "5: invalid YAML: found unknown escape character",
+			secret + "  password: \"\\hunter2\"\n", "5: invalid YAML: a backslash in double quotes starts an escape: write \\\\",
 		},
 		"a directive": {"%hunter2 x\n---\n" + secret, "1: invalid YAML: found unknown directive name"},
 		"a handle":    {secret + "  password: !hunter2! x\n", "5: invalid YAML: did not find expected tag URI"},
@@ -61,7 +61,7 @@ func TestAnErrorQuotesNoValueOfAFile(t *testing.T) {
 			secret + "  password: !!binary hunter2\n", "1: invalid YAML: !!binary value contains invalid base64 data",
 		},
 		"a bad number": {
-			secret + "metadata: {creationTimestamp: hunter2}\n", `5: invalid YAML: key "metadata" already set in map`,
+			secret + "metadata: {creationTimestamp: hunter2}\n", `5:1: duplicate key "metadata" (see line 3): keep one`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

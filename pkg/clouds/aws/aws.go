@@ -73,6 +73,25 @@ func (a *rewriter) checkValues() {
 		a.Rejectf(tag, "KubernetesClusterTag is not KubernetesClusterID, %s: remove the line with KubernetesClusterTag",
 			confdoc.Quoted(id))
 	}
+	a.checkCluster()
+}
+
+// checkCluster reports a VPC that the provider ignores (newAWSCloud in pkg/providers/v1/aws.go), and another cluster's
+// ID: the provider finds subnets, security groups and load balancers by the tag kubernetes.io/cluster/<ID>, which the
+// installer writes with the name of the infrastructure.
+func (a *rewriter) checkCluster() {
+	global := a.Value("Global")
+	vpc, id := global.Get("VPC"), global.Get("KubernetesClusterID")
+	isTagged := id.String() != "" || global.String("KubernetesClusterTag") != ""
+	if vpc.String() != "" && (!isTagged || global.String("SubnetID") == "" && global.String("RoleARN") == "") {
+		a.Reportf(vpc, diagnostic.Doubtful, "VPC is ignored: it needs KubernetesClusterID, and SubnetID or RoleARN; "+
+			"add them or remove the line")
+	}
+	if id.String() != "" && a.Cluster.Name != "" && id.Text != a.Cluster.Name {
+		a.Reportf(id, diagnostic.Doubtful, "KubernetesClusterID is %s, but status.infrastructureName of %s is %s, by which "+
+			"the installer tags the cluster's resources: remove the line", confdoc.Quoted(id.Text), clouds.Infrastructure,
+			confdoc.Quoted(a.Cluster.Name))
+	}
 }
 
 var zoneRegion = regexp.MustCompile(`^([a-zA-Z]+-)+\d+`)
@@ -84,6 +103,10 @@ func (a *rewriter) checkRegion() {
 		return
 	}
 	zone := *a.Value("Global", "Zone")
+	if regionName.MatchString(zone.Text) {
+		a.Reportf(&zone, diagnostic.Typo, "Zone is %s, which is a region: write a zone, such as %sa, or Region = %[2]s",
+			confdoc.Quoted(zone.Text), zone.Text)
+	}
 	if zone.Text = zoneRegion.FindString(zone.Text); zone.Text == "" {
 		a.Rejectf(&zone, "Zone is not the name of a zone, such as us-east-1a: correct it or remove the line")
 	}

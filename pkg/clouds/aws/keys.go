@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"regexp"
 	"slices"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
@@ -10,9 +11,12 @@ import (
 // one key that only the in-tree provider read, which ended with Kubernetes v1.26.
 var schema = []confdoc.Field{
 	{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(
-		confdoc.FieldsOf(confdoc.Text, "Zone", "Region", "VPC", "SubnetID", "RouteTableID", "RoleARN", "SourceARN",
-			"KubernetesClusterTag", "KubernetesClusterID", "ElbSecurityGroup",
+		confdoc.FieldsOf(confdoc.Text, "Zone", "Region", "SourceARN", "KubernetesClusterTag", "KubernetesClusterID",
 			"ClusterServiceSharedLoadBalancerHealthProbePath", "SupportedTopologyInstanceTypePattern"),
+		resource("vpc", "VPC"), resource("subnet", "SubnetID"), resource("rtb", "RouteTableID"),
+		resource("sg", "ElbSecurityGroup"),
+		confdoc.Field{Passed: true, Valid: rolePattern.MatchString,
+			Hint: "the ARN of a role, such as arn:aws:iam::123456789012:role/ccm"}.For("RoleARN"),
 		[]confdoc.Field{
 			{Name: "ClusterServiceLoadBalancerHealthProbeMode", Values: []string{"Shared", "ServiceNodePort"}},
 			{Name: "NLBSecurityGroupMode", Values: []string{"Managed"}},
@@ -28,6 +32,17 @@ var schema = []confdoc.Field{
 		confdoc.Field{Required: incomplete}.For("SigningRegion"),
 		confdoc.FieldsOf(confdoc.Text, "SigningMethod", "SigningName"),
 	)},
+}
+
+// rolePattern matches the ARNs of roles in every partition
+// (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-arns).
+var rolePattern = regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:role/.+$`)
+
+// resource returns a field with the ID of a resource, which the provider passes on to the API of EC2. The IDs have the
+// form prefix-hexadecimal (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html).
+func resource(prefix, name string) []confdoc.Field {
+	return confdoc.Field{Passed: true, Valid: regexp.MustCompile("^" + prefix + "-[0-9a-f]+$").MatchString,
+		Hint: "an ID such as " + prefix + "-0123456789abcdef0"}.For(name)
 }
 
 const (

@@ -123,6 +123,7 @@ func readAzure(src clouds.Source, stack bool) *rewriter {
 		"and the cloud-controller-manager's own default is scale sets", "vmType")
 	a.checkResourceManager()
 	a.checkLoadBalancers()
+	a.checkNetwork()
 	a.checkServiceGateway()
 	return a
 }
@@ -202,6 +203,26 @@ func (a *rewriter) checkLoadBalancers() {
 			"write nodeIP there", multiple, poolType)
 	}
 	a.checkNames(several)
+}
+
+// checkNetwork reports names without which the provider finds no security group (NewSecurityGroupRepo in
+// pkg/provider/securitygroup) or no subnet (reconcileFrontendIPConfigs in pkg/provider/azure_loadbalancer.go). The
+// network is in the cluster's resource group unless vnetResourceGroup names another one.
+func (a *rewriter) checkNetwork() {
+	for key, action := range map[string]string{
+		"securityGroupName": "Services of type LoadBalancer get no load balancer",
+		"vnetName":          "Services with an internal load balancer get none",
+		"subnetName":        "Services with an internal load balancer get none",
+	} {
+		if a.Text(key) == "" {
+			a.Reportf(a.Value(key), diagnostic.Doubtful, "there is no %s: without it %s; add it", key, action)
+		}
+	}
+	group := a.status.NetworkResourceGroupName
+	if a.Text("vnetResourceGroup") == "" && group != "" && !strings.EqualFold(group, a.Text("resourceGroup")) {
+		a.Reportf(a.Value("vnetName"), diagnostic.Doubtful, "there is no vnetResourceGroup, but "+statusField+
+			"networkResourceGroupName of %s is %s: add it", clouds.Infrastructure, confdoc.Quoted(group))
+	}
 }
 
 // checkNames reports load balancers without a set of virtual machines, or with the name or set of another one.

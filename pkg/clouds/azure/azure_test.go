@@ -100,7 +100,7 @@ func TestAzureMergesNothingIfTheCredentialsAreUnknown(t *testing.T) {
 	for name, rewrite := range map[string]clouds.Rewrite{"azure": azure.Rewrite, "azurestack": azureStack} {
 		t.Run(name, func(t *testing.T) {
 			result := rewrite(clouds.Source{
-				Config: []byte(`{"subscriptionId": "s", "resourceGroup": "r", ` +
+				Config: []byte(`{"subscriptionId": "66666666-7777-8888-9999-000000000000", "resourceGroup": "r", ` +
 					`"useManagedIdentityExtension": true}`),
 				Credentials: cloudtest.SecretOf(azureLogin), CredentialsUnknown: true})
 			require.Empty(t, result.Errors(diagnostic.Strict))

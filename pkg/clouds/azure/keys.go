@@ -2,6 +2,7 @@ package azure
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
@@ -9,6 +10,23 @@ import (
 // cloudNames are the names that the provider knows. It takes any other for Azure's public cloud.
 var cloudNames = []string{publicCloud, "AzureUSGovernmentCloud", "AzureChinaCloud", stackCloud, "AzureCloud",
 	"AzureUSGovernment"}
+
+// onlyName describes the values of isName.
+const onlyName = "only a name, not the ID of the resource"
+
+// isName reports whether the text can be the name of a resource or resource group, which has no slash
+// (https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules). The provider inserts it
+// into the ID of the resource.
+func isName(text string) bool { return !strings.Contains(text, "/") }
+
+// isGUID reports whether the text has the form of a subscription's ID: the resource manager rejects any other.
+func isGUID(text string) bool { return confdoc.IsUUID(text) && strings.Contains(text, "-") }
+
+// isIdentity reports whether the text can name a managed identity: GetManagedIdentityCredential in pkg/azclient/auth.go
+// takes a text with /subscriptions/ for a resource ID, and any other for a client ID.
+func isIdentity(text string) bool {
+	return isGUID(text) || strings.Contains(strings.ToUpper(text), "/SUBSCRIPTIONS/")
+}
 
 // limits are the fields of Config in azclient's policy/ratelimit.
 var limits = slices.Concat(
@@ -44,8 +62,12 @@ var azureFields = slices.Concat(
 		{Name: "disableOutboundSNAT", Is: confdoc.Bool, Pointer: true},
 		{Name: "tenantId", Secret: true}, // like aadClientId, it may come from a Secret
 		{Name: "aadClientId", Secret: true},
-		{Name: "subscriptionId", Required: "write the ID of the cluster's subscription"},
-		{Name: "resourceGroup", Required: "write the name of the cluster's resource group"},
+		{Name: "subscriptionId", Required: "write the ID of the cluster's subscription", Valid: isGUID, Passed: true,
+			Hint: "the ID of a subscription, such as 01234567-89ab-cdef-0123-456789abcdef"},
+		{Name: "resourceGroup", Required: "write the name of the cluster's resource group", Valid: isName, Passed: true,
+			Hint: onlyName},
+		{Name: "userAssignedIdentityID", Valid: isIdentity, Passed: true,
+			Hint: "the client ID or the full resource ID of a managed identity"},
 		{Name: "aadClientSecret", Secret: true},
 		{Name: "aadClientCertPassword", Secret: true},
 		{Name: "cloudConfigType", Values: []string{"file", "secret", "merge"}},
@@ -65,12 +87,14 @@ var azureFields = slices.Concat(
 				confdoc.FieldsOf(confdoc.Any, "activeServices", "activeNodes"),
 			)}},
 	},
+	confdoc.Field{Valid: isName, Passed: true, Hint: onlyName}.For("vnetName", "vnetResourceGroup", "subnetName",
+		"securityGroupName", "securityGroupResourceGroup", "routeTableName", "routeTableResourceGroup",
+		"loadBalancerResourceGroup", "privateLinkServiceResourceGroup"),
 	confdoc.FieldsOf(confdoc.Text, "userAgent", "networkResourceTenantID", "aadClientCertPath",
-		"userAssignedIdentityID", "aadFederatedTokenFile", "aadMSIDataPlaneIdentityPath", "identitySystem",
-		"networkResourceSubscriptionID", "location", "extendedLocationName", "extendedLocationType", "vnetName",
-		"vnetResourceGroup", "subnetName", "securityGroupName", "securityGroupResourceGroup", "routeTableName",
-		"routeTableResourceGroup", "primaryAvailabilitySetName", "primaryScaleSetName", "tags", "systemTags",
-		"loadBalancerName", "loadBalancerResourceGroup", "privateLinkServiceResourceGroup",
+		"aadFederatedTokenFile", "aadMSIDataPlaneIdentityPath", "identitySystem",
+		"networkResourceSubscriptionID", "location", "extendedLocationName", "extendedLocationType",
+		"primaryAvailabilitySetName", "primaryScaleSetName", "tags", "systemTags",
+		"loadBalancerName",
 		"clusterServiceSharedLoadBalancerHealthProbePath"),
 	confdoc.FieldsOf(confdoc.Bool, "cloudProviderBackoff", "disableAzureStackCloud", "enableMinimumRetryAfter",
 		"useManagedIdentityExtension", "useFederatedWorkloadIdentityExtension", "disableAPICallCache",

@@ -22,7 +22,7 @@ func TestAzureEndpointsKeysGolden(t *testing.T) {
 
 func TestAzureWritesOnlyKeysThatTheProviderReads(t *testing.T) {
 	cloudtest.RequireWritesFields(t, Rewrite, confdoc.YAMLAsJSON, azureFields,
-		`{"subscriptionId": "s", "resourceGroup": "r"}`, clouds.Source{
+		`{"subscriptionId": "66666666-7777-8888-9999-000000000000", "resourceGroup": "r"}`, clouds.Source{
 			Credentials: map[string][]byte{
 				"azure_client_id": []byte("id"), "azure_federated_token_file": []byte("x"),
 				"azure_tenant_id": []byte("t"),

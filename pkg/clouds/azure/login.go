@@ -51,7 +51,7 @@ func (a *rewriter) useCredentials() {
 // nobody can tell which of the two is meant.
 func (a *rewriter) compareWithSecret(key, secretKey string) {
 	named, secret := a.Text(key), a.SecretTexts(secretKey)[secretKey]
-	if named == "" || secret == "" || strings.EqualFold(named, secret) {
+	if named == "" || secret == "" || strings.EqualFold(strings.ReplaceAll(named, " ", ""), secret) { // "West Europe"
 		return
 	}
 	a.Reportf(a.Value(key), diagnostic.Ambiguous, "%s differs from %s of the credentials Secret: write the same in both",
@@ -145,7 +145,11 @@ func (a *rewriter) merge(login map[string]string) {
 		a.useToken()
 		return
 	}
-	a.Put(confdoc.NewText(login[clientSecretKey]), diagnostic.Rewritten, loginReason, "aadClientSecret")
+	reason := loginReason
+	if a.Text("aadClientSecret") != "" {
+		reason += "; remove the line, as everyone who may read the ConfigMap can read this secret"
+	}
+	a.Put(confdoc.NewText(login[clientSecretKey]), diagnostic.Rewritten, reason, "aadClientSecret")
 	a.unset("useFederatedWorkloadIdentityExtension", diagnostic.Rewritten,
 		"workload identity would take precedence over the client secret of the Secret")
 }

@@ -2,6 +2,7 @@
 package gcp
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +48,13 @@ func region(zone string) string { return zone[:max(0, strings.LastIndex(zone, "-
 
 func isZone(text string) bool { return region(text) != "" }
 
+// The names of zones and tags (https://cloud.google.com/compute/docs/regions-zones#identifying_a_region_or_zone,
+// https://cloud.google.com/vpc/docs/add-remove-network-tags#restrictions).
+var (
+	zonePattern = regexp.MustCompile(`^[a-z]+(-[a-z0-9]+)*[0-9]-[a-z0-9]+$`)
+	tagPattern  = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
+)
+
 // checkCluster reports contradictions to Infrastructure. A project that is given by its number cannot be compared.
 func (g *rewriter) checkCluster() {
 	status := g.Cluster.Status.GCP
@@ -57,7 +65,12 @@ func (g *rewriter) checkCluster() {
 	if _, err := strconv.ParseUint(project.String(), 10, 64); err != nil {
 		g.Contradicts("project-id", project, "status.platformStatus.gcp.projectID", status.ProjectID)
 	}
-	g.checkRegion("local-zone", region(g.Text("global", "local-zone")))
+	if zone := g.Value("global", "local-zone"); isZone(zone.String()) && !zonePattern.MatchString(zone.Text) {
+		g.Reportf(zone, diagnostic.Typo, "local-zone is %s, but must be a zone, such as %s-a", confdoc.Quoted(zone.Text),
+			status.Region)
+	} else {
+		g.checkRegion("local-zone", region(zone.String()))
+	}
 	if _, after, ok := strings.Cut("/"+g.Text("global", "subnetwork-name"), "/regions/"); ok {
 		named, _, _ := strings.Cut(after, "/")
 		g.checkRegion("subnetwork-name", named)
@@ -104,11 +117,13 @@ var schema = []confdoc.Field{{Name: "global", Is: confdoc.Object, Fields: slices
 		"subnetwork-name", "secondary-range-name", "node-instance-prefix"),
 	[]confdoc.Field{
 		{Name: "local-zone", Valid: isZone, Hint: "a zone, such as us-central1-a"},
+		{Name: "node-tags", Is: confdoc.List, Valid: tagPattern.MatchString, Passed: true,
+			Hint: "one tag of lower-case letters, digits and hyphens; for several, write several lines"},
 		{Name: "external-instance-groups-prefix"},
 		{Name: "stack-type", Values: []string{"IPV4", "IPV6", "IPV4_IPV6"}, Fallback: "IPV4"},
 		{Name: "firewall-rules-management", Values: []string{"Enabled", "Disabled"}, Fallback: "Enabled"},
 	},
 	confdoc.Field{Schemes: []string{"https", "http"}}.For("api-endpoint", "container-api-endpoint"),
 	confdoc.FieldsOf(confdoc.Bool, "regional", "multizone"),
-	confdoc.FieldsOf(confdoc.List, "node-tags", "alpha-features"),
+	confdoc.FieldsOf(confdoc.List, "alpha-features"),
 )}}

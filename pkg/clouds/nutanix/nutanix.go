@@ -100,7 +100,8 @@ func (n rewriter) checkPrismCentral() {
 	}
 	const field = "spec.platformSpec.nutanix.prismCentral."
 	address, fact := n.Value("prismCentral", "address"), spec.PrismCentral
-	if !strings.EqualFold(strings.Trim(address.String(), "[]"), strings.Trim(fact.Address, "[]")) {
+	isSame := strings.EqualFold(strings.Trim(address.String(), "[]"), strings.Trim(fact.Address, "[]"))
+	if !isSame && isHost(address.String()) {
 		n.Contradicts("prismCentral.address", address, field+"address", fact.Address)
 	}
 	if fact.Port != 0 {

@@ -7,22 +7,32 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
-// loadBalancerClassKeys are the keys of a [LoadBalancerClass]. [LoadBalancer] has them too.
-var loadBalancerClassKeys = confdoc.FieldsOf(confdoc.Text, "floating-network-id", "floating-subnet-id",
-	"floating-subnet", "floating-subnet-tags", "network-id", "subnet-id", "member-subnet-id")
+// loadBalancerClassKeys are the keys of a [LoadBalancerClass]. [LoadBalancer] has them too. The provider passes the IDs
+// on to Octavia and Neutron, whose IDs are UUIDs (https://docs.openstack.org/api-ref/load-balancer/v2,
+// https://docs.openstack.org/api-ref/network/v2).
+var loadBalancerClassKeys = slices.Concat(
+	confdoc.UUIDs("floating-network-id", "floating-subnet-id", "network-id", "subnet-id", "member-subnet-id"),
+	confdoc.FieldsOf(confdoc.Text, "floating-subnet", "floating-subnet-tags"))
+
+// algorithms are the values of lb_algorithm in Octavia (https://docs.openstack.org/api-ref/load-balancer/v2). Those of
+// the provider's documentation (docs/openstack-cloud-controller-manager) are the same.
+var algorithms = []string{"ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"}
+
+// maxRetries is the maximum of max_retries and max_retries_down in Octavia.
+const maxRetries = 10
 
 // schema are the keys that k8s.io/cloud-provider-openstack v1.36.0 reads (Config in pkg/openstack/openstack.go,
 // AuthOpts in pkg/client/client.go, Opts in pkg/util/metadata), and the keys that only the in-tree provider, which
 // ended with Kubernetes v1.25, or older external ones read.
 var schema = []confdoc.Field{
 	{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(
-		confdoc.FieldsOf(confdoc.Text, "auth-url", "user-id", "username", "password", "tenant-id", "tenant-name", "trust-id",
+		confdoc.FieldsOf(confdoc.Text, "user-id", "username", "password", "tenant-id", "tenant-name", "trust-id",
 			"trustee-id", "trustee-password", "domain-id", "domain-name", "tenant-domain-id", "tenant-domain-name",
 			"user-domain-id", "user-domain-name", "region", "ca-file", "tls-insecure", "token", "cert-file", "key-file",
 			"cafilecontents", "clouds-file", "cloud", "application-credential-id", "application-credential-name",
 			"application-credential-secret"),
 		[]confdoc.Field{
-			{Name: "use-clouds", Is: confdoc.Bool},
+			{Name: "auth-url", Schemes: []string{"https", "http"}}, {Name: "use-clouds", Is: confdoc.Bool},
 			{Name: "os-endpoint-type", Is: confdoc.Word, Values: endpointTypes},
 			{Name: "secret-name", Legacy: legacyCredentials, Only: new("openstack-credentials")},
 			{Name: "secret-namespace", Legacy: legacyCredentials, Only: new("kube-system")},
@@ -31,16 +41,18 @@ var schema = []confdoc.Field{
 	)},
 	{Name: "LoadBalancer", Is: confdoc.Object, Fields: slices.Concat(
 		loadBalancerClassKeys,
-		confdoc.FieldsOf(confdoc.Text, "lb-version", "lb-method", "lb-provider", "node-selector", "flavor-id",
-			"availability-zone", "ingress-hostname-suffix", "container-store", "default-tls-container-ref"),
+		confdoc.UUIDs("flavor-id"),
+		confdoc.FieldsOf(confdoc.Text, "lb-version", "lb-provider", "node-selector", "availability-zone",
+			"ingress-hostname-suffix", "container-store", "default-tls-container-ref"),
 		confdoc.FieldsOf(confdoc.Bool, "enabled", "create-monitor", "manage-security-groups", "internal-lb",
 			"cascade-delete", "enable-ingress-hostname", "provider-requires-serial-api-calls"),
 		confdoc.FieldsOf(confdoc.Duration, "monitor-delay", "monitor-timeout"),
 		[]confdoc.Field{
 			{Name: "max-shared-lb", Is: confdoc.Int},
 			{Name: "lbclasses", Is: confdoc.Refused},
-			{Name: "monitor-max-retries", Is: confdoc.Int, Unsigned: true},
-			{Name: "monitor-max-retries-down", Is: confdoc.Int, Unsigned: true},
+			{Name: "lb-method", Values: algorithms, Passed: true},
+			{Name: "monitor-max-retries", Is: confdoc.Int, Unsigned: true, Max: maxRetries, Passed: true},
+			{Name: "monitor-max-retries-down", Is: confdoc.Int, Unsigned: true, Max: maxRetries, Passed: true},
 			{Name: "use-octavia", Legacy: "Octavia is the only load balancer that the cloud-controller-manager supports",
 				Harmless: []string{"true"}},
 			{Name: "node-security-group",
@@ -57,7 +69,7 @@ var schema = []confdoc.Field{
 			Hint: "configDrive, metadataService or both, separated by a comma"},
 		{Name: "request-timeout", Is: confdoc.Duration},
 	}},
-	{Name: "Route", Is: confdoc.Object, Fields: confdoc.FieldsOf(confdoc.Text, "router-id")},
+	{Name: "Route", Is: confdoc.Object, Fields: confdoc.UUIDs("router-id")},
 	{Name: "BlockStorage", Legacy: "the Cinder CSI driver manages volumes and has its own configuration"},
 }
 

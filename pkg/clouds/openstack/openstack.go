@@ -47,6 +47,8 @@ func Rewrite(src clouds.Source) clouds.Result {
 	}
 	o.login = readClouds(o.Run)
 	o.checkValues()
+	o.checkLoadBalancers()
+	o.checkNetworks()
 	o.checkLogin()
 	o.checkKeystone()
 	o.checkRegion()
@@ -121,6 +123,9 @@ func (o rewriter) dropUnusedSecrets() {
 			o.Reportf(n, diagnostic.Rewritten, "%s in [Global] is dropped, because the cloud-controller-manager logs in with "+
 				"the clouds.yaml of the credentials Secret: remove it, as everyone who may read the ConfigMap can read this secret",
 				key)
+			*o.Findings = slices.DeleteFunc(*o.Findings, func(d diagnostic.Diagnostic) bool {
+				return d.Line == n.Line && d.Kind == diagnostic.Typo // for example where a comment cuts the secret
+			})
 			for _, rest := range o.wrapped(key) {
 				o.Drop("Global", rest)
 			}

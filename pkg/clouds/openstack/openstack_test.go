@@ -304,14 +304,14 @@ func TestOpenStackChecksTheCredentials(t *testing.T) {
 		"a tab": {cloudsYAML("clouds:\n\topenstack:\n"), []string{
 			"credentials clouds.yaml:2:2: this is not YAML: a tab in the indentation: indent with spaces"}},
 		"wrong indentation": {cloudsYAML("clouds:\n  openstack:\n    auth:\n      a: 1\n     b: 2\n"), []string{
-			"credentials clouds.yaml:5:6: this is not YAML: did not find expected key"}},
+			"credentials clouds.yaml:5:6: this is not YAML: a key is expected here: check the indentation and the colons"}},
 		"an unclosed quote": {
 			cloudsYAML("clouds:\n  openstack:\n    auth:\n      password: \"s3cr3t-v4lue\n      username: x\n"),
-			[]string{"credentials clouds.yaml:4:7: this is not YAML: found unexpected end of stream"}},
+			[]string{"credentials clouds.yaml:4:7: this is not YAML: the text ends inside quotes: close them"}},
 		"a value that reads as an alias": {
 			cloudsYAML("clouds:\n  openstack:\n    auth:\n      password: *s3cr3t-v4lue\n"), []string{
 				"credentials clouds.yaml:4:7: this is not YAML: " +
-					"an alias, an anchor, a tag or a key does not fit here: put the value in quotes"}},
+					"an alias has no anchor: put a value that starts with * in quotes"}},
 		"a tag": {
 			cloudsYAML("clouds:\n  openstack:\n    auth:\n      password: !!int s3cr3t-v4lue\n"), []string{
 				"credentials clouds.yaml:4:17: YAML tags are not supported: remove the tag"}},

@@ -1,10 +1,13 @@
 package vsphere
 
 import (
+	"bytes"
+	"encoding/base64"
 	"maps"
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -44,6 +47,7 @@ func (v *rewriter) credentials() map[string][]byte {
 					confdoc.Quoted(server))
 			default:
 				files[key] = value
+				v.checkEncoding(key, value)
 			}
 		}
 	}
@@ -52,6 +56,16 @@ func (v *rewriter) credentials() map[string][]byte {
 			"remove it once nothing else needs it, or add the vCenter")
 	}
 	return files
+}
+
+// checkEncoding reports a user that is in base64 twice. A user of vCenter has a domain: user@domain or domain\user.
+func (v *rewriter) checkEncoding(key string, value []byte) {
+	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(value)))
+	isUser := strings.Contains(key, "username") && !bytes.ContainsAny(value, `@\`)
+	if isUser && err == nil && bytes.ContainsAny(decoded, `@\`) && utf8.Valid(decoded) {
+		v.ReportCredentials(key, diagnostic.Typo, "it is in base64 twice, and so may be the password: write the user under "+
+			"stringData, or encode it once")
+	}
 }
 
 // servers returns the vCenters in use; none where they are unknown.

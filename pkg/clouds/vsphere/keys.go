@@ -17,7 +17,8 @@ var (
 		{Name: "port", Is: confdoc.Int, Unsigned: true},
 		{Name: "datacenters", Is: confdoc.List, Of: &confdoc.Field{}},
 		{Name: "insecureFlag", Is: confdoc.Bool},
-		{Name: "caFile"}, {Name: "thumbprint"},
+		{Name: "caFile"}, {Name: "thumbprint", Valid: thumbprint.MatchString, Passed: true,
+			Hint: "the certificate's SHA-1 or SHA-256 in capital letters with colons, such as B1:C4:D5:…"},
 		{Name: "soapRoundtripCount", Is: confdoc.Int, Unsigned: true},
 		{Name: "ipFamily", Is: confdoc.List, Of: &confdoc.Field{}},
 		{Name: "user", Secret: true}, {Name: "password", Secret: true},
@@ -29,6 +30,10 @@ var (
 		"internalVmNetworkName", "externalVmNetworkName", "excludeInternalNetworkSubnetCidr",
 		"excludeExternalNetworkSubnetCidr")
 )
+
+// thumbprint matches what github.com/vmware/govmomi v0.53.0 compares with (thumbprintMatches in
+// vim25/soap/client.go).
+var thumbprint = regexp.MustCompile(`^[0-9A-F]{2}((:[0-9A-F]{2}){19}|(:[0-9A-F]{2}){31})$`)
 
 // virtualCenter is the section of a vCenter in the INI form.
 const virtualCenter = "VirtualCenter"

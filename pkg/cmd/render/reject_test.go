@@ -46,7 +46,7 @@ func TestABrokenInputStopsAnInstallationInWhateverFormItIsWritten(t *testing.T) 
 		},
 		"JSON on one line that is cut off": {
 			`{"apiVersion":"config.openshift.io/v1","kind":"Proxy","metadata":{"name":"cluster"},"status":{}`,
-			":1: invalid YAML: did not find expected ',' or '}'",
+			":1: invalid YAML: a comma or a closing bracket is missing",
 		},
 		"metadata on one line": {
 			"apiVersion: config.openshift.io/v1\nkind: Proxy\nmetadata: {name: cluster}\nspec: {\n",
@@ -62,7 +62,7 @@ func TestABrokenInputStopsAnInstallationInWhateverFormItIsWritten(t *testing.T) 
 		},
 		"an item of a list": {
 			"apiVersion: v1\nkind: List\nitems:\n" + item + "  spec:\n    httpProxy: a\n    httpProxy: b\n",
-			":9: invalid YAML: key \"httpProxy\" already set in map",
+			":9:5: duplicate key \"httpProxy\" (see line 8): keep one",
 		},
 		"an item of a list in which another item is broken": {
 			"apiVersion: v1\nkind: List\nitems:\n" + item + "- {\n",
@@ -169,12 +169,12 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"a Secret of the credentials that is not YAML": {
 			prepare: func(n node) { n.edit(secretFile, "data:\n", "data: {\n") },
-			message: secretFile + ":4: invalid YAML: did not find expected ',' or '}'",
+			message: secretFile + ":4: invalid YAML: a comma or a closing bracket is missing",
 		},
 		"a cloud config with a key twice": {
 			prepare: func(n node) { n.edit(cloudFile, "metadata:\n", "metadata:\n  name: other\n") },
 			flags:   []string{"--cloud-config-file="},
-			message: cloudFile + ":6: invalid YAML: key \"name\" already set in map",
+			message: cloudFile + ":6:3: duplicate key \"name\" (see line 4): keep one",
 		},
 		"an infrastructure that cannot be read": {
 			prepare: func(n node) {
@@ -257,7 +257,8 @@ func TestRejectedInputLeavesNothingBehind(t *testing.T) {
 		},
 		"credentials that are not base64": {
 			prepare: withSecret("data: {clouds.yaml: 'a secret'}\n"),
-			message: rootSecret + ": illegal base64 data at input byte 1",
+			message: "manifests/99_cloud-creds-secret.yaml:6:8: data.clouds.yaml in secret/openstack-credentials in kube-system " +
+				"is not base64: encode it, or write it under stringData",
 		},
 		"credentials whose key is a path": {
 			prepare: withSecret("stringData: {../clouds.yaml: a}\n"),

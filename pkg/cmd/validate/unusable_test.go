@@ -172,7 +172,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"a key twice": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: a\n  config: b\n") },
-			message: `cloud.yaml:8: invalid YAML: key "config" already set in map`,
+			message: `cloud.yaml:8:3: duplicate key "config" (see line 7): keep one`,
 		},
 		"a key twice in JSON": {
 			prepare: func(f workspace) {
@@ -185,15 +185,15 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		},
 		"a NUL": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: a\x00b\n") },
-			message: "cloud.yaml:1: invalid YAML: control characters are not allowed",
+			message: "cloud.yaml:7:12: invalid YAML: invalid character U+0000: remove it, or save the file as UTF-8",
 		},
 		"a binary file": {
 			prepare: func(f workspace) { f.write("cloud.yaml", "\x7fELF\x02\x01\x01\x00\xff\xfe") },
-			message: "cloud.yaml:1: invalid YAML: control characters are not allowed",
+			message: "cloud.yaml:1:1: invalid YAML: invalid character U+007F: remove it, or save the file as UTF-8",
 		},
 		"JSON that ends too early": {
 			prepare: func(f workspace) { f.write("cloud.yaml", `{"apiVersion": "v1", "kind": "ConfigMap"`) },
-			message: "cloud.yaml:1: invalid YAML: did not find expected ',' or '}'",
+			message: "cloud.yaml:1: invalid YAML: a comma or a closing bracket is missing",
 		},
 		"an alias of itself": {
 			prepare: func(f workspace) { f.write("cloud.yaml", configMap+"  config: &a [*a]\n") },
@@ -214,7 +214,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		"a named file that ends too early": {
 			prepare: func(f workspace) { f.write("secret.json", `{"apiVersion": "v1", "kind": "Sec`) },
 			flags:   []string{"--rendered-manifest-files=secret.json"},
-			message: "secret.json:1: invalid YAML: found unexpected end of stream",
+			message: "secret.json:1: invalid YAML: the text ends inside quotes: close them",
 		},
 		"no Infrastructure among the manifests": {
 			prepare: func(f workspace) { f.write("manifests/a.yaml", configMap) },
@@ -237,7 +237,8 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		"a Secret that is not base64": {
 			prepare: func(f workspace) { f.write("manifests/secret.yaml", secret+"data: {clouds.yaml: 'a secret'}\n") },
 			flags:   []string{"--rendered-manifest-files=manifests"},
-			message: "manifests/secret.yaml: secret/openstack-credentials in kube-system: illegal base64 data at input byte 1",
+			message: "manifests/secret.yaml:6:8: data.clouds.yaml in secret/openstack-credentials in kube-system is not base64: " +
+				"encode it, or write it under stringData",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

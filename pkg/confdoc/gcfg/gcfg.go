@@ -38,6 +38,9 @@ type Entry struct {
 	Pos Position
 	// ValuePos is where the value starts. It equals Pos if Blank is set.
 	ValuePos Position
+	// Comment is where a comment starts that looks like a part of the value, because no whitespace separates them. It is
+	// zero if there is none.
+	Comment Position
 }
 
 // Section is a header with the entries that follow it.

@@ -20,6 +20,7 @@ var (
 	wordPattern       = regexp.MustCompile(`^[^ \t\r\n=:\[\]";#]*`)
 	spacePattern      = regexp.MustCompile(`^[ \t\r]*`)
 	linePattern       = regexp.MustCompile(`^[^\n]*`)
+	unquotedPattern   = regexp.MustCompile(`^[^\s"\[\]=]{1,40}[ \t]*\]`)
 	subsectionPattern = regexp.MustCompile(`^"((?:[^"\\\n]|\\[\\"])*)"`)
 )
 
@@ -178,6 +179,12 @@ func (p *parser) headerName(s *Section) string {
 		s.Subsection = unescape.Replace(quoted[1 : len(quoted)-1])
 		p.skipSpace()
 	}
+	if name := p.take(unquotedPattern); name != "" {
+		name = strings.TrimRight(name, " \t]")
+		s.Subsection = name
+		return fmt.Sprintf(`the second name in the header of section [%[1]s] has no quotes: write [%[1]s %[2]q]`,
+			s.Name, name)
+	}
 	if p.peek() != ']' {
 		return fmt.Sprintf(`the header of section [%s] is not closed: write "]" after the name`, s.Name)
 	}
@@ -209,6 +216,9 @@ func (p *parser) entry() {
 		var ok bool
 		if e.Value, ok = p.value(e.Name); !ok {
 			return
+		}
+		if p.isCut(valueFrom) {
+			e.Comment = p.pos()
 		}
 	}
 	p.addEntrySpan(e, from, valueFrom)
@@ -260,10 +270,24 @@ func (p *parser) value(key string) (string, bool) {
 		}
 	}
 	if quoted {
-		p.fail(start, "", fmt.Sprintf("the quotes in the value of %q are not closed on the same line", key))
+		p.fail(start, "", fmt.Sprintf("the quotes in the value of %q are not closed on the same line: "+
+			`close them, and write \" for a quote inside them`, key))
 		return "", false
 	}
 	return b.String()[:keep], true
+}
+
+// isCut reports whether a comment starts here that looks like a part of the value: "net#1", or "#1" without whitespace
+// after the mark. A value that ends with a quote is complete.
+func (p *parser) isCut(valueFrom int) bool {
+	rest := p.src[p.offset:]
+	if len(rest) < 2 || rest[0] != '#' && rest[0] != ';' {
+		return false
+	}
+	if p.offset == valueFrom {
+		return !bytes.ContainsAny(rest[1:2], " \t\r\n#;-=*")
+	}
+	return !bytes.ContainsAny(p.src[p.offset-1:p.offset], " \t\r\"")
 }
 
 func (p *parser) valueEnds(quoted bool) bool {

@@ -28,6 +28,21 @@ func TestParseReadsSectionsAndEntries(t *testing.T) {
 	}, sections)
 }
 
+func TestParseFindsCommentsThatLookLikeAPartOfTheValue(t *testing.T) {
+	for written, column := range map[string]int{
+		"a#b": 5, "a;b": 5, "#b": 4, `"a"b#c`: 8,
+		"a # b": 0, "a #b": 0, "# b": 0, "#": 0, "a#": 5, "## b": 0, `"a#b"`: 0, `"a"#b`: 0, "a": 0,
+	} {
+		sections, errs := gcfg.Parse([]byte("[s]\nk =" + written + "\n"))
+		require.Empty(t, errs)
+		want := gcfg.Position{}
+		if column > 0 {
+			want = at(2, column)
+		}
+		require.Equal(t, want, sections[0].Entries[0].Comment, written)
+	}
+}
+
 func TestParseResolvesValues(t *testing.T) {
 	for name, c := range map[string]struct{ written, value string }{
 		"whitespace around the value is dropped":                      {"  a b \t", "a b"},
@@ -67,6 +82,8 @@ func TestParseReportsEveryError(t *testing.T) {
 			{Pos: at(1, 1), Message: `the header of section [Global] is not closed: write "]" after the name`}}},
 		"a header without a name": {"[]\n", []gcfg.Error{
 			{Pos: at(1, 1), Message: `no section name after "[": write [Name], where the name starts with a letter`}}},
+		"a second name without quotes": {"[Class gold]\na = 1\n", []gcfg.Error{
+			{Pos: at(1, 1), Message: `the second name in the header of section [Class] has no quotes: write [Class "gold"]`}}},
 		"text after a header": {"[Global] a = 1\n", []gcfg.Error{
 			{Pos: at(1, 1), Message: "there is text after the section header: " +
 				"start a new line after the closing bracket"}}},
@@ -87,8 +104,10 @@ func TestParseReportsEveryError(t *testing.T) {
 		"a line that is neither a header nor a key": {"[s]\n{json}\n", []gcfg.Error{
 			{Pos: at(2, 1), Message: `this line is neither a section header, nor "key = value", nor a comment`}}},
 		"unclosed quotes": {"[s]\na = \"x\nb = y\"\n", []gcfg.Error{
-			{Pos: at(2, 5), Message: `the quotes in the value of "a" are not closed on the same line`},
-			{Pos: at(3, 5), Message: `the quotes in the value of "b" are not closed on the same line`}}},
+			{Pos: at(2, 5), Message: `the quotes in the value of "a" are not closed on the same line: ` +
+				`close them, and write \" for a quote inside them`},
+			{Pos: at(3, 5), Message: `the quotes in the value of "b" are not closed on the same line: ` +
+				`close them, and write \" for a quote inside them`}}},
 		"an unknown escape": {"[s]\na = \"C:\\dir\"\n", []gcfg.Error{
 			{Pos: at(2, 8), Message: `the value of "a" has an unknown escape (the known ones are \\, \", \n and \t): ` +
 				`write \\ for a backslash`}}},

@@ -1,0 +1,81 @@
+package openstack
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+)
+
+// providers are the providers of load balancers that k8s.io/cloud-provider-openstack v1.36.0 supports
+// (supportedLBProvider in pkg/openstack/openstack.go). It passes others on to Octavia.
+var providers = []string{"amphora", "octavia", "ovn", "f5", "amphorav2"}
+
+// ovn is the provider with one algorithm: OVN_NATIVE_LB_ALGORITHMS in ovn_octavia_provider/common/constants.py.
+const (
+	ovn          = "ovn"
+	ovnAlgorithm = "SOURCE_IP_PORT"
+)
+
+// checkLoadBalancers reports settings with which Octavia creates no load balancers, or others than meant.
+func (o rewriter) checkLoadBalancers() {
+	for _, e := range o.Root.Entries {
+		if e.Name == "LoadBalancerClass" && e.Sub == "" {
+			o.ReportAt(e.Position, diagnostic.Typo, "section [LoadBalancerClass] has no name, so no Service can use it: "+
+				`write [LoadBalancerClass "name"]`)
+		}
+	}
+	balancer := o.Value("LoadBalancer")
+	if balancer.String("enabled") == "false" {
+		return
+	}
+	provider, method := balancer.Get("lb-provider"), balancer.Get("lb-method")
+	if meant := confdoc.Nearest(provider.String(), providers); meant != "" && meant != provider.Text {
+		o.Reportf(provider, diagnostic.Typo, "lb-provider is %s; did you mean %q?", confdoc.Quoted(provider.Text), meant)
+	} else if named := cmp.Or(method.String(), algorithms[0]); meant == ovn && named != ovnAlgorithm &&
+		slices.Contains(algorithms, named) {
+		o.Reportf(cmp.Or(method, provider), diagnostic.Typo, "lb-provider is ovn, which cannot use lb-method %s: "+
+			"write lb-method = %s", named, ovnAlgorithm)
+	}
+	o.checkMonitor()
+}
+
+// checkMonitor reports health checks that time out after the next one starts. Octavia says that the timeout must be
+// less than the delay (https://docs.openstack.org/api-ref/load-balancer/v2/#create-health-monitor), but it accepts
+// others, and OpenShift's documentation has equal ones.
+func (o rewriter) checkMonitor() {
+	balancer := o.Value("LoadBalancer")
+	delay, timeout := 5*time.Second, 3*time.Second // defaults of ReadConfig in pkg/openstack/openstack.go
+	for _, setting := range []struct {
+		key   string
+		value *time.Duration
+	}{{"monitor-delay", &delay}, {"monitor-timeout", &timeout}} {
+		if named, err := time.ParseDuration(balancer.String(setting.key)); err == nil {
+			*setting.value = named
+		}
+	}
+	if timeout > delay {
+		o.Reportf(cmp.Or(balancer.Get("monitor-timeout"), balancer.Get("monitor-delay")), diagnostic.Doubtful,
+			"monitor-timeout, %s, is more than monitor-delay, %s, but Octavia wants it to be less: correct one of them",
+			timeout, delay)
+	}
+}
+
+// checkNetworks reports networks that are named by what the provider does not compare: it compares names only
+// (pkg/openstack/instances_addresses.go). Each name has a line of its own.
+func (o rewriter) checkNetworks() {
+	for _, e := range o.Value("Networking").Members() {
+		switch name := e.Value.String(); {
+		case e.Name != "internal-network-name" && e.Name != "public-network-name":
+		case confdoc.IsUUID(name):
+			o.Reportf(e.Value, diagnostic.Typo, "%s is %s, but the cloud-controller-manager compares names, not IDs: "+
+				"write the name of the network", e.Name, confdoc.Quoted(name))
+		case strings.Contains(name, ","):
+			o.Reportf(e.Value, diagnostic.Doubtful, "%s is %s, which is one name: for several networks, write several lines",
+				e.Name, confdoc.Quoted(name))
+		}
+	}
+}

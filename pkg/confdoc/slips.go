@@ -1,0 +1,60 @@
+package confdoc
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+)
+
+// A slip is a part of a value that was not meant to be there: quotes that the format does not know, a character that
+// nobody sees, or a placeholder of a document.
+
+// quotes are pairs of characters that look like quotes. The value says whether only INI takes them literally.
+var quotes = map[[2]rune]bool{
+	{'“', '”'}: false, {'”', '”'}: false, {'„', '“'}: false, {'‘', '’'}: false, {'’', '’'}: false, {'«', '»'}: false,
+	{'\'', '\''}: true, {'`', '`'}: true,
+}
+
+var placeholder = regexp.MustCompile(`^<[A-Za-z][^<>]*>$`)
+
+// isSlip reports a slip in a string and returns whether there is one.
+func (d *Document) isSlip(field Field, path string, n *Node) bool {
+	first, _ := utf8.DecodeRuneInString(n.Text)
+	last, size := utf8.DecodeLastRuneInString(n.Text)
+	onlyINI, isPair := quotes[[2]rune{first, last}]
+	message := ""
+	switch {
+	case isPair && len(n.Text) > size && (d.Format == INI || !onlyINI):
+		message = fmt.Sprintf("the quotes %c and %c are part of the value: write \" or no quotes", first, last)
+	case isInvisible(first):
+		message = fmt.Sprintf("the value starts with the invisible character %U: remove it", first)
+	case isInvisible(last):
+		message = fmt.Sprintf("the value ends with the invisible character %U: remove it", last)
+	case placeholder.MatchString(n.Text) && !field.Secret:
+		message = "the value is a placeholder, " + Quoted(n.Text) + ": replace it"
+	default:
+		return false
+	}
+	d.Reportf(n, diagnostic.Typo, "%s: %s", path, message)
+	return true
+}
+
+// isInvisible reports whether nobody sees the character. Whitespace of ASCII is visible in an editor.
+func isInvisible(r rune) bool {
+	return r > unicode.MaxASCII && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r))
+}
+
+var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$`)
+
+// IsUUID reports whether the text is a UUID, with or without hyphens.
+func IsUUID(text string) bool { return uuid.MatchString(strings.TrimSpace(text)) }
+
+// UUIDs returns a field for each name whose value the provider passes on to a cloud that knows it by its UUID.
+func UUIDs(names ...string) []Field {
+	return Field{Valid: IsUUID, Passed: true, Hint: "an ID such as 01234567-89ab-cdef-0123-456789abcdef, not a name"}.
+		For(names...)
+}
