@@ -32,7 +32,7 @@ type rewriter struct {
 
 // Rewrite checks and rewrites an AWS cloud.conf, and checks the credentials that it is used with.
 //
-// It accepts what k8s.io/cloud-provider-aws v1.36.1 reads. A missing configuration is one with defaults only. Rewrite
+// It accepts what k8s.io/cloud-provider-aws v1.36.2 reads. A missing configuration is one with defaults only. Rewrite
 // gives the services in ServiceOverride the names that the provider looks for, adds the region and endpoints of
 // Infrastructure that are missing, and sets OpenShift's defaults. Credentials are optional: without them the provider
 // uses the identity of the instance. With them, the result has one file "credentials" in the form that AWS's tools

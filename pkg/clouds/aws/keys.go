@@ -7,7 +7,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc"
 )
 
-// schema is what k8s.io/cloud-provider-aws v1.36.1 reads (CloudConfig in pkg/providers/v1/config/config.go), and the
+// schema is what k8s.io/cloud-provider-aws v1.36.2 reads (CloudConfig in pkg/providers/v1/config/config.go), and the
 // one key that only the in-tree provider read, which ended with Kubernetes v1.26.
 var schema = []confdoc.Field{
 	{Name: "Global", Is: confdoc.Object, Fields: slices.Concat(

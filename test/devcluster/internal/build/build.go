@@ -26,7 +26,7 @@ const (
 	EtcdVersion       = "v3.6.16"
 	KubernetesVersion = "v1.36.3"
 	OpenStackVersion  = "v1.36.0"
-	AWSVersion        = "v1.36.1"
+	AWSVersion        = "v1.36.2"
 	AzureVersion      = "v1.36.5"
 	VSphereVersion    = "v1.36.0"
 )
