@@ -23,6 +23,12 @@ type Drift struct {
 	NotExternal bool
 	// Taint is the taint by which another component still keeps pods away.
 	Taint string
+	// NoInternalIP reports that an initialized node has no address of type InternalIP: the API server does not reach its
+	// kubelet, and load balancers do not reach the node.
+	NoInternalIP bool
+	// OtherMachine is the provider ID of a node whose machine has another UUID, empty if the cloud's provider IDs do not
+	// have the machine's UUID.
+	OtherMachine string
 }
 
 // DriftOf returns what is wrong with a Ready node that does not wait for a CCM.
@@ -32,6 +38,10 @@ func DriftOf(node *corev1.Node) Drift {
 		return Drift{}
 	case node.Spec.ProviderID == "":
 		return Drift{NotExternal: true}
+	case isOtherMachine(node.Spec.ProviderID, node.Status.NodeInfo.SystemUUID):
+		return Drift{OtherMachine: node.Spec.ProviderID}
+	case !slices.ContainsFunc(node.Status.Addresses, isInternalIP):
+		return Drift{NoInternalIP: true}
 	}
 	for _, taint := range node.Spec.Taints {
 		_, name, _ := strings.Cut(taint.Key, "/")
@@ -43,11 +53,40 @@ func DriftOf(node *corev1.Node) Drift {
 	return Drift{}
 }
 
+func isInternalIP(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP }
+
+// vSphere is the prefix of the provider IDs whose rest is the UUID of the machine's firmware: vSphere's provider finds
+// a virtual machine by that UUID and makes the ID of it (pkg/cloudprovider/vsphere/nodemanager.go). OpenStack's
+// instances on bare metal have another one, and the IDs of the other clouds have none.
+const vSphere = "vsphere://"
+
+// isOtherMachine reports whether a provider ID contradicts the UUID that the kubelet read from the firmware.
+func isOtherMachine(providerID, systemUUID string) bool {
+	id, is := strings.CutPrefix(strings.ToLower(providerID), vSphere)
+	system := strings.ToLower(systemUUID)
+	return is && len(id) == uuidLength && len(system) == uuidLength && id != system && id != swapped(system)
+}
+
+const uuidLength = 36
+
+// swapped returns a UUID with the first three groups in the other byte order, in which some firmware has them (util.go,
+// ConvertK8sUUIDtoNormal).
+func swapped(u string) string {
+	return u[6:8] + u[4:6] + u[2:4] + u[0:2] + "-" + u[11:13] + u[9:11] + "-" + u[16:18] + u[14:16] + u[18:]
+}
+
 // Explain returns the cause and the action.
 func (d Drift) Explain() string {
-	if d.NotExternal {
+	switch {
+	case d.NotExternal:
 		return "no providerID, and its kubelet registered it without the taint " + controlplane.UninitializedTaint +
 			"; start the kubelet with --cloud-provider=external, and delete the Node so that it registers again"
+	case d.OtherMachine != "":
+		return fmt.Sprintf("the providerID %q is that of another machine than the systemUUID; "+
+			"delete the Node so that its kubelet registers it again", d.OtherMachine)
+	case d.NoInternalIP:
+		return "initialized, but without an address of type InternalIP; check the addresses that the cloud has for the " +
+			"instance, and the address that the kubelet was started with (--node-ip)"
 	}
 	return fmt.Sprintf("initialized, but the taint %q of another component keeps pods away; "+
 		"find the component that is to remove it", d.Taint)

@@ -26,6 +26,27 @@ func TestANodeThatDoesNotWaitMayStillBeWrong(t *testing.T) {
 		"its kubelet knows of no cloud": {
 			change: func(n *corev1.Node) { n.Spec.ProviderID = "" }, want: nodecause.Drift{NotExternal: true},
 		},
+		"it lost its address": {
+			change: func(n *corev1.Node) { n.Status.Addresses = n.Status.Addresses[:1] }, want: nodecause.Drift{NoInternalIP: true},
+		},
+		"its machine on vSphere is another one": {
+			change: func(n *corev1.Node) {
+				n.Spec.ProviderID, n.Status.NodeInfo.SystemUUID = "vsphere://4237a1b2-0000-4000-8000-000000000001", "4237a1b2-0000-4000-8000-000000000002"
+			},
+			want: nodecause.Drift{OtherMachine: "vsphere://4237a1b2-0000-4000-8000-000000000001"},
+		},
+		"its machine on vSphere is that one": {change: func(n *corev1.Node) {
+			n.Spec.ProviderID, n.Status.NodeInfo.SystemUUID = "vsphere://4237a1b2-0c0d-4e0f-8000-000000000001", "4237A1B2-0C0D-4E0F-8000-000000000001"
+		}},
+		"its firmware on vSphere has the other byte order": {change: func(n *corev1.Node) {
+			n.Spec.ProviderID, n.Status.NodeInfo.SystemUUID = "vsphere://4237a1b2-0c0d-4e0f-8000-000000000001", "b2a13742-0d0c-0f4e-8000-000000000001"
+		}},
+		"its systemUUID on vSphere is no UUID": {change: func(n *corev1.Node) {
+			n.Spec.ProviderID, n.Status.NodeInfo.SystemUUID = "vsphere://4237a1b2-0c0d-4e0f-8000-000000000001", ""
+		}},
+		"its instance on OpenStack may be on bare metal": {change: func(n *corev1.Node) {
+			n.Spec.ProviderID, n.Status.NodeInfo.SystemUUID = "openstack:///4237a1b2-0c0d-4e0f-8000-000000000001", "4237a1b2-0000-4000-8000-000000000002"
+		}},
 		"it is not Ready": {change: func(n *corev1.Node) {
 			n.Spec.ProviderID, n.Status.Conditions[0].Status = "", corev1.ConditionUnknown
 		}},
@@ -47,9 +68,12 @@ func TestANodeThatDoesNotWaitMayStillBeWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			node := &corev1.Node{
 				Spec: corev1.NodeSpec{ProviderID: "openstack:///1"},
-				Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
-					{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
-				}},
+				Status: corev1.NodeStatus{
+					Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+					Addresses: []corev1.NodeAddress{
+						{Type: corev1.NodeHostName, Address: "a"}, {Type: corev1.NodeInternalIP, Address: "192.0.2.7"},
+					},
+				},
 			}
 			tc.change(node)
 			require.Equal(t, tc.want, nodecause.DriftOf(node))

@@ -13,6 +13,9 @@ import (
 func running(name, providerID string, taints ...string) *corev1.Node {
 	n := node(name, time.Hour, taints...)
 	n.Spec.ProviderID = providerID
+	n.Status.Addresses = []corev1.NodeAddress{
+		{Type: corev1.NodeHostName, Address: name}, {Type: corev1.NodeInternalIP, Address: "192.0.2.7"}, {Type: corev1.NodeExternalIP, Address: "192.0.2.8"},
+	}
 	n.Status.Conditions = []corev1.NodeCondition{
 		{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse}, {Type: corev1.NodeReady, Status: corev1.ConditionTrue},
 	}
@@ -61,6 +64,30 @@ func TestOfANodeThatIsWrongLittleIsKept(t *testing.T) {
 	require.False(t, isRelevant(running("fine", "openstack:///1")))
 	kept := stripped(running("b", ""))
 	require.Equal(t, []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}, kept.Status.Conditions)
+	require.Equal(t, []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.7"}}, kept.Status.Addresses)
 	require.True(t, isRelevant(kept))
 	require.Empty(t, kept.Labels)
+}
+
+func TestADriftOfAnInitializedNodeIsNamedWithItsAction(t *testing.T) {
+	c := start(t, `{"platform":"vsphere"}`)
+	lost, other := running("lost", "vsphere://1"), running("other", "vsphere://4237a1b2-0c0d-4e0f-8000-000000000001")
+	lost.Status.Addresses = nil
+	other.Status.NodeInfo.SystemUUID = "4237a1b2-0c0d-4e0f-8000-000000000002"
+	for _, n := range []*corev1.Node{lost, other} {
+		require.True(t, isRelevant(n))
+		require.NoError(t, c.controller.store.Update(stripped(n)))
+	}
+	c.controller.store.synced = true
+	c.pass(t, 30*time.Second)
+	require.Equal(t, "node/lost: initialized, but without an address of type InternalIP; check the addresses that the cloud has for the instance, "+
+		"and the address that the kubelet was started with (--node-ip); "+
+		`node/other: the providerID "vsphere://4237a1b2-0c0d-4e0f-8000-000000000001" is that of another machine than the systemUUID; `+
+		"delete the Node so that its kubelet registers it again", c.notice(t))
+	lost.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.7"}}
+	other.Status.NodeInfo.SystemUUID = "4237a1b2-0c0d-4e0f-8000-000000000001"
+	for _, n := range []*corev1.Node{lost, other} {
+		require.NoError(t, c.controller.store.Update(stripped(n)))
+	}
+	require.Empty(t, c.notice(t))
 }

@@ -74,8 +74,19 @@ func stripped(node *corev1.Node) *corev1.Node {
 		Status: corev1.NodeStatus{
 			NodeInfo:   corev1.NodeSystemInfo{SystemUUID: node.Status.NodeInfo.SystemUUID},
 			Conditions: controlplane.ReadyConditions(node),
+			Addresses:  internalIP(node),
 		},
 	}
+}
+
+// internalIP returns the first internal address, none if there is none.
+func internalIP(node *corev1.Node) []corev1.NodeAddress {
+	for _, address := range node.Status.Addresses {
+		if address.Type == corev1.NodeInternalIP {
+			return []corev1.NodeAddress{address}
+		}
+	}
+	return nil
 }
 
 // nodeIP returns the annotation with the address that the kubelet was started with, nil if there is none.
