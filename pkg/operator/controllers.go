@@ -246,6 +246,7 @@ func (w *wiring) nodes() []factory.Controller {
 			Lease:           w.lease,
 			Pods:            w.informers.target.Core().V1().Pods(),
 			PodClient:       w.kube.CoreV1(),
+			Events:          w.kube.CoreV1(),
 			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
 			Mask:            w.informers.target.Mask,
 			Report:          w.facts.NodesWait,

@@ -32,7 +32,7 @@ var noReasons = []string{
 	"CrashLoopBackOff", "Failed",
 	"Image", "Node", "NotSettled", "PodInitializing", "RegistryUnavailable", "Service", "Unknown",
 	// The reason of an event.
-	"NodeCurrentRevisionChanged",
+	"NodeCurrentRevisionChanged", "NodeNotInitialized",
 	// A doubt that no condition shows.
 	"TooEarly",
 }

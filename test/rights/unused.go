@@ -90,6 +90,10 @@ var lists = []Exception{
 		Reason: "The Events of a Service are read only while it waits for its load balancer.", By: storyOnOpenStack,
 	},
 	{
+		Account: operatorAccount, Namespace: "default", Resources: []string{"events"}, Verbs: []string{"create"},
+		Reason: "A Node has an Event once it has waited for half a minute, as in TestFaults.", Sometimes: true,
+	},
+	{
 		Account: operatorAccount, Namespace: targetNamespace, Resources: []string{"pods/log"}, Verbs: []string{"get"},
 		Reason: "The leader's log is read only while a node has waited for half a minute, as in TestFaults.", Sometimes: true,
 	},

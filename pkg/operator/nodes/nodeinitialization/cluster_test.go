@@ -35,7 +35,9 @@ type cluster struct {
 	clock      *clocktesting.FakeClock
 	operator   v1helpers.OperatorClient
 	controller *controller
-	factory    informers.SharedInformerFactory
+	// events is the API for Events about nodes.
+	events  *fake.Clientset
+	factory informers.SharedInformerFactory
 	// reported is the last report.
 	reported []nodecause.Waiting
 
@@ -50,7 +52,7 @@ type cluster struct {
 // start returns the control plane, on which m0 leads, at now.
 func start(t *testing.T, observed string) *cluster {
 	t.Helper()
-	c := &cluster{Cluster: controlplanetest.New("m0", "m1", "m2"), clock: clocktesting.NewFakeClock(now)}
+	c := &cluster{Cluster: controlplanetest.New("m0", "m1", "m2"), clock: clocktesting.NewFakeClock(now), events: fake.NewClientset()}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -77,7 +79,7 @@ func start(t *testing.T, observed string) *cluster {
 		ObservedConfig: runtime.RawExtension{Raw: []byte(observed)},
 	}, &operatorv1.OperatorStatus{}, nil)
 	c.controller = New(Options{
-		Operator: c.operator, Nodes: nil, Lease: lease, Pods: factory.Core().V1().Pods(), PodClient: api.CoreV1(),
+		Operator: c.operator, Nodes: nil, Lease: lease, Pods: factory.Core().V1().Pods(), PodClient: api.CoreV1(), Events: c.events.CoreV1(),
 		Infrastructures: infrastructures, Mask: func(text string) (string, error) { return text, nil },
 		Report: func(waiting []nodecause.Waiting) { c.reported = waiting },
 		Clock:  c.clock, Recorder: events.NewInMemoryRecorder("test", c.clock),

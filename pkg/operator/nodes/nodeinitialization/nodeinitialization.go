@@ -60,6 +60,7 @@ type Options struct {
 	Lease           *controlplane.Lease
 	Pods            corev1informers.PodInformer
 	PodClient       corev1client.PodsGetter
+	Events          corev1client.EventsGetter
 	Infrastructures configinformers.InfrastructureInformer
 	// Mask removes the values of the operand's Secrets from a text.
 	Mask func(string) (string, error)
@@ -77,6 +78,8 @@ type controller struct {
 	Options
 	store         *store
 	investigation investigation
+	// told are the causes about which the nodes that wait have an Event.
+	told map[cause]bool
 }
 
 // New returns the controller that sets NodeInitializationDegraded while a node has had the uninitialized taint for
@@ -127,11 +130,12 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	by := initializerOf(observed)
 	switch nodes := slices.Concat(overdue, late); {
 	case len(nodes) == 0 || !by.leads:
-		c.investigation = investigation{}
+		c.investigation, c.told = investigation{}, nil
 	default:
 		if err := c.investigate(ctx, nodes); err != nil {
 			return err
 		}
+		c.tell(ctx, nodes, waiting, by)
 		next = patience.Sooner(next, logInterval)
 	}
 	c.Report(c.investigation.waiting(slices.Concat(overdue, late), waiting))

@@ -1,0 +1,74 @@
+package nodeinitialization
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+)
+
+const (
+	// eventReason is the reason of an Event about a node that waits.
+	eventReason = "NodeNotInitialized"
+
+	// eventSource is the component that Events about nodes name.
+	eventSource = "cloud-controller-manager-operator"
+
+	// eventLimit is how many Events a sync writes. The other nodes have their turn when the log is read again.
+	eventLimit = 10
+)
+
+// cause is a node and why it waits.
+type cause struct {
+	node  string
+	class nodecause.Class
+}
+
+// tell writes an Event about each node with a cause that was not told during its wait. A cause that comes back is not
+// told again. An Event that cannot be written is tried again with the next sync: the conditions have the same text.
+func (c *controller) tell(ctx context.Context, nodes []string, waiting map[string]wait, by initializer) {
+	former := c.told
+	c.told = map[cause]bool{}
+	for told := range former {
+		if _, waits := waiting[told.node]; waits {
+			c.told[told] = true
+		}
+	}
+	written := 0
+	for _, node := range nodes {
+		now := cause{node, c.investigation.findings[node].class}
+		if now.class == nodecause.Unknown || c.told[now] || written == eventLimit {
+			continue
+		}
+		written++
+		message := fmt.Sprintf("not initialized by the %s%s", by.name, c.investigation.explain([]string{node}, by))
+		if err := c.record(ctx, node, message); err != nil {
+			klog.FromContext(ctx).V(2).Info("No Event about a node that waits", "node", node, "err", err)
+			continue
+		}
+		c.told[now] = true
+	}
+}
+
+// record writes an Event about a node, like those of its kubelet: kubectl describe node shows Events whose object has
+// the node's name for a UID.
+func (c *controller) record(ctx context.Context, node, message string) error {
+	now := c.Clock.Now()
+	_, err := c.Events.Events(metav1.NamespaceDefault).Create(ctx, &corev1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", node, now.UnixNano())},
+		InvolvedObject:      corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node, UID: types.UID(node)},
+		Source:              corev1.EventSource{Component: eventSource},
+		ReportingController: eventSource,
+		Type:                corev1.EventTypeWarning, Reason: eventReason, Message: message, Count: 1,
+		FirstTimestamp: metav1.NewTime(now), LastTimestamp: metav1.NewTime(now),
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("event about node/%s: %w", node, err)
+	}
+	return nil
+}
