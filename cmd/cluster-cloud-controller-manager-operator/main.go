@@ -6,9 +6,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/openshift/library-go/pkg/operator/staticpod/prune"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/component-base/cli"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/convert"
@@ -23,42 +25,94 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/version"
 )
 
+// wrongUsage is the exit code for an unknown command or flag, as that of validate for a file that cannot be used.
+const wrongUsage = 2
+
 func main() {
 	logging.Install()
-	os.Exit(cli.Run(newCommand(context.Background())))
+	root := newCommand(context.Background())
+	if err := checkUsage(root, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(wrongUsage)
+	}
+	os.Exit(cli.Run(root))
 }
+
+// checkUsage returns an error for an unknown command, or for an unknown flag without a command.
+func checkUsage(root *cobra.Command, args []string) error {
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		return nil // cobra adds this command later
+	}
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	command, _, err := root.Find(args)
+	if err != nil || command != root {
+		return err
+	}
+	root.InitDefaultHelpFlag()
+	return root.ParseFlags(args)
+}
+
+// onWrongFlag ends the process. The commands that check files have the same in package diagnostics.
+func onWrongFlag(cmd *cobra.Command, err error) error {
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", cmd.Name(), err)
+	os.Exit(wrongUsage)
+	return nil
+}
+
+// The groups of commands in the help.
+const (
+	forAdministrators = "administrators"
+	inCluster         = "cluster"
+)
 
 func newCommand(ctx context.Context) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "cluster-cloud-controller-manager-operator",
-		Short: "Run the cluster's cloud-controller-managers as static pods",
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "cluster-cloud-controller-manager-operator",
+		Short:   "Run the cluster's cloud-controller-managers as static pods",
+		Version: versionText(),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(
-		operatorcmd.NewCommand(ctx),
-		render.NewCommand(),
-		validate.NewCommand(),
-		convert.NewCommand(),
-		status.NewCommand(),
-		installer.NewCommand(),
-		prune.NewPrune(),
-		remove.NewCommand(),
-		envfile.NewCommand(),
-		newVersionCommand(),
-	)
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "Print the version.") // cobra's own takes -v, which is the logs'
+	root.AddGroup(&cobra.Group{ID: forAdministrators, Title: "Commands for administrators:"},
+		&cobra.Group{ID: inCluster, Title: "Commands that run in a cluster or at its installation:"})
+	addTo := func(group string, commands ...*cobra.Command) {
+		for _, command := range commands {
+			command.GroupID = group
+		}
+		root.AddCommand(commands...)
+	}
+	addTo(forAdministrators, status.NewCommand(), validate.NewCommand(), convert.NewCommand(), newVersionCommand())
+	addTo(inCluster, operatorcmd.NewCommand(ctx), render.NewCommand(), installer.NewCommand(), prune.NewPrune(),
+		remove.NewCommand(), envfile.NewCommand())
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd.GroupID != inCluster {
+			// cli.Run adds the flags of the logs, which these commands do not write.
+			root.PersistentFlags().VisitAll(func(flag *pflag.Flag) { flag.Hidden = true })
+		}
+		help(cmd, args)
+	})
 	return root
 }
 
+// versionText describes the running build.
+func versionText() string {
+	info := version.Get()
+	return fmt.Sprintf("%s (commit %s, %s, %s)", info.GitVersion, info.GitCommit, info.GoVersion, info.Platform)
+}
+
 func newVersionCommand() *cobra.Command {
-	return &cobra.Command{
+	command := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			info := version.Get()
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (commit %s, %s, %s)\n", info.GitVersion, info.GitCommit, info.GoVersion,
-				info.Platform)
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionText())
 			return err
 		},
 	}
+	command.SetFlagErrorFunc(onWrongFlag) // cli.Run sets another one for the root
+	return command
 }

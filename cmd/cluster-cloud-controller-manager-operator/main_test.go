@@ -2,6 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,13 +40,67 @@ func TestAnUnknownSubcommandIsAnError(t *testing.T) {
 	require.EqualError(t, root.Execute(), "unknown command \"rendr\" for \"cluster-cloud-controller-manager-operator\"\n\nDid you mean this?\n\trender\n")
 }
 
+// asCommand makes the test's executable run the command, so that exit codes are real.
+const asCommand = "ROOT_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// run runs the command and returns its exit code and the text that it prints.
+func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	var exit *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+func TestWrongUsageExitsWith2(t *testing.T) {
+	for name, test := range map[string]struct {
+		args    []string
+		message string
+	}{
+		"an unknown command": {[]string{"valdiate"}, "unknown command \"valdiate\" for " +
+			"\"cluster-cloud-controller-manager-operator\"\n\nDid you mean this?\n\tvalidate\n\n"},
+		"an unknown flag":            {[]string{"--nothing"}, "unknown flag: --nothing\n"},
+		"an unknown flag of version": {[]string{"version", "--nothing"}, "version: unknown flag: --nothing\n"},
+		"a wrong value":              {[]string{"validate", "--fail-on=never", "-"}, "validate: --fail-on is \"never\": specify error or warning\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := run(t, test.args...)
+			require.Equal(t, wrongUsage, code)
+			require.Empty(t, stdout)
+			require.Equal(t, test.message, stderr)
+		})
+	}
+}
+
+func TestTheHelpHasNoFlagsOfLogsThatNobodyWrites(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"validate", "--help"}, {"convert", "--help"}, {"help", "version"}} {
+		code, stdout, stderr := run(t, args...)
+		require.Zero(t, code)
+		require.Empty(t, stderr)
+		require.NotContains(t, stdout, "-vmodule", args)
+	}
+	_, stdout, _ := run(t, "operator", "--help")
+	require.Contains(t, stdout, "-vmodule", "the operator writes logs")
+}
+
 func TestTheVersion(t *testing.T) {
-	root := newCommand(t.Context())
-	var out bytes.Buffer
-	root.SetArgs([]string{"version"})
-	root.SetOut(&out)
-	require.NoError(t, root.Execute())
-	require.Regexp(t, `^\S+ \(commit \S+, go1\.\S+, \S+/\S+\)\n$`, out.String())
+	for _, args := range [][]string{{"version"}, {"--version"}} {
+		code, stdout, _ := run(t, args...)
+		require.Zero(t, code)
+		require.Regexp(t, `^\S+ \(commit \S+, go1\.\S+, \S+/\S+\)\n$`, stdout)
+	}
 }
 
 func TestCompletion(t *testing.T) {
@@ -50,12 +108,12 @@ func TestCompletion(t *testing.T) {
 		args []string
 		want string
 	}{
-		"of subcommands":       {[]string{"vali"}, "validate\tCheck a cloud configuration without a cluster\n:4\n"},
-		"of flags":             {[]string{"convert", "--di"}, "--diff\tPrint the changes and their reasons instead of the result.\n:4\n"},
-		"of a flag's values":   {[]string{"validate", "--output", ""}, "text\njson\n:4\n"},
-		"of files":             {[]string{"validate", "--cloud-config-file", ""}, "yaml\nyml\njson\n:8\n"},
-		"of no arguments":      {[]string{"validate", ""}, ":4\n"},
-		"of no arguments, too": {[]string{"convert", ""}, ":4\n"},
+		"of subcommands":        {[]string{"vali"}, "validate\tCheck a cloud configuration without a cluster\n:4\n"},
+		"of flags":              {[]string{"convert", "--di"}, "--diff\tPrint the changes and their reasons instead of the result.\n:4\n"},
+		"of a flag's values":    {[]string{"validate", "--output", ""}, "text\njson\n:4\n"},
+		"of files":              {[]string{"validate", "--cloud-config-file", ""}, "yaml\nyml\njson\n:8\n"},
+		"of arguments":          {[]string{"validate", ""}, "yaml\nyml\njson\n:8\n"},
+		"of the least severity": {[]string{"validate", "--fail-on", ""}, "error\nwarning\n:4\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := newCommand(t.Context())

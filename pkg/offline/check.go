@@ -29,6 +29,17 @@ type Request struct {
 	Occasion Occasion
 }
 
+// readsStdin returns how many files of the request are standard input.
+func (r Request) readsStdin() int {
+	count := 0
+	for _, file := range append([]string{r.Infrastructure, r.CloudConfig}, r.Manifests...) {
+		if file == Stdin {
+			count++
+		}
+	}
+	return count
+}
+
 // Occasion is when a cluster gets a configuration. It decides whether a likely mistake is an error.
 type Occasion string
 
@@ -91,6 +102,9 @@ func (r *Report) Count(severity diagnostic.Severity) int {
 func Check(request Request) (*Report, error) {
 	if request.Infrastructure == "" && len(request.Manifests) == 0 {
 		return nil, errors.New("--infra-config-file is required: the Infrastructure determines the platform")
+	}
+	if request.readsStdin() > 1 {
+		return nil, errors.New("- is there several times, but standard input can be read once only: keep one")
 	}
 	c, err := Read(Files{Manifests: request.Manifests, Infrastructure: request.Infrastructure})
 	if err != nil {

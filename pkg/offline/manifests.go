@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -172,6 +173,9 @@ func noObjects(file string) error {
 
 // manifestFiles returns the files at path, sorted. In a directory it returns the files that cluster-bootstrap reads.
 func manifestFiles(path string) ([]string, error) {
+	if path == Stdin {
+		return []string{path}, nil
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, ReadError(path, err)
@@ -198,6 +202,9 @@ func ReadObjects(file string) ([]Manifest, error) {
 	data, err := ReadFile(file)
 	if err != nil {
 		return nil, err
+	}
+	if file == Stdin {
+		file = StdinName
 	}
 	var objects []Manifest
 	var errs []error
@@ -278,8 +285,21 @@ func isBlank(data []byte) bool {
 // maxFileBytes exceeds the size of any manifest: the API server accepts objects of a few megabytes.
 const maxFileBytes = 64 << 20
 
-// ReadFile reads a regular file.
+// Stdin is the name of a file that stands for standard input, and StdinName is its name in messages.
+const (
+	Stdin     = "-"
+	StdinName = "stdin"
+)
+
+// ReadFile reads a regular file, or standard input.
 func ReadFile(name string) ([]byte, error) {
+	if name == Stdin {
+		data, err := io.ReadAll(io.LimitReader(os.Stdin, maxFileBytes))
+		if err != nil {
+			return nil, ReadError(StdinName, err)
+		}
+		return data, nil
+	}
 	data, err := regularfile.Read(name, maxFileBytes)
 	if err != nil {
 		return nil, ReadError(name, err)

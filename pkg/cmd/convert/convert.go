@@ -23,7 +23,7 @@ func NewCommand() *cobra.Command {
 	var request offline.Request
 	var diff bool
 	cmd := &cobra.Command{
-		Use:   "convert",
+		Use:   "convert" + diagnostics.Arguments,
 		Short: "Show a cloud configuration as the external cloud-controller-manager gets it",
 		Long: "Convert checks a cloud configuration like validate and prints the cloud-controller-manager's files\n" +
 			"on stdout: cloud.conf, then each other file after a line with its name. With --diff it prints the\n" +
@@ -38,7 +38,7 @@ func NewCommand() *cobra.Command {
 	}
 	diagnostics.AddFlags(cmd, &request)
 	cmd.Flags().BoolVar(&diff, "diff", false, "Print the changes and their reasons instead of the result.")
-	diagnostics.Run(cmd, func() (int, error) {
+	diagnostics.Run(cmd, &request, func() (int, error) {
 		return run(cmd.OutOrStdout(), cmd.ErrOrStderr(), request, diff)
 	})
 	return cmd

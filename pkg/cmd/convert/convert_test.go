@@ -173,7 +173,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		message string
 	}{
 		"an unknown flag": {[]string{"--output=json"}, "unknown flag: --output"},
-		"an argument":     {[]string{"good.yaml"}, `unexpected argument "good.yaml": use flags for all inputs`},
+		"an argument":     {[]string{"good.yaml"}, "good.yaml cannot be read: no such file or directory"},
 		"no file":         {nil, "--infra-config-file is required: the Infrastructure determines the platform"},
 		"a missing file":  {[]string{"--infra-config-file=a.yaml"}, "a.yaml cannot be read: no such file or directory"},
 	} {

@@ -27,6 +27,13 @@ const (
 	Unusable = 2
 )
 
+// Arguments describes the arguments in the commands' usage and help.
+const (
+	Arguments     = " [flags] [FILE | DIRECTORY | -]..."
+	ArgumentsHelp = "Arguments are files, directories, or - for standard input, with objects of any kind: the\n" +
+		"Infrastructure, the ConfigMap that it names, and the other manifests.\n\n"
+)
+
 // ExitCodes describes the exit codes in the commands' help.
 const ExitCodes = "The exit code is 0 without errors, 1 with errors, and 2 if the input cannot be used. In the last\n" +
 	"case the last line on stderr has the reason."
@@ -52,9 +59,12 @@ func AddFlags(cmd *cobra.Command, request *offline.Request) {
 		cobra.ShellCompDirectiveNoFileComp))
 	for _, name := range []string{"infra-config-file", "cloud-config-file", "rendered-manifest-files"} {
 		// The flag was added above.
-		_ = cmd.MarkFlagFilename(name, "yaml", "yml", "json")
+		_ = cmd.MarkFlagFilename(name, fileExtensions...)
 	}
 }
+
+// fileExtensions are those of manifests.
+var fileExtensions = []string{"yaml", "yml", "json"}
 
 // occasionFlag is a flag with one of offline.Occasions.
 type occasionFlag struct{ occasion *offline.Occasion }
@@ -86,9 +96,10 @@ func occasions(separator, last string) string {
 	return strings.Join(names[:end], separator) + last + names[end]
 }
 
-// Run sets the command's Run function, which exits with the code that run returns. An error, or an invalid flag, is
-// printed as the last line on stderr and exits with Unusable. The root command's error handling does not apply.
-func Run(cmd *cobra.Command, run func() (code int, err error)) {
+// Run sets the command's Run function, which exits with the code that run returns. The arguments are further manifests
+// of the request. An error, or an invalid flag, is printed as the last line on stderr and exits with Unusable. The root
+// command's error handling does not apply.
+func Run(cmd *cobra.Command, request *offline.Request, run func() (code int, err error)) {
 	fail := func(err error) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.Name(),
 			printable.Line(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")))
@@ -98,11 +109,9 @@ func Run(cmd *cobra.Command, run func() (code int, err error)) {
 		fail(err)
 		return nil
 	})
-	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	cmd.ValidArgsFunction = cobra.FixedCompletions(fileExtensions, cobra.ShellCompDirectiveFilterFileExt)
 	cmd.Run = func(_ *cobra.Command, args []string) {
-		if len(args) > 0 {
-			fail(fmt.Errorf("unexpected argument %q: use flags for all inputs", args[0]))
-		}
+		request.Manifests = append(request.Manifests, args...)
 		code, err := run()
 		if err != nil {
 			fail(err)

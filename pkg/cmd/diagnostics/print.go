@@ -74,6 +74,9 @@ func Counted(count int, noun string) string {
 func Inputs(request offline.Request) string {
 	var files []string
 	for _, file := range append([]string{request.CloudConfig}, request.Manifests...) {
+		if file == offline.Stdin {
+			file = offline.StdinName
+		}
 		if file != "" {
 			files = append(files, printable.Line(file))
 		}

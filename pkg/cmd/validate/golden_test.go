@@ -64,7 +64,7 @@ func TestEveryPlatform(t *testing.T) {
 func testCase(t *testing.T, platformName, name string) {
 	t.Helper()
 	dir := filepath.Join("testdata", platformName)
-	f := workspace{t, dir}
+	f := workspace{t: t, dir: dir}
 	text := f.command(caseFlags(dir, name)...)
 	require.Equal(t, name != "good", text.code == 1, text.stdout)
 	require.Empty(t, text.stderr)

@@ -57,7 +57,7 @@ func (s sample) validate(t *testing.T, platform string) (rejected bool, lines []
 		require.Contains(t, text, from)
 		text = strings.ReplaceAll(text, from, to)
 	}
-	f := workspace{t, t.TempDir()}
+	f := workspace{t: t, dir: t.TempDir()}
 	f.write("infra.yaml", text)
 	f.write("cloud.yaml", s.File)
 	if s.File == "" {

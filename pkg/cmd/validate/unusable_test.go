@@ -27,10 +27,18 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 			message: "--cloud-config-file is required: infra.yaml: infrastructure.config.openshift.io/cluster names " +
 				"configmap/cloud-provider-config in spec.cloudConfig",
 		},
-		"an unknown flag":          {flags: []string{"--colour"}, message: "unknown flag: --colour"},
-		"a flag without its value": {flags: []string{"--output"}, message: "flag needs an argument: --output"},
-		"an argument": {
-			flags: []string{"cloud.yaml"}, message: `unexpected argument "cloud.yaml": use flags for all inputs`,
+		"an unknown flag":             {flags: []string{"--colour"}, message: "unknown flag: --colour"},
+		"a flag without its value":    {flags: []string{"--output"}, message: "flag needs an argument: --output"},
+		"an argument that is no file": {flags: []string{"a.yaml"}, message: "a.yaml cannot be read: no such file or directory"},
+		"standard input twice": {
+			flags:   []string{"--cloud-config-file=-", "-"},
+			message: "- is there several times, but standard input can be read once only: keep one",
+		},
+		"a severity that does not exist": {
+			flags: []string{"--fail-on=never"}, message: `--fail-on is "never": specify error or warning`,
+		},
+		"an empty standard input": {
+			flags: []string{"-"}, message: "stdin: the file has no object: add one or remove the file",
 		},
 		"an unknown occasion": {
 			flags:   []string{"--for=fun"},

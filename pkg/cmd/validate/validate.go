@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,7 @@ func NewCommand() *cobra.Command {
 	var verbose bool
 	format := textFormat
 	cmd := &cobra.Command{
-		Use:   "validate",
+		Use:   "validate" + diagnostics.Arguments,
 		Short: "Check a cloud configuration without a cluster",
 		Long: "Validate makes the checks of render and the operator on files. It checks the cloud configuration\n" +
 			"and, if the installer's manifests are given, the credentials, the trusted CAs and the\n" +
@@ -40,7 +41,7 @@ func NewCommand() *cobra.Command {
 			"Line and column are those of the given file, not of the value in its ConfigMap. For a value that is\n" +
 			"not a literal block, such as base64 or JSON, they are those of its key, and the message has the\n" +
 			"position in the value.\n\n" +
-			diagnostics.ExitCodes,
+			diagnostics.ArgumentsHelp + diagnostics.ExitCodes + "\nWith --fail-on=warning it is 1 with warnings too.",
 		Example: "  # Before an installation, in the installer's directory\n" +
 			"  cluster-cloud-controller-manager-operator validate --for=installation \\\n" +
 			"    --rendered-manifest-files=manifests\n\n" +
@@ -48,7 +49,10 @@ func NewCommand() *cobra.Command {
 			"  oc get infrastructure cluster -o yaml >infrastructure.yaml\n" +
 			"  oc get configmap cloud-provider-config -n openshift-config -o yaml >cloud-provider-config.yaml\n" +
 			"  cluster-cloud-controller-manager-operator validate --infra-config-file=infrastructure.yaml \\\n" +
-			"    --cloud-config-file=cloud-provider-config.yaml --output=json",
+			"    --cloud-config-file=cloud-provider-config.yaml --output=json\n\n" +
+			"  # In one line\n" +
+			"  oc get infrastructure/cluster configmap/cloud-provider-config -n openshift-config -o yaml |\n" +
+			"    cluster-cloud-controller-manager-operator validate --fail-on=warning -",
 	}
 	diagnostics.AddFlags(cmd, &request)
 	cmd.Flags().BoolVar(&verbose, "verbose", false,
@@ -57,13 +61,26 @@ func NewCommand() *cobra.Command {
 	// The flag exists, so there is no error.
 	_ = cmd.RegisterFlagCompletionFunc("output",
 		cobra.FixedCompletions([]string{textFormat, jsonFormat}, cobra.ShellCompDirectiveNoFileComp))
-	diagnostics.Run(cmd, func() (int, error) {
-		return run(cmd.OutOrStdout(), request, format, verbose)
+	failOn := string(diagnostic.Error)
+	cmd.Flags().StringVar(&failOn, "fail-on", failOn, "Least severity with which the exit code is 1: error or warning.")
+	// The flag exists, so there is no error.
+	_ = cmd.RegisterFlagCompletionFunc("fail-on",
+		cobra.FixedCompletions(severities, cobra.ShellCompDirectiveNoFileComp))
+	diagnostics.Run(cmd, &request, func() (int, error) {
+		if !slices.Contains(severities, failOn) {
+			return 0, fmt.Errorf("--fail-on is %q: specify %s", failOn, strings.Join(severities, " or "))
+		}
+		return run(cmd.OutOrStdout(), request, format, verbose, failOn == string(diagnostic.Warning))
 	})
 	return cmd
 }
 
-func run(out io.Writer, request offline.Request, format string, verbose bool) (code int, err error) {
+// severities are the values of --fail-on.
+var severities = []string{string(diagnostic.Error), string(diagnostic.Warning)}
+
+func run(
+	out io.Writer, request offline.Request, format string, verbose, failOnWarning bool,
+) (code int, err error) {
 	write := map[string]func(io.Writer, offline.Request, *offline.Report) error{textFormat: printText,
 		jsonFormat: printJSON}[format]
 	if write == nil {
@@ -76,7 +93,10 @@ func run(out io.Writer, request offline.Request, format string, verbose bool) (c
 	if verbose {
 		report.Diagnostics = append(report.Diagnostics, silentChanges(report)...)
 	}
-	return diagnostics.Code(report), write(out, request, report)
+	if code = diagnostics.Code(report); failOnWarning && report.Count(diagnostic.Warning) > 0 {
+		code = diagnostics.Rejected
+	}
+	return code, write(out, request, report)
 }
 
 // silentChanges returns the changes that no diagnostic reports.

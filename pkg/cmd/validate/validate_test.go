@@ -37,12 +37,14 @@ type result struct {
 type workspace struct {
 	t   *testing.T
 	dir string
+	// stdin is the standard input of the command.
+	stdin string
 }
 
 // newWorkspace returns a directory with a cluster on OpenStack.
 func newWorkspace(t *testing.T) workspace {
 	t.Helper()
-	f := workspace{t, t.TempDir()}
+	f := workspace{t: t, dir: t.TempDir()}
 	f.write("infra.yaml", infrastructure("OpenStack"))
 	f.write("cloud.yaml", configMap+`  config: |
     [Global]
@@ -80,6 +82,35 @@ func (f workspace) write(name, data string) {
 	require.NoError(f.t, os.WriteFile(path, []byte(data), 0o644))
 }
 
+func TestArgumentsAreFilesWithObjectsOfAnyKind(t *testing.T) {
+	f := newWorkspace(t)
+	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n    regoin = one\n")
+	want := "error: unknown key \"regoin\" in [Global]; did you mean \"region\"?\n"
+	got := f.command("infra.yaml", "cloud.yaml")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.stdout, "cloud.yaml:9:5: "+want)
+	infra, err := os.ReadFile(filepath.Join(f.dir, "infra.yaml"))
+	require.NoError(t, err)
+	f.stdin = string(infra) + "---\n" + configMap + "  config: |\n    [Global]\n    regoin = one\n"
+	got = f.command("-")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.stdout, "stdin:25:5: "+want)
+	require.Contains(t, got.stdout, " in stdin, checked for platform openstack\n")
+	f.stdin = string(infra)
+	got = f.command("--infra-config-file=-", "--cloud-config-file=cloud.yaml")
+	require.Contains(t, got.stdout, "cloud.yaml:9:5: "+want)
+}
+
+func TestWarningsFailOnRequest(t *testing.T) {
+	f := newWorkspace(t)
+	f.write("cloud.yaml", configMap+"  config: |\n    [Global]\n    [BlockStorage]\n    bs-version = v3\n")
+	for flag, code := range map[string]int{"--verbose=false": 0, "--fail-on=error": 0, "--fail-on=warning": 1} {
+		got := f.run(flag)
+		require.Contains(t, got.stdout, "0 errors, 1 warning in cloud.yaml", flag)
+		require.Equal(t, code, got.code, flag)
+	}
+}
+
 // run validates infra.yaml and cloud.yaml.
 func (f workspace) run(more ...string) result {
 	f.t.Helper()
@@ -101,7 +132,7 @@ func (f workspace) runTo(stdout io.Writer, args ...string) result {
 	cmd.Dir = f.dir
 	cmd.Env = append(os.Environ(), asCommand+"=1")
 	var stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = stdout, &stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(f.stdin), stdout, &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
