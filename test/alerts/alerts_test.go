@@ -1,8 +1,6 @@
-// Package alerts runs promtool's unit tests of the payload's alerts.
 package alerts
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +14,6 @@ import (
 const (
 	manifest = "../../manifests/0000_90_cloud-controller-manager-operator_03_alerts.prometheusrule.yaml"
 	tests    = "testdata/alerts.yaml"
-	// unpacked is where Debian's package is unpacked, if promtool is not installed.
 	unpacked = "../../_output/debian"
 )
 
@@ -47,33 +44,6 @@ func rules(t *testing.T) spec {
 	return object.Spec
 }
 
-// promtool returns the path of promtool. It downloads Debian's package without installing it.
-func promtool(t *testing.T) string {
-	t.Helper()
-	if path, err := exec.LookPath("promtool"); err == nil {
-		return path
-	}
-	dir, err := filepath.Abs(unpacked)
-	require.NoError(t, err)
-	path := filepath.Join(dir, "usr/bin/promtool")
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		require.NoError(t, err)
-		return path
-	}
-	archives := t.TempDir()
-	const script = `apt-get download --quiet prometheus || { apt-get update --quiet && apt-get download --quiet prometheus; }`
-	command := exec.CommandContext(t.Context(), "sh", "-c", script)
-	command.Dir = archives
-	out, err := command.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	found, err := filepath.Glob(filepath.Join(archives, "prometheus_*.deb"))
-	require.NoError(t, err)
-	require.Len(t, found, 1)
-	out, err = exec.CommandContext(t.Context(), "dpkg-deb", "--extract", found[0], dir).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return path
-}
-
 func TestEachAlertFiresAndResolves(t *testing.T) {
 	tested := rules(t)
 	for _, group := range tested.Groups {
@@ -89,8 +59,10 @@ func TestEachAlertFiresAndResolves(t *testing.T) {
 	content, err = os.ReadFile(tests)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "alerts.yaml"), content, 0o600))
+	promtool, err := Tool(t.Context(), unpacked, "promtool")
+	require.NoError(t, err)
 	for _, args := range [][]string{{"check", "rules", "rules.yaml"}, {"test", "rules", "alerts.yaml"}} {
-		command := exec.CommandContext(t.Context(), promtool(t), args...)
+		command := exec.CommandContext(t.Context(), promtool, args...)
 		command.Dir = dir
 		out, err := command.CombinedOutput()
 		require.NoError(t, err, "promtool %s\n%s", strings.Join(args, " "), out)

@@ -4,6 +4,7 @@ go 1.26.0
 
 replace (
 	github.com/openshift/cluster-cloud-controller-manager-operator => ../..
+	github.com/openshift/cluster-cloud-controller-manager-operator/test/alerts => ../alerts
 	github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster => ../devcluster
 )
 
@@ -11,6 +12,7 @@ require (
 	github.com/openshift/api v0.0.0-20260715165912-72066cc9718b
 	github.com/openshift/client-go v0.0.0-20260715172546-dac61734e0ec
 	github.com/openshift/cluster-cloud-controller-manager-operator v0.0.0-00010101000000-000000000000
+	github.com/openshift/cluster-cloud-controller-manager-operator/test/alerts v0.0.0-00010101000000-000000000000
 	github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster v0.0.0-00010101000000-000000000000
 	github.com/openshift/library-go v0.0.0-20260715193157-1a5091f58ece
 	github.com/stretchr/testify v1.12.1

@@ -95,6 +95,15 @@ func (c *cluster) createWaiting(t *testing.T, name string) {
 // prometheus returns a client with the identity of OpenShift's Prometheus.
 func (c *cluster) prometheus(t *testing.T) *http.Client {
 	t.Helper()
+	return &http.Client{Transport: transport.NewBearerAuthRoundTripper(c.prometheusToken(t), &http.Transport{
+		// The operator's certificate is self-signed here.
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	})}
+}
+
+// prometheusToken returns a token of OpenShift's Prometheus.
+func (c *cluster) prometheusToken(t *testing.T) string {
+	t.Helper()
 	const namespace, name = "openshift-monitoring", "prometheus-k8s"
 	_, err := c.kube.CoreV1().Namespaces().Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
@@ -105,10 +114,7 @@ func (c *cluster) prometheus(t *testing.T) *http.Client {
 	require.NoError(t, err)
 	token, err := accounts.CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	return &http.Client{Transport: transport.NewBearerAuthRoundTripper(token.Status.Token, &http.Transport{
-		// The operator's certificate is self-signed here.
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-	})}
+	return token.Status.Token
 }
 
 // scrape returns the operator's own samples by their series.
