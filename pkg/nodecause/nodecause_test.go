@@ -223,3 +223,14 @@ func TestADescriptionHasWhatTheCloudWasAskedFor(t *testing.T) {
 	m.ProviderID = "openstack:///1"
 	require.Equal(t, `providerID "openstack:///1", systemUUID "4c4c-4544"`, nodecause.Ambiguous.Describe(m))
 }
+
+// The names are values of a metric's label.
+func TestEachClassHasAName(t *testing.T) {
+	names := map[string]bool{}
+	for class := nodecause.Unknown; class <= nodecause.Other; class++ {
+		names[class.String()] = true
+	}
+	require.Len(t, names, int(nodecause.Other)+1)
+	require.Equal(t, "Throttled", nodecause.Throttled.String())
+	require.Equal(t, "Other", nodecause.Other.String())
+}
