@@ -24,6 +24,9 @@ import (
 // accounts is the prefix of the user names of all ServiceAccounts in our two namespaces, including the default ones.
 const accounts = "system:serviceaccount:" + targetNamespace
 
+// prometheus is the identity of cluster monitoring, which finds the operator and the CCMs by rights of the payload.
+const prometheus = "system:serviceaccount:openshift-monitoring:prometheus-k8s"
+
 // everybody matches the authorization reason of requests that every user may make, through Kubernetes' default
 // bindings. The matching binding depends on the order of a cache.
 var everybody = regexp.MustCompile(`^RBAC: allowed by ClusterRoleBinding "system:(public-info-viewer|discovery)"`)
@@ -63,7 +66,9 @@ func (s *suite) requireRights(t *testing.T, name string) []rights.Right {
 	require.NoError(t, err)
 	granted := rights.On(name, all)
 	if name == platform.None {
-		granted = slices.DeleteFunc(granted, func(r rights.Right) bool { return r.Identity != ours[0] })
+		granted = slices.DeleteFunc(granted, func(r rights.Right) bool {
+			return r.Identity != ours[0] && r.Identity != prometheus
+		})
 	}
 	s.requireGranted(t, granted)
 	require.Empty(t, s.denied(t), "denied requests")
@@ -160,8 +165,8 @@ func (s *suite) bindings(t *testing.T) []rights.Request {
 	return requests
 }
 
-// bound returns the rights of our namespaces' ServiceAccounts. It omits Kubernetes' defaults for every ServiceAccount
-// or user.
+// bound returns the rights of our namespaces' ServiceAccounts, and of cluster monitoring. It omits Kubernetes' defaults
+// for every ServiceAccount or user.
 func (s *suite) bound(t *testing.T) []rights.Right {
 	t.Helper()
 	var bound []rights.Right
@@ -172,7 +177,7 @@ func (s *suite) bound(t *testing.T) []rights.Right {
 				identity = "system:serviceaccount:" + subject.Namespace + ":" + subject.Name
 			}
 			everybody := identity == "system:serviceaccounts" || identity == "system:authenticated"
-			if !everybody && !strings.Contains(identity, targetNamespace) {
+			if !everybody && identity != prometheus && !strings.Contains(identity, targetNamespace) {
 				continue
 			}
 			for _, rule := range s.rules(t, namespace, reference) {
