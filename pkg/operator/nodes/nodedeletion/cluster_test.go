@@ -44,9 +44,11 @@ type cluster struct {
 	controller *controller
 	timer      *controllertest.Timer
 
-	version     int
-	nodes, logs cache.Indexer
-	lease       *coordinationv1.Lease
+	version int
+	// nodes are the API server's, from which the controller's cache has what StripNode keeps.
+	nodes serverNodes
+	logs  cache.Indexer
+	lease *coordinationv1.Lease
 
 	// unknown are the machines that the cloud denies. While it fails, the CCM neither finds nor deletes any.
 	unknown map[string]bool
@@ -78,6 +80,21 @@ type cluster struct {
 	deleted []string
 }
 
+// serverNodes are Nodes, and a cache that follows them.
+type serverNodes struct {
+	cache.Store
+	cached cache.Store
+}
+
+func (s serverNodes) Update(node *corev1.Node) error {
+	facts, err := StripNode(node)
+	return errors.Join(err, s.Store.Update(node), s.cached.Update(facts))
+}
+
+func (s serverNodes) Delete(node *corev1.Node) error {
+	return errors.Join(s.Store.Delete(node), s.cached.Delete(node))
+}
+
 // delayed is a Node that a cache gets later.
 type delayed struct {
 	node *corev1.Node
@@ -98,10 +115,11 @@ func newCluster(t testing.TB, platform string, names ...string) *cluster {
 		spec, &operatorv1.StaticPodOperatorStatus{}, nil, nil)}
 	factory := informers.NewSharedInformerFactory(c.kube, 0)
 	o := Options{
-		Operator: c.operator, Nodes: factory.Core().V1().Nodes(), Events: factory.Core().V1().Events(),
+		Operator: c.operator, Nodes: factory.Core().V1().Nodes().Informer(), Events: factory.Core().V1().Events(),
 		Lease: &controlplane.Lease{}, NodeClient: c.kube.CoreV1(), Clock: c.clock, Recorder: c.recorder,
 	}
-	c.nodes, c.logs = o.Nodes.Informer().GetIndexer(), o.Events.Informer().GetIndexer()
+	c.nodes = serverNodes{cache.NewStore(cache.MetaNamespaceKeyFunc), o.Nodes.GetStore()}
+	c.logs = o.Events.Informer().GetIndexer()
 	c.controller = &controller{Options: o, memory: newMemory(), synced: func() bool { return true }}
 	c.timer = controllertest.NewTimer(c.clock, c.recorder)
 	c.kube.PrependReactor("patch", "nodes", c.patched)

@@ -51,13 +51,13 @@ func TestAnEventCallsTheController(t *testing.T) {
 		require.NoError(t, kube.Tracker().Add(model.node(key)))
 	}
 	require.NoError(t, kube.Tracker().Add(model.lease))
-	factory := informers.NewSharedInformerFactory(kube, 0)
+	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTransform(StripNode))
 	applied := make(chan struct{}, 1)
 	lease, err := controlplane.NewLease(factory.Coordination().V1().Leases(), clock.RealClock{})
 	require.NoError(t, err)
 	controller := New(Options{
 		Operator: watched{model.operator, factory.Core().V1().Secrets().Informer(), applied},
-		Nodes:    factory.Core().V1().Nodes(), Events: factory.Core().V1().Events(),
+		Nodes:    factory.Core().V1().Nodes().Informer(), Events: factory.Core().V1().Events(),
 		Lease: lease, NodeClient: kube.CoreV1(),
 		Clock: clock.RealClock{}, Recorder: model.recorder,
 	})

@@ -11,13 +11,11 @@ import (
 // leaderSilence is two retry periods and the time to see a renewal.
 const leaderSilence = 54 * time.Second
 
-// identify sets the provider ID of a Node, and returns what the informer keeps of it.
+// identify sets the provider ID of a Node.
 func (c *cluster) identify(name, providerID string) {
 	node := c.node(name)
 	node.Spec.ProviderID = providerID
-	stripped, err := StripNode(node)
-	require.NoError(c.t, err)
-	c.put(stripped.(*corev1.Node))
+	c.put(node)
 }
 
 // The cloud never finds the machines of bare metal or of another cloud, although they live.

@@ -60,9 +60,9 @@ var Inertia = operatorclient.Inertia{ConditionType: operatorclient.AtOnce}
 // Options are the dependencies of New; all are required.
 type Options struct {
 	Operator v1helpers.StaticPodOperatorClient
-	// Nodes watches every Node and needs the fields that StripNode keeps. Events watches what the CCM says about
-	// Nodes. Both may start late: until they have synced, nothing is decided.
-	Nodes  corev1informers.NodeInformer
+	// Nodes watches every Node, and has the transform StripNode: its cache has Facts. Events watches what the CCM says
+	// about Nodes. Both may start late: until they have synced, nothing is decided.
+	Nodes  cache.SharedIndexInformer
 	Events corev1informers.EventInformer
 	Lease  *controlplane.Lease
 
@@ -85,7 +85,7 @@ type controller struct {
 // NodeDeletionDegraded while the CCM wants to delete a Node that the controller does not believe to be gone. On
 // unmanaged platforms it takes back its marks on Nodes, and while the platform is unknown, it does nothing.
 func New(o Options) factory.Controller {
-	nodes, said := o.Nodes.Informer(), o.Events.Informer()
+	nodes, said := o.Nodes, o.Events.Informer()
 	c := &controller{Options: o, memory: newMemory(), synced: func() bool { return nodes.HasSynced() && said.HasSynced() }}
 	syncCtx := factory.NewSyncContext(name, o.Recorder)
 	// The handler is called only after the informers have started, which depends on the platform. The controller must not

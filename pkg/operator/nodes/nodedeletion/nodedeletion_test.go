@@ -4,12 +4,15 @@ import (
 	"context"
 	"testing"
 	"time"
+	"unique"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/controllertest"
@@ -382,9 +385,7 @@ func TestALieAboutOneZoneIsNotBelieved(t *testing.T) {
 			for _, key := range c.nodes.ListKeys() {
 				node := c.node(key)
 				node.Labels = map[string]string{corev1.LabelTopologyZone: key[:1]}
-				stripped, err := StripNode(node)
-				require.NoError(t, err)
-				c.put(stripped.(*corev1.Node))
+				c.put(node)
 			}
 			c.report("b-2", corev1.ConditionUnknown)
 			for _, lost := range tc.lost {
@@ -642,28 +643,36 @@ func TestOnUnmanagedPlatformsNothingIsWritten(t *testing.T) {
 	require.Empty(t, status.Conditions)
 }
 
-func TestAStrippedNodeHasWhatTheControllerReads(t *testing.T) {
-	stripped, err := StripNode(&corev1.Node{
+func TestTheFactsOfANodeAreWhatTheControllerReads(t *testing.T) {
+	transition := metav1.NewTime(start)
+	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "a", UID: "1", ResourceVersion: "1", Labels: map[string]string{"x": "y"},
+			Name: "a", UID: "1", ResourceVersion: "7", Labels: map[string]string{corev1.LabelTopologyZone: "zone", "x": "y"},
 			Annotations: map[string]string{Annotation: Allowed, "x": "y"},
 		},
 		Spec: corev1.NodeSpec{ProviderID: "cloud:///a", PodCIDR: "10.0.0.0/24", Taints: []corev1.Taint{{Key: "x"}}},
 		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
 			{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
-			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Message: "fine"},
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Message: "fine", LastTransitionTime: transition},
 		}},
-	})
+	}
+	kept, err := StripNode(node)
 	require.NoError(t, err)
-	require.Equal(t, &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "a", UID: "1", ResourceVersion: "1", Annotations: map[string]string{Annotation: Allowed},
-		},
-		Spec: corev1.NodeSpec{ProviderID: "cloud:///a", Taints: []corev1.Taint{{Key: "x"}}},
-		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
-			{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
-		}},
-	}, stripped)
+	require.Equal(t, &Facts{
+		name: "a", version: "7", uid: "1", scheme: unique.Make("cloud"), zone: unique.Make("zone"),
+		taints: []corev1.Taint{{Key: "x"}}, permission: Allowed, kubelet: controlplane.KubeletReady, transition: transition,
+	}, kept)
+	key, err := cache.MetaNamespaceKeyFunc(kept)
+	require.NoError(t, err)
+	require.Equal(t, "a", key)
+	object, err := meta.Accessor(kept)
+	require.NoError(t, err)
+	require.Equal(t, &metav1.ObjectMeta{Name: "a", UID: "1", ResourceVersion: "7"}, object)
+
+	// An informer transforms an object twice, for example when it lists again.
+	again, err := StripNode(kept)
+	require.NoError(t, err)
+	require.Same(t, kept, again)
 }
 
 func reasonOf(c *cluster) string {

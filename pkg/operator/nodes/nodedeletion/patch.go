@@ -33,7 +33,7 @@ func (m *memory) changeOf(n *node) change {
 // patch writes a change of a Node, and returns its version. The version of the cache in the patch makes the API server
 // refuse it if the Node has changed: a list of taints can only be replaced. A Node that is gone needs no change.
 func patch(ctx context.Context, client corev1client.NodeInterface, n *node, wanted change) (version string, err error) {
-	metadata, spec := map[string]any{"uid": n.uid, "resourceVersion": n.object.ResourceVersion}, map[string]any{}
+	metadata, spec := map[string]any{"uid": n.uid, "resourceVersion": n.facts.version}, map[string]any{}
 	switch {
 	case wanted.confirm:
 		metadata["annotations"] = map[string]any{Annotation: Confirmed}

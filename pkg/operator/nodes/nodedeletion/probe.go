@@ -87,7 +87,7 @@ func (p *probe) answers(n *node) bool {
 	if p.written[n.uid] == "" || n.asked {
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(n.object.ResourceVersion, p.written[n.uid])
+	order, err := resourceversion.CompareResourceVersion(n.facts.version, p.written[n.uid])
 	return err == nil && order > 0
 }
 
@@ -117,7 +117,7 @@ func (m *memory) ask(w *world) {
 	}
 	for _, n := range w.nodes {
 		if n.asked && p.includes(n.uid) { // It has the taint of the last probe.
-			p.written[n.uid] = n.object.ResourceVersion
+			p.written[n.uid] = n.facts.version
 		}
 	}
 	needs := 2 * m.lookup.Nanoseconds() * int64(len(p.subjects)+len(p.references)+p.queue)
@@ -204,12 +204,12 @@ func (w *world) references(turn int, about []*node) []*node {
 // livingNodes returns the nodes that the CCM can be asked for, sorted by name.
 func (w *world) livingNodes(scheme string) []*node {
 	var living []*node
-	for _, object := range w.all {
-		if known := w.byUID[object.UID]; known != nil {
+	for _, facts := range w.all {
+		if known := w.byUID[facts.uid]; known != nil {
 			if known.canBeAsked() && known.scheme == scheme {
 				living = append(living, known)
 			}
-		} else if n := newNode(object); n.canBeAsked() && n.scheme == scheme {
+		} else if n := newNode(facts); n.canBeAsked() && n.scheme == scheme {
 			living = append(living, &n)
 		}
 	}
@@ -380,7 +380,7 @@ func (p *probe) wrote(uid types.UID, version string, now time.Time) {
 
 // taintsOf returns the taints of a Node with or without that of the controller.
 func taintsOf(n *node, asked bool) []corev1.Taint {
-	taints := slices.DeleteFunc(slices.Clone(n.object.Spec.Taints), isQuestion)
+	taints := slices.DeleteFunc(slices.Clone(n.facts.taints), isQuestion)
 	if asked {
 		taints = append(taints, corev1.Taint{
 			Key: controlplane.UninitializedTaint, Value: question, Effect: corev1.TaintEffectPreferNoSchedule,

@@ -160,20 +160,13 @@ func (r *record) forget() {
 }
 
 func newRecord(n *node, now time.Time, inherited bool) *record {
-	return &record{kubelet: n.kubelet, transition: transitionOf(n.object), since: now, inherited: inherited}
-}
-
-func transitionOf(n *corev1.Node) metav1.Time {
-	for _, ready := range controlplane.ReadyConditions(n) {
-		return ready.LastTransitionTime
-	}
-	return metav1.Time{}
+	return &record{kubelet: n.kubelet, transition: n.facts.transition, since: now, inherited: inherited}
 }
 
 // observe records a change of what the kubelet does. Times count from the controller's first sight of it: the Node has
 // those of other clocks, which only tell one change from another.
 func (r *record) observe(n *node, now time.Time) {
-	transition := transitionOf(n.object)
+	transition := n.facts.transition
 	if r.kubelet == n.kubelet && r.transition.Equal(&transition) {
 		return
 	}

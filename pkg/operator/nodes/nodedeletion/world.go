@@ -9,8 +9,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -39,7 +37,7 @@ type world struct {
 	leader string
 	// all are the Nodes. nodes are those about which there may be something to decide: the kubelet is not ready, the Node
 	// has a mark of the controller, or the CCM is asked for it. They are sorted by name.
-	all   []*corev1.Node
+	all   []*Facts
 	nodes []*node
 	byUID map[types.UID]*node
 	// living counts the nodes that the CCM can be asked for, by the scheme of their provider IDs.
@@ -63,8 +61,8 @@ type node struct {
 	// scheme is that of the provider ID, "" if no cloud-controller-manager has initialized the node.
 	scheme string
 	uid    types.UID
-	// object has the version and the taints to patch.
-	object  *corev1.Node
+	// facts have the version and the taints to patch.
+	facts   *Facts
 	kubelet controlplane.Kubelet
 	// uninitialized is true while the Node waits for the CCM to initialize it, off while the cloud knows the machine to be
 	// shut down, and asked while the Node has the controller's taint.
@@ -77,30 +75,6 @@ type node struct {
 	announced time.Time
 }
 
-// StripNode keeps the fields of a Node that the controller reads. It is a cache.TransformFunc.
-func StripNode(obj any) (any, error) {
-	full, ok := obj.(*corev1.Node)
-	if !ok {
-		return obj, nil
-	}
-	stripped := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: full.Name, UID: full.UID, ResourceVersion: full.ResourceVersion},
-		Spec:       corev1.NodeSpec{ProviderID: full.Spec.ProviderID, Taints: full.Spec.Taints},
-	}
-	if permission := full.Annotations[Annotation]; permission != "" {
-		stripped.Annotations = map[string]string{Annotation: permission}
-	}
-	if zone := full.Labels[corev1.LabelTopologyZone]; zone != "" {
-		stripped.Labels = map[string]string{corev1.LabelTopologyZone: zone}
-	}
-	for _, ready := range controlplane.ReadyConditions(full) {
-		stripped.Status.Conditions = []corev1.NodeCondition{{
-			Type: ready.Type, Status: ready.Status, LastTransitionTime: ready.LastTransitionTime,
-		}}
-	}
-	return stripped, nil
-}
-
 // look reads the caches, and records what has changed since the last look.
 func (c *controller) look(p platform.Platform) (*world, error) {
 	w := &world{
@@ -108,9 +82,10 @@ func (c *controller) look(p platform.Platform) (*world, error) {
 		// A cloud-node-manager answers in place of the CCM, from the node itself, so its answer would prove nothing.
 		answers: p.NodeManagerImage == "" && !p.Deletions.Unannounced,
 	}
-	var err error
-	if w.all, err = c.Nodes.Lister().List(labels.Everything()); err != nil {
-		return w, fmt.Errorf("listing nodes: %w", err)
+	for _, object := range c.Nodes.GetStore().List() {
+		if facts, ok := object.(*Facts); ok {
+			w.all = append(w.all, facts)
+		}
 	}
 	announced, err := c.Events.Lister().Events(EventNamespace).List(labels.Everything())
 	if err != nil {
@@ -118,8 +93,8 @@ func (c *controller) look(p platform.Platform) (*world, error) {
 	}
 	w.leader = leaderOf(c.Lease.Record(), w.now)
 	c.memory.hear(w.now, announced)
-	for _, object := range w.all {
-		w.see(object, &c.memory)
+	for _, facts := range w.all {
+		w.see(facts, &c.memory)
 	}
 	slices.SortFunc(w.nodes, func(a, b *node) int { return strings.Compare(a.name, b.name) })
 	c.memory.observe(w)
@@ -139,8 +114,8 @@ func (c *controller) look(p platform.Platform) (*world, error) {
 }
 
 // see counts a Node, and keeps it if there may be something to decide about it.
-func (w *world) see(object *corev1.Node, m *memory) {
-	n := newNode(object)
+func (w *world) see(facts *Facts, m *memory) {
+	n := newNode(facts)
 	if n.uninitialized {
 		w.uninitialized++
 	}
@@ -158,13 +133,12 @@ func (w *world) see(object *corev1.Node, m *memory) {
 	w.nodes, w.byUID[n.uid] = append(w.nodes, kept), kept
 }
 
-func newNode(n *corev1.Node) node {
-	scheme, _, _ := strings.Cut(n.Spec.ProviderID, "://")
+func newNode(f *Facts) node {
 	seen := node{
-		name: n.Name, scheme: scheme, uid: n.UID, object: n, permission: n.Annotations[Annotation],
-		zone: n.Labels[corev1.LabelTopologyZone], kubelet: controlplane.KubeletOf(n),
+		name: f.name, scheme: f.scheme.Value(), uid: f.uid, facts: f, permission: f.permission, zone: f.zone.Value(),
+		kubelet: f.kubelet,
 	}
-	for _, taint := range n.Spec.Taints {
+	for _, taint := range f.taints {
 		switch {
 		case taint.Key == shutdownTaint:
 			seen.off = true
@@ -206,14 +180,15 @@ func leaderOf(r controlplane.Record, now time.Time) string {
 func (c *controller) rollsOut(status *operatorv1.StaticPodOperatorStatus) (bool, error) {
 	lag, blocked := false, false
 	for _, s := range status.NodeStatuses {
-		object, err := c.Nodes.Lister().Get(s.NodeName)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
+		object, _, err := c.Nodes.GetStore().GetByKey(s.NodeName)
 		if err != nil {
 			return false, fmt.Errorf("getting node/%s: %w", s.NodeName, err)
 		}
-		silent := controlplane.KubeletOf(object) == controlplane.KubeletSilent
+		facts, ok := object.(*Facts)
+		if !ok {
+			continue
+		}
+		silent := facts.kubelet == controlplane.KubeletSilent
 		lacks := s.CurrentRevision != status.LatestAvailableRevision
 		switch {
 		case !silent && s.TargetRevision != 0:
