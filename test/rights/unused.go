@@ -87,7 +87,7 @@ var lists = []Exception{
 	},
 	{
 		Account: operatorAccount, Resources: []string{"events"}, Verbs: []string{"list"},
-		Reason: "The Events of a Service are read only while it waits for its load balancer.", By: storyOnOpenStack,
+		Reason: "The Events of a Service are read only while it waits for its load balancer.",
 	},
 	{
 		Account: operatorAccount, Namespace: "default", Resources: []string{"events"}, Verbs: []string{"create"},
