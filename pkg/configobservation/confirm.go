@@ -26,7 +26,7 @@ func Confirm(listers Listers) func(*operatorv1.OperatorSpec) (bool, error) {
 		}
 		existing := map[string]any{}
 		if err := json.Unmarshal(spec.ObservedConfig.Raw, &existing); err != nil {
-			return false, fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+			return false, fmt.Errorf("decoding spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
 		}
 		if platformRefused(listers, existing) {
 			return false, nil

@@ -88,7 +88,7 @@ func TestWhetherTheObserversConfirm(t *testing.T) {
 
 func TestWhatIsNoConfigurationIsNotConfirmed(t *testing.T) {
 	_, err := configobservation.Confirm(world{}.listers(t))(&operatorv1.OperatorSpec{ObservedConfig: runtime.RawExtension{Raw: []byte("[")}})
-	require.EqualError(t, err, "spec.observedConfig of cloudcontrollermanager/cluster: unexpected end of JSON input")
+	require.EqualError(t, err, "decoding spec.observedConfig of cloudcontrollermanager/cluster: unexpected end of JSON input")
 }
 
 func replaced(from, to string) func(string) string {

@@ -36,11 +36,11 @@ func observeFeatureGates(listers Listers, _ map[string]any) (any, error) {
 	const name = "featuregate.config.openshift.io/" + operatorclient.Instance
 	access, err := featuregates.NewHardcodedFeatureGateAccessFromFeatureGate(gate, listers.Version)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; cluster-config-operator writes it", name, err)
+		return nil, fmt.Errorf("reading %s: %w; cluster-config-operator writes it", name, err)
 	}
 	gates, err := access.CurrentFeatureGates()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	enabled := sets.New[configv1.FeatureGateName]()
 	for _, name := range gates.KnownFeatures() {

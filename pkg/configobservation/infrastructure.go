@@ -74,7 +74,7 @@ func get[T any](lister interface{ Get(name string) (T, error) }, resource string
 		return object, errUnknown
 	}
 	if err != nil {
-		return object, fmt.Errorf("%s.config.openshift.io/%s: %w", resource, operatorclient.Instance, err)
+		return object, fmt.Errorf("reading %s.config.openshift.io/%s: %w", resource, operatorclient.Instance, err)
 	}
 	return object, nil
 }

@@ -208,7 +208,7 @@ func TestWhatIsObserved(t *testing.T) {
 			world:    world{infrastructure: openStack(), featureGate: gates("4.98.0", nil, nil)},
 			existing: `{"cluster": {"featureGates": ["CloudControllerManagerWebhook"]}}`,
 			want:     `{` + withGate(fromOpenStack) + `, ` + intermediate + `, "extendedArguments": {"cluster-name": ["ci-x7k2p"], "v": ["2"]}}`,
-			wantErr: `featuregate.config.openshift.io/cluster: unable to determine features: ` +
+			wantErr: `reading featuregate.config.openshift.io/cluster: unable to determine features: ` +
 				`missing desired version "4.99.0" in featuregates.config.openshift.io/cluster; cluster-config-operator writes it`,
 		},
 		"an unreadable log level leaves the previous one": {

@@ -25,7 +25,7 @@ func observeRequestHeaderAllowedNames(listers Listers, _ map[string]any) (any, e
 		return nil, errUnknown
 	}
 	if err != nil {
-		return nil, fmt.Errorf("configmap/%s in %s: %w", name, namespace, err)
+		return nil, fmt.Errorf("reading configmap/%s in %s: %w", name, namespace, err)
 	}
 	written, exists := source.Data[allowedNamesKey]
 	if !exists {
@@ -38,7 +38,7 @@ func observeRequestHeaderAllowedNames(listers Listers, _ map[string]any) (any, e
 	}
 	value, err := asFlag(names)
 	if err != nil {
-		return nil, fmt.Errorf("configmap/%s in %s, key %s: %w", name, namespace, allowedNamesKey, err)
+		return nil, fmt.Errorf("reading configmap/%s in %s, key %s: %w", name, namespace, allowedNamesKey, err)
 	}
 	return value, nil
 }

@@ -62,7 +62,7 @@ func InstalledOf(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revis
 func StaticPodOf(podConfigMap *corev1.ConfigMap) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}
 	if err := yaml.UnmarshalStrict([]byte(podConfigMap.Data[manifestKey]), pod); err != nil {
-		return nil, fmt.Errorf("configmap/%s in %s, key %s: %w", podConfigMap.Name, Namespace, manifestKey, err)
+		return nil, fmt.Errorf("decoding configmap/%s in %s, key %s: %w", podConfigMap.Name, Namespace, manifestKey, err)
 	}
 	return pod, nil
 }

@@ -29,6 +29,6 @@ spec:
 
 	configMap.Data["pod.yaml"] = "spec: {containers: [], volume: []}"
 	_, err = installedManifest(configMap, 7)
-	require.EqualError(t, err, "configmap/cloud-controller-manager-pod-7 in openshift-cloud-controller-manager, key pod.yaml: "+
+	require.EqualError(t, err, "decoding configmap/cloud-controller-manager-pod-7 in openshift-cloud-controller-manager, key pod.yaml: "+
 		`error unmarshaling JSON: while decoding JSON: json: unknown field "volume"`)
 }

@@ -31,5 +31,5 @@ func TestAnnotationsAreAddedAndNothingElseChanges(t *testing.T) {
 
 	missing := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds)
 	require.EqualError(t, operatorclient.Annotate(missing)(t.Context(), map[string]string{"a": "1"}),
-		`cloudcontrollermanager/cluster: cloudcontrollermanagers.operator.openshift.io "cluster" not found`)
+		`reading cloudcontrollermanager/cluster: cloudcontrollermanagers.operator.openshift.io "cluster" not found`)
 }

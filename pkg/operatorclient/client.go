@@ -75,7 +75,7 @@ func Annotate(client dynamic.Interface) func(ctx context.Context, annotations ma
 		resource := client.Resource(ccmv1.Resource)
 		object, err := resource.Get(ctx, Instance, metav1.GetOptions{})
 		if err != nil {
-			return fmt.Errorf("cloudcontrollermanager/%s: %w", Instance, err)
+			return fmt.Errorf("reading cloudcontrollermanager/%s: %w", Instance, err)
 		}
 		all := object.GetAnnotations()
 		if all == nil {
@@ -84,7 +84,7 @@ func Annotate(client dynamic.Interface) func(ctx context.Context, annotations ma
 		maps.Copy(all, annotations)
 		object.SetAnnotations(all)
 		if _, err := resource.Update(ctx, object, metav1.UpdateOptions{}); err != nil {
-			return fmt.Errorf("annotations of cloudcontrollermanager/%s: %w", Instance, err)
+			return fmt.Errorf("setting annotations of cloudcontrollermanager/%s: %w", Instance, err)
 		}
 		return nil
 	}

@@ -33,7 +33,7 @@ func ApplyConditions(
 ) error {
 	status := applyoperatorv1.OperatorStatus().WithConditions(conditions...)
 	if err := client.ApplyOperatorStatus(ctx, fieldManager, status); err != nil {
-		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
+		return fmt.Errorf("applying the conditions of cloudcontrollermanager/cluster: %w", err)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ func Find[T any](lister interface{ Get(name string) (*T, error) }, kind, namespa
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s/%s in %s: %w", kind, name, namespace, err)
+		return nil, fmt.Errorf("reading %s/%s in %s: %w", kind, name, namespace, err)
 	}
 	return object, nil
 }

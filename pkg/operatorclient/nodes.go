@@ -37,7 +37,7 @@ func NodesWithoutRole(
 			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
 		})
 		if err != nil {
-			return nil, fmt.Errorf("node/%s: %w", name, err)
+			return nil, fmt.Errorf("reading node/%s: %w", name, err)
 		}
 		i := slices.IndexFunc(list.Items, func(node corev1.Node) bool { return node.Name == name })
 		if i < 0 {

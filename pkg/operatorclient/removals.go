@@ -43,7 +43,7 @@ func (r *Removals) Apply(ctx context.Context, client v1helpers.OperatorClient) e
 		err = apierrors.NewConflict(ccmv1.Resource.GroupResource(), Instance, err)
 	}
 	if err != nil {
-		return fmt.Errorf("status of cloudcontrollermanager/cluster: %w", err)
+		return fmt.Errorf("patching the status of cloudcontrollermanager/cluster: %w", err)
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func RemoveConditions(
 ) error {
 	_, status, _, err := client.GetOperatorStateWithQuorum(ctx)
 	if err != nil {
-		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	var stale Removals
 	for i := range status.Conditions {

@@ -115,7 +115,7 @@ func TestAnUpdateOfTheSpecOutlastsOtherWrites(t *testing.T) {
 }
 
 func TestAResourceIsNeverToldThatItDoesNotExist(t *testing.T) {
-	const missing = "status of cloudcontrollermanager/cluster: " +
+	const missing = "applying the conditions of cloudcontrollermanager/cluster: " +
 		`cloudcontrollermanagers.operator.openshift.io "cluster" not found`
 	for name, tc := range map[string]struct {
 		status      operatorv1.ConditionStatus

@@ -56,7 +56,7 @@ var names = []string{
 func Deployments(lister appslisters.DeploymentLister) ([]*appsv1.Deployment, error) {
 	all, err := lister.Deployments(operand.Namespace).List(labels.Everything())
 	if err != nil {
-		return nil, fmt.Errorf("deployments in %s: %w", operand.Namespace, err)
+		return nil, fmt.Errorf("listing deployments in %s: %w", operand.Namespace, err)
 	}
 	found := slices.DeleteFunc(slices.Clone(all), func(d *appsv1.Deployment) bool {
 		return !slices.Contains(names, d.Name)
@@ -69,7 +69,7 @@ func Deployments(lister appslisters.DeploymentLister) ([]*appsv1.Deployment, err
 func Pods(lister corev1listers.PodLister) ([]*corev1.Pod, error) {
 	all, err := lister.Pods(operand.Namespace).List(selector)
 	if err != nil {
-		return nil, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
+		return nil, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
 	}
 	found := slices.DeleteFunc(slices.Clone(all), func(pod *corev1.Pod) bool {
 		return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed

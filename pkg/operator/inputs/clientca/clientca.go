@@ -75,7 +75,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return fmt.Errorf("%s does not exist; kube-apiserver writes it: check its health", object)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", object, err)
+		return fmt.Errorf("reading %s: %w", object, err)
 	}
 	var errs []error
 	for _, bundle := range bundles {
@@ -102,7 +102,7 @@ func (c *controller) copy(
 		return nil
 	}
 	if err := configmaps.Apply(ctx, c.Client, recorder, required); err != nil {
-		return fmt.Errorf("configmap/%s in %s: %w", target, operand.Namespace, err)
+		return fmt.Errorf("applying configmap/%s in %s: %w", target, operand.Namespace, err)
 	}
 	return nil
 }

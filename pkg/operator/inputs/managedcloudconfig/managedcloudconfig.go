@@ -84,7 +84,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	observed, managed, err := observe(spec)
 	if err != nil || managed.Rewrite == nil {
@@ -193,7 +193,7 @@ func (c *controller) apply(ctx context.Context, recorder events.Recorder, curren
 		return nil
 	}
 	if err := configmaps.Apply(ctx, c.Client, recorder, wanted); err != nil {
-		return fmt.Errorf("configmap/%s in %s: %w", wanted.Name, wanted.Namespace, err)
+		return fmt.Errorf("applying configmap/%s in %s: %w", wanted.Name, wanted.Namespace, err)
 	}
 	return nil
 }

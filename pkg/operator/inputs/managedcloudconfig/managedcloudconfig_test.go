@@ -156,12 +156,12 @@ func TestSync(t *testing.T) {
 		},
 		"a rejected write is reported": {
 			observed: noReference, writeErr: errors.New("forbidden"), verbs: create,
-			wantErr: "configmap/kube-cloud-config in openshift-config-managed: forbidden",
+			wantErr: "applying configmap/kube-cloud-config in openshift-config-managed: forbidden",
 		},
 		"while the gate is off, nothing":               {observed: gateOff, objects: []runtime.Object{user(map[string]string{"config": ini})}},
 		"on a platform without, nothing":               {observed: otherPlatform, objects: []runtime.Object{user(map[string]string{"config": ini})}},
 		"while the platform is not known, nothing":     {objects: []runtime.Object{user(map[string]string{"config": ini})}},
-		"an observation that fits no schema, an error": {observed: `{"platform": "vsphere", "x": 1}`, wantErr: `spec.observedConfig of cloudcontrollermanager/cluster: the operand's configuration does not fit its schema: json: unknown field "x"; if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there`},
+		"an observation that fits no schema, an error": {observed: `{"platform": "vsphere", "x": 1}`, wantErr: `decoding spec.observedConfig of cloudcontrollermanager/cluster: the operand's configuration does not fit its schema: json: unknown field "x"; if spec.unsupportedConfigOverrides of cloudcontrollermanager/cluster sets it, correct it there`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kube := fake.NewClientset(tc.objects...)

@@ -135,16 +135,16 @@ func (c *controller) rotate(
 ) (next time.Time, err error) {
 	signer, signerDue, err := c.ensureSigner(ctx, recorder, policy)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("secret/%s in %s: %w", SignerSecret, operatorclient.OperatorNamespace, err)
+		return time.Time{}, fmt.Errorf("maintaining secret/%s in %s: %w", SignerSecret, operatorclient.OperatorNamespace, err)
 	}
 	// Clients must trust a signer before the operand serves a certificate of it.
 	bundle, err := c.ensureBundle(ctx, recorder, signer)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("configmap/%s in %s: %w", CAConfigMap, operand.Namespace, err)
+		return time.Time{}, fmt.Errorf("maintaining configmap/%s in %s: %w", CAConfigMap, operand.Namespace, err)
 	}
 	leafDue, err := c.ensureLeaf(ctx, recorder, signer, bundle, policy)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("secret/%s in %s: %w", operand.ServingCertSecret, operand.Namespace, err)
+		return time.Time{}, fmt.Errorf("maintaining secret/%s in %s: %w", operand.ServingCertSecret, operand.Namespace, err)
 	}
 	return earliest(signerDue, leafDue), nil
 }

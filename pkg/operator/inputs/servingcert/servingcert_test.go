@@ -385,7 +385,7 @@ func TestAnErrorNamesTheObject(t *testing.T) {
 		return true, nil, errors.New("no room")
 	})
 	require.EqualError(t, w.sync(t.Context(), factory.NewSyncContext("test", w.recorder)),
-		"configmap/serving-ca in openshift-cloud-controller-manager: no room")
+		"maintaining configmap/serving-ca in openshift-cloud-controller-manager: no room")
 }
 
 func TestWithoutAnOperandThereIsNoCertificate(t *testing.T) {

@@ -271,11 +271,11 @@ func (c *controller) revision(number int32) (*operand.Revision, error) {
 	}
 	configMaps, err := c.configMaps.List(labels.Everything())
 	if err != nil {
-		return nil, fmt.Errorf("configmaps in %s: %w", operatorclient.TargetNamespace, err)
+		return nil, fmt.Errorf("listing configmaps in %s: %w", operatorclient.TargetNamespace, err)
 	}
 	secrets, err := c.secrets.List(labels.Everything())
 	if err != nil {
-		return nil, fmt.Errorf("secrets in %s: %w", operatorclient.TargetNamespace, err)
+		return nil, fmt.Errorf("listing secrets in %s: %w", operatorclient.TargetNamespace, err)
 	}
 	revision, err := operand.RevisionOf(configMaps, secrets, number)
 	if err != nil {

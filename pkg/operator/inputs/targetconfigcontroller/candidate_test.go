@@ -191,7 +191,7 @@ func TestNothingIsAppliedWhoseInputsCannotBeKept(t *testing.T) {
 	f.kube.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("no quota")
 	})
-	require.EqualError(t, f.run(t), "secret/accepted-inputs in openshift-cloud-controller-manager: no quota")
+	require.EqualError(t, f.run(t), "applying secret/accepted-inputs in openshift-cloud-controller-manager: no quota")
 	require.Equal(t, []string{"create secrets/accepted-inputs"}, f.writes())
 }
 

@@ -142,7 +142,7 @@ func (c *controller) factory() *factory.Factory {
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
 	spec, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	observed, known, err := observedplatform.Effective(&spec.OperatorSpec, &status.OperatorStatus)
 	if err != nil || !known || !observed.Managed() {
@@ -265,7 +265,7 @@ func (c *controller) apply(ctx context.Context, recorder events.Recorder, resour
 	}
 	for _, configMap := range resources.ConfigMaps {
 		if err := configmaps.Apply(ctx, c.ConfigMaps, recorder, configMap); err != nil {
-			return fmt.Errorf("configmap/%s in %s: %w", configMap.Name, configMap.Namespace, err)
+			return fmt.Errorf("applying configmap/%s in %s: %w", configMap.Name, configMap.Namespace, err)
 		}
 	}
 	return nil
@@ -273,7 +273,7 @@ func (c *controller) apply(ctx context.Context, recorder events.Recorder, resour
 
 func (c *controller) applySecret(ctx context.Context, recorder events.Recorder, secret *corev1.Secret) error {
 	if _, _, err := resourceapply.ApplySecret(ctx, c.Secrets, recorder, secret); err != nil {
-		return fmt.Errorf("secret/%s in %s: %w", secret.Name, secret.Namespace, err)
+		return fmt.Errorf("applying secret/%s in %s: %w", secret.Name, secret.Namespace, err)
 	}
 	return nil
 }

@@ -499,7 +499,7 @@ func TestAFailedWriteStopsBeforeThePod(t *testing.T) {
 		}
 		return true, nil, errors.New("no quota")
 	})
-	require.EqualError(t, f.run(t), "configmap/trusted-ca in openshift-cloud-controller-manager: no quota")
+	require.EqualError(t, f.run(t), "applying configmap/trusted-ca in openshift-cloud-controller-manager: no quota")
 	require.NotContains(t, f.writes(), "create configmaps/cloud-controller-manager-pod")
 }
 

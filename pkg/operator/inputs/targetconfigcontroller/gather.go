@@ -98,7 +98,7 @@ func (c *controller) gather(
 func (c *controller) removed() (*corev1.ConfigMap, error) {
 	meta, err := c.Operator.GetObjectMeta()
 	if err != nil {
-		return nil, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return nil, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	kept := operand.Remembered(meta.Annotations)
 	if kept == nil {

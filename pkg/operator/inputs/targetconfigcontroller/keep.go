@@ -44,7 +44,7 @@ func (c *controller) deleteCopies(ctx context.Context, recorder events.Recorder)
 			continue
 		}
 		if _, _, err := resourceapply.DeleteConfigMap(ctx, c.ConfigMaps, recorder, copied); err != nil {
-			return fmt.Errorf("configmap/%s in %s: %w", name, operatorclient.TargetNamespace, err)
+			return fmt.Errorf("deleting configmap/%s in %s: %w", name, operatorclient.TargetNamespace, err)
 		}
 	}
 	const name = "raw-cloud-credentials"
@@ -53,7 +53,7 @@ func (c *controller) deleteCopies(ctx context.Context, recorder events.Recorder)
 		return err
 	}
 	if _, _, err := resourceapply.DeleteSecret(ctx, c.Secrets, recorder, copied); err != nil {
-		return fmt.Errorf("secret/%s in %s: %w", name, operatorclient.TargetNamespace, err)
+		return fmt.Errorf("deleting secret/%s in %s: %w", name, operatorclient.TargetNamespace, err)
 	}
 	return nil
 }

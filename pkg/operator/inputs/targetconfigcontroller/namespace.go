@@ -20,7 +20,7 @@ func (c *controller) checkNamespace() (*diagnostic.Diagnostic, error) {
 		d.Message = "it does not exist, so no configuration can be rolled out; check that " + writer +
 			", which creates it, is running"
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", d.Object, err)
+		return nil, fmt.Errorf("reading %s: %w", d.Object, err)
 	case namespace.DeletionTimestamp != nil:
 		d.Message = "it is being deleted, so no configuration can be rolled out; read its status for what delays the " +
 			"deletion; " + writer + " creates it again afterwards"

@@ -50,7 +50,7 @@ func (c *controller) applyNodeManager(
 	}
 	actual, _, err := resourceapply.ApplyDaemonSet(ctx, client, recorder, required, expected)
 	if err != nil {
-		return fmt.Errorf("daemonset/%s in %s: %w", required.Name, required.Namespace, err)
+		return fmt.Errorf("applying daemonset/%s in %s: %w", required.Name, required.Namespace, err)
 	}
 	generation := applyoperatorv1.GenerationStatus().WithGroup(appsv1.GroupName).WithResource("daemonsets").
 		WithNamespace(actual.Namespace).WithName(actual.Name).WithLastGeneration(actual.Generation)
@@ -75,7 +75,7 @@ func (c *controller) deleteForeignSelector(
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("daemonset/%s in %s: %w", required.Name, required.Namespace, err)
+		return false, fmt.Errorf("reading daemonset/%s in %s: %w", required.Name, required.Namespace, err)
 	}
 	if equality.Semantic.DeepEqual(existing.Spec.Selector, required.Spec.Selector) {
 		return false, nil

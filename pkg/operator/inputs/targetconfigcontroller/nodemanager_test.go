@@ -164,7 +164,7 @@ func TestANodeManagerThatCannotBeWrittenIsReported(t *testing.T) {
 	f.kube.PrependReactor("create", "daemonsets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("no quota")
 	})
-	require.EqualError(t, f.run(t), "daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager: no quota")
+	require.EqualError(t, f.run(t), "applying daemonset/azure-cloud-node-manager in openshift-cloud-controller-manager: no quota")
 	require.Contains(t, f.writes(), "create configmaps/cloud-controller-manager-pod")
 }
 

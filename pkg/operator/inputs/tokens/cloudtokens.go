@@ -69,7 +69,7 @@ func (c *cloudTokens) sync(ctx context.Context, syncCtx factory.SyncContext, acc
 func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 	spec, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return nil, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return nil, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	delivered, complete, err := c.delivered(&spec.OperatorSpec)
 	if err != nil || !complete {
@@ -77,7 +77,7 @@ func (c *cloudTokens) wanted(current *corev1.Secret) (*wanted, error) {
 	}
 	all, err := c.ConfigMaps.Lister().ConfigMaps(operand.Namespace).List(labels.Everything())
 	if err != nil {
-		return nil, fmt.Errorf("configmaps in %s: %w", operand.Namespace, err)
+		return nil, fmt.Errorf("listing configmaps in %s: %w", operand.Namespace, err)
 	}
 	audiences, known, err := audiencesOf(all)
 	if err != nil || !known && len(delivered) == 0 {
@@ -153,7 +153,7 @@ func (c *cloudTokens) update(
 		if reason != "" {
 			token, record, err := c.issuer.Issue(ctx, account, audience)
 			if err != nil {
-				errs = append(errs, fmt.Errorf("key %s of secret/%s in %s: %w",
+				errs = append(errs, fmt.Errorf("issuing key %s of secret/%s in %s: %w",
 					key, current.Name, current.Namespace, err))
 				continue
 			}

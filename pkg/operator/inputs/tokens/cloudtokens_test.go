@@ -322,7 +322,7 @@ func TestARejectedTokenRequestDoesNotBlockTheOthers(t *testing.T) {
 	w.candidate(t, "", twoTokens)
 	w.rejected = "sts.amazonaws.com"
 	data, _, err := w.syncOnce(t)
-	require.EqualError(t, err, "key sts of secret/cloud-tokens in openshift-cloud-controller-manager: "+
+	require.EqualError(t, err, "issuing key sts of secret/cloud-tokens in openshift-cloud-controller-manager: "+
 		"requesting a token of serviceaccount/cloud-controller-manager in openshift-cloud-controller-manager: forbidden")
 	require.Equal(t, map[string]string{"token": "openshift 1"}, data)
 	require.Equal(t, []time.Duration{time.Hour}, w.after)

@@ -59,7 +59,7 @@ func apply(
 		Data: data,
 	}
 	if _, _, err := resourceapply.ApplySecret(ctx, client, recorder, secret); err != nil {
-		return fmt.Errorf("secret/%s in %s: %w", name, operand.Namespace, err)
+		return fmt.Errorf("applying secret/%s in %s: %w", name, operand.Namespace, err)
 	}
 	return nil
 }

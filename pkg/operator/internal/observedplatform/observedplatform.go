@@ -76,7 +76,7 @@ func get(
 		return platform.Platform{}, false, nil
 	}
 	if err != nil {
-		return platform.Platform{}, false, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return platform.Platform{}, false, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	return of(spec, status)
 }
@@ -85,7 +85,7 @@ func get(
 func Config(spec *operatorv1.OperatorSpec) (*operandconfig.Config, error) {
 	config, err := operandconfig.Decode(spec.ObservedConfig.Raw)
 	if err != nil {
-		return nil, fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+		return nil, fmt.Errorf("decoding spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
 	}
 	return config, nil
 }
@@ -104,7 +104,7 @@ func FeatureGateEnabled(client v1helpers.OperatorClient, gate string) (bool, err
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return false, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	config, err := Config(spec)
 	if err != nil {
@@ -119,11 +119,11 @@ func stringAt(spec *operatorv1.OperatorSpec, path ...string) (string, error) {
 	}
 	config := map[string]any{}
 	if err := json.Unmarshal(spec.ObservedConfig.Raw, &config); err != nil {
-		return "", fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+		return "", fmt.Errorf("decoding spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
 	}
 	value, _, err := unstructured.NestedString(config, path...)
 	if err != nil {
-		return "", fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+		return "", fmt.Errorf("decoding spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
 	}
 	return value, nil
 }

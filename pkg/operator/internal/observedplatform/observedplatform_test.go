@@ -28,7 +28,7 @@ func TestOf(t *testing.T) {
 		},
 		"a platform that is no text is an error": {
 			observed: `{"platform":7}`,
-			wantErr:  `spec.observedConfig of cloudcontrollermanager/cluster: .platform accessor error: 7 is of the type float64, expected string`,
+			wantErr:  `decoding spec.observedConfig of cloudcontrollermanager/cluster: .platform accessor error: 7 is of the type float64, expected string`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

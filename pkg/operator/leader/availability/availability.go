@@ -134,16 +134,16 @@ func (c *controller) observe(ctx context.Context) (snapshot, error) {
 	s := snapshot{now: c.clock.Now(), lease: c.lease.Record()}
 	var err error
 	if _, s.status, _, err = c.operator.GetStaticPodOperatorState(); err != nil {
-		return s, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return s, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	if s.pods, err = c.pods.Pods(operand.Namespace).List(operandPods); err != nil {
-		return s, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
+		return s, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
 	}
 	if s.predecessors, err = predecessor.Pods(c.pods); err != nil {
 		return s, err
 	}
 	if s.nodes, err = c.nodes.List(labels.Everything()); err != nil {
-		return s, fmt.Errorf("nodes: %w", err)
+		return s, fmt.Errorf("listing nodes: %w", err)
 	}
 	if s.topology, err = c.topology(); err != nil {
 		return s, err
@@ -159,7 +159,7 @@ func (c *controller) topology() (configv1.TopologyMode, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("infrastructure/cluster: %w", err)
+		return "", fmt.Errorf("reading infrastructure/cluster: %w", err)
 	}
 	return infrastructure.Status.ControlPlaneTopology, nil
 }

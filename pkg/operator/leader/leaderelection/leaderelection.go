@@ -92,21 +92,21 @@ func (c *controller) observe() (snapshot, error) {
 	s := snapshot{now: c.Clock.Now()}
 	var err error
 	if _, s.status, _, err = c.Operator.GetStaticPodOperatorState(); err != nil {
-		return s, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return s, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	if s.all, err = c.Pods.Lister().Pods(operand.Namespace).List(labels.Everything()); err != nil {
-		return s, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
+		return s, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
 	}
 	s.Operand = slices.DeleteFunc(slices.Clone(s.all), func(pod *corev1.Pod) bool { return !isOperand(pod) })
 	if s.Predecessors, err = predecessor.Pods(c.Pods.Lister()); err != nil {
 		return s, err
 	}
 	if s.nodes, err = c.Nodes.Lister().List(labels.Everything()); err != nil {
-		return s, fmt.Errorf("nodes: %w", err)
+		return s, fmt.Errorf("listing nodes: %w", err)
 	}
 	infrastructure, err := c.Infrastructures.Lister().Get("cluster")
 	if err != nil && !apierrors.IsNotFound(err) {
-		return s, fmt.Errorf("infrastructure/cluster: %w", err)
+		return s, fmt.Errorf("reading infrastructure/cluster: %w", err)
 	}
 	if err == nil {
 		s.Topology = infrastructure.Status.ControlPlaneTopology

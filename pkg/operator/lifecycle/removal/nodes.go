@@ -43,7 +43,7 @@ func (c *controller) listUninitialized(ctx context.Context) ([]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("nodes: %w", err)
+		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
 	slices.Sort(waiting)
 	return waiting, nil
@@ -55,7 +55,7 @@ func (c *controller) listUninitialized(ctx context.Context) ([]string, error) {
 func (c *controller) nodes(ctx context.Context) ([]*corev1.Node, error) {
 	nodes, err := c.Nodes.Lister().List(labels.Everything())
 	if err != nil {
-		return nil, fmt.Errorf("nodes: %w", err)
+		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
 	pods, err := c.podsOf(operand.Name, appRemoval)
 	if err != nil {
@@ -174,7 +174,7 @@ func hasEnded(pod *corev1.Pod) bool {
 func (c *controller) podsOf(apps ...string) ([]*corev1.Pod, error) {
 	pods, err := c.pods.List(labels.Everything())
 	if err != nil {
-		return nil, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
+		return nil, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
 	}
 	pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return !slices.Contains(apps, pod.Labels["app"]) })
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })

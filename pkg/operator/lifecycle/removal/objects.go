@@ -109,7 +109,7 @@ func (c *controller) couldOnlyBeOurs(ctx context.Context, holder string) (bool, 
 	}
 	others, err := c.pods.List(labels.Everything())
 	if err != nil {
-		return false, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
+		return false, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
 	}
 	for _, pod := range others {
 		if leaseholder.Short(pod.Spec.NodeName) == leaseholder.Short(node) {
@@ -127,7 +127,7 @@ func (c *controller) remember(ctx context.Context) error {
 	}
 	meta, err := c.Operator.GetObjectMeta()
 	if err != nil {
-		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	kept := operand.Remembered(pod.Annotations)
 	if kept == nil || maps.Equal(kept, operand.Remembered(meta.Annotations)) {
@@ -140,11 +140,11 @@ func (c *controller) remember(ctx context.Context) error {
 func (c *controller) deleteOwn(ctx context.Context) (found bool, err error) {
 	configMaps, err := c.configMaps.List(labels.Everything())
 	if err != nil {
-		return false, fmt.Errorf("configmaps in %s: %w", operand.Namespace, err)
+		return false, fmt.Errorf("listing configmaps in %s: %w", operand.Namespace, err)
 	}
 	secrets, err := c.secrets.List(labels.Everything())
 	if err != nil {
-		return false, fmt.Errorf("secrets in %s: %w", operand.Namespace, err)
+		return false, fmt.Errorf("listing secrets in %s: %w", operand.Namespace, err)
 	}
 	var errs []error
 	remove := func(kind, name string, by func(context.Context, string, metav1.DeleteOptions) error) {

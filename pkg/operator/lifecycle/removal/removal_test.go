@@ -101,7 +101,7 @@ func TestWhenARemovalBegins(t *testing.T) {
 			change: func(w *world) {
 				w.forbidden = true
 			},
-			wantErr: "nodes: forbidden",
+			wantErr: "listing nodes: forbidden",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -310,7 +310,7 @@ func TestAStatusThatChangedMeanwhileIsPatchedLater(t *testing.T) {
 	w := newWorld(t)
 	var entries operatorclient.Removals
 	entries.Add(0, "/status/nodeStatuses", "nodeName", "gone", "")
-	require.EqualError(t, entries.Apply(t.Context(), w.operatorResource), "status of cloudcontrollermanager/cluster: Operation cannot be fulfilled on "+
+	require.EqualError(t, entries.Apply(t.Context(), w.operatorResource), "patching the status of cloudcontrollermanager/cluster: Operation cannot be fulfilled on "+
 		`cloudcontrollermanagers.operator.openshift.io "cluster": the server rejected our request due to an error in our request`)
 	require.Len(t, w.status.NodeStatuses, 3)
 }

@@ -35,7 +35,7 @@ func (c *controller) listBalancers(ctx context.Context) ([]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("services: %w", err)
+		return nil, fmt.Errorf("listing services: %w", err)
 	}
 	slices.Sort(balancers)
 	return balancers, nil

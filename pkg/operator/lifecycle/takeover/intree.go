@@ -30,11 +30,11 @@ func InTree(client dynamic.Interface) func(context.Context) (bool, error) {
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("kubecontrollermanager/%s: %w", operatorclient.Instance, err)
+			return false, fmt.Errorf("reading kubecontrollermanager/%s: %w", operatorclient.Instance, err)
 		}
 		conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
 		if err != nil {
-			return false, fmt.Errorf("kubecontrollermanager/%s: %w", operatorclient.Instance, err)
+			return false, fmt.Errorf("reading kubecontrollermanager/%s: %w", operatorclient.Instance, err)
 		}
 		for _, item := range conditions {
 			condition, _ := item.(map[string]any)

@@ -24,7 +24,7 @@ func (c *controller) dropRunLevel(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("namespace/%s: %w", operand.Namespace, err)
+		return fmt.Errorf("reading namespace/%s: %w", operand.Namespace, err)
 	}
 	if _, found := namespace.Labels[runLevel]; !found {
 		return nil

@@ -193,7 +193,7 @@ func (c *controller) observe() (snapshot, error) {
 	var s snapshot
 	var err error
 	if _, s.status, _, err = c.Operator.GetStaticPodOperatorState(); err != nil {
-		return s, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return s, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	s.begun = predecessor.Remains(s.status.Conditions) && predecessor.LetsInstall(s.status.Conditions)
 	if s.deployments, err = predecessor.Deployments(c.Deployments.Lister()); err != nil {
@@ -203,10 +203,10 @@ func (c *controller) observe() (snapshot, error) {
 		return s, err
 	}
 	if s.pods, err = c.Pods.Lister().Pods(operand.Namespace).List(labels.Everything()); err != nil {
-		return s, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
+		return s, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
 	}
 	if s.nodes, err = c.Nodes.Lister().List(labels.Everything()); err != nil {
-		return s, fmt.Errorf("nodes: %w", err)
+		return s, fmt.Errorf("listing nodes: %w", err)
 	}
 	return s, nil
 }

@@ -45,7 +45,7 @@ func patch(ctx context.Context, client corev1client.NodeInterface, n *node, want
 	}
 	content, err := json.Marshal(map[string]any{"metadata": metadata, "spec": spec})
 	if err != nil {
-		return "", fmt.Errorf("node/%s: %w", n.name, err)
+		return "", fmt.Errorf("encoding the patch of node/%s: %w", n.name, err)
 	}
 	written, err := client.Patch(ctx, n.name, types.MergePatchType, content, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {

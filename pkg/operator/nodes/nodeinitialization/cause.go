@@ -64,7 +64,7 @@ func (c *controller) investigate(ctx context.Context, nodes []string) error {
 func (c *controller) leader() ([]*corev1.Pod, controlplane.Holder, error) {
 	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(operandPods)
 	if err != nil {
-		return nil, controlplane.Holder{}, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
+		return nil, controlplane.Holder{}, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
 	}
 	predecessors, err := predecessor.Pods(c.Pods.Lister())
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *controller) leader() ([]*corev1.Pod, controlplane.Holder, error) {
 	candidates := controlplane.Pods{Operand: pods, Predecessors: predecessors}
 	infrastructure, err := c.Infrastructures.Lister().Get("cluster")
 	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, controlplane.Holder{}, fmt.Errorf("infrastructure/cluster: %w", err)
+		return nil, controlplane.Holder{}, fmt.Errorf("reading infrastructure/cluster: %w", err)
 	}
 	if err == nil {
 		candidates.Topology = infrastructure.Status.ControlPlaneTopology

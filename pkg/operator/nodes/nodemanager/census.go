@@ -122,7 +122,7 @@ func (c *controller) list(ctx context.Context, daemonSet *appsv1.DaemonSet) erro
 		return c.confirm(ctx, failing, now, &found)
 	})
 	if err != nil {
-		return fmt.Errorf("pods of %s: %w", object, err)
+		return fmt.Errorf("listing pods of %s: %w", object, err)
 	}
 	slices.SortFunc(found.failures, func(a, b failure) int { return strings.Compare(a.text, b.text) })
 	c.last, c.waits = found, waits
@@ -180,7 +180,7 @@ func (c *controller) nodeHealth(ctx context.Context, name string) (healthy bool,
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(), ResourceVersion: "0",
 	})
 	if err != nil {
-		return false, time.Time{}, fmt.Errorf("node/%s: %w", name, err)
+		return false, time.Time{}, fmt.Errorf("reading node/%s: %w", name, err)
 	}
 	for i := range list.Items {
 		node := &list.Items[i]

@@ -100,7 +100,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	_, status, _, err := c.Operator.GetOperatorState()
 	if err != nil {
-		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	daemonSets := c.DaemonSets.Lister().DaemonSets(operand.Namespace)
 	daemonSet, err := operatorclient.Find(daemonSets, "daemonset", operand.Namespace, operand.NodeManager)

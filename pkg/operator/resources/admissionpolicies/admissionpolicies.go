@@ -158,7 +158,7 @@ func (c *controller) judge(ctx context.Context, policy *admissionv1.ValidatingAd
 			"nothing %s, because validatingadmissionpolicy/%s does not exist; %s",
 			purposes[policy.Name], policy.Name, restored)})
 	case err != nil:
-		return nil, fmt.Errorf("validatingadmissionpolicy/%s: %w", policy.Name, err)
+		return nil, fmt.Errorf("reading validatingadmissionpolicy/%s: %w", policy.Name, err)
 	case !equality.Semantic.DeepEqual(live.Spec, policy.Spec):
 		findings = append(findings, changed("validatingadmissionpolicy", policy.Name, policy.Name))
 	}
@@ -175,7 +175,7 @@ func (c *controller) judge(ctx context.Context, policy *admissionv1.ValidatingAd
 					"%v; %s", purposes[policy.Name], binding.Name, err, restored)})
 		}
 	case err != nil:
-		return nil, fmt.Errorf("validatingadmissionpolicybinding/%s: %w", binding.Name, err)
+		return nil, fmt.Errorf("reading validatingadmissionpolicybinding/%s: %w", binding.Name, err)
 	case !equality.Semantic.DeepEqual(bound.Spec, binding.Spec):
 		findings = append(findings, changed("validatingadmissionpolicybinding", binding.Name, policy.Name))
 	}

@@ -131,7 +131,7 @@ func apply(ctx context.Context, recorder events.Recorder, resources []resource) 
 			continue
 		}
 		if err := r.kind.apply(ctx, recorder, r.object); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", r, err))
+			errs = append(errs, fmt.Errorf("applying %s: %w", r, err))
 			unrestrained = unrestrained || r.kind.restrains
 		}
 	}

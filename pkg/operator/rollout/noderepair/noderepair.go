@@ -119,7 +119,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	_, status, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	if err := c.deletePastFailures(ctx, status); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (c *controller) mend(ctx context.Context, nodes []damagedNode) (
 func (c *controller) mendOne(ctx context.Context, node damagedNode) (repaired bool, err error) {
 	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
 	if err != nil {
-		return false, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return false, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	if node.status.TargetRevision != 0 {
 		return true, c.retryInstallation(ctx, node)
@@ -260,7 +260,7 @@ func (c *controller) repair(
 	}
 	manager := factory.ControllerFieldManager(name, "repair")
 	if err := c.Operator.ApplyStaticPodOperatorStatus(ctx, manager, status); err != nil {
-		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return fmt.Errorf("setting the target of node/%s in cloudcontrollermanager/cluster: %w", node.machine.name, err)
 	}
 	c.Recorder.Warningf("NodeFilesRepaired", "Installing revision %d on node/%s again: %s",
 		revision, node.machine.name, node.text)

@@ -50,7 +50,7 @@ func missingTokens(configMaps corelisters.ConfigMapNamespaceLister, secrets core
 	return func() (string, error) {
 		candidate, err := configMaps.Get(operand.PodConfigMap)
 		if err != nil {
-			return "", fmt.Errorf("configmap/%s in %s: %w", operand.PodConfigMap, operand.Namespace, err)
+			return "", fmt.Errorf("reading configmap/%s in %s: %w", operand.PodConfigMap, operand.Namespace, err)
 		}
 		needed, err := operand.TokensOf(candidate)
 		if err != nil {
@@ -58,7 +58,7 @@ func missingTokens(configMaps corelisters.ConfigMapNamespaceLister, secrets core
 		}
 		secret, err := secrets.Get(operand.CloudTokensSecret)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return "", fmt.Errorf("secret/%s in %s: %w", operand.CloudTokensSecret, operand.Namespace, err)
+			return "", fmt.Errorf("reading secret/%s in %s: %w", operand.CloudTokensSecret, operand.Namespace, err)
 		}
 		if secret == nil {
 			secret = &corev1.Secret{}
@@ -163,5 +163,5 @@ func ignoreNotFound(kind, name string, revision int32, err error) error {
 	if err == nil || apierrors.IsNotFound(err) {
 		return nil
 	}
-	return fmt.Errorf("%s/%s in %s: %w", kind, copyName(name, revision), operand.Namespace, err)
+	return fmt.Errorf("reading %s/%s in %s: %w", kind, copyName(name, revision), operand.Namespace, err)
 }

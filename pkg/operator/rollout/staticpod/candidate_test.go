@@ -153,7 +153,7 @@ func TestWithoutAWholeCandidateNobodyAsksForItsTokens(t *testing.T) {
 	require.False(t, got)
 
 	_, err = missingTokens(configMaps, secrets)()
-	require.EqualError(t, err, `configmap/cloud-controller-manager-pod in openshift-cloud-controller-manager: configmap "cloud-controller-manager-pod" not found`)
+	require.EqualError(t, err, `reading configmap/cloud-controller-manager-pod in openshift-cloud-controller-manager: configmap "cloud-controller-manager-pod" not found`)
 }
 
 func TestOnlyAWholeRevisionIsReady(t *testing.T) {
@@ -183,7 +183,7 @@ func TestOnlyAWholeRevisionIsReady(t *testing.T) {
 
 	kube.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no answer") })
 	_, err = completeRevision(kube.CoreV1())(t.Context(), 7)
-	require.EqualError(t, err, "secret/cloud-config-7 in openshift-cloud-controller-manager: no answer")
+	require.EqualError(t, err, "reading secret/cloud-config-7 in openshift-cloud-controller-manager: no answer")
 }
 
 func TestThePodIsTheFirstOfTheRevisionedObjects(t *testing.T) {

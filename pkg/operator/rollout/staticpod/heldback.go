@@ -78,7 +78,7 @@ func (c *heldBackRevisions) currentReason() (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("configmap/%s in %s: %w", operand.PodConfigMap, operand.Namespace, err)
+		return "", fmt.Errorf("reading configmap/%s in %s: %w", operand.PodConfigMap, operand.Namespace, err)
 	}
 	return c.reason()
 }

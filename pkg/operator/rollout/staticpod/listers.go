@@ -98,7 +98,7 @@ func (l podNamespaceLister) List(selector labels.Selector) ([]*corev1.Pod, error
 	for _, pod := range pods {
 		node, err := l.nodes.Get(pod.Spec.NodeName)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("node/%s: %w", pod.Spec.NodeName, err)
+			return nil, fmt.Errorf("reading node/%s: %w", pod.Spec.NodeName, err)
 		}
 		if err == nil && !node.CreationTimestamp.After(pod.CreationTimestamp.Time) {
 			current = append(current, pod)

@@ -222,7 +222,7 @@ func kubeletOf(nodes corev1listers.NodeLister, name string) (controlplane.Kubele
 		return controlplane.KubeletSilent, nil
 	}
 	if err != nil {
-		return controlplane.KubeletSilent, fmt.Errorf("node/%s: %w", name, err)
+		return controlplane.KubeletSilent, fmt.Errorf("reading node/%s: %w", name, err)
 	}
 	return controlplane.KubeletOf(node), nil
 }

@@ -56,7 +56,7 @@ func (s *starter) sync(ctx context.Context, _ factory.SyncContext) error {
 	}
 	_, status, _, err := s.Operator.GetOperatorState()
 	if err != nil {
-		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	if !predecessor.LetsInstall(status.Conditions) {
 		return nil

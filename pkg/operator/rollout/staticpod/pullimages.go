@@ -34,7 +34,7 @@ func pullImages(
 		name := copyName(operand.PodConfigMap, revision)
 		configMap, err := configMaps.Get(name)
 		if err != nil {
-			return fmt.Errorf("configmap/%s in %s: %w", name, operand.Namespace, err)
+			return fmt.Errorf("reading configmap/%s in %s: %w", name, operand.Namespace, err)
 		}
 		staticPod, err := operand.StaticPodOf(configMap)
 		if err != nil {

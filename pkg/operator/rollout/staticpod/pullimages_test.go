@@ -110,14 +110,14 @@ func TestWithoutItsStaticPodARevisionIsNotInstalled(t *testing.T) {
 	configMaps := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().ConfigMaps()
 	mutate := pullImages(configMaps.Lister().ConfigMaps(target), "operator")
 	require.EqualError(t, mutate(pod("installer-7-master-0", nil), "master-0", nil, 7),
-		"configmap/cloud-controller-manager-pod-7 in openshift-cloud-controller-manager: "+
+		"reading configmap/cloud-controller-manager-pod-7 in openshift-cloud-controller-manager: "+
 			`configmap "cloud-controller-manager-pod-7" not found`)
 	require.NoError(t, configMaps.Informer().GetStore().Add(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "cloud-controller-manager-pod-7"},
 		Data:       map[string]string{"pod.yaml": "spec: 1"},
 	}))
 	require.EqualError(t, mutate(pod("installer-7-master-0", nil), "master-0", nil, 7),
-		"configmap/cloud-controller-manager-pod-7 in openshift-cloud-controller-manager, key pod.yaml: "+
+		"decoding configmap/cloud-controller-manager-pod-7 in openshift-cloud-controller-manager, key pod.yaml: "+
 			"error unmarshaling JSON: while decoding JSON: json: cannot unmarshal number into Go struct field "+
 			"Pod.spec of type v1.PodSpec")
 }

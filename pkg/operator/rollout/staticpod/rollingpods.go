@@ -36,7 +36,7 @@ func targetOf(operator v1helpers.StaticPodOperatorClient) func(node string) (int
 	return func(node string) (int32, error) {
 		_, status, _, err := operator.GetStaticPodOperatorState()
 		if err != nil {
-			return 0, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+			return 0, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 		}
 		i := slices.IndexFunc(status.NodeStatuses, func(s operatorv1.NodeStatus) bool { return s.NodeName == node })
 		if i < 0 {

@@ -171,11 +171,11 @@ func apiServer(operator v1helpers.OperatorClient) func() (*url.URL, error) {
 func observedConfig(operator v1helpers.OperatorClient) (*operandconfig.Config, error) {
 	spec, _, _, err := operator.GetOperatorState()
 	if err != nil {
-		return nil, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return nil, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	observed, err := operandconfig.Decode(spec.ObservedConfig.Raw)
 	if err != nil {
-		return nil, fmt.Errorf("spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
+		return nil, fmt.Errorf("decoding spec.observedConfig of cloudcontrollermanager/cluster: %w", err)
 	}
 	return observed, nil
 }

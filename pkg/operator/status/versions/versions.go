@@ -139,7 +139,7 @@ func (c *controller) reached(observed platform.Platform) error {
 func (c *controller) removedReached() error {
 	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	if observedplatform.RemovalOf(&operatorStatus.OperatorStatus) == "" {
 		return nil
@@ -155,7 +155,7 @@ func (c *controller) removedReached() error {
 func (c *controller) nodesReached() error {
 	_, operatorStatus, _, err := c.Operator.GetStaticPodOperatorState()
 	if err != nil {
-		return fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+		return fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
 	if predecessor.Remains(operatorStatus.Conditions) {
 		// The manifests after the ClusterOperator delete what the predecessor needs while it runs.
@@ -220,7 +220,7 @@ func (c *controller) rolloutReached(daemonSet *appsv1.DaemonSet) error {
 		maxUnavailable := ptr.Deref(rolling.MaxUnavailable, intstr.FromInt32(1))
 		allowed, err = intstr.GetScaledValueFromIntOrPercent(&maxUnavailable, desired, true)
 		if err != nil {
-			return fmt.Errorf("maxUnavailable of daemonset/%s in %s: %w", daemonSet.Name, daemonSet.Namespace, err)
+			return fmt.Errorf("reading maxUnavailable of daemonset/%s in %s: %w", daemonSet.Name, daemonSet.Namespace, err)
 		}
 	}
 	allowed = max(0, min(allowed, desired-1))
