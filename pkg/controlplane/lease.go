@@ -41,9 +41,8 @@ type Record struct {
 	// HeldSince is when the holder acquired the lease, by the operator's clock.
 	HeldSince time.Time
 	// Present reports whether a process has written the lease while this process of the operator watched. What it finds
-	// first may be of the past: etcd was restored from an older snapshot, in which the lease is as it was then. After a
-	// restore the lease goes back, and is of the past again. A holder that changes without a renewal or an acquisition
-	// was written by no process.
+	// first may be stale: restored from an etcd snapshot, with the holder of that time. A lease that goes back after a
+	// restore is stale again. A holder that changes without a renewal or an acquisition was written by no process.
 	Present bool
 	// PastSince is when the lease was found, or went back.
 	PastSince time.Time

@@ -174,7 +174,7 @@ func CopiesMatch(configMaps []*corev1.ConfigMap, secrets []*corev1.Secret, revis
 	// The pod's ConfigMap is the first of Delivered.
 	stated := configMaps[0].Data[digestKey]
 	if actual := digest(configMaps, secrets, suffix); actual != stated {
-		return fmt.Errorf("the objects have digest %q, but configmap/%s has %q: the candidate is not applied completely",
+		return fmt.Errorf("the objects have digest %q, but configmap/%s has %q: the candidate is not fully applied",
 			actual, PodConfigMap+suffix, stated)
 	}
 	return nil
@@ -201,7 +201,7 @@ func pick[T any](kind Kind, objects []T, nameOf func(T) string, suffix string) (
 	for _, name := range DeliveredBy(kind, Revisioned) {
 		i := slices.IndexFunc(objects, func(o T) bool { return nameOf(o) == name+suffix })
 		if i < 0 {
-			return nil, fmt.Errorf("%s/%s in %s does not exist: the candidate is not applied completely",
+			return nil, fmt.Errorf("%s/%s in %s does not exist: the candidate is not fully applied",
 				strings.ToLower(string(kind)), name+suffix, Namespace)
 		}
 		picked = append(picked, objects[i])

@@ -48,7 +48,7 @@ func TestCopiesMatch(t *testing.T) {
 				return cms, secrets[1:]
 			},
 			want: "secret/cloud-config-7 in openshift-cloud-controller-manager does not exist: the candidate is not " +
-				"applied completely",
+				"fully applied",
 		},
 		"an object of another candidate does not match": {
 			change: func(cms []*corev1.ConfigMap, secrets []*corev1.Secret) ([]*corev1.ConfigMap, []*corev1.Secret) {
@@ -62,7 +62,7 @@ func TestCopiesMatch(t *testing.T) {
 				secrets[1].Data["more"] = nil
 				return cms, secrets
 			},
-			want: "the candidate is not applied completely",
+			want: "the candidate is not fully applied",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -64,7 +64,7 @@ func TestAnIncompleteRevisionIsRejected(t *testing.T) {
 	_, err = operand.RevisionOf(configMaps, secrets, 8)
 	require.EqualError(t, err, "revision 8: configmap/cloud-controller-manager-pod-8 in "+
 		"openshift-cloud-controller-manager does not exist: "+
-		"the candidate is not applied completely")
+		"the candidate is not fully applied")
 	for _, object := range configMaps {
 		if object.Name == "cloud-controller-manager-pod-7" {
 			object.Annotations[operand.TokensAnnotation] = "{"

@@ -69,7 +69,7 @@ func iniFields(fields []confdoc.Field) []confdoc.Field {
 
 // The reasons why several settings are dropped.
 const (
-	legacyVolumes = "volumes are the matter of the vSphere CSI driver, which has its own configuration"
+	legacyVolumes = "volumes are configured in the vSphere CSI driver"
 	legacyAPI     = "the cloud-controller-manager no longer has an API of its own"
 	legacyNSXT    = "OpenShift runs the vSphere provider without load balancers and routes of NSX-T"
 )

@@ -139,7 +139,8 @@ func (v *rewriter) networkReason(n nodeNetwork, was []string) string {
 		reasons = append(reasons, n.source()+" says so")
 	}
 	if len(without(n.foreign, was)) > 0 {
-		reasons = append(reasons, "the addresses of the API, of ingress and of OVN-Kubernetes are not a node's own")
+		reasons = append(reasons,
+			"the addresses of the API, of ingress and of OVN-Kubernetes are virtual IPs, not node addresses")
 	}
 	if len(reasons) == 0 {
 		return "the provider allows no spaces and no empty elements in the list"

@@ -64,7 +64,7 @@ func (v *rewriter) read() {
 	if at := v.ofOtherCloud(); prune(tree.Fields, d.Root) == 0 && at != nil {
 		v.Document, v.unread = empty(&diagnostic.List{}), true
 		v.ReportAt(confdoc.Position{Line: at.Line, Column: at.Column}, diagnostic.Invalid,
-			"this is no configuration of vSphere, but perhaps one of another cloud: none of its settings is one of vSphere's")
+			"no known vSphere key found; is this another cloud's configuration?")
 	}
 }
 

@@ -149,7 +149,7 @@ func TestVSphereFailureDomainsNeedNoVCenters(t *testing.T) {
 }
 
 func TestVSphereKnowsAConfigurationOfAnotherCloud(t *testing.T) {
-	const refusal = "this is no configuration of vSphere, but perhaps one of another cloud: none of its settings is one of vSphere's"
+	const refusal = "no known vSphere key found; is this another cloud's configuration?"
 	for name, c := range map[string]struct {
 		config  string
 		refused []string

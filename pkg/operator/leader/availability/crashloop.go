@@ -212,5 +212,5 @@ func (c crashLoops) condition(s snapshot) (*operatorclient.Condition, time.Durat
 		texts = append(texts[:maxNames], fmt.Sprintf("%d more", rest))
 	}
 	return operatorclient.NewCondition(CrashLoopCondition, operatorv1.ConditionTrue, "CrashLooping",
-		strings.Join(texts, "; ")+"; correct what the message names, or read the container's log"), next
+		strings.Join(texts, "; ")+"; fix the error above, or read the container's log"), next
 }

@@ -25,7 +25,7 @@ F1121 09:00:01.123457       1 main.go:72] Cloud provider could not be initialize
 const crashLoopMessage = `container cloud-controller-manager of pod/cloud-controller-manager-m1 keeps exiting, ` +
 	`last with code 255 and ` +
 	`"Cloud provider could not be initialized: Post \"https://<redacted>@keystone:1/v3\": connection refused"; ` +
-	`correct what the message names, or read the container's log`
+	`fix the error above, or read the container's log`
 
 // crashes makes the container of node exit after each run of the given length in seconds, from the given second until
 // the end. The kubelet's back-off starts at 10 s and doubles up to 5 minutes.
@@ -316,13 +316,13 @@ func TestOneExitIsNoCrashLoopHoweverLongTheRunWas(t *testing.T) {
 }
 
 func TestTheListOfCrashLoopsIsBounded(t *testing.T) {
-	for count, want := range map[int]string{5: "a; b; c; d; e; correct", 6: "a; b; c; d; e; 1 more; correct"} {
+	for count, want := range map[int]string{5: "a; b; c; d; e; fix", 6: "a; b; c; d; e; 1 more; fix"} {
 		loops := crashLoops{}
 		for _, name := range []string{"a", "b", "c", "d", "e", "f"}[:count] {
 			loops[containerOn{name, "c"}] = &crashLoop{since: begin, exits: 2, subject: "reported", text: name}
 		}
 		got, next := loops.condition(snapshot{now: begin.Add(crashLoopAfter), status: &operatorv1.StaticPodOperatorStatus{}})
-		require.Equal(t, want+" what the message names, or read the container's log", *got.Message)
+		require.Equal(t, want+" the error above, or read the container's log", *got.Message)
 		require.Zero(t, next)
 	}
 }

@@ -181,7 +181,7 @@ func (c *controller) staticPodOf(node *corev1.Node, revision int32, installers [
 		return damage{"the static pod does not exist", filesPatience, true}, nil
 	}
 	if runs := pod.Labels["revision"]; runs != "" && runs != strconv.Itoa(int(revision)) {
-		return damage{fmt.Sprintf("the static pod is that of revision %s", runs), filesPatience, false}, nil
+		return damage{fmt.Sprintf("the static pod runs revision %s, want %d", runs, revision), filesPatience, false}, nil
 	}
 	return damage{}, nil
 }

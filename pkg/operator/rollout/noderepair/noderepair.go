@@ -154,7 +154,7 @@ func (c *controller) mend(ctx context.Context, nodes []damagedNode) (
 		recent := slices.DeleteFunc(c.repairs[node.machine], func(at time.Time) bool { return now.Sub(at) >= repairPeriod })
 		c.repairs[node.machine] = recent
 		if len(recent) < maxRepairs {
-			repaired, err := c.mendOne(ctx, node)
+			repaired, err := c.repairNode(ctx, node)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -175,8 +175,8 @@ func (c *controller) mend(ctx context.Context, nodes []damagedNode) (
 	return problems, next, nil
 }
 
-// mendOne repairs a node unless a live read shows that another one is being repaired.
-func (c *controller) mendOne(ctx context.Context, node damagedNode) (repaired bool, err error) {
+// repairNode repairs a node unless a live read shows that another one is being repaired.
+func (c *controller) repairNode(ctx context.Context, node damagedNode) (repaired bool, err error) {
 	_, live, _, err := c.Operator.GetStaticPodOperatorStateWithQuorum(ctx)
 	if err != nil {
 		return false, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)

@@ -459,7 +459,7 @@ func TestAnInstallationOfThePastIsRepeated(t *testing.T) {
 			change: func(c *cluster) error {
 				return mirror(c, func(pod *corev1.Pod) { pod.Labels = map[string]string{"revision": "9"} })
 			},
-			want: "the static pod is that of revision 9", after: filesPatience,
+			want: "the static pod runs revision 9, want 7", after: filesPatience,
 		},
 		"the installer has not ended": {installer: corev1.PodRunning, change: noMirror},
 		"the installer has failed":    {installer: corev1.PodFailed, change: noMirror},
@@ -552,7 +552,7 @@ func TestANodeThatRunsAnotherRevisionIsInstalledAgain(t *testing.T) {
 	require.NoError(t, c.caches.Core().V1().Pods().Informer().GetStore().Update(pod))
 	c.run(t, filesPatience+time.Second)
 	require.Equal(t, []string{"m1: 7 to 7"}, c.targets(t))
-	require.Equal(t, []string{"Warning NodeFilesRepaired Installing revision 7 on node/m1 again: the static pod is that of revision 9"},
+	require.Equal(t, []string{"Warning NodeFilesRepaired Installing revision 7 on node/m1 again: the static pod runs revision 9, want 7"},
 		c.messages())
 }
 
