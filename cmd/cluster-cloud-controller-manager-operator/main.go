@@ -15,6 +15,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/convert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/envfile"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/explain"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/installer"
 	operatorcmd "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/operator"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/remove"
@@ -83,7 +84,8 @@ func newCommand(ctx context.Context) *cobra.Command {
 		}
 		root.AddCommand(commands...)
 	}
-	addTo(forAdministrators, status.NewCommand(), validate.NewCommand(), convert.NewCommand(), newVersionCommand())
+	addTo(forAdministrators, status.NewCommand(), explain.NewCommand(), validate.NewCommand(),
+		convert.NewCommand(), newVersionCommand())
 	addTo(inCluster, operatorcmd.NewCommand(ctx), render.NewCommand(), installer.NewCommand(), prune.NewPrune(),
 		remove.NewCommand(), envfile.NewCommand())
 	help := root.HelpFunc()

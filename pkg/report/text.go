@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
 )
 
 // Width is the number of columns of a text.
@@ -51,14 +52,19 @@ func (s *Status) WriteText(out io.Writer, color bool) error {
 	t.conditions("Problems", s.Problems)
 	t.conditions("In progress", s.Progress)
 	t.conditions("Notices", s.Notices)
-	if len(s.Unread) > 0 {
-		t.title("Not read")
-		for _, unread := range s.Unread {
-			t.wrapped("  ", "    ", unread.What+": "+unread.Why)
-		}
-	}
+	t.unread(s.Unread)
 	_, err := out.Write(t.out.Bytes())
 	return err //nolint:wrapcheck // The caller says what could not be written.
+}
+
+func (t *text) unread(all []snapshot.Unread) {
+	if len(all) == 0 {
+		return
+	}
+	t.title("Not read")
+	for _, unread := range all {
+		t.wrapped("  ", "    ", unread.What+": "+unread.Why)
+	}
 }
 
 // headline says how the operator is, and when that is no longer kept up to date.
@@ -325,3 +331,9 @@ func stamp(at time.Time) string {
 }
 
 func humanDuration(d time.Duration) string { return duration.HumanDuration(max(0, d)) }
+
+// cut splits what a condition says about a cause from its action.
+func cut(message string) (cause, action string) {
+	cause, action, _ = strings.Cut(message, "; ")
+	return cause, action
+}

@@ -162,6 +162,7 @@ func (w *world) worker(name string, taints ...corev1.Taint) *corev1.Node {
 		Spec:       corev1.NodeSpec{ProviderID: "openstack:///" + name, Taints: taints},
 		Status: corev1.NodeStatus{
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.10"}},
 			NodeInfo:   corev1.NodeSystemInfo{SystemUUID: "uuid-of-" + name},
 		},
 	}

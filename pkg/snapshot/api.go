@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +26,8 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/inputs"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/servingcert"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodedeletion"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodeinitialization"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/maskedpods"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
@@ -77,6 +80,25 @@ var (
 	leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
 )
 
+// NodeEvents are the Events in which the CCM announces that it deletes a Node.
+func NodeEvents() []Query {
+	return []Query{{
+		"events in " + nodedeletion.EventNamespace, core("events"), nodedeletion.EventNamespace, "",
+		"source=" + nodedeletion.EventSource,
+	}}
+}
+
+// Service is a Service and the Events about it.
+func Service(namespace, name string) []Query {
+	return []Query{
+		{"service/" + name + " in " + namespace, core("services"), namespace, name, ""},
+		{
+			"events in " + namespace, core("events"), namespace, "",
+			"involvedObject.kind=Service,involvedObject.name=" + name,
+		},
+	}
+}
+
 func core(resource string) schema.GroupVersionResource {
 	return corev1.SchemeGroupVersion.WithResource(resource)
 }
@@ -117,23 +139,47 @@ func (c *Client) Read(ctx context.Context, more ...Query) (*Snapshot, error) {
 			read = append(read, objects...)
 		case apierrors.IsNotFound(err):
 		case apierrors.IsForbidden(err):
-			s.Unread = append(s.Unread, Unread{query.What, "no right to read this"})
+			s.Unread = append(s.Unread, Unread{query.What, noRight})
 		default:
 			return nil, fmt.Errorf("reading %s: %w", query.What, err)
 		}
 	}
 	s.Taken = c.clock.now()
 	secrets, rest := split(read)
-	line := func(text string) string { return text }
+	s.redact = func(text string) string { return text }
 	if s.Missing(Secrets) == "" {
-		line = maskedpods.NewRedactor(secrets).Line
+		s.redact = maskedpods.NewRedactor(secrets).Line
 	}
 	for _, object := range rest {
-		messages(object, line)
+		messages(object, s.redact)
 	}
 	s.add(rest...)
 	return s, s.addSecrets(secrets)
 }
+
+// ReadLog adds the end of the log of a pod of the operand to a snapshot, without the values of the Secrets.
+func (c *Client) ReadLog(ctx context.Context, s *Snapshot, pod string) {
+	text, isComplete, err := nodeinitialization.ReadLog(ctx, c.logs.CoreV1(), pod)
+	if err != nil {
+		s.Unread = append(s.Unread, Unread{"log of pod/" + pod + " in " + operand.Namespace, reason(err)})
+		return
+	}
+	var lines strings.Builder
+	for line := range strings.Lines(text) {
+		lines.WriteString(s.redact(strings.TrimSuffix(line, "\n")) + "\n")
+	}
+	s.Log = Log{Pod: pod, Text: lines.String(), Complete: isComplete}
+}
+
+// reason returns why something could not be read.
+func reason(err error) string {
+	if apierrors.IsForbidden(err) {
+		return noRight
+	}
+	return err.Error()
+}
+
+const noRight = "no right to read this"
 
 func (c *Client) read(ctx context.Context, q Query) ([]*unstructured.Unstructured, error) {
 	client := c.objects.Resource(q.resource).Namespace(q.namespace)

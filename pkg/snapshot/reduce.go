@@ -46,7 +46,7 @@ var fields = map[string][][]string{
 	},
 	"Node": {
 		{"spec", "providerID"}, {"spec", "taints"}, {"spec", "unschedulable"},
-		{"status", "conditions"}, {"status", "nodeInfo", "systemUUID"},
+		{"status", "conditions"}, {"status", "addresses"}, {"status", "nodeInfo", "systemUUID"},
 	},
 	"Pod": {
 		{"spec", "nodeName"},

@@ -30,7 +30,19 @@ type Snapshot struct {
 	// Unread is what could not be read.
 	Unread []Unread
 
+	// Log is the end of the log of a pod of the operand, if it was read.
+	Log Log
+
 	objects []*unstructured.Unstructured
+	// redact removes the values of Secrets from a text.
+	redact func(string) string
+}
+
+// Log is the end of the log of a pod.
+type Log struct {
+	Pod, Text string
+	// Complete reports whether that is all that the process has logged.
+	Complete bool
 }
 
 // Unread is something that could not be read.

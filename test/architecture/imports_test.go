@@ -140,16 +140,19 @@ var layers = []layer{
 	// What a person asks of a cluster. The controllers whose objects are read say how.
 	{dir: "pkg/snapshot", ours: []string{
 		"pkg/apis", "pkg/inputs", "pkg/operand", "pkg/operatorclient", "pkg/printable", "pkg/terminationmessage", "pkg/version",
-		"pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens", "pkg/operator/rollout/maskedpods",
+		"pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens", "pkg/operator/nodes/nodedeletion",
+		"pkg/operator/nodes/nodeinitialization", "pkg/operator/rollout/maskedpods",
 	}},
 	{dir: "pkg/report", ours: []string{
 		"pkg/snapshot", "pkg/apis", "pkg/controlplane", "pkg/diagnostic", "pkg/inputs", "pkg/nodecause", "pkg/operand",
 		"pkg/operandconfig", "pkg/operatorclient", "pkg/platform", "pkg/predecessor", "pkg/printable",
 		"pkg/terminationmessage", "pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens",
 		"pkg/operator/leader/availability", "pkg/operator/nodes/nodedeletion", "pkg/operator/nodes/nodeinitialization",
+		"pkg/operator/nodes/nodemanager", "pkg/operator/rollout/staticpod",
 	}},
 	{dir: "pkg/cmd/source", ours: []string{"pkg/snapshot", "pkg/printable"}},
 	{dir: "pkg/cmd/status", ours: []string{"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/report", "pkg/snapshot"}},
+	{dir: "pkg/cmd/explain", ours: []string{"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/report", "pkg/snapshot"}},
 	{dir: "cmd", ours: []string{"pkg/cmd", "pkg/logging", "pkg/version"}},
 	{dir: "test/dockerfile"},
 	{dir: "test/rights", ours: []string{"pkg/platform"}},

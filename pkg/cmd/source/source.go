@@ -45,15 +45,37 @@ func (s *Source) AddFlags(cmd *cobra.Command) {
 
 // Read reads what status needs, and more.
 func (s *Source) Read(ctx context.Context, more ...snapshot.Query) (*snapshot.Snapshot, error) {
-	config, err := s.config()
-	if err != nil {
-		return nil, err
-	}
-	client, err := snapshot.NewClient(config)
+	client, err := s.client()
 	if err != nil {
 		return nil, err
 	}
 	return client.Read(ctx, more...)
+}
+
+// ReadWithLog is Read with the end of the log of the pod that choose returns, if any.
+func (s *Source) ReadWithLog(
+	ctx context.Context, choose func(*snapshot.Snapshot) string,
+) (*snapshot.Snapshot, error) {
+	client, err := s.client()
+	if err != nil {
+		return nil, err
+	}
+	read, err := client.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if pod := choose(read); pod != "" {
+		client.ReadLog(ctx, read, pod)
+	}
+	return read, nil
+}
+
+func (s *Source) client() (*snapshot.Client, error) {
+	config, err := s.config()
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.NewClient(config)
 }
 
 func (s *Source) config() (*rest.Config, error) {

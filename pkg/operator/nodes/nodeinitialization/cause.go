@@ -97,7 +97,7 @@ func (c *controller) readFindings(
 ) error {
 	former := c.investigation.findings
 	maps.DeleteFunc(former, func(_ string, f finding) bool { return f.class == nodecause.NoLeader })
-	log, complete, err := readLog(ctx, c.PodClient, pod)
+	log, complete, err := ReadLog(ctx, c.PodClient, pod)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("The cause of uninitialized nodes is not known", "err", err)
 		return nil

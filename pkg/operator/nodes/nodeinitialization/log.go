@@ -26,9 +26,9 @@ const (
 	logBytes = 256 << 10
 )
 
-// readLog returns the end of the log of the operand's container in the pod, and whether that is all that its process
+// ReadLog returns the end of the log of the operand's container in the pod, and whether that is all that its process
 // logged. The last line may be cut. A time would not help to select lines: the node's clock may be wrong.
-func readLog(ctx context.Context, pods corev1client.PodsGetter, pod string) (log string, complete bool, err error) {
+func ReadLog(ctx context.Context, pods corev1client.PodsGetter, pod string) (log string, complete bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
 	stream, err := pods.Pods(operand.Namespace).GetLogs(pod, &corev1.PodLogOptions{

@@ -97,7 +97,8 @@ func nodeIP(node *corev1.Node) map[string]string {
 	return nil
 }
 
-func machineOf(node *corev1.Node) nodecause.Machine {
+// MachineOf returns what a Node says about its machine.
+func MachineOf(node *corev1.Node) nodecause.Machine {
 	return nodecause.Machine{
 		ProviderID: node.Spec.ProviderID,
 		SystemUUID: node.Status.NodeInfo.SystemUUID,
@@ -136,7 +137,7 @@ func (s *store) set(node *corev1.Node, since time.Time) bool {
 		if !waited {
 			w.since = since
 		}
-		s.waiting[node.Name] = wait{w.since, machineOf(node)}
+		s.waiting[node.Name] = wait{w.since, MachineOf(node)}
 		return !waited
 	case found != nodecause.Drift{}:
 		isNew := !wasWrong || d.Drift != found

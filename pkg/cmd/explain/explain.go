@@ -1,0 +1,133 @@
+// Package explain is the command that explains why something waits. It has only flags and output; package report walks
+// the objects.
+package explain
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/diagnostics"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/source"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
+)
+
+const exitCodes = "The exit code is 0 if nothing waits, 1 if something does, and 2 if the cluster cannot be\n" +
+	"read. In the last case the last line on stderr has the reason."
+
+// NewCommand returns the explain command. Its subcommands exit the process themselves, with the codes of package
+// source.
+func NewCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain",
+		Short: "Explain why a node, a Service, a deletion or a rollout waits",
+		Long: "Explain walks the objects on which something depends, marks each with ✓ or ✗, and ends in one cause\n" +
+			"and one action: those of the operator's conditions. It only reads.\n\n" + exitCodes,
+		Example: "  cluster-cloud-controller-manager-operator explain node worker-3\n" +
+			"  cluster-cloud-controller-manager-operator explain service shop/frontend\n" +
+			"  cluster-cloud-controller-manager-operator explain deletion worker-3\n" +
+			"  cluster-cloud-controller-manager-operator explain rollout",
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newNode(), newService(), newDeletion(), newRollout())
+	return cmd
+}
+
+func newNode() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "node NAME",
+		Short: "Explain why a node is not initialized",
+		Args:  cobra.ExactArgs(1),
+	}
+	return subcommand(cmd, func(ctx context.Context, from *source.Source, args []string) (*report.Explanation, error) {
+		s, err := from.ReadWithLog(ctx, report.LeadingPod)
+		if err != nil {
+			return nil, err
+		}
+		return report.ExplainNode(s, strings.TrimPrefix(args[0], "node/"))
+	})
+}
+
+func newService() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "service NAMESPACE/NAME",
+		Short: "Explain why a Service has no load balancer",
+		Args:  cobra.ExactArgs(1),
+	}
+	return subcommand(cmd, func(ctx context.Context, from *source.Source, args []string) (*report.Explanation, error) {
+		namespace, name, found := strings.Cut(args[0], "/")
+		if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
+			return nil, fmt.Errorf("%q is no Service: specify NAMESPACE/NAME", args[0])
+		}
+		s, err := from.Read(ctx, snapshot.Service(namespace, name)...)
+		if err != nil {
+			return nil, err
+		}
+		return report.ExplainService(s, namespace, name)
+	})
+}
+
+func newDeletion() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "deletion NODE",
+		Short: "Explain why the Node of a deleted machine is not deleted",
+		Args:  cobra.ExactArgs(1),
+	}
+	return subcommand(cmd, func(ctx context.Context, from *source.Source, args []string) (*report.Explanation, error) {
+		s, err := from.Read(ctx, snapshot.NodeEvents()...)
+		if err != nil {
+			return nil, err
+		}
+		return report.ExplainDeletion(s, strings.TrimPrefix(args[0], "node/"))
+	})
+}
+
+func newRollout() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rollout",
+		Short: "Explain where the rollout of the latest revision stands",
+		Args:  cobra.NoArgs,
+	}
+	return subcommand(cmd, func(ctx context.Context, from *source.Source, _ []string) (*report.Explanation, error) {
+		s, err := from.Read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return report.ExplainRollout(s)
+	})
+}
+
+// subcommand adds the flags, and makes the command write an explanation.
+func subcommand(
+	cmd *cobra.Command, explain func(context.Context, *source.Source, []string) (*report.Explanation, error),
+) *cobra.Command {
+	from, format := &source.Source{}, ""
+	cmd.Long = cmd.Short + ".\n\n" + exitCodes
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	from.AddFlags(cmd)
+	source.AddFormat(cmd, &format)
+	source.Run(cmd, func(ctx context.Context, args []string) (int, error) {
+		if err := source.CheckFormat(format); err != nil {
+			return 0, err
+		}
+		explanation, err := explain(ctx, from, args)
+		if err != nil {
+			return 0, err
+		}
+		out := cmd.OutOrStdout()
+		if format == "json" {
+			err = source.WriteJSON(out, explanation)
+		} else {
+			err = explanation.WriteText(out, diagnostics.UseColor(out))
+		}
+		code := source.Well
+		if !explanation.Fine() {
+			code = source.Unwell
+		}
+		return code, diagnostics.WriteError(err)
+	})
+	return cmd
+}

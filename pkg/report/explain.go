@@ -1,0 +1,178 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/availability"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
+)
+
+// Explanation walks the objects on which something depends, one after the other, and ends in one cause and one action.
+// Programs read its JSON: fields may be added, but none may change.
+type Explanation struct {
+	// Taken is the time of what is explained.
+	Taken time.Time `json:"taken"`
+	Steps []Step    `json:"steps"`
+	// Cause is why something waits, and Action what to do. Both are empty if nothing waits.
+	Cause  string `json:"cause,omitempty"`
+	Action string `json:"action,omitempty"`
+
+	Unread []snapshot.Unread `json:"unread,omitempty"`
+}
+
+// Step is an object on the way. Its text says how the object is.
+type Step struct {
+	// OK reports whether that is as it should be.
+	OK   bool   `json:"ok"`
+	Text string `json:"text"`
+}
+
+// Fine reports whether nothing waits.
+func (e *Explanation) Fine() bool { return e.Cause == "" }
+
+// step adds a step, and returns ok.
+func (e *Explanation) step(ok bool, format string, args ...any) bool {
+	e.Steps = append(e.Steps, Step{ok, fmt.Sprintf(format, args...)})
+	return ok
+}
+
+// either adds the step that says yes or no, and returns ok.
+func (e *Explanation) either(ok bool, yes, no string) bool {
+	if !ok {
+		yes = no
+	}
+	return e.step(ok, "%s", yes)
+}
+
+// because ends the explanation. The first cause counts.
+func (e *Explanation) because(cause, action string) *Explanation {
+	if e.Cause == "" {
+		e.Cause, e.Action = cause, action
+	}
+	return e
+}
+
+// LeadingPod returns the pod whose log explains why a Node waits, "" if no process of the operand leads.
+func LeadingPod(s *snapshot.Snapshot) string {
+	leader := leaderOf(s)
+	if !leader.Tenure.Runs() {
+		return ""
+	}
+	for _, p := range operandPods(s) {
+		if p.Spec.NodeName == leader.Node {
+			return p.Name
+		}
+	}
+	return ""
+}
+
+// condition ends the explanation with what a condition says: it has cause and action.
+func (e *Explanation) condition(c Condition) *Explanation {
+	return e.because(c.Message, fmt.Sprintf("see condition %s, reason %s", c.Type, c.Reason))
+}
+
+// WriteText writes the explanation as text.
+func (e *Explanation) WriteText(out io.Writer, color bool) error {
+	t := &text{color: color}
+	for _, step := range e.Steps {
+		mark, of := "✓ ", green
+		if !step.OK {
+			mark, of = "✗ ", red
+		}
+		if t.color {
+			t.out.WriteString(of)
+			mark += plain
+		}
+		t.wrapped(mark, "  ", step.Text)
+	}
+	t.out.WriteByte('\n')
+	if e.Fine() {
+		t.wrapped("", "", "nothing waits")
+	} else {
+		t.wrapped("cause:  ", "        ", e.Cause)
+		t.wrapped("action: ", "        ", e.Action)
+	}
+	t.unread(e.Unread)
+	_, err := out.Write(t.out.Bytes())
+	return err //nolint:wrapcheck // The caller says what could not be written.
+}
+
+// begin returns an explanation that says whether the operator runs, whose conditions are read. It fails without the
+// operator's resource.
+func begin(s *snapshot.Snapshot) (*Explanation, *ccmv1.CloudControllerManager, platform.Platform, error) {
+	status, err := StatusOf(s)
+	if err != nil {
+		return nil, nil, platform.Platform{}, err
+	}
+	e := &Explanation{Taken: status.Taken, Unread: s.Unread}
+	operator := s.Operator()
+	_, observed := observedConfig(operator)
+	if status.Operator.Problem != "" {
+		e.step(false, "%s: its conditions are of %s at the latest", status.Operator.Problem,
+			stamp(status.Operator.LastStatus))
+	}
+	return e, operator, observed, nil
+}
+
+// leads adds the step of the leader, and returns it. Without one, that is the cause.
+func (e *Explanation) leads(s *snapshot.Snapshot, operator *ccmv1.CloudControllerManager) (controlplane.Holder, bool) {
+	leader := leaderOf(s)
+	if leader.Tenure.Runs() {
+		return leader, e.step(true, "pod/%s-%s leads since %s", operand.Name, leader.Node, stamp(leader.Acquired))
+	}
+	available := conditionOf(operator, availability.AvailableCondition)
+	return leader, e.step(false, "no cloud-controller-manager of this operator leads: %s", noLeader(leader, available))
+}
+
+// kubelet adds the step of a Node and its kubelet.
+func (e *Explanation) kubelet(s *snapshot.Snapshot, name string) *corev1.Node {
+	for _, node := range s.Nodes() {
+		if node.Name == name {
+			e.step(true, "node/%s exists since %s", name, stamp(node.CreationTimestamp.Time))
+			state := controlplane.KubeletOf(node)
+			e.step(state == controlplane.KubeletReady, "its kubelet is %s", kubelet(node))
+			return node
+		}
+	}
+	e.step(false, "node/%s does not exist", name)
+	return nil
+}
+
+// firstTrue returns the first of the conditions that is True, and whether there is one.
+func firstTrue(operator *ccmv1.CloudControllerManager, types ...string) (Condition, bool) {
+	for _, conditionType := range types {
+		if c := conditionOf(operator, conditionType); c.Status == string(operatorv1.ConditionTrue) {
+			return c, true
+		}
+	}
+	return Condition{}, false
+}
+
+// naming returns the condition if it is True and its message names an object, such as node/a.
+func naming(operator *ccmv1.CloudControllerManager, conditionType, object string) (Condition, bool) {
+	c, isTrue := firstTrue(operator, conditionType)
+	return c, isTrue && names(c.Message, object)
+}
+
+// names reports whether a text names an object, and not only one whose name begins like it.
+func names(text, object string) bool {
+	for rest, found := text, true; ; {
+		if _, rest, found = strings.Cut(rest, object); !found {
+			return false
+		}
+		if rest == "" || !strings.ContainsAny(rest[:1], "abcdefghijklmnopqrstuvwxyz0123456789-.") ||
+			strings.HasPrefix(rest, ". ") {
+			return true
+		}
+	}
+}

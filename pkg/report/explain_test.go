@@ -1,0 +1,244 @@
+package report_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot/snapshottest"
+)
+
+// read reads what the commands read, with the leader's log.
+func read(t *testing.T, c *snapshottest.Cluster, more ...snapshot.Query) *snapshot.Snapshot {
+	t.Helper()
+	client, err := snapshot.NewClient(c.Serve(t))
+	require.NoError(t, err)
+	shot, err := client.Read(t.Context(), more...)
+	require.NoError(t, err)
+	if pod := report.LeadingPod(shot); pod != "" {
+		client.ReadLog(t.Context(), shot, pod)
+	}
+	return shot
+}
+
+func requireExplained(t *testing.T, name string, e *report.Explanation, err error) {
+	t.Helper()
+	require.NoError(t, err)
+	require.Equal(t, e.Cause == "", e.Action == "", "a cause has an action")
+	var out bytes.Buffer
+	require.NoError(t, e.WriteText(&out, false))
+	for line := range strings.Lines(out.String()) {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), report.Width+1, line)
+	}
+	requireGolden(t, "explain/"+name+".txt", out.String())
+}
+
+// waits makes a worker wait whose last attempt failed with the error.
+func waits(failure string) func(*world) {
+	return func(w *world) {
+		nodesWait(w)
+		w.Logs["cloud-controller-manager-master-0"] = "I1121 09:00:10.123456       1 node_controller.go:236] error syncing 'worker-1': " +
+			"failed to get instance metadata for node worker-1: " + failure + ", requeuing\n"
+	}
+}
+
+func TestANodeIsExplained(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"initialized":     func(w *world) { w.worker("worker-1") },
+		"missing":         func(*world) {},
+		"unknown-machine": waits("instance not found"),
+		"throttled":       waits("Expected HTTP response code [200] but got 429 instead"),
+		"named-in-the-condition": func(w *world) {
+			nodesWait(w)
+			w.Forbidden = []string{"log"}
+		},
+		"no-leader": func(w *world) {
+			nodesWait(w)
+			noLeader(w)
+		},
+		"without-the-taint": func(w *world) { w.worker("worker-1").Spec.ProviderID = "" },
+		"no-platform": func(w *world) {
+			nodesWait(w)
+			platformNone(w)
+		},
+		"operator-down": func(w *world) {
+			waits("instance not found")(w)
+			operatorDown(w)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			change(w)
+			e, err := report.ExplainNode(read(t, w.cluster()), "worker-1")
+			requireExplained(t, "node-"+name, e, err)
+		})
+	}
+}
+
+func silentWorker(w *world) *corev1.Node {
+	node := w.worker("worker-3")
+	node.Status.Conditions[0].Status = corev1.ConditionUnknown
+	return node
+}
+
+func announced(w *world) {
+	w.More = append(w.More, &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "worker-3.1"}, Reason: "DeletingNode",
+		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "worker-3"},
+		Source:         corev1.EventSource{Component: "cloud-node-lifecycle-controller"}, LastTimestamp: metav1.NewTime(now),
+	})
+}
+
+func TestADeletionIsExplained(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"kubelet-reports":   func(w *world) { w.worker("worker-3") },
+		"done":              func(*world) {},
+		"never-initialized": func(w *world) { silentWorker(w).Spec.ProviderID = "" },
+		"not-wanted":        func(w *world) { silentWorker(w) },
+		"not-confirmed": func(w *world) {
+			silentWorker(w)
+			announced(w)
+		},
+		"confirmed": func(w *world) {
+			silentWorker(w).Annotations = map[string]string{"cloudcontrollermanager.operator.openshift.io/node-deletion": "Confirmed"}
+			announced(w)
+		},
+		"held": func(w *world) {
+			silentWorker(w)
+			nodesWait(w)
+			announced(w)
+		},
+		"another-is-held": func(w *world) {
+			silentWorker(w)
+			w.condition("NodeDeletionDegraded", "True", "NoWitness", "the cloud-controller-manager wants to delete node/worker-30, but there is no other node")
+			announced(w)
+		},
+		"no-leader": func(w *world) {
+			silentWorker(w)
+			noLeader(w)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			change(w)
+			e, err := report.ExplainDeletion(read(t, w.cluster(), snapshot.NodeEvents()...), "worker-3")
+			requireExplained(t, "deletion-"+name, e, err)
+		})
+	}
+}
+
+func balanced(w *world) *corev1.Service {
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "frontend", Finalizers: []string{"service.kubernetes.io/load-balancer-cleanup"}},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer},
+	}
+	w.More = append(w.More, service)
+	return service
+}
+
+func warned(w *world, message string) {
+	balanced(w)
+	w.More = append(w.More, &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "frontend.1"}, Reason: "SyncLoadBalancerFailed", Type: "Warning", Message: message,
+		InvolvedObject: corev1.ObjectReference{Kind: "Service", Name: "frontend"}, LastTimestamp: metav1.NewTime(now),
+	})
+}
+
+func TestAServiceIsExplained(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"missing":      func(*world) {},
+		"another-type": func(w *world) { balanced(w).Spec.Type = corev1.ServiceTypeClusterIP },
+		"with-a-class": func(w *world) { balanced(w).Spec.LoadBalancerClass = ptr.To("example.com/lb") },
+		"balanced": func(w *world) {
+			balanced(w).Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}, {Hostname: "lb.example.com"}}
+		},
+		"silent": func(w *world) { balanced(w) },
+		"quota": func(w *world) {
+			warned(w, "Error syncing load balancer: failed to ensure load balancer: Quota exceeded for resources: ['floatingip']")
+		},
+		"other": func(w *world) {
+			warned(w, "Error syncing load balancer: failed to ensure load balancer: there are no available nodes")
+		},
+		"no-leader": func(w *world) {
+			balanced(w)
+			noLeader(w)
+		},
+		"deleted": func(w *world) { balanced(w).DeletionTimestamp = ptr.To(metav1.NewTime(now)) },
+		"no-platform": func(w *world) {
+			platformNone(w)
+			balanced(w)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			change(w)
+			e, err := report.ExplainService(read(t, w.cluster(), snapshot.Service("shop", "frontend")...), "shop", "frontend")
+			requireExplained(t, "service-"+name, e, err)
+		})
+	}
+}
+
+func TestARolloutIsExplained(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"done": func(*world) {},
+		"in-progress": func(w *world) {
+			rollsOut(w)
+			w.More = append(w.More, &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: targetNamespace, Name: "installer-8-master-1"},
+				Spec:       corev1.PodSpec{NodeName: "master-1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+			})
+		},
+		"image-pull": func(w *world) {
+			rollsOut(w)
+			w.condition("ImagePullDegraded", "True", "ImagePull", "node/master-1 cannot pull the image; correct the image")
+		},
+		"failed": func(w *world) {
+			rollsOut(w)
+			status := w.Nodes("master-1")
+			status.LastFailedRevision, status.LastFailedRevisionErrors = 8, []string{"the installer exited with 1"}
+			w.condition("NodeInstallerDegraded", operatorv1.ConditionTrue, "InstallerPodFailed", "1 node is failing on revision 8")
+		},
+		"held-back": func(w *world) {
+			w.condition("RevisionHeldBackDegraded", "True", "Waits", "the accepted configuration waits for secret/cloud-tokens; see CloudTokensDegraded")
+		},
+		"input-rejected": inputRejected,
+		"no-platform":    platformNone,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			change(w)
+			e, err := report.ExplainRollout(read(t, w.cluster()))
+			requireExplained(t, "rollout-"+name, e, err)
+		})
+	}
+}
+
+func TestTheMarksHaveColors(t *testing.T) {
+	w := newWorld(t)
+	e, err := report.ExplainNode(read(t, w.cluster()), "worker-1")
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, e.WriteText(&out, true))
+	require.True(t, strings.HasPrefix(out.String(), "\x1b[1;31m✗ \x1b[0mnode/worker-1 does not exist\n"), out.String())
+}
+
+func TestAQuotedErrorHasNoSecret(t *testing.T) {
+	w := newWorld(t)
+	waits("login of user with c4n4ry-s3cret-value failed: 401 Unauthorized")(w)
+	w.credentials(7, "c4n4ry-s3cret-value")
+	e, err := report.ExplainNode(read(t, w.cluster()), "worker-1")
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, e.WriteText(&out, false))
+	require.NotContains(t, out.String(), "c4n4ry")
+	require.Contains(t, out.String(), "login of user with <password> failed")
+}

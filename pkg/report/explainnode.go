@@ -1,0 +1,156 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodedeletion"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodeinitialization"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/nodes/nodemanager"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
+)
+
+// ExplainNode explains why a Node is not initialized.
+func ExplainNode(s *snapshot.Snapshot, name string) (*Explanation, error) {
+	e, operator, observed, err := begin(s)
+	if err != nil {
+		return nil, err
+	}
+	node := e.kubelet(s, name)
+	if node == nil {
+		return e.because("no kubelet has registered the Node",
+			"check the machine, its kubelet's log, and the requests in: oc get csr"), nil
+	}
+	if !controlplane.IsUninitialized(node) {
+		return e.initialized(node), nil
+	}
+	e.step(false, "it has the taint by which it waits for its initialization, for %s at most",
+		humanDuration(s.Taken.Sub(node.CreationTimestamp.Time)))
+	if !observed.Managed() {
+		e.step(false, "platform %q has no cloud-controller-manager of this operator", observed.Name)
+		return e.because("nobody removes the taint on this platform",
+			"start the kubelet without --cloud-provider=external, or run a cloud-controller-manager"), nil
+	}
+	if observed.NodeManagerImage != "" {
+		c, isTrue := firstTrue(operator, nodemanager.DegradedCondition, nodemanager.NoticesCondition)
+		e.either(!isTrue, "the cloud-node-manager on that node initializes it", "the cloud-node-manager fails on nodes")
+		if isTrue {
+			return e.condition(c), nil
+		}
+	} else if e.attempt(s, node); e.Cause != "" {
+		return e, nil
+	}
+	for _, conditionType := range []string{nodeinitialization.DegradedCondition, nodeinitialization.NoticesCondition} {
+		if c, found := naming(operator, conditionType, "node/"+name); found {
+			return e.condition(c), nil
+		}
+	}
+	return e.because("not known yet: the operator names the cause 30 seconds after a node began to wait",
+		"ask again in a minute"), nil
+}
+
+func (e *Explanation) initialized(node *corev1.Node) *Explanation {
+	drift := nodecause.DriftOf(node)
+	e.either(node.Spec.ProviderID != "", fmt.Sprintf("it is initialized, providerID %q", node.Spec.ProviderID),
+		"it does not wait for its initialization, and has no providerID")
+	if (drift == nodecause.Drift{}) {
+		return e
+	}
+	cause, action := cut(drift.Explain())
+	return e.because(cause, action)
+}
+
+// attempt reads the leader's log like the operator, and takes the cause from the same table.
+func (e *Explanation) attempt(s *snapshot.Snapshot, node *corev1.Node) {
+	leader, leads := e.leads(s, s.Operator())
+	evidence := nodecause.Evidence{Leaderless: !leads}
+	log := s.Log
+	if leads && log.Pod != "" {
+		evidence.Attempt = nodecause.Attempts(log.Text)[node.Name]
+		evidence.Complete = log.Complete && leader.Tenure == controlplane.Leading
+		switch {
+		case evidence.Attempt.Error != "":
+			e.step(false, "the log of pod/%s: %s", log.Pod, terminationmessage.Summary(evidence.Attempt.Error))
+		case evidence.Attempt.Pending:
+			e.step(false, "the log of pod/%s: it has begun with the node", log.Pod)
+		default:
+			e.step(false, "the log of pod/%s says nothing about the node", log.Pod)
+		}
+	}
+	class := nodecause.Of(evidence)
+	if class == nodecause.Unknown {
+		return
+	}
+	cause := class.Cause()
+	if described := class.Describe(nodeinitialization.MachineOf(node)); described != "" {
+		cause += fmt.Sprintf(" (%s)", described)
+	}
+	e.because(cause, class.Action())
+}
+
+// ExplainDeletion explains why the cloud-controller-manager does not delete a Node.
+func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
+	e, operator, observed, err := begin(s)
+	if err != nil {
+		return nil, err
+	}
+	node := e.kubelet(s, name)
+	if node == nil {
+		return e, nil
+	}
+	if controlplane.KubeletOf(node) == controlplane.KubeletReady {
+		return e.because("the kubelet reports, which proves that the machine exists",
+			"if the machine is to go, delete it, or stop its kubelet"), nil
+	}
+	if !e.either(node.Spec.ProviderID != "", fmt.Sprintf("it was initialized, providerID %q", node.Spec.ProviderID),
+		"no cloud-controller-manager has initialized it: it has no providerID") {
+		return e.because("no cloud-controller-manager may delete a Node that none has initialized",
+			"delete it: oc delete node "+name), nil
+	}
+	permission := node.Annotations[operatorclient.NodeDeletionAnnotation]
+	if permission != "" {
+		e.step(true, "annotation %s is %q: it may be deleted", operatorclient.NodeDeletionAnnotation, permission)
+	}
+	_, leads := e.leads(s, operator)
+	if c, held := naming(operator, nodedeletion.ConditionType, "node/"+name); held {
+		e.step(false, "the operator holds the deletion since %s, reason %s", stamp(c.Since), c.Reason)
+		return e.condition(c), nil
+	}
+	if !leads {
+		return e.because(nodecause.NoLeader.Cause(), nodecause.NoLeader.Action()), nil
+	}
+	announced := lastAnnouncement(s, node)
+	if !observed.Deletions.Unannounced && !e.either(!announced.IsZero(),
+		"the cloud-controller-manager announced at "+stamp(announced)+" that it wants to delete it",
+		"the cloud-controller-manager has not announced that it wants to delete it") {
+		return e.because("the cloud-controller-manager does not want to delete it: the cloud knows the machine, or the "+
+			"kubelet has been silent for less than a minute", "check that the machine is deleted in the cloud"), nil
+	}
+	if permission == "" {
+		return e.because("the operator has not confirmed the deletion yet: it waits until the kubelet has been silent for "+
+			"a minute, and asks the cloud-controller-manager for living nodes first", "ask again in two minutes"), nil
+	}
+	return e.because("the cloud-controller-manager may delete it, and has not tried again yet",
+		"ask again in a minute; then read the leader's log"), nil
+}
+
+// lastAnnouncement returns when the CCM announced the deletion last, the zero time if it has not.
+func lastAnnouncement(s *snapshot.Snapshot, node *corev1.Node) time.Time {
+	var last time.Time
+	for _, event := range s.Events(nodedeletion.EventNamespace) {
+		of := event.InvolvedObject
+		if event.Source.Component != nodedeletion.EventSource || of.Kind != "Node" || of.Name != node.Name {
+			continue
+		}
+		if event.LastTimestamp.After(last) {
+			last = event.LastTimestamp.Time
+		}
+	}
+	return last
+}

@@ -1,0 +1,109 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openshift/library-go/pkg/operator/condition"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/rollout/staticpod"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
+)
+
+// blockers are the conditions that say why a rollout does not go on, the most specific first.
+var blockers = []string{
+	staticpod.HeldBackCondition,
+	staticpod.ImagePullCondition,
+	staticpod.InstallerStartCondition,
+	condition.NodeInstallerDegradedConditionType,
+	condition.InstallerControllerDegradedConditionType,
+	condition.StaticPodsDegradedConditionType,
+	condition.NodeControllerDegradedConditionType,
+}
+
+// ExplainRollout explains where the rollout of the latest revision stands.
+func ExplainRollout(s *snapshot.Snapshot) (*Explanation, error) {
+	e, operator, observed, err := begin(s)
+	if err != nil {
+		return nil, err
+	}
+	if !observed.Managed() {
+		e.step(true, "platform %q has no cloud-controller-manager of this operator", observed.Name)
+		return e, nil
+	}
+	status, err := StatusOf(s)
+	if err != nil {
+		return nil, err
+	}
+	for _, input := range status.Inputs {
+		if input.Rejected {
+			e.step(false, "%s: %s is rejected, so it causes no revision: see status", input.Name, input.Source)
+			continue
+		}
+		e.step(true, "%s: accepted", input.Name)
+	}
+	heldBack, isHeldBack := firstTrue(operator, staticpod.HeldBackCondition)
+	e.either(!isHeldBack, fmt.Sprintf("the accepted inputs are revision %d", status.Revision),
+		"the accepted inputs wait to become a revision")
+	if isHeldBack {
+		return e.condition(heldBack), nil
+	}
+	behind := []string{}
+	for _, node := range status.Nodes {
+		if !e.onNode(s, node, status.Revision) {
+			behind = append(behind, node.Name)
+		}
+	}
+	if len(behind) == 0 {
+		return e.leftOver(status), nil
+	}
+	if c, blocked := firstTrue(operator, blockers...); blocked {
+		return e.condition(c), nil
+	}
+	return e.because(fmt.Sprintf("revision %d is being installed, one node at a time, the leader's node last: %s",
+		status.Revision, strings.Join(behind, ", ")), "wait: status --wait"), nil
+}
+
+// leftOver ends an explanation of a rollout that has ended: an input that is rejected did not roll out.
+func (e *Explanation) leftOver(status *Status) *Explanation {
+	for _, input := range status.Inputs {
+		if input.Rejected {
+			return e.because(input.Message, "correct "+input.Source)
+		}
+	}
+	return e
+}
+
+// onNode adds the step of a node, and reports whether it has the revision.
+func (e *Explanation) onNode(s *snapshot.Snapshot, node Node, latest int32) bool {
+	name := "node/" + node.Name
+	if node.Revision == latest && node.Installing == 0 {
+		return e.step(node.CCM == "Ready", "%s runs revision %d, its cloud-controller-manager is %s", name, latest, node.CCM)
+	}
+	text := fmt.Sprintf("%s runs revision %d, its kubelet is %s", name, node.Revision, node.Kubelet)
+	if node.Failed != 0 && node.Failed == latest {
+		text += fmt.Sprintf(", revision %d failed: %s", node.Failed, node.Failure)
+	}
+	if pod := installerOf(s, node.Name, cmp.Or(node.Installing, latest)); pod != nil {
+		text += fmt.Sprintf(", pod/%s is %s", pod.Name, pod.Status.Phase)
+	}
+	return e.step(false, "%s", text)
+}
+
+// installerOf returns the newest installer pod of a revision on a node, nil if there is none.
+func installerOf(s *snapshot.Snapshot, node string, revision int32) *corev1.Pod {
+	installers := slices.DeleteFunc(s.Pods(operand.Namespace), func(pod *corev1.Pod) bool {
+		return !controlplane.Installs(pod, node, revision)
+	})
+	if len(installers) == 0 {
+		return nil
+	}
+	return slices.MaxFunc(installers, func(a, b *corev1.Pod) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
+}

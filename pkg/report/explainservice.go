@@ -1,0 +1,94 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
+)
+
+// cleanup is k8s.io/cloud-provider/service/helpers.LoadBalancerCleanupFinalizer.
+const cleanup = "service.kubernetes.io/load-balancer-cleanup"
+
+// ExplainService explains why a Service has no load balancer.
+func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation, error) {
+	e, operator, observed, err := begin(s)
+	if err != nil {
+		return nil, err
+	}
+	service := s.Service(namespace, name)
+	if service == nil {
+		e.step(false, "service/%s does not exist in %s", name, namespace)
+		return e.because("there is no such Service", "check its name and namespace"), nil
+	}
+	isBalanced := service.Spec.Type == corev1.ServiceTypeLoadBalancer
+	if !e.step(isBalanced, "service/%s in %s has type %s", name, namespace, service.Spec.Type) {
+		return e.because("only a Service of type LoadBalancer gets a load balancer", "set spec.type"), nil
+	}
+	if class := ptr.Deref(service.Spec.LoadBalancerClass, ""); class != "" {
+		e.step(false, "spec.loadBalancerClass is %q", class)
+		return e.because("the cloud-controller-manager leaves a Service with a class to another controller",
+			"check that controller, or create the Service without a class"), nil
+	}
+	if !observed.Managed() {
+		e.step(false, "platform %q has no cloud-controller-manager of this operator", observed.Name)
+		return e.because("nobody makes load balancers on this platform", "install a controller that does"), nil
+	}
+	isDeleted := service.DeletionTimestamp != nil
+	if found := addresses(service); !isDeleted && e.either(found != "", "it has an address: "+found, "it has no address") {
+		return e, nil
+	}
+	if isDeleted {
+		e.step(false, "it is being deleted since %s, and waits for its load balancer", stamp(service.DeletionTimestamp.Time))
+	}
+	if _, leads := e.leads(s, operator); !leads {
+		return e.because(nodecause.NoLeader.Cause(), nodecause.NoLeader.Action()), nil
+	}
+	e.either(slices.Contains(service.Finalizers, cleanup), "the cloud-controller-manager has begun with it",
+		"the cloud-controller-manager has not begun with it")
+	event := lastWarning(s, service)
+	if event == nil {
+		return e.because("the cloud-controller-manager has not reported a failure: the cloud may take minutes",
+			"ask again in a minute; then read the leader's log"), nil
+	}
+	quote := terminationmessage.Summary(event.Message)
+	e.step(false, "event %s at %s: %s", event.Reason, stamp(event.LastTimestamp.Time), quote)
+	switch class := nodecause.Of(nodecause.Evidence{Attempt: nodecause.Attempt{Error: event.Message}}); class {
+	case nodecause.Unauthenticated, nodecause.QuotaExceeded, nodecause.Throttled, nodecause.Unreachable,
+		nodecause.Unavailable, nodecause.Certificate:
+		return e.because(class.Cause(), class.Action()), nil
+	case nodecause.Unauthorized:
+		return e.because(class.Cause(), "permit them what the quoted error names"), nil
+	default:
+		return e.because("the cloud-controller-manager got an error: "+quote, "correct what the error names"), nil
+	}
+}
+
+func addresses(service *corev1.Service) string {
+	var found []string
+	for _, ingress := range service.Status.LoadBalancer.Ingress {
+		found = append(found, cmp.Or(ingress.IP, ingress.Hostname))
+	}
+	return strings.Join(found, ", ")
+}
+
+// lastWarning returns the last one about a Service, nil if there is none.
+func lastWarning(s *snapshot.Snapshot, service *corev1.Service) *corev1.Event {
+	var last *corev1.Event
+	for _, event := range s.Events(service.Namespace) {
+		of := event.InvolvedObject
+		if of.Kind != "Service" || of.Name != service.Name || event.Type != corev1.EventTypeWarning {
+			continue
+		}
+		if last == nil || event.LastTimestamp.After(last.LastTimestamp.Time) {
+			last = event
+		}
+	}
+	return last
+}
