@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/convert"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/envfile"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/explain"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/handover"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/installer"
 	operatorcmd "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/operator"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/remove"
@@ -87,7 +88,7 @@ func newCommand(ctx context.Context) *cobra.Command {
 	addTo(forAdministrators, status.NewCommand(), explain.NewCommand(), validate.NewCommand(),
 		convert.NewCommand(), newVersionCommand())
 	addTo(inCluster, operatorcmd.NewCommand(ctx), render.NewCommand(), installer.NewCommand(), prune.NewPrune(),
-		remove.NewCommand(), envfile.NewCommand())
+		remove.NewCommand(), handover.NewCommand(), envfile.NewCommand())
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if cmd.GroupID != inCluster {

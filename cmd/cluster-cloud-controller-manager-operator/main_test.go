@@ -20,7 +20,7 @@ func TestTheSubcommands(t *testing.T) {
 		require.NotEmpty(t, command.Short, command.Name())
 		names = append(names, command.Name())
 	}
-	require.ElementsMatch(t, []string{"operator", "render", "validate", "convert", "status", "explain", "installer", "prune", "remove", "env-file", "version", "completion"}, names)
+	require.ElementsMatch(t, []string{"operator", "render", "validate", "convert", "status", "explain", "installer", "prune", "remove", "handover", "env-file", "version", "completion"}, names)
 }
 
 // cli.Run adds the flags of the logs to every subcommand, and panics if one is there already.

@@ -12,10 +12,12 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 )
 
-// InstallerApp is the label app of library-go's installer pods, PrunerApp that of its pruner pods.
+// InstallerApp is the label app of library-go's installer pods, PrunerApp that of its pruner pods, HandoverApp that of
+// the pods that move the lead.
 const (
 	InstallerApp = "installer"
 	PrunerApp    = "pruner"
+	HandoverApp  = "handover"
 )
 
 // Installers returns the installer pods of all nodes and revisions.

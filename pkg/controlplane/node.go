@@ -56,3 +56,11 @@ func IsUninitialized(node *corev1.Node) bool {
 		return t.Key == UninitializedTaint && t.Effect != corev1.TaintEffectPreferNoSchedule
 	})
 }
+
+// IsCordoned reports whether a Node takes no more pods, as before a drain. The node controller adds the taint moments
+// after the field; an administrator may set it alone.
+func IsCordoned(node *corev1.Node) bool {
+	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+		return taint.Key == corev1.TaintNodeUnschedulable
+	})
+}

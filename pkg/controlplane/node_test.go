@@ -40,3 +40,18 @@ func TestANodeSaysWhetherItsKubeletWorks(t *testing.T) {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, controlplane.KubeletOf(tc.node)) })
 	}
 }
+
+func TestACordonedNode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spec corev1.NodeSpec
+		want bool
+	}{
+		"takes no more pods":                        {corev1.NodeSpec{Unschedulable: true}, true},
+		"has the taint of the node controller":      {corev1.NodeSpec{Taints: []corev1.Taint{{Key: "node.kubernetes.io/unschedulable"}}}, true},
+		"has not another taint, such as a master's": {corev1.NodeSpec{Taints: []corev1.Taint{{Key: "node-role.kubernetes.io/master"}}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tc.want, controlplane.IsCordoned(&corev1.Node{Spec: tc.spec}))
+		})
+	}
+}

@@ -86,6 +86,22 @@ func TestAPowerFailureLosesNothing(t *testing.T) {
 				"remove pod-7/.pod.yaml.new", "write pod-7/.pod.yaml.new", "rename pod-7/.pod.yaml.new pod-7/pod.yaml", "flush pod-7",
 			},
 		},
+		"a file that is away for a while": {
+			do: func(on operations, path string) error {
+				file := filepath.Join(path, "pod.yaml")
+				if err := replace(path, Files{"pod.yaml": nil}); err != nil {
+					return err
+				}
+				putBack, err := setAside(on, file)
+				if err != nil {
+					return err
+				}
+				return putBack()
+			},
+			want: []string{
+				"rename pod-7/pod.yaml pod-7/.pod.yaml.new", "rename pod-7/.pod.yaml.new pod-7/pod.yaml", "flush pod-7",
+			},
+		},
 		"a removal": {
 			do:   remove,
 			want: []string{"remove pod-7", "remove .pod-7.new", "flush ."},

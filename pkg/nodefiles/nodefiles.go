@@ -47,6 +47,25 @@ func StageFile(file string, data []byte) (replace func() error, err error) {
 	return stageFile(disk{}, file, data)
 }
 
+// SetAside takes the file away, and returns a function that puts it back. Meanwhile it has the name that StageFile
+// writes under, so what a killed process leaves is removed by Remove, and replaced by the next StageFile.
+func SetAside(file string) (putBack func() error, err error) {
+	return setAside(disk{}, file)
+}
+
+func setAside(on operations, file string) (putBack func() error, err error) {
+	aside := stagingName(file)
+	if err := on.rename(file, aside); err != nil {
+		return nil, fmt.Errorf("taking %s away: %w", file, err)
+	}
+	return func() error {
+		if err := on.rename(aside, file); err != nil {
+			return fmt.Errorf("putting %s back: %w", file, err)
+		}
+		return flushParent(on, file)
+	}, nil
+}
+
 // Remove removes a file or a directory, and what an interrupted writer left beside it. It succeeds if there is nothing.
 func Remove(path string) error {
 	return remove(disk{}, path)

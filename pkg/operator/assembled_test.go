@@ -166,6 +166,7 @@ var allControllers = []string{
 	"Availability",
 	"ClientCA",
 	"ConfigObserver",
+	"Handover",
 	"HeldBackRevisionController",
 	"ImagePullController",
 	"Installer",
@@ -229,6 +230,7 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 				"Availability",
 				"ClientCA",
 				"ConfigObserver",
+				"Handover",
 				"LeaderElection",
 				"LoadBalancerController",
 				"LoggingSyncer",
@@ -253,15 +255,15 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 		},
 		"the lease": {
 			&coordinationv1.Lease{ObjectMeta: target("cloud-controller-manager")},
-			[]string{"Availability", "LeaderElection", "NodeDeletionController", "RemovalController", "Takeover"},
+			[]string{"Availability", "Handover", "LeaderElection", "NodeDeletionController", "RemovalController", "Takeover"},
 		},
 		"a static pod": {
 			labelledPod("cloud-controller-manager-master-0", map[string]string{"app": "cloud-controller-manager"}),
-			[]string{"Availability", "LeaderElection", "NodeRepair", "RemovalController", "Takeover"},
+			[]string{"Availability", "Handover", "LeaderElection", "NodeRepair", "RemovalController", "Takeover"},
 		},
 		"a pod of the predecessor": {
 			labelledPod("x", map[string]string{"infrastructure.openshift.io/cloud-controller-manager": "Azure"}),
-			[]string{"Availability", "LeaderElection", "NodeRepair", "RemovalController", "Takeover"},
+			[]string{"Availability", "Handover", "LeaderElection", "NodeRepair", "RemovalController", "Takeover"},
 		},
 		"a Secret": {
 			&corev1.Secret{ObjectMeta: target("kube-token")},
@@ -313,7 +315,7 @@ func TestEachEventReachesItsControllers(t *testing.T) {
 		},
 		"a control-plane Node": {
 			master,
-			[]string{"Availability", "LeaderElection", "NodeRepair", "RemovalController", "Takeover"},
+			[]string{"Availability", "Handover", "LeaderElection", "NodeRepair", "RemovalController", "Takeover"},
 		},
 		"Infrastructure": {
 			&configv1.Infrastructure{ObjectMeta: metaOf("", "cluster")},

@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/inputs/trustedca"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/ondemand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/availability"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/handover"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/leader/leaderelection"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/lifecycle/removal"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/lifecycle/takeover"
@@ -211,6 +212,16 @@ func (w *wiring) lead() []factory.Controller {
 			LeaseClient:     w.kube.CoordinationV1(),
 			Clock:           w.Clock,
 			Recorder:        w.EventRecorder,
+		}),
+		handover.New(handover.Options{
+			Operator:      w.client,
+			Lease:         w.lease,
+			Pods:          w.informers.target.Core().V1().Pods(),
+			Nodes:         w.informers.nodes.Core().V1().Nodes(),
+			Client:        w.kube.CoreV1(),
+			OperatorImage: w.OperatorImage,
+			Clock:         w.Clock,
+			Recorder:      w.EventRecorder,
 		}),
 	}
 }

@@ -150,6 +150,37 @@ func nodeFaults() []fault {
 			inject: skewedRollout(-5 * time.Minute),
 		},
 		{
+			name:  "the leader's node is drained and reboots",
+			shows: sign{event: "LeadMoved", message: `instead of {node}_`},
+			allows: allowance{withoutLeader: 10 * time.Second,
+				why: "the lead moves before the reboot, to a process that starts when the former leader has ended"},
+			inject: func(f *running, t *testing.T) func(*testing.T) {
+				f.awaitSettledLeader(t)
+				f.node = f.Node(f.leader)
+				f.drain(t)
+				f.awaitAnotherLeader(t)
+				f.figure("leader's node cordoned to another leader: %s", rounded(f.began))
+				f.await(t, "the static pod to be back", briefly, func(context.Context) error {
+					_, err := os.Stat(filepath.Join(f.node.Root(), manifestPath))
+					return err
+				})
+				require.NoError(t, f.node.Kill())
+				return func(t *testing.T) {
+					f.await(t, f.node.Name()+" not to report", giveUpLimit, func(ctx context.Context) error {
+						object, err := f.kube.CoreV1().Nodes().Get(ctx, f.node.Name(), metav1.GetOptions{})
+						if err == nil && !slices.ContainsFunc(object.Status.Conditions, func(c corev1.NodeCondition) bool {
+							return c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown
+						}) {
+							err = errors.New("it is not Unknown whether it is Ready")
+						}
+						return err
+					})
+					require.NoError(t, f.node.Restart(context.WithoutCancel(t.Context())))
+					f.setCordoned(t, f.node, false)
+				}
+			},
+		},
+		{
 			name: "the leader's node crashes", shows: notReady, slow: true,
 			allows: allowance{
 				withoutLeader: leaseExpires,
@@ -187,12 +218,7 @@ func nodeFaults() []fault {
 // moveOperator makes the operator run on another node.
 func (f *running) moveOperator(t *testing.T, away *node.Node) {
 	t.Helper()
-	schedulable := func(yes bool) {
-		_, err := f.kube.CoreV1().Nodes().Patch(t.Context(), away.Name(), types.MergePatchType,
-			fmt.Appendf(nil, `{"spec": {"unschedulable": %t}}`, !yes), metav1.PatchOptions{})
-		require.NoError(t, err)
-	}
-	schedulable(false)
+	f.setCordoned(t, away, true)
 	pods := f.kube.CoreV1().Pods(operatorNamespace)
 	require.NoError(t, pods.DeleteCollection(t.Context(), metav1.DeleteOptions{},
 		metav1.ListOptions{FieldSelector: "spec.nodeName=" + away.Name()}))
@@ -202,18 +228,47 @@ func (f *running) moveOperator(t *testing.T, away *node.Node) {
 		}
 		return nil
 	})
-	schedulable(true)
+	f.setCordoned(t, away, false)
 	f.awaitOperatorLeads(t, away.Name()+"_")
 	f.awaitSettled(t, f.revision, briefly)
 	f.began = time.Now()
+}
+
+func (f *running) setCordoned(t *testing.T, n *node.Node, cordoned bool) {
+	t.Helper()
+	_, err := f.kube.CoreV1().Nodes().Patch(t.Context(), n.Name(), types.MergePatchType,
+		fmt.Appendf(nil, `{"spec": {"unschedulable": %t}}`, cordoned), metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
+// drain cordons the row's node and evicts what a drain evicts there: the operator at once, and the pod of the handover
+// as soon as it runs.
+func (f *running) drain(t *testing.T) {
+	t.Helper()
+	f.setCordoned(t, f.node, true)
+	f.began = time.Now()
+	require.NoError(t, f.kube.CoreV1().Pods(operatorNamespace).DeleteCollection(t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{FieldSelector: "spec.nodeName=" + f.node.Name()}))
+	f.await(t, "the pod of the handover to be evicted", giveUpLimit, func(ctx context.Context) error {
+		name := "handover-leave-" + f.node.Name()
+		pod, err := f.kube.CoreV1().Pods(targetNamespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if pod.Status.Phase == corev1.PodPending {
+			return errors.New("it is Pending")
+		}
+		return f.kube.PolicyV1().Evictions(targetNamespace).Evict(ctx,
+			&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: targetNamespace, Name: name}})
+	})
 }
 
 func (f *running) awaitAnotherLeader(t *testing.T) {
 	t.Helper()
 	f.await(t, "another leader than "+f.leader, giveUpLimit, func(ctx context.Context) error {
 		now, _, err := f.suite.leader(ctx)
-		if err == nil && now == f.leader {
-			err = errors.New("it holds the lease")
+		if err == nil && (now == f.leader || now == "") {
+			err = fmt.Errorf("the holder is %q", now)
 		}
 		return err
 	})

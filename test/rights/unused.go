@@ -62,6 +62,10 @@ var Unused = slices.Concat(lists, unusedByOperator, unusedByRemoval, unusedByOpe
 		Account: "prometheus-k8s", Namespace: targetNamespace, Verbs: []string{"get", "list", "watch"},
 		Resources: []string{"pods", "services", "endpointslices.discovery.k8s.io"}, Reason: noMonitoring,
 	},
+	{
+		Account: "installer-sa", Namespace: targetNamespace, Resources: []string{"leases.coordination.k8s.io"},
+		Verbs: []string{"get", "update"}, Reason: "TestFaults drains the leader's node, on a cluster of its own.",
+	},
 })
 
 var lists = []Exception{

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
@@ -101,7 +102,7 @@ func (r *roster) members(s snapshot) map[string]member {
 	now := map[string]member{}
 	for _, node := range s.nodes {
 		now[node.Name] = member{ran: r.seen[node.Name].ran,
-			leaves: node.Spec.Unschedulable || node.Annotations[operatorclient.NodeDeletionAnnotation] != ""}
+			leaves: controlplane.IsCordoned(node) || node.Annotations[operatorclient.NodeDeletionAnnotation] != ""}
 	}
 	for _, status := range s.status.NodeStatuses {
 		if m, ok := now[status.NodeName]; ok && status.CurrentRevision > 0 {

@@ -20,7 +20,7 @@ import (
 )
 
 // helperApps are the apps of the pods of this operator that run beside the operand and never take its lease.
-var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp}
+var helperApps = []string{controlplane.InstallerApp, controlplane.PrunerApp, controlplane.HandoverApp}
 
 // act releases the lease of a process that is proven to have ended, or restores it. Otherwise nobody leads until the
 // lease expires, 137 seconds after its last renewal: the CCMs do not release it when they end. It returns when to look

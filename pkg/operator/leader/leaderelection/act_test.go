@@ -141,8 +141,8 @@ func TestTheLeaseOfAProcessThatHasEndedIsReleased(t *testing.T) {
 			},
 			want: 10,
 		},
-		"an installer and a pruner were on the node": {
-			others: []*corev1.Pod{other("installer", "m0"), other("pruner", "m0")}, change: restart, want: 10,
+		"pods of the operator were on the node": {
+			others: []*corev1.Pod{other("installer", "m0"), other("pruner", "m0"), other("handover", "m0")}, change: restart, want: 10,
 		},
 		"the predecessor's pod was on another node": {
 			others: []*corev1.Pod{other("predecessor", "m1")}, change: restart, want: 10,

@@ -148,9 +148,10 @@ func (c *controller) clean(
 	return fmt.Sprintf("pod/%s is %s", pod.Name, pod.Status.Phase), "", nil
 }
 
-// endWriters deletes the installers and pruners of a node that have not ended, and returns one of them.
+// endWriters deletes the installers, the pruners and the pods of a handover on a node that have not ended, and returns
+// one of them.
 func (c *controller) endWriters(ctx context.Context, node string) (waiting string, err error) {
-	pods, err := c.podsOf(controlplane.InstallerApp, controlplane.PrunerApp)
+	pods, err := c.podsOf(controlplane.InstallerApp, controlplane.PrunerApp, controlplane.HandoverApp)
 	if err != nil {
 		return "", err
 	}

@@ -251,7 +251,7 @@ func (c *controller) stayRemoved(ctx context.Context) error {
 // of former revisions go too: library-go's installer controller takes a revision as installed on a node if the
 // installer pod of the node and revision has succeeded. The lease of a leader that the removal has ended is released.
 func (c *controller) restore(ctx context.Context, status *operatorv1.StaticPodOperatorStatus) error {
-	left, err := c.removePods(ctx, controlplane.InstallerApp, controlplane.PrunerApp, appRemoval)
+	left, err := c.removePods(ctx, controlplane.InstallerApp, controlplane.PrunerApp, controlplane.HandoverApp, appRemoval)
 	if err != nil {
 		return err
 	}

@@ -153,6 +153,10 @@ func TestWhatANodeWaitsFor(t *testing.T) {
 			pods: []runtime.Object{pod("revision-pruner-7-master-0", "pruner", "master-0", corev1.PodPending)},
 			want: "waiting for node/master-0: the end of pod/revision-pruner-7-master-0", wantWrites: []string{"delete pods revision-pruner-7-master-0"},
 		},
+		"so is a pod that would put a manifest back": {
+			pods: []runtime.Object{pod("handover-leave-master-0", "handover", "master-0", corev1.PodRunning)},
+			want: "waiting for node/master-0: the end of pod/handover-leave-master-0", wantWrites: []string{"delete pods handover-leave-master-0"},
+		},
 		"an installer that has ended does not matter, nor one on another node": {
 			pods: []runtime.Object{
 				pod("installer-7-master-0", "installer", "master-0", corev1.PodSucceeded), pod("installer-7-gone", "installer", "gone", corev1.PodRunning),

@@ -1,0 +1,246 @@
+// Package handover is the command of the pods that move the lead of the cloud-controller-managers (CCMs) to another
+// node: it takes the static pod's manifest away from the node that it runs on, and puts it back.
+//
+// Two processes never lead because of that. The lease is released only after the static pod has ended, by the update of
+// the object in which its holder was read.
+package handover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/nodepod"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodefiles"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/printable"
+)
+
+const (
+	// period is how often the API server is asked. Nobody leads meanwhile.
+	period = 200 * time.Millisecond
+
+	// lockPatience is how long an installer may be at work on the node.
+	lockPatience = 5 * time.Second
+
+	// successorPatience is how long the successor's static pod may take to end, its image pull and its grace period
+	// included.
+	successorPatience = 30 * time.Second
+
+	// cleanupTime is that of the installer: only after it does the kubelet start the successor's static pod at once.
+	cleanupTime = time.Second
+)
+
+type options struct {
+	nodepod.Pod
+
+	// holder is the identity of the process that is to hand over the lead.
+	holder string
+	// successor is the node that is to lead next. It is set on the holder's node, and empty on the successor.
+	successor string
+	// port is where the holder listens on its node.
+	port int32
+	// limit is how long the manifest may be away.
+	limit time.Duration
+
+	after func(time.Duration) <-chan time.Time
+	dial  func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// NewCommand returns the command.
+//
+// A drain deletes the pod on the holder's node soon after it has started, so SIGTERM changes nothing: the manifest is
+// back after the limit, well within the pod's grace period.
+func NewCommand() *cobra.Command {
+	o := &options{after: time.After, dial: (&net.Dialer{Timeout: time.Second}).DialContext}
+	cmd := &cobra.Command{
+		Use:   "handover",
+		Short: "Take the static pod away from this node until another process leads",
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.holder, "holder", "", "Identity of the process that hands over the lead. Required.")
+	flags.StringVar(&o.successor, "successor", "", "Node that is to lead next. Unset on that node.")
+	flags.Int32Var(&o.port, "port", 0, "Port of the holder. Unset on the node that is to lead next.")
+	flags.DurationVar(&o.limit, "limit", 15*time.Second, "How long the static pod may be away.")
+	doing := func() string { return "moving the lead with the static pod of node " + o.Node }
+	return o.Complete(cmd, doing, func(ctx context.Context) error { return o.run(context.WithoutCancel(ctx)) }, "holder")
+}
+
+func (o *options) run(ctx context.Context) error {
+	recorder := o.Recorder(operand.Namespace, "static-pod-handover")
+	next, err := o.handOver(ctx)
+	if err != nil {
+		recorder.Warningf("LeadNotMoved", "Moving the lead away from %s: %s", o.holder, printable.Text(err.Error()))
+		return err
+	}
+	if o.successor != "" {
+		recorder.Eventf("LeadMoved", "%s leads instead of %s", next, o.holder)
+	}
+	return nil
+}
+
+// handOver takes the manifest away until the lease tells that it can come back, and returns the lease's next holder. No
+// installer and no removal is at work on the node meanwhile.
+//
+//   - On the successor, the static pod has to wait until nobody holds the lease: a process asks for the lease when it
+//     starts, and then only every 26 to 57 seconds.
+//   - On the node of the holder it has to wait until another process holds the lease, because its own next process
+//     would ask first. It does not end before the successor waits.
+func (o *options) handOver(ctx context.Context) (next string, err error) {
+	lockContext, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	unlock, err := o.Lock(lockContext)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	address, err := o.prepare(ctx)
+	if err != nil {
+		return "", err
+	}
+	manifest := filepath.Join(o.PodManifestDir, operand.ManifestFile)
+	klog.InfoS("Taking the manifest away", "file", manifest)
+	putBack, err := nodefiles.SetAside(manifest)
+	if err != nil {
+		return "", err
+	}
+	next, err = o.awaitHandover(ctx, address)
+	klog.InfoS("Putting the manifest back", "file", manifest, "holder", next)
+	return next, errors.Join(err, putBack())
+}
+
+// prepare waits for the successor, and returns an error unless the holder still leads: a pod that starts late changes
+// nothing. On the node of the holder it returns the address where the holder listens.
+func (o *options) prepare(ctx context.Context) (address string, err error) {
+	if o.successor != "" {
+		if address, err = o.address(ctx); err != nil {
+			return "", err
+		}
+		if err := o.awaitSuccessor(ctx); err != nil {
+			return "", err
+		}
+	}
+	lease, err := o.readLease(ctx)
+	if err != nil {
+		return "", err
+	}
+	if holder := holderOf(lease); holder != o.holder {
+		return "", fmt.Errorf("the holder of lease/%s is %q", operand.Lease, holder)
+	}
+	return address, nil
+}
+
+// address returns the loopback address where the holder listens. A process without its port could not be proven to have
+// ended.
+func (o *options) address(ctx context.Context) (string, error) {
+	var errs []error
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		address := net.JoinHostPort(host, strconv.Itoa(int(o.port)))
+		err := o.connect(ctx, address)
+		if err == nil {
+			return address, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", fmt.Errorf("the cloud-controller-manager does not listen on its port: %w", errors.Join(errs...))
+}
+
+func (o *options) connect(ctx context.Context, address string) error {
+	connection, err := o.dial(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	return connection.Close()
+}
+
+// awaitSuccessor waits until the kubelet of the successor has ended the static pod, and has cleaned up.
+func (o *options) awaitSuccessor(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, successorPatience)
+	defer cancel()
+	name := operand.Name + "-" + o.successor
+	err := wait.PollUntilContextCancel(ctx, period, true, func(ctx context.Context) (bool, error) {
+		_, err := o.Client.CoreV1().Pods(operand.Namespace).Get(ctx, name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), nil // an API server that does not answer may answer the next time
+	})
+	if err != nil {
+		return fmt.Errorf("pod/%s has not ended, so its node is not ready to lead: %w", name, err)
+	}
+	<-o.after(cleanupTime)
+	return nil
+}
+
+func (o *options) readLease(ctx context.Context) (*coordinationv1.Lease, error) {
+	lease, err := o.Client.CoordinationV1().Leases(operand.Namespace).Get(ctx, operand.Lease, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("lease/%s in %s: %w", operand.Lease, operand.Namespace, err)
+	}
+	return lease, nil
+}
+
+func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.HolderIdentity, "") }
+
+// awaitHandover waits until the holder has lost the lease, on its own node until another process has it. There it
+// releases the lease when the static pod has ended: the operator may be drained from this node at that moment, and the
+// kubelet may delete the mirror pod without reporting the end.
+func (o *options) awaitHandover(ctx context.Context, address string) (next string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	err = wait.PollUntilContextCancel(ctx, period, true, func(ctx context.Context) (bool, error) {
+		lease, err := o.readLease(ctx)
+		if err != nil {
+			klog.ErrorS(err, "Failed to read the lease") // The API server may answer the next time.
+			return false, nil
+		}
+		next = holderOf(lease)
+		if next == o.holder && o.successor != "" && o.hasEnded(ctx, address) {
+			o.release(ctx, lease)
+		}
+		return next != o.holder && (next != "" || o.successor == ""), nil
+	})
+	if err != nil {
+		return next, fmt.Errorf("the holder of lease/%s is %q after %s: %w", operand.Lease, next, o.limit, err)
+	}
+	return next, nil
+}
+
+// hasEnded reports whether the static pod on this node has ended: its port is free, which a process keeps until it
+// ends, also if it is frozen, and the kubelet reports the end of its container or has deleted the mirror pod. One of
+// them is not enough. A kubelet that was restarted deletes the mirror pod of a static pod that it does not know before
+// it ends its containers, and a process may close its port before it ends.
+func (o *options) hasEnded(ctx context.Context, address string) bool {
+	pod, err := o.Client.CoreV1().Pods(operand.Namespace).Get(ctx, operand.Name+"-"+o.Node, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false
+	}
+	ended := err != nil || slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+		return status.Name == operand.Name && status.State.Terminated != nil
+	})
+	return ended && errors.Is(o.connect(ctx, address), syscall.ECONNREFUSED)
+}
+
+// release frees the lease, unless it has changed since it was read.
+func (o *options) release(ctx context.Context, lease *coordinationv1.Lease) {
+	// client-go's leader election lets the first that asks acquire a lease without a holder, whatever its times are.
+	lease.Spec.HolderIdentity = ptr.To("")
+	_, err := o.Client.CoordinationV1().Leases(operand.Namespace).Update(ctx, lease, metav1.UpdateOptions{})
+	if err != nil {
+		klog.ErrorS(err, "Failed to release the lease") // The next attempt may succeed.
+		return
+	}
+	klog.InfoS("Released the lease", "holder", o.holder)
+}

@@ -1,0 +1,303 @@
+// Package handover moves the lead of the cloud-controller-managers (CCMs) away from a Node that is cordoned, before it
+// reboots. Otherwise nobody leads until the lease of the process that ended with its machine expires.
+package handover
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/loglevel"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corev1informers "k8s.io/client-go/informers/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/hostpod"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
+)
+
+const (
+	name = "Handover"
+
+	// leavePrefix and takePrefix are followed by the name of the Node that the lead leaves, in the names of the pods on
+	// that Node and on the successor.
+	leavePrefix, takePrefix = "handover-leave-", "handover-take-"
+
+	// evictionTime is how long a Node must have been cordoned before the lead moves. A drain lists what it evicts after
+	// the cordon: a pod of a move that had not started by then never would. A cordon of a moment moves nothing.
+	evictionTime = 10 * time.Second
+
+	// pause is how long the lead does not leave the same Node again.
+	pause = 15 * time.Minute
+
+	// moveTime is the longest that a move takes: the command's patience with the successor, and its limit.
+	moveTime = time.Minute
+
+	// leaveLimit is how long the former leader's manifest is away, takeLimit the successor's. The successor waits for
+	// the other one. Node repair installs a missing static pod after 30 seconds.
+	leaveLimit, takeLimit = 15 * time.Second, 20 * time.Second
+
+	// gracePeriod is longer than the command takes, which ignores SIGTERM. A drain deletes the pod while it works.
+	gracePeriod = 90 * time.Second
+)
+
+// Options are the dependencies of New; all are required.
+type Options struct {
+	Operator v1helpers.StaticPodOperatorClient
+	Lease    *controlplane.Lease
+	// Pods watches the operand's namespace, Nodes the control-plane Nodes.
+	Pods  corev1informers.PodInformer
+	Nodes corev1informers.NodeInformer
+	// Client creates and deletes pods.
+	Client corev1client.PodsGetter
+	// OperatorImage is this operator's image, which the pods run.
+	OperatorImage string
+	Clock         clock.PassiveClock
+	Recorder      events.Recorder
+}
+
+type controller struct {
+	Options
+	// cordoned is the leader's Node while it is cordoned, and since when this process has seen that.
+	cordoned patience.Since[string]
+}
+
+// New returns the controller. It reacts to Nodes, pods and the lease; a timer removes the pods of a former move.
+func New(o Options) factory.Controller {
+	c := newController(o)
+	return factory.New().
+		WithInformers(o.Operator.Informer(), o.Lease, o.Pods.Informer(), o.Nodes.Informer()).
+		WithSync(c.sync).
+		WithSyncDegradedOnError(o.Operator).
+		ToController(name, o.Recorder)
+}
+
+func newController(o Options) *controller { return &controller{Options: o} }
+
+// snapshot is the content of the caches at one moment.
+type snapshot struct {
+	now   time.Time
+	nodes []*corev1.Node
+	// operand are the operand's mirror pods, moves the pods of moves.
+	operand, moves []*corev1.Pod
+	spec           *operatorv1.StaticPodOperatorSpec
+	status         *operatorv1.StaticPodOperatorStatus
+}
+
+func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
+	managed, known, err := observedplatform.Managed(c.Operator)
+	if err != nil || !known || !managed {
+		return err
+	}
+	s, err := c.observe()
+	if err != nil {
+		return err
+	}
+	next, err := c.cleanUp(ctx, s)
+	if err != nil {
+		return err
+	}
+	holder, successor, wait := c.plan(s)
+	if next = patience.Sooner(next, wait); next > 0 {
+		syncCtx.Queue().AddAfter(syncCtx.QueueKey(), next)
+	}
+	if successor == "" {
+		return nil
+	}
+	return c.move(ctx, s, holder, successor)
+}
+
+// observe reads the caches.
+func (c *controller) observe() (snapshot, error) {
+	s := snapshot{now: c.Clock.Now()}
+	var err error
+	if s.spec, s.status, _, err = c.Operator.GetStaticPodOperatorState(); err != nil {
+		return s, fmt.Errorf("cloudcontrollermanager/cluster: %w", err)
+	}
+	if s.nodes, err = c.Nodes.Lister().List(labels.Everything()); err != nil {
+		return s, fmt.Errorf("nodes: %w", err)
+	}
+	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(labels.Everything())
+	if err != nil {
+		return s, fmt.Errorf("pods in %s: %w", operand.Namespace, err)
+	}
+	for _, pod := range pods {
+		switch pod.Labels["app"] {
+		case operand.Name:
+			s.operand = append(s.operand, pod)
+		case controlplane.HandoverApp:
+			s.moves = append(s.moves, pod)
+		}
+	}
+	return s, nil
+}
+
+// node returns the Node of that name, nil if there is none.
+func (s *snapshot) node(name string) *corev1.Node {
+	for _, node := range s.nodes {
+		if node.Name == name {
+			return node
+		}
+	}
+	return nil
+}
+
+// leftBy returns the name of the Node that the lead leaves with this pod.
+func leftBy(pod *corev1.Pod) string {
+	return strings.TrimPrefix(strings.TrimPrefix(pod.Name, leavePrefix), takePrefix)
+}
+
+// cleanUp deletes the pods of moves that have ended. They are the record of a move, for this process of the operator
+// and the next, so they stay while their Node is cordoned, and for pause. It returns when to call again.
+func (c *controller) cleanUp(ctx context.Context, s snapshot) (next time.Duration, err error) {
+	for _, pod := range s.moves {
+		node := s.node(leftBy(pod))
+		left := pod.CreationTimestamp.Add(pause).Sub(s.now)
+		switch {
+		case node != nil && left > 0:
+			next = patience.Sooner(next, left)
+			continue
+		case node != nil && controlplane.IsCordoned(node):
+			continue
+		}
+		err := c.Client.Pods(operand.Namespace).Delete(ctx, pod.Name,
+			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return 0, fmt.Errorf("deleting pod/%s in %s: %w", pod.Name, operand.Namespace, err)
+		}
+	}
+	return next, nil
+}
+
+// plan returns the holder whose lead is to move, and the node that is to lead next, "" if nothing is to move, or not
+// before wait. The holder is a settled process of ours, which was seen to write the lease, and the Node's kubelet
+// works. There is no move during a rollout or a take-over: these move the lead themselves.
+func (c *controller) plan(s snapshot) (holder controlplane.Holder, successor string, wait time.Duration) {
+	record := c.Lease.Record()
+	holder = controlplane.HolderOf(record, controlplane.Pods{Operand: s.operand}, s.now)
+	node := s.node(holder.Node)
+	if node == nil || !controlplane.IsCordoned(node) {
+		c.cordoned.See("", s.now)
+		return holder, "", 0
+	}
+	since := c.cordoned.See(node.Name, s.now)
+	if holder.Tenure != controlplane.Leading || record.Process.Identity != holder.Identity ||
+		controlplane.KubeletOf(node) != controlplane.KubeletReady || s.isChanging() || s.hasMoved(node.Name) {
+		return holder, "", 0
+	}
+	if wait = since.Add(evictionTime).Sub(s.now); wait > 0 {
+		return holder, "", wait
+	}
+	return holder, s.successor(), 0
+}
+
+// port returns where the cloud-controller-manager of a node listens.
+func (s *snapshot) port(node string) int32 {
+	for _, pod := range s.operand {
+		for _, container := range pod.Spec.Containers {
+			probe := container.LivenessProbe
+			if pod.Spec.NodeName == node && container.Name == operand.Name && probe != nil && probe.HTTPGet != nil {
+				return probe.HTTPGet.Port.IntVal
+			}
+		}
+	}
+	return 0
+}
+
+// isChanging reports whether a revision is being installed, or repaired, or the predecessor leaves.
+func (s *snapshot) isChanging() bool {
+	return predecessor.Remains(s.status.Conditions) ||
+		slices.ContainsFunc(s.status.NodeStatuses, func(n operatorv1.NodeStatus) bool {
+			return n.TargetRevision != 0 || n.CurrentRevision != s.status.LatestAvailableRevision
+		})
+}
+
+// hasMoved reports whether the lead has left this Node, or another one may just be handing it over.
+func (s *snapshot) hasMoved(node string) bool {
+	return slices.ContainsFunc(s.moves, func(pod *corev1.Pod) bool {
+		return leftBy(pod) == node || s.now.Sub(pod.CreationTimestamp.Time) < moveTime
+	})
+}
+
+// successor returns the node of the standby that started last, "" if no Ready one is on a Node that is Ready and not
+// cordoned. Where one Node after the other reboots, that Node has most likely rebooted.
+func (s *snapshot) successor() string {
+	standbys := slices.DeleteFunc(slices.Clone(s.operand), func(pod *corev1.Pod) bool {
+		node := s.node(pod.Spec.NodeName)
+		return node == nil || controlplane.IsCordoned(node) ||
+			controlplane.KubeletOf(node) != controlplane.KubeletReady || !controlplane.IsReady(pod) ||
+			controlplane.ContainerStatus(pod, operand.Name).State.Running == nil
+	})
+	if len(standbys) == 0 {
+		return ""
+	}
+	return slices.MaxFunc(standbys, func(a, b *corev1.Pod) int {
+		started := func(pod *corev1.Pod) time.Time {
+			return controlplane.ContainerStatus(pod, operand.Name).State.Running.StartedAt.Time
+		}
+		if order := started(a).Compare(started(b)); order != 0 {
+			return order
+		}
+		return strings.Compare(b.Name, a.Name)
+	}).Spec.NodeName
+}
+
+// move creates a pod on the successor, and one on the holder's node. Each takes the static pod's manifest away and puts
+// it back, also if this operator ends. The static pod of the successor starts again when the lease is free, and asks
+// for it at once, while the other standbys ask every 26 to 57 seconds.
+//
+// Two processes never lead because of that: the pod on the holder's node releases the lease only after the static pod
+// there has ended, see package cmd/handover. The pod on the successor is created first, because it is harmless by
+// itself and records that this Node had its move.
+func (c *controller) move(ctx context.Context, s snapshot, holder controlplane.Holder, successor string) error {
+	observed, err := observedplatform.Config(&s.spec.OperatorSpec)
+	if err != nil {
+		return err
+	}
+	server, err := observed.APIServer()
+	if err != nil {
+		return err
+	}
+	newPod := func(prefix, node string, limit time.Duration, args ...string) *corev1.Pod {
+		pod := hostpod.New(hostpod.Options{
+			Name: prefix + holder.Node, App: controlplane.HandoverApp, Node: node, Image: c.OperatorImage, Command: "handover",
+			Args: append([]string{
+				"--resource-dir=" + hostpod.ResourceDir, "--pod-manifest-dir=" + hostpod.ManifestDir,
+				"--holder=" + holder.Identity, "--limit=" + limit.String(),
+			}, args...),
+			Verbosity: loglevel.LogLevelToVerbosity(s.spec.LogLevel), Server: server,
+		})
+		pod.Spec.TerminationGracePeriodSeconds = ptr.To(int64(gracePeriod.Seconds()))
+		return pod
+	}
+	for _, pod := range []*corev1.Pod{
+		newPod(takePrefix, successor, takeLimit), newPod(leavePrefix, holder.Node, leaveLimit, "--successor="+successor,
+			fmt.Sprintf("--port=%d", s.port(holder.Node))),
+	} {
+		_, err := c.Client.Pods(operand.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil // the cache is behind
+		}
+		if err != nil {
+			return fmt.Errorf("creating pod/%s in %s: %w", pod.Name, operand.Namespace, err)
+		}
+	}
+	c.Recorder.Eventf("LeadMoves", "node/%s is cordoned: its cloud-controller-manager hands the lead over to the one on "+
+		"node/%s", holder.Node, successor)
+	return nil
+}
