@@ -1,9 +1,11 @@
 package operatorclient
 
 import (
+	"context"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Find returns an object from the lister of a namespace, nil if it does not exist. Its error names the object.
@@ -16,4 +18,18 @@ func Find[T any](lister interface{ Get(name string) (*T, error) }, kind, namespa
 		return nil, fmt.Errorf("reading %s/%s in %s: %w", kind, name, namespace, err)
 	}
 	return object, nil
+}
+
+// GetFunc is a typed client's Get.
+type GetFunc[T any] func(ctx context.Context, name string, options metav1.GetOptions) (T, error)
+
+// Cached returns a Get that reads from a lister, and from the API what the lister does not have: its cache may be
+// behind, may not run, or may have only some of the objects.
+func Cached[T any](fromLister func(name string) (T, error), live GetFunc[T]) GetFunc[T] {
+	return func(ctx context.Context, name string, options metav1.GetOptions) (T, error) {
+		if object, err := fromLister(name); err == nil {
+			return object, nil
+		}
+		return live(ctx, name, options)
+	}
 }

@@ -36,6 +36,10 @@ func TestEachFactHasOneHome(t *testing.T) {
 				"pkg/operator/nodes/nodemanager/census.go": "a time that a pod's status has",
 			},
 		},
+		"an object is read from the cache first": {
+			computed: regexp.MustCompile(`if \w+, err := [\w.()]+\(name\); err == nil \{\n\t+return`),
+			home:     "pkg/operatorclient/find.go",
+		},
 		"which of two durations is sooner": {
 			computed: regexp.MustCompile(`func (\w*[sS]ooner|minPositive)\(|cmp\.Or\(next,|(next|least) == 0 \|\|`),
 			home:     "pkg/patience/patience.go",

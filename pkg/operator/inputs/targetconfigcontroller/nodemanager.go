@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 )
 
 // generationManager owns only the generation of the cloud-node-manager in the status.
@@ -116,8 +117,5 @@ type namespacedDaemonSets struct {
 func (d namespacedDaemonSets) Get(
 	ctx context.Context, name string, options metav1.GetOptions,
 ) (*appsv1.DaemonSet, error) {
-	if cached, err := d.lister.Get(name); err == nil {
-		return cached, nil
-	}
-	return d.DaemonSetInterface.Get(ctx, name, options)
+	return operatorclient.Cached(d.lister.Get, d.DaemonSetInterface.Get)(ctx, name, options)
 }

@@ -193,20 +193,16 @@ func changed(kind, name, policy string) finding {
 
 // policy reads from the cache, and from the API what the cache lacks: an object may have lost its label.
 func (c *controller) policy(ctx context.Context, name string) (*admissionv1.ValidatingAdmissionPolicy, error) {
-	if cached, err := c.Policies.Lister().Get(name); err == nil {
-		return cached, nil
-	}
-	return c.Client.ValidatingAdmissionPolicies().Get(ctx, name, metav1.GetOptions{})
+	return operatorclient.Cached(c.Policies.Lister().Get, c.Client.ValidatingAdmissionPolicies().Get)(
+		ctx, name, metav1.GetOptions{})
 }
 
 // binding is policy for bindings.
 func (c *controller) binding(
 	ctx context.Context, name string,
 ) (*admissionv1.ValidatingAdmissionPolicyBinding, error) {
-	if cached, err := c.Bindings.Lister().Get(name); err == nil {
-		return cached, nil
-	}
-	return c.Client.ValidatingAdmissionPolicyBindings().Get(ctx, name, metav1.GetOptions{})
+	return operatorclient.Cached(c.Bindings.Lister().Get, c.Client.ValidatingAdmissionPolicyBindings().Get)(
+		ctx, name, metav1.GetOptions{})
 }
 
 // bind creates a binding, and records that it was missing.

@@ -56,19 +56,6 @@ func newCachedClient(o Options) cachedClient {
 	}
 }
 
-// getFunc is a typed client's Get.
-type getFunc[T any] func(ctx context.Context, name string, options metav1.GetOptions) (T, error)
-
-// cached reads from the lister, and from the API if the lister does not have the object.
-func cached[T any](fromLister func(name string) (T, error), live getFunc[T]) getFunc[T] {
-	return func(ctx context.Context, name string, options metav1.GetOptions) (T, error) {
-		if object, err := fromLister(name); err == nil {
-			return object, nil
-		}
-		return live(ctx, name, options)
-	}
-}
-
 // Secrets implements SecretsGetter. It reads from the API, for Secrets that the lister does not have.
 func (c cachedClient) Secrets(namespace string) corev1client.SecretInterface {
 	return c.core.Secrets(namespace)
@@ -76,13 +63,13 @@ func (c cachedClient) Secrets(namespace string) corev1client.SecretInterface {
 
 type serviceAccounts struct {
 	corev1client.ServiceAccountInterface
-	get getFunc[*corev1.ServiceAccount]
+	get operatorclient.GetFunc[*corev1.ServiceAccount]
 }
 
 // ServiceAccounts implements ServiceAccountsGetter.
 func (c cachedClient) ServiceAccounts(namespace string) corev1client.ServiceAccountInterface {
 	live := c.core.ServiceAccounts(namespace)
-	return serviceAccounts{live, cached(c.serviceAccounts.ServiceAccounts(namespace).Get, live.Get)}
+	return serviceAccounts{live, operatorclient.Cached(c.serviceAccounts.ServiceAccounts(namespace).Get, live.Get)}
 }
 
 // Get reads from the cache first.
@@ -94,13 +81,13 @@ func (s serviceAccounts) Get(
 
 type services struct {
 	corev1client.ServiceInterface
-	get getFunc[*corev1.Service]
+	get operatorclient.GetFunc[*corev1.Service]
 }
 
 // Services implements ServicesGetter.
 func (c cachedClient) Services(namespace string) corev1client.ServiceInterface {
 	live := c.core.Services(namespace)
-	return services{live, cached(c.services.Services(namespace).Get, live.Get)}
+	return services{live, operatorclient.Cached(c.services.Services(namespace).Get, live.Get)}
 }
 
 // Get reads from the cache first.
@@ -110,13 +97,13 @@ func (s services) Get(ctx context.Context, name string, options metav1.GetOption
 
 type roleBindings struct {
 	rbacv1client.RoleBindingInterface
-	get getFunc[*rbacv1.RoleBinding]
+	get operatorclient.GetFunc[*rbacv1.RoleBinding]
 }
 
 // RoleBindings implements RoleBindingsGetter.
 func (c cachedClient) RoleBindings(namespace string) rbacv1client.RoleBindingInterface {
 	live := c.rbac.RoleBindings(namespace)
-	return roleBindings{live, cached(c.roleBindingsOf(namespace).Get, live.Get)}
+	return roleBindings{live, operatorclient.Cached(c.roleBindingsOf(namespace).Get, live.Get)}
 }
 
 func (c cachedClient) roleBindingsOf(namespace string) rbacv1listers.RoleBindingNamespaceLister {
@@ -133,13 +120,13 @@ func (r roleBindings) Get(ctx context.Context, name string, options metav1.GetOp
 
 type clusterRoleBindings struct {
 	rbacv1client.ClusterRoleBindingInterface
-	get getFunc[*rbacv1.ClusterRoleBinding]
+	get operatorclient.GetFunc[*rbacv1.ClusterRoleBinding]
 }
 
 // ClusterRoleBindings implements ClusterRoleBindingsGetter.
 func (c cachedClient) ClusterRoleBindings() rbacv1client.ClusterRoleBindingInterface {
 	live := c.rbac.ClusterRoleBindings()
-	return clusterRoleBindings{live, cached(c.clusterRoleBindings.Get, live.Get)}
+	return clusterRoleBindings{live, operatorclient.Cached(c.clusterRoleBindings.Get, live.Get)}
 }
 
 // Get reads from the cache first.
@@ -151,13 +138,13 @@ func (r clusterRoleBindings) Get(
 
 type policyBindings struct {
 	admissionv1client.ValidatingAdmissionPolicyBindingInterface
-	get getFunc[*admissionv1.ValidatingAdmissionPolicyBinding]
+	get operatorclient.GetFunc[*admissionv1.ValidatingAdmissionPolicyBinding]
 }
 
 // ValidatingAdmissionPolicyBindings implements ValidatingAdmissionPolicyBindingsGetter.
 func (c cachedClient) ValidatingAdmissionPolicyBindings() admissionv1client.ValidatingAdmissionPolicyBindingInterface {
 	live := c.admission.ValidatingAdmissionPolicyBindings()
-	return policyBindings{live, cached(c.policyBindings.Get, live.Get)}
+	return policyBindings{live, operatorclient.Cached(c.policyBindings.Get, live.Get)}
 }
 
 // Get reads from the cache first.
