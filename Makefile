@@ -28,9 +28,7 @@ help:
 
 .PHONY: run
 run: ## start a development cluster with the operator in it, until Ctrl-C (PLATFORM=OpenStack|AWS|AzureStack|None|… NODES=3)
-	@echo "==> building the development cluster's command"
-	@cd test/devcluster && CGO_ENABLED=0 go build -trimpath -o ../../_output/bin/devcluster ./cmd/devcluster
-	@exec _output/bin/devcluster run --platform=$(PLATFORM) --nodes=$(NODES)
+	@PLATFORM='$(PLATFORM)' NODES='$(NODES)' exec hack/run.sh
 
 .PHONY: test
 test: ## run every test: unit, golden, architecture, conformance, integration, end to end (needs root)

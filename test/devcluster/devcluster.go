@@ -124,6 +124,11 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Platform == "" {
 		o.Platform = configv1.OpenStackPlatformType
 	}
+	name, err := platformName(string(o.Platform))
+	if err != nil {
+		return o, err
+	}
+	o.Platform = configv1.PlatformType(name)
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
@@ -294,6 +299,9 @@ func (c *Cluster) BinDir() string { return filepath.Join(c.options.Repository, "
 
 // Platform returns the cluster's platform.
 func (c *Cluster) Platform() configv1.PlatformType { return c.options.Platform }
+
+// Cgroup returns the name of the cgroup that has one of each node, for a cluster with nodes.
+func (c *Cluster) Cgroup() string { return c.layout.bridge }
 
 // Kubeconfig returns the path of the administrator's kubeconfig.
 func (c *Cluster) Kubeconfig() string { return c.controlPlane.Kubeconfig() }

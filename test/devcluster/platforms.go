@@ -21,6 +21,21 @@ import (
 // examplesDir has an installation for every platform of the operator's registry.
 const examplesDir = "pkg/operand/testdata"
 
+// Platforms are the platforms of a cluster: platform types and, where a type is several platforms, the names of the
+// operator's registry. The CCMs of the first ones run.
+var Platforms = []string{"OpenStack", "AWS", "Azure", "AzureStack", "VSphere", "AlibabaCloud", "DigitalOcean",
+	"External", "GCP", "IBMCloud", "Nutanix", "PowerVS", "BareMetal", "None"}
+
+// platformName returns a platform as Platforms has it.
+func platformName(given string) (string, error) {
+	for _, name := range Platforms {
+		if strings.EqualFold(name, given) {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("platform %q does not exist: write one of %s", given, strings.Join(Platforms, ", "))
+}
+
 // registered returns the cluster's platform as the operator will see it. Options.Platform is a platform type or, if a
 // type is several platforms, the registry's name in any case: AzureStack, DigitalOcean.
 func (c *Cluster) registered() platform.Platform {

@@ -84,7 +84,7 @@ func (c *Cluster) ApplyRelease(ctx context.Context, r Release) error {
 	if len(manifests) == 0 {
 		return fmt.Errorf("payload: manifests of %s: %w", r.Version, fs.ErrNotExist)
 	}
-	return payload.Apply(ctx, client, manifests, c.progress)
+	return payload.Apply(ctx, client, manifests)
 }
 
 // CompleteRelease does what the cluster-version-operator does after ApplyRelease: it waits at the ClusterOperator until

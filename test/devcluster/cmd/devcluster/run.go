@@ -159,6 +159,31 @@ var reached = map[liveview.Goal]string{
 	liveview.ImageMissing: "as far as it goes without the platform's image, which cannot be built from public modules,",
 }
 
+// toTry are three things to try, each with what to expect. Its argument is the cgroup of the cluster's nodes.
+const toTry = `then try, and look at status again:
+  1. break the configuration: misspell a key, or write a wrong value
+       kubectl -n openshift-config edit configmap cloud-provider-config
+     expect: within seconds it is Degraded, with line, column and the right key; no node changes
+  2. rotate: roll out to all nodes
+       kubectl patch cloudcontrollermanager cluster --type=merge \
+         -p '{"spec":{"forceRedeploymentReason":"try"}}'
+     expect: a new revision, node by node, the leader's node last; it takes about 90 s
+  3. kill the leader
+       leader=$(kubectl -n openshift-cloud-controller-manager get lease cloud-controller-manager \
+         -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1)
+       kill -KILL $(pgrep -f -- --leader-elect |
+         xargs -I{} grep -sl /%s/$leader/ /proc/{}/cgroup | cut -d/ -f3)
+     expect: the operator releases its lease, and one of them leads again within seconds
+`
+
+// things returns what to try in a cluster that has reached a goal. There is nothing to break in the others.
+func things(cluster *devcluster.Cluster) string {
+	if goal := goal(cluster); goal != liveview.Initialized && goal != liveview.Running {
+		return ""
+	}
+	return fmt.Sprintf(toTry, cluster.Cgroup())
+}
+
 func printReady(out io.Writer, cluster *devcluster.Cluster, took time.Duration) error {
 	usage, err := memory.OfTree(os.Getpid())
 	if err != nil {
@@ -166,15 +191,14 @@ func printReady(out io.Writer, cluster *devcluster.Cluster, took time.Duration) 
 	}
 	_, err = fmt.Fprintf(out, `
 %s after %d s; memory of the whole: %s
-look around in another terminal:
+in another terminal:
   export KUBECONFIG=%s
   export PATH=%s:$PATH
-  kubectl get clusteroperator,cloudcontrollermanager,nodes
-  kubectl -n openshift-cloud-controller-manager get pods,leases
-logs of the servers: %s, of the nodes: %s
+  cluster-cloud-controller-manager-operator status
+%slogs of the servers: %s, of the nodes: %s
 Ctrl-C stops the cluster and removes everything but the logs
 
-`, reached[goal(cluster)], int(took.Seconds()), usage, cluster.Kubeconfig(), cluster.BinDir(),
+`, reached[goal(cluster)], int(took.Seconds()), usage, cluster.Kubeconfig(), cluster.BinDir(), things(cluster),
 		filepath.Join(cluster.Dir(), "logs"), filepath.Join(cluster.Dir(), "nodes"))
 	return err
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // progressInterval is the interval of progress messages of a running build.
-const progressInterval = 20 * time.Second
+const progressInterval = 15 * time.Second
 
 // Versions of what the build modules pin; a test compares them with their go.mod files.
 const (

@@ -262,6 +262,16 @@ func describeCondition(condition configv1.ClusterOperatorStatusCondition) string
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
+// shown returns the conditions that every ClusterOperator has. Others, such as EvaluationConditionsDetected, say
+// nothing about the start.
+func (s State) shown() []configv1.ClusterOperatorStatusCondition {
+	usual := []configv1.ClusterStatusConditionType{configv1.OperatorAvailable, configv1.OperatorDegraded,
+		configv1.OperatorProgressing, configv1.OperatorUpgradeable}
+	return slices.DeleteFunc(slices.Clone(s.Conditions), func(c configv1.ClusterOperatorStatusCondition) bool {
+		return !slices.Contains(usual, c.Type)
+	})
+}
+
 // Lines returns the state as a table.
 func (s State) Lines() []string {
 	lines := []string{
@@ -272,7 +282,7 @@ func (s State) Lines() []string {
 		lines = append(lines, fmt.Sprintf("%-22s %-9s %-9s %-14s %s", node.Name,
 			yesNo(node.Ready), node.revision(), yesNo(!node.Uninitialized), orDash(node.ProviderID)))
 	}
-	for _, condition := range s.Conditions {
+	for _, condition := range s.shown() {
 		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%-22s %-9s %s", condition.Type, condition.Status,
 			describeCondition(condition))))
 	}
@@ -295,7 +305,7 @@ func (s State) Summary() string {
 		}
 		parts = append(parts, part)
 	}
-	for _, condition := range s.Conditions {
+	for _, condition := range s.shown() {
 		part := fmt.Sprintf("%s=%s", condition.Type, condition.Status)
 		if condition.Reason != "" && condition.Reason != "AsExpected" {
 			part += " (" + condition.Reason + ")"

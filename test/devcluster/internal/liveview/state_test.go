@@ -70,6 +70,7 @@ func TestReadFindsRevisionsTaintsConditionsAndWaitingPods(t *testing.T) {
 				map[string]any{"type": "Progressing", "status": "True", "reason": "NodeInstaller",
 					"message": "1 node is\nat revision 2"},
 				map[string]any{"type": "Available", "status": "True", "reason": "AsExpected"},
+				map[string]any{"type": "EvaluationConditionsDetected", "status": "Unknown", "reason": "NoData"},
 			},
 		}),
 	)

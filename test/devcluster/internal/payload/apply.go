@@ -3,7 +3,6 @@ package payload
 import (
 	"context"
 	"fmt"
-	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,15 +12,15 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/objects"
 )
 
-// Apply applies the manifests in order, except for those that Delete deletes. It reports on progress what it skips:
-// existing create-only objects. It updates other existing objects by server-side apply. It creates a ClusterOperator
-// without status, which the operator writes.
-func Apply(ctx context.Context, client *objects.Client, manifests []Manifest, progress io.Writer) error {
+// Apply applies the manifests in order, except for those that Delete deletes. It leaves existing create-only objects
+// as they are and updates other existing objects by server-side apply. It creates a ClusterOperator without status,
+// which the operator writes.
+func Apply(ctx context.Context, client *objects.Client, manifests []Manifest) error {
 	for _, manifest := range manifests {
 		if manifest.Deleted() {
 			continue
 		}
-		if err := applyOne(ctx, client, manifest, progress); err != nil {
+		if err := applyOne(ctx, client, manifest); err != nil {
 			return fmt.Errorf("payload: %s: %w", manifest, err)
 		}
 	}
@@ -46,7 +45,7 @@ func Delete(ctx context.Context, client *objects.Client, manifests []Manifest) e
 	return nil
 }
 
-func applyOne(ctx context.Context, client *objects.Client, manifest Manifest, progress io.Writer) error {
+func applyOne(ctx context.Context, client *objects.Client, manifest Manifest) error {
 	object := manifest.Object.DeepCopy()
 	unstructured.RemoveNestedField(object.Object, "status")
 	resource, err := client.Resource(object)
@@ -58,8 +57,7 @@ func applyOne(ctx context.Context, client *objects.Client, manifest Manifest, pr
 		return awaitDefinition(ctx, client, object, err)
 	}
 	if object.GetAnnotations()[createOnlyAnnotation] == "true" {
-		fmt.Fprintf(progress, "  skipping %s: it exists and is create-only\n", manifest)
-		return nil
+		return nil // it exists
 	}
 	return update(ctx, resource, object)
 }
