@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/openshift/library-go/pkg/operator/staticpod/prune"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/component-base/cli"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/convert"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/dump"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/envfile"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/explain"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/cmd/handover"
@@ -33,11 +36,28 @@ const wrongUsage = 2
 func main() {
 	logging.Install()
 	root := newCommand(context.Background())
+	os.Args = asPlugin(root, os.Args)
 	if err := checkUsage(root, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(wrongUsage)
 	}
 	os.Exit(cli.Run(root))
+}
+
+// asPlugin makes the command a plugin of kubectl or oc if that is its name: kubectl-ccm is called as kubectl ccm, and
+// kubectl_complete-ccm with a command line to complete. It returns the arguments.
+func asPlugin(root *cobra.Command, args []string) []string {
+	name := filepath.Base(args[0])
+	client, plugin, _ := strings.Cut(name, "-")
+	if plugin != "ccm" {
+		return args
+	}
+	if client, completes := strings.CutSuffix(client, "_complete"); completes {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: client + " ccm"}
+		return slices.Insert(slices.Clone(args), 1, cobra.ShellCompRequestCmd)
+	}
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: client + " ccm"}
+	return args
 }
 
 // checkUsage returns an error for an unknown command, or for an unknown flag without a command.
@@ -85,7 +105,7 @@ func newCommand(ctx context.Context) *cobra.Command {
 		}
 		root.AddCommand(commands...)
 	}
-	addTo(forAdministrators, status.NewCommand(), explain.NewCommand(), validate.NewCommand(),
+	addTo(forAdministrators, status.NewCommand(), explain.NewCommand(), dump.NewCommand(), validate.NewCommand(),
 		convert.NewCommand(), newVersionCommand())
 	addTo(inCluster, operatorcmd.NewCommand(ctx), render.NewCommand(), installer.NewCommand(), prune.NewPrune(),
 		remove.NewCommand(), handover.NewCommand(), envfile.NewCommand())

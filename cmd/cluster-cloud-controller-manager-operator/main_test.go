@@ -20,7 +20,7 @@ func TestTheSubcommands(t *testing.T) {
 		require.NotEmpty(t, command.Short, command.Name())
 		names = append(names, command.Name())
 	}
-	require.ElementsMatch(t, []string{"operator", "render", "validate", "convert", "status", "explain", "installer", "prune", "remove", "handover", "env-file", "version", "completion"}, names)
+	require.ElementsMatch(t, []string{"operator", "render", "validate", "convert", "status", "explain", "dump", "installer", "prune", "remove", "handover", "env-file", "version", "completion"}, names)
 }
 
 // cli.Run adds the flags of the logs to every subcommand, and panics if one is there already.
@@ -123,6 +123,25 @@ func TestCompletion(t *testing.T) {
 			root.SetErr(&bytes.Buffer{})
 			require.NoError(t, root.Execute())
 			require.Equal(t, test.want, out.String())
+		})
+	}
+}
+
+func TestAPluginOfKubectlHasItsName(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args, want []string
+		display    string
+	}{
+		"the operator":          {[]string{"/usr/bin/cluster-cloud-controller-manager-operator", "status"}, []string{"/usr/bin/cluster-cloud-controller-manager-operator", "status"}, "cluster-cloud-controller-manager-operator"},
+		"kubectl ccm":           {[]string{"/usr/bin/kubectl-ccm", "status"}, []string{"/usr/bin/kubectl-ccm", "status"}, "kubectl ccm"},
+		"oc ccm":                {[]string{"oc-ccm"}, []string{"oc-ccm"}, "oc ccm"},
+		"kubectl's completion":  {[]string{"kubectl_complete-ccm", "sta"}, []string{"kubectl_complete-ccm", "__complete", "sta"}, "kubectl ccm"},
+		"another plugin's name": {[]string{"kubectl-other"}, []string{"kubectl-other"}, "cluster-cloud-controller-manager-operator"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := newCommand(t.Context())
+			require.Equal(t, tc.want, asPlugin(root, tc.args))
+			require.Equal(t, tc.display, root.DisplayName())
 		})
 	}
 }

@@ -149,7 +149,8 @@ func warned(w *world, message string) {
 	balanced(w)
 	w.More = append(w.More, &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "frontend.1"}, Reason: "SyncLoadBalancerFailed", Type: "Warning", Message: message,
-		InvolvedObject: corev1.ObjectReference{Kind: "Service", Name: "frontend"}, LastTimestamp: metav1.NewTime(now),
+		InvolvedObject: corev1.ObjectReference{Kind: "Service", Name: "frontend"},
+		Source:         corev1.EventSource{Component: "service-controller"}, LastTimestamp: metav1.NewTime(now),
 	})
 }
 

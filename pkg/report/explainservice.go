@@ -2,19 +2,16 @@ package report
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/loadbalancer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
-
-// cleanup is k8s.io/cloud-provider/service/helpers.LoadBalancerCleanupFinalizer.
-const cleanup = "service.kubernetes.io/load-balancer-cleanup"
 
 // ExplainService explains why a Service has no load balancer.
 func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation, error) {
@@ -40,7 +37,7 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 		e.step(false, "platform %q has no cloud-controller-manager of this operator", observed.Name)
 		return e.because("nobody makes load balancers on this platform", "install a controller that does"), nil
 	}
-	isDeleted := service.DeletionTimestamp != nil
+	isDeleted := loadbalancer.NeedOf(service) == loadbalancer.Deletion
 	if found := addresses(service); !isDeleted && e.either(found != "", "it has an address: "+found, "it has no address") {
 		return e, nil
 	}
@@ -50,7 +47,7 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 	if _, leads := e.leads(s, operator); !leads {
 		return e.because(nodecause.NoLeader.Cause(), nodecause.NoLeader.Action()), nil
 	}
-	e.either(slices.Contains(service.Finalizers, cleanup), "the cloud-controller-manager has begun with it",
+	e.either(loadbalancer.NeedsCleanup(service), "the cloud-controller-manager has begun with it",
 		"the cloud-controller-manager has not begun with it")
 	event := lastWarning(s, service)
 	if event == nil {
@@ -78,12 +75,13 @@ func addresses(service *corev1.Service) string {
 	return strings.Join(found, ", ")
 }
 
-// lastWarning returns the last one about a Service, nil if there is none.
+// lastWarning returns the service controller's last one about a Service, nil if there is none.
 func lastWarning(s *snapshot.Snapshot, service *corev1.Service) *corev1.Event {
 	var last *corev1.Event
 	for _, event := range s.Events(service.Namespace) {
 		of := event.InvolvedObject
-		if of.Kind != "Service" || of.Name != service.Name || event.Type != corev1.EventTypeWarning {
+		isOf := of.Kind == "Service" && of.Name == service.Name && event.Source.Component == loadbalancer.EventSource
+		if !isOf || event.Type != corev1.EventTypeWarning {
 			continue
 		}
 		if last == nil || event.LastTimestamp.After(last.LastTimestamp.Time) {

@@ -145,7 +145,7 @@ var layers = []layer{
 		"pkg/operator/nodes/nodeinitialization", "pkg/operator/rollout/maskedpods",
 	}},
 	{dir: "pkg/report", ours: []string{
-		"pkg/snapshot", "pkg/apis", "pkg/controlplane", "pkg/diagnostic", "pkg/inputs", "pkg/nodecause", "pkg/operand",
+		"pkg/snapshot", "pkg/apis", "pkg/controlplane", "pkg/diagnostic", "pkg/inputs", "pkg/loadbalancer", "pkg/nodecause", "pkg/operand",
 		"pkg/operandconfig", "pkg/operatorclient", "pkg/platform", "pkg/predecessor", "pkg/printable",
 		"pkg/terminationmessage", "pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens",
 		"pkg/operator/leader/availability", "pkg/operator/nodes/nodedeletion", "pkg/operator/nodes/nodeinitialization",
@@ -153,6 +153,9 @@ var layers = []layer{
 	}},
 	{dir: "pkg/cmd/source", ours: []string{"pkg/snapshot", "pkg/printable"}},
 	{dir: "pkg/cmd/status", ours: []string{"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/report", "pkg/snapshot"}},
+	{dir: "pkg/cmd/dump", ours: []string{
+		"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/report", "pkg/snapshot", "pkg/version",
+	}},
 	{dir: "pkg/cmd/explain", ours: []string{"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/report", "pkg/snapshot"}},
 	{dir: "cmd", ours: []string{"pkg/cmd", "pkg/logging", "pkg/version"}},
 	{dir: "test/dockerfile"},

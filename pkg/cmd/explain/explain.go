@@ -108,6 +108,7 @@ func subcommand(
 	cmd.Long = cmd.Short + ".\n\n" + exitCodes
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	from.AddFlags(cmd)
+	from.AddFrom(cmd)
 	source.AddFormat(cmd, &format)
 	source.Run(cmd, func(ctx context.Context, args []string) (int, error) {
 		if err := source.CheckFormat(format); err != nil {

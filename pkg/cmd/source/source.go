@@ -30,8 +30,8 @@ const (
 	Unusable = 2
 )
 
-// Source is a cluster.
-type Source struct{ kubeconfig, context string }
+// Source is a cluster, or a directory that dump has written.
+type Source struct{ kubeconfig, context, from string }
 
 // AddFlags adds the flags that select the cluster.
 func (s *Source) AddFlags(cmd *cobra.Command) {
@@ -43,8 +43,22 @@ func (s *Source) AddFlags(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("context", cobra.NoFileCompletions)
 }
 
+// AddFrom adds the flag that selects a directory instead.
+func (s *Source) AddFrom(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.from, "from", "", "Directory that dump has written, instead of a cluster.")
+	// The flag was added above.
+	_ = cmd.MarkFlagDirname("from")
+	cmd.MarkFlagsMutuallyExclusive("from", "kubeconfig")
+}
+
+// IsDirectory reports whether the source is a directory, which does not change.
+func (s *Source) IsDirectory() bool { return s.from != "" }
+
 // Read reads what status needs, and more.
 func (s *Source) Read(ctx context.Context, more ...snapshot.Query) (*snapshot.Snapshot, error) {
+	if s.IsDirectory() {
+		return snapshot.ReadDirectory(s.from)
+	}
 	client, err := s.client()
 	if err != nil {
 		return nil, err
@@ -54,13 +68,16 @@ func (s *Source) Read(ctx context.Context, more ...snapshot.Query) (*snapshot.Sn
 
 // ReadWithLog is Read with the end of the log of the pod that choose returns, if any.
 func (s *Source) ReadWithLog(
-	ctx context.Context, choose func(*snapshot.Snapshot) string,
+	ctx context.Context, choose func(*snapshot.Snapshot) string, more ...snapshot.Query,
 ) (*snapshot.Snapshot, error) {
+	if s.IsDirectory() {
+		return snapshot.ReadDirectory(s.from)
+	}
 	client, err := s.client()
 	if err != nil {
 		return nil, err
 	}
-	read, err := client.Read(ctx)
+	read, err := client.Read(ctx, more...)
 	if err != nil {
 		return nil, err
 	}

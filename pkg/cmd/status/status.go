@@ -50,6 +50,7 @@ func NewCommand() *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	o.source.AddFlags(cmd)
+	o.source.AddFrom(cmd)
 	source.AddFormat(cmd, &o.format)
 	cmd.Flags().BoolVar(&o.wait, "wait", false,
 		"Wait until the operator is Available, not Progressing and not Degraded.")
@@ -63,6 +64,9 @@ func NewCommand() *cobra.Command {
 func (o *options) run(ctx context.Context, out, progress io.Writer) (code int, err error) {
 	if err := source.CheckFormat(o.format); err != nil {
 		return 0, err
+	}
+	if o.wait && o.source.IsDirectory() {
+		return 0, errors.New("--wait needs a cluster: a directory does not change")
 	}
 	status, err := o.read(ctx)
 	if err != nil {

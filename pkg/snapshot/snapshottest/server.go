@@ -94,7 +94,8 @@ func (c *Cluster) serve(tb testing.TB, w http.ResponseWriter, r *http.Request) {
 			_ = json.NewEncoder(w).Encode(content.Object)
 			return
 		}
-		if path == r.URL.Path {
+		inNamespace := strings.Replace(r.URL.Path, "/v1/", "/v1/namespaces/"+content.GetNamespace()+"/", 1)
+		if path == r.URL.Path || path == inNamespace {
 			list.Items = append(list.Items, *content)
 		}
 	}

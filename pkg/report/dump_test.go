@@ -1,0 +1,122 @@
+package report_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/report"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
+)
+
+// canary must not appear in any file.
+const canary = "c4n4ry-s3cret-value"
+
+// plant puts the canary wherever a cluster may have a secret, or something that quotes one.
+func plant(w *world) {
+	waits("login with " + canary + " failed")(w)
+	warned(w, "cannot log in with "+canary)
+	for _, secret := range w.Secrets {
+		for key := range secret.Data {
+			if secret.Name != "accepted-inputs" && secret.Name != "serving-cert" {
+				secret.Data[key] = []byte("password: " + canary)
+			}
+		}
+		secret.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": canary}
+	}
+	w.Secrets["serving-cert"].Data["tls.key"] = []byte(canary)
+	w.Resource.Spec.UnsupportedConfigOverrides.Raw = []byte(`{"extendedArguments":{"a":["` + canary + `"]}}`)
+	w.Resource.Spec.ObservedConfig.Raw = []byte(strings.Replace(string(w.Resource.Spec.ObservedConfig.Raw), "user:pass", "user:"+canary, 1))
+	for _, pod := range w.plane.Pods {
+		pod.Spec.Containers = []corev1.Container{{Args: []string{canary}, Env: []corev1.EnvVar{{Name: "A", Value: canary}}}}
+		pod.Annotations["kubernetes.io/config.source"] = canary
+		pod.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Message: "E1121 fatal: " + canary}
+	}
+	for _, node := range w.Workers {
+		node.Annotations = map[string]string{"example.com/a": canary}
+	}
+	w.More = append(w.More, &corev1.ConfigMap{Data: map[string]string{"a": canary}})
+}
+
+func dumped(t *testing.T, w *world) (dir string) {
+	t.Helper()
+	shot := read(t, w.cluster(), snapshot.Everything()...)
+	shot.RemoveUnmasked()
+	dir = filepath.Join(t.TempDir(), "dump")
+	_, err := shot.Write(dir, "v1")
+	require.NoError(t, err)
+	return dir
+}
+
+func TestADumpHasNoSecret(t *testing.T) {
+	for name, forbidden := range map[string][]string{"with the Secrets": nil, "without them": {"secrets"}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			plant(w)
+			w.Forbidden = forbidden
+			dir, files := dumped(t, w), 0
+			require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+				if err != nil || entry.IsDir() {
+					return err
+				}
+				files++
+				info, err := entry.Info()
+				require.NoError(t, err)
+				require.Equal(t, fs.FileMode(0o600), info.Mode())
+				data, err := os.ReadFile(path)
+				require.NoError(t, err)
+				require.NotContains(t, string(data), canary, path)
+				return nil
+			}))
+			require.Greater(t, files, 15)
+		})
+	}
+}
+
+func TestADumpAnswersLikeTheCluster(t *testing.T) {
+	w := newWorld(t)
+	waits("instance not found")(w)
+	silentWorker(w)
+	announced(w)
+	warned(w, "Quota exceeded")
+	live := read(t, w.cluster(), snapshot.Everything()...)
+	stored, err := snapshot.ReadDirectory(dumped(t, w))
+	require.NoError(t, err)
+	texts := func(s *snapshot.Snapshot) string {
+		var out bytes.Buffer
+		status, err := report.StatusOf(s)
+		require.NoError(t, err)
+		require.NoError(t, status.WriteText(&out, false))
+		for _, explain := range []func() (*report.Explanation, error){
+			func() (*report.Explanation, error) { return report.ExplainNode(s, "worker-1") },
+			func() (*report.Explanation, error) { return report.ExplainDeletion(s, "worker-3") },
+			func() (*report.Explanation, error) { return report.ExplainService(s, "shop", "frontend") },
+			func() (*report.Explanation, error) { return report.ExplainRollout(s) },
+		} {
+			e, err := explain()
+			require.NoError(t, err)
+			require.NoError(t, e.WriteText(&out, false))
+		}
+		return out.String()
+	}
+	require.Equal(t, texts(live), texts(stored))
+	require.Contains(t, texts(stored), "cause:  the cloud does not know the machine")
+	require.Contains(t, texts(stored), "cause:  a quota of the cloud is exhausted")
+}
+
+func TestADirectoryThatHasFilesIsKept(t *testing.T) {
+	shot := read(t, newWorld(t).cluster())
+	dir := t.TempDir()
+	_, err := shot.Write(dir, "v1")
+	require.NoError(t, err)
+	_, err = shot.Write(dir, "v1")
+	require.EqualError(t, err, dir+" is not empty: name another directory")
+	_, err = snapshot.ReadDirectory(t.TempDir())
+	require.ErrorContains(t, err, "was not written by dump: ")
+}

@@ -1,0 +1,164 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+)
+
+// indexFile is the file of a directory that says what the others are.
+const indexFile = "index.yaml"
+
+// index is the content of indexFile.
+type index struct {
+	// Taken is the time of the snapshot, Version that of the command that wrote it.
+	Taken   time.Time `json:"taken"`
+	Version string    `json:"version"`
+	Unread  []Unread  `json:"unread,omitempty"`
+	// Log is the file with the end of the log of the leader, empty if it was not read.
+	Log         string `json:"log,omitempty"`
+	LogPod      string `json:"logPod,omitempty"`
+	LogComplete bool   `json:"logComplete,omitempty"`
+	// Objects are the files with one object each.
+	Objects []string `json:"objects"`
+}
+
+// Write writes the snapshot to a directory, which must not exist or must be empty: one file for each object, where
+// must-gather has it, and an index. It returns the number of files.
+func (s *Snapshot) Write(dir, version string) (files int, err error) {
+	if existing, err := os.ReadDir(dir); err == nil && len(existing) > 0 {
+		return 0, fmt.Errorf("%s is not empty: name another directory", dir)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("reading the directory: %w", err)
+	}
+	content := index{Taken: s.Taken.UTC(), Version: version, Unread: s.Unread}
+	if s.Log.Pod != "" {
+		content.Log = filepath.Join("namespaces", operand.Namespace, "pods", s.Log.Pod, operand.Name, "logs", "current.log")
+		content.LogPod, content.LogComplete = s.Log.Pod, s.Log.Complete
+		if err := write(dir, content.Log, []byte(s.Log.Text)); err != nil {
+			return files, err
+		}
+		files++
+	}
+	for _, object := range s.objects {
+		data, err := yaml.Marshal(object.Object)
+		if err != nil {
+			return files, fmt.Errorf("%s/%s: %w", object.GetKind(), object.GetName(), err)
+		}
+		path := pathOf(object)
+		if err := write(dir, path, data); err != nil {
+			return files, err
+		}
+		content.Objects = append(content.Objects, path)
+		files++
+	}
+	data, err := yaml.Marshal(content)
+	if err != nil {
+		return files, fmt.Errorf("writing the index: %w", err)
+	}
+	return files + 1, write(dir, indexFile, data)
+}
+
+// pathOf returns where must-gather has an object.
+func pathOf(object *unstructured.Unstructured) string {
+	kind := object.GroupVersionKind()
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	group := kind.Group
+	if group == "" {
+		group = "core"
+	}
+	if object.GetNamespace() == "" {
+		return filepath.Join("cluster-scoped-resources", group, resource.Resource, object.GetName()+".yaml")
+	}
+	return filepath.Join("namespaces", object.GetNamespace(), group, resource.Resource, object.GetName()+".yaml")
+}
+
+func write(dir, path string, data []byte) error {
+	if !filepath.IsLocal(path) {
+		return fmt.Errorf("%q is no file below the directory", path)
+	}
+	path = filepath.Join(dir, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("creating a directory: %w", err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return fmt.Errorf("writing a file: %w", err)
+	}
+	return nil
+}
+
+// ReadDirectory reads what Write has written.
+func ReadDirectory(dir string) (*Snapshot, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the directory: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	data, err := root.ReadFile(indexFile)
+	if err != nil {
+		return nil, fmt.Errorf("%s was not written by dump: %w", dir, err)
+	}
+	var content index
+	if err := yaml.UnmarshalStrict(data, &content); err != nil {
+		return nil, fmt.Errorf("%s in %s: %w", indexFile, dir, err)
+	}
+	s := &Snapshot{Taken: content.Taken, Unread: content.Unread}
+	for _, path := range content.Objects {
+		data, err := root.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading what the index has: %w", err)
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(data, &object.Object); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		s.add(object)
+	}
+	if content.Log != "" {
+		data, err := root.ReadFile(content.Log)
+		if err != nil {
+			return nil, fmt.Errorf("reading what the index has: %w", err)
+		}
+		s.Log = Log{Pod: content.LogPod, Text: string(data), Complete: content.LogComplete}
+	}
+	s.sort()
+	return s, nil
+}
+
+// RemoveUnmasked removes the log, and what containers have said, if the values of the Secrets could not be removed from
+// them because the Secrets were not read.
+func (s *Snapshot) RemoveUnmasked() {
+	if s.Missing(Secrets) == "" {
+		return
+	}
+	if s.Log.Pod != "" {
+		s.Unread = append(s.Unread, Unread{
+			"log of pod/" + s.Log.Pod + " in " + operand.Namespace,
+			"without the Secrets, their values cannot be removed from it",
+		})
+	}
+	s.Log = Log{}
+	for _, object := range s.objects {
+		if kind := object.GetKind(); kind == "Pod" || kind == "Event" {
+			mask(object.Object, func(string) string { return "" })
+		}
+	}
+}
+
+// Everything is what the commands read beyond status.
+func Everything() []Query {
+	return slices.Concat(NodeEvents(), []Query{
+		{"services", core("services"), "", "", ""},
+		{"events about services", core("events"), "", "", "involvedObject.kind=Service"},
+	})
+}
