@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -285,19 +284,6 @@ func (w *wiring) nodes() []factory.Controller {
 			Recorder: w.EventRecorder,
 		}),
 	}
-}
-
-// Inertia returns the inertia of every Degraded condition that declares one.
-func Inertia() operatorclient.Inertia {
-	all := operatorclient.Inertia{}
-	for _, declared := range []operatorclient.Inertia{
-		configobservation.Inertia, targetconfigcontroller.Inertia, tokens.Inertia, staticpod.Inertia, noderepair.Inertia,
-		removal.Inertia, nodedeletion.Inertia, nodeinitialization.Inertia, nodemanager.Inertia, availability.Inertia,
-		admissionpolicies.Inertia,
-	} {
-		maps.Copy(all, declared)
-	}
-	return all
 }
 
 // services returns the controllers that report about Services.
