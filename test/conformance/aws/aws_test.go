@@ -81,14 +81,14 @@ var shapes = map[string]string{
 		"\tSigningRegion = " + region + "\n\n[ServiceOverride \"1\"]\n\tService = elasticloadbalancing\n\tRegion = " + region +
 		"\n\tURL = https://elasticloadbalancing.eu-central-1.amazonaws.com\n\tSigningRegion = " + region + "\n",
 	"overrides by their right names": "[global]\nregion = " + region + "\n[ServiceOverride \"a\"]\nservice = \"Elastic Load Balancing v2\"\nregion = \" " + region +
-		" \"\nurl = https://vpce-1.elasticloadbalancing.eu-central-1.vpce.amazonaws.com/x?y=z#w\nsigningregion = a\nSigningName = b\nSigningMethod = v4\n" +
+		" \"\nurl = https://vpce-1.elasticloadbalancing.eu-central-1.vpce.amazonaws.com/x?y=z #w\nsigningregion = a\nSigningName = b\nSigningMethod = v4\n" +
 		"[ServiceOverride \"b\"]\nservice = elasticloadbalancing\nregion = " + region + "\nurl = https://elasticloadbalancing.eu-central-1.api.aws\nsigningregion = c\n" +
 		"[ServiceOverride \"b-v2\"]\nservice = S3\nregion = " + region + "\nurl = https://kms.eu-central-1.amazonaws.com\nsigningregion = c\n",
 	"an override in two pieces": "[ServiceOverride \"a\"]\nService = kms\nRegion = " + region + "\n[Global]\nDisableSecurityGroupIngress\n" +
 		"[ServiceOverride \"a\"]\nURL = https://kms.example.com/\nSigningRegion = r\n[ServiceOverride]\nService = ec2imds\nRegion = " + region + "\nURL = http://y\nSigningRegion = r\n",
 	"values of every type": "[Global]\nDisableSecurityGroupIngress = yes\nElbSecurityGroup = sg-1\nClusterServiceSharedLoadBalancerHealthProbePort = 0x10\n" +
 		"ClusterServiceSharedLoadBalancerHealthProbePath = /x\nClusterServiceLoadBalancerHealthProbeMode = ServiceNodePort\nNLBSecurityGroupMode = Managed\n" +
-		"SupportedTopologyInstanceTypePattern = \"^p[0-9]+\"\nRoleARN = a\nSourceARN = b\nRouteTableID = c\nZone = eu-central-1a\nKubernetesClusterTag = demo\n",
+		"SupportedTopologyInstanceTypePattern = \"^p[0-9]+\"\nRoleARN = arn:aws:iam::123456789012:role/ccm\nSourceARN = b\nRouteTableID = rtb-0c\nZone = eu-central-1a\nKubernetesClusterTag = demo\n",
 	"a key of the in-tree provider": "[Global]\nDisableStrictZoneCheck = true\nZone = \"\"\nNodeIPFamilies\nRegion =\n",
 }
 

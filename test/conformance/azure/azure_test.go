@@ -115,7 +115,7 @@ func login(t testing.TB, cfg *config.Config) any {
 
 func TestTheProviderLogsInAsTheSecretSays(t *testing.T) {
 	installer := string(read(t, "azure", "cloud.conf"))
-	own := strings.Replace(installer, `"userAssignedIdentityID": ""`, `"userAssignedIdentityID": "identity"`, 1)
+	own := strings.Replace(installer, `"userAssignedIdentityID": ""`, `"userAssignedIdentityID": "01234567-89ab-cdef-0123-456789abcdef"`, 1)
 	workload := strings.Replace(installer, `"useManagedIdentityExtension": true`, `"useFederatedWorkloadIdentityExtension": true, "aadFederatedTokenFile": "/x"`, 1)
 	for name, c := range map[string]struct {
 		text   string
