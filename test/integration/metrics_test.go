@@ -63,14 +63,14 @@ func TestPrometheusReadsWhatIsDocumented(t *testing.T) {
 		}
 		return nil
 	})
-	require.Equal(t, float64(revision), samples[metricPrefix+"revision_wanted"])
+	require.InDelta(t, revision, samples[metricPrefix+"revision_wanted"], 0)
 	for _, node := range masters {
-		require.Equal(t, float64(revision), samples[metricPrefix+`revision_running{node="`+node+`"}`])
+		require.InDelta(t, revision, samples[metricPrefix+`revision_running{node="`+node+`"}`], 0)
 	}
-	require.Equal(t, 1.0, samples[metricPrefix+`lease_holder{node="master-0",state="leading"}`])
+	require.InDelta(t, 1, samples[metricPrefix+`lease_holder{node="master-0",state="leading"}`], 0)
 	require.Zero(t, samples[metricPrefix+"leaderless_seconds"])
 	// The test's kubelets serve no log, so the cause is not known.
-	require.Equal(t, 1.0, samples[metricPrefix+`nodes_waiting{cause="Unknown"}`])
+	require.InDelta(t, 1, samples[metricPrefix+`nodes_waiting{cause="Unknown"}`], 0)
 	for credential, lifetime := range map[string]time.Duration{
 		"kube-token": 48 * time.Hour, "serving-cert": 30 * 24 * time.Hour, "serving-signer": 60 * 24 * time.Hour,
 	} {

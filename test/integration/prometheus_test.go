@@ -196,8 +196,8 @@ func (p *prometheus) firing(ctx context.Context) ([]string, error) {
 }
 
 var (
-	comparison = regexp.MustCompile(`> ([0-9]{3,})`)
-	duration   = regexp.MustCompile(`(?m)^(\s+for: )([0-9]+[mh])$`)
+	comparison = regexp.MustCompile(`> (\d{3,})`)
+	duration   = regexp.MustCompile(`(?m)^(\s+for: )(\d+[mh])$`)
 )
 
 // hurriedRules returns the rules of the payload's alerts, which wait for minutes and hours there.
