@@ -74,7 +74,9 @@ func (d *Document) checkObject(known Field, path string, n, decoded *Node) {
 			e.Value = d.checkValue(field, inner, e.Value, decoded.Get(field.Name))
 		}
 	}
-	d.checkRequired(known.Fields, path, n, misspelled)
+	d.checkRequired(slices.DeleteFunc(slices.Clone(known.Fields), func(f Field) bool {
+		return misspelled[f.Name] && n.Entry(f.Name) == nil // reported
+	}), path, n)
 }
 
 // isDropped adds a diagnostic about a legacy name and reports whether the name can be dropped.
@@ -162,8 +164,7 @@ func (d *Document) knownPlaces(fields []Field, path, name string) []string {
 }
 
 // checkRequired reports missing and empty required names. In INI a section with required keys is itself required.
-// Those in misspelled have been reported.
-func (d *Document) checkRequired(fields []Field, path string, n *Node, misspelled map[string]bool) {
+func (d *Document) checkRequired(fields []Field, path string, n *Node) {
 	if d.incomplete {
 		return
 	}
@@ -172,8 +173,8 @@ func (d *Document) checkRequired(fields []Field, path string, n *Node, misspelle
 		e := n.Entry(f.Name)
 		switch {
 		case e == nil && f.Is == Object && !f.Named && d.isSection(path):
-			d.checkRequired(f.Fields, f.Name, nil, nil)
-		case f.Required == "", e == nil && misspelled[f.Name]:
+			d.checkRequired(f.Fields, f.Name, nil)
+		case f.Required == "":
 		case e == nil:
 			d.missing(f, path, n)
 		case e.Value.Kind == TextNode && !e.Value.Blank && strings.TrimSpace(e.Value.Text) == "":
@@ -213,26 +214,34 @@ func (d *Document) checkValue(field Field, path string, n, decoded *Node) *Node 
 
 // checkMeaning checks the schema's restrictions on a value that has the right type.
 func (d *Document) checkMeaning(field Field, path string, n *Node) {
-	switch {
+	switch wanted := field.wanted(n.Text); {
 	case n.Text == "":
 	case n.Kind == TextNode && d.isSlip(field, path, n):
 	case field.Schemes != nil && !IsURL(n.Text, field.Schemes...):
 		d.Rejectf(n, "%s is not a URL of the form %s://host/path", path, field.Schemes[0])
-	case field.Port && !isPort(n.Text):
-		d.wrongType(field, path, n, "a port from 1 to 65535")
-	case field.Max > 0 && !isUpTo(field.Max, n.Text):
-		d.notAllowed(field, path, n, fmt.Sprintf("a number from 1 to %d", field.Max))
-	case field.Valid != nil && !field.Valid(n.Text):
-		d.notAllowed(field, path, n, field.Hint)
-	case field.allows(n.Text):
-	case field.Fallback != "":
+	case wanted != "":
+		d.notAllowed(field, path, n, wanted)
+	case !field.allows(n.Text):
 		d.Reportf(n, diagnostic.Typo, "%s is %s, and the cloud-controller-manager uses %s instead: write %s",
 			path, shown(field, n), field.Fallback, oneOf(field.Values))
-	case field.Hint != "":
-		d.notAllowed(field, path, n, oneOf(field.Values)+": "+field.Hint)
-	default:
-		d.notAllowed(field, path, n, oneOf(field.Values))
 	}
+}
+
+// wanted describes what a value must be. It is empty if the value is that, or if the provider uses another one instead.
+func (f Field) wanted(text string) string {
+	switch {
+	case f.Port && !isPort(text):
+		return "a port from 1 to 65535"
+	case f.Max > 0 && !isUpTo(f.Max, text):
+		return fmt.Sprintf("a number from 1 to %d", f.Max)
+	case f.Valid != nil && !f.Valid(text):
+		return f.Hint
+	case f.allows(text), f.Fallback != "":
+		return ""
+	case f.Hint != "":
+		return oneOf(f.Values) + ": " + f.Hint
+	}
+	return oneOf(f.Values)
 }
 
 // notAllowed reports a value that the provider, or the cloud to which it passes the value, rejects.

@@ -3,6 +3,7 @@ package offline
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 
@@ -29,15 +30,17 @@ type Request struct {
 	Occasion Occasion
 }
 
-// readsStdin returns how many files of the request are standard input.
-func (r Request) readsStdin() int {
-	count := 0
-	for _, file := range append([]string{r.Infrastructure, r.CloudConfig}, r.Manifests...) {
-		if file == Stdin {
-			count++
-		}
+// check returns an error for a request that names no files, or standard input several times.
+func (r Request) check() error {
+	if r.Infrastructure == "" && len(r.Manifests) == 0 {
+		return errors.New("--infra-config-file is required: the Infrastructure determines the platform")
 	}
-	return count
+	files := append([]string{r.Infrastructure, r.CloudConfig}, r.Manifests...)
+	if others := slices.DeleteFunc(slices.Clone(files), func(file string) bool { return file == Stdin }); len(files)-
+		len(others) > 1 {
+		return errors.New("- is there several times, but standard input can be read once only: keep one")
+	}
+	return nil
 }
 
 // Occasion is when a cluster gets a configuration. It decides whether a likely mistake is an error.
@@ -100,11 +103,8 @@ func (r *Report) Count(severity diagnostic.Severity) int {
 // Check makes the same check as render and the operator, but a likely typo is an error. It returns an error only if the
 // files are unusable.
 func Check(request Request) (*Report, error) {
-	if request.Infrastructure == "" && len(request.Manifests) == 0 {
-		return nil, errors.New("--infra-config-file is required: the Infrastructure determines the platform")
-	}
-	if request.readsStdin() > 1 {
-		return nil, errors.New("- is there several times, but standard input can be read once only: keep one")
+	if err := request.check(); err != nil {
+		return nil, err
 	}
 	c, err := Read(Files{Manifests: request.Manifests, Infrastructure: request.Infrastructure})
 	if err != nil {
