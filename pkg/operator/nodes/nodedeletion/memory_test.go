@@ -67,7 +67,7 @@ func fill(tb testing.TB, count int) (store cache.Indexer, heap int) {
 }
 
 func TestANodeCostsLittleMemory(t *testing.T) {
-	const count = 3000
+	const count = 6000
 	store, heap := fill(t, count)
 	t.Logf("%d bytes a Node", heap/count)
 	require.Less(t, heap/count, nodeLimit)
