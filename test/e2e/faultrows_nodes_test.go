@@ -160,8 +160,11 @@ func nodeFaults() []fault {
 				f.drain(t)
 				f.awaitAnotherLeader(t)
 				f.figure("leader's node cordoned to another leader: %s", rounded(f.began))
-				f.await(t, "the static pod to be back", briefly, func(context.Context) error {
-					_, err := os.Stat(filepath.Join(f.node.Root(), manifestPath))
+				f.await(t, "the static pod to be back", briefly, func(ctx context.Context) error {
+					messages, err := f.messages(ctx, sign{event: "LeadMoved"})
+					if err == nil && len(messages) == 0 {
+						err = errors.New("no event says so")
+					}
 					return err
 				})
 				require.NoError(t, f.node.Kill())
