@@ -291,7 +291,8 @@ func TestTheLeaderDoesNotEndBeforeTheSuccessorWaits(t *testing.T) {
 			return false, nil, nil
 		}
 		require.False(t, n.isAway())
-		if reads++; reads == 3 {
+		reads++
+		if reads == 3 {
 			require.NoError(t, n.kube.Tracker().Delete(pods, operand.Namespace, "cloud-controller-manager-master-1"))
 		}
 		return false, nil, nil

@@ -17,8 +17,9 @@ const (
 	// ServiceAccount is that of the installer pods.
 	ServiceAccount = "installer-sa"
 
-	// ResourceDir has the revisions on a node, ManifestDir the static pods.
+	// ResourceDir has the revisions on a node.
 	ResourceDir = kubernetesDir + "/static-pod-resources"
+	// ManifestDir has the static pods on a node.
 	ManifestDir = kubernetesDir + "/manifests"
 
 	// binary is the path of the operator in its image.

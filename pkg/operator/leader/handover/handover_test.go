@@ -45,7 +45,7 @@ func newWorld(t *testing.T, nodes ...string) *world {
 	w.caches = informers.NewSharedInformerFactory(w.kube, 0)
 	for _, node := range nodes {
 		w.setReady(node, corev1.ConditionTrue)
-		w.Cluster.Pods[node].Spec.Containers = []corev1.Container{{Name: "file-syncer"}, {
+		w.Pods[node].Spec.Containers = []corev1.Container{{Name: "file-syncer"}, {
 			Name: "cloud-controller-manager", LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
 				HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(10258)},
 			}},
@@ -90,7 +90,7 @@ func (w *world) cordon(node string, cordoned bool) {
 // see makes the operator see the lease, and leader election witness its holder.
 func (w *world) see(second int) {
 	record := w.Observe(second)
-	pods := controlplane.Pods{Operand: slices.Collect(maps.Values(w.Cluster.Pods)), Topology: w.Topology}
+	pods := controlplane.Pods{Operand: slices.Collect(maps.Values(w.Pods)), Topology: w.Topology}
 	w.Seen.Witness(controlplane.HolderOf(record, pods, controlplanetest.At(second)), pods.Operand, record.Present)
 }
 
@@ -102,7 +102,7 @@ func (w *world) run(t *testing.T, second int, duration time.Duration) []time.Dur
 	for _, node := range w.Nodes {
 		nodes = append(nodes, node)
 	}
-	for _, pod := range w.Cluster.Pods {
+	for _, pod := range w.Pods {
 		pods = append(pods, pod)
 	}
 	for _, pod := range w.moves(t) {
