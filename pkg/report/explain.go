@@ -166,13 +166,12 @@ func naming(operator *ccmv1.CloudControllerManager, conditionType, object string
 
 // names reports whether a text names an object, and not only one whose name begins like it.
 func names(text, object string) bool {
-	for rest, found := text, true; ; {
-		if _, rest, found = strings.Cut(rest, object); !found {
-			return false
-		}
+	_, rest, found := strings.Cut(text, object)
+	for ; found; _, rest, found = strings.Cut(rest, object) {
 		if rest == "" || !strings.ContainsAny(rest[:1], "abcdefghijklmnopqrstuvwxyz0123456789-.") ||
 			strings.HasPrefix(rest, ". ") {
 			return true
 		}
 	}
+	return false
 }

@@ -43,7 +43,10 @@ func ExplainNode(s *snapshot.Snapshot, name string) (*Explanation, error) {
 		if isTrue {
 			return e.condition(c), nil
 		}
-	} else if e.attempt(s, node); e.Cause != "" {
+	} else {
+		e.attempt(s, node)
+	}
+	if e.Cause != "" {
 		return e, nil
 	}
 	for _, conditionType := range []string{nodeinitialization.DegradedCondition, nodeinitialization.NoticesCondition} {

@@ -49,21 +49,26 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 	}
 	e.either(loadbalancer.NeedsCleanup(service), "the cloud-controller-manager has begun with it",
 		"the cloud-controller-manager has not begun with it")
+	return e.lastFailure(s, service), nil
+}
+
+// lastFailure ends the explanation with what the CCM has reported last about the Service.
+func (e *Explanation) lastFailure(s *snapshot.Snapshot, service *corev1.Service) *Explanation {
 	event := lastWarning(s, service)
 	if event == nil {
 		return e.because("the cloud-controller-manager has not reported a failure: the cloud may take minutes",
-			"ask again in a minute; then read the leader's log"), nil
+			"ask again in a minute; then read the leader's log")
 	}
 	quote := terminationmessage.Summary(event.Message)
 	e.step(false, "event %s at %s: %s", event.Reason, stamp(event.LastTimestamp.Time), quote)
 	switch class := nodecause.Of(nodecause.Evidence{Attempt: nodecause.Attempt{Error: event.Message}}); class {
 	case nodecause.Unauthenticated, nodecause.QuotaExceeded, nodecause.Throttled, nodecause.Unreachable,
 		nodecause.Unavailable, nodecause.Certificate:
-		return e.because(class.Cause(), class.Action()), nil
+		return e.because(class.Cause(), class.Action())
 	case nodecause.Unauthorized:
-		return e.because(class.Cause(), "permit them what the quoted error names"), nil
+		return e.because(class.Cause(), "permit them what the quoted error names")
 	default:
-		return e.because("the cloud-controller-manager got an error: "+quote, "correct what the error names"), nil
+		return e.because("the cloud-controller-manager got an error: "+quote, "correct what the error names")
 	}
 }
 

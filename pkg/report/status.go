@@ -171,20 +171,13 @@ func isStep(conditionType string) bool {
 func (s *Status) sortConditions(conditions []operatorv1.OperatorCondition) {
 	for i := range conditions {
 		c := fromOperator(&conditions[i])
-		isTrue, isFalse := c.Status == string(operatorv1.ConditionTrue), c.Status == string(operatorv1.ConditionFalse)
 		switch {
 		case isInput(c.Type):
-		case isTrue && strings.HasSuffix(c.Type, string(configv1.OperatorDegraded)),
-			isFalse && strings.HasSuffix(c.Type, string(configv1.OperatorAvailable)):
+		case c.isProblem():
 			s.Problems = append(s.Problems, c)
-		case isTrue && (strings.HasSuffix(c.Type, string(configv1.OperatorProgressing)) ||
-			isStep(c.Type) && c.Reason != removed):
+		case c.isProgress():
 			s.Progress = append(s.Progress, c)
-		case isTrue && strings.HasSuffix(c.Type, "Notices"),
-			isFalse && strings.HasSuffix(c.Type, string(configv1.OperatorUpgradeable)),
-			isTrue && strings.HasSuffix(c.Type, string(configv1.OperatorAvailable)) && c.Reason != "AsExpected" &&
-				c.Message != "":
-			// Available with another reason: an outage that is tolerated, or a platform where nothing runs.
+		case c.isNotice():
 			s.Notices = append(s.Notices, c)
 		}
 	}
@@ -192,6 +185,30 @@ func (s *Status) sortConditions(conditions []operatorv1.OperatorCondition) {
 	slices.SortFunc(s.Problems, byType)
 	slices.SortFunc(s.Progress, byType)
 	slices.SortFunc(s.Notices, byType)
+}
+
+// is reports whether the condition has a type with that suffix, and that status.
+func (c Condition) is(suffix string, status operatorv1.ConditionStatus) bool {
+	return strings.HasSuffix(c.Type, suffix) && c.Status == string(status)
+}
+
+func (c Condition) isProblem() bool {
+	return c.is(string(configv1.OperatorDegraded), operatorv1.ConditionTrue) ||
+		c.is(string(configv1.OperatorAvailable), operatorv1.ConditionFalse)
+}
+
+func (c Condition) isProgress() bool {
+	isUnderWay := isStep(c.Type) && c.Reason != removed && c.Status == string(operatorv1.ConditionTrue)
+	return isUnderWay || c.is(string(configv1.OperatorProgressing), operatorv1.ConditionTrue)
+}
+
+// isNotice reports whether the condition is worth a look. Available with another reason than the usual one is an outage
+// that is tolerated, or a platform where nothing runs.
+func (c Condition) isNotice() bool {
+	isSpecial := c.Reason != "AsExpected" && c.Message != ""
+	return c.is("Notices", operatorv1.ConditionTrue) ||
+		c.is(string(configv1.OperatorUpgradeable), operatorv1.ConditionFalse) ||
+		isSpecial && c.is(string(configv1.OperatorAvailable), operatorv1.ConditionTrue)
 }
 
 func fromOperator(c *operatorv1.OperatorCondition) Condition {

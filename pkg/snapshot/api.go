@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -266,7 +267,7 @@ func sameContent(a, b *corev1.Secret) bool {
 		return false
 	}
 	for key, value := range a.Data {
-		if other, exists := b.Data[key]; !exists || string(value) != string(other) {
+		if other, exists := b.Data[key]; !exists || !bytes.Equal(value, other) {
 			return false
 		}
 	}

@@ -67,7 +67,7 @@ func of[T any](s *Snapshot, kind string) []*T {
 	return found
 }
 
-// named returns the first object for which is is true, nil if there is none.
+// named returns the first object that is the wanted one, nil if there is none.
 func named[T any](objects []*T, is func(*T) bool) *T {
 	if i := slices.IndexFunc(objects, is); i >= 0 {
 		return objects[i]

@@ -152,7 +152,8 @@ func TestWaitEndsWhenTheRolloutDoes(t *testing.T) {
 	looks := 0
 	c.Before = func(path string) {
 		if path == "/apis/config.openshift.io/v1/clusteroperators/cloud-controller-manager" {
-			if looks++; looks == 3 {
+			looks++
+			if looks == 3 {
 				set(operator, "True", "False", "False")
 			}
 		}
