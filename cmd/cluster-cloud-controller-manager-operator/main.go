@@ -90,13 +90,18 @@ const (
 
 func newCommand(ctx context.Context) *cobra.Command {
 	root := &cobra.Command{
-		Use:     "cluster-cloud-controller-manager-operator",
-		Short:   "Run the cluster's cloud-controller-managers as static pods",
-		Version: versionText(),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:   "cluster-cloud-controller-manager-operator",
+		Short: "Run the cluster's cloud-controller-managers as static pods",
 	}
-	root.SetVersionTemplate("{{.Version}}\n")
-	root.Flags().Bool("version", false, "Print the version.") // cobra's own takes -v, which is the logs'
+	// Cobra's own takes -v, which is the logs', and needs a template, with which the linker keeps every method.
+	printVersion := root.Flags().Bool("version", false, "Print the version.")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *printVersion {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionText())
+			return err
+		}
+		return cmd.Help()
+	}
 	root.AddGroup(&cobra.Group{ID: forAdministrators, Title: "Commands for administrators:"},
 		&cobra.Group{ID: inCluster, Title: "Commands that run in a cluster or at its installation:"})
 	addTo := func(group string, commands ...*cobra.Command) {
