@@ -40,7 +40,8 @@ func checkOtherCloud(d *confdoc.Document) {
 	found, first := map[string]int{}, map[string]*confdoc.Entry{}
 	for _, s := range settingsOfClouds {
 		for _, e := range s.in(d) {
-			if found[s.cloud]++; first[s.cloud] == nil || e.Line < first[s.cloud].Line {
+			found[s.cloud]++
+			if first[s.cloud] == nil || e.Line < first[s.cloud].Line {
 				first[s.cloud] = e
 			}
 			if s.keys == nil || len(s.keys) == 1 {

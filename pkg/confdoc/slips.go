@@ -26,7 +26,7 @@ func (d *Document) isSlip(field Field, path string, n *Node) bool {
 	first, _ := utf8.DecodeRuneInString(n.Text)
 	last, size := utf8.DecodeLastRuneInString(n.Text)
 	onlyINI, isPair := quotes[[2]rune{first, last}]
-	message := ""
+	var message string
 	switch {
 	case isPair && len(n.Text) > size && (d.Format == INI || !onlyINI):
 		message = fmt.Sprintf("the quotes %c and %c are part of the value: write \" or no quotes", first, last)

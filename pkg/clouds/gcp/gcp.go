@@ -51,7 +51,7 @@ func isZone(text string) bool { return region(text) != "" }
 // The names of zones and tags (https://cloud.google.com/compute/docs/regions-zones#identifying_a_region_or_zone,
 // https://cloud.google.com/vpc/docs/add-remove-network-tags#restrictions).
 var (
-	zonePattern = regexp.MustCompile(`^[a-z]+(-[a-z0-9]+)*[0-9]-[a-z0-9]+$`)
+	zonePattern = regexp.MustCompile(`^[a-z]+(-[a-z0-9]+)*\d-[a-z0-9]+$`)
 	tagPattern  = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
 )
 

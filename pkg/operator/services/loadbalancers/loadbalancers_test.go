@@ -59,9 +59,9 @@ func start(t *testing.T, platform string) *cluster {
 	return c
 }
 
-// warn makes the service controller report an error about a Service, some time ago.
-func (c *cluster) warn(name, message string, ago time.Duration) {
-	c.events[name] = append(c.events[name], corev1.Event{
+// warn makes the service controller report an error about the Service web, some time ago.
+func (c *cluster) warn(message string, ago time.Duration) {
+	c.events["web"] = append(c.events["web"], corev1.Event{
 		Reason: "SyncLoadBalancerFailed", Message: "Error syncing load balancer: " + message,
 		LastTimestamp: metav1.NewTime(c.clock.Now().Add(-ago)),
 	})
@@ -119,16 +119,16 @@ func TestServicesThatWaitAreReported(t *testing.T) {
 		"the CCM's own last words are quoted, without secrets": {
 			services: []any{service("web", 2*time.Minute)},
 			change: func(c *cluster) {
-				c.warn("web", "failed to ensure load balancer: quota exceeded", time.Minute)
-				c.warn("web", "failed to ensure load balancer: password hunter2 rejected", time.Second)
-				c.warn("web", "failed to ensure load balancer: older", 2*time.Minute)
+				c.warn("failed to ensure load balancer: quota exceeded", time.Minute)
+				c.warn("failed to ensure load balancer: password hunter2 rejected", time.Second)
+				c.warn("failed to ensure load balancer: older", 2*time.Minute)
 			},
 			want: waits + "1: service/web in shop (without an address since 2026-11-24T08:58:00Z; " +
 				`"SyncLoadBalancerFailed: Error syncing load balancer: failed to ensure load balancer: password <redacted> rejected")` + action,
 		},
 		"with an error of the CCM half a minute suffices": {
 			services: []any{service("web", 30*time.Second), service("db", 30*time.Second)},
-			change:   func(c *cluster) { c.warn("web", "quota exceeded", 0) },
+			change:   func(c *cluster) { c.warn("quota exceeded", 0) },
 			want: waits + "1: service/web in shop (without an address since 2026-11-24T08:59:30Z; " +
 				`"SyncLoadBalancerFailed: Error syncing load balancer: quota exceeded")` + action,
 		},
@@ -191,14 +191,14 @@ func TestEventsAreReadSparinglyAndOnlyWhileAServiceWaits(t *testing.T) {
 func TestAnErrorThatDiffersOnlyByAnIDDoesNotChangeTheNotice(t *testing.T) {
 	c := start(t, "openstack")
 	require.NoError(t, c.watch.Replace([]any{service("web", time.Hour)}, "1"))
-	c.warn("web", "request req-8c5f0e1b-7a64 took 12 s", time.Minute)
+	c.warn("request req-8c5f0e1b-7a64 took 12 s", time.Minute)
 	first := c.notice(t)
 	require.Contains(t, first, "took 12 s")
 	c.clock.Step(eventInterval)
-	c.warn("web", "request req-11111111-2222 took 13 s", 0)
+	c.warn("request req-11111111-2222 took 13 s", 0)
 	require.Equal(t, first, c.notice(t))
 	c.clock.Step(eventInterval)
-	c.warn("web", "the quota is exhausted", 0)
+	c.warn("the quota is exhausted", 0)
 	require.Contains(t, c.notice(t), "the quota is exhausted")
 	// The Events expire after hours.
 	c.clock.Step(eventInterval)
