@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 )
 
@@ -134,6 +135,8 @@ var wires = []wire{
 		proof: hasCondition("UnsupportedConfigOverridesUpgradeable"),
 	},
 	{controller: "LeaderElection", does: "restores a lease that was deleted", proof: restoresLease},
+	{controller: "Handover", does: "removes the pod of a Node that is gone", proof: removesHandover},
+	{controller: "LoadBalancerController", does: "judges the Services", proof: hasCondition("LoadBalancerNotices")},
 	{controller: "PlatformInformers", does: "starts the watches that the platform needs", proof: provesPlatformInformers},
 	{controller: "NodeManagerController", does: "judges the DaemonSet", proof: hasCondition("NodeManagerDegraded")},
 	{controller: "Versions", does: "publishes through the ClusterOperator", proof: provesVersions},
@@ -367,6 +370,28 @@ func restoresLease(t *testing.T, w *wired) {
 		lease, err := leases.Get(ctx, ccmName, metav1.GetOptions{})
 		if err == nil && ptr.Deref(lease.Spec.HolderIdentity, "") != holder {
 			err = fmt.Errorf("its holder is %q", ptr.Deref(lease.Spec.HolderIdentity, ""))
+		}
+		return err
+	})
+}
+
+// removesHandover checks the last step of a move of the lead: this cluster has one static pod, so none begins.
+func removesHandover(t *testing.T, w *wired) {
+	pods := w.kube.CoreV1().Pods(targetNamespace)
+	pod, err := pods.Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "handover-leave-gone", Labels: map[string]string{"app": controlplane.HandoverApp},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "handover", Image: "localhost/operator"}}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	await(t, "the end of pod/"+pod.Name, func(ctx context.Context) error {
+		_, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err == nil:
+			return errors.New("it is still there")
 		}
 		return err
 	})
