@@ -141,10 +141,27 @@ func TestTheOperatorWatchesWhatTheDocumentSaysAndRunsEveryController(t *testing.
 			break
 		}
 	}
+	served := ownMetrics(t)
 	cancel()
 	require.NoError(t, <-ended)
 	require.Equal(t, want, have)
 	require.Equal(t, allControllers, controllers)
+	require.Contains(t, served, "cloud_controller_manager_operator_info", "the operator's metrics are not registered")
+	require.Empty(t, ownMetrics(t), "the metrics end with the operator")
+}
+
+// ownMetrics returns the names of the operator's own metrics that the process serves.
+func ownMetrics(t *testing.T) []string {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	require.NoError(t, err)
+	var names []string
+	for _, family := range families {
+		if strings.HasPrefix(family.GetName(), "cloud_controller_manager_operator_") {
+			names = append(names, family.GetName())
+		}
+	}
+	return names
 }
 
 // watched returns the server's watches like documented.
