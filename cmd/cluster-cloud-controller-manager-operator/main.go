@@ -107,6 +107,9 @@ func newCommand(ctx context.Context) *cobra.Command {
 	addTo := func(group string, commands ...*cobra.Command) {
 		for _, command := range commands {
 			command.GroupID = group
+			if group == inCluster {
+				command.SetFlagErrorFunc(onWrongFlag)
+			}
 		}
 		root.AddCommand(commands...)
 	}

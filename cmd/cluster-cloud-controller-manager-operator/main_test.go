@@ -73,6 +73,9 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 			"\"cluster-cloud-controller-manager-operator\"\n\nDid you mean this?\n\tvalidate\n\n"},
 		"an unknown flag":            {[]string{"--nothing"}, "unknown flag: --nothing\n"},
 		"an unknown flag of version": {[]string{"version", "--nothing"}, "version: unknown flag: --nothing\n"},
+		"of a command in a cluster":  {[]string{"installer", "--nothing"}, "installer: unknown flag: --nothing\n"},
+		"of prune":                   {[]string{"prune", "--nothing"}, "prune: unknown flag: --nothing\n"},
+		"of the operator":            {[]string{"operator", "--nothing"}, "operator: unknown flag: --nothing\n"},
 		"a wrong value":              {[]string{"validate", "--fail-on=never", "-"}, "validate: --fail-on is \"never\": specify error or warning\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
