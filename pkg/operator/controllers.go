@@ -321,6 +321,7 @@ func (w *wiring) reporting() []factory.Controller {
 			Nodes:           w.informers.nodes.Core().V1().Nodes(),
 			NodeClient:      w.kube.CoreV1(),
 			Infrastructures: w.informers.config.Config().V1().Infrastructures(),
+			Vanished:        w.facts.NodesVanished,
 			Clock:           w.Clock,
 			Recorder:        w.EventRecorder,
 		}),

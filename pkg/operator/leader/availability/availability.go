@@ -6,6 +6,8 @@ package availability
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
@@ -66,8 +68,10 @@ type Options struct {
 	// NodeClient reads a Node that runs a pod of the operand and that Nodes does not have.
 	NodeClient      corev1client.NodesGetter
 	Infrastructures configinformers.InfrastructureInformer
-	Clock           clock.PassiveClock
-	Recorder        events.Recorder
+	// Vanished gets the names of the deleted Nodes that ran a pod of the operand.
+	Vanished func([]string)
+	Clock    clock.PassiveClock
+	Recorder events.Recorder
 }
 
 type controller struct {
@@ -77,6 +81,7 @@ type controller struct {
 	nodes           corev1listers.NodeLister
 	infrastructures configlisters.InfrastructureLister
 	clock           clock.PassiveClock
+	vanished        func([]string)
 	assessor        *assessor
 
 	nodeClient corev1client.NodesGetter
@@ -89,7 +94,7 @@ func New(o Options) factory.Controller {
 	c := &controller{
 		operator: o.Operator, pods: o.Pods.Lister(), lease: o.Lease, nodes: o.Nodes.Lister(),
 		infrastructures: o.Infrastructures.Lister(), clock: o.Clock, assessor: newAssessor(),
-		nodeClient: o.NodeClient,
+		nodeClient: o.NodeClient, vanished: o.Vanished,
 	}
 	return factory.New().
 		WithInformers(o.Operator.Informer(), o.Lease, o.Nodes.Informer(), o.Infrastructures.Informer()).
@@ -115,6 +120,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if !managed {
 		// What comes after a removal is another installation: Nodes may have been replaced meanwhile.
 		c.assessor = newAssessor()
+		c.vanished(nil)
 		return nil
 	}
 	current, err := c.observe(ctx)
@@ -122,6 +128,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		return err
 	}
 	conditions, next := c.assessor.assess(current)
+	c.vanished(slices.Sorted(maps.Keys(c.assessor.roster.vanished)))
 	if next > 0 {
 		syncCtx.Queue().AddAfter(factory.DefaultQueueKey, next)
 	}

@@ -72,7 +72,7 @@ func (c *cluster) controllerAndCaches(
 	)
 	return New(Options{
 		Operator: operator, Lease: &c.Seen, Pods: kube.Core().V1().Pods(), Nodes: kube.Core().V1().Nodes(),
-		NodeClient: client.CoreV1(),
+		NodeClient: client.CoreV1(), Vanished: func(names []string) { c.vanished = names },
 		Infrastructures: config.Config().
 			V1().
 			Infrastructures(),
@@ -90,6 +90,15 @@ func (c *cluster) sync(t *testing.T, platform string) []operatorv1.OperatorCondi
 	_, status, _, err := operator.GetStaticPodOperatorState()
 	require.NoError(t, err)
 	return status.Conditions
+}
+
+func TestTheMetricsLearnWhichNodesVanished(t *testing.T) {
+	c := threeMasters()
+	delete(c.Nodes, "m0")
+	c.sync(t, "openstack")
+	require.Equal(t, []string{"m0"}, c.vanished)
+	c.sync(t, "none")
+	require.Empty(t, c.vanished)
 }
 
 func TestSync(t *testing.T) {

@@ -34,7 +34,7 @@ func TestEachEventCallsTheController(t *testing.T) {
 	var watched controllertest.Watched
 	controller := New(Options{
 		Operator: watched.Operator(), Lease: lease, Pods: kube.Core().V1().Pods(), Nodes: kube.Core().V1().Nodes(),
-		NodeClient: client.CoreV1(), Infrastructures: infrastructures.Config().V1().Infrastructures(),
+		NodeClient: client.CoreV1(), Infrastructures: infrastructures.Config().V1().Infrastructures(), Vanished: func([]string) {},
 		Clock: clock, Recorder: events.NewInMemoryRecorder("test", clock),
 	})
 	kube.Start(t.Context().Done())

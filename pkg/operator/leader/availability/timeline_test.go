@@ -17,7 +17,12 @@ import (
 )
 
 // cluster is a simulated control plane.
-type cluster struct{ *controlplanetest.Cluster }
+type cluster struct {
+	*controlplanetest.Cluster
+
+	// vanished is what the controller reported last.
+	vanished []string
+}
 
 var begin = controlplanetest.Begin
 
@@ -25,7 +30,7 @@ func at(second int) time.Time { return controlplanetest.At(second) }
 
 // newCluster returns a cluster whose first pod leads, and Available is True.
 func newCluster(nodes ...string) *cluster {
-	c := &cluster{controlplanetest.New(nodes...)}
+	c := &cluster{Cluster: controlplanetest.New(nodes...)}
 	c.Status.Conditions = []operatorv1.OperatorCondition{
 		{Type: AvailableCondition, Status: operatorv1.ConditionTrue, Reason: asExpected},
 	}

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -104,7 +105,13 @@ func (c *collector) collectLease(ch chan<- prometheus.Metric, now time.Time) err
 	if err != nil {
 		return err
 	}
-	candidates := controlplane.Pods{Operand: pods, Predecessors: predecessors}
+	candidates := controlplane.Pods{Predecessors: predecessors, Vanished: c.Facts.nodesVanished()}
+	for _, pod := range pods {
+		// A mirror pod outlives its Node by a minute.
+		if !slices.Contains(candidates.Vanished, pod.Spec.NodeName) {
+			candidates.Operand = append(candidates.Operand, pod)
+		}
+	}
 	if infrastructure != nil {
 		candidates.Topology = infrastructure.Status.ControlPlaneTopology
 	}

@@ -67,8 +67,9 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 type Facts struct {
 	repairs atomic.Int64
 
-	mutex   sync.Mutex
-	waiting []nodecause.Waiting
+	mutex    sync.Mutex
+	waiting  []nodecause.Waiting
+	vanished []string
 }
 
 // NodesWait replaces the nodes that wait.
@@ -78,8 +79,21 @@ func (f *Facts) NodesWait(waiting []nodecause.Waiting) {
 	f.waiting = waiting
 }
 
+// NodesVanished replaces the names of the deleted Nodes that ran a pod of the operand.
+func (f *Facts) NodesVanished(names []string) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.vanished = names
+}
+
 // NodeRepaired counts a repair.
 func (f *Facts) NodeRepaired() { f.repairs.Add(1) }
+
+func (f *Facts) nodesVanished() []string {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.vanished
+}
 
 func (f *Facts) nodesWaiting() []nodecause.Waiting {
 	f.mutex.Lock()

@@ -179,6 +179,11 @@ func TestTheMetricsSayWhatTheOperatorKnows(t *testing.T) {
 			add:    []string{`leaderless_seconds 10`, `lease_holder{node="m0",state="ended"} 1`},
 			drop:   []string{`leaderless_seconds 0`, `lease_holder{node="m0",state="leading"} 1`},
 		},
+		"the leader's Node vanished": {
+			change: func(c *cluster) { c.facts.NodesVanished([]string{"m0"}) },
+			add:    []string{`leaderless_seconds 10`, `lease_holder{node="m0",state="cutoff"} 1`},
+			drop:   []string{`leaderless_seconds 0`, `lease_holder{node="m0",state="leading"} 1`},
+		},
 		"there has been no lease": {
 			change: func(c *cluster) { c.Lease = nil },
 			drop: []string{
