@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Finalizer is on a Service until a cloud-controller-manager has deleted its load balancer
@@ -17,6 +18,22 @@ const Finalizer = "service.kubernetes.io/load-balancer-cleanup"
 // EventSource is the component in the Events of the service controller. Its Warnings have the reasons
 // SyncLoadBalancerFailed, which includes a deletion, UpdateLoadBalancerFailed and UnAvailableLoadBalancer.
 const EventSource = "service-controller"
+
+// LastWarning returns the service controller's last Warning about a Service, nil if there is none among the events.
+func LastWarning(events []*corev1.Event, name string, uid types.UID) *corev1.Event {
+	var last *corev1.Event
+	for _, event := range events {
+		of := event.InvolvedObject
+		isOf := of.Kind == "Service" && of.Name == name && of.UID == uid && event.Source.Component == EventSource
+		if !isOf || event.Type != corev1.EventTypeWarning {
+			continue
+		}
+		if last == nil || event.LastTimestamp.After(last.LastTimestamp.Time) {
+			last = event
+		}
+	}
+	return last
+}
 
 // NeedsCleanup reports whether only a cloud-controller-manager can delete the Service.
 func NeedsCleanup(service metav1.Object) bool {

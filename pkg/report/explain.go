@@ -124,6 +124,27 @@ func begin(s *snapshot.Snapshot) (*Explanation, *ccmv1.CloudControllerManager, p
 	return e, operator, observed, nil
 }
 
+// unmanaged ends the explanation where this operator runs no cloud-controller-manager: after a removal with what the
+// condition says, and on a platform that has none with that cause. It reports whether it has done so.
+func (e *Explanation) unmanaged(
+	operator *ccmv1.CloudControllerManager, observed platform.Platform, cause, action string,
+) bool {
+	if c, isRemoving := firstTrue(operator, removing); isRemoving {
+		e.step(false, "condition %s since %s, reason %s", c.Type, stamp(c.Since), c.Reason)
+		e.because(cut(c.Message))
+		if e.Action == "" { // a step that is under way
+			e.Action = "wait: status --wait"
+		}
+		return true
+	}
+	if observed.Managed() {
+		return false
+	}
+	e.step(false, "platform %q has no cloud-controller-manager of this operator", observed.Name)
+	e.because(cause, action)
+	return true
+}
+
 // leads adds the step of the leader, and returns it. Without one, that is the cause.
 func (e *Explanation) leads(s *snapshot.Snapshot, operator *ccmv1.CloudControllerManager) (controlplane.Holder, bool) {
 	leader := leaderOf(s)

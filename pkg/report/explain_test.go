@@ -74,6 +74,14 @@ func TestANodeIsExplained(t *testing.T) {
 			waits("instance not found")(w)
 			operatorDown(w)
 		},
+		"removed": func(w *world) {
+			nodesWait(w)
+			isRemoved(w)
+		},
+		"being-removed": func(w *world) {
+			nodesWait(w)
+			isBeingRemoved(w)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -126,6 +134,14 @@ func TestADeletionIsExplained(t *testing.T) {
 			silentWorker(w)
 			noLeader(w)
 		},
+		"removed": func(w *world) {
+			silentWorker(w)
+			isRemoved(w)
+		},
+		"no-platform": func(w *world) {
+			silentWorker(w)
+			platformNone(w)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -154,6 +170,12 @@ func warned(w *world, message string) {
 	})
 }
 
+func serviceWaits(w *world) {
+	w.condition("LoadBalancerNotices", "True", "ServicesWaiting", "Services of type LoadBalancer that wait for the "+
+		"cloud-controller-manager: 1: service/frontend in shop (without an address since 2026-11-21T08:00:00Z); correct what its errors "+
+		"name; where it has reported none, check that it leads, and that the cloud configuration enables load balancers")
+}
+
 func TestAServiceIsExplained(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"missing":      func(*world) {},
@@ -172,6 +194,22 @@ func TestAServiceIsExplained(t *testing.T) {
 		"no-leader": func(w *world) {
 			balanced(w)
 			noLeader(w)
+		},
+		"removed": func(w *world) {
+			balanced(w)
+			isRemoved(w)
+		},
+		"named-in-the-condition": func(w *world) {
+			balanced(w)
+			serviceWaits(w)
+		},
+		"named-and-throttled": func(w *world) {
+			warned(w, "Error syncing load balancer: Expected HTTP response code [200] but got 429 instead")
+			serviceWaits(w)
+		},
+		"of-a-former-one": func(w *world) {
+			warned(w, "Error syncing load balancer: Quota exceeded")
+			w.More[len(w.More)-2].(*corev1.Service).UID = "another"
 		},
 		"deleted": func(w *world) { balanced(w).DeletionTimestamp = ptr.To(metav1.NewTime(now)) },
 		"no-platform": func(w *world) {
@@ -213,6 +251,8 @@ func TestARolloutIsExplained(t *testing.T) {
 		},
 		"input-rejected": inputRejected,
 		"no-platform":    platformNone,
+		"removed":        isRemoved,
+		"being-removed":  isBeingRemoved,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

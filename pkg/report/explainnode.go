@@ -32,10 +32,9 @@ func ExplainNode(s *snapshot.Snapshot, name string) (*Explanation, error) {
 	}
 	e.step(false, "it has the taint by which it waits for its initialization, for %s at most",
 		humanDuration(s.Taken.Sub(node.CreationTimestamp.Time)))
-	if !observed.Managed() {
-		e.step(false, "platform %q has no cloud-controller-manager of this operator", observed.Name)
-		return e.because("nobody removes the taint on this platform",
-			"start the kubelet without --cloud-provider=external, or run a cloud-controller-manager"), nil
+	if e.unmanaged(operator, observed, "nobody removes the taint on this platform",
+		"start the kubelet without --cloud-provider=external, or run a cloud-controller-manager") {
+		return e, nil
 	}
 	if observed.NodeManagerImage != "" {
 		c, isTrue := firstTrue(operator, nodemanager.DegradedCondition, nodemanager.NoticesCondition)
@@ -115,6 +114,9 @@ func ExplainDeletion(s *snapshot.Snapshot, name string) (*Explanation, error) {
 		"no cloud-controller-manager has initialized it: it has no providerID") {
 		return e.because("no cloud-controller-manager may delete a Node that none has initialized",
 			"delete it: oc delete node "+name), nil
+	}
+	if e.unmanaged(operator, observed, "nobody deletes Nodes on this platform", "delete it: oc delete node "+name) {
+		return e, nil
 	}
 	permission := node.Annotations[operatorclient.NodeDeletionAnnotation]
 	if permission != "" {

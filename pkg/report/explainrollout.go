@@ -32,7 +32,14 @@ func ExplainRollout(s *snapshot.Snapshot) (*Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !observed.Managed() {
+	switch removal, isRemoving := firstTrue(operator, removing); {
+	case removal.Reason == removed:
+		e.step(true, "%s", removal.Message)
+		return e, nil
+	case isRemoving:
+		e.unmanaged(operator, observed, "", "")
+		return e, nil
+	case !observed.Managed():
 		e.step(true, "platform %q has no cloud-controller-manager of this operator", observed.Name)
 		return e, nil
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/loadbalancer"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/services/loadbalancers"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/snapshot"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
@@ -33,16 +35,15 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 		return e.because("the cloud-controller-manager leaves a Service with a class to another controller",
 			"check that controller, or create the Service without a class"), nil
 	}
-	if !observed.Managed() {
-		e.step(false, "platform %q has no cloud-controller-manager of this operator", observed.Name)
-		return e.because("nobody makes load balancers on this platform", "install a controller that does"), nil
-	}
 	isDeleted := loadbalancer.NeedOf(service) == loadbalancer.Deletion
 	if found := addresses(service); !isDeleted && e.either(found != "", "it has an address: "+found, "it has no address") {
 		return e, nil
 	}
 	if isDeleted {
 		e.step(false, "it is being deleted since %s, and waits for its load balancer", stamp(service.DeletionTimestamp.Time))
+	}
+	if e.unmanaged(operator, observed, "nobody makes load balancers on this platform", "install a controller that does") {
+		return e, nil
 	}
 	if _, leads := e.leads(s, operator); !leads {
 		return e.because(nodecause.NoLeader.Cause(), nodecause.NoLeader.Action()), nil
@@ -52,9 +53,18 @@ func ExplainService(s *snapshot.Snapshot, namespace, name string) (*Explanation,
 	return e.lastFailure(s, service), nil
 }
 
-// lastFailure ends the explanation with what the CCM has reported last about the Service.
+// lastFailure ends the explanation with what the CCM has reported last about the Service, or with the condition that
+// names it.
 func (e *Explanation) lastFailure(s *snapshot.Snapshot, service *corev1.Service) *Explanation {
-	event := lastWarning(s, service)
+	notice, isNamed := naming(s.Operator(), loadbalancers.NoticesCondition,
+		fmt.Sprintf("service/%s in %s", service.Name, service.Namespace))
+	if isNamed {
+		e.step(false, "condition %s since %s names it", notice.Type, stamp(notice.Since))
+	}
+	event := loadbalancer.LastWarning(s.Events(service.Namespace), service.Name, service.UID)
+	if event == nil && isNamed {
+		return e.condition(notice)
+	}
 	if event == nil {
 		return e.because("the cloud-controller-manager has not reported a failure: the cloud may take minutes",
 			"ask again in a minute; then read the leader's log")
@@ -78,20 +88,4 @@ func addresses(service *corev1.Service) string {
 		found = append(found, cmp.Or(ingress.IP, ingress.Hostname))
 	}
 	return strings.Join(found, ", ")
-}
-
-// lastWarning returns the service controller's last one about a Service, nil if there is none.
-func lastWarning(s *snapshot.Snapshot, service *corev1.Service) *corev1.Event {
-	var last *corev1.Event
-	for _, event := range s.Events(service.Namespace) {
-		of := event.InvolvedObject
-		isOf := of.Kind == "Service" && of.Name == service.Name && event.Source.Component == loadbalancer.EventSource
-		if !isOf || event.Type != corev1.EventTypeWarning {
-			continue
-		}
-		if last == nil || event.LastTimestamp.After(last.LastTimestamp.Time) {
-			last = event
-		}
-	}
-	return last
 }

@@ -258,9 +258,15 @@ func isRemoved(w *world) {
 	w.Resource.Spec.ManagementState = operatorv1.Removed
 	w.Resource.Status.NodeStatuses = nil
 	w.plane.Pods, w.plane.Lease = nil, nil
-	w.condition("Removing", "True", "Removed", "nothing of the cloud-controller-manager is left")
+	w.condition("Removing", "True", "Removed", "the cloud-controller-manager is removed: nothing initializes new nodes or updates load "+
+		"balancers; set spec.managementState to Managed to install it again")
 	w.condition("CloudControllerManagerAvailable", "True", "Removed", "spec.managementState of cloudcontrollermanager/cluster is Removed: "+
 		"this operator runs no cloud-controller-manager; set it to Managed to run one again")
+}
+
+func isBeingRemoved(w *world) {
+	isRemoved(w)
+	w.condition("Removing", "True", "RemovingStaticPods", "waiting for node/master-1")
 }
 
 func platformNone(w *world) {

@@ -150,6 +150,7 @@ var layers = []layer{
 		"pkg/terminationmessage", "pkg/operator/inputs/servingcert", "pkg/operator/inputs/tokens",
 		"pkg/operator/leader/availability", "pkg/operator/nodes/nodedeletion", "pkg/operator/nodes/nodeinitialization",
 		"pkg/operator/nodes/nodemanager", "pkg/operator/rollout/staticpod",
+		"pkg/operator/services/loadbalancers",
 	}},
 	{dir: "pkg/cmd/source", ours: []string{"pkg/snapshot", "pkg/printable"}},
 	{dir: "pkg/cmd/status", ours: []string{"pkg/cmd/source", "pkg/cmd/diagnostics", "pkg/report", "pkg/snapshot"}},

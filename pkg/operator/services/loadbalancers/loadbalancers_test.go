@@ -62,6 +62,8 @@ func start(t *testing.T, platform string) *cluster {
 // warn makes the service controller report an error about the Service web, some time ago.
 func (c *cluster) warn(message string, ago time.Duration) {
 	c.events["web"] = append(c.events["web"], corev1.Event{
+		InvolvedObject: corev1.ObjectReference{Kind: "Service", Name: "web", UID: "uid-web"},
+		Source:         corev1.EventSource{Component: "service-controller"}, Type: corev1.EventTypeWarning,
 		Reason: "SyncLoadBalancerFailed", Message: "Error syncing load balancer: " + message,
 		LastTimestamp: metav1.NewTime(c.clock.Now().Add(-ago)),
 	})

@@ -71,12 +71,11 @@ func (c *controller) lastWarning(ctx context.Context, service types.NamespacedNa
 	if err != nil {
 		return "", fmt.Errorf("events in %s: %w", service.Namespace, err)
 	}
-	var last *corev1.Event
+	listed := make([]*corev1.Event, len(list.Items))
 	for i := range list.Items {
-		if event := &list.Items[i]; last == nil || event.LastTimestamp.After(last.LastTimestamp.Time) {
-			last = event
-		}
+		listed[i] = &list.Items[i]
 	}
+	last := loadbalancer.LastWarning(listed, service.Name, uid)
 	if last == nil {
 		return "", nil
 	}
