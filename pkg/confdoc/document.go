@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc/gcfg"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/gcfg"
 )
 
 // Reader reads one kind of configuration.

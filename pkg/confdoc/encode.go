@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc/gcfg"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/gcfg"
 )
 
 // EncodeJSON returns the value as JSON.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc/gcfg"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/gcfg"
 )
 
 // NodeKind is the type of a value.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/confdoc/gcfg"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/gcfg"
 )
 
 func at(line, column int) gcfg.Position { return gcfg.Position{Line: line, Column: column} }
