@@ -3,7 +3,6 @@ package controlplane
 import (
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/leaseholder"
@@ -65,15 +64,6 @@ type Holder struct {
 	Silence, SilentIn time.Duration
 	// SettlesIn is how much longer a starting holder must keep the lease.
 	SettlesIn time.Duration
-}
-
-// Pods are those that may hold the lease.
-type Pods struct {
-	// Operand are the operand's mirror pods, Predecessors the pods of the predecessor.
-	Operand, Predecessors []*corev1.Pod
-	// Vanished are deleted Nodes that ran a pod of the operand.
-	Vanished []string
-	Topology configv1.TopologyMode
 }
 
 // HolderOf returns the state of the lease's holder. The identity does not prove that the holder is ours: the

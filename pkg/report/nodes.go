@@ -9,7 +9,6 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
@@ -56,10 +55,9 @@ type pod struct {
 }
 
 func operandPods(s *snapshot.Snapshot) []pod {
-	selector := labels.SelectorFromSet(labels.Set{"app": operand.Name})
 	var found []pod
 	for _, p := range s.Pods(operand.Namespace) {
-		if selector.Matches(labels.Set(p.Labels)) {
+		if controlplane.IsOperand(p) {
 			found = append(found, pod{p, controlplane.ContainerStatus(p, operand.Name)})
 		}
 	}

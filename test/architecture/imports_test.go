@@ -71,7 +71,7 @@ var layers = []layer{
 	{dir: "pkg/loadbalancer", pure: true},
 	{dir: "pkg/terminationmessage", ours: []string{"pkg/redaction"}},
 	{dir: "pkg/predecessor", ours: []string{"pkg/operand"}},
-	{dir: "pkg/controlplane", ours: []string{"pkg/patience", "pkg/operand", "pkg/nodefiles", "pkg/apis"}},
+	{dir: "pkg/controlplane", ours: []string{"pkg/patience", "pkg/operand", "pkg/predecessor", "pkg/nodefiles", "pkg/apis"}},
 	{dir: "pkg/operatorclient", ours: []string{"pkg/apis", "pkg/operand"}},
 	// The observers also run on the bootstrap node, so of the operator they import only its names.
 	{

@@ -9,14 +9,12 @@ import (
 	"maps"
 	"slices"
 
-	configv1 "github.com/openshift/api/config/v1"
 	configinformers "github.com/openshift/client-go/config/informers/externalversions/config/v1"
 	configlisters "github.com/openshift/client-go/config/listers/config/v1"
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -25,7 +23,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
@@ -52,9 +49,6 @@ var Inertia = operatorclient.Inertia{
 }
 
 const name = "Availability"
-
-// operandPods selects the operand's mirror pods.
-var operandPods = labels.SelectorFromSet(labels.Set{"app": operand.Name})
 
 // Options are the dependencies of New; all are required.
 type Options struct {
@@ -109,7 +103,7 @@ func isOperandPod(obj any) bool {
 		obj = tombstone.Obj
 	}
 	pod, ok := obj.(*corev1.Pod)
-	return ok && (operandPods.Matches(labels.Set(pod.Labels)) || predecessor.IsPod(pod))
+	return ok && (controlplane.IsOperand(pod) || predecessor.IsPod(pod))
 }
 
 func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) error {
@@ -143,30 +137,14 @@ func (c *controller) observe(ctx context.Context) (snapshot, error) {
 	if _, s.status, _, err = c.operator.GetStaticPodOperatorState(); err != nil {
 		return s, fmt.Errorf("reading cloudcontrollermanager/cluster: %w", err)
 	}
-	if s.pods, err = c.pods.Pods(operand.Namespace).List(operandPods); err != nil {
-		return s, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
-	}
-	if s.predecessors, err = predecessor.Pods(c.pods); err != nil {
+	pods, err := controlplane.ListPods(c.pods, c.infrastructures)
+	if err != nil {
 		return s, err
 	}
+	s.pods, s.predecessors, s.topology = pods.Operand, pods.Predecessors, pods.Topology
 	if s.nodes, err = c.nodes.List(labels.Everything()); err != nil {
 		return s, fmt.Errorf("listing nodes: %w", err)
 	}
-	if s.topology, err = c.topology(); err != nil {
-		return s, err
-	}
 	s.withoutRole, err = c.withoutRole(ctx, s)
 	return s, err
-}
-
-// topology returns the control plane's topology, or "" if the Infrastructure does not exist.
-func (c *controller) topology() (configv1.TopologyMode, error) {
-	infrastructure, err := c.infrastructures.Get("cluster")
-	if apierrors.IsNotFound(err) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("reading infrastructure/cluster: %w", err)
-	}
-	return infrastructure.Status.ControlPlaneTopology, nil
 }

@@ -114,7 +114,7 @@ func (s *snapshot) boundOf(record controlplane.Record, holder controlplane.Holde
 // name, so a pod on another node with the same short name could.
 func (s *snapshot) couldOnlyBeOurs(node string) bool {
 	return !slices.ContainsFunc(s.all, func(pod *corev1.Pod) bool {
-		isOurs := isOperand(pod) || slices.Contains(helperApps, pod.Labels["app"])
+		isOurs := controlplane.IsOperand(pod) || slices.Contains(helperApps, pod.Labels["app"])
 		return (!isOurs || pod.Spec.NodeName != node) && leaseholder.Short(pod.Spec.NodeName) == leaseholder.Short(node)
 	})
 }

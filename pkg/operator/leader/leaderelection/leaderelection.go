@@ -15,7 +15,6 @@ import (
 	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	corev1informers "k8s.io/client-go/informers/core/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -24,13 +23,9 @@ import (
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
 const name = "LeaderElection"
-
-// operandPods selects the operand's mirror pods.
-var operandPods = labels.SelectorFromSet(labels.Set{"app": operand.Name})
 
 // Options are the dependencies of New; all are required.
 type Options struct {
@@ -97,24 +92,14 @@ func (c *controller) observe() (snapshot, error) {
 	if s.all, err = c.Pods.Lister().Pods(operand.Namespace).List(labels.Everything()); err != nil {
 		return s, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
 	}
-	s.Operand = slices.DeleteFunc(slices.Clone(s.all), func(pod *corev1.Pod) bool { return !isOperand(pod) })
-	if s.Predecessors, err = predecessor.Pods(c.Pods.Lister()); err != nil {
+	if s.Pods, err = controlplane.ListPods(c.Pods.Lister(), c.Infrastructures.Lister()); err != nil {
 		return s, err
 	}
 	if s.nodes, err = c.Nodes.Lister().List(labels.Everything()); err != nil {
 		return s, fmt.Errorf("listing nodes: %w", err)
 	}
-	infrastructure, err := c.Infrastructures.Lister().Get("cluster")
-	if err != nil && !apierrors.IsNotFound(err) {
-		return s, fmt.Errorf("reading infrastructure/cluster: %w", err)
-	}
-	if err == nil {
-		s.Topology = infrastructure.Status.ControlPlaneTopology
-	}
 	return s, nil
 }
-
-func isOperand(pod *corev1.Pod) bool { return operandPods.Matches(labels.Set(pod.Labels)) }
 
 // oneCanLead reports whether every pod of the operand is on the only control-plane node. Its kubelet runs one container
 // of the static pod at a time.

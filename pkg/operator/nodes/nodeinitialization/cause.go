@@ -8,19 +8,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/nodecause"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/terminationmessage"
 )
-
-// operandPods selects the operand's mirror pods.
-var operandPods = labels.SelectorFromSet(labels.Set{"app": operand.Name})
 
 // finding is why a node waits, and what the leader logged about it.
 type finding struct {
@@ -62,23 +55,11 @@ func (c *controller) investigate(ctx context.Context, nodes []string) error {
 
 // leader returns the operand's pods and the holder of their lease.
 func (c *controller) leader() ([]*corev1.Pod, controlplane.Holder, error) {
-	pods, err := c.Pods.Lister().Pods(operand.Namespace).List(operandPods)
-	if err != nil {
-		return nil, controlplane.Holder{}, fmt.Errorf("listing pods in %s: %w", operand.Namespace, err)
-	}
-	predecessors, err := predecessor.Pods(c.Pods.Lister())
+	pods, err := controlplane.ListPods(c.Pods.Lister(), c.Infrastructures.Lister())
 	if err != nil {
 		return nil, controlplane.Holder{}, err
 	}
-	candidates := controlplane.Pods{Operand: pods, Predecessors: predecessors}
-	infrastructure, err := c.Infrastructures.Lister().Get("cluster")
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, controlplane.Holder{}, fmt.Errorf("reading infrastructure/cluster: %w", err)
-	}
-	if err == nil {
-		candidates.Topology = infrastructure.Status.ControlPlaneTopology
-	}
-	return pods, controlplane.HolderOf(c.Lease.Record(), candidates, c.Clock.Now()), nil
+	return pods.Operand, controlplane.HolderOf(c.Lease.Record(), pods, c.Clock.Now()), nil
 }
 
 func podOn(node string, pods []*corev1.Pod) string {

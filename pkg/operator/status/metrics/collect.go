@@ -7,18 +7,13 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/labels"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operator/internal/observedplatform"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operatorclient"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
-
-// operandPods selects the operand's mirror pods.
-var operandPods = labels.SelectorFromSet(labels.Set{"app": operand.Name})
 
 // Collect implements prometheus.Collector. What is not known is omitted, so that an alert sees no wrong value.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
@@ -93,29 +88,16 @@ func (c *collector) collectLease(ch chan<- prometheus.Metric, now time.Time) err
 	if record.Lease == nil {
 		return nil
 	}
-	pods, err := c.pods.Pods(operand.Namespace).List(operandPods)
+	pods, err := controlplane.ListPods(c.pods, c.infrastructures)
 	if err != nil {
 		return err
 	}
-	predecessors, err := predecessor.Pods(c.pods)
-	if err != nil {
-		return err
-	}
-	infrastructure, err := operatorclient.Find(c.infrastructures, "infrastructure", "", operatorclient.Instance)
-	if err != nil {
-		return err
-	}
-	candidates := controlplane.Pods{Predecessors: predecessors, Vanished: c.Facts.nodesVanished()}
-	for _, pod := range pods {
-		// A mirror pod outlives its Node by a minute.
-		if !slices.Contains(candidates.Vanished, pod.Spec.NodeName) {
-			candidates.Operand = append(candidates.Operand, pod)
-		}
-	}
-	if infrastructure != nil {
-		candidates.Topology = infrastructure.Status.ControlPlaneTopology
-	}
-	holder, age := controlplane.HolderOf(record, candidates, now), max(0, now.Sub(record.Since).Seconds())
+	pods.Vanished = c.Facts.nodesVanished()
+	// A mirror pod outlives its Node by a minute.
+	pods.Operand = slices.DeleteFunc(slices.Clone(pods.Operand), func(pod *corev1.Pod) bool {
+		return slices.Contains(pods.Vanished, pod.Spec.NodeName)
+	})
+	holder, age := controlplane.HolderOf(record, pods, now), max(0, now.Sub(record.Since).Seconds())
 	send(ch, leaseHolder, 1, holder.Node, holder.Tenure.String())
 	send(ch, leaseAge, age)
 	if holder.Tenure.Leads() {
