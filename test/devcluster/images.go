@@ -43,14 +43,20 @@ func operator(version string) []build.Target {
 	return targets
 }
 
-// BuildOperator builds the operator as its image has it and returns the binary's path.
+// BuildOperator builds the operator as its image has it and returns the binary's path. With RACE=1 in the environment
+// the binary has the race detector, and another name: it cannot run in the image.
 func BuildOperator(ctx context.Context, options Options) (string, error) {
 	options, err := options.withDefaults()
 	if err != nil {
 		return "", err
 	}
 	c := &Cluster{options: options, progress: newProgress(options.Progress)}
-	return filepath.Join(c.BinDir(), operatorTag), c.builder().Local(ctx, operator(Version)...)
+	targets := operator(Version)
+	if os.Getenv("RACE") == "1" {
+		targets = targets[:1]
+		targets[0].Name, targets[0].Race = operatorTag+"-race", true
+	}
+	return filepath.Join(c.BinDir(), targets[0].Name), c.builder().Local(ctx, targets...)
 }
 
 // Images builds the operator and what runs on the platform, as far as it can be built here, and writes one

@@ -76,6 +76,7 @@ func (c *cluster) startOperatorAt(t *testing.T, verbosity int, env ...string) *o
 		"OPERAND_IMAGE_VERSION="+devcluster.Version,
 		// The directory for the self-signed certificate, which also remains if the process is killed.
 		"TMPDIR="+dir,
+		"GORACE=log_path="+filepath.Join(dir, raceLog),
 	), env...)
 	o.command.Stdout, o.command.Stderr = o.log, o.log
 	require.NoError(t, o.command.Start())
@@ -86,11 +87,27 @@ func (c *cluster) startOperatorAt(t *testing.T, verbosity int, env ...string) *o
 	}()
 	t.Cleanup(func() {
 		o.kill(t)
+		o.expectNoRaces(t)
 		if t.Failed() {
 			t.Logf("the operator's log:\n%s", o.log)
 		}
 	})
 	return o
+}
+
+// raceLog is the start of the names of the race detector's files, if the operator has it.
+const raceLog = "race"
+
+// expectNoRaces fails the test if the race detector has found something.
+func (o *operator) expectNoRaces(t *testing.T) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(o.dir, raceLog+".*"))
+	require.NoError(t, err)
+	for _, file := range files {
+		found, err := os.ReadFile(file)
+		require.NoError(t, err)
+		t.Errorf("the operator has a data race:\n%s", found)
+	}
 }
 
 // kill ends the process immediately.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,8 @@ type Target struct {
 	Package string
 	// Tags are the build tags.
 	Tags []string
+	// Race adds the race detector, which needs a C compiler, and the C library where the program runs.
+	Race bool
 	// Variables are the string variables that the linker sets, as package.name=value.
 	Variables []string
 	// Path is the program's path in the product's image of the same name, empty if no image has it.
@@ -253,14 +256,21 @@ func buildArgs(target Target) []string {
 	if len(target.Tags) > 0 {
 		args = append(args, "-tags", strings.Join(target.Tags, ","))
 	}
+	if target.Race {
+		args = append(args, "-race")
+	}
 	return append(args, target.Package)
 }
 
-// output runs the go command without cgo: the binaries go into images that hold nothing else.
+// output runs the go command without cgo: the binaries go into images that hold nothing else. Only the race detector
+// needs it.
 func (b Builder) output(ctx context.Context, dir string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = dir
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if slices.Contains(args, "-race") {
+		command.Env = append(command.Env, "CGO_ENABLED=1")
+	}
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	out, err := command.Output()
