@@ -19,14 +19,11 @@ func (disk) write(path string, data []byte) error {
 		return err
 	}
 	_, err = file.Write(data)
-	if err == nil {
-		err = file.Sync()
-	}
 	return errors.Join(err, file.Close())
 }
 
-func (disk) flush(directory string) error {
-	file, err := os.Open(directory)
+func (disk) flush(path string) error {
+	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}

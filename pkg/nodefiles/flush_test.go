@@ -62,8 +62,9 @@ func TestAPowerFailureLosesNothing(t *testing.T) {
 			},
 			want: []string{
 				"remove pod-7/.new.new",
-				"write pod-7/.new.new/configmaps/ca/ca.crt", "write pod-7/.new.new/pod.yaml",
-				"write pod-7/.new.new/secrets/token/token",
+				"write pod-7/.new.new/configmaps/ca/ca.crt", "flush pod-7/.new.new/configmaps/ca/ca.crt",
+				"write pod-7/.new.new/pod.yaml", "flush pod-7/.new.new/pod.yaml",
+				"write pod-7/.new.new/secrets/token/token", "flush pod-7/.new.new/secrets/token/token",
 				"flush pod-7/.new.new/secrets/token", "flush pod-7/.new.new/secrets",
 				"flush pod-7/.new.new/configmaps/ca", "flush pod-7/.new.new/configmaps", "flush pod-7/.new.new",
 				"exchange pod-7/.new.new pod-7/new", "rename pod-7/.new.new pod-7/new", "flush pod-7",
@@ -76,14 +77,15 @@ func TestAPowerFailureLosesNothing(t *testing.T) {
 				return err
 			},
 			want: []string{
-				"remove .pod-7.new", "write .pod-7.new/a", "flush .pod-7.new", "exchange .pod-7.new pod-7", "flush .",
+				"remove .pod-7.new", "write .pod-7.new/a", "flush .pod-7.new/a", "flush .pod-7.new", "exchange .pod-7.new pod-7", "flush .",
 				"remove .pod-7.new",
 			},
 		},
 		"a file": {
 			do: func(on operations, path string) error { return replaceFile(on, filepath.Join(path, "pod.yaml"), nil) },
 			want: []string{
-				"remove pod-7/.pod.yaml.new", "write pod-7/.pod.yaml.new", "rename pod-7/.pod.yaml.new pod-7/pod.yaml", "flush pod-7",
+				"remove pod-7/.pod.yaml.new", "write pod-7/.pod.yaml.new", "flush pod-7/.pod.yaml.new",
+				"rename pod-7/.pod.yaml.new pod-7/pod.yaml", "flush pod-7",
 			},
 		},
 		"a file that is away for a while": {
@@ -118,6 +120,6 @@ func TestAPowerFailureLosesNothing(t *testing.T) {
 }
 
 // procfs cannot flush anything, and says so.
-func TestADirectoryIsFlushedByTheKernel(t *testing.T) {
+func TestThePathIsFlushedByTheKernel(t *testing.T) {
 	require.ErrorIs(t, disk{}.flush("/proc/self"), unix.EINVAL)
 }

@@ -106,10 +106,10 @@ func Holds(file string, data []byte) bool {
 // operations are those on the disk, each of which can be the last one before a crash.
 type operations interface {
 	makeDirectory(path string) error
-	// write creates a file, which must not exist, and flushes it.
+	// write creates a file, which must not exist.
 	write(path string, data []byte) error
-	// flush flushes a directory's entries.
-	flush(directory string) error
+	// flush flushes a file's content or a directory's entries.
+	flush(path string) error
 	rename(from, to string) error
 	exchange(one, other string) error
 	removeAll(path string) error
@@ -155,7 +155,7 @@ func stage(on operations, staging string, files Files) error {
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		if err := on.write(filepath.Join(staging, path), files[path]); err != nil {
+		if err := write(on, filepath.Join(staging, path), files[path]); err != nil {
 			return fmt.Errorf("writing %s: %w", path, err)
 		}
 	}
@@ -198,7 +198,7 @@ func stageFile(on operations, file string, data []byte) (replace func() error, e
 	if err := on.removeAll(staging); err != nil {
 		return nil, fmt.Errorf("removing %s: %w", staging, err)
 	}
-	if err := on.write(staging, data); err != nil {
+	if err := write(on, staging, data); err != nil {
 		_ = on.removeAll(staging)
 		return nil, fmt.Errorf("writing %s: %w", file, err)
 	}
@@ -208,6 +208,14 @@ func stageFile(on operations, file string, data []byte) (replace func() error, e
 		}
 		return flushParent(on, file)
 	}, nil
+}
+
+// write creates a file and flushes it.
+func write(on operations, path string, data []byte) error {
+	if err := on.write(path, data); err != nil {
+		return err
+	}
+	return on.flush(path)
 }
 
 func flushParent(on operations, path string) error {
