@@ -291,6 +291,9 @@ func TestTheLeaseOfAProcessThatFailsBeforeItSettlesWaitsForItsContainer(t *testi
 				c.Status.NodeStatuses[i].TargetRevision = 4
 			}
 		}},
+		"a rollout gets to another node": {ends: 14, back: 40, want: 40, change: func(c *cluster) {
+			c.Status.NodeStatuses[0].TargetRevision = 4
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newReleasing()
@@ -576,6 +579,13 @@ func TestWhatTimeProvesNeedsNoEvent(t *testing.T) {
 			require.Equal(t, tc.want, second)
 		})
 	}
+}
+
+// The only container of a single node counts from the first look at it.
+func TestTheFirstLookAtALeaderIsFollowedByOneWhenItWouldBeSilent(t *testing.T) {
+	r := newReleasing()
+	require.NoError(t, r.observe(t, newCluster("m0"), 1))
+	require.Equal(t, 54*time.Second, r.next)
 }
 
 // A person, or a broken client, writes a name into the lease that no process renews.
