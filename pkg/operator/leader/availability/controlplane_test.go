@@ -1,6 +1,7 @@
 package availability
 
 import (
+	"slices"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -269,6 +270,7 @@ func TestProgressingNamesTheNodesThatAreBehind(t *testing.T) {
 			for i, revision := range tc.revisions {
 				c.Status.NodeStatuses[i].CurrentRevision = revision
 			}
+			slices.Reverse(c.Status.NodeStatuses) // The entries have the order in which the Nodes joined.
 			got := progressing(c.snapshot(0), controlPlane{installed: len(tc.revisions)})
 			require.Equal(t, tc.reason, *got.Reason)
 			require.Equal(t, tc.message, *got.Message)
