@@ -6,6 +6,8 @@ MAKEFLAGS   += --no-print-directory
 
 PLATFORM ?= OpenStack
 NODES    ?= 3
+# A cloud-controller-manager that is not built here: its binary, or an OCI archive or layout that has it.
+export CCM CCM_IMAGE
 
 BINARY  := cluster-cloud-controller-manager-operator
 VERSION ?= $(or $(OS_GIT_VERSION),$(shell git describe --tags --always --dirty 2>/dev/null),unknown)
@@ -27,7 +29,7 @@ help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
-run: ## start a development cluster with the operator in it, until Ctrl-C (PLATFORM=OpenStack|AWS|AzureStack|None|… NODES=3)
+run: ## start a development cluster with the operator in it, until Ctrl-C (PLATFORM=OpenStack|AWS|AzureStack|None|… NODES=3 CCM=path)
 	@PLATFORM='$(PLATFORM)' NODES='$(NODES)' exec hack/run.sh
 
 .PHONY: test
@@ -93,7 +95,7 @@ e2e-all:
 	@hack/test.sh --long
 
 # What happens to a cluster in its cloud: PLATFORM=AWS, Azure, AzureStack, OpenStack or
-# vSphere.
+# vSphere. CCM=path runs that cloud-controller-manager instead of the built one.
 .PHONY: e2e
 e2e:
 	@hack/e2e.sh $(PLATFORM)

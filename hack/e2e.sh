@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tells the story of a cluster on a platform whose cloud has a stand-in; $1 is the platform.
+# Tells the story of a cluster on a platform whose cloud has a stand-in; $1 is the platform. CCM or CCM_IMAGE name a
+# cloud-controller-manager that is not built here.
 set -euo pipefail
 source "$(dirname "$0")/modules.sh"
 
@@ -8,6 +9,13 @@ source "$(dirname "$0")/modules.sh"
 step "building what the development cluster runs"
 began=$SECONDS
 (cd test/devcluster && CGO_ENABLED=0 go build -trimpath -o ../../_output/bin/devcluster ./cmd/devcluster)
+# The tests run in another directory.
+for variable in CCM CCM_IMAGE; do
+	[[ -z "${!variable:-}" ]] || export "$variable=$(realpath -ms "${!variable}")"
+done
+if [[ -n "${CCM:-}${CCM_IMAGE:-}" ]]; then
+	_output/bin/devcluster ccm --platform="$1" --ccm="${CCM:-}" --ccm-image="${CCM_IMAGE:-}"
+fi
 _output/bin/devcluster build
 export BUILD_SECONDS=$((SECONDS - began))
 

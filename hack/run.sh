@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Starts the development cluster: make run PLATFORM=… NODES=…. It says in one line what is missing before it builds
-# anything.
+# Starts the development cluster: make run PLATFORM=… NODES=… CCM=…. It says in one line what is missing before it
+# builds anything.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,4 +36,4 @@ while kill -0 "$build" 2>/dev/null; do
 done
 wait "$build" || exit
 trap - EXIT
-exec _output/bin/devcluster run --platform="$known" --nodes="$nodes"
+exec _output/bin/devcluster run --platform="$known" --nodes="$nodes" --ccm="${CCM:-}" --ccm-image="${CCM_IMAGE:-}"

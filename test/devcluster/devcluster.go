@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/build"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/nodekeeper"
@@ -47,6 +48,9 @@ type Options struct {
 	// operator's registry in any case, such as AzureStack. Default: OpenStack. Without a stand-in for its cloud, a
 	// platform has the configuration of an example, and its nodes are never initialized.
 	Platform configv1.PlatformType
+	// CCM is a cloud-controller-manager that runs instead of the built one, or on a platform that has none. Default: the
+	// built one.
+	CCM ccm.Given
 	// Nodes is the number of control-plane nodes. Without nodes everything is on loopback and needs no privileges: pods
 	// stay pending. With nodes it needs root and a few Debian packages, which are installed when missing.
 	Nodes int
@@ -74,7 +78,10 @@ type Cluster struct {
 	controlPlane *controlplane.ControlPlane
 	cloud        standIn
 	example      *seed.Example
-	network      *node.Network
+	// given is the cloud-controller-manager of Options.CCM, nil without one, and command its path in its image.
+	given   *ccm.Program
+	command string
+	network *node.Network
 	// succeeds is set once there is a predecessor.
 	succeeds bool
 	keeper   *nodekeeper.Keeper
@@ -107,7 +114,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	c := &Cluster{options: options, progress: newProgress(options.Progress), workers: map[string]bool{}}
 	for _, step := range []func(context.Context) error{
-		c.claim, c.readExample, c.build, c.startNetwork, c.startCloud, c.startControlPlane, c.seed, c.applyPayload,
+		c.openCCM, c.claim, c.readExample, c.build, c.startNetwork, c.startCloud, c.startControlPlane, c.seed, c.applyPayload,
 		c.startNodes,
 	} {
 		if err := step(ctx); err != nil {

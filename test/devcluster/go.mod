@@ -3,6 +3,7 @@ module github.com/openshift/cluster-cloud-controller-manager-operator/test/devcl
 go 1.26.0
 
 require (
+	github.com/google/go-containerregistry v0.22.1
 	github.com/openshift/api v0.0.0-20260715165912-72066cc9718b
 	github.com/openshift/library-go v0.0.0-20260715193157-1a5091f58ece
 	github.com/spf13/cobra v1.10.2
@@ -18,7 +19,11 @@ require (
 )
 
 require (
+	github.com/klauspost/compress v1.19.2 // indirect
+	github.com/opencontainers/go-digest v1.0.0 // indirect
+	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
+	golang.org/x/sync v0.24.0 // indirect
 	k8s.io/apiextensions-apiserver v0.36.6 // indirect
 )
 

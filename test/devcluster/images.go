@@ -94,21 +94,18 @@ func (c *Cluster) imagesInto(dir string, release Release) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	programs := map[string]string{operatorTag: "/usr/bin/" + operatorTag}
+	programs := map[string]map[string]string{operatorTag: {}}
+	for _, name := range operatorPrograms {
+		programs[operatorTag]["/usr/bin/"+name] = filepath.Join(release.bin, name)
+	}
 	entrypoints := map[string][]string{operatorTag: product.Entrypoint}
 	for tag, target := range c.operands() {
-		programs[tag] = target.Path
+		programs[tag] = c.programFiles(tag, target)
 		entrypoints[tag] = []string{target.Path}
 	}
 	paths := make([]string, 0, len(programs))
 	for _, tag := range slices.Sorted(maps.Keys(programs)) {
-		program := programs[tag]
-		files := map[string]string{program: filepath.Join(c.BinDir(), tag)}
-		if tag == operatorTag {
-			for _, name := range operatorPrograms {
-				files["/usr/bin/"+name] = filepath.Join(release.bin, name)
-			}
-		}
+		files := programs[tag]
 		if _, err := os.Stat(SystemTrust); err == nil {
 			files[imageBundle] = SystemTrust
 		} else if !errors.Is(err, os.ErrNotExist) {

@@ -64,13 +64,11 @@ func (c *Cluster) readExample(context.Context) error {
 
 // operandImage returns the cloud-controller-manager's image: the payload's, or one that is in no release.
 func (c *Cluster) operandImage() string {
-	if tag := c.registered().Image; tag != "" {
-		return ImageRef(tag)
-	}
-	return ImageRef(c.registered().Name + "-cloud-controller-manager")
+	return ImageRef(c.givenTag())
 }
 
-// operands are the programs of the platform's images that can be built here, by tag in the payload.
+// operands are the programs of the platform's images that can be built here or that the user gives, by tag in the
+// payload.
 func (c *Cluster) operands() map[string]build.Target {
 	found := map[string]build.Target{}
 	for _, tag := range c.registered().Images() {
@@ -78,11 +76,17 @@ func (c *Cluster) operands() map[string]build.Target {
 			found[tag] = target
 		}
 	}
+	if c.given != nil {
+		found[c.givenTag()] = build.Target{Name: c.givenTag(), Path: c.command}
+	}
 	return found
 }
 
 func (c *Cluster) operandTargets() []build.Target {
 	operands := c.operands()
+	if c.given != nil {
+		delete(operands, c.givenTag())
+	}
 	targets := make([]build.Target, 0, len(operands))
 	for _, tag := range slices.Sorted(maps.Keys(operands)) {
 		targets = append(targets, operands[tag])
@@ -93,9 +97,12 @@ func (c *Cluster) operandTargets() []build.Target {
 // Managed reports whether the operator runs a cloud-controller-manager on the platform.
 func (c *Cluster) Managed() bool { return c.registered().Managed() }
 
-// HasOperand reports whether the platform's cloud-controller-manager can be built here. If not, an installer
-// pod waits for a missing image.
+// HasOperand reports whether the platform's cloud-controller-manager is given, or can be built here. If not, an
+// installer pod waits for a missing image.
 func (c *Cluster) HasOperand() bool {
+	if c.given != nil {
+		return true
+	}
 	_, known := build.Operands()[c.registered().Image]
 	return known
 }
@@ -111,10 +118,11 @@ func Overrides(platform string) map[string]any {
 	return map[string]any{"extendedArguments": map[string]any{"concurrent-service-syncs": []any{"1"}}}
 }
 
-// override writes the platform's Overrides to the operator resource.
+// override writes the platform's Overrides to the operator resource. A cloud-controller-manager that the user gives has
+// the rendered default.
 func (c *Cluster) override(ctx context.Context, client *objects.Client) error {
 	overrides := Overrides(c.registered().Name)
-	if overrides == nil || !c.HasOperand() {
+	if overrides == nil || !c.HasOperand() || c.given != nil {
 		return nil
 	}
 	return client.Merge(ctx, ccmv1.Kind, "cluster",

@@ -24,6 +24,7 @@ import (
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ccm"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
@@ -157,6 +158,8 @@ func TestStory(t *testing.T) {
 	if wanted := strings.ToLower(os.Getenv("PLATFORM")); wanted != "" {
 		require.Contains(t, names, wanted, "PLATFORM: no stand-in for this platform's cloud")
 		names = []string{wanted}
+	} else if !ccm.Environment().Empty() {
+		require.Fail(t, "CCM is set, so PLATFORM must name its platform")
 	} else if os.Getenv("E2E_LONG") == "" {
 		t.Skip("neither PLATFORM nor E2E_LONG is set: this takes five minutes or more for each platform")
 	}
@@ -164,7 +167,7 @@ func TestStory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStory(startSuite(t, devcluster.Options{
 				Name: "e2e-story-" + name, Platform: storyPlatforms[name].platform, Nodes: nodes, WithoutPayload: true,
-				Progress: os.Stderr,
+				Progress: os.Stderr, CCM: ccm.Environment(),
 			}), name)
 			require.NoError(t, s.LoadImages(t.Context()))
 			steps := []step{

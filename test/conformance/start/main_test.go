@@ -17,6 +17,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ccm"
 )
 
 // insideKey is set for the process that runs the tests in namespaces of its own.
@@ -27,6 +28,10 @@ var cluster *devcluster.Cluster
 
 // cloud is the front door of every cloud.
 var cloud *front
+
+// given is the cloud-controller-manager that CCM or CCM_IMAGE names, nil if all are the built ones. PLATFORM names the
+// platform of which it is.
+var given *ccm.Program
 
 // TestMain runs the tests in a network namespace, so that nothing reaches a network, and in a mount namespace, so that no
 // mount outlives them.
@@ -79,6 +84,9 @@ func inside(m *testing.M) (code int, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	if given, err = openCCM(ctx); err != nil {
+		return 0, err
+	}
 	cluster, err = devcluster.Start(ctx, devcluster.Options{Dir: filepath.Join(dir, "cluster"), Platform: configv1.NonePlatformType})
 	if err != nil {
 		return 0, err
@@ -91,6 +99,15 @@ func inside(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	return m.Run(), nil
+}
+
+// openCCM opens what the environment names, with PLATFORM as make run has it.
+func openCCM(ctx context.Context) (*ccm.Program, error) {
+	named := ccm.Environment()
+	if !named.Empty() && os.Getenv("PLATFORM") == "" {
+		return nil, errors.New("CCM is set, so PLATFORM must name its platform")
+	}
+	return devcluster.OpenCCM(ctx, devcluster.Options{Platform: configv1.PlatformType(os.Getenv("PLATFORM")), CCM: named})
 }
 
 // isolate keeps mounts to this namespace and gives its loopback interface the address of every cloud's metadata service.

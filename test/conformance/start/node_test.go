@@ -88,7 +88,13 @@ func (h host) newContainer(t *testing.T, pod corev1.PodSpec, objects objects) *c
 		require.NoError(t, os.WriteFile(filepath.Join(c.root, name), []byte(content), 0o644))
 	}
 	program := c.spec.Command[0]
-	c.bind(t, filepath.Join(cluster.BinDir(), filepath.Base(program)), program, true)
+	files := map[string]string{program: filepath.Join(cluster.BinDir(), filepath.Base(program))}
+	if given != nil && c.spec.Name == operand.Name && isGiven(t, program) {
+		files = given.Files(program)
+	}
+	for name, file := range files {
+		c.bind(t, file, name, true)
+	}
 	c.bind(t, "/proc", "/proc", true)
 	c.bind(t, "/dev/null", "/dev/null", false)
 	for _, m := range c.spec.VolumeMounts {

@@ -39,7 +39,7 @@ const user = "system:serviceaccount:" + operand.Namespace + ":" + operand.Name
 const azureTenant = "11111111-2222-3333-4444-555555555555"
 
 // providers are the platforms whose cloud-controller-manager is built here, and what each does in front of a cloud that
-// refuses everything. With any of it, it has read its flags and its configuration.
+// refuses everything. A given one of another platform serves its health or asks its cloud. With any of it, it has read its flags and its configuration.
 var providers = map[string]struct {
 	// serves reports whether it serves its health and goes on. The others end after they were refused.
 	serves bool
@@ -54,6 +54,25 @@ var providers = map[string]struct {
 	"azurestack": {serves: true, asks: "GET management.local.azurestack.example.com/metadata/endpoints", refusal: "Failed to parse Azure cloud provider config"},
 	"vsphere":    {serves: true, refusal: "1:1: illegal character"},
 	"openstack":  {asks: "POST keystone.example.com:5000/v3/auth/tokens", with: "correct-horse", refusal: "1:1: illegal character"},
+}
+
+// tested are the platforms that the tests of every provider test: those of providers or, where a program is given, its
+// platform alone.
+func tested() []string {
+	if given == nil {
+		return slices.Sorted(maps.Keys(providers))
+	}
+	return []string{strings.ToLower(os.Getenv("PLATFORM"))}
+}
+
+// isGiven reports whether the program of a pod is replaced by the given one.
+func isGiven(t *testing.T, program string) bool {
+	t.Helper()
+	p, known := platform.ByName(tested()[0])
+	require.True(t, known, "PLATFORM=%s", tested()[0])
+	command, _, err := devcluster.Arguments(cluster.Repository(), p)
+	require.NoError(t, err)
+	return program == command
 }
 
 func phases() []operand.Phase {
@@ -92,7 +111,7 @@ func inputs(t *testing.T, name string, phase operand.Phase) operand.Inputs {
 func overrides(t *testing.T, name string) []byte {
 	t.Helper()
 	found := devcluster.Overrides(name)
-	if found == nil {
+	if found == nil || given != nil {
 		return nil
 	}
 	data, err := yaml.Marshal(found)
@@ -190,8 +209,8 @@ func fresh(t *testing.T) {
 }
 
 func TestEachProviderStarts(t *testing.T) {
-	for _, name := range slices.Sorted(maps.Keys(providers)) {
-		want := providers[name]
+	for _, name := range tested() {
+		want, listed := providers[name]
 		for _, phase := range phases() {
 			if p, _ := platform.ByName(name); p.NodeManagerImage != "" && phase.Files != nil {
 				continue // the cloud-node-manager runs instead
@@ -206,6 +225,15 @@ func TestEachProviderStarts(t *testing.T) {
 				}
 				if want.serves {
 					p.await(t, "health", p.healthy(roots(t, phase)))
+				}
+				if !listed {
+					p.await(t, "health, or request of a cloud", func(ctx context.Context) error {
+						if len(cloud.lines()) > 0 {
+							return nil
+						}
+						return p.healthy(roots(t, phase))(ctx)
+					})
+					t.Logf("it asked %q", cloud.lines())
 				}
 				if phase.Files != nil {
 					return
@@ -233,7 +261,7 @@ func roots(t *testing.T, phase operand.Phase) *x509.CertPool {
 
 // The negative controls: what would be a false success above.
 func TestEachProviderRefusesAFlagThatItDoesNotKnow(t *testing.T) {
-	for _, name := range slices.Sorted(maps.Keys(providers)) {
+	for _, name := range tested() {
 		t.Run(name, func(t *testing.T) {
 			fresh(t)
 			h, resources := install(t, inputs(t, name, operand.OperatorPhase()))
@@ -255,7 +283,7 @@ func TestUpstreamsAzureStillRefusesTheForksConcurrency(t *testing.T) {
 }
 
 func TestEachProviderKnowsItsFeatureGates(t *testing.T) {
-	for _, name := range slices.Sorted(maps.Keys(providers)) {
+	for _, name := range tested() {
 		t.Run(name, func(t *testing.T) {
 			fresh(t)
 			in := inputs(t, name, operand.OperatorPhase())
@@ -315,7 +343,7 @@ func TestConfiguredTLSGroupsAreTheOnlyOnesServed(t *testing.T) {
 }
 
 func TestEachProviderRefusesAConfigurationThatItCannotRead(t *testing.T) {
-	for _, name := range slices.Sorted(maps.Keys(providers)) {
+	for _, name := range tested() {
 		t.Run(name, func(t *testing.T) {
 			fresh(t)
 			h, resources := install(t, inputs(t, name, operand.OperatorPhase()))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -38,6 +39,30 @@ func newImagesCommand() *cobra.Command {
 			return err
 		},
 	}
+}
+
+// newCCMCommand returns the command that a script calls before it builds a cluster.
+func newCCMCommand() *cobra.Command {
+	options := devcluster.Options{}
+	command := &cobra.Command{
+		Use:   "ccm",
+		Short: "Check a cloud-controller-manager that is not built here, and print what it is",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			program, err := devcluster.OpenCCM(command.Context(), options)
+			if err == nil && program == nil {
+				err = errors.New("--ccm or --ccm-image is required")
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(command.OutOrStdout(), program)
+			return nil
+		},
+	}
+	command.Flags().StringVar((*string)(&options.Platform), "platform", "", "platform of the cluster")
+	ccmFlags(command.Flags(), &options)
+	return command
 }
 
 func newDownCommand() *cobra.Command {

@@ -29,6 +29,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	command.AddCommand(newRunCommand(), newUpCommand(), newBuildCommand(), newImagesCommand(), newDownCommand())
+	command.AddCommand(newRunCommand(), newUpCommand(), newBuildCommand(), newImagesCommand(), newCCMCommand(),
+		newDownCommand())
 	return command
 }

@@ -16,6 +16,13 @@ func clusterFlags(flags *pflag.FlagSet, options *devcluster.Options) {
 	flags.StringVar(&options.Name, "name", "default", "name of the run; its directory is _output/run/<name>")
 	flags.StringVar((*string)(&options.Platform), "platform", string(configv1.OpenStackPlatformType),
 		"platform of the cluster: a type such as AWS or None, or AzureStack or DigitalOcean")
+	ccmFlags(flags, options)
+}
+
+// ccmFlags are the flags for a cloud-controller-manager that is not built here.
+func ccmFlags(flags *pflag.FlagSet, options *devcluster.Options) {
+	flags.StringVar(&options.CCM.Binary, "ccm", "", "path of the cloud-controller-manager to run instead of the built one")
+	flags.StringVar(&options.CCM.Image, "ccm-image", "", "path of an OCI archive or layout with that program")
 }
 
 func newUpCommand() *cobra.Command {

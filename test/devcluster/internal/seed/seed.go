@@ -151,6 +151,19 @@ func (c Cluster) featureGate() (*configv1.FeatureGate, error) {
 	}, nil
 }
 
+// EnabledGates returns the names of the gates that featureGate enables.
+func EnabledGates(version string) ([]string, error) {
+	gate, err := Cluster{Version: version}.featureGate()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, enabled := range gate.Status.FeatureGates[0].Enabled {
+		names = append(names, string(enabled.Name))
+	}
+	return names, nil
+}
+
 // attributes sorts the gates, which come from a map.
 func attributes(gates []features.FeatureGateDescription) []configv1.FeatureGateAttributes {
 	attributes := make([]configv1.FeatureGateAttributes, 0, len(gates))

@@ -1,0 +1,159 @@
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/diagnostic"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operandconfig"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ccm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/build"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
+)
+
+// OpenCCM opens the cloud-controller-manager of Options.CCM and compares it with the pod that the operator renders on
+// the platform. It returns nil if Options names none.
+func OpenCCM(ctx context.Context, options Options) (*ccm.Program, error) {
+	options, err := options.withDefaults()
+	if err != nil || options.CCM.Empty() {
+		return nil, err
+	}
+	c := &Cluster{options: options, progress: newProgress(options.Progress)}
+	err = c.openCCM(ctx)
+	return c.given, err
+}
+
+// openCCM opens what the user gives instead of the built cloud-controller-manager.
+func (c *Cluster) openCCM(ctx context.Context) error {
+	if c.options.CCM.Empty() {
+		c.sayWhatRuns()
+		return nil
+	}
+	if !c.Managed() {
+		return fmt.Errorf("%s: no cloud-controller-manager runs on platform %s: set PLATFORM to the platform of yours",
+			ccm.BinaryVariable, c.options.Platform)
+	}
+	command, args, err := Arguments(c.options.Repository, c.registered())
+	if err != nil {
+		return err
+	}
+	program, err := ccm.Open(ctx, c.options.CCM, command, filepath.Join(c.options.Repository, "_output", "ccm"))
+	if err != nil {
+		return err
+	}
+	if err := program.Check(ctx, c.registered().Name, args); err != nil {
+		return err
+	}
+	c.given, c.command = program, command
+	c.sayWhatRuns()
+	return nil
+}
+
+// sayWhatRuns reports what the cluster cannot show.
+func (c *Cluster) sayWhatRuns() {
+	if c.given != nil {
+		fmt.Fprintln(c.progress, "the cloud-controller-manager is", c.given)
+	}
+	switch {
+	case !c.Managed() || c.options.Nodes == 0:
+	case !c.HasOperand():
+		fmt.Fprintf(c.progress, "no cloud-controller-manager runs on %s: its source is in no Go module that can be "+
+			"downloaded; set %s to its binary (docs/hacking.md, \"A CCM that is not built here\")\n", c.options.Platform,
+			ccm.BinaryVariable)
+	case !c.HasCloud():
+		fmt.Fprintf(c.progress, "the cloud of %s has no stand-in: the cloud-controller-manager starts, and revisions "+
+			"roll out, but no Node is initialized, and the process may exit when its cloud does not answer\n",
+			c.options.Platform)
+	}
+}
+
+// Arguments returns the path of the cloud-controller-manager in its image, and the arguments that the operator passes
+// to it on a cluster with the platform's example, in any phase.
+func Arguments(repository string, p platform.Platform) (command string, args []string, err error) {
+	for _, phase := range []operand.Phase{operand.OperatorPhase(), operand.BootstrapPhase()} {
+		if phase.Files != nil && p.NodeManagerImage != "" {
+			continue // the cloud-node-manager runs instead
+		}
+		in, err := exampleInputs(repository, p, phase)
+		if err != nil {
+			return "", nil, err
+		}
+		rendered, err := operand.Render(in)
+		if err != nil {
+			return "", nil, fmt.Errorf("rendering the example of platform %s: %w", p.Name, err)
+		}
+		container := rendered.Pod.Spec.Containers[0]
+		if len(container.Command) == 0 {
+			return "", nil, fmt.Errorf("platform %s has no command for its cloud-controller-manager", p.Name)
+		}
+		command = container.Command[0]
+		args = append(append(args, container.Command[1:]...), container.Args...)
+	}
+	return command, args, nil
+}
+
+// exampleInputs returns the inputs of a cluster with the platform's example and the feature gates of a development
+// cluster.
+func exampleInputs(repository string, p platform.Platform, phase operand.Phase) (operand.Inputs, error) {
+	examples := filepath.Join(repository, examplesDir)
+	example, err := seed.ReadExample(filepath.Join(examples, p.Name))
+	if err != nil {
+		return operand.Inputs{}, err
+	}
+	observed, errObserved := os.ReadFile(filepath.Join(examples, p.Name, "observed.yaml"))
+	authority, errAuthority := os.ReadFile(filepath.Join(examples, "system-ca.pem"))
+	gates, errGates := seed.EnabledGates(Version)
+	enabled, errMarshal := yaml.Marshal(map[string]any{"cluster": map[string]any{"featureGates": gates}})
+	if err := errors.Join(errObserved, errAuthority, errGates, errMarshal); err != nil {
+		return operand.Inputs{}, fmt.Errorf("example of platform %s: %w", p.Name, err)
+	}
+	if observed, err = operandconfig.Merge(observed, enabled); err != nil {
+		return operand.Inputs{}, fmt.Errorf("example of platform %s: %w", p.Name, err)
+	}
+	in := operand.Inputs{
+		Phase: phase, Platform: p, Config: observed, Policy: diagnostic.Strict,
+		Images: operand.Images{Operand: "example/operand", NodeManager: "example/node-manager",
+			Operator: "example/operator"},
+		Credentials: operand.Credentials{Source: "secret/" + p.Credentials.Secret, Data: example.Credentials},
+		CloudConfig: operand.CloudConfig{Source: "the example", Key: seed.CloudConfigKey, Keys: map[string][]byte{},
+			CABundle: authority},
+	}
+	for key, value := range example.CloudConfig {
+		if key == seed.CloudConfigKey {
+			in.CloudConfig.Data = []byte(value)
+		} else {
+			in.CloudConfig.Keys[key] = []byte(value)
+		}
+	}
+	if phase.Files == nil {
+		in.Identity = &operand.Identity{CABundle: authority, FileSyncerToken: []byte("an example")}
+	}
+	return in, nil
+}
+
+// givenTag is the tag of the image with the cloud-controller-manager that the user gives: the payload's, or one that is
+// in no release.
+func (c *Cluster) givenTag() string {
+	if tag := c.registered().Image; tag != "" {
+		return tag
+	}
+	return c.registered().Name + "-cloud-controller-manager"
+}
+
+// programFiles returns the files of the image with a tag, whose program the target is.
+func (c *Cluster) programFiles(tag string, target build.Target) map[string]string {
+	if c.given != nil && tag == c.givenTag() {
+		return c.given.Files(target.Path)
+	}
+	return map[string]string{target.Path: filepath.Join(c.BinDir(), tag)}
+}
+
+// CCM returns the cloud-controller-manager that the user gave, nil if the built one runs.
+func (c *Cluster) CCM() *ccm.Program { return c.given }

@@ -1,0 +1,64 @@
+package devcluster
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/stretchr/testify/require"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ccm"
+)
+
+func TestTheArgumentsOfEveryPlatformAreKnownBeforeAClusterStarts(t *testing.T) {
+	repository, err := FindRepository(".")
+	require.NoError(t, err)
+	for _, p := range platform.All() {
+		if !p.Managed() {
+			continue
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			command, args, err := Arguments(repository, p)
+			require.NoError(t, err)
+			require.True(t, strings.HasPrefix(command, "/"), command)
+			require.True(t, slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--kubeconfig=") }), args)
+		})
+	}
+}
+
+func TestWhatAPlatformCannotShowIsSaidBeforeTheStart(t *testing.T) {
+	given := &ccm.Program{Module: "example.com/ccm", Version: "v1.2.3", SHA256: "0123"}
+	const withoutCloud = "has no stand-in: the cloud-controller-manager starts, and revisions roll out, but no Node is " +
+		"initialized, and the process may exit when its cloud does not answer\n"
+	for name, tc := range map[string]struct {
+		platform configv1.PlatformType
+		given    *ccm.Program
+		want     string
+	}{
+		"a platform with a stand-in and a built program": {platform: "AWS"},
+		"a platform without a cloud":                     {platform: "None"},
+		"a platform with a stand-in and a given program": {platform: "AWS", given: given,
+			want: "the cloud-controller-manager is example.com/ccm v1.2.3 sha256:0123\n"},
+		"a platform without a program": {platform: "IBMCloud",
+			want: "no cloud-controller-manager runs on IBMCloud: its source is in no Go module that can be downloaded; " +
+				"set CCM to its binary (docs/hacking.md, \"A CCM that is not built here\")\n"},
+		"a platform without a stand-in and with a given program": {platform: "IBMCloud", given: given,
+			want: "the cloud-controller-manager is example.com/ccm v1.2.3 sha256:0123\n" +
+				"the cloud of IBMCloud " + withoutCloud},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var said bytes.Buffer
+			c := &Cluster{options: Options{Platform: tc.platform, Nodes: 1}, progress: &said, given: tc.given}
+			c.sayWhatRuns()
+			require.Equal(t, tc.want, said.String())
+		})
+	}
+}
+
+func TestNoProgramIsTakenForAPlatformWithoutACloudControllerManager(t *testing.T) {
+	_, err := OpenCCM(t.Context(), Options{Platform: "None", CCM: ccm.Given{Binary: "/bin/true"}})
+	require.EqualError(t, err, "CCM: no cloud-controller-manager runs on platform None: set PLATFORM to the platform of yours")
+}
