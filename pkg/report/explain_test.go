@@ -127,7 +127,7 @@ func TestADeletionIsExplained(t *testing.T) {
 		},
 		"another-is-held": func(w *world) {
 			silentWorker(w)
-			w.condition("NodeDeletionDegraded", "True", "NoWitness", "the cloud-controller-manager wants to delete node/worker-30, but there is no other node")
+			w.condition("NodeDeletionDegraded", "True", "NoLivingNode", "the cloud-controller-manager wants to delete node/worker-30, but there is no other node")
 			announced(w)
 		},
 		"no-leader": func(w *world) {

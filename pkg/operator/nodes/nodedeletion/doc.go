@@ -28,7 +28,7 @@
 //	| held      | TooManyNodes       | more than half of the kubelets are silent, for less than ten minutes      |
 //	| held      | RolloutInProgress  | a rollout has been in progress for five minutes                           |
 //	| candidate |                    | a rollout is in progress                                                  |
-//	| held      | NoWitness          | there is no living node to compare with                                   |
+//	| held      | NoLivingNode       | there is no living node to compare with                                   |
 //	| confirmed |                    | the leader found the references and not the machine, and the pace permits |
 //	| held      | TooManyNodes       | more than half of the kubelets are silent, so the turn has not come       |
 //	| candidate |                    | the leader has not been asked, or the turn has not come                   |

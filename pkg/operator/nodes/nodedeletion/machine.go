@@ -34,7 +34,7 @@ const (
 	livingNodesUnknown hold = "LivingNodesUnknown"
 	nodeReports        hold = "NodeReports"
 	tooManyNodes       hold = "TooManyNodes"
-	noWitness          hold = "NoWitness"
+	noLivingNode       hold = "NoLivingNode"
 	rolloutInProgress  hold = "RolloutInProgress"
 )
 
@@ -129,7 +129,7 @@ func decide(e evidence) (state, hold) {
 	case e.cluster == rollsOut:
 		return candidate, noHold
 	case e.cloud == cloudNotCompared && e.cluster != massesReleased:
-		return held, noWitness
+		return held, noLivingNode
 	case e.answer == proven && !e.paced, e.believed() && !e.paced:
 		return confirmed, noHold
 	case e.cluster == mostGone:

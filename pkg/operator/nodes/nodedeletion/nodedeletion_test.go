@@ -214,7 +214,7 @@ func TestADeletionIsConfirmedOnlyIfItIsCredible(t *testing.T) {
 				c.unknown["worker-1"] = true
 				c.run(2 * time.Minute)
 			},
-			wantReason: "NoWitness",
+			wantReason: "NoLivingNode",
 			wantMessage: "the cloud-controller-manager wants to delete node/worker-1, because the cloud does not know the " +
 				"machine, but " +
 				"there is no other initialized and ready node to compare with" + override,

@@ -11,7 +11,7 @@ import (
 )
 
 // reported are the reasons that the condition reports, the most alarming first.
-var reported = []hold{livingNodesUnknown, nodeReports, tooManyNodes, noWitness, rolloutInProgress}
+var reported = []hold{livingNodesUnknown, nodeReports, tooManyNodes, noLivingNode, rolloutInProgress}
 
 // report is the content of the condition, empty if it is False.
 type report struct {
@@ -64,7 +64,7 @@ func (m *memory) explain(w *world, reason hold) string {
 	case tooManyNodes:
 		return silent + ", as after a failure of the network, and a cloud that denies so many machines may be wrong: " +
 			"restore their connection to the API server, and " + check
-	case noWitness:
+	case noLivingNode:
 		return "there is no other initialized and ready node to compare with"
 	case rolloutInProgress:
 		return "a rollout has not ended: see the condition Progressing of clusteroperator/cloud-controller-manager"
@@ -82,7 +82,7 @@ func (m *memory) advise(w *world, r report) string {
 	switch r.reason {
 	case nodeReports, livingNodesUnknown, noHold:
 		return "" // The machine exists, or the cloud denies machines that do.
-	case noWitness, rolloutInProgress:
+	case noLivingNode, rolloutInProgress:
 		return "; if the machine is gone for certain, " + one
 	case tooManyNodes:
 	}
