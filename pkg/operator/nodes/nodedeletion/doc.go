@@ -13,25 +13,25 @@
 // that applies decides. Every state may follow every other one, because all evidence may change between two looks.
 // Only the state confirmed remembers something: it needs no new proof.
 //
-//	| state     | reason             | if                                                                        |
-//	|-----------|--------------------|---------------------------------------------------------------------------|
-//	| kept      |                    | the kubelet is ready                                                      |
-//	| allowed   |                    | an administrator has annotated the Node                                   |
-//	| foreign   |                    | no CCM has initialized the Node                                           |
-//	| kept      |                    | the CCM does not want to delete the Node                                  |
-//	| known     |                    | the leader found the machine, and has announced nothing since             |
-//	| held      | NodeReports        | the kubelet has reported NotReady for 55 s, and the machine was not found |
-//	| settling  |                    | the kubelet reports NotReady, or has been silent for less than 20 s       |
-//	| candidate |                    | no process of the CCM renews the lease                                    |
-//	| held      | LivingNodesUnknown | in two probes in a row, the leader did not find the references            |
-//	| confirmed |                    | it was confirmed before                                                   |
-//	| held      | TooManyNodes       | more than half of the kubelets are silent, for less than ten minutes      |
-//	| held      | RolloutInProgress  | a rollout has been in progress for five minutes                           |
-//	| candidate |                    | a rollout is in progress                                                  |
-//	| held      | NoLivingNode       | there is no living node to compare with                                   |
-//	| confirmed |                    | the leader found the references and not the machine, and the pace permits |
-//	| held      | TooManyNodes       | more than half of the kubelets are silent, so the turn has not come       |
-//	| candidate |                    | the leader has not been asked, or the turn has not come                   |
+//	| state         | reason             | if                                                                        |
+//	|---------------|--------------------|---------------------------------------------------------------------------|
+//	| kept          |                    | the kubelet is ready                                                      |
+//	| allowed       |                    | an administrator has annotated the Node                                   |
+//	| uninitialized |                    | no CCM has initialized the Node                                           |
+//	| kept          |                    | the CCM does not want to delete the Node                                  |
+//	| known         |                    | the leader found the machine, and has announced nothing since             |
+//	| held          | NodeReports        | the kubelet has reported NotReady for 55 s, and the machine was not found |
+//	| settling      |                    | the kubelet reports NotReady, or has been silent for less than 20 s       |
+//	| candidate     |                    | no process of the CCM renews the lease                                    |
+//	| held          | LivingNodesUnknown | in two probes in a row, the leader did not find the references            |
+//	| confirmed     |                    | it was confirmed before                                                   |
+//	| held          | TooManyNodes       | more than half of the kubelets are silent, for less than ten minutes      |
+//	| held          | RolloutInProgress  | a rollout has been in progress for five minutes                           |
+//	| candidate     |                    | a rollout is in progress                                                  |
+//	| held          | NoLivingNode       | there is no living node to compare with                                   |
+//	| confirmed     |                    | the leader found the references and not the machine, and the pace permits |
+//	| held          | TooManyNodes       | more than half of the kubelets are silent, so the turn has not come       |
+//	| candidate     |                    | the leader has not been asked, or the turn has not come                   |
 //
 // An administrator's permission for many deletions takes the place of the rows about the cluster, and of the references
 // where there are none.

@@ -6,8 +6,8 @@ type state int
 const (
 	// kept is a Node that the CCM does not want to delete, or whose kubelet is ready.
 	kept state = iota
-	// foreign is a Node that no CCM has initialized, so none may delete it.
-	foreign
+	// uninitialized is a Node that no CCM has initialized, so none may delete it.
+	uninitialized
 	// allowed is a Node whose deletion an administrator has permitted.
 	allowed
 	// settling is a Node whose kubelet reports that it is not ready, or has not been silent for long enough.
@@ -22,7 +22,7 @@ const (
 	confirmed
 )
 
-var stateNames = []string{"kept", "foreign", "allowed", "settling", "candidate", "known", "held", "confirmed"}
+var stateNames = []string{"kept", "uninitialized", "allowed", "settling", "candidate", "known", "held", "confirmed"}
 
 func (s state) String() string { return stateNames[s] }
 
@@ -100,7 +100,7 @@ func next(s state, e evidence) (state, hold) {
 	case e.released:
 		return allowed, noHold
 	case !e.initialized:
-		return foreign, noHold
+		return uninitialized, noHold
 	case !e.claimed:
 		return kept, noHold
 	case e.answer == found:

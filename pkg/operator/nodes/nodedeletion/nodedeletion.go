@@ -173,7 +173,7 @@ func (m *memory) lookAgain(w *world) time.Duration {
 		switch n.record.state {
 		case settling, candidate, held, confirmed:
 			after = lookLater
-		case kept, foreign, allowed, known:
+		case kept, uninitialized, allowed, known:
 		}
 	}
 	return after

@@ -141,7 +141,7 @@ func (m *memory) due(w *world) []*node {
 			if w.now.Sub(n.record.asked) >= confirmationLife {
 				due = append(due, n)
 			}
-		case kept, foreign, allowed, known:
+		case kept, uninitialized, allowed, known:
 		}
 	}
 	slices.SortStableFunc(due, func(a, b *node) int { return a.record.asked.Compare(b.record.asked) })
