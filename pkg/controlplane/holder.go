@@ -116,14 +116,14 @@ func (r *Record) holder(pods Pods, now time.Time) Holder {
 	}
 	for _, pod := range pods.Operand {
 		if pod.Spec.NodeName == h.Node {
-			h.judge(r, ContainerStatus(pod, operand.Name), now)
+			h.compare(r, ContainerStatus(pod, operand.Name), now)
 		}
 	}
 	return h
 }
 
-// judge compares the lease with the container on the holder's node.
-func (h *Holder) judge(r *Record, container corev1.ContainerStatus, now time.Time) {
+// compare compares the lease with the container on the holder's node.
+func (h *Holder) compare(r *Record, container corev1.ContainerStatus, now time.Time) {
 	if r.Lease.Spec.AcquireTime == nil {
 		// client-go's leader election always sets AcquireTime.
 		h.Tenure = Foreign

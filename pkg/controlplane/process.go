@@ -117,7 +117,7 @@ func startedAfter(run *corev1.ContainerStateRunning, acquired time.Time) bool {
 	return run != nil && acquired.Before(run.StartedAt.Time)
 }
 
-// replacedBy judges by another container.
+// replacedBy returns what another container proves.
 func (p *Process) replacedBy(pod *corev1.Pod, container corev1.ContainerStatus, now time.Time) End {
 	if !startedAfter(container.State.Running, p.lease.Spec.AcquireTime.Time) || !IsReady(pod) {
 		p.next.See("", now)

@@ -302,7 +302,7 @@ func (w *wiring) services() []factory.Controller {
 
 func hasNodeManager(p platform.Platform) bool { return p.NodeManagerImage != "" }
 
-// reporting returns the controllers that judge the operand and report its status.
+// reporting returns the controllers that assess the operand and report its status.
 func (w *wiring) reporting() []factory.Controller {
 	daemonSets := w.informers.nodeManager.Apps().V1().DaemonSets()
 	return []factory.Controller{

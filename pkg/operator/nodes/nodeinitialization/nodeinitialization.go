@@ -126,7 +126,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	if !synced {
 		return nil
 	}
-	overdue, late, next := c.judge(waiting)
+	overdue, late, next := c.split(waiting)
 	by := initializerOf(observed)
 	switch nodes := slices.Concat(overdue, late); {
 	case len(nodes) == 0 || !by.leads:
@@ -148,9 +148,9 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 		withDrifts(c.condition(NoticesCondition, "NodesWaiting", by, late, waiting), drifts))
 }
 
-// judge returns the nodes that have waited for the threshold and those that have waited for noticeAfter, each with the
+// split returns the nodes that have waited for the threshold and those that have waited for noticeAfter, each with the
 // longest waiting first, and the time until a node becomes one of them, 0 if none will.
-func (c *controller) judge(waiting map[string]wait) (overdue, late []string, next time.Duration) {
+func (c *controller) split(waiting map[string]wait) (overdue, late []string, next time.Duration) {
 	now := c.Clock.Now()
 	longestFirst := func(a, b string) int {
 		return cmp.Or(waiting[a].since.Compare(waiting[b].since), strings.Compare(a, b))

@@ -268,15 +268,15 @@ func TestSync(t *testing.T) {
 
 func TestTheTimerIsSetForTheNextNode(t *testing.T) {
 	c := &controller{Options: Options{Clock: clocktesting.NewFakePassiveClock(now), Threshold: DefaultThreshold}}
-	overdue, late, next := c.judge(map[string]wait{
+	overdue, late, next := c.split(map[string]wait{
 		"a": {since: now.Add(-time.Hour)}, "b": {since: now.Add(-4 * time.Minute)}, "c": {since: now.Add(-time.Minute)},
 	})
 	require.Equal(t, []string{"a"}, overdue)
 	require.Equal(t, []string{"b", "c"}, late)
 	require.Equal(t, time.Minute, next)
-	_, late, next = c.judge(map[string]wait{"b": {since: now.Add(-4 * time.Minute)}, "c": {since: now.Add(-10 * time.Second)}})
+	_, late, next = c.split(map[string]wait{"b": {since: now.Add(-4 * time.Minute)}, "c": {since: now.Add(-10 * time.Second)}})
 	require.Equal(t, []string{"b"}, late)
 	require.Equal(t, 20*time.Second, next)
-	_, _, next = c.judge(map[string]wait{"a": {since: now.Add(-time.Hour)}})
+	_, _, next = c.split(map[string]wait{"a": {since: now.Add(-time.Hour)}})
 	require.Zero(t, next)
 }

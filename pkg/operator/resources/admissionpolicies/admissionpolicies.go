@@ -120,7 +120,7 @@ func (c *controller) sync(ctx context.Context, syncCtx factory.SyncContext) erro
 	}
 	var findings []finding
 	for _, policy := range needed {
-		found, err := c.judge(ctx, policy)
+		found, err := c.compare(ctx, policy)
 		if err != nil {
 			return err
 		}
@@ -147,9 +147,9 @@ func (c *controller) needed(observed platform.Platform) ([]*admissionv1.Validati
 	}), nil
 }
 
-// judge compares a policy and its binding in the payload with those of the cluster. staticresources applies the other
+// compare compares a policy and its binding in the payload with those of the cluster. staticresources applies the other
 // bindings, and reports what it cannot.
-func (c *controller) judge(ctx context.Context, policy *admissionv1.ValidatingAdmissionPolicy) ([]finding, error) {
+func (c *controller) compare(ctx context.Context, policy *admissionv1.ValidatingAdmissionPolicy) ([]finding, error) {
 	var findings []finding
 	live, err := c.policy(ctx, policy.Name)
 	switch {
