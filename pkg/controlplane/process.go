@@ -44,9 +44,9 @@ type End struct {
 	Failed, Recovered bool
 }
 
-// Witness records the process of a holder that is a container of ours, and forgets a process that led before the lease
-// went back. certain reports whether the lease is of the present, and no other pod could be the holder.
-func (l *Lease) Witness(holder Holder, pods []*corev1.Pod, certain bool) {
+// ObserveHolder records the process of a holder that is a container of ours, and forgets a process that led before the
+// lease went back. certain reports whether the lease is of the present, and no other pod could be the holder.
+func (l *Lease) ObserveHolder(holder Holder, pods []*corev1.Pod, certain bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	r := &l.record

@@ -29,7 +29,7 @@ func TestAProcessOfOursWhosePodIsGoneIsNoForeignOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := controlplanetest.New("m0", "m1")
 			holder := controlplane.HolderOf(c.Observe(0), controlplane.Pods{Operand: pods(c), Topology: c.Topology}, controlplanetest.At(0))
-			c.Seen.Witness(holder, pods(c), true)
+			c.Seen.ObserveHolder(holder, pods(c), true)
 			delete(c.Pods, "m0")
 			tc.change(c)
 			got := controlplane.HolderOf(c.Observe(30), controlplane.Pods{Operand: pods(c), Topology: c.Topology}, controlplanetest.At(30))

@@ -87,11 +87,11 @@ func (w *world) cordon(node string, cordoned bool) {
 	w.Nodes[node].Spec.Unschedulable = cordoned
 }
 
-// see makes the operator see the lease, and leader election witness its holder.
+// see makes the operator see the lease, and leader election observe its holder.
 func (w *world) see(second int) {
 	record := w.Observe(second)
 	pods := controlplane.Pods{Operand: slices.Collect(maps.Values(w.Pods)), Topology: w.Topology}
-	w.Seen.Witness(controlplane.HolderOf(record, pods, controlplanetest.At(second)), pods.Operand, record.Present)
+	w.Seen.ObserveHolder(controlplane.HolderOf(record, pods, controlplanetest.At(second)), pods.Operand, record.Present)
 }
 
 // run puts the cluster into the caches and calls the controller at the second, and then as often as it asks for it.

@@ -50,7 +50,7 @@ func (c *controller) act(ctx context.Context, s snapshot) (next time.Duration, e
 	}
 	holder := controlplane.HolderOf(record, s.Pods, s.now)
 	certain := (record.Present || s.oneCanLead()) && s.couldOnlyBeOurs(holder.Node)
-	c.Lease.Witness(holder, s.Operand, certain)
+	c.Lease.ObserveHolder(holder, s.Operand, certain)
 	record = c.Lease.Record()
 	why, next := c.endOfOurs(s, record, holder)
 	if why == "" {
