@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane/controlplanetest"
@@ -120,6 +121,68 @@ func TestTheDurationOfALeaseOfOurs(t *testing.T) {
 			tc.change(c)
 			record := c.Observe(22)
 			require.Equal(t, tc.want, record.Duration(tc.topology))
+		})
+	}
+}
+
+func TestWhatAChangeOfTheLeaseTells(t *testing.T) {
+	type record struct {
+		since, heldSince, pastSince int
+		present                     bool
+	}
+	for name, tc := range map[string]struct {
+		change func(c *controlplanetest.Cluster)
+		want   record
+	}{
+		"nothing, if it is the same": {
+			change: func(*controlplanetest.Cluster) {}, want: record{since: 0, heldSince: -3000, pastSince: 0},
+		},
+		"a renewal is of the present": {
+			change: func(c *controlplanetest.Cluster) { c.Renew(26) }, want: record{since: 30, heldSince: -3000, present: true},
+		},
+		"an acquisition is of the present, whatever the clock of its node is": {
+			change: func(c *controlplanetest.Cluster) {
+				c.Acquire("m1", "second", -500)
+				c.Renew(-490)
+				c.Lease.Spec.LeaseTransitions = ptr.To(int32(1))
+			},
+			want: record{since: 30, heldSince: 20, present: true},
+		},
+		"the same process may acquire it again": {
+			change: func(c *controlplanetest.Cluster) {
+				c.Acquire("m0", "first", 20)
+				c.Renew(27)
+				c.Lease.Spec.LeaseTransitions = ptr.To(int32(1))
+			},
+			want: record{since: 30, heldSince: 23, present: true},
+		},
+		"another holder without a renewal was written by a person": {
+			change: func(c *controlplanetest.Cluster) { c.Edit("intruder", 137) }, want: record{since: 30, heldSince: -2970},
+		},
+		"an earlier renewal is of a snapshot": {
+			change: func(c *controlplanetest.Cluster) { c.Renew(-26) }, want: record{since: 30, heldSince: -3000, pastSince: 30},
+		},
+		"a lease of nobody has no times": {
+			change: func(c *controlplanetest.Cluster) { c.Lease.Spec = coordinationv1.LeaseSpec{} },
+			want:   record{since: 30, heldSince: 30, pastSince: 30},
+		},
+		"nor has one that was never acquired": {
+			change: func(c *controlplanetest.Cluster) {
+				c.Lease.Spec.AcquireTime, c.Lease.Spec.LeaseTransitions = nil, ptr.To(int32(1))
+			},
+			want: record{since: 30, heldSince: 30, present: true},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := controlplanetest.New("m0", "m1")
+			c.Observe(0)
+			c.Lease = c.Lease.DeepCopy()
+			tc.change(c)
+			got := c.Observe(30)
+			require.Equal(t, controlplanetest.At(tc.want.since), got.Since, "since")
+			require.Equal(t, controlplanetest.At(tc.want.heldSince), got.HeldSince, "held since")
+			require.Equal(t, controlplanetest.At(tc.want.pastSince), got.PastSince, "past since")
+			require.Equal(t, tc.want.present, got.Present, "present")
 		})
 	}
 }
