@@ -1,11 +1,17 @@
 package operatorlock
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/openshift/library-go/pkg/controller/controllercmd"
+	"github.com/openshift/library-go/pkg/operator/events"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -155,6 +162,40 @@ func TestTheIdentityNamesHostPodAndProcess(t *testing.T) {
 	outside, err := identityOf(Pod{Name: "operator-a"})
 	require.NoError(t, err)
 	require.Empty(t, outside, "library-go makes one")
+}
+
+func TestTheTimesOfTheLockFollowTheTopology(t *testing.T) {
+	for name, tc := range map[string]struct {
+		topology configv1.TopologyMode
+		want     time.Duration
+		events   int
+	}{
+		"several nodes":                  {topology: configv1.HighlyAvailableTopologyMode, want: 137 * time.Second},
+		"a single node":                  {topology: configv1.SingleReplicaTopologyMode, want: 270 * time.Second},
+		"a topology that cannot be read": {want: 137 * time.Second, events: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if tc.topology == "" {
+					http.NotFound(w, r)
+					return
+				}
+				w.Header().Set("Content-Type", "application/json")
+				_ = json.NewEncoder(w).Encode(&configv1.Infrastructure{
+					TypeMeta: metav1.TypeMeta{APIVersion: "config.openshift.io/v1", Kind: "Infrastructure"},
+					Status:   configv1.InfrastructureStatus{ControlPlaneTopology: tc.topology},
+				})
+			}))
+			t.Cleanup(server.Close)
+			recorder := events.NewInMemoryRecorder("test", clocktesting.NewFakePassiveClock(acquired))
+			times := timesOf(t.Context(), &controllercmd.ControllerContext{
+				KubeConfig: &rest.Config{Host: server.URL}, OperatorNamespace: namespace, EventRecorder: recorder,
+			}, "operator")
+			require.Equal(t, tc.want, times.LeaseDuration.Duration)
+			require.Equal(t, "operator-lock", times.Name)
+			require.Len(t, recorder.Events(), tc.events)
+		})
+	}
 }
 
 // renew writes the lock as its holder.
