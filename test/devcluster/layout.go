@@ -35,7 +35,7 @@ type layout struct {
 
 // loopback is the layout of a cluster without nodes. The ranges of Services and pods exist on paper only.
 func loopback() layout {
-	return layout{slot: -1, address: "127.0.0.1", serviceIP: "10.96.0.1", serviceCIDR: "10.96.0.0/24",
+	return layout{slot: -1, address: "127.0.0.1", serviceIP: "10.96.0.1", serviceCIDR: "10.96.0.0/16",
 		podCIDR: "10.201.0.0/16"}
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -84,7 +83,7 @@ func measureCluster(ctx context.Context, o options) (err error) {
 		name    string
 		measure func(context.Context) error
 	}{
-		{partMemory, c.memory}, {partIdle, c.idle}, {partRollout, c.rollout}, {partScale, c.scale},
+		{partMemory, c.memory}, {partIdle, c.idle}, {partRollout, c.rollout},
 	} {
 		if !o.measures(part.name) {
 			continue
@@ -191,52 +190,6 @@ func (c *cluster) rollout(ctx context.Context) error {
 	}
 	c.options.row("forced redeployment until 3 nodes are at the new revision", "%.0f s", time.Since(began).Seconds())
 	return nil
-}
-
-func (c *cluster) scale(ctx context.Context) error {
-	before, err := c.settled(ctx)
-	if err != nil {
-		return err
-	}
-	c.options.row("operator's memory before more objects", "%s", before)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "bench-foreign"}}
-	if _, err := c.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	if err := repeat(ctx, c.options.nodes, func(ctx context.Context, i int) error {
-		_, err := c.kube.CoreV1().Nodes().Create(ctx, worker(i), metav1.CreateOptions{})
-		return err
-	}); err != nil {
-		return err
-	}
-	data := map[string]string{"data": strings.Repeat("x", 1000)}
-	if err := repeat(ctx, c.options.configMaps, func(ctx context.Context, i int) error {
-		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("foreign-%d", i)}, Data: data}
-		_, err := c.kube.CoreV1().ConfigMaps(namespace.Name).Create(ctx, object, metav1.CreateOptions{})
-		return err
-	}); err != nil {
-		return err
-	}
-	after, err := c.settled(ctx)
-	if err != nil {
-		return err
-	}
-	c.options.row(fmt.Sprintf("operator's memory with %d Node objects and %d foreign ConfigMaps more", c.options.nodes,
-		c.options.configMaps),
-		"%s; %+.1f %%", after, 100*(after.resident/before.resident-1))
-	return nil
-}
-
-// worker is a node that exists in the API only, initialized and of the usual size.
-func worker(i int) *corev1.Node {
-	name := fmt.Sprintf("bench-worker-%d", i)
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name:        name,
-		Labels:      map[string]string{"node-role.kubernetes.io/worker": "", "kubernetes.io/hostname": name},
-		Annotations: map[string]string{"bench": strings.Repeat("x", 4000)},
-	}}
-	node.Spec.ProviderID = "openstack:///" + name
-	return node
 }
 
 // repeat calls f for 0 to n-1 with limited concurrency. It ignores objects that already exist.

@@ -68,15 +68,12 @@ func firstOf(ctx context.Context, o options, binary string) (object, complete ti
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, started.Stop(context.WithoutCancel(ctx))) }()
-	s := &starter{Cluster: started, binary: binary, kubeconfig: filepath.Join(started.Dir(), "operator.kubeconfig")}
-	if s.kube, err = kubernetes.NewForConfig(started.RESTConfig()); err != nil {
-		return 0, 0, err
-	}
-	if err := s.writeKubeconfig(ctx); err != nil {
+	s, err := newStarter(ctx, started, binary)
+	if err != nil {
 		return 0, 0, err
 	}
 	began := time.Now()
-	stop, err := s.start()
+	_, stop, err := s.start()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -100,21 +97,35 @@ func firstOf(ctx context.Context, o options, binary string) (object, complete ti
 	return first.Finished.Sub(began), last.Finished.Sub(began), nil
 }
 
-// start starts the operator with its Deployment's environment variables and returns a function that ends it.
-func (s *starter) start() (stop func() error, err error) {
+// newStarter writes what the operator needs to start beside a control plane.
+func newStarter(ctx context.Context, started *devcluster.Cluster, binary string) (*starter, error) {
+	s := &starter{Cluster: started, binary: binary, kubeconfig: filepath.Join(started.Dir(), "operator.kubeconfig")}
+	config := started.RESTConfig()
+	// The part scale makes many objects.
+	config.QPS, config.Burst = 1000, 1000
+	var err error
+	if s.kube, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	return s, s.writeKubeconfig(ctx)
+}
+
+// start starts the operator with its Deployment's environment variables. It returns its process, and a function that
+// ends it.
+func (s *starter) start() (pid int, stop func() error, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	config := filepath.Join(s.Dir(), "operator.yaml")
 	content := fmt.Sprintf("apiVersion: operator.openshift.io/v1alpha1\nkind: GenericOperatorConfig\nservingInfo:\n  "+
 		"bindAddress: %s\n", listener.Addr())
 	if err := errors.Join(listener.Close(), os.WriteFile(config, []byte(content), 0o600)); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	log, err := os.Create(filepath.Join(s.Dir(), "logs", "operator.log"))
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	defer log.Close()
 	command := exec.Command(s.binary, "operator", "--config="+config, "--kubeconfig="+s.kubeconfig,
@@ -133,9 +144,9 @@ func (s *starter) start() (stop func() error, err error) {
 		"POD_NAMESPACE="+operatorNamespace,
 	)
 	if err := command.Start(); err != nil {
-		return nil, fmt.Errorf("starting the operator: %w", err)
+		return 0, nil, fmt.Errorf("starting the operator: %w", err)
 	}
-	return func() error {
+	return command.Process.Pid, func() error {
 		err := command.Process.Kill()
 		// Wait reports that the process was killed.
 		_ = command.Wait()

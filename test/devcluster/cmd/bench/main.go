@@ -32,10 +32,10 @@ var allParts = []string{partFirst, partMemory, partIdle, partRollout, partScale,
 
 // options select the parts and their size.
 type options struct {
-	parts      []string
-	idle       time.Duration
-	nodes      int
-	configMaps int
+	parts []string
+	idle  time.Duration
+	// scale has the numbers of objects of the part scale.
+	scale scale
 	// rushes are the numbers of Nodes that register at once in the part many.
 	rushes []int
 	// overrides are spec.unsupportedConfigOverrides in the part many.
@@ -48,8 +48,10 @@ func main() {
 	o := options{progress: os.Stderr, out: os.Stdout}
 	parts := flag.String("parts", strings.Join(allParts, " "), "what to measure")
 	flag.DurationVar(&o.idle, "idle", 10*time.Minute, "how long the operator is watched while nothing happens")
-	flag.IntVar(&o.nodes, "nodes", 5000, "number of Node objects for the part "+partScale)
-	flag.IntVar(&o.configMaps, "configmaps", 20000, "number of foreign ConfigMaps for the part "+partScale)
+	flag.IntVar(&o.scale.nodes, "nodes", 15000, "number of Nodes for the part "+partScale)
+	flag.IntVar(&o.scale.configMaps, "configmaps", 20000, "number of foreign ConfigMaps for the part "+partScale)
+	flag.IntVar(&o.scale.services, "services", 10000, "number of Services with a load balancer for the part "+partScale)
+	flag.IntVar(&o.scale.events, "events", 50000, "number of foreign Events for the part "+partScale)
 	rushes := flag.String("rushes", "50 200 1000", "numbers of Nodes that register at once for the part "+partMany)
 	flag.StringVar(&o.overrides, "overrides", "", "spec.unsupportedConfigOverrides as JSON for the part "+partMany)
 	flag.Parse()
@@ -80,8 +82,11 @@ func run(ctx context.Context, o options) error {
 	if o.measures(partFirst) {
 		errs = append(errs, measureFirst(ctx, o))
 	}
-	if o.measures(partMemory, partIdle, partRollout, partScale) {
+	if o.measures(partMemory, partIdle, partRollout) {
 		errs = append(errs, measureCluster(ctx, o))
+	}
+	if o.measures(partScale) {
+		errs = append(errs, measureScale(ctx, o))
 	}
 	if o.measures(partNodes) {
 		errs = append(errs, measureNodes(ctx, o))

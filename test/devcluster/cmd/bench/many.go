@@ -28,6 +28,8 @@ const (
 	rush = 4 * time.Minute
 	// rushLimit is the number of requests that a throttling cloud answers in a second.
 	rushLimit = 10
+	// singles is how many Nodes register one after the other in the rows of one Node.
+	singles = 20
 	// rushLabel selects the Nodes of a rush.
 	rushLabel = "bench-rush"
 )
@@ -68,12 +70,16 @@ func measureMany(ctx context.Context, o options) (err error) {
 			return err
 		}
 	}
-	// It would mark Nodes without a kubelet as unreachable, and then the CCM asks the cloud for them.
-	manager := c.Processes()["kube-controller-manager"]
-	if err := syscall.Kill(manager, syscall.SIGSTOP); err != nil {
-		return fmt.Errorf("stopping kube-controller-manager: %w", err)
+	resume, err := stopLifecycle(c.Cluster)
+	if err != nil {
+		return err
 	}
-	defer func() { err = errors.Join(err, syscall.Kill(manager, syscall.SIGCONT)) }()
+	defer func() { err = errors.Join(err, resume()) }()
+	for _, p := range paces {
+		if err := c.measureSingles(ctx, p); err != nil {
+			return fmt.Errorf("one Node, %s: %w", p, err)
+		}
+	}
 	for _, n := range o.rushes {
 		for _, p := range paces {
 			if err := c.measureRush(ctx, n, p); err != nil {
@@ -84,11 +90,50 @@ func measureMany(ctx context.Context, o options) (err error) {
 	return c.measureRest(ctx)
 }
 
+// stopLifecycle stops kube-controller-manager, which would mark Nodes without a kubelet as unreachable. The CCM then
+// asks the cloud for them. resume continues it.
+func stopLifecycle(c *devcluster.Cluster) (resume func() error, err error) {
+	manager := c.Processes()["kube-controller-manager"]
+	if err := syscall.Kill(manager, syscall.SIGSTOP); err != nil {
+		return nil, fmt.Errorf("stopping kube-controller-manager: %w", err)
+	}
+	return func() error { return syscall.Kill(manager, syscall.SIGCONT) }, nil
+}
+
+// measureSingles registers Nodes one after the other and prints how long each waited.
+func (c *cluster) measureSingles(ctx context.Context, p pace) error {
+	if err := c.answer(p); err != nil {
+		return err
+	}
+	before := len(c.Cloud().Calls())
+	began := time.Now()
+	var times []time.Duration
+	for range singles {
+		waited, err := c.register(ctx, 1)
+		if err != nil {
+			return err
+		}
+		times = append(times, waited...)
+		if err := c.leaveRush(ctx); err != nil {
+			return err
+		}
+	}
+	slices.Sort(times)
+	c.options.row(fmt.Sprintf("one new Node, %d times, %s", singles, p), "%s; %s",
+		distribution(times, singles, time.Since(began)), describeCalls(c.Cloud().Calls()[before:], singles))
+	return c.answer(pace{})
+}
+
+// answer makes the cloud answer at a pace.
+func (c *cluster) answer(p pace) error {
+	c.Cloud().Limit(p.limit)
+	return c.Cloud().Delay(openstack.AllEndpoints, p.delay)
+}
+
 // measureRush registers n Nodes at once and prints how long they waited.
 func (c *cluster) measureRush(ctx context.Context, n int, p pace) error {
 	cloud := c.Cloud()
-	cloud.Limit(p.limit)
-	if err := cloud.Delay(openstack.AllEndpoints, p.delay); err != nil {
+	if err := c.answer(p); err != nil {
 		return err
 	}
 	before := len(cloud.Calls())
@@ -99,8 +144,7 @@ func (c *cluster) measureRush(ctx context.Context, n int, p pace) error {
 	}
 	ended := time.Now()
 	calls := cloud.Calls()[before:]
-	cloud.Limit(0)
-	if err := cloud.Delay(openstack.AllEndpoints, 0); err != nil {
+	if err := c.answer(pace{}); err != nil {
 		return err
 	}
 	c.options.row(fmt.Sprintf("%d new Nodes, %s", n, p), "%s; %s", distribution(times, n, ended.Sub(began)),
