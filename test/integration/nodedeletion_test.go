@@ -49,7 +49,7 @@ func TestADeletionOfANodeHasToBeConfirmed(t *testing.T) {
 		require.ErrorContains(t, err, message)
 	}
 	await(t, "the policy and the right to delete", func(ctx context.Context) error {
-		err := ccm.CoreV1().Nodes().Delete(ctx, "worker-3", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+		err := ccm.CoreV1().Nodes().Delete(ctx, living[0], metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil || !apierrors.IsForbidden(err) {
 			return fmt.Errorf("the deletion of a Node is not refused: %w", err)
 		}
