@@ -56,7 +56,7 @@ func (s snapshot) mayBeOurs(holder controlplane.Holder) bool {
 
 // staticPods returns the operand's mirror pods.
 func (s snapshot) staticPods() []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(s.pods), func(pod *corev1.Pod) bool { return !isStaticPod(pod) })
+	return slices.DeleteFunc(slices.Clone(s.pods), func(pod *corev1.Pod) bool { return !controlplane.IsOperand(pod) })
 }
 
 // reports is whether the holder's Node is Ready.

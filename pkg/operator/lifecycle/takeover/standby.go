@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/predecessor"
 )
 
@@ -61,7 +60,7 @@ func (s snapshot) occupied(node string) bool {
 
 func (s snapshot) standsBy(node string) bool {
 	return slices.ContainsFunc(s.pods, func(pod *corev1.Pod) bool {
-		return isStaticPod(pod) && pod.Spec.NodeName == node && controlplane.IsReady(pod)
+		return controlplane.IsOperand(pod) && pod.Spec.NodeName == node && controlplane.IsReady(pod)
 	})
 }
 
@@ -75,5 +74,3 @@ func (s snapshot) installs(pod *corev1.Pod) bool {
 			return c.State.Terminated == nil || c.State.Terminated.ExitCode != 0
 		})
 }
-
-func isStaticPod(pod *corev1.Pod) bool { return pod.Labels["app"] == operand.Name }

@@ -16,6 +16,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/patience"
 )
@@ -95,7 +96,7 @@ type namespacedSettledPods struct {
 
 func (p namespacedSettledPods) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error) {
 	pod, err := p.PodInterface.Get(ctx, name, options)
-	if err != nil || pod.Labels["app"] != operand.Name || p.settled(pod) {
+	if err != nil || !controlplane.IsOperand(pod) || p.settled(pod) {
 		return pod, err
 	}
 	if installing, err := p.installing(pod.Spec.NodeName); err != nil || !installing {

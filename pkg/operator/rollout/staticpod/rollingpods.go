@@ -15,7 +15,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/operand"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 )
 
 // startTime is how long the containers of a new static pod may wait to be created. Their images are on the node.
@@ -58,7 +58,7 @@ type namespacedRollingPods struct {
 
 func (p namespacedRollingPods) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error) {
 	pod, err := p.PodInterface.Get(ctx, name, options)
-	if err != nil || pod.Labels["app"] != operand.Name {
+	if err != nil || !controlplane.IsOperand(pod) {
 		return pod, err
 	}
 	target, err := p.target(pod.Spec.NodeName)
