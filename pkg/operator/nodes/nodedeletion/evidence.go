@@ -40,13 +40,10 @@ func (m *memory) decide(w *world) {
 		}
 		former := r.state
 		r.state, r.hold = next(former, m.evidence(w, n, budget <= 0))
-		switch {
-		case former != confirmed && r.state == confirmed:
+		if former != confirmed && r.state == confirmed {
 			r.confirmed, r.written = w.now, false
 			m.confirmations = append(m.confirmations, w.now)
 			budget--
-		case former == confirmed && r.state != confirmed:
-			r.confirmed, r.written = time.Time{}, false
 		}
 	}
 }
@@ -105,7 +102,7 @@ func (m *memory) cloud(w *world, n *node) cloud {
 	switch {
 	case !w.answers:
 		return cloudKnows
-	case w.living[n.scheme] == 0:
+	case !w.living[n.scheme]:
 		return cloudNotCompared
 	case m.misses >= missLimit:
 		return cloudDenies

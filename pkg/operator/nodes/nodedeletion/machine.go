@@ -130,16 +130,12 @@ func decide(e evidence) (state, hold) {
 		return candidate, noHold
 	case e.cloud == cloudNotCompared && e.cluster != massesReleased:
 		return held, noLivingNode
-	case e.answer == proven && !e.paced, e.believed() && !e.paced:
+	case !e.paced && (e.answer == proven || e.cloud == cloudNotCompared && e.answer == notFound):
+		// An administrator's word replaces the living nodes that are missing.
 		return confirmed, noHold
 	case e.cluster == mostGone:
 		return held, tooManyNodes
 	default:
 		return candidate, noHold
 	}
-}
-
-// believed reports whether an administrator's word replaces the living nodes that are missing.
-func (e evidence) believed() bool {
-	return e.cluster == massesReleased && e.cloud == cloudNotCompared && e.answer == notFound
 }

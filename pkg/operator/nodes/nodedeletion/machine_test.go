@@ -92,6 +92,18 @@ func isCalm(s state, e evidence) bool {
 	return s == confirmed || e.cluster == calm || e.cluster == mostGone || e.cluster == massesReleased
 }
 
+func TestAnAdministratorsWordReplacesLivingNodesThatAreMissing(t *testing.T) {
+	e := evidence{
+		kubelet: kubeletSilent, cloud: cloudNotCompared, cluster: massesReleased,
+		initialized: true, claimed: true, leads: true,
+	}
+	for answer, want := range map[answer]state{unasked: candidate, found: known, notFound: confirmed, proven: confirmed} {
+		e.answer = answer
+		to, _ := next(held, e)
+		require.Equal(t, want, to, answer)
+	}
+}
+
 // A Node whose machine is gone goes, and no reason is reported for one that is not held.
 func TestACredibleDeletionIsConfirmed(t *testing.T) {
 	credible := evidence{kubelet: kubeletSilent, answer: proven, initialized: true, claimed: true, leads: true}

@@ -334,6 +334,11 @@ func TestTheConditionEndsWithTheLie(t *testing.T) {
 	require.Empty(t, c.deleted)
 	require.Empty(t, c.marks())
 	require.Len(t, c.recorder.Events(), 1, "nothing was confirmed")
+	require.Equal(t, "NodeDeletionHeld", c.recorder.Events()[0].Reason)
+
+	c.unknown["worker-1"] = true
+	c.run(2 * time.Minute)
+	require.Len(t, c.deleted, 1, "the cloud is believed again")
 }
 
 func TestALieThatFollowsAnHonestAnswerIsNotBelieved(t *testing.T) {
@@ -451,14 +456,21 @@ func TestAnOldWordIsNotBelieved(t *testing.T) {
 }
 
 func TestAKubeletThatReportsIsAskedForItself(t *testing.T) {
-	c := newCluster(t, "openstack", five...)
-	c.report("worker-1", corev1.ConditionFalse)
-	c.unknown["worker-1"] = true
-	c.run(2 * time.Minute)
-	require.Equal(t, "NodeReports", reasonOf(c))
-	clear(c.unknown)
-	c.run(45 * time.Second)
-	require.Empty(t, reasonOf(c))
+	for name, deny := range map[string]func(c *cluster){
+		"the cloud denies this machine":  func(c *cluster) { c.unknown["worker-1"] = true },
+		"the cloud denies every machine": (*cluster).denyAll,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, "openstack", five...)
+			c.report("worker-1", corev1.ConditionFalse)
+			deny(c)
+			c.run(2 * time.Minute)
+			require.Equal(t, "NodeReports", reasonOf(c))
+			clear(c.unknown)
+			c.run(90 * time.Second)
+			require.Empty(t, reasonOf(c))
+		})
+	}
 }
 
 // Each process of the CCM may have other credentials.
@@ -630,6 +642,11 @@ func TestItComesBackByItselfWhileADeletionWaits(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "LivingNodesUnknown", reasonOf(c))
 	require.Greater(t, len(calls), 20)
+
+	m, w := newMemory(), &world{nodes: []*node{{record: &record{state: held}}}}
+	require.Equal(t, lookLater, m.lookAgain(w), "without a mark")
+	w.nodes[0].permission = Confirmed
+	require.Equal(t, lookSoon, m.lookAgain(w))
 }
 
 func TestOnUnmanagedPlatformsNothingIsWritten(t *testing.T) {

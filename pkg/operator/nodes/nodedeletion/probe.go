@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/ptr"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/controlplane"
 )
@@ -205,12 +206,12 @@ func (w *world) references(turn int, about []*node) []*node {
 func (w *world) livingNodes(scheme string) []*node {
 	var living []*node
 	for _, facts := range w.all {
-		if known := w.byUID[facts.uid]; known != nil {
-			if known.canBeAsked() && known.scheme == scheme {
-				living = append(living, known)
-			}
-		} else if n := newNode(facts); n.canBeAsked() && n.scheme == scheme {
-			living = append(living, &n)
+		n := w.byUID[facts.uid]
+		if n == nil {
+			n = ptr.To(newNode(facts))
+		}
+		if n.canBeAsked() && n.scheme == scheme {
+			living = append(living, n)
 		}
 	}
 	slices.SortFunc(living, func(a, b *node) int { return strings.Compare(a.name, b.name) })
@@ -235,7 +236,7 @@ func (m *memory) listen(w *world) {
 		}
 	}
 	missing := p.missing(w)
-	if len(missing) == 0 && len(p.references) > 0 {
+	if p.foundAll(missing) {
 		m.misses, m.unanswered = 0, nil
 	}
 	if !p.ended(w, missing) {
@@ -283,6 +284,9 @@ func (p *probe) missing(w *world) (names []string) {
 	return names
 }
 
+// foundAll reports whether the CCM found the references, and there are some.
+func (p *probe) foundAll(missing []string) bool { return len(missing) == 0 && len(p.references) > 0 }
+
 // ended reports whether no more answers are waited for: there are all, or the CCM makes no progress. It may have looked
 // for a subject while the cloud denied every machine, and for a reference afterwards. It tries again within the time
 // that it took before, so the subjects have as long again.
@@ -311,7 +315,7 @@ func (m *memory) conclude(w *world, missing []string) {
 	if slices.ContainsFunc(p.references, func(uid types.UID) bool { return p.written[uid] == "" }) {
 		return
 	}
-	honest := len(missing) == 0 && len(p.references) > 0
+	honest := p.foundAll(missing)
 	switch {
 	case honest:
 		m.lookup = p.lookup()

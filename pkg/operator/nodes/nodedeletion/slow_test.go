@@ -141,8 +141,78 @@ func TestAProbeIsAsLongAsTheCCMNeeds(t *testing.T) {
 	}
 	require.InDelta(t, 5*time.Second, c.controller.memory.lookup, float64(time.Second))
 	c.silence(spot[1:10]...)
+	c.scaleUp(5)
 	for range 600 {
 		c.run(time.Second)
-		require.Zero(t, c.controller.memory.misses, "at %s", c.clock.Now())
+		m := &c.controller.memory
+		require.Zero(t, m.misses, "at %s", c.clock.Now())
+		if p := m.probe; p != nil && m.lookup > 0 {
+			require.GreaterOrEqual(t, p.limit, time.Duration(2*(len(p.subjects)+len(p.references)+p.queue))*m.lookup)
+		}
+	}
+	c.lead("master-1_2")
+	c.run(time.Second)
+	require.Zero(t, c.controller.memory.lookup, "that of another process is not known")
+}
+
+func TestTheTimeOfALookUp(t *testing.T) {
+	uids := make([]types.UID, 3)
+	for name, tc := range map[string]struct {
+		fastest, slowest, want time.Duration
+	}{
+		"is the mean until the last reference":              {fastest: 6 * time.Second, slowest: 14 * time.Second, want: 2 * time.Second},
+		"is not much more than that between two of them":    {fastest: 58 * time.Second, slowest: time.Minute, want: 2 * time.Second},
+		"is known even if nothing seems to take any time":   {want: 1},
+		"has the queue of before the probe in it":           {fastest: 7 * time.Second, slowest: 35 * time.Second, want: 5 * time.Second},
+		"of a fast cloud is less than a look's period":      {fastest: 700 * time.Millisecond, slowest: 1400 * time.Millisecond, want: 200 * time.Millisecond},
+		"of references that come all at once is a second's": {fastest: time.Minute, slowest: time.Minute, want: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &probe{subjects: uids[:2], references: uids, queue: 2, fastest: tc.fastest, slowest: tc.slowest}
+			require.Equal(t, tc.want, p.lookup())
+		})
+	}
+}
+
+func TestWhenAndForHowManyNodesTheCCMIsAsked(t *testing.T) {
+	asked, fresh := []*node{{record: &record{asked: start}}}, []*node{{record: &record{}}}
+	for name, tc := range map[string]struct {
+		misses, nodes int
+		lookup        time.Duration
+		about         []*node
+		wantSubjects  int
+		wantPause     time.Duration
+	}{
+		"a new Node":                           {about: fresh, wantSubjects: 10, wantPause: 5 * time.Second},
+		"a Node again":                         {about: asked, wantSubjects: 10, wantPause: 30 * time.Second},
+		"after one probe without an answer":    {about: fresh, misses: 1, wantSubjects: 1, wantPause: 10 * time.Second},
+		"after two of them":                    {about: fresh, misses: 2, wantSubjects: 1, wantPause: 30 * time.Second},
+		"a small cluster":                      {about: asked, nodes: 500, lookup: time.Millisecond, wantSubjects: 10, wantPause: 30 * time.Second},
+		"a large cluster":                      {about: asked, nodes: 5000, lookup: 200 * time.Millisecond, wantSubjects: 50, wantPause: 30 * time.Second},
+		"a large cluster in a slow cloud":      {about: asked, nodes: 5000, lookup: time.Second, wantSubjects: 30, wantPause: 30 * time.Second},
+		"a large cluster in a very slow cloud": {about: asked, nodes: 5000, lookup: time.Minute, wantSubjects: 10, wantPause: 30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &memory{probing: probing{misses: tc.misses, lookup: tc.lookup}}
+			require.Equal(t, tc.wantSubjects, m.subjectsPerProbe(&world{all: make([]*Facts, tc.nodes)}))
+			require.Equal(t, tc.wantPause, m.pause(tc.about))
+		})
+	}
+}
+
+func TestAKubeletIsBelievedToBeSilentAfterATime(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kubelet controlplane.Kubelet
+		after   time.Duration
+		want    kubelet
+	}{
+		"silent for a moment":    {controlplane.KubeletSilent, 20*time.Second - 1, kubeletFalling},
+		"silent":                 {controlplane.KubeletSilent, 20 * time.Second, kubeletSilent},
+		"not ready for a moment": {controlplane.KubeletNotReady, 55*time.Second - 1, kubeletLeaving},
+		"not ready":              {controlplane.KubeletNotReady, 55 * time.Second, kubeletNotReady},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tc.want, (&record{kubelet: tc.kubelet, since: start}).kubeletFor(start.Add(tc.after)))
+		})
 	}
 }

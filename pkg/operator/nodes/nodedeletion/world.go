@@ -40,8 +40,8 @@ type world struct {
 	all   []*Facts
 	nodes []*node
 	byUID map[types.UID]*node
-	// living counts the nodes that the CCM can be asked for, by the scheme of their provider IDs.
-	living map[string]int
+	// living has the schemes of the provider IDs of the nodes that the CCM can be asked for.
+	living map[string]bool
 	// silent counts the kubelets that do not report, of those that should: machines that are shut down should not.
 	silent, expected int
 	// uninitialized counts the Nodes that wait for the CCM to initialize them.
@@ -78,7 +78,7 @@ type node struct {
 // look reads the caches, and records what has changed since the last look.
 func (c *controller) look(p platform.Platform) (*world, error) {
 	w := &world{
-		now: c.Clock.Now(), deletions: p.Deletions, byUID: map[types.UID]*node{}, living: map[string]int{},
+		now: c.Clock.Now(), deletions: p.Deletions, byUID: map[types.UID]*node{}, living: map[string]bool{},
 		// A cloud-node-manager answers in place of the CCM, from the node itself, so its answer would prove nothing.
 		answers: p.NodeManagerImage == "" && !p.Deletions.Unannounced,
 	}
@@ -122,7 +122,7 @@ func (w *world) see(facts *Facts, m *memory) {
 	if n.kubelet == controlplane.KubeletReady {
 		w.expected++
 		if n.canBeAsked() {
-			w.living[n.scheme]++
+			w.living[n.scheme] = true
 		}
 		m.refute(n.uid, w.now)
 		if !n.asked && n.permission == "" && !m.probe.includes(n.uid) {
