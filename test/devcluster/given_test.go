@@ -2,6 +2,9 @@ package devcluster
 
 import (
 	"bytes"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -61,4 +64,23 @@ func TestWhatAPlatformCannotShowIsSaidBeforeTheStart(t *testing.T) {
 func TestNoProgramIsTakenForAPlatformWithoutACloudControllerManager(t *testing.T) {
 	_, err := OpenCCM(t.Context(), Options{Platform: "None", CCM: ccm.Given{Binary: "/bin/true"}})
 	require.EqualError(t, err, "CCM: no cloud-controller-manager runs on platform None: set PLATFORM to the platform of yours")
+}
+
+// A cluster WithoutPayload builds its images later, in LoadImages.
+func TestTheImagesOfAClusterHaveTheGivenProgram(t *testing.T) {
+	repository, err := FindRepository(".")
+	require.NoError(t, err)
+	program := filepath.Join(t.TempDir(), "ccm")
+	require.NoError(t, os.WriteFile(program, []byte("the given program"), 0o755))
+	c := &Cluster{
+		options:  Options{Platform: "GCP", Repository: repository, Dir: t.TempDir()},
+		progress: io.Discard, given: &ccm.Program{Path: program}, command: "/bin/gcp-cloud-controller-manager",
+	}
+	images, err := c.Images(t.Context())
+	require.NoError(t, err)
+	given := filepath.Join(c.options.Dir, "images", "gcp-cloud-controller-manager.tar")
+	require.Contains(t, images, given)
+	content, err := os.ReadFile(given)
+	require.NoError(t, err)
+	require.Contains(t, string(content), "the given program")
 }

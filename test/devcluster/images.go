@@ -67,6 +67,10 @@ func Images(ctx context.Context, options Options, dir string) ([]string, error) 
 		return nil, err
 	}
 	c := &Cluster{options: options, progress: newProgress(options.Progress)}
+	return c.buildImages(ctx, dir)
+}
+
+func (c *Cluster) buildImages(ctx context.Context, dir string) ([]string, error) {
 	builder := c.builder()
 	if err := builder.Pinned(ctx, c.operandTargets()...); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 
 // Images builds the payload's images and returns the paths of their docker-archives, for a further node.
 func (c *Cluster) Images(ctx context.Context) ([]string, error) {
-	return Images(ctx, c.options, filepath.Join(c.options.Dir, "images"))
+	return c.buildImages(ctx, filepath.Join(c.options.Dir, "images"))
 }
 
 // LoadImages loads the payload's images on the nodes of a cluster WithoutPayload, as a registry would deliver them.
