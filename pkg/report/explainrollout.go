@@ -47,13 +47,7 @@ func ExplainRollout(s *snapshot.Snapshot) (*Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, input := range status.Inputs {
-		if input.Rejected {
-			e.step(false, "%s: %s is rejected, so it causes no revision: see status", input.Name, input.Source)
-			continue
-		}
-		e.step(true, "%s: accepted", input.Name)
-	}
+	e.inputs(status)
 	heldBack, isHeldBack := firstTrue(operator, staticpod.HeldBackCondition)
 	e.either(!isHeldBack, fmt.Sprintf("the accepted inputs are revision %d", status.Revision),
 		"the accepted inputs wait to become a revision")
@@ -74,6 +68,17 @@ func ExplainRollout(s *snapshot.Snapshot) (*Explanation, error) {
 	}
 	return e.because(fmt.Sprintf("revision %d is being installed, one node at a time, the leader's node last: %s",
 		status.Revision, strings.Join(behind, ", ")), "wait: status --wait"), nil
+}
+
+// inputs adds a step for each input of the configuration.
+func (e *Explanation) inputs(status *Status) {
+	for _, input := range status.Inputs {
+		if input.Rejected {
+			e.step(false, "%s: %s is rejected, so it causes no revision: see status", input.Name, input.Source)
+			continue
+		}
+		e.step(true, "%s: accepted", input.Name)
+	}
 }
 
 // leftOver ends an explanation of a rollout that has ended: an input that is rejected did not roll out.

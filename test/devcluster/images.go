@@ -52,6 +52,7 @@ func BuildOperator(ctx context.Context, options Options) (string, error) {
 	}
 	c := &Cluster{options: options, progress: newProgress(options.Progress)}
 	targets := operator(Version)
+	//nolint:forbidigo // Tests have no flags of their own.
 	if os.Getenv("RACE") == "1" {
 		targets = targets[:1]
 		targets[0].Name, targets[0].Race = operatorTag+"-race", true

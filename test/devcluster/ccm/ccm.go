@@ -35,6 +35,7 @@ func (g Given) Empty() bool { return g == Given{} }
 
 // Environment returns what the environment variables name.
 func Environment() Given {
+	//nolint:forbidigo // Tests have no flags of their own.
 	return Given{Binary: os.Getenv(BinaryVariable), Image: os.Getenv(ImageVariable)}
 }
 
@@ -140,7 +141,7 @@ func (p *Program) identify() error {
 	p.SHA256 = hex.EncodeToString(digest.Sum(nil))
 	info, err := buildinfo.Read(file)
 	if err != nil {
-		return nil //nolint:nilerr // A program need not be one of Go's.
+		return nil // A program need not be one of Go's.
 	}
 	p.Module, p.Version = info.Main.Path, info.Main.Version
 	p.imports = []string{info.Path, info.Main.Path}

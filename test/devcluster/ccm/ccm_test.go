@@ -10,13 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/stretchr/testify/require"
-
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ccm"
 )
@@ -80,7 +79,7 @@ func build(t *testing.T, module, source string) string {
 	if program, done := built[module]; done {
 		return program
 	}
-	dir, err := os.MkdirTemp(programs, "")
+	dir, err := os.MkdirTemp(programs, "") //nolint:usetesting // The program outlives the test.
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module "+module+"\n\ngo 1.26.0\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600))
