@@ -158,7 +158,7 @@ func TestAProgramIsComparedWithTheArgumentsOfTheOperator(t *testing.T) {
 		"a program that prints without end": {
 			program: build(t, "example.com/endless", "package main\n\nimport \"os\"\n\nfunc main() {\n\tfor {\n"+
 				"\t\tif _, err := os.Stdout.Write(make([]byte, 65536)); err != nil {\n\t\t\treturn\n\t\t}\n\t}\n}\n"),
-			want: "is not a cloud-controller-manager: it does not print its flags and end with --help"},
+			want: "is not a cloud-controller-manager: it prints more than 1024 KiB with --help"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			program, err := open(t, ccm.Given{Binary: tc.program})

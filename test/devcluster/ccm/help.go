@@ -136,14 +136,18 @@ func (p *Program) run(ctx context.Context, args ...string) (string, error) {
 	var output limited
 	command.Stdout, command.Stderr = &output, &output
 	err = command.Run()
-	if ctx.Err() != nil || output.exceeded {
+	if output.exceeded {
+		return "", fmt.Errorf("is not a cloud-controller-manager: it prints more than %d KiB with %s", outputLimit>>10,
+			strings.Join(args, " "))
+	}
+	if ctx.Err() != nil {
 		return "", fmt.Errorf("is not a cloud-controller-manager: it does not print its flags and end with %s",
 			strings.Join(args, " "))
 	}
 	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) {
 		return "", fmt.Errorf("cannot be started: %w", err)
 	}
-	return output.String(), nil
+	return output.buffer.String(), nil
 }
 
 // command returns the program with arguments. That of an image is started by the loader of the image.
@@ -154,16 +158,16 @@ func (p *Program) command(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, p.loader, append([]string{"--library-path", p.libraryPath(), p.Path}, args...)...)
 }
 
-// limited collects output up to a limit.
+// limited collects output up to a limit. The buffer is not embedded: io.Copy would take its ReadFrom, which has none.
 type limited struct {
-	bytes.Buffer
+	buffer   bytes.Buffer
 	exceeded bool
 }
 
 func (l *limited) Write(data []byte) (int, error) {
-	if l.Len()+len(data) > outputLimit {
+	if l.buffer.Len()+len(data) > outputLimit {
 		l.exceeded = true
 		return 0, errors.New("too much output")
 	}
-	return l.Buffer.Write(data)
+	return l.buffer.Write(data)
 }
