@@ -9,6 +9,7 @@ import (
 
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/gcp"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/openstack"
@@ -52,6 +53,9 @@ var standIns = map[string]func(ctx context.Context, o standInOptions) (standIn, 
 	"azurestack": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return azure.Start(ctx, azure.Options{Listen: o.listen, Dir: o.dir, Stack: true})
 	},
+	"gcp": func(ctx context.Context, o standInOptions) (standIn, error) {
+		return gcp.Start(ctx, gcp.Options{Listen: o.listen, Dir: o.dir})
+	},
 	"openstack": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return openstack.Start(ctx, openstack.Options{Listen: o.listen, Host: o.host, Dir: o.dir})
 	},
@@ -81,6 +85,12 @@ func (c *Cluster) Cloud() *openstack.Server {
 	return server
 }
 
+// GCP returns the stand-in for Google Cloud, nil on other platforms.
+func (c *Cluster) GCP() *gcp.Server {
+	server, _ := c.cloud.(*gcp.Server)
+	return server
+}
+
 // VSphere returns the stand-in for a vCenter, nil on other platforms.
 func (c *Cluster) VSphere() *vsphere.Server {
 	server, _ := c.cloud.(*vsphere.Server)
@@ -107,7 +117,7 @@ func (c *Cluster) startCloud(ctx context.Context) error {
 	return c.startMetadata(ctx)
 }
 
-// startMetadata serves the metadata of AWS's and Azure's instances to the nodes. An Azure Stack Hub is asked for none.
+// startMetadata serves the metadata of the cloud's instances to the nodes. An Azure Stack Hub is asked for none.
 func (c *Cluster) startMetadata(ctx context.Context) error {
 	served, has := c.cloud.(interface {
 		ServeMetadata(ctx context.Context, listener net.Listener)
@@ -123,10 +133,10 @@ func (c *Cluster) startMetadata(ctx context.Context) error {
 	return nil
 }
 
-// cloudPort returns the port of the cloud's API. Azure's endpoints are names without one. Without nodes nobody calls
-// the API, and the default port would need privileges.
+// cloudPort returns the port of the cloud's API. The endpoints of Azure and Google Cloud are names without one. Without
+// nodes nobody calls the API, and the default port would need privileges.
 func (c *Cluster) cloudPort() string {
-	if c.options.Nodes > 0 && c.registered().NodeManagerImage != "" {
+	if c.options.Nodes > 0 && slices.Contains([]string{"azure", "azurestack", "gcp"}, c.registered().Name) {
 		return "443"
 	}
 	return "0"
