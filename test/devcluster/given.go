@@ -138,9 +138,8 @@ func exampleInputs(repository string, p platform.Platform, phase operand.Phase) 
 	return in, nil
 }
 
-// givenTag is the tag of the image with the cloud-controller-manager that the user gives: the payload's, or one that is
-// in no release.
-func (c *Cluster) givenTag() string {
+// OperandTag returns the tag of the cloud-controller-manager's image: the payload's, or one that is in no release.
+func (c *Cluster) OperandTag() string {
 	if tag := c.registered().Image; tag != "" {
 		return tag
 	}
@@ -149,7 +148,7 @@ func (c *Cluster) givenTag() string {
 
 // programFiles returns the files of the image with a tag, whose program the target is.
 func (c *Cluster) programFiles(tag string, target build.Target) map[string]string {
-	if c.given != nil && tag == c.givenTag() {
+	if c.given != nil && tag == c.OperandTag() {
 		return c.given.Files(target.Path)
 	}
 	return map[string]string{target.Path: filepath.Join(c.BinDir(), tag)}

@@ -55,16 +55,8 @@ func (c *Cluster) readExample(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("platform %s: %w", c.options.Platform, err)
 	}
-	if example.Custom != nil && example.Custom.Image != "" {
-		example.Custom.Image = c.operandImage()
-	}
 	c.example = example
 	return nil
-}
-
-// operandImage returns the cloud-controller-manager's image: the payload's, or one that is in no release.
-func (c *Cluster) operandImage() string {
-	return ImageRef(c.givenTag())
 }
 
 // operands are the programs of the platform's images that can be built here or that the user gives, by tag in the
@@ -77,7 +69,7 @@ func (c *Cluster) operands() map[string]build.Target {
 		}
 	}
 	if c.given != nil {
-		found[c.givenTag()] = build.Target{Name: c.givenTag(), Path: c.command}
+		found[c.OperandTag()] = build.Target{Name: c.OperandTag(), Path: c.command}
 	}
 	return found
 }
@@ -85,7 +77,7 @@ func (c *Cluster) operands() map[string]build.Target {
 func (c *Cluster) operandTargets() []build.Target {
 	operands := c.operands()
 	if c.given != nil {
-		delete(operands, c.givenTag())
+		delete(operands, c.OperandTag())
 	}
 	targets := make([]build.Target, 0, len(operands))
 	for _, tag := range slices.Sorted(maps.Keys(operands)) {

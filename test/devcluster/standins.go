@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/aws"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/digitalocean"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/gcp"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/seed"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
@@ -53,6 +55,9 @@ var standIns = map[string]func(ctx context.Context, o standInOptions) (standIn, 
 	"azurestack": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return azure.Start(ctx, azure.Options{Listen: o.listen, Dir: o.dir, Stack: true})
 	},
+	"digitalocean": func(ctx context.Context, o standInOptions) (standIn, error) {
+		return digitalocean.Start(ctx, digitalocean.Options{Listen: o.listen, Dir: o.dir})
+	},
 	"gcp": func(ctx context.Context, o standInOptions) (standIn, error) {
 		return gcp.Start(ctx, gcp.Options{Listen: o.listen, Dir: o.dir})
 	},
@@ -82,6 +87,12 @@ func (c *Cluster) Azure() *azure.Server {
 // Cloud returns the stand-in for OpenStack, nil on other platforms.
 func (c *Cluster) Cloud() *openstack.Server {
 	server, _ := c.cloud.(*openstack.Server)
+	return server
+}
+
+// DigitalOcean returns the stand-in for DigitalOcean, nil on other platforms.
+func (c *Cluster) DigitalOcean() *digitalocean.Server {
+	server, _ := c.cloud.(*digitalocean.Server)
 	return server
 }
 
@@ -133,10 +144,13 @@ func (c *Cluster) startMetadata(ctx context.Context) error {
 	return nil
 }
 
-// cloudPort returns the port of the cloud's API. The endpoints of Azure and Google Cloud are names without one. Without
-// nodes nobody calls the API, and the default port would need privileges.
+// namedClouds are the platforms whose endpoints are fixed names, which have no port.
+var namedClouds = []string{"azure", "azurestack", "digitalocean", "gcp"}
+
+// cloudPort returns the port of the cloud's API. Without nodes nobody calls the API, and the default port would need
+// privileges.
 func (c *Cluster) cloudPort() string {
-	if c.options.Nodes > 0 && slices.Contains([]string{"azure", "azurestack", "gcp"}, c.registered().Name) {
+	if c.options.Nodes > 0 && slices.Contains(namedClouds, c.registered().Name) {
 		return "443"
 	}
 	return "0"
@@ -144,10 +158,22 @@ func (c *Cluster) cloudPort() string {
 
 // installation returns what the operator reads of the cluster on its platform; nil without a cloud.
 func (c *Cluster) installation() *seed.Example {
+	installed := c.example
 	if c.cloud != nil {
-		return c.cloud.Installation()
+		installed = c.cloud.Installation()
 	}
-	return c.example
+	if installed != nil && installed.Custom != nil {
+		installed.Custom.Image = ImageRef(c.OperandTag())
+	}
+	return installed
+}
+
+// Custom returns spec.custom of the operator's resource on the cluster's platform; nil where it is not set.
+func (c *Cluster) Custom() *ccmv1.CustomCloudControllerManager {
+	if installed := c.installation(); installed != nil {
+		return installed.Custom
+	}
+	return nil
 }
 
 // setInstance adds the machine of a node to the cloud, or removes it.

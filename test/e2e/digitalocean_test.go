@@ -24,8 +24,7 @@ func TestDigitalOceansToken(t *testing.T) {
 	s := startSuite(t, devcluster.Options{Name: "e2e-digitalocean", Platform: "DigitalOcean", Nodes: 1,
 		Progress: os.Stderr},
 		monitor.Rollout("the first revision"), imageMissing)
-	token, err := os.ReadFile(filepath.Join(s.Repository(), "pkg/operand/testdata/digitalocean/credentials/access-token"))
-	require.NoError(t, err)
+	token := s.DigitalOcean().Credentials()["access-token"]
 	s.await(t, "a report of the image that does not exist", rolloutLimit, s.reportsTheImage)
 	image, err := s.awaitedImage(t.Context())
 	require.NoError(t, err)

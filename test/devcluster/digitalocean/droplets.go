@@ -1,0 +1,160 @@
+package digitalocean
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+)
+
+// Instance is a machine that the cloud runs: a droplet.
+type Instance = standin.Instance
+
+const (
+	vpcID = "5a4b3c2d-1e0f-4a5b-8c7d-6e5f4a3b2c1d"
+	size  = "s-4vcpu-16gb-amd"
+)
+
+// region is a region in the form of the API. Droplets are in the first one.
+type region struct {
+	Name      string   `json:"name"`
+	Slug      string   `json:"slug"`
+	Sizes     []string `json:"sizes"`
+	Features  []string `json:"features"`
+	Available bool     `json:"available"`
+}
+
+var regions = []region{
+	{Name: "Frankfurt 1", Slug: "fra1", Sizes: []string{size}, Features: []string{"private_networking"}, Available: true},
+	{Name: "New York 3", Slug: "nyc3", Sizes: []string{size}, Features: []string{"private_networking"}, Available: true},
+}
+
+// droplet is a machine with its public address.
+type droplet struct {
+	Instance
+	public string
+}
+
+// SetInstances makes the cloud have a droplet for each machine. It returns no error.
+func (s *Server) SetInstances(machines []Instance) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.droplets = s.droplets[:0:0]
+	for _, machine := range machines {
+		machine.Addresses = slices.Clone(machine.Addresses)
+		s.droplets = append(s.droplets, droplet{machine, PublicAddress(machine.Name)})
+	}
+	return nil
+}
+
+// dropletID is the identity of a droplet; it depends on the name alone.
+func dropletID(name string) int {
+	const digits = 100_000_000
+	b := sha256.Sum256([]byte(name))
+	return int(digits*4 + binary.BigEndian.Uint32(b[:])%digits)
+}
+
+// PublicAddress is the public address of a droplet; it depends on the name alone.
+func PublicAddress(name string) string {
+	b := sha256.Sum256([]byte(name))
+	return fmt.Sprintf("198.18.%d.%d", b[0], b[1])
+}
+
+// ProviderID is the one that the cloud-controller-manager gives the Node of a droplet.
+func (s *Server) ProviderID(name string) string {
+	return fmt.Sprintf("digitalocean://%d", dropletID(name))
+}
+
+// Region returns the region of all droplets.
+func (s *Server) Region() string { return regions[0].Slug }
+
+// Zone returns no zone: regions have none.
+func (s *Server) Zone(string) string { return "" }
+
+// SystemUUID returns the UUID in the firmware of a droplet.
+func (s *Server) SystemUUID(name string) string {
+	b := sha256.Sum256([]byte(name))
+	b[6], b[8] = 0x40|b[6]&0x0f, 0x80|b[8]&0x3f
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}
+
+// StopInstance powers a droplet off until StartInstance.
+func (s *Server) StopInstance(name string) error { return s.setStopped(name, true) }
+
+// StartInstance starts a droplet that StopInstance stopped.
+func (s *Server) StartInstance(name string) error { return s.setStopped(name, false) }
+
+// DenyInstances makes the cloud know no droplet, as another team's account does, until it is called with false. It
+// returns no error.
+func (s *Server) DenyInstances(denied bool) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.denied = denied
+	return nil
+}
+
+func (s *Server) setStopped(name string, stopped bool) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if !slices.ContainsFunc(s.droplets, func(d droplet) bool { return d.Name == name }) {
+		return fmt.Errorf("digitalocean stand-in: no droplet %q", name)
+	}
+	s.stopped[name] = stopped
+	return nil
+}
+
+// known are the droplets that the cloud admits. The caller holds the mutex.
+func (s *Server) known() []droplet {
+	if s.denied {
+		return nil
+	}
+	return s.droplets
+}
+
+// listDroplets lists the droplets, or those with a name, whose case does not matter.
+func (s *Server) listDroplets(r *http.Request) (int, any, *apiError) {
+	name := r.URL.Query().Get("name")
+	found := []object{}
+	for _, d := range s.known() {
+		if name == "" || strings.EqualFold(name, d.Name) {
+			found = append(found, s.describe(d))
+		}
+	}
+	return http.StatusOK, page(r, "droplets", found), nil
+}
+
+func (s *Server) getDroplet(r *http.Request) (int, any, *apiError) {
+	for _, d := range s.known() {
+		if strconv.Itoa(dropletID(d.Name)) == r.PathValue("id") {
+			return http.StatusOK, object{"droplet": s.describe(d)}, nil
+		}
+	}
+	return 0, nil, errNotFound
+}
+
+// describe returns a droplet in the form of the API.
+func (s *Server) describe(d droplet) object {
+	status := "active"
+	if s.stopped[d.Name] {
+		status = "off"
+	}
+	networks := []object{{"ip_address": d.public, "netmask": "255.255.240.0", "type": "public"}}
+	for _, address := range d.Addresses {
+		networks = append(networks, object{"ip_address": address, "netmask": "255.255.255.0", "type": "private"})
+	}
+	return object{
+		"id": dropletID(d.Name), "name": d.Name, "status": status, "locked": false, "created_at": "2026-01-01T00:00:00Z",
+		"memory": 16384, "vcpus": 4, "disk": 200, "size_slug": size, "region": regions[0], "vpc_uuid": vpcID,
+		"networks": object{"v4": networks, "v6": []object{}}, "features": []string{"private_networking"},
+		"tags": []string{}, "volume_ids": []string{}, "backup_ids": []int{}, "snapshot_ids": []int{},
+	}
+}
+
+func listRegions(r *http.Request) (int, any, *apiError) {
+	return http.StatusOK, page(r, "regions", regions), nil
+}

@@ -1,0 +1,172 @@
+package digitalocean
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/internal/standin"
+)
+
+// The endpoints, as Requests counts them and Fail takes them.
+const (
+	ListRegions   = "GET /v2/regions"
+	ListDroplets  = "GET /v2/droplets"
+	GetDroplet    = "GET /v2/droplets/{id}"
+	ListBalancers = "GET /v2/load_balancers"
+	NewBalancer   = "POST /v2/load_balancers"
+	GetBalancer   = "GET /v2/load_balancers/{id}"
+	SetBalancer   = "PUT /v2/load_balancers/{id}"
+	NoBalancer    = "DELETE /v2/load_balancers/{id}"
+	NewTag        = "POST /v2/tags"
+	TagResources  = "POST /v2/tags/{name}/resources"
+
+	// Unserved counts the requests for anything else; they are answered with 404.
+	Unserved = standin.Unserved
+	// AllEndpoints, given to Fail, is an outage of the whole cloud.
+	AllEndpoints = standin.AllEndpoints
+)
+
+// host is the name of DigitalOcean's API, which is fixed in its SDK.
+const host = "api.digitalocean.com"
+
+// Options configure a Server.
+type Options struct {
+	// Listen is the address and port of the one listener, such as "10.200.0.1:443". Only with port 443 do clients reach
+	// the SDK's fixed endpoint.
+	Listen string
+	// Dir is the directory that receives ca.crt and requests.log for a human to look around with. Empty means that
+	// nothing is written.
+	Dir string
+}
+
+// Server is a running stand-in. Its methods may be called at any time and from any goroutine.
+type Server struct {
+	*standin.Server
+
+	mutex sync.Mutex
+	// tokens are the access tokens of now and of before, the current one last.
+	tokens    []string
+	droplets  []droplet
+	stopped   map[string]bool
+	denied    bool
+	balancers []*balancer
+	// created counts load balancers, for their identities and addresses.
+	created int
+	tags    map[string]bool
+}
+
+// Start serves the stand-in until ctx is done or Close is called.
+func Start(ctx context.Context, options Options) (*Server, error) {
+	server, err := standin.New(ctx, standin.Options{
+		Name: "digitalocean", Listen: options.Listen, Dir: options.Dir, Names: []string{host},
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Server: server, tokens: []string{newToken()}, stopped: map[string]bool{}, tags: map[string]bool{}}
+	server.Serve(ctx, s.handler())
+	return s, nil
+}
+
+// Hosts returns the address of the name under which clients reach the stand-in.
+func (s *Server) Hosts() map[string]string { return map[string]string{host: s.Host()} }
+
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, handle := range map[string]handler{
+		ListRegions:   listRegions,
+		ListDroplets:  s.listDroplets,
+		GetDroplet:    s.getDroplet,
+		ListBalancers: s.listBalancers,
+		NewBalancer:   s.createBalancer,
+		GetBalancer:   s.withBalancer(s.getBalancer),
+		SetBalancer:   s.withBalancer(s.updateBalancer),
+		NoBalancer:    s.withBalancer(s.deleteBalancer),
+		NewTag:        s.createTag,
+		TagResources:  s.tagResources,
+		Unserved:      notServed,
+	} {
+		mux.HandleFunc(pattern, s.Endpoint(pattern, refuse, s.authenticated(handle)))
+	}
+	return mux
+}
+
+// handler returns the status and the body of the answer to a request. There may be no body. The server's mutex is
+// locked.
+type handler func(r *http.Request) (status int, body any, failed *apiError)
+
+// authenticated checks the token of a request, and answers with what handle returns.
+func (s *Server) authenticated(handle handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		if !s.authorize(r) {
+			writeError(w, &apiError{http.StatusUnauthorized, "Unauthorized", "Unable to authenticate you"})
+			return
+		}
+		status, answer, failed := handle(r)
+		switch {
+		case failed != nil:
+			writeError(w, failed)
+		case answer == nil:
+			w.WriteHeader(status)
+		default:
+			writeJSON(w, status, answer)
+		}
+	}
+}
+
+func notServed(r *http.Request) (int, any, *apiError) {
+	return 0, nil, &apiError{http.StatusNotFound, "not_found", "The stand-in does not serve " + r.URL.Path + "."}
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+// apiError is an answer that is not the wanted one.
+type apiError struct {
+	status      int
+	id, message string
+}
+
+var errNotFound = &apiError{http.StatusNotFound, "not_found", "The resource you were accessing could not be found."}
+
+// unprocessable rejects the content of a request.
+func unprocessable(format string, args ...any) *apiError {
+	return &apiError{http.StatusUnprocessableEntity, "unprocessable_entity", fmt.Sprintf(format, args...)}
+}
+
+// decode reads the body of a request.
+func decode(r *http.Request, into any) *apiError {
+	if err := json.NewDecoder(r.Body).Decode(into); err != nil {
+		return &apiError{http.StatusBadRequest, "bad_request", err.Error()}
+	}
+	return nil
+}
+
+// refuse is the answer to a request that Fail makes fail.
+func refuse(w http.ResponseWriter, status int) {
+	text := http.StatusText(status)
+	writeError(w, &apiError{status, strings.ToLower(strings.ReplaceAll(text, " ", "_")), text})
+}
+
+func writeError(w http.ResponseWriter, failed *apiError) {
+	writeJSON(w, failed.status, object{
+		"id": failed.id, "message": failed.message, "request_id": standin.RandomHex(),
+	})
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	content, err := json.Marshal(body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(content) // the client may be gone
+}
