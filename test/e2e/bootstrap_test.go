@@ -15,13 +15,16 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	ccmv1 "github.com/openshift/cluster-cloud-controller-manager-operator/pkg/apis/operator/v1"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/pkg/platform"
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
@@ -145,9 +148,19 @@ func (s *cloudStory) writeInstallerFiles(t *testing.T, dir string) {
 	require.NoError(t, err)
 	gates, err := s.config.ConfigV1().FeatureGates().Get(ctx, "cluster", metav1.GetOptions{})
 	require.NoError(t, err)
-	cloudConfig, err := s.kube.CoreV1().ConfigMaps(configNamespace).Get(ctx, "cloud-provider-config",
-		metav1.GetOptions{})
-	require.NoError(t, err)
+	cloudConfig := &corev1.ConfigMap{}
+	if name := infrastructure.Spec.CloudConfig.Name; name != "" {
+		cloudConfig, err = s.kube.CoreV1().ConfigMaps(configNamespace).Get(ctx, name, metav1.GetOptions{})
+		require.NoError(t, err)
+		writeManifest(t, filepath.Join(dir, "manifests/cloud-provider-config.yaml"), cloudConfig)
+	}
+	if custom := s.Custom(); custom != nil {
+		resource := &unstructured.Unstructured{}
+		resource.SetGroupVersionKind(ccmv1.Kind)
+		resource.SetName(ccmv1.InstanceName)
+		resource.Object["spec"] = map[string]any{"managementState": operatorv1.Managed, "custom": custom}
+		writeManifest(t, filepath.Join(dir, "manifests/99_cloud-controller-manager.yaml"), resource)
+	}
 	if name := proxy.Spec.TrustedCA.Name; name != "" {
 		trusted, err := s.kube.CoreV1().ConfigMaps(configNamespace).Get(ctx, name, metav1.GetOptions{})
 		require.NoError(t, err)
@@ -157,7 +170,6 @@ func (s *cloudStory) writeInstallerFiles(t *testing.T, dir string) {
 		"manifests/cluster-infrastructure-02-config.yml":        infrastructure,
 		"manifests/cluster-proxy-01-config.yaml":                proxy,
 		"manifests/99_feature-gate.yaml":                        gates,
-		"manifests/cloud-provider-config.yaml":                  cloudConfig,
 		"manifests/99_cloud-creds-secret.yaml":                  s.installerCredentials(),
 		"config-bootstrap/cloud-provider-config-generated.yaml": generatedConfig(cloudConfig, infrastructure),
 	} {
@@ -190,14 +202,17 @@ func (s *cloudStory) installerCredentials() *corev1.Secret {
 }
 
 // generatedConfig returns what cluster-config-operator makes of the cloud configuration, as of commit 158288a3. On
-// Azure, the installer's already has what this operator adds.
+// Azure, the installer's already has what this operator adds. Without a cloud configuration, there is none.
 func generatedConfig(user *corev1.ConfigMap, infrastructure *configv1.Infrastructure) *corev1.ConfigMap {
 	generated := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config-managed", Name: "kube-cloud-config"},
 		Data:       maps.Clone(user.Data),
 	}
+	text, has := user.Data["config"]
+	if !has {
+		return generated
+	}
 	delete(generated.Data, "config")
-	text := user.Data["config"]
 	if status := infrastructure.Status.PlatformStatus.AWS; status != nil {
 		for i, endpoint := range status.ServiceEndpoints {
 			text += fmt.Sprintf("\n[ServiceOverride \"%d\"]\n\tService = %s\n\tRegion = %s\n\tURL = %s\n\tSigningRegion = %s\n",
@@ -362,7 +377,7 @@ func (s *cloudStory) registered() platform.Platform {
 // by the cloud-node-manager on its own machine.
 func (s *cloudStory) requireInitializer(t *testing.T, n, machine *node.Node) {
 	t.Helper()
-	want := s.registered().Image + " on " + machine.IP()
+	want := s.OperandTag() + " on " + machine.IP()
 	if s.hasNodeManager {
 		want = s.registered().NodeManagerImage + " on " + n.IP()
 	}
@@ -377,7 +392,7 @@ func (s *cloudStory) initializers(t *testing.T, name string) []string {
 		program, _, _ := strings.Cut(e.UserAgent, "/")
 		writes := e.Verb == "patch" || e.Verb == "update"
 		if writes && e.ObjectRef.Resource == "nodes" && e.ObjectRef.Subresource == "" && e.ObjectRef.Name == name &&
-			slices.Contains(s.registered().Images(), program) {
+			slices.Contains([]string{s.OperandTag(), s.registered().NodeManagerImage}, program) {
 			found[program+" on "+strings.Join(e.SourceIPs, ",")] = struct{}{}
 		}
 	})

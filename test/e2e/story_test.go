@@ -25,6 +25,7 @@ import (
 	devcluster "github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/azure"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/ccm"
+	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/digitalocean"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/devcluster/node"
 	"github.com/openshift/cluster-cloud-controller-manager-operator/test/e2e/internal/monitor"
 )
@@ -71,6 +72,12 @@ type storyPlatform struct {
 	addressTypes []corev1.NodeAddressType
 	// hasDNS says that every Node has its name as an internal DNS name too.
 	hasDNS bool
+	// externalAddress returns the external address of the Node of a machine; nil if it has none of its own.
+	externalAddress func(name string) string
+	// given says that the cloud-controller-manager cannot be built here, so CCM or CCM_IMAGE has to name one.
+	given bool
+	// hasNoZones says that the cloud's regions have no zones.
+	hasNoZones bool
 	// federate makes the cloud trust the tokens of a ServiceAccount instead of a secret; nil if no step tests it.
 	federate func(*suite) error
 	// hasNodeManager says that a cloud-node-manager initializes nodes, by what the instance knows of itself: without
@@ -115,6 +122,16 @@ var storyPlatforms = map[string]storyPlatform{
 
 		hasNodeManager: true,
 	},
+	"digitalocean": {
+		platform:        "DigitalOcean",
+		secret:          "digitalocean-cloud-credentials",
+		api:             func(s *suite) cloudAPI { return s.DigitalOcean() },
+		addressTypes:    []corev1.NodeAddressType{corev1.NodeInternalIP},
+		externalAddress: digitalocean.PublicAddress,
+		given:           true,
+		hasNoZones:      true,
+		trustsProxy:     true,
+	},
 	"openstack": {
 		platform:     configv1.OpenStackPlatformType,
 		secret:       "openstack-cloud-credentials",
@@ -152,18 +169,9 @@ func newStory(s *suite, name string) *cloudStory {
 
 // TestStory tells what happens to a cluster in its cloud, from the installation on: machines go and stop, the
 // credentials are rotated, the CA of the cloud's API is replaced. PLATFORM names one platform; with E2E_LONG it tests
-// all of them.
+// all of them whose cloud-controller-manager can be built here.
 func TestStory(t *testing.T) {
-	names := slices.Sorted(maps.Keys(storyPlatforms))
-	if wanted := strings.ToLower(os.Getenv("PLATFORM")); wanted != "" {
-		require.Contains(t, names, wanted, "PLATFORM: no stand-in for this platform's cloud")
-		names = []string{wanted}
-	} else if !ccm.Environment().Empty() {
-		require.Fail(t, "CCM is set, so PLATFORM must name its platform")
-	} else if os.Getenv("E2E_LONG") == "" {
-		t.Skip("neither PLATFORM nor E2E_LONG is set: this takes five minutes or more for each platform")
-	}
-	for _, name := range names {
+	for _, name := range tested(t) {
 		t.Run(name, func(t *testing.T) {
 			s := newStory(startSuite(t, devcluster.Options{
 				Name: "e2e-story-" + name, Platform: storyPlatforms[name].platform, Nodes: nodes, WithoutPayload: true,
@@ -194,6 +202,25 @@ func TestStory(t *testing.T) {
 			s.runSteps(t, s.recorded(t, s.recordBuild(t), steps))
 		})
 	}
+}
+
+// tested returns the platforms that the environment selects. It skips the test if it selects none.
+func tested(t *testing.T) []string {
+	t.Helper()
+	names := slices.Sorted(maps.Keys(storyPlatforms))
+	wanted, given := strings.ToLower(os.Getenv("PLATFORM")), !ccm.Environment().Empty()
+	switch {
+	case wanted != "":
+		require.Contains(t, names, wanted, "PLATFORM: no stand-in for this platform's cloud")
+		require.False(t, storyPlatforms[wanted].given && !given,
+			"%s: its cloud-controller-manager cannot be built here: set %s to its binary", wanted, ccm.BinaryVariable)
+		return []string{wanted}
+	case given:
+		require.Fail(t, "CCM is set, so PLATFORM must name its platform")
+	case os.Getenv("E2E_LONG") == "":
+		t.Skip("neither PLATFORM nor E2E_LONG is set: this takes five minutes or more for each platform")
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return storyPlatforms[name].given })
 }
 
 // testInstallation applies the payload while the bootstrap node still runs. That it ends must change nothing.
@@ -360,7 +387,8 @@ func (s *cloudStory) hasLabels(object *corev1.Node) error {
 	for label, want := range map[string]string{
 		corev1.LabelTopologyRegion: s.cloud.Region(), corev1.LabelTopologyZone: s.cloud.Zone(object.Name),
 	} {
-		if has := object.Labels[label]; has != want || want == "" {
+		missing := want == "" && (label != corev1.LabelTopologyZone || !s.hasNoZones)
+		if has := object.Labels[label]; has != want || missing {
 			return fmt.Errorf("%s has the label %s=%q, not %q", object.Name, label, has, want)
 		}
 	}
@@ -378,6 +406,9 @@ func (s *cloudStory) hasAddresses(object *corev1.Node, n *node.Node) error {
 	}
 	if s.hasDNS {
 		want[corev1.NodeInternalDNS] = n.Name()
+	}
+	if s.externalAddress != nil {
+		want[corev1.NodeExternalIP] = s.externalAddress(n.Name())
 	}
 	has := map[corev1.NodeAddressType]string{}
 	for _, address := range object.Status.Addresses {
