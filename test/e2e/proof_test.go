@@ -31,6 +31,9 @@ const coldBuild = 10 * time.Minute
 func (s *cloudStory) recordBuild(t *testing.T) record.Step {
 	t.Helper()
 	common := record.Step{Platform: s.name}
+	if given := s.CCM(); given != nil {
+		common.CCM = given.String()
+	}
 	text := os.Getenv(record.BuildVariable)
 	if text == "" {
 		return common

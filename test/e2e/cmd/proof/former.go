@@ -31,3 +31,15 @@ func (d document) faultRows() map[string]string {
 	}
 	return rows
 }
+
+// subsections returns the subsections of a section by heading, heading included.
+func (d document) subsections(heading string) map[string]string {
+	found := map[string]string{}
+	for i, section := range strings.Split(d[heading], "\n### ") {
+		name, _, _ := strings.Cut(section, "\n")
+		if i > 0 {
+			found[name] = "\n### " + strings.TrimRight(section, "\n") + "\n"
+		}
+	}
+	return found
+}

@@ -130,7 +130,8 @@ func (r records) write(out io.Writer) {
 		write   func(io.Writer)
 	}{
 		{"A rollout over time", r.rollout != nil, r.writeRollout},
-		{"Platforms", len(r.stories("")) > 0, r.writeSteps},
+		{"Platforms", len(r.built()) > 0, r.writeSteps},
+		{givenHeading, len(r.given()) > 0, r.writeGiven},
 		{"Lies of the cloud", len(r.lies) > 0, r.writeLies},
 		{faultsHeading, len(r.faults) > 0, r.writeFaults},
 		{"What make e2e prints", r.recording != "", r.writeRecording},

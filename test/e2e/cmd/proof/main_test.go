@@ -44,6 +44,50 @@ func TestEachRecordIsARow(t *testing.T) {
 	require.Contains(t, b.String(), "| the operator is killed |  | 0.0 s | 0.0 s | 0 | two processes led |  |\n")
 }
 
+func TestAStoryWithAGivenCCMHasItsOwnSection(t *testing.T) {
+	former := parse(`# Proof
+
+## Platforms whose CCM was given
+
+About them.
+
+### aws
+
+an old run
+
+### gcp
+
+another run
+
+## Faults
+`)
+	var b strings.Builder
+	records{former: former, steps: []record.Step{
+		{Platform: "aws", Name: "it starts", Duration: record.Seconds(time.Second), CCM: "example.com/ccm v1 sha256:01",
+			Detail: "a|b", Commit: "0123"},
+		{Platform: "aws", Name: "it starts", Duration: record.Seconds(time.Minute)},
+	}}.write(&b)
+	require.Contains(t, b.String(), "| step | aws |\n|---|---|\n| it starts | 60.0 s |\n")
+	require.Contains(t, b.String(), aboutGiven+`
+### aws
+
+`+"`example.com/ccm v1 sha256:01`"+`
+
+| step | took | seen | commit |
+|---|---|---|---|
+| it starts | 1.0 s | a\|b | 0123 |
+
+### gcp
+
+another run
+
+## Faults
+`)
+	b.Reset()
+	records{former: former}.write(&b)
+	require.Contains(t, b.String(), "\n### aws\n\nan old run\n\n### gcp\n\nanother run\n")
+}
+
 // The records are on the machine that made them.
 func TestWhatHasNoRecordStays(t *testing.T) {
 	const former = `# Proof

@@ -50,9 +50,14 @@ func (r records) stories(name string) []record.Step {
 	return slices.DeleteFunc(slices.Clone(r.steps), func(s record.Step) bool { return s.Story != name })
 }
 
+// built returns the steps of the stories with a CCM that was built here.
+func (r records) built() []record.Step {
+	return slices.DeleteFunc(r.stories(""), func(s record.Step) bool { return s.CCM != "" })
+}
+
 // writeSteps writes the story of every platform: a table of times, a row for each step, and a table of figures.
 func (r records) writeSteps(out io.Writer) {
-	steps := r.stories("")
+	steps := r.built()
 	took, order := map[column]map[string]string{}, map[string]int{}
 	for _, s := range steps {
 		c := column{s.Platform, s.Cold}

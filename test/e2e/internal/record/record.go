@@ -92,6 +92,9 @@ type Step struct {
 	Story string `json:"story,omitempty"`
 	// Cold is true if the servers, the programs and the images of the cluster were built before, with empty caches.
 	Cold bool `json:"cold,omitempty"`
+	// CCM is the cloud-controller-manager that the user gave: module, version, commit and digest. It is empty for the one
+	// that is built here.
+	CCM string `json:"ccm,omitempty"`
 	// Order sorts the steps of a story.
 	Order int `json:"order"`
 	// Name is the sentence of the step.
@@ -165,11 +168,15 @@ func WriteFault(dir string, fault *Fault) error {
 	return write(filepath.Join(dir, faultsDir, slug(fault.Name)+".json"), fault)
 }
 
-// WriteStep replaces the record of the step with the same platform, story and name, cold or warm.
+// WriteStep replaces the record of the step with the same platform, story and name, cold or warm, with the
+// cloud-controller-manager that is built here or one that was given.
 func WriteStep(dir string, step *Step) error {
 	name := slug(step.Platform+" "+step.Story) + "--" + slug(step.Name)
 	if step.Cold {
 		name += "--cold"
+	}
+	if step.CCM != "" {
+		name += "--given"
 	}
 	return write(filepath.Join(dir, stepsDir, name+".json"), step)
 }

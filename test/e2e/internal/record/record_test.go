@@ -40,6 +40,21 @@ func TestAHalfWrittenRecordIsIgnored(t *testing.T) {
 	require.Equal(t, "it starts", steps[0].Name)
 }
 
+func TestARecordOfAnotherBuildOrCCMIsKept(t *testing.T) {
+	dir := t.TempDir()
+	for _, step := range []Step{{}, {Cold: true}, {CCM: "example.com/ccm sha256:01"}, {CCM: "example.com/ccm sha256:02"}} {
+		step.Platform, step.Name = "aws", "it starts"
+		require.NoError(t, WriteStep(dir, &step))
+	}
+	steps, err := Steps(dir)
+	require.NoError(t, err)
+	var given []string
+	for _, step := range steps {
+		given = append(given, step.CCM)
+	}
+	require.ElementsMatch(t, []string{"", "", "example.com/ccm sha256:02"}, given)
+}
+
 func TestTheDirectoryIsThatOfTheEnvironment(t *testing.T) {
 	t.Setenv(DirVariable, "/somewhere")
 	dir, err := Dir()
